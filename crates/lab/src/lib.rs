@@ -1,0 +1,1 @@
+//! narrows lab

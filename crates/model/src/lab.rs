@@ -1,0 +1,99 @@
+//! The words of the emulated network: what a path does to packets, per direction.
+
+use serde::{Deserialize, Serialize};
+
+/// What an emulated path does to the packets of one direction. All at their defaults: nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Impairment {
+    /// Bits per second on the wire, `overhead_bytes` counted with each packet; 0 = not limited.
+    pub rate_bps: u64,
+    /// Bytes counted with each packet beyond its IP length: 38 is Ethernet's header, FCS, preamble and gap.
+    pub overhead_bytes: u32,
+    /// Depth of the token bucket in front of the rate: this many bytes pass at once after a silence (a shaper); 0 = a plain link.
+    pub burst_bytes: u64,
+    /// One-way delay.
+    pub delay_us: u64,
+    /// Random addition to the delay, even from 0 to this; packets keep their order unless `reorder` says otherwise.
+    pub jitter_us: u64,
+    /// Probability that a packet is lost, independent of the others.
+    pub loss: f64,
+    /// Gilbert–Elliott: probability per packet to go from the good to the bad state.
+    pub burst_loss_enter: f64,
+    /// Gilbert–Elliott: probability per packet to go back.
+    pub burst_loss_leave: f64,
+    /// Gilbert–Elliott: probability of loss in the bad state.
+    pub burst_loss: f64,
+    /// Probability that a packet skips the delay and so overtakes others.
+    pub reorder: f64,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Queue in front of the rate, in bytes, `overhead_bytes` included; 0 = as `queue_packets` says.
+    pub queue_bytes: u64,
+    /// Queue in front of the rate, in packets (of wire size); 0 = not limited in packets. Both 0 with a rate: 1000 packets.
+    pub queue_packets: u64,
+    /// A policer: packets above this rate are dropped, none is queued; 0 = none.
+    pub police_bps: u64,
+    /// The policer's bucket.
+    pub police_burst_bytes: u64,
+    /// Packets above this IP length are dropped (and, with `mtu_icmp`, answered with *too big*); 0 = no limit.
+    pub mtu: u32,
+    /// Whether a packet that is too big is answered with ICMP.
+    pub mtu_icmp: bool,
+}
+
+impl Default for Impairment {
+    fn default() -> Self {
+        Self {
+            rate_bps: 0,
+            overhead_bytes: 38,
+            burst_bytes: 0,
+            delay_us: 0,
+            jitter_us: 0,
+            loss: 0.0,
+            burst_loss_enter: 0.0,
+            burst_loss_leave: 0.0,
+            burst_loss: 0.0,
+            reorder: 0.0,
+            duplicate: 0.0,
+            queue_bytes: 0,
+            queue_packets: 0,
+            police_bps: 0,
+            police_burst_bytes: 0,
+            mtu: 0,
+            mtu_icmp: true,
+        }
+    }
+}
+
+/// What the emulator did in one direction: the ground truth of the lab. `taken = delivered + every drop + waiting` for
+/// packets of wire size (duplicates counted apart).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct PathCounters {
+    /// Packets taken from the sending host.
+    pub taken_packets: u64,
+    /// Their IP bytes.
+    pub taken_bytes: u64,
+    /// Packets given to the receiving host, duplicates left out.
+    pub delivered_packets: u64,
+    /// Their IP bytes.
+    pub delivered_bytes: u64,
+    /// Dropped at random.
+    pub dropped_loss: u64,
+    /// Dropped since the queue was full.
+    pub dropped_queue: u64,
+    /// Dropped by the policer.
+    pub dropped_policer: u64,
+    /// Dropped since they were too big.
+    pub dropped_mtu: u64,
+    /// Refused by the receiving host's device.
+    pub dropped_device: u64,
+    /// Delivered a second time.
+    pub duplicated: u64,
+    /// Delivered before an earlier one.
+    pub reordered: u64,
+    /// In the queue or under way at this instant.
+    pub waiting_packets: u64,
+    /// The deepest that the queue was, in bytes.
+    pub queue_bytes_max: u64,
+}

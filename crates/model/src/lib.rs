@@ -1,0 +1,34 @@
+//! The plain data of narrows and its units: no IO, no clock, no logic that decides.
+//!
+//! The spine, each step a file of this crate:
+//!
+//! ```text
+//! Plan -> Trial (+ Snapshot) -> Run -> Accounts -> Verdict -> Report
+//! ```
+//!
+//! Only a [`Run`] is stored; everything right of it is derived, so an old run can be
+//! diagnosed again by newer rules.
+
+pub mod account;
+pub mod change;
+pub mod fact;
+pub mod lab;
+pub mod place;
+pub mod plan;
+pub mod report;
+pub mod run;
+pub mod tcp_info;
+pub mod trial;
+pub mod units;
+pub mod verdict;
+
+pub use account::{Accounts, Ceiling, Method, TimeBudget};
+pub use change::{Change, Setting};
+pub use fact::{Absent, CollectorRun, Fact, Key, Snapshot, Unit, Value};
+pub use place::{Direction, Family, Flow, Place};
+pub use plan::{Application, DiagnosePlan, Limit, TcpPlan, ZeroCopy};
+pub use report::Report;
+pub use run::{Ending, Purpose, Run, Target, TrialRecord};
+pub use tcp_info::TcpInfo;
+pub use trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample, Trial};
+pub use verdict::{Command, Finding, Fix, Prediction, Rejected, Status, Verdict, Witness};

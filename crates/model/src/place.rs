@@ -1,0 +1,145 @@
+//! Where something is, and which way traffic flows.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Where on the measured system something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// The host that the user asked from.
+    Client,
+    /// The host that runs `narrows serve`.
+    Server,
+    /// Everything between the two hosts' network interfaces.
+    Path,
+}
+
+impl Place {
+    /// The word used in every format.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Path => "path",
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// The direction that the user asks for. `up` is client to server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Client to server.
+    #[default]
+    Up,
+    /// Server to client.
+    Down,
+    /// Up and down at the same time.
+    Both,
+}
+
+impl Direction {
+    /// The flows that this direction is made of.
+    #[must_use]
+    pub const fn flows(self) -> &'static [Flow] {
+        match self {
+            Self::Up => &[Flow::Up],
+            Self::Down => &[Flow::Down],
+            Self::Both => &[Flow::Up, Flow::Down],
+        }
+    }
+
+    /// The word used in every format and flag.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Both => "both",
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// One way of data through the path: what a single stream does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Flow {
+    /// Client to server.
+    Up,
+    /// Server to client.
+    Down,
+}
+
+impl Flow {
+    /// The end that sends.
+    #[must_use]
+    pub const fn sender(self) -> Place {
+        match self {
+            Self::Up => Place::Client,
+            Self::Down => Place::Server,
+        }
+    }
+
+    /// The end that receives.
+    #[must_use]
+    pub const fn receiver(self) -> Place {
+        match self {
+            Self::Up => Place::Server,
+            Self::Down => Place::Client,
+        }
+    }
+
+    /// The other way.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        match self {
+            Self::Up => Self::Down,
+            Self::Down => Self::Up,
+        }
+    }
+
+    /// The direction that consists of this flow alone.
+    #[must_use]
+    pub const fn direction(self) -> Direction {
+        match self {
+            Self::Up => Direction::Up,
+            Self::Down => Direction::Down,
+        }
+    }
+}
+
+/// The address family of the measured path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// IPv4: 20 bytes of header without options.
+    Ipv4,
+    /// IPv6: 40 bytes of header without extensions.
+    Ipv6,
+}
+
+impl Family {
+    /// Bytes of the IP header without options or extension headers.
+    #[must_use]
+    pub const fn header_bytes(self) -> u32 {
+        match self {
+            Self::Ipv4 => 20,
+            Self::Ipv6 => 40,
+        }
+    }
+}

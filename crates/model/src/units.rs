@@ -1,0 +1,272 @@
+//! The user's words for rates, sizes and durations, and their way back into text.
+//!
+//! Bits per second are powers of ten (`100M`, `9.4G`). Bytes of memory are powers of two (`9k` is 9216).
+
+use std::time::Duration;
+use thiserror::Error;
+
+/// A word that is no rate, size or duration.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UnitError {
+    /// Not a number with a known suffix.
+    #[error("`{word}` is no {what}; write it like {examples}")]
+    NotA {
+        /// What the user wrote.
+        word: String,
+        /// `rate`, `size`, `duration`.
+        what: &'static str,
+        /// What would be one.
+        examples: &'static str,
+    },
+    /// A number out of range.
+    #[error("`{word}` is too large for a {what}")]
+    TooLarge {
+        /// What the user wrote.
+        word: String,
+        /// `rate`, `size`, `duration`.
+        what: &'static str,
+    },
+}
+
+/// An offered or intended load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rate {
+    /// Bits per second.
+    Bits(u64),
+    /// Packets per second.
+    Packets(u64),
+}
+
+fn split(word: &str) -> (&str, &str) {
+    let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
+    (&word[..end], &word[end..])
+}
+
+fn scaled(
+    word: &str,
+    what: &'static str,
+    examples: &'static str,
+    factor: impl Fn(&str) -> Option<f64>,
+) -> Result<u64, UnitError> {
+    let not_a = || UnitError::NotA { word: word.to_owned(), what, examples };
+    let (digits, suffix) = split(word);
+    let number: f64 = digits.parse().map_err(|_| not_a())?;
+    let value = (number * factor(suffix).ok_or_else(not_a)?).round();
+    // 2^53: beyond it an f64 no longer holds every whole number.
+    if value > 9_007_199_254_740_992.0 {
+        return Err(UnitError::TooLarge { word: word.to_owned(), what });
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    Ok(value as u64)
+}
+
+fn decimal(prefix: &str) -> Option<f64> {
+    Some(match prefix {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "m" | "M" => 1e6,
+        "g" | "G" => 1e9,
+        "t" | "T" => 1e12,
+        _ => return None,
+    })
+}
+
+/// Reads `100M`, `9.4G`, `250kbit`, `10Mbit/s`, `1.2Mpps`.
+///
+/// # Errors
+/// The word, where it is none of these or beyond 2^53.
+pub fn parse_rate(word: &str) -> Result<Rate, UnitError> {
+    const EXAMPLES: &str = "100M, 9.4G or 1.2Mpps";
+    let lower = word.trim();
+    if let Some(packets) = lower.strip_suffix("pps") {
+        return scaled(packets, "rate", EXAMPLES, decimal).map(Rate::Packets).map_err(|error| rename(&error, word));
+    }
+    let bits = ["bit/s", "bits/s", "bps", "bit"].iter().find_map(|suffix| lower.strip_suffix(suffix)).unwrap_or(lower);
+    scaled(bits, "rate", EXAMPLES, decimal).map(Rate::Bits).map_err(|error| rename(&error, word))
+}
+
+fn rename(error: &UnitError, whole: &str) -> UnitError {
+    match *error {
+        UnitError::NotA { what, examples, .. } => UnitError::NotA { word: whole.to_owned(), what, examples },
+        UnitError::TooLarge { what, .. } => UnitError::TooLarge { word: whole.to_owned(), what },
+    }
+}
+
+/// Reads a rate in bits per second.
+///
+/// # Errors
+/// As [`parse_rate`], and for packets per second.
+pub fn parse_bps(word: &str) -> Result<u64, UnitError> {
+    match parse_rate(word)? {
+        Rate::Bits(bps) => Ok(bps),
+        Rate::Packets(_) => {
+            Err(UnitError::NotA { word: word.to_owned(), what: "rate in bit/s", examples: "100M or 9.4G" })
+        }
+    }
+}
+
+/// Reads `64`, `9k`, `256KiB`, `4M`: bytes, suffixes as powers of two.
+///
+/// # Errors
+/// The word, where it is none of these or beyond 2^53.
+pub fn parse_size(word: &str) -> Result<u64, UnitError> {
+    scaled(word.trim(), "size", "64, 9k or 4M", |suffix| {
+        let prefix = suffix.strip_suffix("iB").or_else(|| suffix.strip_suffix('B')).unwrap_or(suffix);
+        Some(match prefix {
+            "" => 1.0,
+            "k" | "K" => 1024.0,
+            "m" | "M" => 1_048_576.0,
+            "g" | "G" => 1_073_741_824.0,
+            _ => return None,
+        })
+    })
+    .map_err(|error| rename(&error, word))
+}
+
+/// Reads `10s`, `250ms`, `1.5m`, `2h`, `90us`; a bare number is seconds.
+///
+/// # Errors
+/// The word, where it is none of these or longer than a year.
+pub fn parse_duration(word: &str) -> Result<Duration, UnitError> {
+    let micros = scaled(word.trim(), "duration", "10s, 250ms or 2m", |suffix| {
+        Some(match suffix {
+            "us" => 1.0,
+            "ms" => 1e3,
+            "" | "s" => 1e6,
+            "m" | "min" => 60e6,
+            "h" => 3600e6,
+            _ => return None,
+        })
+    })
+    .map_err(|error| rename(&error, word))?;
+    if micros > 366 * 24 * 3600 * 1_000_000 {
+        return Err(UnitError::TooLarge { word: word.to_owned(), what: "duration" });
+    }
+    Ok(Duration::from_micros(micros))
+}
+
+/// Three significant digits, no trailing point: 941, 94.1, 9.41.
+fn three_digits(value: f64) -> String {
+    if value >= 99.95 {
+        format!("{value:.0}")
+    } else if value >= 9.995 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// `941 Mbit/s`, `9.41 Gbit/s`, `0 bit/s`.
+#[must_use]
+pub fn bps(value: f64) -> String {
+    if !value.is_finite() {
+        return "unlimited".to_owned();
+    }
+    // The next unit begins where three digits would round up to a thousand.
+    let (factor, unit) = match value.abs() {
+        v if v >= 999.5e9 => (1e12, "Tbit/s"),
+        v if v >= 999.5e6 => (1e9, "Gbit/s"),
+        v if v >= 999.5e3 => (1e6, "Mbit/s"),
+        v if v >= 999.5 => (1e3, "kbit/s"),
+        _ => return format!("{value:.0} bit/s"),
+    };
+    format!("{} {unit}", three_digits(value / factor))
+}
+
+/// `256 KiB`, `4 MiB`, `1500 B`.
+#[must_use]
+pub fn bytes(value: u64) -> String {
+    #[allow(clippy::cast_precision_loss)]
+    let float = value as f64;
+    let (factor, unit) = match value {
+        v if v >= 1 << 30 => (f64::from(1 << 30), "GiB"),
+        v if v >= 1 << 20 => (f64::from(1 << 20), "MiB"),
+        v if v >= 10 << 10 => (1024.0, "KiB"),
+        _ => return format!("{value} B"),
+    };
+    let scaled = float / factor;
+    if (scaled - scaled.round()).abs() < 0.005 {
+        format!("{scaled:.0} {unit}")
+    } else {
+        format!("{} {unit}", three_digits(scaled))
+    }
+}
+
+/// `35.0 ms`, `120 us`, `20.0 s`.
+#[must_use]
+pub fn micros(value: u64) -> String {
+    #[allow(clippy::cast_precision_loss)]
+    let float = value as f64;
+    match value {
+        0..1_000 => format!("{value} us"),
+        1_000..1_000_000 => format!("{} ms", three_digits(float / 1e3)),
+        _ => format!("{} s", three_digits(float / 1e6)),
+    }
+}
+
+/// `37 %`, `0.12 %`: a fraction as per cent with no more digits than it deserves.
+#[must_use]
+pub fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent.abs() >= 9.95 || percent == 0.0 {
+        format!("{percent:.0} %")
+    } else if percent.abs() >= 0.995 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.3} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_powers_of_ten() {
+        assert_eq!(parse_rate("100M"), Ok(Rate::Bits(100_000_000)));
+        assert_eq!(parse_rate("9.4G"), Ok(Rate::Bits(9_400_000_000)));
+        assert_eq!(parse_rate("1.2Mpps"), Ok(Rate::Packets(1_200_000)));
+        assert_eq!(parse_rate("250kbit"), Ok(Rate::Bits(250_000)));
+        assert_eq!(parse_rate("10Mbit/s"), Ok(Rate::Bits(10_000_000)));
+    }
+
+    #[test]
+    fn sizes_are_powers_of_two() {
+        assert_eq!(parse_size("64"), Ok(64));
+        assert_eq!(parse_size("9k"), Ok(9216));
+        assert_eq!(parse_size("256KiB"), Ok(262_144));
+        assert_eq!(parse_size("4M"), Ok(4_194_304));
+    }
+
+    #[test]
+    fn durations_know_their_suffix() {
+        assert_eq!(parse_duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_duration("3"), Ok(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn a_bad_word_is_named_with_examples() {
+        for word in ["", "fast", "10X", "1.2.3M", "-5M", "Mpps", "1e99999"] {
+            let error = parse_rate(word).expect_err(word).to_string();
+            assert!(error.contains(&format!("`{word}`")), "{error}");
+        }
+        assert!(parse_size("9z").is_err());
+        assert!(parse_duration("10 parsecs").is_err());
+        assert!(parse_duration("99999999h").is_err());
+    }
+
+    #[test]
+    fn text_keeps_three_digits() {
+        assert_eq!(bps(941.3e6), "941 Mbit/s");
+        assert_eq!(bps(9.41e9), "9.41 Gbit/s");
+        assert_eq!(bps(999.9e6), "1.00 Gbit/s");
+        assert_eq!(bps(12.0), "12 bit/s");
+        assert_eq!(bytes(262_144), "256 KiB");
+        assert_eq!(bytes(1500), "1500 B");
+        assert_eq!(bytes(2_770_000), "2.64 MiB");
+        assert_eq!(micros(35_000), "35.0 ms");
+        assert_eq!(percent(0.37), "37 %");
+    }
+}

@@ -1,0 +1,38 @@
+//! Clocks. Pure code takes `now` as an argument; this is where it comes from.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The monotonic clock.
+#[must_use]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// Microseconds since the Unix epoch by this host's wall clock.
+#[must_use]
+pub fn unix_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// Whole microseconds since `start`.
+#[must_use]
+pub fn micros_since(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A visible, bounded wait.
+pub fn sleep(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// CPU time of the calling thread so far, user and system, in microseconds (`CLOCK_THREAD_CPUTIME_ID`).
+#[must_use]
+pub fn thread_cpu_us() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the call to fill.
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    if result != 0 {
+        return 0;
+    }
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000
+}
