@@ -8,5 +8,6 @@ pub mod clock;
 pub mod error;
 pub mod files;
 pub mod process;
+pub mod random;
 
 pub use error::{Error, Result};
