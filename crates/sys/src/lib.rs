@@ -6,8 +6,12 @@
 
 pub mod clock;
 pub mod error;
+pub mod ethtool;
 pub mod files;
+pub mod netlink;
+pub mod path_mtu;
 pub mod process;
 pub mod random;
+pub mod sysctl;
 
 pub use error::{Error, Result};
