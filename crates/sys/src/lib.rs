@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod error;
 pub mod files;
+pub mod netlink;
 pub mod process;
 
 pub use error::{Error, Result};
