@@ -5,9 +5,11 @@
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml point here
 
 pub mod clock;
+pub mod device;
 pub mod error;
 pub mod files;
 pub mod netlink;
+pub mod network_id;
 pub mod process;
 
 pub use error::{Error, Result};
