@@ -5,8 +5,12 @@
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml point here
 
 pub mod clock;
+pub mod cpu;
 pub mod error;
 pub mod files;
+pub mod net;
+pub mod pages;
 pub mod process;
+pub mod tcp;
 
 pub use error::{Error, Result};
