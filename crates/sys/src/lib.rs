@@ -5,11 +5,15 @@
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml point here
 
 pub mod clock;
+pub mod cpu;
 pub mod device;
 pub mod error;
 pub mod files;
+pub mod net;
 pub mod netlink;
 pub mod network_id;
+pub mod pages;
 pub mod process;
+pub mod tcp;
 
 pub use error::{Error, Result};
