@@ -6,8 +6,13 @@
 
 pub mod clock;
 pub mod error;
+pub mod event;
 pub mod files;
+pub mod mount;
 pub mod netlink;
+pub mod netns;
 pub mod process;
+pub mod thread;
+pub mod tun;
 
 pub use error::{Error, Result};
