@@ -8,12 +8,17 @@ pub mod clock;
 pub mod cpu;
 pub mod device;
 pub mod error;
+pub mod event;
 pub mod files;
+pub mod mount;
 pub mod net;
 pub mod netlink;
+pub mod netns;
 pub mod network_id;
 pub mod pages;
 pub mod process;
 pub mod tcp;
+pub mod thread;
+pub mod tun;
 
 pub use error::{Error, Result};
