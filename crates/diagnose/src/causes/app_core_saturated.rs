@@ -49,11 +49,10 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     }
     let mut witnesses =
         vec![counter(format!("the busiest data thread of {} used {} of a core by its own clock", super::who(evidence, seat), units::percent(share)))];
-    if let Some(core) = end.and_then(|end| end.cores.iter().max_by(|a, b| (a.busy - a.softirq).total_cmp(&(b.busy - b.softirq)))) {
-        if core.busy > 0.9 && core.softirq < 0.5 {
+    if let Some(core) = end.and_then(|end| end.cores.iter().max_by(|a, b| (a.busy - a.softirq).total_cmp(&(b.busy - b.softirq))))
+        && core.busy > 0.9 && core.softirq < 0.5 {
             witnesses.push(counter(format!("core {} was busy {} of the time, only {} of it in softirq", core.cpu, units::percent(core.busy), units::percent(core.softirq))));
         }
-    }
     Testimony::Says { share, witnesses }
 }
 

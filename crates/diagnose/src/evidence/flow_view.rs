@@ -157,7 +157,6 @@ impl FlowView {
         let (sent, got) = (counted(sending, flow, omit_us), counted(receiving, flow, omit_us));
         let (goodput_bps, counted_s) = goodput(&got)?;
         let whole = counted(sending, flow, 0);
-        let samples = |streams: &Counted<'_>| streams.iter().map(|(_, samples)| *samples).collect::<Vec<_>>();
         let first = sent.first()?;
         let mss = each(&sent, |sample| sample.tcp.snd_mss_bytes);
         let mss_bytes = median(mss);
@@ -176,9 +175,9 @@ impl FlowView {
             min_rtt_us: smallest(&each(&whole, |sample| sample.tcp.min_rtt_us.filter(|&us| us < u64::from(u32::MAX)))),
             mss_bytes,
             timestamps: last.tcp.negotiated(narrows_model::TcpInfo::OPT_TIMESTAMPS).unwrap_or(true),
-            shares: Shares::of(samples(&sent).into_iter()),
-            loss: Loss::of(samples(&sent).into_iter()),
-            loss_whole: Loss::of(samples(&whole).into_iter()),
+            shares: Shares::of(sent.iter().map(|(_, samples)| *samples)),
+            loss: Loss::of(sent.iter().map(|(_, samples)| *samples)),
+            loss_whole: Loss::of(whole.iter().map(|(_, samples)| *samples)),
             snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
             rcvbuf_bytes: largest(&each(&got, |sample| sample.memory.map(|memory| memory.rcvbuf_bytes.into()))),
             sndbuf_bytes: largest(&each(&sent, |sample| sample.memory.map(|memory| memory.sndbuf_bytes.into()))),
