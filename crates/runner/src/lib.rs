@@ -1,1 +1,4 @@
-//! narrows runner
+//! The orchestration: the only crate that knows everyone. Client, server, and one run from begin to end.
+
+pub mod diagnosis;
+pub mod ends;
