@@ -12,6 +12,7 @@ pub mod mount;
 pub mod netlink;
 pub mod netns;
 pub mod process;
+pub mod rtnl;
 pub mod thread;
 pub mod tun;
 
