@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod error;
 pub mod event;
+pub mod ethtool;
 pub mod files;
 pub mod mount;
 pub mod netlink;
@@ -15,5 +16,8 @@ pub mod process;
 pub mod rtnl;
 pub mod thread;
 pub mod tun;
+pub mod path_mtu;
+pub mod process;
+pub mod sysctl;
 
 pub use error::{Error, Result};
