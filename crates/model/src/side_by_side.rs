@@ -69,11 +69,10 @@ impl RowSpec {
     }
 }
 
-/// How much a row matters: `SHOWN` only, `MARKED` where the hosts differ, `BRIEF` and marked, `NAMED` in brief, unmarked.
+/// How much a row matters: only `SHOWN`; `MARKED` where the hosts differ; in the `BRIEF` form too.
 const SHOWN: (bool, bool) = (false, false);
 const MARKED: (bool, bool) = (true, false);
 const BRIEF: (bool, bool) = (true, true);
-const NAMED: (bool, bool) = (false, true);
 
 const fn row(
     group: Group,
@@ -91,7 +90,7 @@ pub const ROWS: &[RowSpec] = &[
     row(Group::Host, "kernel", BRIEF, &[("", "host.kernel")]),
     row(Group::Host, "virtualisation", MARKED, &[("", "host.virtualisation")]),
     row(Group::Host, "CPU", MARKED, &[("", "cpu.model")]),
-    row(Group::Host, "CPUs", BRIEF, &[("", "cpu.count")]),
+    row(Group::Host, "CPUs", MARKED, &[("", "cpu.count")]),
     row(Group::Host, "NUMA nodes", MARKED, &[("", "cpu.numa_nodes")]),
     row(Group::Host, "frequency", SHOWN, &[("", "cpu.frequency"), (" of ", "cpu.frequency.max")]),
     row(Group::Host, "governor", MARKED, &[("", "cpu.governor")]),
@@ -99,8 +98,8 @@ pub const ROWS: &[RowSpec] = &[
     row(Group::Host, "memory", MARKED, &[("", "memory.total")]),
     row(Group::Host, "available memory", SHOWN, &[("", "memory.available")]),
     row(Group::Host, "swap in use", SHOWN, &[("", "swap.used"), (" of ", "swap.total")]),
-    row(Group::Nic, "interface", NAMED, &[("", "nic.name"), (", ", "nic.kind")]),
-    row(Group::Nic, "driver", BRIEF, &[("", "nic.driver"), (" ", "nic.driver_version")]),
+    row(Group::Nic, "interface", SHOWN, &[("", "nic.name"), (", ", "nic.kind")]),
+    row(Group::Nic, "driver", MARKED, &[("", "nic.driver"), (" ", "nic.driver_version")]),
     row(Group::Nic, "firmware", MARKED, &[("", "nic.firmware")]),
     row(Group::Nic, "bus", SHOWN, &[("", "nic.bus")]),
     row(Group::Nic, "link speed", BRIEF, &[("", "nic.speed"), (" of ", "nic.speed.max")]),
@@ -138,8 +137,8 @@ pub const ROWS: &[RowSpec] = &[
     row(Group::Tcp, "core wmem max", MARKED, &[("", "core.wmem.max")]),
     row(Group::Tcp, "congestion control", BRIEF, &[("", "tcp.congestion_control")]),
     row(Group::Tcp, "available", MARKED, &[("", "tcp.congestion_control.available")]),
-    row(Group::Tcp, "window scaling", BRIEF, &[("", "tcp.window_scaling")]),
-    row(Group::Tcp, "SACK", BRIEF, &[("", "tcp.sack")]),
+    row(Group::Tcp, "window scaling", MARKED, &[("", "tcp.window_scaling")]),
+    row(Group::Tcp, "SACK", MARKED, &[("", "tcp.sack")]),
     row(Group::Tcp, "timestamps", MARKED, &[("", "tcp.timestamps")]),
     row(Group::Tcp, "ECN", MARKED, &[("", "tcp.ecn")]),
     row(Group::Tcp, "receive autotuning", MARKED, &[("", "tcp.moderate_rcvbuf")]),
@@ -156,7 +155,7 @@ pub const ROWS: &[RowSpec] = &[
     row(Group::Path, "device", SHOWN, &[("", "route.device")]),
     row(Group::Path, "gateway", SHOWN, &[("", "route.gateway")]),
     row(Group::Path, "MTU of the route", MARKED, &[("", "route.mtu")]),
-    row(Group::Path, "path MTU", BRIEF, &[("", "path.mtu")]),
+    row(Group::Path, "path MTU", MARKED, &[("", "path.mtu")]),
     row(Group::Path, "neighbour", SHOWN, &[("", "neighbour.state")]),
     row(Group::Path, "tracked connections", SHOWN, &[("", "conntrack.count"), (" of ", "conntrack.max")]),
     row(Group::Path, "filter rules", SHOWN, &[("", "netfilter.rules")]),
