@@ -1,0 +1,542 @@
+//! A blocking netlink socket for every family: route, generic, socket diagnosis, netfilter; to get and to set.
+//!
+//! A socket belongs to the network namespace that its thread was in when it was opened, and stays there.
+//! Source: `include/uapi/linux/netlink.h`, RFC 3549; kernel `net/netlink/af_netlink.c`.
+
+pub mod attributes;
+
+pub use attributes::{Attribute, Attributes, Builder, attributes, find};
+
+use crate::error::check;
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// The protocol that a socket speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Links, addresses, routes, neighbours, queueing disciplines (`NETLINK_ROUTE`).
+    Route,
+    /// Families by name: ethtool, `nl80211`, … (`NETLINK_GENERIC`).
+    Generic,
+    /// Sockets of this namespace (`NETLINK_SOCK_DIAG`).
+    SockDiag,
+    /// `nf_tables`, conntrack (`NETLINK_NETFILTER`).
+    Netfilter,
+}
+
+impl Family {
+    const fn number(self) -> libc::c_int {
+        match self {
+            Self::Route => libc::NETLINK_ROUTE,
+            Self::Generic => libc::NETLINK_GENERIC,
+            Self::SockDiag => libc::NETLINK_SOCK_DIAG,
+            Self::Netfilter => libc::NETLINK_NETFILTER,
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Route => "netlink route",
+            Self::Generic => "netlink generic",
+            Self::SockDiag => "netlink sock_diag",
+            Self::Netfilter => "netlink netfilter",
+        }
+    }
+}
+
+/// What went wrong between us and the kernel.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A system call on the socket failed.
+    #[error(transparent)]
+    Socket(#[from] crate::Error),
+    /// The kernel refused the request (`NLMSG_ERROR`).
+    #[error("the kernel refuses {family} message {kind}: {}{}", io::Error::from_raw_os_error(*errno),
+            text.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
+    Refused {
+        /// The socket's protocol.
+        family: &'static str,
+        /// The type of the message that was refused.
+        kind: u16,
+        /// The kernel's number.
+        errno: i32,
+        /// The kernel's words (`NLMSGERR_ATTR_MSG`), where it gave some.
+        text: Option<String>,
+    },
+    /// No whole answer within the time limit.
+    #[error("no answer to {family} message {kind} within {limit:?}")]
+    TimedOut {
+        /// The socket's protocol.
+        family: &'static str,
+        /// The type of the message that was asked.
+        kind: u16,
+        /// How long was waited.
+        limit: Duration,
+    },
+    /// The answer is longer than the size limit.
+    #[error("the answer to {family} message {kind} is longer than {limit} bytes")]
+    TooLarge {
+        /// The socket's protocol.
+        family: &'static str,
+        /// The type of the message that was asked.
+        kind: u16,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The table changed during each of several dumps (`NLM_F_DUMP_INTR`).
+    #[error("the answer to {family} message {kind} changed while it was read, {attempts} times in a row; try again")]
+    Unsteady {
+        /// The socket's protocol.
+        family: &'static str,
+        /// The type of the message that was asked.
+        kind: u16,
+        /// How often it was read.
+        attempts: u32,
+    },
+    /// A request that does not fit into netlink's 16-bit lengths.
+    #[error("a netlink attribute of type {kind} is longer than 65531 bytes")]
+    AttributeTooLong {
+        /// The attribute's type.
+        kind: u16,
+    },
+}
+
+impl Error {
+    /// The kernel's error number, where it gave one.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Refused { errno, .. } => Some(*errno),
+            Self::Socket(error) => error.errno(),
+            _ => None,
+        }
+    }
+}
+
+/// A result of a netlink exchange.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// One message of a reply, without its netlink header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The message's type: `RTM_NEWLINK`, a generic family's id, …
+    pub kind: u16,
+    /// All that follows the netlink header: the family's own header, then attributes.
+    pub payload: Vec<u8>,
+}
+
+/// One message of a [`Socket::batch`].
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// The message's type.
+    pub kind: u16,
+    /// `NLM_F_*`; `NLM_F_REQUEST` is added. Only messages with `NLM_F_ACK` are waited for.
+    pub flags: u16,
+    /// The family's own header, then attributes.
+    pub payload: &'a [u8],
+}
+
+/// An open netlink socket.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    family: Family,
+    sequence: u32,
+    time_limit: Duration,
+    size_limit: usize,
+    buffer: Vec<u8>,
+}
+
+/// Give the whole table (`NLM_F_DUMP`).
+pub const DUMP: u16 = libc::NLM_F_DUMP as u16;
+/// Acknowledge (`NLM_F_ACK`); [`Socket::request`] adds it by itself.
+pub const ACK: u16 = libc::NLM_F_ACK as u16;
+/// Make it if it is not there (`NLM_F_CREATE`).
+pub const CREATE: u16 = libc::NLM_F_CREATE as u16;
+/// Fail if it is there (`NLM_F_EXCL`).
+pub const EXCLUSIVE: u16 = libc::NLM_F_EXCL as u16;
+/// Replace what is there (`NLM_F_REPLACE`).
+pub const REPLACE: u16 = libc::NLM_F_REPLACE as u16;
+const HEADER: usize = 16;
+const REQUEST: u16 = libc::NLM_F_REQUEST as u16;
+/// `NLM_F_DUMP_INTR`
+const INTERRUPTED: u16 = 0x10;
+/// `NLM_F_CAPPED`: the refused request is not repeated in full.
+const CAPPED: u16 = 0x100;
+/// `NLM_F_ACK_TLVS`: attributes follow in an error.
+const ACK_ATTRIBUTES: u16 = 0x200;
+/// `NLMSGERR_ATTR_MSG`
+const ERROR_TEXT: u16 = 1;
+const ATTEMPTS: u32 = 5;
+
+enum Progress {
+    More,
+    Finished,
+}
+
+impl Socket {
+    /// Opens a socket in the calling thread's network namespace: answers within 2 s, of 64 MiB at most.
+    ///
+    /// # Errors
+    /// Where the kernel lacks the family or sockets are forbidden.
+    pub fn open(family: Family) -> Result<Self> {
+        let word = family.word();
+        // SAFETY: socket takes plain numbers.
+        let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, family.number()) };
+        check(fd, "open", format!("a {word} socket"))?;
+        // SAFETY: the descriptor was just made and nobody else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let socket = Self {
+            fd,
+            family,
+            sequence: 0,
+            time_limit: Duration::from_secs(2),
+            size_limit: 64 << 20,
+            buffer: vec![0; 256 << 10],
+        };
+        // Niceties of newer kernels: words with errors, and errors that do not repeat the request.
+        let _ = socket.set_option(libc::NETLINK_EXT_ACK, "set NETLINK_EXT_ACK of");
+        let _ = socket.set_option(libc::NETLINK_CAP_ACK, "set NETLINK_CAP_ACK of");
+        Ok(socket)
+    }
+
+    /// Changes the time within which a whole answer must come.
+    #[must_use]
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Changes how many bytes an answer may have.
+    #[must_use]
+    pub fn with_size_limit(mut self, bytes: usize) -> Self {
+        self.size_limit = bytes;
+        self
+    }
+
+    /// Makes the kernel check dump requests strictly and filter by them (`NETLINK_GET_STRICT_CHK`, Linux 4.20).
+    ///
+    /// # Errors
+    /// On a kernel without it.
+    pub fn set_strict(&self) -> Result<()> {
+        Ok(self.set_option(libc::NETLINK_GET_STRICT_CHK, "set NETLINK_GET_STRICT_CHK of")?)
+    }
+
+    fn set_option(&self, option: libc::c_int, operation: &'static str) -> crate::Result<()> {
+        let on: libc::c_int = 1;
+        // SAFETY: the value is one int that lives through the call, and its length is given.
+        let result = unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_NETLINK,
+                option,
+                (&raw const on).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+        check(result, operation, format!("a {} socket", self.family.word()))?;
+        Ok(())
+    }
+
+    /// Sends one request and gives the messages of its answer; an empty list is a plain acknowledgement.
+    ///
+    /// `flags` are `NLM_F_*`: `NLM_F_DUMP` for a whole table, `NLM_F_CREATE | NLM_F_EXCL` and so on to set.
+    /// `NLM_F_REQUEST` is added, and `NLM_F_ACK` unless it is a dump, so that the end of each answer is known.
+    /// `payload` is the family's own header and then attributes ([`Builder`]).
+    ///
+    /// # Errors
+    /// What the kernel refused with its number and words; a limit of time or size.
+    pub fn request(&mut self, kind: u16, flags: u16, payload: &[u8]) -> Result<Vec<Message>> {
+        let dump = flags & DUMP == DUMP;
+        let flags = if dump { flags } else { flags | ACK };
+        for _ in 0..ATTEMPTS {
+            let mut replies = Vec::new();
+            let first = self.send(&[Outgoing { kind, flags, payload }])?;
+            if self.receive(kind, first, 1, 1, &mut replies)? {
+                return Ok(replies);
+            }
+        }
+        Err(Error::Unsteady { family: self.family.word(), kind, attempts: ATTEMPTS })
+    }
+
+    /// Sends several messages in one piece (`nf_tables` transactions) and waits for those with `NLM_F_ACK`.
+    ///
+    /// # Errors
+    /// The first refusal; a limit of time or size.
+    pub fn batch(&mut self, messages: &[Outgoing<'_>]) -> Result<Vec<Message>> {
+        let first = self.send(messages)?;
+        let awaited = messages.iter().filter(|message| message.flags & ACK != 0).count();
+        let mut replies = Vec::new();
+        if awaited > 0 {
+            let kind = messages.first().map_or(0, |message| message.kind);
+            self.receive(kind, first, u32::try_from(messages.len()).unwrap_or(u32::MAX), awaited, &mut replies)?;
+        }
+        Ok(replies)
+    }
+
+    /// Sends, and gives the sequence number of the first message.
+    fn send(&mut self, messages: &[Outgoing<'_>]) -> Result<u32> {
+        let first = self.sequence.wrapping_add(1);
+        let mut bytes = Vec::new();
+        for message in messages {
+            self.sequence = self.sequence.wrapping_add(1);
+            let length = HEADER + message.payload.len();
+            let length_field = u32::try_from(length).map_err(|_| Error::TooLarge {
+                family: self.family.word(),
+                kind: message.kind,
+                limit: u32::MAX as usize,
+            })?;
+            bytes.extend_from_slice(&length_field.to_ne_bytes());
+            bytes.extend_from_slice(&message.kind.to_ne_bytes());
+            bytes.extend_from_slice(&(message.flags | REQUEST).to_ne_bytes());
+            bytes.extend_from_slice(&self.sequence.to_ne_bytes());
+            bytes.extend_from_slice(&0_u32.to_ne_bytes());
+            bytes.extend_from_slice(message.payload);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+        }
+        // SAFETY: sockaddr_nl is plain data for which zeroes are valid.
+        let mut kernel: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+        kernel.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        // SAFETY: buffer and address live through the call, and their lengths are given.
+        let sent = unsafe {
+            libc::sendto(
+                self.fd.as_raw_fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                0,
+                (&raw const kernel).cast(),
+                size_of::<libc::sockaddr_nl>() as libc::socklen_t,
+            )
+        };
+        if sent < 0 {
+            return Err(crate::Error::last("send on", format!("a {} socket", self.family.word())).into());
+        }
+        Ok(first)
+    }
+
+    /// Reads until `awaited` requests of `first..first + count` are finished. `false`: the table changed meanwhile.
+    fn receive(
+        &mut self,
+        kind: u16,
+        first: u32,
+        count: u32,
+        awaited: usize,
+        replies: &mut Vec<Message>,
+    ) -> Result<bool> {
+        let deadline = Instant::now() + self.time_limit;
+        let (mut finished, mut steady, mut size) = (0, true, 0);
+        while finished < awaited {
+            let length = self.receive_datagram(kind, deadline)?;
+            size += length;
+            if size > self.size_limit {
+                return Err(Error::TooLarge { family: self.family.word(), kind, limit: self.size_limit });
+            }
+            let datagram = self.buffer.get(..length).unwrap_or_default();
+            for (header, body) in Messages(datagram) {
+                if header.sequence.wrapping_sub(first) >= count {
+                    continue; // a late answer to an earlier request
+                }
+                steady &= header.flags & INTERRUPTED == 0;
+                match take(self.family, kind, header, body, replies)? {
+                    Progress::More => {}
+                    Progress::Finished => finished += 1,
+                }
+            }
+        }
+        Ok(steady)
+    }
+
+    /// One datagram from the kernel into the buffer; its length.
+    fn receive_datagram(&mut self, kind: u16, deadline: Instant) -> Result<usize> {
+        let family = self.family.word();
+        loop {
+            // SAFETY: sockaddr_nl is plain data for which zeroes are valid.
+            let mut from: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+            let mut from_length = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
+            // SAFETY: buffer and address are valid for writing through the call, and their lengths are given.
+            let got = unsafe {
+                libc::recvfrom(
+                    self.fd.as_raw_fd(),
+                    self.buffer.as_mut_ptr().cast(),
+                    self.buffer.len(),
+                    libc::MSG_DONTWAIT | libc::MSG_TRUNC,
+                    (&raw mut from).cast(),
+                    &raw mut from_length,
+                )
+            };
+            if let Ok(length) = usize::try_from(got) {
+                if length > self.buffer.len() {
+                    return Err(Error::TooLarge { family, kind, limit: self.buffer.len() });
+                }
+                if from.nl_pid == 0 {
+                    return Ok(length);
+                }
+                continue; // not from the kernel
+            }
+            let error = io::Error::last_os_error();
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => self.wait(kind, deadline)?,
+                _ => return Err(crate::Error::new("receive from", format!("a {family} socket"), error).into()),
+            }
+        }
+    }
+
+    fn wait(&self, kind: u16, deadline: Instant) -> Result<()> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let milliseconds = libc::c_int::try_from(left.as_millis()).unwrap_or(libc::c_int::MAX);
+        let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd.
+        let ready = unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
+        if ready == 0 {
+            return Err(Error::TimedOut { family: self.family.word(), kind, limit: self.time_limit });
+        }
+        Ok(())
+    }
+}
+
+fn take(family: Family, kind: u16, header: Header, body: &[u8], replies: &mut Vec<Message>) -> Result<Progress> {
+    let code = i32_at(body, 0).unwrap_or(0);
+    match libc::c_int::from(header.kind) {
+        libc::NLMSG_NOOP => Ok(Progress::More),
+        libc::NLMSG_ERROR | libc::NLMSG_DONE if code < 0 => Err(Error::Refused {
+            family: family.word(),
+            kind,
+            errno: code.saturating_neg(),
+            text: error_text(header, body),
+        }),
+        libc::NLMSG_ERROR | libc::NLMSG_DONE => Ok(Progress::Finished),
+        _ => {
+            replies.push(Message { kind: header.kind, payload: body.to_vec() });
+            Ok(Progress::More)
+        }
+    }
+}
+
+/// The kernel's words in an error: behind the code, and for `NLMSG_ERROR` behind the repeated request.
+fn error_text(header: Header, body: &[u8]) -> Option<String> {
+    if header.flags & ACK_ATTRIBUTES == 0 {
+        return None;
+    }
+    let offset = if libc::c_int::from(header.kind) == libc::NLMSG_DONE {
+        4
+    } else if header.flags & CAPPED != 0 {
+        4 + HEADER
+    } else {
+        4 + usize::try_from(u32_at(body, 4)?).ok()?.next_multiple_of(4)
+    };
+    find(body.get(offset..)?, ERROR_TEXT)?.text()
+}
+
+#[derive(Clone, Copy)]
+struct Header {
+    kind: u16,
+    flags: u16,
+    sequence: u32,
+}
+
+/// The messages of a datagram; stops where one does not fit.
+struct Messages<'a>(&'a [u8]);
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = (Header, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let length = usize::try_from(u32_at(self.0, 0)?).ok()?;
+        let body = self.0.get(HEADER..length)?;
+        let header = Header { kind: u16_at(self.0, 4)?, flags: u16_at(self.0, 6)?, sequence: u32_at(self.0, 8)? };
+        self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((header, body))
+    }
+}
+
+macro_rules! reader {
+    ($(#[$doc:meta])* $name:ident, $type:ty) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(bytes: &[u8], offset: usize) -> Option<$type> {
+            let end = offset.checked_add(size_of::<$type>())?;
+            Some(<$type>::from_ne_bytes(bytes.get(offset..end)?.try_into().ok()?))
+        }
+    };
+}
+
+reader!(
+    /// A 16-bit number of the host's byte order inside of `bytes`.
+    u16_at, u16
+);
+reader!(
+    /// A 32-bit number of the host's byte order inside of `bytes`.
+    u32_at, u32
+);
+reader!(
+    /// A signed 32-bit number of the host's byte order inside of `bytes`.
+    i32_at, i32
+);
+reader!(
+    /// A 64-bit number of the host's byte order inside of `bytes`.
+    u64_at, u64
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `struct ifinfomsg` with everything unset.
+    const ANY_LINK: [u8; 16] = [0; 16];
+    const IFLA_IFNAME: u16 = 3;
+
+    #[test]
+    fn a_dump_of_links_holds_loopback() {
+        let mut socket = Socket::open(Family::Route).expect("netlink route");
+        let links = socket.request(libc::RTM_GETLINK, DUMP, &ANY_LINK).expect("a dump of links");
+        let names: Vec<_> =
+            links.iter().filter_map(|link| find(link.payload.get(16..)?, IFLA_IFNAME)?.text()).collect();
+        assert!(names.iter().any(|name| name == "lo"), "{names:?}");
+    }
+
+    #[test]
+    fn one_link_is_asked_by_name() {
+        let mut socket = Socket::open(Family::Route).expect("netlink route");
+        let mut request = Builder::with_header(&ANY_LINK);
+        request.text(IFLA_IFNAME, "lo");
+        let links =
+            socket.request(libc::RTM_GETLINK, 0, &request.finish().expect("it is short")).expect("the loopback link");
+        assert_eq!(links.len(), 1);
+        assert_eq!(links[0].kind, libc::RTM_NEWLINK);
+        assert_eq!(u32_at(&links[0].payload, 4), Some(1), "the index of lo is 1");
+    }
+
+    #[test]
+    fn a_refusal_has_the_kernels_number_and_words() {
+        let mut socket = Socket::open(Family::Route).expect("netlink route");
+        let mut request = Builder::with_header(&ANY_LINK);
+        request.text(IFLA_IFNAME, "no-such-link");
+        let error = socket.request(libc::RTM_GETLINK, 0, &request.finish().expect("short")).expect_err("none");
+        assert_eq!(error.errno(), Some(libc::ENODEV));
+        // A missing header is refused with words where the kernel checks strictly.
+        socket.set_strict().expect("Linux 4.20");
+        let error = socket.request(libc::RTM_GETLINK, DUMP, &[0; 4]).expect_err("no header");
+        assert!(matches!(&error, Error::Refused { text: Some(text), .. } if text.contains("header")), "{error}");
+    }
+
+    #[test]
+    fn limits_of_size_hold() {
+        let mut socket = Socket::open(Family::Route).expect("netlink route").with_size_limit(64);
+        let error = socket.request(libc::RTM_GETLINK, DUMP, &ANY_LINK).expect_err("a link has more than 64 bytes");
+        assert!(matches!(error, Error::TooLarge { limit: 64, .. }), "{error}");
+    }
+
+    #[test]
+    fn messages_that_do_not_fit_end_the_list() {
+        for length in 0..40_u8 {
+            let mut bytes = vec![length, 0, 0, 0];
+            bytes.resize(32, 0);
+            for (_, body) in Messages(&bytes) {
+                assert!(body.len() <= 16);
+            }
+        }
+    }
+}
