@@ -1,1 +1,4 @@
 //! narrows runner
+
+pub mod state;
+pub mod tune;
