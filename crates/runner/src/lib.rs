@@ -2,3 +2,7 @@
 
 pub mod diagnosis;
 pub mod ends;
+//! narrows runner
+
+pub mod state;
+pub mod tune;
