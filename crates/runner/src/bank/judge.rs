@@ -124,13 +124,15 @@ impl Tally {
             self.count(true, Grade::Failed)
         );
         let alarms = self.count(false, Grade::FalseAlarm);
-        let interval = narrows_stats::wilson(alarms as u64, healthy as u64);
+        let interval = narrows_stats::wilson(alarms as u64, healthy as u64, 0.95);
         let _ = writeln!(
             text,
             "healthy runs: {healthy}; not accused {}, unknown {}, false alarms {alarms}{}, failed {}",
             self.count(false, Grade::Right),
             self.count(false, Grade::Unknown),
-            interval.map_or_else(String::new, |[low, high]| format!(" (95 % interval of their rate {low:.2} to {high:.2})")),
+            interval.map_or_else(String::new, |[low, high]| format!(
+                " (95 % interval of their rate {low:.2} to {high:.2})"
+            )),
             self.count(false, Grade::Failed)
         );
         let others: Vec<_> = self.graded.iter().filter(|(.., grade)| *grade != Grade::Right).collect();
