@@ -6,18 +6,18 @@
 
 pub mod clock;
 pub mod error;
-pub mod event;
 pub mod ethtool;
+pub mod event;
 pub mod files;
 pub mod mount;
 pub mod netlink;
 pub mod netns;
-pub mod process;
-pub mod rtnl;
-pub mod thread;
-pub mod tun;
+pub mod packet_tap;
 pub mod path_mtu;
 pub mod process;
+pub mod rtnl;
 pub mod sysctl;
+pub mod thread;
+pub mod tun;
 
 pub use error::{Error, Result};
