@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // each test binary uses its own part
 
+pub(crate) mod runs;
+
 use narrows_model::report::*;
 use narrows_model::*;
 
