@@ -5,6 +5,9 @@
 //!
 //! **Shows**: as tcp-receive-window, but the socket is locked (`SO_BUF_LOCK`).
 //!
+//! **Mistaken for**: tcp-receive-window (then the socket is not locked), a slow reader (its queue is full), window scaling
+//! that is off (then no buffer helps).
+//!
 //! **Fix**: drop the call; if it must stay, raise it together with `net.core.rmem_max`, which caps it (and caps
 //! nothing else).
 //!

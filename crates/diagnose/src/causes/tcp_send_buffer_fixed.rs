@@ -5,6 +5,9 @@
 //! **Shows**: as tcp-send-buffer, but the socket is locked (`SO_BUF_LOCK`) and its buffer lies below `tcp_wmem`'s
 //! maximum.
 //!
+//! **Mistaken for**: tcp-send-buffer (then the socket is not locked), a receive window that is full first, an application
+//! that writes slowly (then its buffer is empty).
+//!
 //! **Fix**: drop the call; if it must stay, raise it together with `net.core.wmem_max`, which caps it.
 //!
 //! Source: `net/core/sock.c`, `SO_SNDBUF`; socket(7).

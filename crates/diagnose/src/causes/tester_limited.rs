@@ -7,6 +7,8 @@
 //! **Mistaken for**: anything of the path. A result at this limit says nothing against the path.
 //!
 //! **Fix**: more cores, more streams, another machine.
+//!
+//! Source: RFC 6349 section 3 (the test host must itself carry the full rate of the path); `/proc/stat`, proc_stat(5).
 
 use super::{Cause, Testimony, advice, ask, cannot_tell, ceiling, counter, denies};
 use crate::evidence::{EndView, Evidence, Seat};
