@@ -3,5 +3,7 @@
 pub mod bank;
 pub mod diagnosis;
 pub mod ends;
+pub mod known;
 pub mod state;
+pub mod stored;
 pub mod tune;
