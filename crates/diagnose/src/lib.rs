@@ -6,6 +6,7 @@
 
 pub mod budget;
 pub mod causes;
+mod disproof;
 pub mod evidence;
 pub mod experiment;
 pub mod report;
