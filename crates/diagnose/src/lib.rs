@@ -4,6 +4,7 @@
 //! Run -> Evidence -> every cause's ceiling and testimony -> roofline, time budget -> verdict -> Report
 //! ```
 
+pub mod audit;
 pub mod budget;
 pub mod causes;
 pub mod evidence;
