@@ -13,6 +13,11 @@ pub mod report;
 pub mod roofline;
 pub mod verdict;
 
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
 pub use evidence::{Evidence, Seat};
 pub use experiment::Experiment;
 pub use report::report;

@@ -15,8 +15,8 @@ pub struct Roof {
     pub ceiling: Ceiling,
 }
 
-/// How far a measured goodput may lie outside of a ceiling's interval and still sit at it: the grain of the chronographs and
-/// of the counted part, as seen on steady emulated paths (see the fault bank).
+/// How far a measured goodput may lie outside of a ceiling's interval and still sit at it: the grain of the
+/// chronographs and of the counted part, as seen on steady emulated paths (see the fault bank).
 pub const TOLERANCE: f64 = 0.06;
 
 /// All ceilings, lowest first. A ceiling that the measured goodput exceeds was none, and is left out.

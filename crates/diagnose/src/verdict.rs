@@ -99,8 +99,8 @@ fn order(candidate: &Candidate<'_>) -> f64 {
     proven + candidate.share + 0.1 * f64::from(candidate.cause.rank)
 }
 
-/// The experiments that open causes ask for. Where a proven cause with a strong share stands already, only those of more
-/// specific causes are worth their time.
+/// The experiments that open causes ask for. Where a proven cause with a strong share stands already, only those of
+/// more specific causes are worth their time.
 fn wanted(
     evidence: &Evidence<'_>,
     candidates: &[Candidate<'_>],
@@ -204,8 +204,13 @@ fn finding(evidence: &Evidence<'_>, roofs: &[Roof], candidate: &Candidate<'_>) -
     }
 }
 
-/// What to expect once the cause is gone: the lowest of the other ceilings that lies above the goodput. Ceilings that were read
-/// off the limited load itself (a congestion window that was never needed, a core that was hardly used) are left out.
+/// Costs per byte that were read off a load hold for loads up to so many times as large: with larger bursts a byte
+/// gets cheaper, so a limited load says nothing of the core at ten times its rate.
+const EXTRAPOLATION: f64 = 2.5;
+
+/// What to expect once the cause is gone: the lowest of the other ceilings that lies above the goodput. Ceilings that
+/// were read off the limited load itself (a congestion window that was never needed, a core that was hardly used) are
+/// left out.
 fn predict(evidence: &Evidence<'_>, roofs: &[Roof], candidate: &Candidate<'_>) -> Option<Prediction> {
     // An experiment that already removed the cause is the best prediction there is.
     let measured = match candidate.cause.id {
@@ -227,7 +232,9 @@ fn predict(evidence: &Evidence<'_>, roofs: &[Roof], candidate: &Candidate<'_>) -
         .filter(|roof| !(std::ptr::eq(roof.cause, candidate.cause) && roof.seat == candidate.seat))
         .filter(|roof| roof.ceiling.bps > goodput * (1.0 + TOLERANCE))
         .filter(|roof| roof.cause.id != "congestion-control" && roof.cause.id != "random-loss")
-        .filter(|roof| roof.ceiling.method != narrows_model::Method::Inferred || roof.ceiling.bps < 20.0 * goodput)
+        .filter(|roof| {
+            roof.ceiling.method != narrows_model::Method::Inferred || roof.ceiling.bps < EXTRAPOLATION * goodput
+        })
         .min_by(|a, b| a.ceiling.bps.total_cmp(&b.ceiling.bps))?;
     Some(Prediction {
         bps: next.ceiling.bps,

@@ -70,6 +70,32 @@ fn the_commands_page_is_fresh() {
     check(&docs().join("commands.md"), &page);
 }
 
+/// The head of a source file (its `//!` lines), with its title one level down.
+fn head(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
+    let lines: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
+    let head = lines.join("\n");
+    if head.starts_with("# ") { format!("#{head}") } else { head }
+}
+
+#[test]
+fn the_causes_page_is_fresh() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../diagnose/src/causes");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| !file.ends_with("mod.rs"));
+    files.sort();
+    let mut page = String::from(
+        "# Causes\n\nWhat narrows can name, from the heads of the rules themselves; written by `make docs`. An id never changes its\n\
+         meaning. How a verdict is made of them is told in [the accounts](accounts.md).\n",
+    );
+    for file in &files {
+        let _ = write!(page, "\n{}\n", head(file).trim_end());
+    }
+    assert!(!files.is_empty(), "{} holds no causes", folder.display());
+    check(&docs().join("causes.md"), &page);
+}
+
 #[test]
 fn subcommands_are_read_from_a_help_text() {
     let text = "Usage: x\n\nCommands:\n  serve     be the other end\n            (a second line)\n  lab       a lab\n  help      Print\n\nOptions:\n  -h\n";

@@ -20,8 +20,14 @@ pub mod pages;
 pub mod path_mtu;
 pub mod process;
 pub mod random;
+pub mod rtnl;
 pub mod sysctl;
 pub mod tcp;
+pub mod packet_tap;
+pub mod path_mtu;
+pub mod process;
+pub mod rtnl;
+pub mod sysctl;
 pub mod thread;
 pub mod tun;
 

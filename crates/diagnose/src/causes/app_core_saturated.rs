@@ -4,7 +4,8 @@
 //!
 //! **Shows**: the data thread's own CPU clock runs as fast as the wall clock, while other cores have time left.
 //!
-//! **Mistaken for**: a saturated softirq core (then the softirq core is another one), a machine that is full altogether.
+//! **Mistaken for**: a saturated softirq core (then the softirq core is another one), a machine that is full
+//! altogether.
 //!
 //! **Fix**: more streams, larger writes, no copying, a faster core.
 //!
@@ -45,14 +46,29 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return cannot_tell("the CPU time of the data threads could not be read");
     };
     if share < 0.88 {
-        return denies(format!("the busiest data thread of {} used {} of a core", super::who(evidence, seat), units::percent(share)));
+        return denies(format!(
+            "the busiest data thread of {} used {} of a core",
+            super::who(evidence, seat),
+            units::percent(share)
+        ));
     }
-    let mut witnesses =
-        vec![counter(format!("the busiest data thread of {} used {} of a core by its own clock", super::who(evidence, seat), units::percent(share)))];
-    if let Some(core) = end.and_then(|end| end.cores.iter().max_by(|a, b| (a.busy - a.softirq).total_cmp(&(b.busy - b.softirq))))
-        && core.busy > 0.9 && core.softirq < 0.5 {
-            witnesses.push(counter(format!("core {} was busy {} of the time, only {} of it in softirq", core.cpu, units::percent(core.busy), units::percent(core.softirq))));
-        }
+    let mut witnesses = vec![counter(format!(
+        "the busiest data thread of {} used {} of a core by its own clock",
+        super::who(evidence, seat),
+        units::percent(share)
+    ))];
+    if let Some(core) =
+        end.and_then(|end| end.cores.iter().max_by(|a, b| (a.busy - a.softirq).total_cmp(&(b.busy - b.softirq))))
+        && core.busy > 0.9
+        && core.softirq < 0.5
+    {
+        witnesses.push(counter(format!(
+            "core {} was busy {} of the time, only {} of it in softirq",
+            core.cpu,
+            units::percent(core.busy),
+            units::percent(core.softirq)
+        )));
+    }
     Testimony::Says { share, witnesses }
 }
 
@@ -66,6 +82,9 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let imitated = application != load.application;
     Fix {
         load: imitated.then(|| TcpPlan { application, ..load.clone() }),
-        ..advice("spread the data over more streams (--streams), write and read in larger pieces, avoid copies, or use a faster core")
+        ..advice(
+            "spread the data over more streams (--streams), write and read in larger pieces, avoid copies, or use a \
+             faster core",
+        )
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A host's link runs more slowly than it could, or than the other end's, and the goodput lies at it.
 //!
-//! **Shows**: the negotiated speed lies below the fastest supported one (or the peer's, where that is not known), and the
-//! goodput is that speed less headers: 94 % of it with full Ethernet frames.
+//! **Shows**: the negotiated speed lies below the fastest supported one (or the peer's, where that is not known), and
+//! the goodput is that speed less headers: 94 % of it with full Ethernet frames.
 //!
 //! **Mistaken for**: the path's capacity. A link at its best speed is no fault.
 //!
@@ -52,14 +52,20 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         (Some(max), _) if speed < 0.99 * max => format!("its link supports {}", units::bps(max)),
         (Some(_), _) => return denies(format!("the link of {} runs at its best speed", super::who(evidence, seat))),
         (None, Some(peer)) if speed < 0.99 * peer => format!("the other end's link runs at {}", units::bps(peer)),
-        (None, Some(_)) => return denies(format!("the link of {} is no slower than the other end's", super::who(evidence, seat))),
+        (None, Some(_)) => {
+            return denies(format!("the link of {} is no slower than the other end's", super::who(evidence, seat)));
+        }
         (None, None) => return cannot_tell("neither the fastest supported speed nor the other end's speed is known"),
     };
     let Some(roof) = roof(evidence, seat) else { return cannot_tell("the segment size could not be read") };
     if !crate::roofline::sits_at(&roof, evidence.goodput_bps()) {
         return denies(format!("the link would carry {}", units::bps(roof.bps)));
     }
-    let mut witnesses = vec![parameter(format!("the link of {} runs at {}, though {slower_than}", super::who(evidence, seat), units::bps(speed)))];
+    let mut witnesses = vec![parameter(format!(
+        "the link of {} runs at {}, though {slower_than}",
+        super::who(evidence, seat),
+        units::bps(speed)
+    ))];
     if let Some(queue) = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true)) {
         witnesses.push(counter(format!("a queue of {} stood in front of it", units::micros(queue as u64))));
     }

@@ -1,7 +1,7 @@
 //! The causes: one file each, one line each in the table.
 //!
-//! A cause's file holds its documentation (what it is, how it shows, what it is mistaken for and what separates them, the
-//! fix, the source), its rule and its tests.
+//! A cause's file holds its documentation (what it is, how it shows, what it is mistaken for and what separates them,
+//! the fix, the source), its rule and its tests.
 
 use crate::evidence::{Evidence, Seat};
 use crate::experiment::Experiment;
@@ -174,8 +174,8 @@ fn raised_max(evidence: &Evidence<'_>, seat: Seat, prefix: &str, max_bytes: u64)
     Some(format!("{:.0} {:.0} {max_bytes}", word("min")?, word("default")?))
 }
 
-/// The buffer that the path needs once this limit is gone: twice the product of the fastest rate known and the RTT, so that
-/// half of it may be overhead, rounded up to a power of two; at least 4 MiB.
+/// The buffer that the path needs once this limit is gone: twice the product of the fastest rate known and the RTT,
+/// so that half of it may be overhead, rounded up to a power of two; at least 4 MiB.
 fn needed_buffer_bytes(evidence: &Evidence<'_>) -> Option<u64> {
     let target_bps = link_bps(evidence).unwrap_or(10.0 * evidence.goodput_bps()).max(evidence.goodput_bps());
     let bdp = target_bps / 8.0 * evidence.min_rtt_us? / 1e6;

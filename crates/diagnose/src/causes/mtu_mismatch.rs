@@ -2,8 +2,8 @@
 //!
 //! The two ends, or an end and the path, have different MTUs, and the smaller one costs goodput.
 //!
-//! **Shows**: the wire is full, but of headers: the segment size follows the smaller MTU, while the larger one would carry
-//! clearly more. Or full-size packets get lost where no one answers that they are too big.
+//! **Shows**: the wire is full, but of headers: the segment size follows the smaller MTU, while the larger one would
+//! carry clearly more. Or full-size packets get lost where no one answers that they are too big.
 //!
 //! **Mistaken for**: the path's capacity: the bits on the wire are at capacity, the payload is not.
 //!
@@ -21,11 +21,7 @@ pub const CAUSE: Cause = Cause {
     id: "mtu-mismatch",
     about: "the MTUs of the two ends or of the path differ, and the smaller one costs goodput",
     seats: &[Seat::Sender, Seat::Receiver, Seat::Path],
-    needs: &[
-        Key::new("nic.mtu", Unit::Bytes),
-        Key::new("path.mtu", Unit::Bytes),
-        Key::new("nic.name", Unit::Text),
-    ],
+    needs: &[Key::new("nic.mtu", Unit::Bytes), Key::new("path.mtu", Unit::Bytes), Key::new("nic.name", Unit::Text)],
     ceiling: roof,
     witness: testify,
     look_alikes: &["path-capacity", "link-speed", "random-loss"],
@@ -46,7 +42,9 @@ fn mtus(evidence: &Evidence<'_>) -> Option<(f64, f64, Seat)> {
     let smallest_host = sender.min(receiver);
     match path {
         // The segment size may lie a few bytes below the MTU for options; a real difference is larger.
-        Some(path) if path < smallest_host - 40.0 && evidence.load.mss_bytes.is_none() => Some((path, smallest_host, Seat::Path)),
+        Some(path) if path < smallest_host - 40.0 && evidence.load.mss_bytes.is_none() => {
+            Some((path, smallest_host, Seat::Path))
+        }
         _ if sender < receiver => Some((sender, largest, Seat::Sender)),
         _ => Some((receiver, largest, Seat::Receiver)),
     }
@@ -80,7 +78,10 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return denies(format!("the smaller MTU is at {}", super::who(evidence, at)));
     }
     if small > (1.0 - COST) * large {
-        return denies(format!("MTUs differ ({mtu:.0} and {large_mtu:.0}), which costs less than {} of the goodput", units::percent(COST)));
+        return denies(format!(
+            "MTUs differ ({mtu:.0} and {large_mtu:.0}), which costs less than {} of the goodput",
+            units::percent(COST)
+        ));
     }
     let mut witnesses = vec![parameter(format!(
         "the MTU is {mtu:.0} at {} and {large_mtu:.0} elsewhere: {} of the wire carries payload instead of {}",
@@ -97,7 +98,9 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let large = mtus(evidence).map_or(1500.0, |(_, large, _)| large);
     let advice = format!("give both hosts and everything between them an MTU of {large:.0}");
-    let (Some(device), true) = (evidence.text(seat, "nic.name"), seat != Seat::Path) else { return super::advice(advice) };
+    let (Some(device), true) = (evidence.text(seat, "nic.name"), seat != Seat::Path) else {
+        return super::advice(advice);
+    };
     let setting = Setting::Mtu { device: device.to_owned(), mtu: large as u32 };
     let at = evidence.place(seat);
     Fix { advice, commands: vec![Command { at, run: setting.to_string() }], settings: vec![(at, setting)], load: None }

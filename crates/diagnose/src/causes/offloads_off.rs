@@ -2,7 +2,8 @@
 //!
 //! Segmentation, coalescing or checksums are done packet by packet by the CPU, and the CPU is what ends the goodput.
 //!
-//! **Shows**: TSO, GSO, GRO or checksum offload is off in the device's features, and a core or the whole machine is full.
+//! **Shows**: TSO, GSO, GRO or checksum offload is off in the device's features, and a core or the whole machine is
+//! full.
 //!
 //! **Mistaken for**: a full core as such: with the offloads on the same core carries several times as much.
 //!
@@ -56,7 +57,8 @@ fn fullness(evidence: &Evidence<'_>, seat: Seat) -> Option<f64> {
     [end.thread_share, softirq, core, end.machine_busy()].into_iter().flatten().reduce(f64::max)
 }
 
-/// Segmentation in software, GSO, does nearly as well as TSO: only both off, or a checksum off, costs much; a receiver without GRO always pays.
+/// Segmentation in software, GSO, does nearly as well as TSO: only both off, or a checksum off, costs much; a
+/// receiver without GRO always pays.
 fn costly(off: &[&str]) -> bool {
     off.contains(&"gso") || off.contains(&"gro") || off.contains(&"tx") || off.contains(&"rx")
 }
@@ -84,9 +86,16 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     }
     let Some(full) = fullness(evidence, seat) else { return cannot_tell("the times of the cores could not be read") };
     if full < 0.88 {
-        return denies(format!("{} are off, but the fullest core of {} had {} of its time left", off.join(", "), super::who(evidence, seat), units::percent(1.0 - full)));
+        return denies(format!(
+            "{} are off, but the fullest core of {} had {} of its time left",
+            off.join(", "),
+            super::who(evidence, seat),
+            units::percent(1.0 - full)
+        ));
     }
-    if evidence.queue_stood() == Some(true) && evidence.end(seat).and_then(EndView::machine_busy).is_some_and(|busy| busy < 0.6) {
+    if evidence.queue_stood() == Some(true)
+        && evidence.end(seat).and_then(EndView::machine_busy).is_some_and(|busy| busy < 0.6)
+    {
         return denies("a queue stands on the path, so the CPU is not what ends the goodput");
     }
     Testimony::Says {

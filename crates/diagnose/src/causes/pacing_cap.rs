@@ -44,7 +44,10 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
     let windows = shares.receive_window + shares.send_buffer;
     if shares.receive_window > 0.5 {
-        return denies(format!("the receive window held the sender back {} of the time", units::percent(shares.receive_window)));
+        return denies(format!(
+            "the receive window held the sender back {} of the time",
+            units::percent(shares.receive_window)
+        ));
     }
     if evidence.queue_stood() == Some(true) {
         return denies("a queue stands on the path: it takes less than the cap");
@@ -52,7 +55,10 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     Testimony::Says {
         share: (1.0 - windows).max(0.5),
         witnesses: vec![
-            parameter(format!("the kernel reports a cap of {} on the socket (SO_MAX_PACING_RATE or fq maxrate)", units::bps(cap))),
+            parameter(format!(
+                "the kernel reports a cap of {} on the socket (SO_MAX_PACING_RATE or fq maxrate)",
+                units::bps(cap)
+            )),
             counter("no queue stood on the path and the receive window did not hold the sender back".to_owned()),
         ],
     }
@@ -61,6 +67,8 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
 fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
     Fix {
         load: evidence.load.pacing_bps.is_some().then(|| TcpPlan { pacing_bps: None, ..evidence.load.clone() }),
-        ..advice("drop or raise the cap: SO_MAX_PACING_RATE in the application, or maxrate of the fq queueing discipline")
+        ..advice(
+            "drop or raise the cap: SO_MAX_PACING_RATE in the application, or maxrate of the fq queueing discipline",
+        )
     }
 }

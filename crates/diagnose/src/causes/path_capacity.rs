@@ -2,8 +2,8 @@
 //!
 //! The path carries all that it can: a healthy path.
 //!
-//! **Shows**: the goodput lies at the slower link less headers, or a queue stands on the path (the RTT under load exceeds
-//! the idle RTT) at a steady rate.
+//! **Shows**: the goodput lies at the slower link less headers, or a queue stands on the path (the RTT under load
+//! exceeds the idle RTT) at a steady rate.
 //!
 //! **Mistaken for**: everything else. No window, buffer, core or shaper may explain the goodput better.
 //!
@@ -38,7 +38,8 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     let goodput = evidence.goodput_bps();
     // A queue on the path is the direct sign; without one the slower link is the most that the path can be.
     if evidence.queue_stood() == Some(true) && !cpu_bound(evidence) {
-        let measured = goodput.max(evidence.experiments.get("more-streams").map_or(0.0, |more| more.goodput_bps.min(1.1 * goodput)));
+        let measured = goodput
+            .max(evidence.experiments.get("more-streams").map_or(0.0, |more| more.goodput_bps.min(1.1 * goodput)));
         let how = format!("goodput while a queue of {} stood on the path", units::micros(evidence.queue_us()? as u64));
         return ceiling(CAUSE.id, evidence, seat, measured, [0.97, 1.03], Method::Measured, how);
     }
@@ -60,7 +61,10 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let queue = evidence.queue_stood();
     let mut witnesses = Vec::new();
     if at_link {
-        witnesses.push(counter(format!("the goodput is {} of what the slower link carries", units::percent(goodput / link_goodput(evidence).unwrap_or(goodput)))));
+        witnesses.push(counter(format!(
+            "the goodput is {} of what the slower link carries",
+            units::percent(goodput / link_goodput(evidence).unwrap_or(goodput))
+        )));
     }
     if cpu_bound(evidence) && !at_link {
         return denies("a core is full, so packets wait in the host and not on the path");
@@ -79,7 +83,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if let Some(trend) = evidence.base.trend()
         && trend > 1.2
     {
-        return cannot_tell(format!("the goodput was still growing when the trial ended ({trend:.2} times over its last third)"));
+        return cannot_tell(format!(
+            "the goodput was still growing when the trial ended ({trend:.2} times over its last third)"
+        ));
     }
     Testimony::Says { share: if at_link { 0.97 } else { 0.85 }, witnesses }
 }

@@ -41,8 +41,8 @@ pub(super) enum Paced {
     TooFew,
 }
 
-/// Judges the paced trial by counts: with `n` losses expected, `n` ± 2√n is noise, so eight expected ones and no more than a
-/// fifth of them seen is a change that chance makes in less than 1 of 100 trials.
+/// Judges the paced trial by counts: with `n` losses expected, `n` ± 2√n is noise, so eight expected ones and no more
+/// than a fifth of them seen is a change that chance makes in less than 1 of 100 trials.
 pub(super) fn paced(evidence: &Evidence<'_>, paced: &FlowView) -> Option<Paced> {
     let (before, after) = (evidence.base.loss?, paced.loss?);
     #[allow(clippy::cast_precision_loss)]
@@ -58,7 +58,9 @@ pub(super) fn paced(evidence: &Evidence<'_>, paced: &FlowView) -> Option<Paced> 
 
 /// Whether the sender's own queue dropped about as much as was lost.
 pub(super) fn lost_at_home(evidence: &Evidence<'_>) -> bool {
-    let (Some(drops), Some(loss)) = (evidence.grew(Seat::Sender, "qdisc.drops"), evidence.base.loss_whole) else { return false };
+    let (Some(drops), Some(loss)) = (evidence.grew(Seat::Sender, "qdisc.drops"), evidence.base.loss_whole) else {
+        return false;
+    };
     drops > 0 && drops * 2 >= loss.lost()
 }
 
@@ -71,7 +73,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
         return denies("the sender's own queue dropped them");
     }
     match evidence.queue_stood() {
-        None => return cannot_tell("the RTT could not be read, so a full queue cannot be told from a policer"),
+        None => {
+            return cannot_tell("the RTT could not be read, so a full queue cannot be told from a policer");
+        }
         Some(true) => return denies("a queue stood on the path before the loss"),
         Some(false) => {}
     }
@@ -84,15 +88,28 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
         Some(Paced::TooFew) | None => return cannot_tell("too few segments were lost to compare the paced trial with"),
     }
     let mut witnesses = vec![
-        counter(format!("{} of the segments were lost while the RTT stayed at its minimum: nothing queued before the loss", units::percent(loss.rate()))),
-        super::experiment(format!("paced at half of the goodput the loss ended ({} of {} segments)", trial.loss.map_or(0, |loss| loss.lost()), trial.loss.map_or(0, |loss| loss.sent))),
+        counter(format!(
+            "{} of the segments were lost while the RTT stayed at its minimum: nothing queued before the loss",
+            units::percent(loss.rate())
+        )),
+        super::experiment(format!(
+            "paced at half of the goodput the loss ended ({} of {} segments)",
+            trial.loss.map_or(0, |loss| loss.lost()),
+            trial.loss.map_or(0, |loss| loss.sent)
+        )),
     ];
-    if let Some(burst) = evidence.base.early_peak_bps.map(|peak| peak / evidence.goodput_bps()).filter(|burst| *burst >= 1.5) {
+    if let Some(burst) =
+        evidence.base.early_peak_bps.map(|peak| peak / evidence.goodput_bps()).filter(|burst| *burst >= 1.5)
+    {
         witnesses.push(counter(format!("a first burst passed at {burst:.1} times the later rate")));
     }
     Testimony::Says { share: 0.85, witnesses }
 }
 
 fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
-    advice(format!("pace the sender below the policer's rate (near {}): SO_MAX_PACING_RATE, or tc ... fq maxrate; or change the contract", units::bps(evidence.goodput_bps())))
+    advice(format!(
+        "pace the sender below the policer's rate (near {}): SO_MAX_PACING_RATE, or tc ... fq maxrate; or change \
+         the contract",
+        units::bps(evidence.goodput_bps())
+    ))
 }

@@ -2,8 +2,8 @@
 //!
 //! A shaper on the path holds the rate below what the links carry: a contract, mostly.
 //!
-//! **Shows**: a first burst passes faster than the steady rate (its bucket), then a queue of fixed depth stands at a constant
-//! rate below both links.
+//! **Shows**: a first burst passes faster than the steady rate (its bucket), then a queue of fixed depth stands at a
+//! constant rate below both links.
 //!
 //! **Mistaken for**: a slower link on the path (no first burst), a policer (no queue).
 //!
@@ -57,7 +57,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if link_bps(evidence).is_some_and(|link| goodput > 0.85 * link) {
         return denies("the goodput is close to what the slower link carries");
     }
-    let Some(burst) = burst(evidence) else { return cannot_tell("the delivery rate of the first moments is not known") };
+    let Some(burst) = burst(evidence) else {
+        return cannot_tell("the delivery rate of the first moments is not known");
+    };
     if burst < BURST {
         return denies(format!("the first burst was no faster than the steady rate ({burst:.1} times)"));
     }
@@ -65,11 +67,18 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
         share: 0.9,
         witnesses: vec![
             counter(format!("a first burst passed at {burst:.1} times the steady rate")),
-            counter(format!("then a queue of {} stood at a steady {}", units::micros(evidence.queue_us().unwrap_or(0.0) as u64), units::bps(goodput))),
+            counter(format!(
+                "then a queue of {} stood at a steady {}",
+                units::micros(evidence.queue_us().unwrap_or(0.0) as u64),
+                units::bps(goodput)
+            )),
         ],
     }
 }
 
 fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
-    advice(format!("look into the contract or the device that shapes the path to about {}; no setting of the hosts raises it", units::bps(evidence.goodput_bps())))
+    advice(format!(
+        "look into the contract or the device that shapes the path to about {}; no setting of the hosts raises it",
+        units::bps(evidence.goodput_bps())
+    ))
 }

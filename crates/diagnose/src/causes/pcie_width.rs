@@ -2,8 +2,8 @@
 //!
 //! The card sits in a slot, or behind a bridge, with fewer or slower PCIe lanes than it could use.
 //!
-//! **Shows**: the current width or speed of the card or of any parent lies below the card's own maximum, and the goodput
-//! plateaus near what those lanes carry, both ways alike.
+//! **Shows**: the current width or speed of the card or of any parent lies below the card's own maximum, and the
+//! goodput plateaus near what those lanes carry, both ways alike.
 //!
 //! **Mistaken for**: the link's speed, a full core.
 //!
@@ -36,8 +36,9 @@ pub const CAUSE: Cause = Cause {
     rank: 7,
 };
 
-/// Payload that a PCIe link carries of its bit rate after line coding: headers of transactions, flow control and descriptors
-/// take the rest; old chipsets with payloads of 128 bytes and one read in flight were seen to reach less than half.
+/// Payload that a PCIe link carries of its bit rate after line coding: headers of transactions, flow control and
+/// descriptors take the rest; old chipsets with payloads of 128 bytes and one read in flight were seen to reach less
+/// than half.
 const EFFICIENCY: [f64; 3] = [0.45, 0.8, 0.93];
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
@@ -48,8 +49,13 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
 }
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
-    let (Some(bandwidth), Some(max)) = (evidence.number(seat, "pcie.bandwidth"), evidence.number(seat, "pcie.bandwidth.max")) else {
-        return cannot_tell(format!("the device of {} is no PCIe card, or its lanes could not be read", super::who(evidence, seat)));
+    let (Some(bandwidth), Some(max)) =
+        (evidence.number(seat, "pcie.bandwidth"), evidence.number(seat, "pcie.bandwidth.max"))
+    else {
+        return cannot_tell(format!(
+            "the device of {} is no PCIe card, or its lanes could not be read",
+            super::who(evidence, seat)
+        ));
     };
     if bandwidth >= 0.99 * max {
         return denies(format!("the card of {} has all its lanes at full speed", super::who(evidence, seat)));
@@ -57,9 +63,17 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     if super::link_bps(evidence).is_some_and(|link| link < 0.5 * bandwidth) {
         return denies("the link is much slower than the lanes");
     }
-    let slot = parameter(format!("the slot of {} carries {} and the card could use {}", super::who(evidence, seat), units::bps(bandwidth), units::bps(max)));
+    let slot = parameter(format!(
+        "the slot of {} carries {} and the card could use {}",
+        super::who(evidence, seat),
+        units::bps(bandwidth),
+        units::bps(max)
+    ));
     let Some(other) = evidence.experiments.get(Experiment::OtherDirection.id()) else {
-        return ask(Experiment::OtherDirection, "a PCIe limit shows in both directions; the other one was not measured");
+        return ask(
+            Experiment::OtherDirection,
+            "a PCIe limit shows in both directions; the other one was not measured",
+        );
     };
     let ratio = other.goodput_bps / evidence.goodput_bps();
     if !(0.8..=1.25).contains(&ratio) {
@@ -67,7 +81,10 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     }
     Testimony::Says {
         share: 0.8,
-        witnesses: vec![slot, experiment(format!("both directions end at the same plateau ({})", units::bps(other.goodput_bps)))],
+        witnesses: vec![
+            slot,
+            experiment(format!("both directions end at the same plateau ({})", units::bps(other.goodput_bps))),
+        ],
     }
 }
 

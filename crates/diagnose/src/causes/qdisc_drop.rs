@@ -20,10 +20,7 @@ pub const CAUSE: Cause = Cause {
     id: "qdisc-drop",
     about: "the sender's own queue drops packets before they leave the host",
     seats: &[Seat::Sender],
-    needs: &[
-        Key::new("qdisc.drops", Unit::Count),
-        Key::new("nic.name", Unit::Text),
-    ],
+    needs: &[Key::new("qdisc.drops", Unit::Count), Key::new("nic.name", Unit::Text)],
     ceiling: no_ceiling,
     witness: testify,
     look_alikes: &["random-loss", "path-policer", "local-shaper", "path-capacity"],
@@ -39,25 +36,38 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     if dropped == 0 {
         return denies("the sender's queueing discipline dropped nothing");
     }
-    let Some(loss) = evidence.base.loss_whole else { return cannot_tell("the sender's retransmissions could not be read") };
+    let Some(loss) = evidence.base.loss_whole else {
+        return cannot_tell("the sender's retransmissions could not be read");
+    };
     #[allow(clippy::cast_precision_loss)]
     let part = dropped as f64 / loss.lost().max(1) as f64;
     if part < 0.5 {
-        return denies(format!("the queueing discipline dropped {dropped} packets, but {} segments were lost", loss.lost()));
+        return denies(format!(
+            "the queueing discipline dropped {dropped} packets, but {} segments were lost",
+            loss.lost()
+        ));
     }
     // At the rate of the shaper or of the link, drops are how a full queue tells TCP to slow down.
     let rate = evidence.number(seat, "qdisc.rate").or_else(|| super::real_link_bps(evidence, seat));
     if let (Some(rate), Some(mss)) = (rate, evidence.base.mss_bytes) {
         let full = rate * evidence.wire_efficiency(mss);
         if evidence.goodput_bps() >= 0.9 * full {
-            return denies(format!("the drops come at the rate of the device or its shaper ({}): its queue is full because it is at capacity", units::bps(rate)));
+            return denies(format!(
+                "the drops come at the rate of the device or its shaper ({}): its queue is full because it is at \
+                 capacity",
+                units::bps(rate)
+            ));
         }
     }
     Testimony::Says {
         share: part.min(1.0),
         witnesses: vec![
             counter(format!("the sender's queueing discipline dropped {dropped} packets")),
-            counter(format!("TCP had to send {} segments again: the drops account for {}", loss.lost(), units::percent(part.min(1.0)))),
+            counter(format!(
+                "TCP had to send {} segments again: the drops account for {}",
+                loss.lost(),
+                units::percent(part.min(1.0))
+            )),
         ],
     }
 }

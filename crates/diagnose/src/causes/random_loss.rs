@@ -6,9 +6,11 @@
 //!
 //! **Mistaken for**: a policer or a short queue (paced, their loss ends), drops in the sender's own queue.
 //!
-//! **Fix**: find the bad hop by its error counters; until then a congestion control that does not slow down at each loss.
+//! **Fix**: find the bad hop by its error counters; until then a congestion control that does not slow down at each
+//! loss.
 //!
-//! Source: Mathis et al., *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997; RFC 9438 5.1.
+//! Source: Mathis et al., *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997; RFC
+//! 9438 5.1.
 
 use super::path_policer::{Paced, lost_at_home, paced};
 use super::{Cause, Testimony, advice, ask, cannot_tell, ceiling, counter, denies};
@@ -49,7 +51,11 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
         return None;
     }
     let window = response_segments(loss.rate(), base.rtt_us? / 1e6) * base.mss_bytes?;
-    let how = format!("{algorithm} averages {:.0} segments per RTT at a loss of {}", window / base.mss_bytes?, units::percent(loss.rate()));
+    let how = format!(
+        "{algorithm} averages {:.0} segments per RTT at a loss of {}",
+        window / base.mss_bytes?,
+        units::percent(loss.rate())
+    );
     // The response functions are averages over many losses; single trials spread by a factor of two.
     ceiling(CAUSE.id, evidence, seat, evidence.window_bps(window)?, [0.45, 2.2], Method::Inferred, how)
 }
@@ -79,8 +85,18 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     Testimony::Says {
         share: 0.9,
         witnesses: vec![
-            counter(format!("{} of the segments were lost ({} of {}) while no queue stood on the path", units::percent(loss.rate()), loss.lost(), loss.sent)),
-            super::experiment(format!("paced at half of the goodput {} were lost all the same ({} of {})", units::percent(paced.rate()), paced.lost(), paced.sent)),
+            counter(format!(
+                "{} of the segments were lost ({} of {}) while no queue stood on the path",
+                units::percent(loss.rate()),
+                loss.lost(),
+                loss.sent
+            )),
+            super::experiment(format!(
+                "paced at half of the goodput {} were lost all the same ({} of {})",
+                units::percent(paced.rate()),
+                paced.lost(),
+                paced.sent
+            )),
         ],
     }
 }

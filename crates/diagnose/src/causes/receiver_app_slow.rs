@@ -2,10 +2,11 @@
 //!
 //! The receiving application reads more slowly than the path delivers.
 //!
-//! **Shows**: the sender is held back by the receive window while the receiver's socket is full of unread data; zero-window
-//! announcements and pruning grow.
+//! **Shows**: the sender is held back by the receive window while the receiver's socket is full of unread data;
+//! zero-window announcements and pruning grow.
 //!
-//! **Mistaken for**: a window that is too small (then nothing waits unread), a full core (then the reader never sleeps).
+//! **Mistaken for**: a window that is too small (then nothing waits unread), a full core (then the reader never
+//! sleeps).
 //!
 //! **Fix**: the application: a reader of its own, larger reads, more cores, a faster disk.
 //!
@@ -45,9 +46,14 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
 }
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
-    let Some(shares) = evidence.base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let Some(shares) = evidence.base.shares else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if shares.receive_window < 0.2 {
-        return denies(format!("the receive window held the sender back only {} of the time", units::percent(shares.receive_window)));
+        return denies(format!(
+            "the receive window held the sender back only {} of the time",
+            units::percent(shares.receive_window)
+        ));
     }
     let (Some(backlog), Some(unread)) = (backlog(evidence), evidence.base.recv_q_bytes) else {
         return cannot_tell("the receiver's queue could not be read");
@@ -56,8 +62,15 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return denies(format!("the reader keeps up: only {} wait unread", units::bytes(unread as u64)));
     }
     let mut witnesses = vec![
-        counter(format!("the sender waited for the receive window {} of the time", units::percent(shares.receive_window))),
-        counter(format!("{} waited unread at the receiver, {} of what its window allows", units::bytes(unread as u64), units::percent(backlog))),
+        counter(format!(
+            "the sender waited for the receive window {} of the time",
+            units::percent(shares.receive_window)
+        )),
+        counter(format!(
+            "{} waited unread at the receiver, {} of what its window allows",
+            units::bytes(unread as u64),
+            units::percent(backlog)
+        )),
     ];
     if let Some(zero) = evidence.grew(seat, "netstat.TcpExt.TCPToZeroWindowAdv").filter(|n| *n > 0) {
         witnesses.push(counter(format!("the receiver closed its window to zero {zero} times")));
@@ -70,6 +83,9 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
     let imitated = application != evidence.load.application;
     Fix {
         load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }),
-        ..advice("make the receiving application read faster: a thread that only reads, larger reads, no disk in between, another core")
+        ..advice(
+            "make the receiving application read faster: a thread that only reads, larger reads, no disk in \
+             between, another core",
+        )
     }
 }

@@ -1,6 +1,7 @@
 //! # sack-off
 //!
-//! The connection was made without selective acknowledgements, so a window with several losses takes a round trip for each.
+//! The connection was made without selective acknowledgements, so a window with several losses takes a round trip for
+//! each.
 //!
 //! **Shows**: the option is missing in the connection, segments are lost, and the sender spends its time repairing
 //! (`TCPRenoRecovery` grows where `TCPSackRecovery` would).
@@ -21,10 +22,7 @@ pub const CAUSE: Cause = Cause {
     id: "sack-off",
     about: "the connection has no selective acknowledgements, so repairing loss takes long",
     seats: &[Seat::Sender, Seat::Receiver, Seat::Path],
-    needs: &[
-        Key::new("tcp.sack", Unit::Flag),
-        Key::new("netstat.TcpExt.TCPRenoRecovery", Unit::Count),
-    ],
+    needs: &[Key::new("tcp.sack", Unit::Flag), Key::new("netstat.TcpExt.TCPRenoRecovery", Unit::Count)],
     ceiling: no_ceiling,
     witness: testify,
     look_alikes: &["random-loss", "congestion-control", "path-policer", "path-capacity"],
@@ -62,21 +60,36 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     }
     let mut witnesses = vec![
         parameter(if seat == Seat::Path {
-            "both hosts offer selective acknowledgements, yet the connection has none: something on the path strips the option".to_owned()
+            "both hosts offer selective acknowledgements, yet the connection has none: something on the path strips \
+             the option"
+                .to_owned()
         } else {
             format!("tcp_sack is off on {}", super::who(evidence, seat))
         }),
-        counter(format!("the sender repaired {} lost segments for {} of the time", loss.lost(), units::percent(shares.recovery))),
+        counter(format!(
+            "the sender repaired {} lost segments for {} of the time",
+            loss.lost(),
+            units::percent(shares.recovery)
+        )),
     ];
     if let Some(recoveries) = evidence.grew(Seat::Sender, "netstat.TcpExt.TCPRenoRecovery").filter(|n| *n > 0) {
-        witnesses.push(counter(format!("{recoveries} recoveries without selective acknowledgements (TCPRenoRecovery)")));
+        witnesses
+            .push(counter(format!("{recoveries} recoveries without selective acknowledgements (TCPRenoRecovery)")));
     }
     Testimony::Says { share: 0.92, witnesses }
 }
 
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     match seat {
-        Seat::Path => advice("find the firewall or proxy that strips TCP options, and let selective acknowledgements pass"),
-        host => sysctl_fix(evidence, host, "turn selective acknowledgements on".to_owned(), "net.ipv4.tcp_sack", "1".to_owned()),
+        Seat::Path => {
+            advice("find the firewall or proxy that strips TCP options, and let selective acknowledgements pass")
+        }
+        host => sysctl_fix(
+            evidence,
+            host,
+            "turn selective acknowledgements on".to_owned(),
+            "net.ipv4.tcp_sack",
+            "1".to_owned(),
+        ),
     }
 }

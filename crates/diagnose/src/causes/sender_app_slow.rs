@@ -2,7 +2,8 @@
 //!
 //! The sending application offers less than the path takes.
 //!
-//! **Shows**: the connection has nothing to send for a part of the time (elapsed less busy), and nothing waits unsent in the socket.
+//! **Shows**: the connection has nothing to send for a part of the time (elapsed less busy), and nothing waits unsent
+//! in the socket.
 //!
 //! **Mistaken for**: a slow path (then data waits), a full core (then the writing thread never sleeps), a pacing cap.
 //!
@@ -36,13 +37,16 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     if idle < IDLE {
         return None;
     }
-    let how = format!("the application wrote this much and left the connection idle {} of the time", units::percent(idle));
+    let how =
+        format!("the application wrote this much and left the connection idle {} of the time", units::percent(idle));
     ceiling(CAUSE.id, evidence, seat, evidence.goodput_bps(), [0.98, 1.02], Method::Inferred, how)
 }
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
-    let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say when it had nothing to send") };
+    let Some(shares) = base.shares else {
+        return cannot_tell("the sender's kernel does not say when it had nothing to send");
+    };
     let idle = 1.0 - shares.busy;
     if idle < IDLE {
         return denies(format!("the connection had data to send {} of the time", units::percent(shares.busy)));
@@ -53,9 +57,13 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     if evidence.end(seat).and_then(super::super::evidence::EndView::machine_busy).is_some_and(|busy| busy >= 0.93) {
         return cannot_tell("every core of the sender is busy, so the writer may only be waiting for its turn");
     }
-    let mut witnesses = vec![counter(format!("the connection had nothing to send {} of the time", units::percent(idle)))];
+    let mut witnesses =
+        vec![counter(format!("the connection had nothing to send {} of the time", units::percent(idle)))];
     if let Some(unsent) = base.unsent_share.filter(|share| *share < 0.5) {
-        witnesses.push(counter(format!("nothing waited unsent in the socket in {} of the samples", units::percent(1.0 - unsent))));
+        witnesses.push(counter(format!(
+            "nothing waited unsent in the socket in {} of the samples",
+            units::percent(1.0 - unsent)
+        )));
     }
     Testimony::Says { share: idle, witnesses }
 }
@@ -65,6 +73,9 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
     let imitated = application != evidence.load.application;
     Fix {
         load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }),
-        ..advice("make the sending application write faster: a source that keeps up, larger writes, a thread that only writes")
+        ..advice(
+            "make the sending application write faster: a source that keeps up, larger writes, a thread that only \
+             writes",
+        )
     }
 }

@@ -49,16 +49,27 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return cannot_tell("the times of the cores could not be read");
     };
     if core.softirq < 0.85 {
-        return denies(format!("no core of {} spent more than {} in softirq", super::who(evidence, seat), units::percent(core.softirq)));
+        return denies(format!(
+            "no core of {} spent more than {} in softirq",
+            super::who(evidence, seat),
+            units::percent(core.softirq)
+        ));
     }
     if end.and_then(|end| end.thread_share).is_some_and(|share| share > 0.9) {
         return denies("the data thread itself fills a core");
     }
-    let mut witnesses = vec![counter(format!("core {} of {} spent {} of the time in softirq", core.cpu, super::who(evidence, seat), units::percent(core.softirq)))];
+    let mut witnesses = vec![counter(format!(
+        "core {} of {} spent {} of the time in softirq",
+        core.cpu,
+        super::who(evidence, seat),
+        units::percent(core.softirq)
+    ))];
     if let Some(dropped) = evidence.grew(seat, "softnet.dropped").filter(|n| *n > 0) {
         witnesses.push(counter(format!("the softnet backlog dropped {dropped} packets")));
     }
-    for (key, what) in [("taps.count", "packet sockets listen on this host"), ("netfilter.rules", "netfilter rules are loaded")] {
+    for (key, what) in
+        [("taps.count", "packet sockets listen on this host"), ("netfilter.rules", "netfilter rules are loaded")]
+    {
         if let Some(n) = evidence.number(seat, key).filter(|n| *n > 0.0) {
             witnesses.push(super::parameter(format!("{n:.0} {what}: each costs time for each packet")));
         }
@@ -68,8 +79,10 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
 
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let taps = evidence.number(seat, "taps.count").filter(|n| *n > 0.0);
-    let extra = taps.map_or_else(String::new, |n| format!("; stop the {n:.0} packet sockets (captures) if they are not needed"));
+    let extra = taps
+        .map_or_else(String::new, |n| format!("; stop the {n:.0} packet sockets (captures) if they are not needed"));
     advice(format!(
-        "spread packet processing over more cores (RSS queues: ethtool -L; RPS: /sys/class/net/*/queues/*/rps_cpus) and make each packet cheaper (GRO, fewer netfilter rules){extra}"
+        "spread packet processing over more cores (RSS queues: ethtool -L; RPS: /sys/class/net/*/queues/*/rps_cpus) \
+         and make each packet cheaper (GRO, fewer netfilter rules){extra}"
     ))
 }

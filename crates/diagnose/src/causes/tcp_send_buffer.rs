@@ -1,9 +1,10 @@
 //! # tcp-send-buffer
 //!
-//! The sender's kernel may not keep as many unacknowledged bytes as the path needs: `tcp_wmem` ends the autotuning too early.
+//! The sender's kernel may not keep as many unacknowledged bytes as the path needs: `tcp_wmem` ends the autotuning
+//! too early.
 //!
-//! **Shows**: the sender is held back by its send buffer most of the time; the writer is blocked; the local queue is empty.
-//! Goodput is what the buffer holds of payload / RTT.
+//! **Shows**: the sender is held back by its send buffer most of the time; the writer is blocked; the local queue is
+//! empty. Goodput is what the buffer holds of payload / RTT.
 //!
 //! **Mistaken for**: a buffer fixed by the application (the socket is locked), a local shaper (its queue is not empty).
 //!
@@ -28,7 +29,13 @@ pub const CAUSE: Cause = Cause {
     ],
     ceiling: roof,
     witness: testify,
-    look_alikes: &["tcp-send-buffer-fixed", "tcp-receive-window", "local-shaper", "congestion-control", "path-capacity"],
+    look_alikes: &[
+        "tcp-send-buffer-fixed",
+        "tcp-receive-window",
+        "local-shaper",
+        "congestion-control",
+        "path-capacity",
+    ],
     fix,
     healthy: false,
     rank: 5,
@@ -47,7 +54,10 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
     let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
     if shares.send_buffer < 0.2 {
-        return denies(format!("the send buffer held the sender back only {} of the time", units::percent(shares.send_buffer)));
+        return denies(format!(
+            "the send buffer held the sender back only {} of the time",
+            units::percent(shares.send_buffer)
+        ));
     }
     if base.send_locked == Some(true) {
         return denies("the application fixed the send buffer (SO_SNDBUF), so tcp_wmem is not what ends it");
@@ -65,7 +75,8 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     Testimony::Says {
         share: shares.send_buffer,
         witnesses: vec![counter(format!(
-            "the sender waited for room in its send buffer {} of the time, and the buffer stood at the tcp_wmem maximum of {}",
+            "the sender waited for room in its send buffer {} of the time, and the buffer stood at the tcp_wmem \
+             maximum of {}",
             units::percent(shares.send_buffer),
             units::bytes(max as u64)
         ))],
@@ -76,6 +87,9 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let now = evidence.number(seat, "tcp.wmem.max").map_or(0, |max| max as u64);
     let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20).max((2 * now).min(1 << 30));
     let value = raised_max(evidence, seat, "tcp.wmem", needed).unwrap_or_else(|| format!("4096 16384 {needed}"));
-    let advice = format!("let the send buffer grow to {}: twice the bandwidth-delay product, overhead included", units::bytes(needed));
+    let advice = format!(
+        "let the send buffer grow to {}: twice the bandwidth-delay product, overhead included",
+        units::bytes(needed)
+    );
     sysctl_fix(evidence, seat, advice, "net.ipv4.tcp_wmem", value)
 }

@@ -2,7 +2,11 @@
 //!
 //! The sending application fixed its send buffer (`SO_SNDBUF`) below what the path needs, and so ended the autotuning.
 //!
-//! **Shows**: as tcp-send-buffer, but the socket is locked (`SO_BUF_LOCK`) and its buffer lies below `tcp_wmem`'s maximum.
+//! **Shows**: as tcp-send-buffer, but the socket is locked (`SO_BUF_LOCK`) and its buffer lies below `tcp_wmem`'s
+//! maximum.
+//!
+//! **Mistaken for**: tcp-send-buffer (then the socket is not locked), a receive window that is full first, an application
+//! that writes slowly (then its buffer is empty).
 //!
 //! **Fix**: drop the call; if it must stay, raise it together with `net.core.wmem_max`, which caps it.
 //!
@@ -27,11 +31,12 @@ pub const CAUSE: Cause = Cause {
     rank: 6,
 };
 
-/// A writer that found its buffer full sleeps until a third of it is free (`sk_stream_is_writeable`, include/net/sock.h), so
-/// on average less than the whole buffer is in flight: between two thirds and all of it.
+/// A writer that found its buffer full sleeps until a third of it is free (`sk_stream_is_writeable`,
+/// include/net/sock.h), so on average less than the whole buffer is in flight: between two thirds and all of it.
 const FILL: [f64; 3] = [2.0 / 3.0, 5.0 / 6.0, 1.0];
 
-/// Payload per byte of send memory where it was not observed: full segments in page fragments, `struct sk_buff` beside them.
+/// Payload per byte of send memory where it was not observed: full segments in page fragments, `struct sk_buff`
+/// beside them.
 const DENSITY: f64 = 0.9;
 
 /// Goodput from a send buffer of so many bytes, the interval around it as ratios, and the arithmetic.
@@ -57,27 +62,45 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let base = &evidence.base;
     match base.send_locked {
-        None => return cannot_tell("the kernel does not say whether the application fixed the send buffer (SO_BUF_LOCK, 5.11)"),
+        None => {
+            return cannot_tell(
+                "the kernel does not say whether the application fixed the send buffer (SO_BUF_LOCK, 5.11)",
+            );
+        }
         Some(false) => return denies("the application left the send buffer to the kernel"),
         Some(true) => {}
     }
     let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
     if shares.send_buffer < 0.2 {
-        return denies(format!("the send buffer held the sender back only {} of the time", units::percent(shares.send_buffer)));
+        return denies(format!(
+            "the send buffer held the sender back only {} of the time",
+            units::percent(shares.send_buffer)
+        ));
     }
     Testimony::Says {
         share: shares.send_buffer,
         witnesses: vec![
-            counter(format!("the sender waited for room in its send buffer {} of the time", units::percent(shares.send_buffer))),
-            parameter(format!("the application fixed SO_SNDBUF: the kernel holds it at {}", units::bytes(base.sndbuf_bytes.unwrap_or(0.0) as u64))),
+            counter(format!(
+                "the sender waited for room in its send buffer {} of the time",
+                units::percent(shares.send_buffer)
+            )),
+            parameter(format!(
+                "the application fixed SO_SNDBUF: the kernel holds it at {}",
+                units::bytes(base.sndbuf_bytes.unwrap_or(0.0) as u64)
+            )),
         ],
     }
 }
 
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
-    let limit = evidence.number(seat, "core.wmem.max").map_or_else(String::new, |max| format!(" (now {})", units::bytes(max as u64)));
+    let limit = evidence
+        .number(seat, "core.wmem.max")
+        .map_or_else(String::new, |max| format!(" (now {})", units::bytes(max as u64)));
     Fix {
         load: Some(TcpPlan { send_buffer_bytes: None, ..evidence.load.clone() }),
-        ..advice(format!("drop the application's SO_SNDBUF call, so that the kernel tunes the buffer; if it must stay, ask for more and raise net.core.wmem_max{limit}"))
+        ..advice(format!(
+            "drop the application's SO_SNDBUF call, so that the kernel tunes the buffer; if it must stay, ask for \
+             more and raise net.core.wmem_max{limit}"
+        ))
     }
 }

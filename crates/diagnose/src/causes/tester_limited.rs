@@ -7,8 +7,10 @@
 //! **Mistaken for**: anything of the path. A result at this limit says nothing against the path.
 //!
 //! **Fix**: more cores, more streams, another machine.
+//!
+//! Source: RFC 6349 section 3 (the test host must itself carry the full rate of the path); `/proc/stat`, proc_stat(5).
 
-use super::{Cause, Testimony, advice, ask, ceiling, cannot_tell, counter, denies};
+use super::{Cause, Testimony, advice, ask, cannot_tell, ceiling, counter, denies};
 use crate::evidence::{EndView, Evidence, Seat};
 use crate::experiment::Experiment;
 use narrows_model::{Ceiling, Fix, Method, units};
@@ -45,10 +47,20 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return cannot_tell("the times of the cores could not be read");
     };
     if busy < FULL {
-        return denies(format!("the cores of {} were busy {} of the time", super::who(evidence, seat), units::percent(busy)));
+        return denies(format!(
+            "the cores of {} were busy {} of the time",
+            super::who(evidence, seat),
+            units::percent(busy)
+        ));
     }
     let Some(more) = evidence.experiments.get(Experiment::MoreStreams.id()) else {
-        return ask(Experiment::MoreStreams, format!("all cores of {} were busy; whether more streams would carry more is not known", super::who(evidence, seat)));
+        return ask(
+            Experiment::MoreStreams,
+            format!(
+                "all cores of {} were busy; whether more streams would carry more is not known",
+                super::who(evidence, seat)
+            ),
+        );
     };
     let gain = more.goodput_bps / evidence.goodput_bps();
     if gain > 1.3 {
@@ -57,12 +69,23 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     Testimony::Says {
         share: busy,
         witnesses: vec![
-            counter(format!("all cores of {} together were busy {} of the time", super::who(evidence, seat), units::percent(busy))),
-            super::experiment(format!("four times the streams carried {}, no more than {}", units::bps(more.goodput_bps), units::bps(evidence.goodput_bps()))),
+            counter(format!(
+                "all cores of {} together were busy {} of the time",
+                super::who(evidence, seat),
+                units::percent(busy)
+            )),
+            super::experiment(format!(
+                "four times the streams carried {}, no more than {}",
+                units::bps(more.goodput_bps),
+                units::bps(evidence.goodput_bps())
+            )),
         ],
     }
 }
 
 fn fix(_: &Evidence<'_>, _: Seat) -> Fix {
-    advice("measure from a machine with more or faster cores; this result is a lower bound for the path and accuses nothing")
+    advice(
+        "measure from a machine with more or faster cores; this result is a lower bound for the path and accuses \
+         nothing",
+    )
 }

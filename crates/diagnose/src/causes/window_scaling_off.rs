@@ -2,9 +2,11 @@
 //!
 //! The connection was made without window scaling, so the window ends at 64 KiB.
 //!
-//! **Shows**: the option is missing in the connection, the window never exceeds 65,535 bytes, and the sender waits for it.
+//! **Shows**: the option is missing in the connection, the window never exceeds 65,535 bytes, and the sender waits
+//! for it.
 //!
-//! **Mistaken for**: tcp-receive-window. Where both hosts have the parameter on, something on the path strips the option.
+//! **Mistaken for**: tcp-receive-window. Where both hosts have the parameter on, something on the path strips the
+//! option.
 //!
 //! **Fix**: `net.ipv4.tcp_window_scaling=1` on the end that has it off; else the middlebox.
 //!
@@ -36,7 +38,8 @@ const WINDOW_BYTES: f64 = 65_535.0;
 fn blamed(evidence: &Evidence<'_>, seat: Seat) -> Option<bool> {
     match seat {
         Seat::Path => Some(
-            evidence.flag(Seat::Sender, "tcp.window_scaling")? && evidence.flag(Seat::Receiver, "tcp.window_scaling")?,
+            evidence.flag(Seat::Sender, "tcp.window_scaling")?
+                && evidence.flag(Seat::Receiver, "tcp.window_scaling")?,
         ),
         host => evidence.flag(host, "tcp.window_scaling").map(|on| !on),
     }
@@ -46,7 +49,8 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     if evidence.base.window_scaling != Some(false) || !blamed(evidence, seat)? {
         return None;
     }
-    let how = format!("64 KiB, the largest window without scaling / RTT {}", units::micros(evidence.min_rtt_us? as u64));
+    let how =
+        format!("64 KiB, the largest window without scaling / RTT {}", units::micros(evidence.min_rtt_us? as u64));
     // The receiver announces less than the whole field where its buffer's overhead eats into it.
     ceiling(CAUSE.id, evidence, seat, evidence.window_bps(WINDOW_BYTES)?, [0.4, 1.02], Method::Computed, how)
 }
@@ -62,16 +66,25 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         Some(false) => return denies(format!("{} is not where the option was lost", super::who(evidence, seat))),
         Some(true) => {}
     }
-    let Some(shares) = evidence.base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let Some(shares) = evidence.base.shares else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if shares.receive_window < 0.2 {
-        return denies(format!("the window of 64 KiB held the sender back only {} of the time", units::percent(shares.receive_window)));
+        return denies(format!(
+            "the window of 64 KiB held the sender back only {} of the time",
+            units::percent(shares.receive_window)
+        ));
     }
     Testimony::Says {
         share: shares.receive_window,
         witnesses: vec![
-            counter(format!("the sender waited for the receive window {} of the time", units::percent(shares.receive_window))),
+            counter(format!(
+                "the sender waited for the receive window {} of the time",
+                units::percent(shares.receive_window)
+            )),
             parameter(if seat == Seat::Path {
-                "both hosts offer window scaling, yet the connection has none: something on the path strips the option".to_owned()
+                "both hosts offer window scaling, yet the connection has none: something on the path strips the option"
+                    .to_owned()
             } else {
                 format!("tcp_window_scaling is off on {}", super::who(evidence, seat))
             }),
@@ -82,6 +95,12 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     match seat {
         Seat::Path => advice("find the firewall or proxy that strips TCP options, and let window scaling pass"),
-        host => sysctl_fix(evidence, host, "turn window scaling on".to_owned(), "net.ipv4.tcp_window_scaling", "1".to_owned()),
+        host => sysctl_fix(
+            evidence,
+            host,
+            "turn window scaling on".to_owned(),
+            "net.ipv4.tcp_window_scaling",
+            "1".to_owned(),
+        ),
     }
 }

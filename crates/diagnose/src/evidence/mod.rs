@@ -1,6 +1,7 @@
 //! Evidence: what a run says of one act, brought into the terms that rules are written in.
 //!
-//! Nothing here decides. A quantity that the kernel did not give is `None`; a rule that needs it says that it cannot tell.
+//! Nothing here decides. A quantity that the kernel did not give is `None`; a rule that needs it says that it cannot
+//! tell.
 
 mod cores;
 mod flow_view;

@@ -69,3 +69,23 @@ fn every_source_file_begins_by_saying_what_it_is() {
     }
     assert!(wrong.is_empty(), "these files do not begin with `//!` and a sentence:\n{}", wrong.join("\n"));
 }
+
+/// What a text of the project never holds: it must read the same on every machine.
+const OF_ONE_MACHINE: &[(&str, &str)] = &[("/wo", "rk/"), ("index.cra", "tes.io"), ("static.cra", "tes.io")];
+
+#[test]
+fn no_text_names_a_place_of_one_machine() {
+    let root = root();
+    let mut wrong = Vec::new();
+    for ending in [".rs", ".md", ".toml", ".json", ".txt"] {
+        for path in files(&root, ending) {
+            let text = text(&path);
+            for (head, tail) in OF_ONE_MACHINE {
+                if let Some(line) = text.lines().position(|line| line.contains(&format!("{head}{tail}"))) {
+                    wrong.push(format!("{}:{}: `{head}{tail}` is a place of one machine", name(&path), line + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
