@@ -181,7 +181,7 @@ fn needed_buffer_bytes(evidence: &Evidence<'_>) -> Option<u64> {
     let bdp = target_bps / 8.0 * evidence.min_rtt_us? / 1e6;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let twice = (2.0 * bdp / 0.5).max(f64::from(4 << 20)) as u64;
-    Some(twice.next_power_of_two().min(1 << 30))
+    Some(twice.min(1 << 30).next_power_of_two())
 }
 
 /// The slower of the two links in bits per second on the wire, where both or one are known and real.

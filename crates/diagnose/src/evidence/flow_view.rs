@@ -152,7 +152,7 @@ impl FlowView {
     /// The view of a flow; `None` where nothing was received.
     #[must_use]
     pub fn of(trial: &Trial, flow: Flow) -> Option<Self> {
-        let omit_us = trial.plan.omit_ms * 1000;
+        let omit_us = trial.plan.omit_ms.saturating_mul(1000);
         let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
         let (sent, got) = (counted(sending, flow, omit_us), counted(receiving, flow, omit_us));
         let (goodput_bps, counted_s) = goodput(&got)?;
