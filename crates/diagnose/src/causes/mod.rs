@@ -189,10 +189,20 @@ fn link_bps(evidence: &Evidence<'_>) -> Option<f64> {
     [Seat::Sender, Seat::Receiver].into_iter().filter_map(|seat| real_link_bps(evidence, seat)).reduce(f64::min)
 }
 
-/// The link speed of a host's device, where the device has one: virtual devices report a number that nothing enforces.
+/// Goodput that the slower of the two links carries with full segments.
+fn link_goodput_bps(evidence: &Evidence<'_>) -> Option<f64> {
+    Some(link_bps(evidence)? * evidence.wire_efficiency(evidence.base.mss_bytes?))
+}
+
+/// Whether the goodput is all that the slower link carries. A goodput above it says that the speed was never enforced.
+pub(crate) fn fills_link(evidence: &Evidence<'_>) -> bool {
+    link_goodput_bps(evidence).is_some_and(|link| (0.95..=1.03).contains(&(evidence.goodput_bps() / link)))
+}
+
+/// The link speed of a host's device, where the device has one: virtual devices (veth, bridges, tunnels, those that a
+/// hypervisor makes up) report a number that nothing enforces; a TUN device has one only where it was set.
 fn real_link_bps(evidence: &Evidence<'_>, seat: Seat) -> Option<f64> {
-    let kind = evidence.text(seat, "nic.kind").unwrap_or("physical");
-    if matches!(kind, "veth" | "bridge" | "loopback" | "dummy" | "bond" | "vlan") {
+    if !matches!(evidence.text(seat, "nic.kind")?, "physical" | "tun") {
         return None;
     }
     evidence.number(seat, "nic.speed").filter(|bps| *bps > 0.0)

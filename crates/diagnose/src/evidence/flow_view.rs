@@ -132,7 +132,8 @@ fn thread_share(samples: &[StreamSample]) -> Option<f64> {
     let (first, last) = (samples.first()?, samples.last()?);
     let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
     #[allow(clippy::cast_precision_loss)]
-    Some(last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64)
+    // A thread is on one core at a time; the clocks are not read at quite the same instant.
+    Some((last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64).min(1.0))
 }
 
 #[allow(clippy::cast_precision_loss)]
