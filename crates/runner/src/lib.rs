@@ -1,4 +1,8 @@
 //! narrows runner
 
+pub mod instruments;
+pub mod server;
 pub mod state;
+pub mod stop;
+pub mod trust;
 pub mod tune;

@@ -9,6 +9,7 @@ pub mod cpu;
 pub mod device;
 pub mod error;
 pub mod event;
+pub mod exclusive;
 pub mod files;
 pub mod mount;
 pub mod net;
