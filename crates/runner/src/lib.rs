@@ -1,6 +1,7 @@
 //! narrows runner
 
 pub mod instruments;
+pub mod remote;
 pub mod server;
 pub mod state;
 pub mod stop;

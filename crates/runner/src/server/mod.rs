@@ -24,6 +24,7 @@ use crate::instruments::Instruments;
 use crate::trust::{Identity, TrustError};
 use narrows_sys::net;
 use narrows_wire::token::Token;
+pub(crate) use refusal::VERSION;
 use shared::Shared;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
