@@ -168,6 +168,14 @@ pub fn set_call_limit(socket: impl AsFd, limit: Duration) -> Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &time, "set SO_RCVTIMEO to", object)
 }
 
+/// Wakes a reader only once so many bytes wait (`SO_RCVLOWAT`), or the peer has sent its last one, or the call limit is over.
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_low_water(socket: impl AsFd, bytes: u32) -> Result<()> {
+    set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes, "set SO_RCVLOWAT to")
+}
+
 /// The kernel's view of the connection (`TCP_INFO`), by the length that it returned.
 ///
 /// # Errors
