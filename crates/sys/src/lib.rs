@@ -8,6 +8,7 @@ pub mod clock;
 pub mod error;
 pub mod ethtool;
 pub mod files;
+pub mod kernel_file;
 pub mod netlink;
 pub mod path_mtu;
 pub mod process;
