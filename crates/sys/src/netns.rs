@@ -1,0 +1,178 @@
+//! Namespaces held by descriptors alone: no name on disk, so they go with the last process that holds them.
+//!
+//! A [`Namespaces`] is what a host of the lab lives in: an own network, an own host name (UTS) and an own view of the
+//! mounts (so that `/sys` shows the devices of its network). Source: namespaces(7), setns(2), unshare(2).
+
+use crate::error::check;
+use crate::{Error, Result};
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+/// Descriptors of the namespaces that a thread can enter.
+#[derive(Debug)]
+pub struct Namespaces {
+    network: OwnedFd,
+    uts: OwnedFd,
+    mount: OwnedFd,
+}
+
+/// The kinds in the order in which they are entered, with the names below `/proc/PID/ns`.
+const KINDS: [(&str, libc::c_int); 3] =
+    [("net", libc::CLONE_NEWNET), ("uts", libc::CLONE_NEWUTS), ("mnt", libc::CLONE_NEWNS)];
+
+fn of_this_thread(kind: &str) -> Result<OwnedFd> {
+    let path = format!("/proc/thread-self/ns/{kind}");
+    File::open(&path).map(OwnedFd::from).map_err(|error| Error::new("open", path, error))
+}
+
+impl Namespaces {
+    /// Makes new ones, with the host name given, and runs `prepare` inside of them on a thread of their own.
+    ///
+    /// In the new mount namespace nothing that is mounted is seen outside (`MS_PRIVATE`).
+    ///
+    /// # Errors
+    /// No privilege, namespaces switched off, or what `prepare` said.
+    pub fn create<T: Send, E: Send + From<Error>>(
+        host_name: &str,
+        prepare: impl FnOnce() -> std::result::Result<T, E> + Send,
+    ) -> std::result::Result<(Self, T), E> {
+        on_thread(|| {
+            let flags = libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWNS;
+            // SAFETY: unshare takes a plain number and here affects only this thread, which ends after this closure.
+            check(unsafe { libc::unshare(flags) }, "make", format!("the namespaces of {host_name}"))?;
+            // SAFETY: sethostname reads the bytes within the length given.
+            let named = unsafe { libc::sethostname(host_name.as_ptr().cast(), host_name.len()) };
+            check(named, "set host name", host_name)?;
+            crate::mount::make_private()?;
+            let value = prepare()?;
+            let namespaces =
+                Self { network: of_this_thread("net")?, uts: of_this_thread("uts")?, mount: of_this_thread("mnt")? };
+            Ok((namespaces, value))
+        })
+    }
+
+    /// Opens those of another process that holds them as descriptors `fds` (network, UTS, mount).
+    ///
+    /// # Errors
+    /// The process is gone, or belongs to somebody else.
+    pub fn of_holder(pid: u32, fds: [i32; 3]) -> Result<Self> {
+        let open = |fd: i32| {
+            let path = format!("/proc/{pid}/fd/{fd}");
+            File::open(&path).map(OwnedFd::from).map_err(|error| Error::new("open", path, error))
+        };
+        Ok(Self { network: open(fds[0])?, uts: open(fds[1])?, mount: open(fds[2])? })
+    }
+
+    /// The numbers of the descriptors in this process: network, UTS, mount.
+    #[must_use]
+    pub fn descriptors(&self) -> [i32; 3] {
+        [&self.network, &self.uts, &self.mount].map(|fd| fd.as_raw_fd())
+    }
+
+    /// The network namespace, to move devices into.
+    #[must_use]
+    pub fn network(&self) -> BorrowedFd<'_> {
+        self.network.as_fd()
+    }
+
+    /// Brings the calling thread into them. The working directory stays, where it is still there.
+    ///
+    /// # Errors
+    /// No privilege.
+    pub fn enter(&self) -> Result<()> {
+        let directory = std::env::current_dir().ok();
+        // SAFETY: a plain number; the mount namespace can only be entered by a thread with a file system state of its own.
+        check(unsafe { libc::unshare(libc::CLONE_FS) }, "part", "the file system state of the thread")?;
+        for (fd, (name, kind)) in self.descriptors().into_iter().zip(KINDS) {
+            // SAFETY: setns takes plain numbers, and the descriptor is open as long as `self`.
+            check(unsafe { libc::setns(fd, kind) }, "enter", format!("the {name} namespace"))?;
+        }
+        if let Some(directory) = directory {
+            // Not an error: the directory may be hidden here.
+            let _ = std::env::set_current_dir(directory);
+        }
+        Ok(())
+    }
+
+    /// Runs `work` inside of them, on a thread of its own, and gives what it returns.
+    ///
+    /// # Errors
+    /// Where they cannot be entered.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        on_thread(|| {
+            self.enter()?;
+            Ok(work())
+        })
+    }
+
+    /// Makes a command's process enter them before it begins, in the working directory that the command has by now.
+    /// The descriptors must be open until it has begun.
+    pub fn apply(&self, command: &mut Command) {
+        let fds = self.descriptors();
+        let directory = command.get_current_dir().map(std::path::Path::to_path_buf);
+        let directory = directory.or_else(|| std::env::current_dir().ok());
+        let directory = directory.and_then(|path| CString::new(path.into_os_string().into_vec()).ok());
+        // SAFETY: the closure calls only setns and chdir, which are async-signal-safe, on values made before the fork.
+        unsafe {
+            command.pre_exec(move || {
+                for (fd, (_, kind)) in fds.into_iter().zip(KINDS) {
+                    if libc::setns(fd, kind) < 0 {
+                        return Err(std::io::Error::last_os_error());
+                    }
+                }
+                if let Some(directory) = &directory {
+                    // Entering a mount namespace leads to its root. A directory that is hidden there is no error.
+                    libc::chdir(directory.as_ptr());
+                }
+                Ok(())
+            });
+        }
+    }
+}
+
+/// Runs on a thread of its own, since a thread that changed its namespaces is of no more use to others.
+fn on_thread<T: Send, E: Send + From<Error>>(
+    work: impl FnOnce() -> std::result::Result<T, E> + Send,
+) -> std::result::Result<T, E> {
+    std::thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Makes the calling process root of a new user namespace, in which namespaces and devices may be made without privilege.
+///
+/// Only a process of one thread can do that: call it first of all.
+///
+/// # Errors
+/// User namespaces are switched off, or the process already has several threads.
+pub fn become_root_of_user_namespace() -> Result<()> {
+    // SAFETY: getuid and getgid have no preconditions and cannot fail.
+    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    // SAFETY: unshare takes a plain number.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }, "make", "a user namespace")?;
+    let write = |file: &str, text: String| crate::files::write_kernel(std::path::Path::new(file), &text);
+    write("/proc/self/setgroups", "deny".to_owned())?;
+    write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+/// Enters the user namespace of another process of the same user. Only for a process of one thread.
+///
+/// # Errors
+/// The process is gone, or belongs to somebody else.
+pub fn join_user_namespace(pid: u32) -> Result<()> {
+    let path = format!("/proc/{pid}/ns/user");
+    let same = |a: &str, b: &str| matches!((std::fs::read_link(a), std::fs::read_link(b)), (Ok(a), Ok(b)) if a == b);
+    if same(&path, "/proc/self/ns/user") {
+        return Ok(());
+    }
+    let file = File::open(&path).map_err(|error| Error::new("open", path.as_str(), error))?;
+    // SAFETY: setns takes plain numbers, and the descriptor is open.
+    check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWUSER) }, "enter", path)?;
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! How the kernel treats the calling thread: timers, priority, name.
+
+/// Makes the calling thread's waits end when they should: no slack on its timers (50 us otherwise, `PR_SET_TIMERSLACK`).
+pub fn exact_timers() {
+    // SAFETY: prctl with plain numbers. It cannot fail for this option.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
+}
+
+/// Sets the calling thread's nice value, where allowed; whether it was.
+#[must_use]
+pub fn set_nice(nice: i32) -> bool {
+    // SAFETY: plain numbers; 0 is the calling thread (on Linux, nice values belong to threads).
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
+}
