@@ -1,1 +1,19 @@
-//! narrows lab
+//! The emulated network: hosts in namespaces, the path between them, and faults with a known truth.
+
+mod accuracy;
+pub mod emulator;
+mod error;
+pub mod faults;
+mod host;
+mod network;
+mod probe;
+pub mod spec;
+pub mod topology;
+
+pub use accuracy::{Row, accuracy};
+pub use error::{Error, Result};
+pub use faults::InForce;
+pub use host::Host;
+pub use network::{Lab, can_run};
+pub use spec::LabSpec;
+pub use topology::Topology;

@@ -1,4 +1,4 @@
-//! narrows runner
+//! The orchestration: the only crate that knows everyone. Client, server, and one run from begin to end.
 
 pub mod instruments;
 pub mod remote;
@@ -6,4 +6,10 @@ pub mod server;
 pub mod state;
 pub mod stop;
 pub mod trust;
+pub mod bank;
+pub mod diagnosis;
+pub mod ends;
+pub mod known;
+pub mod state;
+pub mod stored;
 pub mod tune;

@@ -149,9 +149,17 @@ pub struct Socket {
     buffer: Vec<u8>,
 }
 
+/// Give the whole table (`NLM_F_DUMP`).
+pub const DUMP: u16 = libc::NLM_F_DUMP as u16;
+/// Acknowledge (`NLM_F_ACK`); [`Socket::request`] adds it by itself.
+pub const ACK: u16 = libc::NLM_F_ACK as u16;
+/// Make it if it is not there (`NLM_F_CREATE`).
+pub const CREATE: u16 = libc::NLM_F_CREATE as u16;
+/// Fail if it is there (`NLM_F_EXCL`).
+pub const EXCLUSIVE: u16 = libc::NLM_F_EXCL as u16;
+/// Replace what is there (`NLM_F_REPLACE`).
+pub const REPLACE: u16 = libc::NLM_F_REPLACE as u16;
 const HEADER: usize = 16;
-const DUMP: u16 = libc::NLM_F_DUMP as u16;
-const ACK: u16 = libc::NLM_F_ACK as u16;
 const REQUEST: u16 = libc::NLM_F_REQUEST as u16;
 /// `NLM_F_DUMP_INTR`
 const INTERRUPTED: u16 = 0x10;

@@ -7,7 +7,7 @@ use crate::error::check;
 use crate::{Error, Result};
 use std::ffi::CString;
 use std::fs::File;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -71,6 +71,12 @@ impl Namespaces {
     #[must_use]
     pub fn descriptors(&self) -> [i32; 3] {
         [&self.network, &self.uts, &self.mount].map(|fd| fd.as_raw_fd())
+    }
+
+    /// The network namespace, to move devices into.
+    #[must_use]
+    pub fn network(&self) -> BorrowedFd<'_> {
+        self.network.as_fd()
     }
 
     /// Brings the calling thread into them. The working directory stays, where it is still there.

@@ -1,8 +1,11 @@
 //! Processes: what this one is, and others that end with it.
 
 use crate::{Error, Result};
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// A command whose process gets `SIGKILL` when the thread that started it dies (`PR_SET_PDEATHSIG`), so that nothing is left behind.
 ///
@@ -45,4 +48,95 @@ pub fn signal(pid: u32, signal: i32) -> Result<()> {
     // SAFETY: kill takes plain numbers.
     crate::error::check(unsafe { libc::kill(id, signal) }, "signal process", pid.to_string())?;
     Ok(())
+}
+
+/// When a process began, in clock ticks since the machine did: with the id it names a process for ever. `None`: it is gone.
+#[must_use]
+pub fn start_time(pid: u32) -> Option<u64> {
+    let text = crate::files::read_text(Path::new(&format!("/proc/{pid}/stat"))).ok()?;
+    // The name may hold blanks and brackets; the fields after the last one are plain (proc_pid_stat(5), field 22).
+    let after = text.rsplit_once(')')?.1;
+    let mut fields = after.split_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// Waits until a process has ended, whoever its parent is; whether it has within the time.
+///
+/// # Errors
+/// What the kernel said.
+pub fn wait_gone(pid: u32, time: Duration) -> Result<bool> {
+    // SAFETY: pidfd_open takes plain numbers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::c_long::from(pid), 0) };
+    let Ok(fd) = libc::c_int::try_from(fd) else { return Ok(false) };
+    if fd < 0 {
+        let error = std::io::Error::last_os_error();
+        return match error.raw_os_error() {
+            Some(libc::ESRCH) => Ok(true),
+            _ => Err(Error::new("watch process", pid.to_string(), error)),
+        };
+    }
+    // SAFETY: the descriptor was just made and nobody else owns it.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let [ended, _] = crate::event::wait_readable([fd.as_fd(), fd.as_fd()], Some(time))?;
+    Ok(ended)
+}
+
+/// Makes this process the leader of a session of its own: a terminal that closes does not end it.
+///
+/// # Errors
+/// It already leads a process group.
+pub fn new_session() -> Result<()> {
+    // SAFETY: setsid has no preconditions.
+    crate::error::check(unsafe { libc::setsid() }, "begin", "a session")?;
+    Ok(())
+}
+
+/// Turns standard input, output and error to `/dev/null`: whoever reads them sees their end.
+///
+/// # Errors
+/// `/dev/null` cannot be opened.
+pub fn detach_standard_streams() -> Result<()> {
+    let open = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
+    let null = open.map_err(|error| Error::new("open", "/dev/null", error))?;
+    for stream in 0..3 {
+        // SAFETY: dup2 takes plain numbers; the standard streams are owned by nobody in particular.
+        crate::error::check(unsafe { libc::dup2(null.as_raw_fd(), stream) }, "detach", "the standard streams")?;
+    }
+    Ok(())
+}
+
+/// How many cores this process may run on; at least 1.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The program that runs in this process.
+///
+/// # Errors
+/// `/proc` is not there.
+pub fn own_program() -> Result<std::path::PathBuf> {
+    // Not what it was called by: the same file, even where it was replaced meanwhile.
+    std::env::current_exe().map_err(|error| Error::new("find", "the own program", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_there_until_it_has_ended() {
+        let mut child = bound_command("sleep").arg("60").spawn().expect("sleep is everywhere");
+        let pid = child.id();
+        assert!(start_time(pid).is_some());
+        assert!(!wait_gone(pid, Duration::from_millis(1)).expect("a wait"));
+        signal(pid, libc::SIGKILL).expect("it is ours");
+        assert!(wait_gone(pid, Duration::from_secs(5)).expect("a wait"));
+        assert_eq!(start_time(pid), None, "a zombie is gone");
+        child.wait().expect("it is ours");
+        assert!(wait_gone(pid, Duration::ZERO).expect("a wait"));
+    }
 }

@@ -1,0 +1,161 @@
+//! Whether the emulator keeps its word: a table of asked against measured, by sockets that know nothing of it.
+
+use crate::{Host, Lab, LabSpec, Result, probe};
+use narrows_model::lab::Impairment;
+use narrows_model::{Family, Flow, units};
+use narrows_sys::rtnl::Links;
+use std::time::Duration;
+
+/// One promise and what came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// What was measured.
+    pub what: String,
+    /// What was asked, in `unit`.
+    pub asked: f64,
+    /// What was measured, in `unit`.
+    pub measured: f64,
+    /// The unit of both.
+    pub unit: &'static str,
+    /// How far it may be off, in words.
+    pub promise: &'static str,
+    /// Whether it was kept.
+    pub kept: bool,
+}
+
+/// Ethernet's bytes around an IP packet of 1500.
+const WIRE_BYTES: f64 = 1538.0;
+
+fn lab(change: impl FnOnce(&mut LabSpec)) -> Result<Lab> {
+    let mut spec = LabSpec { name: "verify".to_owned(), ..LabSpec::default() };
+    change(&mut spec);
+    Lab::up(&spec)
+}
+
+/// Measures everything and hands each row over as soon as it is known. It takes about 40 s.
+///
+/// # Errors
+/// A lab cannot be built here; a probe's socket failed.
+pub fn accuracy(mut show: impl FnMut(&Row)) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let mut add = |row: Row| {
+        show(&row);
+        rows.push(row);
+    };
+    for rate in [10_000_000, 100_000_000, 1_000_000_000] {
+        for flow in [Flow::Up, Flow::Down] {
+            add(rate_row(rate, flow)?);
+        }
+    }
+    for round_trip_ms in [1_u32, 35, 100] {
+        for family in [Family::Ipv4, Family::Ipv6] {
+            add(round_trip_row(round_trip_ms, family)?);
+        }
+    }
+    add(loss_row()?);
+    add(queue_row(20, 0)?);
+    add(queue_row(0, 20)?);
+    for family in [Family::Ipv4, Family::Ipv6] {
+        add(speed_row(family)?);
+    }
+    add(gigabit_row()?);
+    Ok(rows)
+}
+
+fn ends(lab: &Lab, flow: Flow) -> Result<(&Host, &Host)> {
+    Ok((lab.host(flow.sender().word())?, lab.host(flow.receiver().word())?))
+}
+
+#[allow(clippy::cast_precision_loss)] // all counts are far below 2^53
+fn rate_row(rate: u64, flow: Flow) -> Result<Row> {
+    let lab = lab(|spec| {
+        spec.up.rate_bps = rate;
+        spec.down.rate_bps = rate;
+    })?;
+    let (from, to) = ends(&lab, flow)?;
+    // A third more than passes, for 2 s.
+    let per_ms = (rate / 9_000_000).max(2);
+    let arrivals = probe::datagrams(from, to, Family::Ipv4, per_ms * 2000, 1472, per_ms, Duration::from_millis(500))?;
+    let bits = arrivals.count.saturating_sub(1) as f64 * WIRE_BYTES * 8.0;
+    let measured = bits / arrivals.time.as_secs_f64();
+    let asked = rate as f64;
+    let kept = (measured / asked - 1.0).abs() < 0.01;
+    let what = format!("rate {}, {}", units::bps(asked), flow.direction());
+    Ok(Row { what, asked: asked / 1e6, measured: measured / 1e6, unit: "Mbit/s", promise: "within 1 %", kept })
+}
+
+fn round_trip_row(round_trip_ms: u32, family: Family) -> Result<Row> {
+    let lab = lab(|spec| {
+        spec.up.delay_us = u64::from(round_trip_ms) * 500;
+        spec.down.delay_us = spec.up.delay_us;
+    })?;
+    let (from, to) = ends(&lab, Flow::Up)?;
+    let count = if round_trip_ms > 50 { 30 } else { 100 };
+    let times = probe::round_trips(from, to, family, count)?;
+    // Nine of ten, not the median: a promise is for the worse cases too.
+    let measured = times.get(times.len() * 9 / 10).copied().unwrap_or(f64::NAN) / 1e3;
+    let asked = f64::from(round_trip_ms);
+    let what = format!("round trip {round_trip_ms} ms, {family:?}, 90th percentile");
+    Ok(Row { what, asked, measured, unit: "ms", promise: "within 0.3 ms", kept: (measured - asked).abs() < 0.3 })
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn loss_row() -> Result<Row> {
+    let lab = lab(|spec| spec.up.loss = 0.01)?;
+    let (from, to) = ends(&lab, Flow::Up)?;
+    let count = |host: &Host| host.run(|| Links::open()?.get(host.device()));
+    let (sent_before, received_before) = (count(from)??.tx_packets, count(to)??.rx_packets);
+    // The devices count, not the socket, whose buffer may overflow.
+    probe::datagrams(from, to, Family::Ipv4, 1_000_000, 64, 300, Duration::from_millis(300))?;
+    let (sent, received) = (count(from)??.tx_packets - sent_before, count(to)??.rx_packets - received_before);
+    let measured = 100.0 * (1.0 - received as f64 / sent as f64);
+    let what = format!("loss 1 % over {sent} packets");
+    Ok(Row { what, asked: 1.0, measured, unit: "%", promise: "within 0.1 points", kept: (measured - 1.0).abs() < 0.1 })
+}
+
+/// A burst of ten times the queue into a path so slow that nothing leaves meanwhile.
+#[allow(clippy::cast_precision_loss)]
+fn queue_row(packets: u64, packets_as_bytes: u64) -> Result<Row> {
+    let lab = lab(|spec| {
+        spec.up.rate_bps = 250_000;
+        spec.up.queue_packets = packets;
+        spec.up.queue_bytes = packets_as_bytes * 1538;
+    })?;
+    let (from, to) = ends(&lab, Flow::Up)?;
+    let limit = packets.max(packets_as_bytes);
+    let arrivals = probe::datagrams(from, to, Family::Ipv4, 10 * limit, 1472, 0, Duration::from_millis(500))?;
+    let (asked, measured) = (limit as f64, arrivals.count as f64);
+    let what = if packets > 0 {
+        format!("queue of {limit} packets")
+    } else {
+        format!("queue of {} bytes", packets_as_bytes * 1538)
+    };
+    Ok(Row { what, asked, measured, unit: "packets", promise: "exact", kept: arrivals.count == limit })
+}
+
+fn speed_row(family: Family) -> Result<Row> {
+    let lab = lab(|spec| {
+        spec.up.delay_us = 500;
+        spec.down.delay_us = 500;
+    })?;
+    let (from, to) = ends(&lab, Flow::Up)?;
+    let stream = probe::tcp(from, to, family, Duration::from_secs(1), Duration::from_secs(4))?;
+    let measured = stream.goodput_bps() / 1e9;
+    let what = format!("TCP, one stream, 1 ms, delay only, {family:?}");
+    Ok(Row { what, asked: 6.0, measured, unit: "Gbit/s", promise: "at least", kept: measured >= 6.0 })
+}
+
+fn gigabit_row() -> Result<Row> {
+    let path = Impairment { rate_bps: 1_000_000_000, delay_us: 500, ..Impairment::default() };
+    let lab = lab(|spec| {
+        spec.up = path.clone();
+        spec.down = path;
+    })?;
+    let (from, to) = ends(&lab, Flow::Up)?;
+    let stream = probe::tcp(from, to, Family::Ipv4, Duration::from_secs(1), Duration::from_secs(4))?;
+    let measured = stream.goodput_bps() / 1e6;
+    let asked = 1000.0 * 1448.0 / WIRE_BYTES;
+    let kept = (measured / asked - 1.0).abs() < 0.01;
+    let what = "TCP goodput at 1 Gbit/s, 1 ms".to_owned();
+    Ok(Row { what, asked, measured, unit: "Mbit/s", promise: "within 1 %", kept })
+}

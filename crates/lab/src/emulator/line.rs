@@ -1,0 +1,247 @@
+//! One direction of a path, as pure logic: a packet in at an instant, a departure or a drop out. No IO, no clock.
+//!
+//! A packet meets, in this order: the MTU, random loss, burst loss, the policer, the queue and its rate, the delay with jitter or
+//! reordering, duplication. Each segment of a super-packet is a packet of its own here. Segments that stay together, and
+//! depart within [`COALESCE`] of each other, leave as one piece when the last bit of the last one is through, as a NIC
+//! with interrupt coalescing and GRO would hand them up; so a slow rate does not bunch 64 KiB, and a fast one needs no cutting.
+
+use super::frame::Frame;
+use super::gilbert_elliott::GilbertElliott;
+use super::meter::{Meter, Nanos};
+use super::queue::Queue;
+use super::random::Random;
+use narrows_model::lab::{Impairment, PathCounters};
+use std::collections::VecDeque;
+
+/// How long a piece may be on the wire at most.
+pub const COALESCE: Nanos = 100_000;
+
+/// Segments of one buffer that leave together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// The buffer.
+    pub slot: u32,
+    /// The first segment.
+    pub first: u32,
+    /// How many follow, itself included.
+    pub count: u32,
+    /// IP bytes on the wire.
+    pub bytes: u64,
+    /// Delivered for the second time.
+    pub duplicate: bool,
+}
+
+/// Pieces in the order in which they leave.
+#[derive(Debug, Default)]
+struct Lane {
+    waiting: VecDeque<(Nanos, Piece)>,
+    last: Nanos,
+}
+
+/// A piece that grows while segments keep together.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    piece: Piece,
+    began: Nanos,
+    at: Nanos,
+    overtakes: bool,
+}
+
+/// The state of one direction.
+#[derive(Debug)]
+pub struct Line {
+    impairment: Impairment,
+    random: Random,
+    burst_loss: GilbertElliott,
+    policer: Meter,
+    rate: Meter,
+    queue: Queue,
+    /// What keeps its order.
+    main: Lane,
+    /// What overtakes the main lane.
+    express: Lane,
+    counters: PathCounters,
+}
+
+/// What came of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepted {
+    /// Pieces that now wait; 0 = the buffer is free again.
+    pub pieces: u32,
+    /// The MTU, where some of it was too big and the sender is to be told.
+    pub too_big: Option<u32>,
+}
+
+impl Line {
+    /// A direction at rest; the same seed and the same packets at the same instants give the same drops.
+    #[must_use]
+    pub fn new(impairment: Impairment, seed: u64) -> Self {
+        let mut line = Self {
+            impairment: Impairment::default(),
+            random: Random::new(seed),
+            burst_loss: GilbertElliott::default(),
+            policer: Meter::new(1, 0),
+            rate: Meter::new(1, 0),
+            queue: Queue::default(),
+            main: Lane::default(),
+            express: Lane::default(),
+            counters: PathCounters::default(),
+        };
+        line.configure(impairment);
+        line
+    }
+
+    /// Other impairments from now on. What is under way keeps its time and its order.
+    pub fn configure(&mut self, impairment: Impairment) {
+        self.rate.change(impairment.rate_bps, impairment.burst_bytes);
+        self.policer.change(impairment.police_bps, impairment.police_burst_bytes);
+        self.queue.limit(impairment.queue_packets, impairment.queue_bytes);
+        self.impairment = impairment;
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> PathCounters {
+        PathCounters { queue_bytes_max: self.queue.bytes_max(), ..self.counters }
+    }
+
+    /// Takes a frame in that lies in `slot`.
+    pub fn accept(&mut self, now: Nanos, slot: u32, frame: &Frame) -> Accepted {
+        self.queue.advance(now);
+        let mut accepted = Accepted { pieces: 0, too_big: None };
+        let mut run: Option<Run> = None;
+        for index in 0..frame.segments {
+            let bytes = frame.segment_bytes(index);
+            self.counters.taken_packets += 1;
+            self.counters.taken_bytes += u64::from(bytes);
+            let Some(through) = self.enter(now, bytes, &mut accepted) else {
+                self.flush(&mut run, &mut accepted);
+                continue;
+            };
+            let (at, overtakes) = self.depart(through);
+            self.counters.waiting_packets += 1;
+            let piece = Piece { slot, first: index, count: 1, bytes: u64::from(bytes), duplicate: false };
+            match &mut run {
+                Some(run) if run.overtakes == overtakes && at - run.began <= COALESCE => {
+                    run.piece.count += 1;
+                    run.piece.bytes += u64::from(bytes);
+                    run.at = at;
+                }
+                _ => {
+                    self.flush(&mut run, &mut accepted);
+                    run = Some(Run { piece, began: at, at, overtakes });
+                }
+            }
+            if self.random.chance(self.impairment.duplicate) {
+                self.flush(&mut run, &mut accepted);
+                let copy = Piece { duplicate: true, ..piece };
+                self.flush(&mut Some(Run { piece: copy, began: at, at, overtakes }), &mut accepted);
+            }
+        }
+        self.flush(&mut run, &mut accepted);
+        accepted
+    }
+
+    /// Counts a frame that there was no memory for, as the queue's drop.
+    pub fn refuse(&mut self, frame: &Frame) {
+        self.counters.taken_packets += u64::from(frame.segments);
+        self.counters.taken_bytes += frame.wire_bytes(0, frame.segments);
+        self.counters.dropped_queue += u64::from(frame.segments);
+    }
+
+    /// Up to the end of the rate: the instant at which the packet is through, or `None` where it was dropped.
+    fn enter(&mut self, now: Nanos, bytes: u32, accepted: &mut Accepted) -> Option<Nanos> {
+        let path = &self.impairment;
+        if path.mtu > 0 && bytes > path.mtu {
+            self.counters.dropped_mtu += 1;
+            accepted.too_big = path.mtu_icmp.then_some(path.mtu);
+            return None;
+        }
+        let (enter, leave, loss) = (path.burst_loss_enter, path.burst_loss_leave, path.burst_loss);
+        if self.random.chance(path.loss) || self.burst_loss.loses(&mut self.random, enter, leave, loss) {
+            self.counters.dropped_loss += 1;
+            return None;
+        }
+        let wire = bytes.saturating_add(path.overhead_bytes);
+        if path.police_bps > 0 && !self.policer.police(now, u64::from(wire)) {
+            self.counters.dropped_policer += 1;
+            return None;
+        }
+        if path.rate_bps == 0 {
+            return Some(now);
+        }
+        if !self.queue.has_room(wire) {
+            self.counters.dropped_queue += 1;
+            return None;
+        }
+        let through = self.rate.pass(now, u64::from(wire));
+        if through > now {
+            self.queue.push(through, wire);
+        }
+        Some(through)
+    }
+
+    /// Beyond the rate: the instant of departure, and whether it overtakes.
+    fn depart(&mut self, through: Nanos) -> (Nanos, bool) {
+        let delay = self.impairment.delay_us.saturating_mul(1000);
+        let jitter = self.impairment.jitter_us.saturating_mul(1000);
+        let skips = delay + jitter > 0 && self.random.chance(self.impairment.reorder);
+        let wanted = match jitter {
+            _ if skips => through,
+            0 => through.saturating_add(delay),
+            most => through.saturating_add(delay).saturating_add(self.random.up_to(most)),
+        };
+        let lane = if skips { &mut self.express } else { &mut self.main };
+        let at = wanted.max(lane.last);
+        lane.last = at;
+        if skips && at < self.main.last {
+            self.counters.reordered += 1;
+        }
+        (at, skips)
+    }
+
+    fn flush(&mut self, run: &mut Option<Run>, accepted: &mut Accepted) {
+        if let Some(run) = run.take() {
+            let lane = if run.overtakes { &mut self.express } else { &mut self.main };
+            lane.waiting.push_back((run.at, run.piece));
+            accepted.pieces += 1;
+        }
+    }
+
+    /// The instant at which the next piece leaves.
+    #[must_use]
+    pub fn next_departure(&self) -> Option<Nanos> {
+        let front = |lane: &Lane| lane.waiting.front().map(|(at, _)| *at);
+        match (front(&self.main), front(&self.express)) {
+            (Some(main), Some(express)) => Some(main.min(express)),
+            (main, express) => main.or(express),
+        }
+    }
+
+    /// The next piece that has left by `now`; it counts as delivered.
+    pub fn depart_by(&mut self, now: Nanos) -> Option<Piece> {
+        let due = self.next_departure().filter(|at| *at <= now)?;
+        let main = self.main.waiting.front().is_some_and(|(at, _)| *at == due);
+        let lane = if main { &mut self.main } else { &mut self.express };
+        let (_, piece) = lane.waiting.pop_front()?;
+        if piece.duplicate {
+            self.counters.duplicated += u64::from(piece.count);
+        } else {
+            self.counters.waiting_packets -= u64::from(piece.count);
+            self.counters.delivered_packets += u64::from(piece.count);
+            self.counters.delivered_bytes += piece.bytes;
+        }
+        Some(piece)
+    }
+
+    /// Takes a delivery back: the receiving device refused it.
+    pub fn refused_by_device(&mut self, piece: &Piece) {
+        if piece.duplicate {
+            self.counters.duplicated -= u64::from(piece.count);
+        } else {
+            self.counters.delivered_packets -= u64::from(piece.count);
+            self.counters.delivered_bytes -= piece.bytes;
+            self.counters.dropped_device += u64::from(piece.count);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The faults that a lab can have: each is one file with its documentation, and one line in [`ALL`].
+//!
+//! Each is named as the cause that it makes, so that the truth of a scenario is the fault's own id.
+
+mod burst_loss;
+mod congestion_control;
+mod delay;
+mod link_speed;
+mod local_shaper;
+mod mtu_mismatch;
+mod offloads_off;
+mod path_capacity;
+mod path_policer;
+mod path_shaper;
+mod qdisc_drop;
+mod random_loss;
+mod reordering;
+mod sack_off;
+mod shallow_queue;
+mod softirq_core_saturated;
+mod tcp_receive_window;
+mod tcp_send_buffer;
+mod undo;
+mod value;
+mod window_scaling_off;
+
+pub use undo::Undo;
+pub use value::{Unit, Value};
+
+use crate::host::Host;
+use crate::{Error, Result};
+use narrows_model::lab::Impairment;
+use narrows_model::{Direction, Place};
+use serde::{Deserialize, Serialize};
+
+/// All faults, by their ids.
+pub const ALL: &[Fault] = &[
+    burst_loss::FAULT,
+    congestion_control::FAULT,
+    delay::FAULT,
+    link_speed::FAULT,
+    local_shaper::FAULT,
+    mtu_mismatch::FAULT,
+    offloads_off::FAULT,
+    path_capacity::FAULT,
+    path_policer::FAULT,
+    path_shaper::FAULT,
+    qdisc_drop::FAULT,
+    random_loss::FAULT,
+    reordering::FAULT,
+    sack_off::FAULT,
+    shallow_queue::FAULT,
+    softirq_core_saturated::FAULT,
+    tcp_receive_window::FAULT,
+    tcp_send_buffer::FAULT,
+    window_scaling_off::FAULT,
+];
+
+/// The number that a fault takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameter {
+    /// What kind of number.
+    pub unit: Unit,
+    /// In the user's words.
+    pub default: &'static str,
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// A fault that can be brought in and taken back.
+#[derive(Debug)]
+pub struct Fault {
+    /// The id of the cause that it makes.
+    pub id: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+    /// Where it can be.
+    pub places: &'static [Place],
+    /// Its number, where it takes one.
+    pub parameter: Option<Parameter>,
+    /// What it does to a host.
+    pub host: Option<fn(&Host, &Value) -> Result<Undo>>,
+    /// What it does to the path while it is in force at that place, in the directions in which it is.
+    pub path: Option<fn(&mut Impairment, &Value, Place)>,
+}
+
+/// A fault that is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InForce {
+    /// The fault.
+    pub id: String,
+    /// Where.
+    pub at: Place,
+    /// Its value in words; empty where it takes none.
+    pub value: String,
+    /// For a fault of the path: the direction of the packets that meet it.
+    pub direction: Direction,
+    /// One sentence.
+    pub about: String,
+}
+
+const HOSTS: &[Place] = &[Place::Client, Place::Server];
+const PATH: &[Place] = &[Place::Path];
+
+/// The fault with that id.
+///
+/// # Errors
+/// There is none, and there are these.
+pub fn find(id: &str) -> Result<&'static Fault> {
+    ALL.iter().find(|fault| fault.id == id).ok_or_else(|| Error::UnknownFault {
+        id: id.chars().take(64).collect(),
+        known: ALL.iter().map(|fault| fault.id).collect::<Vec<_>>().join(", "),
+    })
+}
+
+impl Fault {
+    /// The value at a place: the user's words, or the default.
+    ///
+    /// # Errors
+    /// It cannot be there, or takes no such value.
+    pub fn value(&self, place: Place, words: Option<&str>) -> Result<Value> {
+        if !self.places.contains(&place) {
+            let places = self.places.iter().map(|place| place.word()).collect::<Vec<_>>().join(" or ");
+            return Err(Error::WrongPlace { id: self.id, place, places });
+        }
+        let bad = |wanted: String, cause: String| {
+            let value = words.unwrap_or_default().chars().take(64).collect();
+            Error::BadValue { id: self.id, value, wanted, cause }
+        };
+        match (self.parameter, words) {
+            (None, None) => Ok(Value::None),
+            (None, Some(_)) => Err(bad("none".to_owned(), "leave it away".to_owned())),
+            (Some(parameter), words) => {
+                let wanted = format!("a {} such as {} ({})", parameter.unit, parameter.default, parameter.about);
+                Value::parse(parameter.unit, words.unwrap_or(parameter.default)).map_err(|cause| bad(wanted, cause))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_each_fault_can_be_somewhere() {
+        assert!(ALL.is_sorted_by_key(|fault| fault.id));
+        for fault in ALL {
+            assert!(!fault.places.is_empty() && !fault.about.is_empty(), "{}", fault.id);
+            assert!(fault.host.is_some() || !fault.places.iter().any(|place| *place != Place::Path), "{}", fault.id);
+            assert!(fault.path.is_some() || !fault.places.contains(&Place::Path), "{}", fault.id);
+            for place in fault.places {
+                fault.value(*place, None).expect("the default is a value");
+            }
+        }
+    }
+
+    #[test]
+    fn the_path_with_a_fault_is_a_path_that_can_be() {
+        for fault in ALL {
+            let Some(change) = fault.path else { continue };
+            let mut path = Impairment::default();
+            let place = *fault.places.last().expect("somewhere");
+            change(&mut path, &fault.value(place, None).expect("the default"), place);
+            assert_ne!(path, Impairment::default(), "{} does something", fault.id);
+            crate::spec::check_impairment(&path).expect(fault.id);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_a_sentence() {
+        let error = find("gremlins").expect_err("no such fault").to_string();
+        assert!(error.contains("gremlins") && error.contains("random-loss"), "{error}");
+        let loss = find("random-loss").expect("it is there");
+        assert!(loss.value(Place::Server, None).expect_err("of the path").to_string().contains("it can be at path"));
+        let error = loss.value(Place::Path, Some("plenty")).expect_err("no number").to_string();
+        assert!(error.contains("`plenty`") && error.contains("1%"), "{error}");
+        let error = find("sack-off").expect("there").value(Place::Client, Some("7")).expect_err("none").to_string();
+        assert!(error.contains("takes none"), "{error}");
+    }
+}

@@ -1,0 +1,35 @@
+//! # link-speed
+//!
+//! The host's link came up slower than it could be: its device says so, and the path carries no more than that in either direction.
+//! The modes that the device supports stay what they are.
+
+use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
+use crate::Result;
+use crate::host::Host;
+use narrows_model::Place;
+use narrows_model::lab::Impairment;
+
+pub(super) const FAULT: Fault = Fault {
+    id: "link-speed",
+    about: "the host's link runs at a lower speed",
+    places: HOSTS,
+    parameter: Some(Parameter { unit: Unit::Rate, default: "100M", about: "the speed of the link" }),
+    host: Some(inject),
+    path: Some(impair),
+};
+
+fn inject(host: &Host, value: &Value) -> Result<Undo> {
+    let mbps = u32::try_from((value.number() / 1_000_000).max(1)).unwrap_or(u32::MAX - 1);
+    let before = host.set_link_speed(mbps)?;
+    Ok(Undo::new(move |host| match before {
+        Some(before) => host.set_link_speed(before).map(drop),
+        None => Ok(()),
+    }))
+}
+
+fn impair(path: &mut Impairment, value: &Value, _: Place) {
+    path.rate_bps = match path.rate_bps {
+        0 => value.number(),
+        rate => rate.min(value.number()),
+    };
+}

@@ -1,0 +1,34 @@
+//! # local-shaper
+//!
+//! A token bucket filter at the root of the device (tc-tbf(8)): what the host sends leaves at that rate, and waits in the host.
+
+use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
+use crate::Result;
+use crate::host::Host;
+use narrows_sys::rtnl::{Links, Qdisc};
+
+pub(super) const FAULT: Fault = Fault {
+    id: "local-shaper",
+    about: "what the host sends is shaped on its own device",
+    places: HOSTS,
+    parameter: Some(Parameter { unit: Unit::Rate, default: "100M", about: "the rate of the token bucket filter" }),
+    host: Some(inject),
+    path: None,
+};
+
+/// Room for one super-packet, so that none must be cut.
+const BURST_BYTES: u32 = 128 << 10;
+/// A queue that TCP's own limits on what waits in a host do not reach: nothing is dropped here.
+const LIMIT_BYTES: u32 = 4 << 20;
+
+fn inject(host: &Host, value: &Value) -> Result<Undo> {
+    let qdisc = Qdisc::TokenBucket { rate_bps: value.number(), burst_bytes: BURST_BYTES, limit_bytes: LIMIT_BYTES };
+    set_root(host, &qdisc)
+}
+
+/// Puts a queueing discipline at the root of the host's device; the way back leaves the kernel's default there.
+pub(super) fn set_root(host: &Host, qdisc: &Qdisc) -> Result<Undo> {
+    let device = host.device();
+    host.run(|| Links::open()?.replace_qdisc(device, qdisc))??;
+    Ok(Undo::new(move |host| Ok(host.run(|| Links::open()?.delete_qdisc(device))??)))
+}

@@ -1,0 +1,38 @@
+//! # mtu-mismatch
+//!
+//! One device's MTU differs from the others': a host with 9000 among hosts with 1500, or one with 1400; or a link in the middle of the path
+//! that carries less than both hosts think, which it says by ICMP (RFC 1191, RFC 8201).
+
+use super::{Fault, Parameter, Undo, Unit, Value};
+use crate::Result;
+use crate::host::Host;
+use narrows_model::Place;
+use narrows_model::lab::Impairment;
+use narrows_sys::rtnl::Links;
+
+pub(super) const FAULT: Fault = Fault {
+    id: "mtu-mismatch",
+    about: "one device's MTU differs from the others'",
+    places: &[Place::Client, Place::Server, Place::Path],
+    parameter: Some(Parameter { unit: Unit::Count, default: "1400", about: "the MTU in bytes" }),
+    host: Some(inject),
+    path: Some(impair),
+};
+
+fn inject(host: &Host, value: &Value) -> Result<Undo> {
+    let device = host.device();
+    let mtu = value.number32();
+    let before = host.run(|| -> Result<u32> {
+        let mut links = Links::open()?;
+        let before = links.get(device)?.mtu;
+        links.set_mtu(device, mtu)?;
+        Ok(before)
+    })??;
+    Ok(Undo::new(move |host| Ok(host.run(|| Links::open()?.set_mtu(device, before))??)))
+}
+
+fn impair(path: &mut Impairment, value: &Value, at: Place) {
+    if at == Place::Path {
+        path.mtu = value.number32().max(576);
+    }
+}

@@ -1,0 +1,37 @@
+//! # offloads-off
+//!
+//! Segmentation and receive offload are off (`ethtool -K DEVICE tso off gso off gro off`): each packet goes through the whole stack alone.
+
+use super::{Fault, HOSTS, Undo, Value};
+use crate::Result;
+use crate::host::Host;
+use narrows_sys::ethtool::Device;
+
+pub(super) const FAULT: Fault = Fault {
+    id: "offloads-off",
+    about: "segmentation and receive offloads are off",
+    places: HOSTS,
+    parameter: None,
+    host: Some(inject),
+    path: None,
+};
+
+fn inject(host: &Host, _: &Value) -> Result<Undo> {
+    let name = host.device();
+    let mut before = Vec::new();
+    let turned_off = host.run(|| -> Result<()> {
+        let device = Device::open(name)?;
+        for feature in ["tso", "gso", "gro"] {
+            before.extend(device.set_feature(feature, false)?);
+        }
+        Ok(())
+    })?;
+    let undo = Undo::new(move |host| Ok(host.run(|| Device::open(name)?.set_features(&before))??));
+    match turned_off {
+        Ok(()) => Ok(undo),
+        Err(error) => {
+            undo.take_back(host)?;
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! # path-shaper
+//!
+//! A token bucket with a queue: a burst passes at once, then the rate holds, and packets wait in a queue of 50 ms.
+
+use super::{Fault, PATH, Parameter, Unit, Value};
+use narrows_model::Place;
+use narrows_model::lab::Impairment;
+
+pub(super) const FAULT: Fault = Fault {
+    id: "path-shaper",
+    about: "a shaper on the path: a burst, then a lower rate with a queue",
+    places: PATH,
+    parameter: Some(Parameter { unit: Unit::Rate, default: "100M", about: "the rate of the shaper" }),
+    host: None,
+    path: Some(impair),
+};
+
+/// What passes at once after a silence.
+const BURST_BYTES: u64 = 1 << 20;
+const QUEUE_MS: u64 = 50;
+
+fn impair(path: &mut Impairment, value: &Value, _: Place) {
+    path.rate_bps = value.number();
+    path.burst_bytes = BURST_BYTES;
+    path.queue_packets = 0;
+    path.queue_bytes = (value.number() / 8 * QUEUE_MS / 1000).max(64 << 10);
+}

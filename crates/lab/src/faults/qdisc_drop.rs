@@ -1,0 +1,29 @@
+//! # qdisc-drop
+//!
+//! The queue of the host's own device is too small for what TCP hands down at once: the packets are lost before they leave.
+//! The rate of the discipline is far above what the path carries, so that it is its queue alone that matters.
+
+use super::local_shaper::set_root;
+use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
+use crate::Result;
+use crate::host::Host;
+use narrows_sys::rtnl::Qdisc;
+
+pub(super) const FAULT: Fault = Fault {
+    id: "qdisc-drop",
+    about: "the queue of the host's own device drops bursts",
+    places: HOSTS,
+    parameter: Some(Parameter { unit: Unit::Bytes, default: "20k", about: "the queue of the discipline" }),
+    host: Some(inject),
+    path: None,
+};
+
+/// High, and yet lower than the speed at which a burst is handed down.
+const RATE_BPS: u64 = 2_000_000_000;
+/// A little more than a packet of Ethernet: super-packets are cut here, and the segments queue up.
+const BURST_BYTES: u32 = 4 << 10;
+
+fn inject(host: &Host, value: &Value) -> Result<Undo> {
+    let limit_bytes = value.number32();
+    set_root(host, &Qdisc::TokenBucket { rate_bps: RATE_BPS, burst_bytes: BURST_BYTES, limit_bytes })
+}

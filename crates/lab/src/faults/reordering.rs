@@ -1,0 +1,21 @@
+//! # reordering
+//!
+//! Some packets skip the delay and so overtake others, as over links that carry one flow side by side. Without a delay there is
+//! nothing to overtake.
+
+use super::{Fault, PATH, Parameter, Unit, Value};
+use narrows_model::Place;
+use narrows_model::lab::Impairment;
+
+pub(super) const FAULT: Fault = Fault {
+    id: "reordering",
+    about: "some packets overtake others",
+    places: PATH,
+    parameter: Some(Parameter { unit: Unit::Probability, default: "2%", about: "the share of packets that overtake" }),
+    host: None,
+    path: Some(impair),
+};
+
+fn impair(path: &mut Impairment, value: &Value, _: Place) {
+    path.reorder = value.probability();
+}

@@ -1,0 +1,21 @@
+//! # sack-off
+//!
+//! Without selective acknowledgements (RFC 2018) a sender repairs one loss per round trip. It shows only where there is loss.
+
+use super::undo::set_sysctl;
+use super::{Fault, HOSTS, Undo, Value};
+use crate::Result;
+use crate::host::Host;
+
+pub(super) const FAULT: Fault = Fault {
+    id: "sack-off",
+    about: "selective acknowledgements are off",
+    places: HOSTS,
+    parameter: None,
+    host: Some(inject),
+    path: None,
+};
+
+fn inject(host: &Host, _: &Value) -> Result<Undo> {
+    set_sysctl(host, "net.ipv4.tcp_sack", "0")
+}

@@ -1,0 +1,69 @@
+//! The way back of a fault on a host.
+
+use crate::Result;
+use crate::host::Host;
+use narrows_sys::sysctl;
+
+type Step = Box<dyn FnOnce(&Host) -> Result<()> + Send>;
+
+/// Steps that take a fault back, done in the reverse order of their making.
+#[derive(Default)]
+pub struct Undo(Vec<Step>);
+
+impl std::fmt::Debug for Undo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Undo({} steps)", self.0.len())
+    }
+}
+
+impl Undo {
+    /// One step.
+    pub fn new(step: impl FnOnce(&Host) -> Result<()> + Send + 'static) -> Self {
+        Self(vec![Box::new(step)])
+    }
+
+    /// Does all steps, and gives the first error of any.
+    ///
+    /// # Errors
+    /// What the kernel refused.
+    pub fn take_back(self, host: &Host) -> Result<()> {
+        let mut result = Ok(());
+        for step in self.0.into_iter().rev() {
+            let done = step(host);
+            result = result.and(done);
+        }
+        result
+    }
+}
+
+/// Sets a kernel parameter of a host; the way back sets what it was.
+pub(super) fn set_sysctl(host: &Host, key: &'static str, value: &str) -> Result<Undo> {
+    let before = host.run(|| -> Result<String> {
+        let before = sysctl::read(key)?;
+        sysctl::write(key, value)?;
+        Ok(before)
+    })??;
+    Ok(Undo::new(move |host| Ok(host.run(|| sysctl::write(key, &before))??)))
+}
+
+/// Sets the maximum of a triple such as `net.ipv4.tcp_rmem`, and the other two to no more than that.
+pub(super) fn set_maximum(host: &Host, key: &'static str, maximum: u64) -> Result<Undo> {
+    let now = host.run(|| sysctl::read(key))??;
+    set_sysctl(host, key, &with_maximum(&now, maximum))
+}
+
+fn with_maximum(triple: &str, maximum: u64) -> String {
+    let words = triple.split_whitespace().take(2).map(|word| word.parse().unwrap_or(maximum).min(maximum));
+    words.chain([maximum]).map(|number| number.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_maximum_lowers_the_others_with_it() {
+        assert_eq!(with_maximum("4096 131072 33554432", 262_144), "4096 131072 262144");
+        assert_eq!(with_maximum("4096 131072 33554432", 65_536), "4096 65536 65536");
+    }
+}

@@ -1,0 +1,152 @@
+//! The number of a fault, in the user's words.
+
+use narrows_model::units;
+use std::fmt;
+
+/// What kind of number a fault takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// `256k`
+    Bytes,
+    /// `100M`
+    Rate,
+    /// `1%` or `0.01`
+    Probability,
+    /// `20ms`
+    Duration,
+    /// `20`
+    Count,
+    /// `reno`
+    Word,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bytes => "size",
+            Self::Rate => "rate",
+            Self::Probability => "probability",
+            Self::Duration => "duration",
+            Self::Count => "number",
+            Self::Word => "word",
+        })
+    }
+}
+
+/// The number itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// The fault takes none.
+    None,
+    /// Bytes, microseconds, bits per second or a count, as the unit says.
+    Number(Unit, u64),
+    /// From 0 to 1.
+    Probability(f64),
+    /// As it was written.
+    Word(String),
+}
+
+impl Value {
+    /// Reads the user's words.
+    ///
+    /// # Errors
+    /// Why it is no such number.
+    pub fn parse(unit: Unit, words: &str) -> Result<Self, String> {
+        let number = |parsed: Result<u64, units::UnitError>| match parsed {
+            Ok(0) => Err("it must be more than 0".to_owned()),
+            Ok(number) => Ok(Self::Number(unit, number)),
+            Err(error) => Err(error.to_string()),
+        };
+        match unit {
+            Unit::Bytes => number(units::parse_size(words)),
+            Unit::Rate => number(units::parse_bps(words)),
+            Unit::Duration => {
+                number(units::parse_duration(words).map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)))
+            }
+            Unit::Count => match words.parse::<u64>() {
+                Ok(count @ 1..=1_000_000) => Ok(Self::Number(unit, count)),
+                _ => Err("it is no whole number from 1 to 1000000".to_owned()),
+            },
+            Unit::Probability => {
+                let (digits, factor) = words.strip_suffix('%').map_or((words, 1.0), |digits| (digits.trim(), 0.01));
+                match digits.parse::<f64>().map(|value| value * factor) {
+                    Ok(value) if value > 0.0 && value < 1.0 => Ok(Self::Probability(value)),
+                    _ => Err("it is not between 0 and 1, or 0 % and 100 %".to_owned()),
+                }
+            }
+            Unit::Word => {
+                let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+                match words {
+                    "" => Err("it is empty".to_owned()),
+                    word if word.len() <= 64 && word.bytes().all(plain) => Ok(Self::Word(word.to_owned())),
+                    _ => Err("it has other signs than letters, digits, `-` and `_`".to_owned()),
+                }
+            }
+        }
+    }
+
+    /// As a whole number; 0 where it is none.
+    #[must_use]
+    pub const fn number(&self) -> u64 {
+        match self {
+            Self::Number(_, number) => *number,
+            _ => 0,
+        }
+    }
+
+    /// As a 32-bit number, cut at its maximum.
+    #[must_use]
+    pub fn number32(&self) -> u32 {
+        u32::try_from(self.number()).unwrap_or(u32::MAX)
+    }
+
+    /// As a probability; 0 where it is none.
+    #[must_use]
+    pub const fn probability(&self) -> f64 {
+        match self {
+            Self::Probability(value) => *value,
+            _ => 0.0,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Number(Unit::Bytes, bytes) => f.write_str(&units::bytes(*bytes)),
+            #[allow(clippy::cast_precision_loss)] // three digits are shown
+            Self::Number(Unit::Rate, bps) => f.write_str(&units::bps(*bps as f64)),
+            Self::Number(Unit::Duration, time) => f.write_str(&units::micros(*time)),
+            Self::Number(_, number) => write!(f, "{number}"),
+            Self::Probability(value) => f.write_str(&units::percent(*value)),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_and_written() {
+        let shown = |unit, words| Value::parse(unit, words).map(|value| value.to_string());
+        assert_eq!(shown(Unit::Bytes, "256k").as_deref(), Ok("256 KiB"));
+        assert_eq!(shown(Unit::Rate, "100M").as_deref(), Ok("100 Mbit/s"));
+        assert_eq!(shown(Unit::Probability, "1%").as_deref(), Ok("1.0 %"));
+        assert_eq!(shown(Unit::Probability, "0.01").as_deref(), Ok("1.0 %"));
+        assert_eq!(shown(Unit::Duration, "20ms").as_deref(), Ok("20.0 ms"));
+        assert_eq!(shown(Unit::Word, "bbr").as_deref(), Ok("bbr"));
+        for (unit, words) in [
+            (Unit::Bytes, "0"),
+            (Unit::Rate, "x"),
+            (Unit::Probability, "100%"),
+            (Unit::Probability, "nan"),
+            (Unit::Count, "-1"),
+            (Unit::Word, "a b"),
+        ] {
+            assert!(Value::parse(unit, words).is_err(), "{words}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A host of the lab: a network, a host name and a view of `/sys` of its own, held by this process alone.
+
+use crate::topology::{HostPlan, Topology, Wire};
+use crate::{Error, Result};
+use narrows_model::{Family, Place};
+use narrows_sys::ethtool::{Device, LinkChange};
+use narrows_sys::netns::Namespaces;
+use narrows_sys::rtnl::Links;
+use narrows_sys::tun::Tun;
+use narrows_sys::{mount, process, sysctl};
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+/// Packets that the ring of a TUN holds: it must never drop what the emulator has not seen.
+const TX_QUEUE_PACKETS: u32 = 10_000;
+
+/// What is mounted below `/sys` and is to be seen in a host as well.
+const SYS_MOUNTS: &[&str] = &["fs/cgroup", "fs/bpf", "kernel/tracing", "kernel/debug", "kernel/security"];
+
+/// A running host.
+#[derive(Debug)]
+pub struct Host {
+    plan: HostPlan,
+    namespaces: Namespaces,
+    tun: Option<Arc<Tun>>,
+    cautions: Vec<String>,
+}
+
+impl Host {
+    /// Makes the host and its end of the path, not yet addressed.
+    pub(crate) fn create(plan: HostPlan, topology: Topology) -> Result<Self> {
+        let prepare = || -> Result<(Option<Arc<Tun>>, Vec<String>)> {
+            let mut cautions = Vec::new();
+            if let Err(error) = mount::fresh_sysfs(SYS_MOUNTS) {
+                cautions.push(format!("/sys shows the devices of this machine, not of {}: {error}", plan.name));
+            }
+            if let Err(error) = mount::replace_file(Path::new("/etc/hosts"), topology.hosts_file().as_bytes()) {
+                cautions.push(format!("the hosts' names are not known in {}: {error}", plan.name));
+            }
+            let end = plan.interfaces.iter().find(|plan| matches!(plan.wire, Wire::PathNear | Wire::PathFar));
+            let tun = end.map(|interface| Tun::open(interface.name, true)).transpose()?;
+            Ok((tun.map(Arc::new), cautions))
+        };
+        let (namespaces, (tun, cautions)) = Namespaces::create(plan.name, prepare)?;
+        Ok(Self { plan, namespaces, tun, cautions })
+    }
+
+    /// Gives the interfaces their MTU and addresses and sets them up.
+    pub(crate) fn configure(&self, mtu: u32) -> Result<()> {
+        self.run(|| -> Result<()> {
+            // Runs must not inherit what an earlier one learned of the path.
+            sysctl::write("net.ipv4.tcp_no_metrics_save", "1")?;
+            // Nothing on the path that nobody sent: no router is looked for, no link-local address announced.
+            for scope in ["default", "path0", "lan0", "eth0"] {
+                for (key, value) in [("router_solicitations", "0"), ("addr_gen_mode", "1")] {
+                    let key = format!("net.ipv6.conf.{scope}.{key}");
+                    if sysctl::exists(&key) {
+                        sysctl::write(&key, value)?;
+                    }
+                }
+            }
+            if self.plan.forwards {
+                sysctl::write("net.ipv4.ip_forward", "1")?;
+                sysctl::write("net.ipv6.conf.all.forwarding", "1")?;
+            }
+            let mut links = Links::open()?;
+            links.set_up("lo", true)?;
+            for interface in self.plan.interfaces {
+                links.set_mtu(interface.name, mtu)?;
+                if matches!(interface.wire, Wire::PathNear | Wire::PathFar) {
+                    links.set_tx_queue_length(interface.name, TX_QUEUE_PACKETS)?;
+                }
+                links.add_address(interface.name, interface.v4.into(), 24)?;
+                links.add_address(interface.name, interface.v6.into(), 64)?;
+                links.set_up(interface.name, true)?;
+            }
+            Ok(())
+        })?
+    }
+
+    /// Sets the default routes, once every interface of the lab is up.
+    pub(crate) fn route(&self) -> Result<()> {
+        use crate::topology::DefaultRoute;
+        use std::net::{Ipv4Addr, Ipv6Addr};
+        self.run(|| -> Result<()> {
+            let mut links = Links::open()?;
+            for interface in self.plan.interfaces {
+                let gateways = match interface.default_route {
+                    DefaultRoute::None => continue,
+                    DefaultRoute::Direct => (None, None),
+                    DefaultRoute::By(v4, v6) => (Some(v4.into()), Some(v6.into())),
+                };
+                links.add_route(interface.name, Ipv4Addr::UNSPECIFIED.into(), 0, gateways.0)?;
+                links.add_route(interface.name, Ipv6Addr::UNSPECIFIED.into(), 0, gateways.1)?;
+            }
+            Ok(())
+        })?
+    }
+
+    /// The name of the interface that is plugged in there.
+    pub(crate) fn interface(&self, wire: Wire) -> Option<&'static str> {
+        self.plan.interfaces.iter().find(|plan| plan.wire == wire).map(|plan| plan.name)
+    }
+
+    pub(crate) fn has_wire(&self, wire: Wire) -> bool {
+        self.interface(wire).is_some()
+    }
+
+    pub(crate) const fn namespaces(&self) -> &Namespaces {
+        &self.namespaces
+    }
+
+    pub(crate) const fn tun(&self) -> Option<&Arc<Tun>> {
+        self.tun.as_ref()
+    }
+
+    /// Its name: `client`, `router`, `server`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.plan.name
+    }
+
+    /// Which end of the measured path it is; `None` for a router.
+    #[must_use]
+    pub fn place(&self) -> Option<Place> {
+        match self.plan.name {
+            "client" => Some(Place::Client),
+            "server" => Some(Place::Server),
+            _ => None,
+        }
+    }
+
+    /// The device towards the path.
+    #[must_use]
+    pub fn device(&self) -> &'static str {
+        self.plan.interfaces.first().map_or("lo", |interface| interface.name)
+    }
+
+    /// The address under which the other hosts know it.
+    #[must_use]
+    pub fn address(&self, family: Family) -> Option<IpAddr> {
+        self.plan.address(family)
+    }
+
+    /// What this host lacks, since the machine did not allow it.
+    #[must_use]
+    pub fn cautions(&self) -> &[String] {
+        &self.cautions
+    }
+
+    /// Runs `work` on a thread inside of the host, and gives what it returns. Threads and processes that it starts are there too.
+    ///
+    /// # Errors
+    /// Where the host cannot be entered.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        Ok(self.namespaces.run(work)?)
+    }
+
+    /// A command whose process runs inside of the host, and is killed when the thread that starts it ends.
+    ///
+    /// Set its working directory before, if another than this process's is wanted; start it while the host is there.
+    #[must_use]
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = process::bound_command(program);
+        self.namespaces.apply(&mut command);
+        command
+    }
+
+    /// Sets the speed that the device towards the path says it has, in Mbit/s; gives the one before.
+    ///
+    /// # Errors
+    /// The device does not take it: a veth does not.
+    pub fn set_link_speed(&self, mbps: u32) -> Result<Option<u32>> {
+        self.run(|| {
+            let device = Device::open(self.device())?;
+            let before = device.link()?.speed_mbps;
+            device.set_link(LinkChange { speed_mbps: Some(mbps), ..LinkChange::default() })?;
+            Ok(before)
+        })?
+    }
+}
+
+/// The host of that name.
+pub(crate) fn find<'a>(hosts: &'a [Host], name: &str) -> Result<&'a Host> {
+    hosts.iter().find(|host| host.name() == name).ok_or_else(|| Error::UnknownHost {
+        name: name.to_owned(),
+        known: hosts.iter().map(Host::name).collect::<Vec<_>>().join(", "),
+    })
+}

@@ -1,0 +1,252 @@
+//! A lab that runs in this process: its hosts, the path between them, the faults in force. All of it goes when it is dropped.
+
+use crate::emulator::Path;
+use crate::faults::{self, Fault, InForce, Undo, Value};
+use crate::host::{self, Host};
+use crate::spec::{LabSpec, check_impairment};
+use crate::topology::Wire;
+use crate::{Error, Result};
+use narrows_model::lab::{Impairment, PathCounters};
+use narrows_model::{Direction, Family, Flow, Place};
+use narrows_sys::rtnl::Links;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A running lab.
+#[derive(Debug)]
+pub struct Lab {
+    spec: LabSpec,
+    // Before the hosts: the path stops before the devices go.
+    path: Path,
+    hosts: Vec<Host>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The path without faults: up, down.
+    base: [Impairment; 2],
+    faults: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    fault: &'static Fault,
+    in_force: InForce,
+    value: Value,
+    undo: Option<Undo>,
+}
+
+const fn index(flow: Flow) -> usize {
+    match flow {
+        Flow::Up => 0,
+        Flow::Down => 1,
+    }
+}
+
+impl Lab {
+    /// Builds the network and begins to carry packets.
+    ///
+    /// # Errors
+    /// A spec that makes no sense; no privilege, no `/dev/net/tun`; what the kernel refused.
+    pub fn up(spec: &LabSpec) -> Result<Self> {
+        spec.check()?;
+        can_run()?;
+        let mut hosts = Vec::new();
+        for plan in spec.topology.hosts() {
+            hosts.push(Host::create(*plan, spec.topology)?);
+        }
+        connect_lan(&hosts)?;
+        for host in &hosts {
+            host.configure(spec.mtu)?;
+        }
+        for host in &hosts {
+            host.route()?;
+        }
+        let end = |wire| {
+            let host = hosts.iter().find(|host| host.has_wire(wire));
+            host.and_then(Host::tun).ok_or_else(|| Error::CannotRun("the path lacks an end".to_owned()))
+        };
+        let (near, far) = (end(Wire::PathNear)?, end(Wire::PathFar)?);
+        let path = Path::start(near, far, spec.up.clone(), spec.down.clone(), spec.seed)?;
+        for host in hosts.iter().filter(|host| host.tun().is_some()) {
+            let sends = if host.has_wire(Wire::PathNear) { &spec.up } else { &spec.down };
+            host.set_link_speed(spec.link_speed_mbps(sends))?;
+        }
+        let state = State { base: [spec.up.clone(), spec.down.clone()], faults: Vec::new() };
+        Ok(Self { spec: spec.clone(), path, hosts, state: Mutex::new(state) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As it was wanted.
+    #[must_use]
+    pub const fn spec(&self) -> &LabSpec {
+        &self.spec
+    }
+
+    /// Its hosts, from the client to the server.
+    #[must_use]
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// A host by its name.
+    ///
+    /// # Errors
+    /// There is none, and there are these.
+    pub fn host(&self, name: &str) -> Result<&Host> {
+        host::find(&self.hosts, name)
+    }
+
+    /// The address of a host.
+    #[must_use]
+    pub fn address_of(&self, host: &str, family: Family) -> Option<IpAddr> {
+        self.spec.topology.address_of(host, family)
+    }
+
+    /// What the path does in one direction, faults included.
+    #[must_use]
+    pub fn impairment(&self, flow: Flow) -> Impairment {
+        self.path.impairment(flow)
+    }
+
+    /// Changes the path of one direction, without its faults, which stay in force.
+    ///
+    /// # Errors
+    /// An impairment that makes no sense.
+    pub fn set(&self, flow: Flow, impairment: Impairment) -> Result<()> {
+        check_impairment(&impairment)?;
+        let mut state = self.state();
+        if let Some(base) = state.base.get_mut(index(flow)) {
+            *base = impairment;
+        }
+        self.apply(&state);
+        Ok(())
+    }
+
+    /// What the path did so far in one direction.
+    #[must_use]
+    pub fn counters(&self, flow: Flow) -> PathCounters {
+        self.path.counters(flow)
+    }
+
+    /// Why the path stopped by itself, where it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.path.failure()
+    }
+
+    /// Sets the path to its base with the faults in force on top of it.
+    fn apply(&self, state: &State) {
+        for flow in [Flow::Up, Flow::Down] {
+            let Some(base) = state.base.get(index(flow)) else { continue };
+            let mut impairment = base.clone();
+            for entry in &state.faults {
+                if let Some(change) = entry.fault.path.filter(|_| entry.in_force.direction.flows().contains(&flow)) {
+                    change(&mut impairment, &entry.value, entry.in_force.at);
+                }
+            }
+            if impairment != self.path.impairment(flow) {
+                self.path.set(flow, impairment);
+            }
+        }
+    }
+
+    /// Brings a fault in: by its id, at a place, with a value in the user's words or its default. A fault of the path is in
+    /// the direction given.
+    ///
+    /// # Errors
+    /// No such fault, not there, not that value, already in force; what the kernel refused.
+    pub fn fault(&self, id: &str, place: Place, value: Option<&str>, direction: Direction) -> Result<InForce> {
+        let fault = faults::find(id)?;
+        let value = fault.value(place, value)?;
+        let mut state = self.state();
+        if state.faults.iter().any(|entry| entry.fault.id == fault.id && entry.in_force.at == place) {
+            return Err(Error::AlreadyInForce { id: fault.id, place });
+        }
+        let undo = match fault.host.filter(|_| place != Place::Path) {
+            Some(inject) => Some(inject(self.host(place.word())?, &value)?),
+            None => None,
+        };
+        let in_force = InForce {
+            id: fault.id.to_owned(),
+            at: place,
+            value: value.to_string(),
+            direction,
+            about: fault.about.to_owned(),
+        };
+        state.faults.push(Entry { fault, in_force: in_force.clone(), value, undo });
+        self.apply(&state);
+        Ok(in_force)
+    }
+
+    /// Takes a fault back, everywhere or at one place. The id `all` means all of them. Gives those that were taken back.
+    ///
+    /// # Errors
+    /// It is not in force; what the kernel refused, and then the others are taken back all the same.
+    pub fn unfault(&self, id: &str, place: Option<Place>) -> Result<Vec<InForce>> {
+        let mut state = self.state();
+        let meant = |entry: &Entry| {
+            (id == "all" || entry.fault.id == id) && place.is_none_or(|place| entry.in_force.at == place)
+        };
+        let (gone, kept): (Vec<_>, Vec<_>) = state.faults.drain(..).partition(meant);
+        state.faults = kept;
+        self.apply(&state);
+        if gone.is_empty() && id != "all" {
+            let place = place.map(|place| format!(" at {place}")).unwrap_or_default();
+            return Err(Error::NotInForce { id: id.to_owned(), place });
+        }
+        let mut failed = None;
+        let mut taken_back = Vec::new();
+        // The last one first: what it found is what an earlier one had set.
+        for entry in gone.into_iter().rev() {
+            let host = self.host(entry.in_force.at.word());
+            if let (Some(undo), Ok(host)) = (entry.undo, host)
+                && let Err(error) = undo.take_back(host)
+            {
+                failed = failed.or(Some(error));
+            }
+            taken_back.push(entry.in_force);
+        }
+        failed.map_or(Ok(taken_back), Err)
+    }
+
+    /// The faults in force, the oldest first.
+    #[must_use]
+    pub fn faults(&self) -> Vec<InForce> {
+        self.state().faults.iter().map(|entry| entry.in_force.clone()).collect()
+    }
+
+    /// Takes it down: the same as dropping it.
+    pub fn down(self) {}
+}
+
+/// The veth pair behind a router.
+fn connect_lan(hosts: &[Host]) -> Result<()> {
+    let end = |wire| hosts.iter().find_map(|host| Some((host, host.interface(wire)?)));
+    if let (Some((near, near_name)), Some((far, far_name))) = (end(Wire::LanNear), end(Wire::LanFar)) {
+        let made = near.run(|| Links::open()?.add_veth(near_name, far_name, far.namespaces().network()))?;
+        made?;
+    }
+    Ok(())
+}
+
+/// Whether a lab can be built by this process at all, with a sentence where it cannot.
+///
+/// # Errors
+/// The sentence.
+pub fn can_run() -> Result<()> {
+    let no = |text: &str| Err(Error::CannotRun(text.to_owned()));
+    if !narrows_sys::files::exists(std::path::Path::new("/dev/net/tun")) {
+        return no(
+            "/dev/net/tun is not there; load the kernel module with `modprobe tun`, or build the kernel with CONFIG_TUN",
+        );
+    }
+    if !narrows_sys::process::is_root() {
+        return no("it makes network namespaces; run it as root, or let `narrows lab up` hold it in a user namespace");
+    }
+    Ok(())
+}

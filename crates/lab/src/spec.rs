@@ -1,0 +1,161 @@
+//! What a lab is to be: the words that `lab up` takes, checked.
+
+use crate::topology::Topology;
+use crate::{Error, Result};
+use narrows_model::lab::Impairment;
+use serde::{Deserialize, Serialize};
+
+/// A lab as it is wanted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LabSpec {
+    /// Names it among others on this machine.
+    pub name: String,
+    /// Its shape.
+    pub topology: Topology,
+    /// What the path does to packets from the client to the server.
+    pub up: Impairment,
+    /// What the path does to packets from the server to the client.
+    pub down: Impairment,
+    /// The speed that the hosts' devices say they have, in bits per second; `None`: the path's rate in the direction in which
+    /// that host sends, or 10 Gbit/s where it has none.
+    pub link_speed_bps: Option<u64>,
+    /// The MTU of every device, in bytes.
+    pub mtu: u32,
+    /// Makes the path's chances repeatable.
+    pub seed: u64,
+}
+
+impl Default for LabSpec {
+    fn default() -> Self {
+        Self {
+            name: "lab".to_owned(),
+            topology: Topology::Pair,
+            up: Impairment::default(),
+            down: Impairment::default(),
+            link_speed_bps: None,
+            mtu: 1500,
+            seed: 1,
+        }
+    }
+}
+
+impl LabSpec {
+    /// Whether a lab can be like that.
+    ///
+    /// # Errors
+    /// Names what cannot be.
+    pub fn check(&self) -> Result<()> {
+        check_name(&self.name)?;
+        check_impairment(&self.up)?;
+        check_impairment(&self.down)?;
+        if !(1280..=65_521).contains(&self.mtu) {
+            return Err(Error::BadImpairment(format!("an MTU of {} is not from 1280 to 65521", self.mtu)));
+        }
+        Ok(())
+    }
+
+    /// The speed that a device says it has where its host sends with `impairment`, in Mbit/s.
+    #[must_use]
+    pub fn link_speed_mbps(&self, impairment: &Impairment) -> u32 {
+        let bps = self.link_speed_bps.unwrap_or(match impairment.rate_bps {
+            0 => 10_000_000_000,
+            rate => rate,
+        });
+        u32::try_from(bps / 1_000_000).unwrap_or(u32::MAX - 1).max(1)
+    }
+}
+
+/// Whether that can be the name of a lab: it becomes part of file names.
+///
+/// # Errors
+/// Says what a name is like.
+pub fn check_name(name: &str) -> Result<()> {
+    let good = (1..=32).contains(&name.len())
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if good { Ok(()) } else { Err(Error::BadName(name.chars().take(64).collect())) }
+}
+
+/// Whether a path can be like that.
+///
+/// # Errors
+/// Names the part that makes no sense.
+pub fn check_impairment(path: &Impairment) -> Result<()> {
+    let bad = |text: String| Err(Error::BadImpairment(text));
+    let chances = [
+        ("loss", path.loss),
+        ("burst_loss_enter", path.burst_loss_enter),
+        ("burst_loss_leave", path.burst_loss_leave),
+        ("burst_loss", path.burst_loss),
+        ("reorder", path.reorder),
+        ("duplicate", path.duplicate),
+    ];
+    for (name, chance) in chances {
+        if !(0.0..=1.0).contains(&chance) {
+            return bad(format!("{name} is {chance}, and a probability is from 0 to 1"));
+        }
+    }
+    if path.rate_bps > 0 && path.rate_bps < 1000 || path.police_bps > 0 && path.police_bps < 1000 {
+        return bad("a rate is 0 (none) or at least 1 kbit/s".to_owned());
+    }
+    if path.rate_bps > 1_000_000_000_000 || path.police_bps > 1_000_000_000_000 {
+        return bad("a rate is at most 1 Tbit/s".to_owned());
+    }
+    if path.delay_us > 60_000_000 || path.jitter_us > 60_000_000 {
+        return bad("a delay is at most 60 s".to_owned());
+    }
+    if path.overhead_bytes > 1000 {
+        return bad(format!("{} bytes of overhead are more than 1000", path.overhead_bytes));
+    }
+    if path.burst_bytes > 1 << 32 || path.police_burst_bytes > 1 << 32 || path.queue_bytes > 1 << 32 {
+        return bad("a bucket or a queue is at most 4 GiB".to_owned());
+    }
+    if path.queue_packets > 10_000_000 {
+        return bad("a queue is at most 10 million packets".to_owned());
+    }
+    if path.police_bps > 0 && path.police_burst_bytes < 2000 {
+        return bad("a policer's bucket below 2000 bytes lets no full packet pass; set police_burst_bytes".to_owned());
+    }
+    if path.mtu > 0 && path.mtu < 576 {
+        return bad(format!("an MTU of {} is below 576", path.mtu));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        type Change = fn(&mut Impairment);
+        let cases: [(Change, &str); 6] = [
+            (|path| path.loss = 1.5, "loss is 1.5"),
+            (|path| path.duplicate = f64::NAN, "duplicate is NaN"),
+            (|path| path.rate_bps = 10, "at least 1 kbit/s"),
+            (|path| path.delay_us = 99_000_000, "at most 60 s"),
+            (|path| path.police_bps = 1_000_000, "set police_burst_bytes"),
+            (|path| path.mtu = 100, "below 576"),
+        ];
+        for (change, words) in cases {
+            let mut path = Impairment::default();
+            change(&mut path);
+            let error = check_impairment(&path).expect_err(words).to_string();
+            assert!(error.contains(words), "{error}");
+        }
+        assert!(LabSpec::default().check().is_ok());
+        for name in ["", "Lab", "1lab", "a/b", "../x", "a234567890123456789012345678901234"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_as_fast_as_the_path_unless_told_otherwise() {
+        let gigabit = Impairment { rate_bps: 1_000_000_000, ..Impairment::default() };
+        assert_eq!(LabSpec::default().link_speed_mbps(&gigabit), 1000);
+        assert_eq!(LabSpec::default().link_speed_mbps(&Impairment::default()), 10_000);
+        let told = LabSpec { link_speed_bps: Some(25_000_000_000), ..LabSpec::default() };
+        assert_eq!(told.link_speed_mbps(&gigabit), 25_000);
+    }
+}

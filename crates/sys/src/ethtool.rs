@@ -1,0 +1,263 @@
+//! What a network device's driver says and takes: `SIOCETHTOOL`.
+//!
+//! A [`Device`] belongs to the network namespace that its thread was in when it was opened.
+//! Source: kernel `include/uapi/linux/ethtool.h`, `net/ethtool/ioctl.c`.
+
+mod features;
+mod link;
+mod link_modes;
+mod statistics;
+
+pub use features::{Feature, FeatureState, feature_group};
+pub use link::{Duplex, Link, LinkChange};
+pub use link_modes::{LINK_MODES, speed_mbps};
+
+use crate::error::check;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+
+/// A device whose driver is asked.
+#[derive(Debug)]
+pub struct Device {
+    fd: OwnedFd,
+    name: String,
+}
+
+/// `struct ethtool_drvinfo`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Driver {
+    /// The driver's name.
+    pub name: String,
+    /// Its version; mostly the kernel's.
+    pub version: String,
+    /// The firmware's version; empty where there is none.
+    pub firmware: String,
+    /// The device's address on its bus, such as `0000:03:00.0`; empty where there is none.
+    pub bus: String,
+}
+
+/// `struct ethtool_ringparam`: entries of the receive and transmit rings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rings {
+    /// Receive entries.
+    pub rx: u32,
+    /// The most that the hardware takes.
+    pub rx_max: u32,
+    /// Transmit entries.
+    pub tx: u32,
+    /// The most that the hardware takes.
+    pub tx_max: u32,
+}
+
+/// `struct ethtool_channels`: queues, each with an interrupt of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Channels {
+    /// Queues that only receive.
+    pub rx: u32,
+    /// The most of them.
+    pub rx_max: u32,
+    /// Queues that only send.
+    pub tx: u32,
+    /// The most of them.
+    pub tx_max: u32,
+    /// Queues that do both.
+    pub combined: u32,
+    /// The most of them.
+    pub combined_max: u32,
+}
+
+/// `struct ethtool_coalesce`, the part that matters for a path: how long the hardware waits before it interrupts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Coalesce {
+    /// Microseconds after a received packet.
+    pub rx_usecs: u32,
+    /// Received packets.
+    pub rx_frames: u32,
+    /// Microseconds after a sent packet.
+    pub tx_usecs: u32,
+    /// Sent packets.
+    pub tx_frames: u32,
+    /// Whether the driver adapts the receive side itself.
+    pub adaptive_rx: bool,
+    /// Whether the driver adapts the send side itself.
+    pub adaptive_tx: bool,
+}
+
+/// `struct ethtool_pauseparam`: Ethernet flow control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pause {
+    /// Whether it is negotiated.
+    pub autoneg: bool,
+    /// Whether pause frames are obeyed.
+    pub rx: bool,
+    /// Whether pause frames are sent.
+    pub tx: bool,
+}
+
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const GDRVINFO: u32 = 0x03;
+const GCOALESCE: u32 = 0x0e;
+const GRINGPARAM: u32 = 0x10;
+const GPAUSEPARAM: u32 = 0x12;
+const GCHANNELS: u32 = 0x3c;
+
+impl Device {
+    /// Names a device of the calling thread's network namespace. Whether it exists is told by the first question.
+    ///
+    /// # Errors
+    /// A name that the kernel could not have given; no sockets.
+    pub fn open(name: &str) -> Result<Self> {
+        if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.bytes().any(|byte| byte == 0 || byte == b'/') {
+            let cause = io::Error::other("a device's name has 1 to 15 bytes and no `/`");
+            return Err(Error::new("use device", name, cause));
+        }
+        // SAFETY: socket takes plain numbers.
+        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        check(fd, "open", "a socket for ethtool")?;
+        // SAFETY: the descriptor was just made and nobody else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { fd, name: name.to_owned() })
+    }
+
+    /// The device's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The driver and where the device is.
+    ///
+    /// # Errors
+    /// No such device; the driver does not tell.
+    pub fn driver(&self) -> Result<Driver> {
+        let mut words = [0; 49];
+        words[0] = GDRVINFO;
+        // SAFETY: the kernel fills a struct ethtool_drvinfo of 196 bytes.
+        unsafe { self.call("ask the driver of", &mut words) }?;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        Ok(Driver {
+            name: text(&bytes, 4, 32),
+            version: text(&bytes, 36, 32),
+            firmware: text(&bytes, 68, 32),
+            bus: text(&bytes, 100, 32),
+        })
+    }
+
+    /// The sizes of the rings.
+    ///
+    /// # Errors
+    /// No such device; the driver does not tell.
+    pub fn rings(&self) -> Result<Rings> {
+        let mut words = [0; 9];
+        words[0] = GRINGPARAM;
+        // SAFETY: the kernel fills a struct ethtool_ringparam of 9 words.
+        unsafe { self.call("ask the rings of", &mut words) }?;
+        let [_, rx_max, _, _, tx_max, rx, _, _, tx] = words;
+        Ok(Rings { rx, rx_max, tx, tx_max })
+    }
+
+    /// The numbers of queues.
+    ///
+    /// # Errors
+    /// No such device; the driver does not tell.
+    pub fn channels(&self) -> Result<Channels> {
+        let mut words = [0; 9];
+        words[0] = GCHANNELS;
+        // SAFETY: the kernel fills a struct ethtool_channels of 9 words.
+        unsafe { self.call("ask the channels of", &mut words) }?;
+        let [_, rx_max, tx_max, _, combined_max, rx, tx, _, combined] = words;
+        Ok(Channels { rx, rx_max, tx, tx_max, combined, combined_max })
+    }
+
+    /// How interrupts are gathered.
+    ///
+    /// # Errors
+    /// No such device; the driver does not tell.
+    pub fn coalesce(&self) -> Result<Coalesce> {
+        let mut words = [0; 23];
+        words[0] = GCOALESCE;
+        // SAFETY: the kernel fills a struct ethtool_coalesce of 23 words.
+        unsafe { self.call("ask the interrupt coalescing of", &mut words) }?;
+        let [_, rx_usecs, rx_frames, _, _, tx_usecs, tx_frames, _, _, _, adaptive_rx, adaptive_tx, ..] = words;
+        Ok(Coalesce {
+            rx_usecs,
+            rx_frames,
+            tx_usecs,
+            tx_frames,
+            adaptive_rx: adaptive_rx != 0,
+            adaptive_tx: adaptive_tx != 0,
+        })
+    }
+
+    /// Ethernet flow control.
+    ///
+    /// # Errors
+    /// No such device; the driver does not tell.
+    pub fn pause(&self) -> Result<Pause> {
+        let mut words = [0; 4];
+        words[0] = GPAUSEPARAM;
+        // SAFETY: the kernel fills a struct ethtool_pauseparam of 4 words.
+        unsafe { self.call("ask the flow control of", &mut words) }?;
+        let [_, autoneg, rx, tx] = words;
+        Ok(Pause { autoneg: autoneg != 0, rx: rx != 0, tx: tx != 0 })
+    }
+
+    /// One `SIOCETHTOOL`; gives what the call returned.
+    ///
+    /// # Safety
+    /// `words` begins with a command of ethtool and is at least as long as all that the kernel reads and writes for it.
+    unsafe fn call(&self, operation: &'static str, words: &mut [u32]) -> Result<libc::c_int> {
+        // SAFETY: ifreq is plain data for which zeroes are valid.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(self.name.bytes()) {
+            *to = from.cast_signed() as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        // SAFETY: the request holds a name ended by zero and a pointer to `words`, which the caller made long enough.
+        let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
+        check(result, operation, &self.name)
+    }
+}
+
+/// Words in a fixed field, up to the first zero byte.
+fn text(bytes: &[u8], offset: usize, length: usize) -> String {
+    let field = bytes.get(offset..offset + length).unwrap_or_default();
+    let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
+    String::from_utf8_lossy(field.get(..end).unwrap_or_default()).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_has_features_and_no_rings() {
+        let device = Device::open("lo").expect("a socket");
+        assert!(device.features().expect("features").iter().any(|feature| feature.name == "rx-gro"));
+        let error = device.rings().expect_err("loopback has no rings");
+        assert_eq!(error.errno(), Some(libc::EOPNOTSUPP));
+        assert!(error.to_string().starts_with("cannot ask the rings of lo: "), "{error}");
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_named() {
+        let device = Device::open("no-such-link").expect("a socket");
+        assert_eq!(device.driver().expect_err("none").errno(), Some(libc::ENODEV));
+        assert!(Device::open("a-name-that-is-too-long").is_err());
+        assert!(Device::open("a/b").is_err());
+    }
+
+    #[test]
+    fn words_end_at_zero_or_at_the_field() {
+        assert_eq!(text(b"abc\0def", 0, 7), "abc");
+        assert_eq!(text(b"abcdef", 1, 3), "bcd");
+        assert_eq!(text(b"abc", 1, 30), "");
+    }
+}

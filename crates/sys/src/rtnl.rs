@@ -1,0 +1,339 @@
+//! Setting links, addresses and routes over `NETLINK_ROUTE`. Source: rtnetlink(7), kernel `include/uapi/linux/if_link.h`.
+
+pub mod qdisc;
+
+pub use qdisc::Qdisc;
+
+use crate::netlink::{self, Builder, Family, Socket, find, i32_at, u32_at, u64_at};
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use thiserror::Error;
+
+/// What could not be set, on which device, and what the kernel said.
+#[derive(Debug, Error)]
+#[error("cannot {operation} {object}: {source}")]
+pub struct Error {
+    /// A verb in the infinitive with its object's kind.
+    pub operation: &'static str,
+    /// The device, address or route.
+    pub object: String,
+    /// What the kernel said.
+    #[source]
+    pub source: netlink::Error,
+}
+
+/// A result of setting.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// One link as the kernel describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Its number in its namespace.
+    pub index: u32,
+    /// Bytes.
+    pub mtu: u32,
+    /// Packets that its queue holds.
+    pub tx_queue_length: u32,
+    /// Whether it is administratively up.
+    pub up: bool,
+    /// Packets that it sent.
+    pub tx_packets: u64,
+    /// Packets that it should have sent and dropped.
+    pub tx_dropped: u64,
+    /// Packets that it received.
+    pub rx_packets: u64,
+    /// Packets that it received and dropped.
+    pub rx_dropped: u64,
+}
+
+const CREATE: u16 = libc::NLM_F_CREATE as u16;
+const EXCLUSIVE: u16 = libc::NLM_F_EXCL as u16;
+
+/// The links of one network namespace.
+#[derive(Debug)]
+pub struct Links {
+    socket: Socket,
+}
+
+/// `struct ifinfomsg`
+fn link_header(index: u32, flags: u32, change: u32) -> [u8; 16] {
+    let mut header = [0; 16];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..12].copy_from_slice(&flags.to_ne_bytes());
+    header[12..16].copy_from_slice(&change.to_ne_bytes());
+    header
+}
+
+fn octets(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
+    }
+}
+
+impl Links {
+    /// Those of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// Sockets are forbidden.
+    pub fn open() -> Result<Self> {
+        let socket = Socket::open(Family::Route).map_err(|source| Error {
+            operation: "open",
+            object: "the links of the namespace".to_owned(),
+            source,
+        })?;
+        Ok(Self { socket })
+    }
+
+    fn send(
+        &mut self,
+        operation: &'static str,
+        object: impl Into<String>,
+        kind: u16,
+        flags: u16,
+        request: Builder,
+    ) -> Result<Vec<netlink::Message>> {
+        let sent = request.finish().and_then(|payload| self.socket.request(kind, flags, &payload));
+        sent.map_err(|source| Error { operation, object: object.into(), source })
+    }
+
+    /// What the kernel says about a link.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn get(&mut self, name: &str) -> Result<Link> {
+        let mut request = Builder::with_header(&link_header(0, 0, 0));
+        request.text(libc::IFLA_IFNAME, name);
+        let replies = self.send("find link", name, libc::RTM_GETLINK, 0, request)?;
+        let payload = replies.first().map(|reply| reply.payload.as_slice()).unwrap_or_default();
+        let attributes = payload.get(16..).unwrap_or_default();
+        let number = |kind| find(attributes, kind).and_then(|attribute| attribute.u32()).unwrap_or(0);
+        let statistics = find(attributes, libc::IFLA_STATS64).map(|attribute| attribute.payload).unwrap_or_default();
+        let count = |index: usize| u64_at(statistics, index * 8).unwrap_or(0);
+        Ok(Link {
+            index: i32_at(payload, 4).and_then(|index| u32::try_from(index).ok()).unwrap_or(0),
+            mtu: number(libc::IFLA_MTU),
+            tx_queue_length: number(libc::IFLA_TXQLEN),
+            up: u32_at(payload, 8).unwrap_or(0) & libc::IFF_UP as u32 != 0,
+            rx_packets: count(0),
+            tx_packets: count(1),
+            rx_dropped: count(6),
+            tx_dropped: count(7),
+        })
+    }
+
+    fn change(&mut self, operation: &'static str, name: &str, fill: impl FnOnce(&mut Builder)) -> Result<()> {
+        let index = self.get(name)?.index;
+        let mut request = Builder::with_header(&link_header(index, 0, 0));
+        fill(&mut request);
+        self.send(operation, name, libc::RTM_NEWLINK, 0, request).map(drop)
+    }
+
+    /// Sets a link up or down.
+    ///
+    /// # Errors
+    /// There is none of that name, or no privilege.
+    pub fn set_up(&mut self, name: &str, up: bool) -> Result<()> {
+        let index = self.get(name)?.index;
+        let flag = libc::IFF_UP as u32;
+        let request = Builder::with_header(&link_header(index, if up { flag } else { 0 }, flag));
+        self.send("set up or down link", name, libc::RTM_NEWLINK, 0, request).map(drop)
+    }
+
+    /// Sets the MTU in bytes.
+    ///
+    /// # Errors
+    /// Out of the device's range.
+    pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<()> {
+        self.change("set the MTU of link", name, |request| {
+            request.u32(libc::IFLA_MTU, mtu);
+        })
+    }
+
+    /// Sets how many packets the device's queue holds.
+    ///
+    /// # Errors
+    /// There is none of that name, or no privilege.
+    pub fn set_tx_queue_length(&mut self, name: &str, packets: u32) -> Result<()> {
+        self.change("set the queue length of link", name, |request| {
+            request.u32(libc::IFLA_TXQLEN, packets);
+        })
+    }
+
+    /// Gives a link that is down another name.
+    ///
+    /// # Errors
+    /// The name is taken, or the link is up on an old kernel.
+    pub fn rename(&mut self, name: &str, to: &str) -> Result<()> {
+        self.change("rename link", name, |request| {
+            request.text(libc::IFLA_IFNAME, to);
+        })
+    }
+
+    /// Moves a link into another network namespace.
+    ///
+    /// # Errors
+    /// No privilege there.
+    pub fn move_to(&mut self, name: &str, namespace: BorrowedFd<'_>) -> Result<()> {
+        let fd = u32::try_from(namespace.as_raw_fd()).unwrap_or(u32::MAX);
+        self.change("move link", name, |request| {
+            request.u32(libc::IFLA_NET_NS_FD, fd);
+        })
+    }
+
+    /// Makes a pair of virtual Ethernet devices, the peer in another network namespace.
+    ///
+    /// # Errors
+    /// A name is taken, or no privilege.
+    pub fn add_veth(&mut self, name: &str, peer: &str, peer_namespace: BorrowedFd<'_>) -> Result<()> {
+        let fd = u32::try_from(peer_namespace.as_raw_fd()).unwrap_or(u32::MAX);
+        let mut request = Builder::with_header(&link_header(0, 0, 0));
+        request.text(libc::IFLA_IFNAME, name);
+        request.nest(libc::IFLA_LINKINFO, |info| {
+            info.bytes(libc::IFLA_INFO_KIND, b"veth");
+            info.nest(libc::IFLA_INFO_DATA, |data| {
+                const VETH_INFO_PEER: u16 = 1;
+                data.nest_with_header(VETH_INFO_PEER, &link_header(0, 0, 0), |inner| {
+                    inner.text(libc::IFLA_IFNAME, peer);
+                    inner.u32(libc::IFLA_NET_NS_FD, fd);
+                });
+            });
+        });
+        self.send("make veth", name, libc::RTM_NEWLINK, CREATE | EXCLUSIVE, request).map(drop)
+    }
+
+    /// Adds an address; an IPv6 one is usable at once (`IFA_F_NODAD`).
+    ///
+    /// # Errors
+    /// It is there already, or no privilege.
+    pub fn add_address(&mut self, name: &str, address: IpAddr, prefix_bits: u8) -> Result<()> {
+        let index = self.get(name)?.index;
+        let (family, octets) = octets(address);
+        let mut header = [family, prefix_bits, 0, 0, 0, 0, 0, 0];
+        header[4..8].copy_from_slice(&index.to_ne_bytes());
+        let mut request = Builder::with_header(&header);
+        request.bytes(libc::IFA_LOCAL, &octets).bytes(libc::IFA_ADDRESS, &octets);
+        request.u32(libc::IFA_FLAGS, libc::IFA_F_NODAD);
+        let object = format!("{address}/{prefix_bits} to {name}");
+        self.send("add address", object, libc::RTM_NEWADDR, CREATE | EXCLUSIVE, request).map(drop)
+    }
+
+    /// Adds a route to `destination/prefix_bits` (unspecified/0: the default route) through a link, by way of `gateway` if given.
+    ///
+    /// # Errors
+    /// It is there already, the gateway is not reachable, or no privilege.
+    pub fn add_route(
+        &mut self,
+        name: &str,
+        destination: IpAddr,
+        prefix_bits: u8,
+        gateway: Option<IpAddr>,
+    ) -> Result<()> {
+        let index = self.get(name)?.index;
+        let (family, octets_to) = octets(destination);
+        let scope = match (destination, gateway) {
+            (IpAddr::V4(_), None) => libc::RT_SCOPE_LINK,
+            _ => libc::RT_SCOPE_UNIVERSE,
+        };
+        let header =
+            [family, prefix_bits, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST, 0, 0, 0, 0];
+        let mut request = Builder::with_header(&header);
+        if prefix_bits > 0 {
+            request.bytes(libc::RTA_DST, &octets_to);
+        }
+        request.u32(libc::RTA_OIF, index);
+        if let Some(gateway) = gateway {
+            request.bytes(libc::RTA_GATEWAY, &octets(gateway).1);
+        }
+        let object = format!("to {destination}/{prefix_bits} through {name}");
+        self.send("add route", object, libc::RTM_NEWROUTE, CREATE | EXCLUSIVE, request).map(drop)
+    }
+
+    /// Puts a queueing discipline at the root of a device, in place of what was there.
+    ///
+    /// # Errors
+    /// The kernel lacks it, refuses its options, or no privilege.
+    pub fn replace_qdisc(&mut self, name: &str, qdisc: &Qdisc) -> Result<()> {
+        // Of its own kind the kernel would change the old one in place, which not every kind can.
+        self.delete_qdisc(name)?;
+        let index = self.get(name)?.index;
+        for part in qdisc.parts(index) {
+            let flags = CREATE | libc::NLM_F_REPLACE as u16;
+            let sent = self.socket.request(part.kind, flags, &part.payload);
+            sent.map_err(|source| Error {
+                operation: "set the queueing discipline of link",
+                object: name.to_owned(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes the queueing discipline at the root away: the kernel puts its default there. None there is fine.
+    ///
+    /// # Errors
+    /// No privilege.
+    pub fn delete_qdisc(&mut self, name: &str) -> Result<()> {
+        let index = self.get(name)?.index;
+        let request = Builder::with_header(&qdisc::header(index, 0, qdisc::ROOT));
+        match self.send("remove the queueing discipline of link", name, libc::RTM_DELQDISC, 0, request) {
+            Err(error) if error.source.errno() == Some(libc::ENOENT) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netns::Namespaces;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    /// Runs in a network of its own; without the privilege for that it fails, and says so.
+    fn in_a_namespace(work: impl FnOnce(&mut Links) -> Result<()> + Send) {
+        let made = Namespaces::create("test", || -> std::result::Result<_, crate::Error> { Ok(()) });
+        let (namespaces, ()) = made.expect("this test makes network namespaces and needs root");
+        let run = namespaces.run(|| Links::open().and_then(|mut links| work(&mut links)));
+        run.expect("the namespace is entered").expect("the kernel takes it");
+    }
+
+    #[test]
+    fn a_veth_is_made_addressed_routed_and_shaped() {
+        let (other, ()) =
+            Namespaces::create("other", || -> std::result::Result<_, crate::Error> { Ok(()) }).expect("needs root");
+        in_a_namespace(|links| {
+            links.add_veth("a0", "b0", other.network())?;
+            links.rename("a0", "lan0")?;
+            links.set_mtu("lan0", 1400)?;
+            links.set_tx_queue_length("lan0", 77)?;
+            links.add_address("lan0", Ipv4Addr::new(10, 1, 0, 1).into(), 24)?;
+            links.add_address("lan0", Ipv6Addr::new(0xfd01, 0, 0, 0, 0, 0, 0, 1).into(), 64)?;
+            links.set_up("lan0", true)?;
+            links.add_route("lan0", Ipv4Addr::UNSPECIFIED.into(), 0, Some(Ipv4Addr::new(10, 1, 0, 2).into()))?;
+            links.add_route("lan0", Ipv6Addr::UNSPECIFIED.into(), 0, None)?;
+            let link = links.get("lan0")?;
+            assert_eq!((link.mtu, link.tx_queue_length, link.up), (1400, 77, true));
+            for qdisc in [
+                Qdisc::TokenBucket { rate_bps: 100_000_000, burst_bytes: 20_000, limit_bytes: 100_000 },
+                Qdisc::TokenBucket { rate_bps: 50_000_000_000, burst_bytes: 200_000, limit_bytes: 100_000 },
+                Qdisc::HierarchicalTokenBucket { rate_bps: 900_000_000, burst_bytes: 20_000, limit_packets: 10 },
+                Qdisc::PacketFifo { limit_packets: 5 },
+                Qdisc::ByteFifo { limit_bytes: 5000 },
+                Qdisc::PacketFifoFast,
+            ] {
+                links.replace_qdisc("lan0", &qdisc)?;
+            }
+            links.delete_qdisc("lan0")?;
+            links.delete_qdisc("lan0")
+        });
+    }
+
+    #[test]
+    fn an_error_names_the_device() {
+        in_a_namespace(|links| {
+            let error = links.set_mtu("none0", 1400).expect_err("no such device").to_string();
+            assert!(error.contains("none0") && error.contains("No such device"), "{error}");
+            Ok(())
+        });
+    }
+}
