@@ -1,5 +1,11 @@
 //! The orchestration: the only crate that knows everyone. Client, server, and one run from begin to end.
 
+pub mod instruments;
+pub mod remote;
+pub mod server;
+pub mod state;
+pub mod stop;
+pub mod trust;
 pub mod bank;
 pub mod diagnosis;
 pub mod ends;
