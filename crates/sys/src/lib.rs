@@ -19,5 +19,6 @@ pub mod rtnl;
 pub mod sysctl;
 pub mod thread;
 pub mod tun;
+pub mod udp;
 
 pub use error::{Error, Result};
