@@ -1,1 +1,23 @@
-//! narrows diagnose
+//! The diagnosis: a [`Run`](narrows_model::Run) in, accounts and a verdict out. Pure: no IO, no clock.
+//!
+//! ```text
+//! Run -> Evidence -> every cause's ceiling and testimony -> roofline, time budget -> verdict -> Report
+//! ```
+
+pub mod budget;
+pub mod causes;
+pub mod evidence;
+pub mod experiment;
+pub mod report;
+pub mod roofline;
+pub mod verdict;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use evidence::{Evidence, Seat};
+pub use experiment::Experiment;
+pub use report::report;
+pub use verdict::{ActDiagnosis, diagnose_act};

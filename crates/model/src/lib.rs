@@ -10,21 +10,27 @@
 //! diagnosed again by newer rules.
 
 pub mod account;
+pub mod audit;
 pub mod change;
 pub mod fact;
 pub mod lab;
+pub mod measure;
 pub mod place;
 pub mod plan;
 pub mod report;
 pub mod run;
+pub mod show;
+pub mod side_by_side;
 pub mod tcp_info;
 pub mod trial;
 pub mod units;
 pub mod verdict;
 
 pub use account::{Accounts, Ceiling, Method, TimeBudget};
+pub use audit::{Audit, AuditRow, Hazard, Severity};
 pub use change::{Change, Setting};
 pub use fact::{Absent, CollectorRun, Fact, Key, Snapshot, Unit, Value};
+pub use measure::MeasureReport;
 pub use place::{Direction, Family, Flow, Place};
 pub use plan::{Application, DiagnosePlan, Limit, TcpPlan, ZeroCopy};
 pub use report::Report;

@@ -1,1 +1,19 @@
-fn main() {}
+//! `narrows`: measures a network path between two hosts and narrows down why it is slow.
+//!
+//! The binary parses, calls the runner and prints; it holds no logic of its own.
+
+mod cli;
+mod commands;
+mod failure;
+mod output;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match cli.command.run() {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,1 +1,13 @@
-//! narrows render
+//! Views to bytes: one folder a format, one file a section. Pure: no IO, no clock, no decision of its own.
+//!
+//! What comes from the other end is not trusted: every word passes [`words::clean`] before a terminal or a page sees it.
+
+pub mod audit;
+pub mod json;
+pub mod markdown;
+pub mod measure;
+pub mod style;
+pub mod text;
+pub mod words;
+
+pub use style::Style;

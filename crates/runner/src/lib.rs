@@ -1,1 +1,9 @@
-//! narrows runner
+//! The orchestration: the only crate that knows everyone. Client, server, and one run from begin to end.
+
+pub mod bank;
+pub mod diagnosis;
+pub mod ends;
+pub mod known;
+pub mod state;
+pub mod stored;
+pub mod tune;

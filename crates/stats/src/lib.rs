@@ -1,1 +1,37 @@
-//! narrows stats
+//! The mathematics of measured values: summaries, intervals, comparisons. Pure, no IO, no clock.
+//!
+//! The unit is the run, never the second: seconds of one run are correlated with each other
+//! (see [`series`]), so an interval over them would be far too narrow.
+//!
+//! Every function takes plain slices and answers `None` where the numbers do not allow an answer
+//! (too few of them, or one that is not finite): missing is never zero.
+
+pub mod proportion;
+pub mod quantile;
+pub mod rank;
+pub mod ratio;
+pub mod series;
+pub mod student;
+pub mod summary;
+
+pub use proportion::wilson;
+pub use quantile::{median, quantile};
+pub use rank::{Shift, shift};
+pub use ratio::{Gain, gain};
+pub use series::{Trend, lag1, trend};
+pub use student::{Estimate, difference, mean_interval, t_quantile};
+pub use summary::{Summary, summary};
+
+/// The level of every interval that a user sees, unless it says otherwise.
+pub const LEVEL: f64 = 0.95;
+
+/// A length as a number. Exact up to 2^53, far above any sample here.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) const fn count(n: usize) -> f64 {
+    n as f64
+}
+
+/// Whether every value is a finite number.
+pub(crate) fn finite(values: &[f64]) -> bool {
+    values.iter().all(|value| value.is_finite())
+}

@@ -5,13 +5,24 @@
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml point here
 
 pub mod clock;
+pub mod cpu;
+pub mod device;
 pub mod error;
 pub mod ethtool;
 pub mod event;
 pub mod files;
 pub mod mount;
+pub mod net;
 pub mod netlink;
 pub mod netns;
+pub mod network_id;
+pub mod pages;
+pub mod path_mtu;
+pub mod process;
+pub mod random;
+pub mod rtnl;
+pub mod sysctl;
+pub mod tcp;
 pub mod packet_tap;
 pub mod path_mtu;
 pub mod process;

@@ -1,0 +1,46 @@
+# The targets that a user and a builder need. Nothing here asks anything; `setup` says what it installs before it does.
+# Cargo takes as many jobs as there are cores; `make CARGO_FLAGS=-j1 test` takes fewer.
+SHELL := /bin/sh
+CARGO ?= cargo
+CARGO_FLAGS ?=
+NARROWS := ./target/release/narrows
+
+# A fresh Rust installation is not always on the PATH of the shell that runs make.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build test demo bank verify bench docs clean
+
+help: ## what can be made (this list)
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+setup: ## check for git, a C linker and Rust 1.95; on Debian install what is missing, and say so
+	@.ci/setup
+
+build: setup ## the program: target/release/narrows
+	$(CARGO) build --release --locked $(CARGO_FLAGS) -p narrows
+
+test: setup ## format, lints, licences, all tests, fresh docs, house rules
+	@.ci/gate
+
+demo: .lab build ## the main job, in an emulated network on this machine (under two minutes after the build)
+	$(NARROWS) lab demo
+
+bank: .lab build ## every fault and every healthy scenario, with the confusion matrix (long)
+	$(NARROWS) lab bank
+
+verify: .lab build ## the emulator's word: asked against measured rate, RTT, loss and queue
+	$(NARROWS) lab verify
+
+bench: build ## goodput and CPU per byte against iperf3 and xfr (as root; needs ip and iperf3)
+	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-bench -- --narrows $(NARROWS)
+
+docs: setup ## write the generated pages of docs/ anew
+	UPDATE_DOCS=1 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test docs
+
+clean: ## remove what was built
+	$(CARGO) clean
+
+.PHONY: .lab
+.lab:
+	@.ci/lab-ready

@@ -1,0 +1,136 @@
+//! Two fresh network namespaces with a veth pair between them. Each namespace is held by a process that reads its standard
+//! input: when this program ends, however it ends, the input closes, the holder goes, and the kernel removes the rest.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The address of the serving end (RFC 2544's test network).
+pub(crate) const SERVER: &str = "198.18.0.2";
+
+/// The two ends. Dropped, they are gone.
+pub(crate) struct Network {
+    client: Child,
+    server: Child,
+}
+
+/// Which end a program runs on.
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    Client,
+    Server,
+}
+
+impl Network {
+    /// Makes both namespaces and the pair.
+    pub(crate) fn up() -> Result<Self, String> {
+        let network = Self { client: holder()?, server: holder()? };
+        let peer = network.server.id().to_string();
+        network
+            .ip(End::Client, &["link", "add", "bench0", "type", "veth", "peer", "name", "bench0", "netns", &peer])?;
+        for (end, address) in [(End::Client, "198.18.0.1/24"), (End::Server, "198.18.0.2/24")] {
+            network.ip(end, &["address", "add", address, "dev", "bench0"])?;
+            network.ip(end, &["link", "set", "lo", "up"])?;
+            network.ip(end, &["link", "set", "bench0", "up"])?;
+        }
+        Ok(network)
+    }
+
+    /// A command that will run on one end.
+    pub(crate) fn command(&self, end: End) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", self.holder(end).id()));
+        command
+    }
+
+    /// Waits until something listens on a TCP port of an end.
+    pub(crate) fn await_listener(&self, end: End, port: u16) -> Result<(), String> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let holder = self.holder(end).id();
+        while Instant::now() < deadline {
+            let listens = ["tcp", "tcp6"].iter().any(|table| {
+                std::fs::read_to_string(format!("/proc/{holder}/net/{table}")).is_ok_and(|text| listens_on(&text, port))
+            });
+            if listens {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(format!("nothing listens on port {port} after 10 s"))
+    }
+
+    const fn holder(&self, end: End) -> &Child {
+        match end {
+            End::Client => &self.client,
+            End::Server => &self.server,
+        }
+    }
+
+    fn ip(&self, end: End, words: &[&str]) -> Result<(), String> {
+        let output = self.command(end).arg("ip").args(words).output().map_err(|error| missing("nsenter", &error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!(
+            "`ip {}` failed: {}; the bench needs `ip` (Debian: apt-get install iproute2)",
+            words.join(" "),
+            said.trim()
+        ))
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for child in [&mut self.client, &mut self.server] {
+            drop(child.stdin.take());
+            let _ = child.wait();
+        }
+    }
+}
+
+fn missing(program: &str, error: &std::io::Error) -> String {
+    format!("cannot start {program}: {error}; it is part of util-linux")
+}
+
+/// A process in a network namespace of its own; it says `ready` when it is there and ends with its input.
+fn holder() -> Result<Child, String> {
+    let mut child = Command::new("unshare")
+        .args(["--net", "sh", "-c", "echo ready; exec cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| missing("unshare", &error))?;
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        let _ = BufReader::new(stdout).read_line(&mut line);
+    }
+    if line == "ready\n" {
+        Ok(child)
+    } else {
+        let _ = child.wait();
+        Err("cannot make a network namespace: run the bench as root (sudo make bench)".to_owned())
+    }
+}
+
+/// Whether `/proc/net/tcp` or `tcp6` has a socket in the state LISTEN (0A) on that port.
+fn listens_on(table: &str, port: u16) -> bool {
+    let ending = format!(":{port:04X}");
+    table.lines().skip(1).any(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        words.next().is_some_and(|local| local.ends_with(&ending)) && words.nth(1) == Some("0A")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_is_found_by_its_port_and_state() {
+        let table = "  sl  local_address rem_address   st\n   0: 00000000:1464 00000000:0000 0A 0:0\n   1: 0100007F:1465 0100007F:9999 01 0:0\n";
+        assert!(listens_on(table, 5220));
+        assert!(!listens_on(table, 5221));
+    }
+}

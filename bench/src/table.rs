@@ -1,0 +1,133 @@
+//! The result as a table and as JSON. Thresholds are printed as met or not met.
+
+use crate::args::Args;
+use crate::figures::{Figure, Ratio, Round, median, ratio};
+use crate::tools::Tool;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+type Results = [(u32, Vec<Round>)];
+
+/// A claim: a ratio of one tool to another, and the bound that it should keep.
+struct Claim {
+    what: String,
+    ratio: Ratio,
+    bound: f64,
+    /// Whether the ratio should be at most the bound; else at least.
+    at_most: bool,
+}
+
+impl Claim {
+    fn met(&self) -> bool {
+        if self.at_most { self.ratio.median <= self.bound } else { self.ratio.median >= self.bound }
+    }
+}
+
+/// The values of one tool over the rounds.
+fn column(rounds: &[Round], tool: usize, of: fn(&Figure) -> f64) -> Vec<f64> {
+    rounds.iter().filter_map(|round| round.get(tool)).map(|figure| of(&figure)).collect()
+}
+
+/// The ratio of two tools, taken within each round.
+fn between(rounds: &[Round], tool: usize, to: usize, of: fn(&Figure) -> f64) -> Option<Ratio> {
+    let ratios: Vec<f64> =
+        rounds.iter().filter_map(|round| Some(of(&round.get(tool)?) / of(&round.get(to)?))).collect();
+    ratio(&ratios)
+}
+
+/// What is claimed, as far as the tools are there.
+fn claims(tools: &[Tool], rounds: &[Round]) -> Vec<Claim> {
+    let by_name = |name: &str| tools.iter().position(|tool| tool.name == name);
+    let goodput: fn(&Figure) -> f64 = |figure| figure.goodput_bps;
+    let cpu: fn(&Figure) -> f64 = |figure| figure.cpu_s_per_gb;
+    let peers = || (0..tools.len()).filter(|index| !tools[*index].own);
+    let middle = |index: &usize, of| median(&column(rounds, *index, of)).unwrap_or(f64::NAN);
+    let mut claims = Vec::new();
+    let mut claim = |tool: Option<usize>, to: Option<usize>, of, word: &str, bound, at_most| {
+        if let (Some(tool), Some(to)) = (tool, to)
+            && let Some(ratio) = between(rounds, tool, to, of)
+        {
+            let what = format!("{word}, {} to {}", tools[tool].name, tools[to].name);
+            claims.push(Claim { what, ratio, bound, at_most });
+        }
+    };
+    // The best peer of each measure: the strictest comparison.
+    let fastest = peers().max_by(|a, b| middle(a, goodput).total_cmp(&middle(b, goodput)));
+    let cheapest = peers().min_by(|a, b| middle(a, cpu).total_cmp(&middle(b, cpu)));
+    claim(by_name("narrows"), fastest, goodput, "goodput", 0.97, false);
+    claim(by_name("narrows"), cheapest, cpu, "CPU s/GB", 1.05, true);
+    claim(by_name("narrows, 100 ms"), by_name("narrows, bare"), goodput, "goodput", 0.98, false);
+    claims
+}
+
+/// The tables, one for each number of streams.
+pub(crate) fn text(args: &Args, tools: &[Tool], missing: &[String], results: &Results) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "TCP over a veth pair between two network namespaces: {} interleaved rounds of {} s; medians.\n\
+         CPU is that of the whole machine, both ends and the kernel, per 10^9 payload bytes.",
+        args.rounds, args.seconds
+    );
+    for (streams, rounds) in results {
+        let _ = writeln!(out, "\n{streams} stream{}", if *streams == 1 { "" } else { "s" });
+        let _ = writeln!(out, "  {:<18} {:>14} {:>10}   version", "tool", "goodput", "CPU s/GB");
+        for (index, tool) in tools.iter().enumerate() {
+            let goodput = median(&column(rounds, index, |figure| figure.goodput_bps)).unwrap_or(f64::NAN);
+            let cpu = median(&column(rounds, index, |figure| figure.cpu_s_per_gb)).unwrap_or(f64::NAN);
+            let _ = writeln!(out, "  {:<18} {:>7.2} Gbit/s {:>10.3}   {}", tool.name, goodput / 1e9, cpu, tool.version);
+        }
+        for claim in claims(tools, rounds) {
+            let _ = writeln!(
+                out,
+                "  {}: {:.3} [{:.3}, {:.3}] at {:.0} %, wanted {} {}: {}",
+                claim.what,
+                claim.ratio.median,
+                claim.ratio.interval[0],
+                claim.ratio.interval[1],
+                claim.ratio.coverage * 100.0,
+                if claim.at_most { "<=" } else { ">=" },
+                claim.bound,
+                if claim.met() { "met" } else { "NOT MET" }
+            );
+        }
+    }
+    for sentence in missing {
+        let _ = writeln!(out, "\nLeft out: {sentence}.");
+    }
+    out
+}
+
+/// The same with every round.
+pub(crate) fn json(args: &Args, tools: &[Tool], missing: &[String], busy: f64, results: &Results) -> Value {
+    let series = |rounds: &[Round]| -> Vec<Value> {
+        let figures = |index: usize| {
+            json!({
+                "tool": tools[index].name,
+                "version": tools[index].version,
+                "goodput_bps": column(rounds, index, |figure| figure.goodput_bps),
+                "cpu_s_per_gb": column(rounds, index, |figure| figure.cpu_s_per_gb),
+            })
+        };
+        (0..tools.len()).map(figures).collect()
+    };
+    let judged = |rounds: &[Round]| -> Vec<Value> {
+        let one = |claim: Claim| {
+            json!({
+                "what": claim.what, "median": claim.ratio.median, "interval": claim.ratio.interval,
+                "coverage": claim.ratio.coverage, "bound": claim.bound, "at_most": claim.at_most, "met": claim.met(),
+            })
+        };
+        claims(tools, rounds).into_iter().map(one).collect()
+    };
+    json!({
+        "schema": "narrows.bench/1",
+        "rounds": args.rounds,
+        "seconds": args.seconds,
+        "busy_before": busy,
+        "left_out": missing,
+        "results": results.iter().map(|(streams, rounds)| json!({
+            "streams": streams, "tools": series(rounds), "claims": judged(rounds),
+        })).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,90 @@
+//! # app-core-saturated
+//!
+//! The thread that moves the data fills one core.
+//!
+//! **Shows**: the data thread's own CPU clock runs as fast as the wall clock, while other cores have time left.
+//!
+//! **Mistaken for**: a saturated softirq core (then the softirq core is another one), a machine that is full
+//! altogether.
+//!
+//! **Fix**: more streams, larger writes, no copying, a faster core.
+//!
+//! Source: `pthread_getcpuclockid(3)`, `/proc/stat`.
+
+use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies};
+use crate::evidence::{Evidence, Seat};
+use narrows_model::{Ceiling, Fix, Method, plan::Application, plan::TcpPlan, units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "app-core-saturated",
+    about: "the thread that moves the data fills one core",
+    seats: &[Seat::Sender, Seat::Receiver],
+    needs: &[],
+    ceiling: roof,
+    witness: testify,
+    look_alikes: &["softirq-core-saturated", "tester-limited", "sender-app-slow", "receiver-app-slow", "path-capacity"],
+    fix,
+    healthy: false,
+    rank: 7,
+};
+
+fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
+    let share = evidence.end(seat)?.thread_share?;
+    // Below a tenth of a core the extrapolation would say more than it knows.
+    if share < 0.1 {
+        return None;
+    }
+    let how = format!("goodput / {} of a core that the busiest data thread used", units::percent(share));
+    let spread = if share > 0.85 { [0.9, 1.1] } else { [0.7, 1.4] };
+    ceiling(CAUSE.id, evidence, seat, evidence.goodput_bps() / share.min(1.0), spread, Method::Inferred, how)
+}
+
+fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
+    let end = evidence.end(seat);
+    let Some(share) = end.and_then(|end| end.thread_share) else {
+        return cannot_tell("the CPU time of the data threads could not be read");
+    };
+    if share < 0.88 {
+        return denies(format!(
+            "the busiest data thread of {} used {} of a core",
+            super::who(evidence, seat),
+            units::percent(share)
+        ));
+    }
+    let mut witnesses = vec![counter(format!(
+        "the busiest data thread of {} used {} of a core by its own clock",
+        super::who(evidence, seat),
+        units::percent(share)
+    ))];
+    if let Some(core) =
+        end.and_then(|end| end.cores.iter().max_by(|a, b| (a.busy - a.softirq).total_cmp(&(b.busy - b.softirq))))
+        && core.busy > 0.9
+        && core.softirq < 0.5
+    {
+        witnesses.push(counter(format!(
+            "core {} was busy {} of the time, only {} of it in softirq",
+            core.cpu,
+            units::percent(core.busy),
+            units::percent(core.softirq)
+        )));
+    }
+    Testimony::Says { share, witnesses }
+}
+
+fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
+    let load = &evidence.load;
+    let application = if seat == Seat::Sender {
+        Application { write_cpu_us_per_mib: 0, ..load.application }
+    } else {
+        Application { read_cpu_us_per_mib: 0, ..load.application }
+    };
+    let imitated = application != load.application;
+    Fix {
+        load: imitated.then(|| TcpPlan { application, ..load.clone() }),
+        ..advice(
+            "spread the data over more streams (--streams), write and read in larger pieces, avoid copies, or use a \
+             faster core",
+        )
+    }
+}

@@ -1,0 +1,208 @@
+//! The causes: one file each, one line each in the table.
+//!
+//! A cause's file holds its documentation (what it is, how it shows, what it is mistaken for and what separates them,
+//! the fix, the source), its rule and its tests.
+
+use crate::evidence::{Evidence, Seat};
+use crate::experiment::Experiment;
+use narrows_model::{Ceiling, Command, Fix, Key, Method, Setting, Witness};
+
+/// What a rule says of one cause at one seat.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Testimony {
+    /// The dynamic evidence supports it: how strongly, as the share (0 to 1) of time or of loss that it accounts for.
+    Says {
+        /// From 0 to 1; orders causes that all testify.
+        share: f64,
+        /// Independent pieces of evidence, of different kinds or counters; the ceiling is not among them.
+        witnesses: Vec<Witness>,
+    },
+    /// The evidence speaks against it, in one sentence.
+    Denies(String),
+    /// The evidence that would decide is missing.
+    CannotTell {
+        /// What is missing.
+        why: String,
+        /// What would tell.
+        ask: Option<Experiment>,
+    },
+}
+
+/// A limit that narrows can name.
+pub struct Cause {
+    /// The public id; it never changes its meaning.
+    pub id: &'static str,
+    /// One sentence for a reader who does not know the word.
+    pub about: &'static str,
+    /// Where it can be.
+    pub seats: &'static [Seat],
+    /// The facts that its rule reads, with the unit that it expects.
+    pub needs: &'static [Key],
+    /// Goodput under this limit alone; `None` where it cannot be given a value.
+    pub ceiling: fn(&Evidence<'_>, Seat) -> Option<Ceiling>,
+    /// Whether the dynamic evidence supports it.
+    pub witness: fn(&Evidence<'_>, Seat) -> Testimony,
+    /// What it is mistaken for; the other cause's own words against itself are the reason given.
+    pub look_alikes: &'static [&'static str],
+    /// What to do.
+    pub fix: fn(&Evidence<'_>, Seat) -> Fix,
+    /// Whether a path that this binds is healthy.
+    pub healthy: bool,
+    /// Among causes that testify alike the more specific one goes first: higher is more specific.
+    pub rank: u8,
+}
+
+/// The table drives the diagnosis, `narrows list causes` and the manual.
+macro_rules! causes {
+    ($($module:ident),* $(,)?) => {
+        $(pub mod $module;)*
+        /// Every cause.
+        pub static TABLE: &[&Cause] = &[$(&$module::CAUSE),*];
+    };
+}
+
+causes! {
+    app_core_saturated,
+    congestion_control,
+    link_speed,
+    local_shaper,
+    mtu_mismatch,
+    offloads_off,
+    pacing_cap,
+    path_capacity,
+    path_policer,
+    path_shaper,
+    pcie_width,
+    qdisc_drop,
+    random_loss,
+    receiver_app_slow,
+    sack_off,
+    sender_app_slow,
+    softirq_core_saturated,
+    tcp_receive_buffer_fixed,
+    tcp_receive_window,
+    tcp_send_buffer,
+    tcp_send_buffer_fixed,
+    tester_limited,
+    window_scaling_off,
+}
+
+/// Each cause at each seat that it can have.
+pub fn every_seat() -> impl Iterator<Item = (&'static Cause, Seat)> {
+    TABLE.iter().flat_map(|cause| cause.seats.iter().map(move |seat| (*cause, *seat)))
+}
+
+/// The cause of that id.
+#[must_use]
+pub fn by_id(id: &str) -> Option<&'static Cause> {
+    TABLE.iter().find(|cause| cause.id == id).copied()
+}
+
+// What the rules share: small builders, so that a cause's file reads as its rule.
+
+fn witness(kind: &str, says: impl Into<String>) -> Witness {
+    Witness { kind: kind.to_owned(), says: says.into() }
+}
+
+fn counter(says: impl Into<String>) -> Witness {
+    witness("counter", says)
+}
+
+fn parameter(says: impl Into<String>) -> Witness {
+    witness("parameter", says)
+}
+
+fn experiment(says: impl Into<String>) -> Witness {
+    witness("experiment", says)
+}
+
+fn denies(why: impl Into<String>) -> Testimony {
+    Testimony::Denies(why.into())
+}
+
+fn cannot_tell(why: impl Into<String>) -> Testimony {
+    Testimony::CannotTell { why: why.into(), ask: None }
+}
+
+fn ask(experiment: Experiment, why: impl Into<String>) -> Testimony {
+    Testimony::CannotTell { why: why.into(), ask: Some(experiment) }
+}
+
+/// A ceiling with a relative interval around its value.
+fn ceiling(
+    id: &str,
+    evidence: &Evidence<'_>,
+    seat: Seat,
+    bps: f64,
+    [low, high]: [f64; 2],
+    method: Method,
+    how: String,
+) -> Option<Ceiling> {
+    (bps.is_finite() && bps > 0.0).then(|| Ceiling {
+        id: id.to_owned(),
+        at: evidence.place(seat),
+        bps,
+        interval_bps: [bps * low, bps * high],
+        method,
+        how,
+    })
+}
+
+fn no_ceiling(_: &Evidence<'_>, _: Seat) -> Option<Ceiling> {
+    None
+}
+
+/// A fix by one sysctl, which `--try` can apply.
+fn sysctl_fix(evidence: &Evidence<'_>, seat: Seat, advice: String, key: &str, value: String) -> Fix {
+    setting_fix(evidence, seat, advice, Setting::Sysctl { key: key.to_owned(), value })
+}
+
+/// A fix by one setting, which `--try` can apply.
+fn setting_fix(evidence: &Evidence<'_>, seat: Seat, advice: String, setting: Setting) -> Fix {
+    let at = evidence.place(seat);
+    Fix { advice, commands: vec![Command { at, run: setting.to_string() }], settings: vec![(at, setting)], load: None }
+}
+
+/// A fix in words alone.
+fn advice(text: impl Into<String>) -> Fix {
+    Fix { advice: text.into(), ..Fix::default() }
+}
+
+/// The three words of `tcp_rmem` or `tcp_wmem` with a new maximum, in the kernel's form.
+fn raised_max(evidence: &Evidence<'_>, seat: Seat, prefix: &str, max_bytes: u64) -> Option<String> {
+    let word = |which: &str| evidence.number(seat, &format!("{prefix}.{which}"));
+    Some(format!("{:.0} {:.0} {max_bytes}", word("min")?, word("default")?))
+}
+
+/// The buffer that the path needs once this limit is gone: twice the product of the fastest rate known and the RTT,
+/// so that half of it may be overhead, rounded up to a power of two; at least 4 MiB.
+fn needed_buffer_bytes(evidence: &Evidence<'_>) -> Option<u64> {
+    let target_bps = link_bps(evidence).unwrap_or(10.0 * evidence.goodput_bps()).max(evidence.goodput_bps());
+    let bdp = target_bps / 8.0 * evidence.min_rtt_us? / 1e6;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let twice = (2.0 * bdp / 0.5).max(f64::from(4 << 20)) as u64;
+    Some(twice.next_power_of_two().min(1 << 30))
+}
+
+/// The slower of the two links in bits per second on the wire, where both or one are known and real.
+fn link_bps(evidence: &Evidence<'_>) -> Option<f64> {
+    [Seat::Sender, Seat::Receiver].into_iter().filter_map(|seat| real_link_bps(evidence, seat)).reduce(f64::min)
+}
+
+/// The link speed of a host's device, where the device has one: virtual devices report a number that nothing enforces.
+fn real_link_bps(evidence: &Evidence<'_>, seat: Seat) -> Option<f64> {
+    let kind = evidence.text(seat, "nic.kind").unwrap_or("physical");
+    if matches!(kind, "veth" | "bridge" | "loopback" | "dummy" | "bond" | "vlan") {
+        return None;
+    }
+    evidence.number(seat, "nic.speed").filter(|bps| *bps > 0.0)
+}
+
+/// `the sender, client` for sentences.
+fn who(evidence: &Evidence<'_>, seat: Seat) -> String {
+    match seat {
+        Seat::Sender => format!("the sender ({})", evidence.place(seat)),
+        Seat::Receiver => format!("the receiver ({})", evidence.place(seat)),
+        Seat::Path => "the path".to_owned(),
+    }
+}

@@ -1,0 +1,95 @@
+//! # path-capacity
+//!
+//! The path carries all that it can: a healthy path.
+//!
+//! **Shows**: the goodput lies at the slower link less headers, or a queue stands on the path (the RTT under load
+//! exceeds the idle RTT) at a steady rate.
+//!
+//! **Mistaken for**: everything else. No window, buffer, core or shaper may explain the goodput better.
+//!
+//! **Fix**: none; more capacity.
+//!
+//! Source: RFC 6349 section 3.
+
+use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, link_bps};
+use crate::evidence::{Evidence, Seat};
+use narrows_model::{Ceiling, Fix, Method, units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "path-capacity",
+    about: "the path is at capacity: this is what it carries",
+    seats: &[Seat::Path],
+    needs: &[],
+    ceiling: roof,
+    witness: testify,
+    look_alikes: &["path-shaper", "path-policer", "link-speed", "tcp-send-buffer", "tcp-receive-window"],
+    fix,
+    healthy: true,
+    rank: 2,
+};
+
+/// The slower of the two links less headers.
+fn link_goodput(evidence: &Evidence<'_>) -> Option<f64> {
+    Some(link_bps(evidence)? * evidence.wire_efficiency(evidence.base.mss_bytes?))
+}
+
+fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
+    let goodput = evidence.goodput_bps();
+    // A queue on the path is the direct sign; without one the slower link is the most that the path can be.
+    if evidence.queue_stood() == Some(true) && !cpu_bound(evidence) {
+        let measured = goodput
+            .max(evidence.experiments.get("more-streams").map_or(0.0, |more| more.goodput_bps.min(1.1 * goodput)));
+        let how = format!("goodput while a queue of {} stood on the path", units::micros(evidence.queue_us()? as u64));
+        return ceiling(CAUSE.id, evidence, seat, measured, [0.97, 1.03], Method::Measured, how);
+    }
+    let link = link_goodput(evidence)?;
+    let how = format!("slower link {} less headers", units::bps(link_bps(evidence)?));
+    ceiling(CAUSE.id, evidence, seat, link, [0.95, 1.01], Method::Computed, how)
+}
+
+/// A full machine makes packets wait without any queue on the path.
+fn cpu_bound(evidence: &Evidence<'_>) -> bool {
+    [Seat::Sender, Seat::Receiver].into_iter().filter_map(|seat| evidence.end(seat)).any(|end| {
+        end.machine_busy().is_some_and(|busy| busy > 0.93) || end.thread_share.is_some_and(|share| share > 0.88)
+    })
+}
+
+fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
+    let goodput = evidence.goodput_bps();
+    let at_link = link_goodput(evidence).is_some_and(|link| goodput >= 0.95 * link);
+    let queue = evidence.queue_stood();
+    let mut witnesses = Vec::new();
+    if at_link {
+        witnesses.push(counter(format!(
+            "the goodput is {} of what the slower link carries",
+            units::percent(goodput / link_goodput(evidence).unwrap_or(goodput))
+        )));
+    }
+    if cpu_bound(evidence) && !at_link {
+        return denies("a core is full, so packets wait in the host and not on the path");
+    }
+    match queue {
+        Some(true) => witnesses.push(counter(format!(
+            "a queue of {} stood on the path (RTT {} idle, {} loaded)",
+            units::micros(evidence.queue_us().unwrap_or(0.0) as u64),
+            units::micros(evidence.min_rtt_us.unwrap_or(0.0) as u64),
+            units::micros(evidence.base.rtt_us.unwrap_or(0.0) as u64)
+        ))),
+        Some(false) if !at_link => return denies("no queue stood on the path and the goodput lies below the links"),
+        None if !at_link => return cannot_tell("the RTT could not be read, so a queue on the path cannot be seen"),
+        _ => {}
+    }
+    if let Some(trend) = evidence.base.trend()
+        && trend > 1.2
+    {
+        return cannot_tell(format!(
+            "the goodput was still growing when the trial ended ({trend:.2} times over its last third)"
+        ));
+    }
+    Testimony::Says { share: if at_link { 0.97 } else { 0.85 }, witnesses }
+}
+
+fn fix(_: &Evidence<'_>, _: Seat) -> Fix {
+    advice("nothing to mend: more than this needs more capacity on the path")
+}

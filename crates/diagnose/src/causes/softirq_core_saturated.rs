@@ -1,0 +1,88 @@
+//! # softirq-core-saturated
+//!
+//! One core spends all its time in the network stack's receive path.
+//!
+//! **Shows**: one core above nine tenths in softirq, while the application's thread and other cores have time left.
+//!
+//! **Mistaken for**: a full application core; a squeeze counter, which alone means nothing.
+//!
+//! **Fix**: spread the work: more queues, RPS/RFS, IRQ affinity; or make a packet cheaper: fewer rules and taps, GRO.
+//!
+//! Source: `/proc/stat`; Documentation/networking/scaling.rst.
+
+use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies};
+use crate::evidence::{Evidence, Seat};
+use narrows_model::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "softirq-core-saturated",
+    about: "one core is full of packet processing",
+    seats: &[Seat::Sender, Seat::Receiver],
+    needs: &[
+        Key::new("softnet.dropped", Unit::Count),
+        Key::new("taps.count", Unit::Number),
+        Key::new("netfilter.rules", Unit::Number),
+    ],
+    ceiling: roof,
+    witness: testify,
+    look_alikes: &["app-core-saturated", "tester-limited", "receiver-app-slow", "path-capacity", "random-loss"],
+    fix,
+    healthy: false,
+    rank: 7,
+};
+
+fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
+    let share = evidence.end(seat)?.softirq_core()?.softirq;
+    if share < 0.25 {
+        return None;
+    }
+    let how = format!("goodput / {} softirq of the busiest core", units::percent(share));
+    let spread = if share > 0.8 { [0.88, 1.12] } else { [0.6, 1.5] };
+    ceiling(CAUSE.id, evidence, seat, evidence.goodput_bps() / share.min(1.0), spread, Method::Inferred, how)
+}
+
+fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
+    let end = evidence.end(seat);
+    let Some(core) = end.and_then(|end| end.softirq_core()) else {
+        return cannot_tell("the times of the cores could not be read");
+    };
+    if core.softirq < 0.85 {
+        return denies(format!(
+            "no core of {} spent more than {} in softirq",
+            super::who(evidence, seat),
+            units::percent(core.softirq)
+        ));
+    }
+    if end.and_then(|end| end.thread_share).is_some_and(|share| share > 0.9) {
+        return denies("the data thread itself fills a core");
+    }
+    let mut witnesses = vec![counter(format!(
+        "core {} of {} spent {} of the time in softirq",
+        core.cpu,
+        super::who(evidence, seat),
+        units::percent(core.softirq)
+    ))];
+    if let Some(dropped) = evidence.grew(seat, "softnet.dropped").filter(|n| *n > 0) {
+        witnesses.push(counter(format!("the softnet backlog dropped {dropped} packets")));
+    }
+    for (key, what) in
+        [("taps.count", "packet sockets listen on this host"), ("netfilter.rules", "netfilter rules are loaded")]
+    {
+        if let Some(n) = evidence.number(seat, key).filter(|n| *n > 0.0) {
+            witnesses.push(super::parameter(format!("{n:.0} {what}: each costs time for each packet")));
+        }
+    }
+    Testimony::Says { share: core.softirq, witnesses }
+}
+
+fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
+    let taps = evidence.number(seat, "taps.count").filter(|n| *n > 0.0);
+    let extra = taps
+        .map_or_else(String::new, |n| format!("; stop the {n:.0} packet sockets (captures) if they are not needed"));
+    advice(format!(
+        "spread packet processing over more cores (RSS queues: ethtool -L; RPS: /sys/class/net/*/queues/*/rps_cpus) \
+         and make each packet cheaper (GRO, fewer netfilter rules){extra}"
+    ))
+}

@@ -1,0 +1,106 @@
+//! # window-scaling-off
+//!
+//! The connection was made without window scaling, so the window ends at 64 KiB.
+//!
+//! **Shows**: the option is missing in the connection, the window never exceeds 65,535 bytes, and the sender waits
+//! for it.
+//!
+//! **Mistaken for**: tcp-receive-window. Where both hosts have the parameter on, something on the path strips the
+//! option.
+//!
+//! **Fix**: `net.ipv4.tcp_window_scaling=1` on the end that has it off; else the middlebox.
+//!
+//! Source: RFC 7323 section 2; `TCPI_OPT_WSCALE`.
+
+use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, parameter, sysctl_fix};
+use crate::evidence::{Evidence, Seat};
+use narrows_model::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "window-scaling-off",
+    about: "the connection has no window scaling, so its window ends at 64 KiB",
+    seats: &[Seat::Sender, Seat::Receiver, Seat::Path],
+    needs: &[Key::new("tcp.window_scaling", Unit::Flag)],
+    ceiling: roof,
+    witness: testify,
+    look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "receiver-app-slow"],
+    fix,
+    healthy: false,
+    rank: 8,
+};
+
+/// The largest window without scaling.
+const WINDOW_BYTES: f64 = 65_535.0;
+
+/// Whether this seat is the one to blame: a host with the parameter off, or the path where both have it on.
+fn blamed(evidence: &Evidence<'_>, seat: Seat) -> Option<bool> {
+    match seat {
+        Seat::Path => Some(
+            evidence.flag(Seat::Sender, "tcp.window_scaling")?
+                && evidence.flag(Seat::Receiver, "tcp.window_scaling")?,
+        ),
+        host => evidence.flag(host, "tcp.window_scaling").map(|on| !on),
+    }
+}
+
+fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
+    if evidence.base.window_scaling != Some(false) || !blamed(evidence, seat)? {
+        return None;
+    }
+    let how =
+        format!("64 KiB, the largest window without scaling / RTT {}", units::micros(evidence.min_rtt_us? as u64));
+    // The receiver announces less than the whole field where its buffer's overhead eats into it.
+    ceiling(CAUSE.id, evidence, seat, evidence.window_bps(WINDOW_BYTES)?, [0.4, 1.02], Method::Computed, how)
+}
+
+fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
+    match evidence.base.window_scaling {
+        None => return cannot_tell("the kernel does not say which options the connection has"),
+        Some(true) => return denies("the connection has window scaling"),
+        Some(false) => {}
+    }
+    match blamed(evidence, seat) {
+        None => return cannot_tell("tcp_window_scaling could not be read"),
+        Some(false) => return denies(format!("{} is not where the option was lost", super::who(evidence, seat))),
+        Some(true) => {}
+    }
+    let Some(shares) = evidence.base.shares else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
+    if shares.receive_window < 0.2 {
+        return denies(format!(
+            "the window of 64 KiB held the sender back only {} of the time",
+            units::percent(shares.receive_window)
+        ));
+    }
+    Testimony::Says {
+        share: shares.receive_window,
+        witnesses: vec![
+            counter(format!(
+                "the sender waited for the receive window {} of the time",
+                units::percent(shares.receive_window)
+            )),
+            parameter(if seat == Seat::Path {
+                "both hosts offer window scaling, yet the connection has none: something on the path strips the option"
+                    .to_owned()
+            } else {
+                format!("tcp_window_scaling is off on {}", super::who(evidence, seat))
+            }),
+        ],
+    }
+}
+
+fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
+    match seat {
+        Seat::Path => advice("find the firewall or proxy that strips TCP options, and let window scaling pass"),
+        host => sysctl_fix(
+            evidence,
+            host,
+            "turn window scaling on".to_owned(),
+            "net.ipv4.tcp_window_scaling",
+            "1".to_owned(),
+        ),
+    }
+}

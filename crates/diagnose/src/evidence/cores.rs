@@ -1,0 +1,45 @@
+//! How busy each core of a host was.
+
+use narrows_model::trial::{CpuTimes, HostSample};
+
+/// Fractions of one core's time over the counted part of a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoreShare {
+    /// The core's number.
+    pub cpu: u32,
+    /// All but idle and stolen.
+    pub busy: f64,
+    /// Soft interrupts and interrupts.
+    pub softirq: f64,
+    /// Kernel code in system calls.
+    pub system: f64,
+    /// User code.
+    pub user: f64,
+    /// Given to other guests by the hypervisor.
+    pub steal: f64,
+}
+
+/// Each core between the first sample after `from_us` and the last one.
+pub(super) fn shares(samples: &[HostSample], from_us: u64) -> Vec<CoreShare> {
+    let counted: Vec<&HostSample> = samples.iter().filter(|sample| sample.at_us >= from_us).collect();
+    let (Some(first), Some(last)) = (counted.first(), counted.last()) else { return Vec::new() };
+    last.cpus.iter().filter_map(|now| share(now, first.cpus.iter().find(|then| then.cpu == now.cpu)?)).collect()
+}
+
+fn share(now: &CpuTimes, then: &CpuTimes) -> Option<CoreShare> {
+    let spent = now.since(then);
+    let total = spent.total_us();
+    if total == 0 {
+        return None;
+    }
+    #[allow(clippy::cast_precision_loss)]
+    let of = |us: u64| us as f64 / total as f64;
+    Some(CoreShare {
+        cpu: now.cpu,
+        busy: of(spent.busy_us()),
+        softirq: of(spent.softirq_us + spent.irq_us),
+        system: of(spent.system_us),
+        user: of(spent.user_us),
+        steal: of(spent.steal_us),
+    })
+}

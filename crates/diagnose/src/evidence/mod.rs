@@ -1,0 +1,187 @@
+//! Evidence: what a run says of one act, brought into the terms that rules are written in.
+//!
+//! Nothing here decides. A quantity that the kernel did not give is `None`; a rule that needs it says that it cannot
+//! tell.
+
+mod cores;
+mod flow_view;
+mod loss;
+mod shares;
+
+pub use cores::CoreShare;
+pub use flow_view::{EndView, FlowView};
+pub use loss::Loss;
+pub use shares::Shares;
+
+use narrows_model::plan::TcpPlan;
+use narrows_model::{Direction, Flow, Place, Run, Snapshot};
+use std::collections::BTreeMap;
+
+/// The seat of a cause, seen from the data: which end of the flow, or between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Seat {
+    /// The host that sends.
+    Sender,
+    /// The host that receives.
+    Receiver,
+    /// Between the hosts.
+    Path,
+}
+
+/// Everything known of one act.
+#[derive(Debug, Clone)]
+pub struct Evidence<'a> {
+    /// Which way the data went.
+    pub flow: Flow,
+    /// The load as it was planned.
+    pub load: TcpPlan,
+    /// The baseline trial.
+    pub base: FlowView,
+    /// The experiments of this act, by id.
+    pub experiments: BTreeMap<&'a str, FlowView>,
+    /// Smallest RTT seen on the idle path or under load, microseconds.
+    pub min_rtt_us: Option<f64>,
+    sender: &'a Snapshot,
+    receiver: &'a Snapshot,
+    header_bytes: u32,
+}
+
+impl<'a> Evidence<'a> {
+    /// The evidence of one act; `None` where its baseline was not measured.
+    #[must_use]
+    pub fn of(run: &'a Run, act: u32) -> Option<Self> {
+        let trial = run.baseline(act)?;
+        let flow = *trial.plan.flows().first()?;
+        let base = FlowView::of(trial, flow)?;
+        let experiments: BTreeMap<&str, FlowView> = run
+            .experiments(act)
+            .filter_map(|(id, trial)| {
+                // An experiment in the other direction is looked at in its own.
+                let flow = if trial.plan.direction == Direction::Both { flow } else { *trial.plan.flows().first()? };
+                Some((id, FlowView::of(trial, flow)?))
+            })
+            .collect();
+        #[allow(clippy::cast_precision_loss)]
+        let idle = run.idle_rtt_us.iter().min().map(|&us| us as f64);
+        let min_rtt_us = [idle, base.min_rtt_us].into_iter().flatten().reduce(f64::min).filter(|us| *us > 0.0);
+        let host = |place| if place == Place::Client { &run.client } else { &run.server };
+        Some(Self {
+            flow,
+            load: trial.plan.clone(),
+            base,
+            experiments,
+            min_rtt_us,
+            sender: host(flow.sender()),
+            receiver: host(flow.receiver()),
+            header_bytes: run.target.family.header_bytes() + 20,
+        })
+    }
+
+    /// The place of a seat in this flow.
+    #[must_use]
+    pub const fn place(&self, seat: Seat) -> Place {
+        match seat {
+            Seat::Sender => self.flow.sender(),
+            Seat::Receiver => self.flow.receiver(),
+            Seat::Path => Place::Path,
+        }
+    }
+
+    /// The inventory of a host; the path has none.
+    #[must_use]
+    pub const fn host(&self, seat: Seat) -> Option<&'a Snapshot> {
+        match seat {
+            Seat::Sender => Some(self.sender),
+            Seat::Receiver => Some(self.receiver),
+            Seat::Path => None,
+        }
+    }
+
+    /// A fact of a host as a number: the latest that is known, from the end of the baseline or the inventory.
+    #[must_use]
+    pub fn number(&self, seat: Seat, key: &str) -> Option<f64> {
+        self.end(seat).and_then(|end| end.facts.get(key).copied()).or_else(|| self.host(seat)?.number(key))
+    }
+
+    /// A fact of a host as words.
+    #[must_use]
+    pub fn text(&self, seat: Seat, key: &str) -> Option<&'a str> {
+        self.host(seat)?.text(key)
+    }
+
+    /// A fact of a host as on or off.
+    #[must_use]
+    pub fn flag(&self, seat: Seat, key: &str) -> Option<bool> {
+        self.number(seat, key).map(|value| value != 0.0)
+    }
+
+    /// By how much a counter of a host grew during the baseline.
+    #[must_use]
+    pub fn grew(&self, seat: Seat, key: &str) -> Option<u64> {
+        self.end(seat)?.counts.get(key).copied()
+    }
+
+    /// The view of an end of the baseline.
+    #[must_use]
+    pub const fn end(&self, seat: Seat) -> Option<&EndView> {
+        match seat {
+            Seat::Sender => Some(&self.base.sender),
+            Seat::Receiver => Some(&self.base.receiver),
+            Seat::Path => None,
+        }
+    }
+
+    /// Goodput of the baseline.
+    #[must_use]
+    pub const fn goodput_bps(&self) -> f64 {
+        self.base.goodput_bps
+    }
+
+    /// Bytes of IP and TCP header of each full segment, timestamps included where they were negotiated.
+    #[must_use]
+    pub const fn segment_header_bytes(&self) -> u32 {
+        self.header_bytes + if self.base.timestamps { 12 } else { 0 }
+    }
+
+    /// Payload bits per bit on an Ethernet wire with full segments of `mss` payload bytes: 38 bytes a frame for header,
+    /// FCS, preamble and gap.
+    #[must_use]
+    pub fn wire_efficiency(&self, mss_bytes: f64) -> f64 {
+        mss_bytes / (mss_bytes + f64::from(self.segment_header_bytes()) + 38.0)
+    }
+
+    /// Goodput of windows of `bytes` on each stream at the smallest RTT.
+    #[must_use]
+    pub fn window_bps(&self, bytes: f64) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss)]
+        let streams = self.base.streams as f64;
+        Some(streams * bytes * 8.0 / (self.min_rtt_us? / 1e6))
+    }
+
+    /// How much the RTT grew under load: its median less the smallest one, microseconds.
+    #[must_use]
+    pub fn queue_us(&self) -> Option<f64> {
+        Some((self.base.rtt_us? - self.min_rtt_us?).max(0.0))
+    }
+
+    /// Whether a queue stood on the path during the load: the RTT grew by a tenth and by half a millisecond at least.
+    ///
+    /// Half a millisecond is what a busy two-core host adds by scheduling alone.
+    #[must_use]
+    pub fn queue_stood(&self) -> Option<bool> {
+        let queue = self.queue_us()?;
+        Some(queue >= 500.0 && queue >= 0.1 * self.min_rtt_us?)
+    }
+}
+
+/// Median of finite numbers.
+#[must_use]
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.retain(|value| value.is_finite());
+    if values.is_empty() {
+        return None;
+    }
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
+}

@@ -1,0 +1,140 @@
+//! The report of a run: every act diagnosed, brought into the view that the formats render.
+
+use crate::evidence::FlowView;
+use crate::experiment::Experiment;
+use crate::verdict::{ActDiagnosis, diagnose_act};
+use narrows_model::report::{
+    AccountsView, ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, RunView, SCHEMA,
+    VerdictView,
+};
+use narrows_model::run::{Attempt, Purpose};
+use narrows_model::{Report, Run, Snapshot, Status, Verdict};
+
+/// The report of a run; `None` where not even the first baseline was measured.
+#[must_use]
+pub fn report(run: &Run) -> Option<Report> {
+    let acts: Vec<ActDiagnosis> = (0..).map_while(|act| diagnose_act(run, act)).collect();
+    let first = acts.first()?;
+    Some(Report {
+        schema: SCHEMA.to_owned(),
+        run: run_view(run),
+        verdict: verdict_view(&first.verdict),
+        accounts: AccountsView { roofline: first.accounts.roofline.clone(), time_budget: first.accounts.time_budget },
+        hosts: HostsView { client: host_view(&run.client), server: host_view(&run.server) },
+        experiments: experiments(run),
+        acts: if run.attempts.is_empty() { Vec::new() } else { acts.iter().map(|act| act_view(run, act)).collect() },
+        proof: whole_proof(run),
+    })
+}
+
+fn run_view(run: &Run) -> RunView {
+    #[allow(clippy::cast_precision_loss)]
+    let elapsed_s = run.elapsed_us as f64 / 1e6;
+    RunView {
+        id: run.id.clone(),
+        made_by: run.made_by.clone(),
+        started_unix_us: run.started_unix_us,
+        elapsed_s,
+        target: run.target.clone(),
+        ending: run.ending.clone(),
+        idle_rtt_us: run.idle_rtt_us.iter().min().copied(),
+    }
+}
+
+fn verdict_view(verdict: &Verdict) -> VerdictView {
+    VerdictView {
+        status: verdict.status,
+        headline: verdict.headline.clone(),
+        goodput_bps: verdict.goodput_bps,
+        direction: verdict.direction,
+        causes: verdict
+            .causes
+            .iter()
+            .map(|finding| CauseView {
+                id: finding.id.clone(),
+                at: finding.at,
+                confidence: finding.confidence,
+                summary: finding.summary.clone(),
+                ceiling_bps: finding.ceiling_bps,
+                predicted_bps: finding.prediction.as_ref().map(|prediction| prediction.bps),
+                predicted_interval_bps: finding.prediction.as_ref().map(|prediction| prediction.interval_bps),
+                then: finding.prediction.as_ref().map(|prediction| prediction.then.clone()),
+                witnesses: finding.witnesses.clone(),
+                rejected: finding.rejected.clone(),
+                fix: FixView { advice: finding.fix.advice.clone(), commands: finding.fix.commands.clone() },
+            })
+            .collect(),
+        missing: verdict.missing.clone(),
+        hazards: verdict.hazards.clone(),
+    }
+}
+
+fn host_view(snapshot: &Snapshot) -> HostView {
+    HostView { name: snapshot.host.clone(), facts: snapshot.facts.clone(), absent: snapshot.absent.clone() }
+}
+
+fn experiments(run: &Run) -> Vec<ExperimentView> {
+    run.experiments(0)
+        .filter_map(|(id, trial)| {
+            let flow = *trial.plan.flows().first()?;
+            Some(ExperimentView {
+                id: id.to_owned(),
+                what: Experiment::by_id(id).map_or("", Experiment::what).to_owned(),
+                goodput_bps: FlowView::of(trial, flow)?.goodput_bps,
+            })
+        })
+        .collect()
+}
+
+fn act_view(run: &Run, act: &ActDiagnosis) -> ActView {
+    let attempt = run.attempts.iter().find(|attempt| attempt.act == act.act);
+    let best = act.verdict.causes.first().filter(|_| act.verdict.status != Status::Unknown);
+    ActView {
+        act: act.act,
+        cause: best.map(|finding| finding.id.clone()),
+        at: best.map(|finding| finding.at),
+        status: act.verdict.status,
+        headline: act.verdict.headline.clone(),
+        goodput_bps: act.verdict.goodput_bps,
+        changes: attempt.map_or_else(Vec::new, |attempt| attempt.changes.clone()),
+        proof: attempt.and_then(|attempt| proof(run, attempt)),
+    }
+}
+
+/// Goodput of the proof trials of an act, with or without the fix, in the order of pairs.
+fn proof_trials(run: &Run, act: u32, with_fix: bool) -> Vec<f64> {
+    run.trials
+        .iter()
+        .filter(
+            |record| matches!(record.purpose, Purpose::Proof { act: of, fixed, .. } if of == act && fixed == with_fix),
+        )
+        .filter_map(|record| Some(FlowView::of(&record.trial, *record.trial.plan.flows().first()?)?.goodput_bps))
+        .collect()
+}
+
+/// The proof of one fix.
+#[must_use]
+pub fn proof(run: &Run, attempt: &Attempt) -> Option<ProofView> {
+    view(proof_trials(run, attempt.act, false), proof_trials(run, attempt.act, true), attempt)
+}
+
+/// Before the first fix against after the last one that stayed.
+fn whole_proof(run: &Run) -> Option<ProofView> {
+    let first = run.attempts.first()?;
+    let last = run.attempts.iter().rev().find(|attempt| attempt.kept_for_next_act).unwrap_or(first);
+    view(proof_trials(run, first.act, false), proof_trials(run, last.act, true), last)
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn view(before_bps: Vec<f64>, after_bps: Vec<f64>, attempt: &Attempt) -> Option<ProofView> {
+    let gain = narrows_stats::gain(&before_bps, &after_bps)?;
+    Some(ProofView {
+        gain: gain.ratio,
+        gain_interval: gain.interval,
+        helped: gain.interval[0] > 1.0,
+        before_bps,
+        after_bps,
+        predicted_bps: attempt.predicted_bps as f64,
+        predicted_interval_bps: attempt.predicted_interval_bps.map(|bps| bps as f64),
+    })
+}

@@ -1,0 +1,265 @@
+//! A scene for the tests of rules: a run of one baseline, told in the terms of the rules and written as raw samples.
+
+use narrows_model::fact::{Fact, Snapshot, Unit, Value};
+use narrows_model::plan::{DiagnosePlan, Limit, TcpPlan};
+use narrows_model::run::{Ending, Purpose, RunPlan, Target, TrialRecord};
+use narrows_model::trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample};
+use narrows_model::{Direction, Family, Flow, Place, Run, TcpInfo, Trial};
+
+/// One trial as it shall look. The defaults are a clean path of 1 Gbit/s and 35 ms at capacity.
+#[derive(Debug, Clone)]
+pub(crate) struct Scene {
+    pub(crate) goodput_bps: f64,
+    pub(crate) min_rtt_us: u64,
+    pub(crate) rtt_us: u64,
+    pub(crate) busy: f64,
+    pub(crate) rwnd: f64,
+    pub(crate) sndbuf: f64,
+    pub(crate) recovering: bool,
+    pub(crate) snd_wnd: u64,
+    pub(crate) rcvbuf: u32,
+    pub(crate) sndbuf_bytes: u32,
+    pub(crate) recv_q: u32,
+    pub(crate) cwnd: u64,
+    pub(crate) segments: u64,
+    pub(crate) lost: u64,
+    pub(crate) lock: BufferLock,
+    pub(crate) options: u64,
+    pub(crate) mss: u64,
+    pub(crate) max_pacing_bytes_s: u64,
+    pub(crate) early_peak_bps: f64,
+    pub(crate) congestion_control: &'static str,
+    pub(crate) sender_thread: f64,
+    pub(crate) receiver_thread: f64,
+    pub(crate) sender_core: CpuTimes,
+    pub(crate) receiver_core: CpuTimes,
+    pub(crate) sender_facts: Vec<Fact>,
+    pub(crate) receiver_facts: Vec<Fact>,
+    pub(crate) sender_counts: Vec<(&'static str, i64)>,
+    pub(crate) receiver_counts: Vec<(&'static str, i64)>,
+    pub(crate) load: TcpPlan,
+}
+
+/// A fact as a collector would give it.
+pub(crate) fn fact(key: &str, value: impl Into<Value>, unit: Unit) -> Fact {
+    Fact { key: key.to_owned(), value: value.into(), unit, source: "test".to_owned() }
+}
+
+/// Facts of an ordinary host with a link of 1 Gbit/s and the buffers of Linux 6.18.
+pub(crate) fn ordinary_host() -> Vec<Fact> {
+    vec![
+        fact("nic.kind", "physical", Unit::Text),
+        fact("nic.name", "eth0", Unit::Text),
+        fact("nic.speed", 1_000_000_000_i64, Unit::BitsPerSecond),
+        fact("nic.mtu", 1500_i64, Unit::Bytes),
+        fact("nic.feature.tso", true, Unit::Flag),
+        fact("nic.feature.gso", true, Unit::Flag),
+        fact("nic.feature.gro", true, Unit::Flag),
+        fact("nic.feature.tx_checksum", true, Unit::Flag),
+        fact("nic.feature.rx_checksum", true, Unit::Flag),
+        fact("qdisc.root.kind", "pfifo_fast", Unit::Text),
+        fact("tcp.rmem.min", 4096_i64, Unit::Bytes),
+        fact("tcp.rmem.default", 131_072_i64, Unit::Bytes),
+        fact("tcp.rmem.max", 33_554_432_i64, Unit::Bytes),
+        fact("tcp.wmem.min", 4096_i64, Unit::Bytes),
+        fact("tcp.wmem.default", 16_384_i64, Unit::Bytes),
+        fact("tcp.wmem.max", 33_554_432_i64, Unit::Bytes),
+        fact("tcp.sack", true, Unit::Flag),
+        fact("tcp.window_scaling", true, Unit::Flag),
+        fact("tcp.congestion_control", "cubic", Unit::Text),
+        fact("tcp.congestion_control.available", vec!["cubic".to_owned(), "bbr".to_owned()], Unit::Text),
+        fact("path.mtu", 1500_i64, Unit::Bytes),
+    ]
+}
+
+/// Replaces one fact.
+pub(crate) fn with(mut facts: Vec<Fact>, replaced: Fact) -> Vec<Fact> {
+    facts.retain(|fact| fact.key != replaced.key);
+    facts.push(replaced);
+    facts
+}
+
+/// Leaves one fact out.
+pub(crate) fn without(mut facts: Vec<Fact>, key: &str) -> Vec<Fact> {
+    facts.retain(|fact| fact.key != key);
+    facts
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Self {
+            goodput_bps: 941e6,
+            min_rtt_us: 35_000,
+            rtt_us: 44_000,
+            busy: 1.0,
+            rwnd: 0.0,
+            sndbuf: 0.0,
+            recovering: false,
+            snd_wnd: 12_000_000,
+            rcvbuf: 24_000_000,
+            sndbuf_bytes: 16_000_000,
+            recv_q: 0,
+            cwnd: 3600,
+            segments: 600_000,
+            lost: 0,
+            lock: BufferLock::default(),
+            options: TcpInfo::OPT_SACK | TcpInfo::OPT_TIMESTAMPS | TcpInfo::OPT_WSCALE,
+            mss: 1448,
+            max_pacing_bytes_s: u64::MAX,
+            early_peak_bps: 941e6,
+            congestion_control: "cubic",
+            sender_thread: 0.1,
+            receiver_thread: 0.1,
+            sender_core: CpuTimes { system_us: 800_000, idle_us: 7_200_000, ..CpuTimes::default() },
+            receiver_core: CpuTimes {
+                system_us: 400_000,
+                softirq_us: 400_000,
+                idle_us: 7_200_000,
+                ..CpuTimes::default()
+            },
+            sender_facts: ordinary_host(),
+            receiver_facts: ordinary_host(),
+            sender_counts: Vec::new(),
+            receiver_counts: Vec::new(),
+            load: TcpPlan { limit: Limit::DurationMs(8_000), omit_ms: 0, interval_ms: 1_000, ..TcpPlan::default() },
+        }
+    }
+}
+
+const SPAN_US: u64 = 8_000_000;
+
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+impl Scene {
+    fn share(part: f64, at_us: u64) -> Option<u64> {
+        Some((part * at_us as f64) as u64)
+    }
+
+    fn sample(&self, at_us: u64, sending: bool) -> StreamSample {
+        let part = at_us as f64 / SPAN_US as f64;
+        let tcp = TcpInfo {
+            ca_state: Some(if self.recovering { 3 } else { 0 }),
+            options: Some(self.options),
+            snd_mss_bytes: Some(self.mss),
+            unacked: Some(self.cwnd),
+            snd_cwnd: Some(self.cwnd),
+            rtt_us: Some(self.rtt_us),
+            min_rtt_us: Some(self.min_rtt_us),
+            max_pacing_rate_bytes_s: Some(self.max_pacing_bytes_s),
+            delivery_rate_bytes_s: Some(
+                (if at_us <= 500_000 { self.early_peak_bps } else { self.goodput_bps } / 8.0) as u64,
+            ),
+            busy_time_us: Self::share(self.busy, at_us),
+            rwnd_limited_us: Self::share(self.rwnd, at_us),
+            sndbuf_limited_us: Self::share(self.sndbuf, at_us),
+            data_segs_out: Some((self.segments as f64 * part) as u64),
+            total_retrans: Some((self.lost as f64 * part) as u64),
+            notsent_bytes: Some(0),
+            snd_wnd_bytes: Some(self.snd_wnd),
+            ..TcpInfo::default()
+        };
+        StreamSample {
+            at_us,
+            bytes: (self.goodput_bps / 8e6 * at_us as f64) as u64,
+            calls: at_us,
+            thread_cpu_us: Self::share(if sending { self.sender_thread } else { self.receiver_thread }, at_us),
+            tcp,
+            memory: Some(SocketMemory {
+                rcvbuf_bytes: self.rcvbuf,
+                sndbuf_bytes: self.sndbuf_bytes,
+                wmem_queued_bytes: self.sndbuf_bytes,
+                ..SocketMemory::default()
+            }),
+            recv_q_bytes: Some(if sending { 0 } else { self.recv_q }),
+            send_q_bytes: Some((f64::from(self.sndbuf_bytes) * 0.9) as u32),
+        }
+    }
+
+    fn end(&self, place: Place, flow: Flow) -> EndRecord {
+        let sending = flow.sender() == place;
+        let (core, facts, counts) = if sending {
+            (self.sender_core, &self.sender_facts, &self.sender_counts)
+        } else {
+            (self.receiver_core, &self.receiver_facts, &self.receiver_counts)
+        };
+        let snapshot = |grown: bool| Snapshot {
+            facts: counts
+                .iter()
+                .map(|(key, n)| fact(key, if grown { *n } else { 0 }, Unit::Count))
+                .chain(facts.iter().cloned())
+                .collect(),
+            ..Snapshot::default()
+        };
+        EndRecord {
+            place,
+            streams: vec![StreamRecord {
+                id: 0,
+                flow,
+                local: "192.0.2.1:5000".into(),
+                remote: "192.0.2.2:5220".into(),
+                congestion_control: Some(self.congestion_control.into()),
+                mss_bytes: Some(self.mss as u32),
+                buffer_lock: Some(self.lock),
+                sndbuf_bytes: None,
+                rcvbuf_bytes: None,
+                method: "test".into(),
+                samples: (0..=80).map(|i| self.sample(i * SPAN_US / 80, sending)).collect(),
+            }],
+            host: vec![
+                HostSample { at_us: 0, cpus: vec![CpuTimes::default(), CpuTimes { cpu: 1, ..CpuTimes::default() }] },
+                HostSample {
+                    at_us: SPAN_US,
+                    cpus: vec![core, CpuTimes { cpu: 1, idle_us: SPAN_US, ..CpuTimes::default() }],
+                },
+            ],
+            before: snapshot(false),
+            after: snapshot(true),
+            remarks: Vec::new(),
+        }
+    }
+
+    pub(crate) fn trial(&self) -> Trial {
+        let flow = if self.load.direction == Direction::Down { Flow::Down } else { Flow::Up };
+        Trial {
+            plan: self.load.clone(),
+            client: self.end(Place::Client, flow),
+            server: self.end(Place::Server, flow),
+            elapsed_us: SPAN_US,
+        }
+    }
+
+    /// The run with this baseline and those experiments.
+    pub(crate) fn run(&self, experiments: &[(&str, &Self)]) -> Run {
+        let flow = if self.load.direction == Direction::Down { Flow::Down } else { Flow::Up };
+        let host = |place: Place| Snapshot {
+            facts: if flow.sender() == place { self.sender_facts.clone() } else { self.receiver_facts.clone() },
+            ..Snapshot::default()
+        };
+        let mut trials = vec![TrialRecord { purpose: Purpose::Baseline { act: 0 }, at_us: 0, trial: self.trial() }];
+        trials.extend(experiments.iter().map(|(id, scene)| TrialRecord {
+            purpose: Purpose::Experiment { act: 0, id: (*id).to_owned() },
+            at_us: 0,
+            trial: scene.trial(),
+        }));
+        Run {
+            format: Run::FORMAT,
+            id: "test".into(),
+            made_by: "test".into(),
+            started_unix_us: 0,
+            elapsed_us: SPAN_US,
+            plan: RunPlan::Diagnose(DiagnosePlan {
+                load: self.load.clone(),
+                budget_ms: 20_000,
+                try_fixes: false,
+                keep: false,
+                proof_pairs: 3,
+            }),
+            target: Target { asked: "server".into(), address: "192.0.2.2:5220".into(), family: Family::Ipv4 },
+            client: host(Place::Client),
+            server: host(Place::Server),
+            idle_rtt_us: vec![self.min_rtt_us],
+            trials,
+            attempts: Vec::new(),
+            ending: Ending::Complete,
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The verdict: of all causes that testify, the one that binds, by two independent witnesses.
+
+use crate::budget::time_budget;
+use crate::causes::{self, Cause, Testimony};
+use crate::evidence::{Evidence, Seat};
+use crate::experiment::Experiment;
+use crate::roofline::{Roof, TOLERANCE, roofline, sits_at};
+use narrows_model::{Accounts, Finding, Prediction, Rejected, Run, Status, Verdict, Witness, units};
+
+/// What is said of one act.
+#[derive(Debug, Clone)]
+pub struct ActDiagnosis {
+    /// From 0.
+    pub act: u32,
+    /// The roofline and the time budget.
+    pub accounts: Accounts,
+    /// What limits the path.
+    pub verdict: Verdict,
+    /// The experiments that would decide what is left open, most useful first.
+    pub wanted: Vec<Experiment>,
+}
+
+/// A cause that testified, with what speaks for it.
+struct Candidate<'r> {
+    cause: &'static Cause,
+    seat: Seat,
+    roof: Option<&'r Roof>,
+    share: f64,
+    witnesses: Vec<Witness>,
+}
+
+impl Candidate<'_> {
+    /// Whether its ceiling sits at the goodput; `None` where it has no ceiling.
+    fn fits(&self, goodput_bps: f64) -> Option<bool> {
+        self.roof.map(|roof| sits_at(&roof.ceiling, goodput_bps))
+    }
+
+    fn confidence(&self) -> f64 {
+        let witnesses = self.witnesses.len().min(4);
+        #[allow(clippy::cast_precision_loss)]
+        let base = [0.2, 0.45, 0.8, 0.9, 0.95][witnesses];
+        // A cause that explains little of the time explains the goodput only in part.
+        (base * (0.75 + 0.25 * self.share)).min(0.99)
+    }
+}
+
+/// Diagnoses one act of a run; `None` where its baseline was not measured.
+#[must_use]
+pub fn diagnose_act(run: &Run, act: u32) -> Option<ActDiagnosis> {
+    let evidence = Evidence::of(run, act)?;
+    let roofs = roofline(&evidence);
+    let (mut candidates, mut open, mut hazards) = (Vec::new(), Vec::new(), Vec::new());
+    for (cause, seat) in causes::every_seat() {
+        let roof = roofs.iter().find(|roof| std::ptr::eq(roof.cause, cause) && roof.seat == seat);
+        match (cause.witness)(&evidence, seat) {
+            Testimony::Says { share, witnesses } => {
+                let candidate = Candidate { cause, seat, roof, share, witnesses };
+                if candidate.fits(evidence.goodput_bps()) == Some(false) {
+                    hazards.push(format!(
+                        "{} at {} is at work, but its ceiling of {} does not sit at the goodput",
+                        cause.id,
+                        evidence.place(seat),
+                        roof.map_or_else(String::new, |roof| units::bps(roof.ceiling.bps))
+                    ));
+                } else {
+                    candidates.push(candidate);
+                }
+            }
+            Testimony::CannotTell { why, ask } => open.push((cause, seat, why, ask)),
+            Testimony::Denies(_) => {}
+        }
+    }
+    for candidate in &mut candidates {
+        if let Some(roof) = candidate.roof {
+            let says = format!(
+                "its ceiling, {} ({}), sits at the measured {}",
+                units::bps(roof.ceiling.bps),
+                roof.ceiling.how,
+                units::bps(evidence.goodput_bps())
+            );
+            candidate.witnesses.insert(0, Witness { kind: "ceiling".into(), says });
+        }
+    }
+    candidates.sort_by(|a, b| order(b).total_cmp(&order(a)));
+    let decided = candidates.first().is_some_and(|best| best.witnesses.len() >= 2);
+    let wanted = wanted(&evidence, &candidates, &open, decided);
+    let verdict = judge(&evidence, &roofs, &candidates, &open, hazards);
+    let accounts = Accounts {
+        roofline: roofs.into_iter().map(|roof| roof.ceiling).collect(),
+        time_budget: time_budget(&evidence),
+    };
+    Some(ActDiagnosis { act, accounts, verdict, wanted })
+}
+
+/// Two witnesses go before one; then what explains more of the time; then the more specific cause.
+fn order(candidate: &Candidate<'_>) -> f64 {
+    let proven = if candidate.witnesses.len() >= 2 { 10.0 } else { 0.0 };
+    // A specific cause wins against a general one unless it explains clearly less: one step of rank is worth a tenth.
+    proven + candidate.share + 0.1 * f64::from(candidate.cause.rank)
+}
+
+/// The experiments that open causes ask for. Where a proven cause with a strong share stands already, only those of
+/// more specific causes are worth their time.
+fn wanted(
+    evidence: &Evidence<'_>,
+    candidates: &[Candidate<'_>],
+    open: &[(&'static Cause, Seat, String, Option<Experiment>)],
+    decided: bool,
+) -> Vec<Experiment> {
+    let best = candidates.first().filter(|_| decided);
+    let mut wanted: Vec<Experiment> = open
+        .iter()
+        .filter(|(cause, ..)| best.is_none_or(|best| cause.rank >= best.cause.rank))
+        .filter_map(|(_, _, _, ask)| *ask)
+        .filter(|ask| !evidence.experiments.contains_key(ask.id()))
+        .collect();
+    wanted.sort();
+    wanted.dedup();
+    wanted
+}
+
+fn judge(
+    evidence: &Evidence<'_>,
+    roofs: &[Roof],
+    candidates: &[Candidate<'_>],
+    open: &[(&'static Cause, Seat, String, Option<Experiment>)],
+    hazards: Vec<String>,
+) -> Verdict {
+    let causes: Vec<Finding> = candidates.iter().map(|candidate| finding(evidence, roofs, candidate)).collect();
+    let (status, headline) = match (candidates.first(), causes.first()) {
+        (Some(best), Some(first)) if best.witnesses.len() >= 2 && best.cause.healthy => (
+            Status::Healthy,
+            format!("healthy: at capacity, {}", units::bps(evidence.goodput_bps())).to_owned()
+                + if first.at == narrows_model::Place::Path { "" } else { " of the link" },
+        ),
+        (Some(best), Some(first)) if best.witnesses.len() >= 2 => (
+            Status::Limited,
+            format!(
+                "limited to {} by {} at {}: {}",
+                units::bps(evidence.goodput_bps()),
+                first.id,
+                first.at,
+                best.cause.about
+            ),
+        ),
+        (Some(best), Some(first)) => (
+            Status::Suspected,
+            format!(
+                "{}; {} at {} is suspected ({}), with one witness only",
+                units::bps(evidence.goodput_bps()),
+                first.id,
+                first.at,
+                best.cause.about
+            ),
+        ),
+        _ => (Status::Unknown, format!("{}; what limits it is unknown", units::bps(evidence.goodput_bps()))),
+    };
+    let missing = if status == Status::Limited || status == Status::Healthy {
+        Vec::new()
+    } else {
+        open.iter().map(|(cause, seat, why, _)| format!("{} at {}: {why}", cause.id, evidence.place(*seat))).collect()
+    };
+    Verdict {
+        status,
+        headline,
+        goodput_bps: evidence.goodput_bps(),
+        direction: evidence.flow.direction(),
+        causes,
+        missing,
+        hazards,
+    }
+}
+
+fn finding(evidence: &Evidence<'_>, roofs: &[Roof], candidate: &Candidate<'_>) -> Finding {
+    let cause = candidate.cause;
+    let rejected = cause
+        .look_alikes
+        .iter()
+        .filter_map(|id| {
+            let other = causes::by_id(id)?;
+            let reasons: Vec<String> = other
+                .seats
+                .iter()
+                .filter_map(|seat| match (other.witness)(evidence, *seat) {
+                    Testimony::Denies(why) => Some(why),
+                    _ => None,
+                })
+                .collect();
+            // Only a look-alike that is denied at each of its seats is rejected.
+            (reasons.len() == other.seats.len())
+                .then(|| Rejected { id: (*id).to_owned(), why: reasons.into_iter().next().unwrap_or_default() })
+        })
+        .collect();
+    Finding {
+        id: cause.id.to_owned(),
+        at: evidence.place(candidate.seat),
+        confidence: candidate.confidence(),
+        summary: cause.about.to_owned(),
+        ceiling_bps: candidate.roof.map(|roof| roof.ceiling.bps),
+        prediction: if cause.healthy { None } else { predict(evidence, roofs, candidate) },
+        witnesses: candidate.witnesses.clone(),
+        rejected,
+        fix: (cause.fix)(evidence, candidate.seat),
+    }
+}
+
+/// Costs per byte that were read off a load hold for loads up to so many times as large: with larger bursts a byte
+/// gets cheaper, so a limited load says nothing of the core at ten times its rate.
+const EXTRAPOLATION: f64 = 2.5;
+
+/// What to expect once the cause is gone: the lowest of the other ceilings that lies above the goodput. Ceilings that
+/// were read off the limited load itself (a congestion window that was never needed, a core that was hardly used) are
+/// left out.
+fn predict(evidence: &Evidence<'_>, roofs: &[Roof], candidate: &Candidate<'_>) -> Option<Prediction> {
+    // An experiment that already removed the cause is the best prediction there is.
+    let measured = match candidate.cause.id {
+        "congestion-control" => evidence.experiments.get(Experiment::OtherCongestionControl.id()),
+        "tcp-receive-buffer-fixed" | "tcp-send-buffer-fixed" => evidence.experiments.get(Experiment::LargerBuffer.id()),
+        _ => None,
+    };
+    if let Some(trial) = measured {
+        return Some(Prediction {
+            bps: trial.goodput_bps,
+            interval_bps: [trial.goodput_bps * 0.85, trial.goodput_bps * 1.1],
+            then: "path-capacity".to_owned(),
+            then_at: narrows_model::Place::Path,
+        });
+    }
+    let goodput = evidence.goodput_bps();
+    let next = roofs
+        .iter()
+        .filter(|roof| !(std::ptr::eq(roof.cause, candidate.cause) && roof.seat == candidate.seat))
+        .filter(|roof| roof.ceiling.bps > goodput * (1.0 + TOLERANCE))
+        .filter(|roof| roof.cause.id != "congestion-control" && roof.cause.id != "random-loss")
+        .filter(|roof| {
+            roof.ceiling.method != narrows_model::Method::Inferred || roof.ceiling.bps < EXTRAPOLATION * goodput
+        })
+        .min_by(|a, b| a.ceiling.bps.total_cmp(&b.ceiling.bps))?;
+    Some(Prediction {
+        bps: next.ceiling.bps,
+        interval_bps: next.ceiling.interval_bps,
+        then: next.ceiling.id.clone(),
+        then_at: next.ceiling.at,
+    })
+}

@@ -1,0 +1,59 @@
+//! The commands, one line each.
+
+use crate::commands;
+use crate::failure::Outcome;
+use clap::{Parser, Subcommand};
+
+/// Measures a network path between two hosts and narrows down why it is slow.
+#[derive(Debug, Parser)]
+#[command(
+    name = "narrows",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true,
+    after_help = "Rates: 100M, 9.4G (powers of ten, bit/s). Sizes: 64, 9k, 4M (powers of two, bytes). Durations: 10s, 250ms.\n\
+                  Exit codes: 0 healthy or done, 1 the run failed, 2 usage, 3 a limiting cause was found (--exit-zero turns that off).\n\
+                  Results go to stdout, progress to stderr."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+macro_rules! commands {
+    ($($(#[$doc:meta])* $name:ident($args:ty)),* $(,)?) => {
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$doc])* $name($args),)*
+        }
+
+        impl Command {
+            pub(crate) fn run(self) -> Outcome {
+                match self {
+                    $(Self::$name(args) => args.run(),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    /// Name what limits the path to HOST, with evidence, and the fix
+    Diagnose(commands::diagnose::Args),
+    /// Be the other end of measurements
+    Serve(commands::serve::Args),
+    /// Put both hosts' parameters side by side and mark hazards; no load, no change
+    Audit(commands::audit::Args),
+    /// Make one plain measurement
+    Measure(commands::measure::Args),
+    /// Render a stored run again, and diagnose it again by today's rules
+    Report(commands::report::Args),
+    /// Write a capture of this host that the tests can read back
+    Snapshot(commands::snapshot::Args),
+    /// Show, make and undo changes of this host
+    Tune(commands::tune::Args),
+    /// An emulated network on this machine
+    Lab(commands::lab::Args),
+    /// List what narrows knows: causes, collectors, faults, experiments
+    List(commands::list::Args),
+}

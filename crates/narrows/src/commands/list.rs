@@ -1,0 +1,44 @@
+//! `narrows list`: what narrows knows, from the tables that drive it.
+
+use crate::failure::Outcome;
+use crate::output::print;
+use clap::ValueEnum;
+use narrows_runner::known;
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum What {
+    /// What the diagnosis can name
+    Causes,
+    /// What separates two hypotheses
+    Experiments,
+    /// What reads a host
+    Collectors,
+    /// What the lab can do to a host or a path
+    Faults,
+    /// The scenarios of the bank
+    Scenarios,
+}
+
+/// List what narrows knows
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which table
+    #[arg(value_enum)]
+    what: What,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        let rows = match self.what {
+            What::Causes => known::causes(),
+            What::Experiments => known::experiments(),
+            What::Collectors => known::collectors(),
+            What::Faults => known::faults(),
+            What::Scenarios => known::scenarios(),
+        };
+        let wide = rows.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
+        let lines: Vec<String> = rows.iter().map(|(id, about)| format!("{id:<wide$}  {about}")).collect();
+        print(&lines.join("\n"))?;
+        Ok(0)
+    }
+}

@@ -1,0 +1,26 @@
+//! `narrows report`: a stored run, rendered and diagnosed again.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{Format, print, style};
+use narrows_runner::stored;
+use std::path::PathBuf;
+
+/// Render a stored run again
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: narrows report ~/.local/state/narrows/runs/20260101T120000-1a2b3c4d.run.json --format markdown")]
+pub(crate) struct Args {
+    /// A run's file, or the id of a run in the default directory
+    run: PathBuf,
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        let run = stored::load(&self.run).map_err(Failure::run)?;
+        let text = super::render_run(&run, self.format, style())?;
+        print(&text)?;
+        Ok(0)
+    }
+}

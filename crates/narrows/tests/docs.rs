@@ -1,0 +1,103 @@
+//! The generated pages of `docs/` are fresh. `make docs` writes them anew; look at the difference before you commit it.
+//!
+//! `docs/commands.md` holds the `--help` of every command, so it is the snapshot of those texts too.
+
+#![allow(clippy::disallowed_methods, clippy::panic)] // a test that runs the program and reads its pages
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What `narrows WORDS --help` prints, free of the terminal's width and of this environment's values.
+fn help(words: &[String]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_narrows"))
+        .args(words)
+        .arg("--help")
+        .env_clear()
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run narrows: {error}"));
+    assert!(output.status.success(), "`narrows {} --help` ends with {}", words.join(" "), output.status);
+    String::from_utf8(output.stdout).unwrap_or_else(|error| panic!("the help is no UTF-8: {error}"))
+}
+
+/// The names under `Commands:` in a help text.
+fn subcommands(help: &str) -> Vec<String> {
+    help.lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| line.starts_with("  "))
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .filter(|name| name != "help")
+        .collect()
+}
+
+/// Appends the help of a command and of all below it.
+fn append(page: &mut String, words: &[String]) {
+    let text = help(words);
+    let title = [&["narrows".to_owned()], words].concat().join(" ");
+    let trimmed: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let _ = write!(page, "\n## {title}\n\n```text\n{}\n```\n", trimmed.join("\n").trim_end());
+    for name in subcommands(&text) {
+        append(page, &[words, &[name]].concat());
+    }
+}
+
+/// Compares a page with what it should be, or writes it where `UPDATE_DOCS` is set.
+fn check(path: &Path, wanted: &str) {
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, wanted).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+        return;
+    }
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    if let Some((number, (old, new))) = there.lines().zip(wanted.lines()).enumerate().find(|(_, (old, new))| old != new)
+    {
+        panic!("{} is stale from line {}: `{old}` should be `{new}`; run `make docs`", path.display(), number + 1);
+    }
+    assert!(there == wanted, "{} is stale: it is too long or too short; run `make docs`", path.display());
+}
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+#[test]
+fn the_commands_page_is_fresh() {
+    let mut page = String::from(
+        "# Commands\n\nThe `--help` of every command, written by `make docs`. What the flags mean is in the [manual](manual.md).\n",
+    );
+    append(&mut page, &[]);
+    check(&docs().join("commands.md"), &page);
+}
+
+/// The head of a source file (its `//!` lines), with its title one level down.
+fn head(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
+    let lines: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
+    let head = lines.join("\n");
+    if head.starts_with("# ") { format!("#{head}") } else { head }
+}
+
+#[test]
+fn the_causes_page_is_fresh() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../diagnose/src/causes");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| !file.ends_with("mod.rs"));
+    files.sort();
+    let mut page = String::from(
+        "# Causes\n\nWhat narrows can name, from the heads of the rules themselves; written by `make docs`. An id never changes its\n\
+         meaning. How a verdict is made of them is told in [the accounts](accounts.md).\n",
+    );
+    for file in &files {
+        let _ = write!(page, "\n{}\n", head(file).trim_end());
+    }
+    assert!(!files.is_empty(), "{} holds no causes", folder.display());
+    check(&docs().join("causes.md"), &page);
+}
+
+#[test]
+fn subcommands_are_read_from_a_help_text() {
+    let text = "Usage: x\n\nCommands:\n  serve     be the other end\n            (a second line)\n  lab       a lab\n  help      Print\n\nOptions:\n  -h\n";
+    assert_eq!(subcommands(text), ["serve", "lab"]);
+}

@@ -1,0 +1,206 @@
+//! A diagnosis for a ticket or a wiki: GitHub-flavoured Markdown, tables where the terminal has columns.
+
+use crate::text::budget::parts;
+use crate::text::roofline::{binds, method};
+use crate::text::{acts, hosts};
+use crate::words::{clean, range, share};
+use narrows_model::report::{ActView, CauseView};
+use narrows_model::units::{bps, micros, percent};
+use narrows_model::{Ending, Report, Status};
+use std::fmt::Write as _;
+
+/// The whole report.
+#[must_use]
+pub fn report(report: &Report) -> String {
+    let mut out = String::new();
+    verdict(&mut out, report);
+    if let Some(cause) = report.verdict.causes.first() {
+        first_cause(&mut out, cause);
+    }
+    list(&mut out, "Could not be seen", &report.verdict.missing);
+    list(&mut out, "Worth mending, not limiting now", &report.verdict.hazards);
+    roofline(&mut out, report);
+    budget(&mut out, report);
+    experiments(&mut out, report);
+    if !report.acts.is_empty() {
+        out.push_str("\n## What was tried\n");
+        report.acts.iter().for_each(|it| act(&mut out, it));
+    }
+    both_hosts(&mut out, report);
+    let _ = writeln!(out, "\nRun `{}` by {}.", code(&report.run.id), text(&report.run.made_by));
+    out
+}
+
+/// A word for running text: what Markdown or HTML would act upon is escaped.
+#[must_use]
+pub fn text(word: &str) -> String {
+    let mut out = String::new();
+    for c in clean(word).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '!' | '~' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A word between backticks: it cannot leave them.
+#[must_use]
+pub fn code(word: &str) -> String {
+    clean(word).replace('`', "'").replace('|', "\\|")
+}
+
+/// A table; the cells are Markdown already.
+#[must_use]
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut out = line(head.iter().map(|cell| (*cell).to_owned()).collect());
+    out += &line(head.iter().map(|_| "---".to_owned()).collect());
+    rows.iter().for_each(|row| out += &line(row.clone()));
+    out
+}
+
+fn verdict(out: &mut String, report: &Report) {
+    let verdict = &report.verdict;
+    let word = match verdict.status {
+        Status::Limited => "Limited",
+        Status::Healthy => "Healthy",
+        Status::Suspected => "Suspected",
+        Status::Unknown => "Unknown",
+    };
+    let cause = verdict.causes.first().map(|cause| format!(": `{}` on the {}", code(&cause.id), cause.at));
+    let _ = writeln!(out, "# {word}{}\n\n{}\n", cause.unwrap_or_default(), text(&verdict.headline));
+    match &report.run.ending {
+        Ending::Complete => {}
+        Ending::Interrupted => out.push_str("**The run was interrupted; this is what was measured until then.**\n\n"),
+        Ending::Failed(why) => {
+            let _ = writeln!(out, "**The run failed: {}; this is what was measured until then.**\n", text(why));
+        }
+    }
+    let mut rows = vec![vec!["You got".to_owned(), format!("**{}** {}", bps(verdict.goodput_bps), verdict.direction)]];
+    if let Some((cause, predicted)) = verdict.causes.first().and_then(|c| Some((c, c.predicted_bps?))) {
+        let range = cause.predicted_interval_bps.map(|ends| format!(" ({})", range(ends))).unwrap_or_default();
+        let then = cause.then.as_ref().map(|then| format!("; then `{}` binds", code(then))).unwrap_or_default();
+        rows.push(vec!["You could get".into(), format!("**{}**{range}{then}", bps(predicted))]);
+    }
+    rows.push(vec![
+        "Between".into(),
+        format!("{} and {}", text(&report.hosts.client.name), text(&report.run.target.asked)),
+    ]);
+    if let Some(rtt) = report.run.idle_rtt_us {
+        rows.push(vec!["RTT when idle".into(), micros(rtt)]);
+    }
+    if let Some(cause) = verdict.causes.first().filter(|_| verdict.status != Status::Healthy) {
+        rows.push(vec!["Confidence".into(), percent(cause.confidence)]);
+    }
+    if let Some(proof) = &report.proof {
+        rows.push(vec!["Tried".into(), text(&acts::outcome(proof))]);
+    }
+    *out += &table(&["", ""], &rows);
+}
+
+fn first_cause(out: &mut String, cause: &CauseView) {
+    let _ = writeln!(out, "\n## Why\n\n{}\n", text(&cause.summary));
+    for witness in &cause.witnesses {
+        let _ = writeln!(out, "- *{}*: {}", text(&witness.kind), text(&witness.says));
+    }
+    for rejected in &cause.rejected {
+        let _ = writeln!(out, "- not `{}`: {}", code(&rejected.id), text(&rejected.why));
+    }
+    if cause.fix.advice.is_empty() && cause.fix.commands.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n## What to do\n\n{}", text(&cause.fix.advice));
+    for command in &cause.fix.commands {
+        let fence = if command.run.contains("```") { "````" } else { "```" };
+        let _ = writeln!(out, "\nOn the {}:\n\n{fence}sh\n{}\n{fence}", command.at, clean(&command.run));
+    }
+}
+
+fn list(out: &mut String, title: &str, items: &[String]) {
+    if !items.is_empty() {
+        let _ = writeln!(out, "\n## {title}\n");
+        items.iter().for_each(|item| out.push_str(&format!("- {}\n", text(item))));
+    }
+}
+
+fn roofline(out: &mut String, report: &Report) {
+    if report.accounts.roofline.is_empty() {
+        return;
+    }
+    out.push_str("\n## Where the bits went\n\n");
+    let rows: Vec<_> = report
+        .accounts
+        .roofline
+        .iter()
+        .map(|ceiling| {
+            let mark = if binds(ceiling, report) { "**binding**" } else { "" };
+            vec![
+                format!("`{}`", code(&ceiling.id)),
+                ceiling.at.to_string(),
+                bps(ceiling.bps),
+                range(ceiling.interval_bps),
+                format!("{}: {}", method(ceiling.method), text(&ceiling.how)),
+                mark.to_owned(),
+            ]
+        })
+        .collect();
+    *out += &table(&["Ceiling", "At", "Goodput", "Interval", "How", ""], &rows);
+}
+
+fn budget(out: &mut String, report: &Report) {
+    let Some(budget) = &report.accounts.time_budget else { return };
+    out.push_str("\n## Where the sender's time went\n\n");
+    let rows: Vec<_> = parts(budget).iter().map(|(_, name, part)| vec![(*name).to_owned(), share(*part)]).collect();
+    *out += &table(&["Part", "Share"], &rows);
+}
+
+fn experiments(out: &mut String, report: &Report) {
+    if report.experiments.is_empty() {
+        return;
+    }
+    out.push_str("\n## Experiments\n\n");
+    let row = |it: &narrows_model::report::ExperimentView| {
+        vec![format!("`{}`", code(&it.id)), bps(it.goodput_bps), text(&it.what)]
+    };
+    *out += &table(&["Experiment", "Goodput", "What"], &report.experiments.iter().map(row).collect::<Vec<_>>());
+}
+
+fn act(out: &mut String, act: &ActView) {
+    let _ = writeln!(out, "\n{}. **{}**. {}", act.act + 1, bps(act.goodput_bps), text(&act.headline));
+    for change in &act.changes {
+        let kept = if change.in_force { "in force" } else { "rolled back" };
+        let _ = writeln!(out, "   - on the {}: `{}` ({kept})", change.at, code(&change.set.to_string()));
+    }
+    if let Some(proof) = &act.proof {
+        let _ = writeln!(out, "   - {}", text(&acts::outcome(proof)));
+        let _ = writeln!(out, "   - {}", text(&acts::prediction(proof)));
+    }
+}
+
+fn both_hosts(out: &mut String, report: &Report) {
+    let rows = hosts::rows(report, true);
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str("\n## Both hosts\n\n");
+    let cells: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let mark = if row.differs { "≠" } else { "" };
+            vec![
+                mark.to_owned(),
+                format!("{}: {}", row.spec.group.title(), row.spec.label),
+                text(&row.client.text),
+                text(&row.server.text),
+            ]
+        })
+        .collect();
+    let name =
+        |side: &str, name: &str| if name.is_empty() { side.to_owned() } else { format!("{side} ({})", text(name)) };
+    let (client, server) = (name("Client", &report.hosts.client.name), name("Server", &report.hosts.server.name));
+    *out += &table(&["", "Parameter", &client, &server], &cells);
+}

@@ -1,0 +1,65 @@
+//! Samples into intervals: which samples stand at the interval's ends.
+
+use narrows_model::StreamSample;
+
+/// Indices of the samples that begin and end the intervals, first to last; fewer than two where there is no interval.
+///
+/// Samples are taken about every interval, and more closely at the start. Each boundary takes the sample nearest to it, and
+/// the true times of the samples are what rates are made from. A rest of less than a quarter of an interval belongs to the
+/// last one: it is the draining of what was under way.
+pub(crate) fn cut(samples: &[StreamSample], interval_us: u64) -> Vec<usize> {
+    let Some(last) = samples.len().checked_sub(1) else { return Vec::new() };
+    let interval_us = interval_us.max(1);
+    let mut cuts = vec![0];
+    let end = samples[last].at_us;
+    // No more boundaries than samples, whatever the times in a record from outside say.
+    for boundary in (1..=samples.len() as u64).map(|k| k.saturating_mul(interval_us)).take_while(|at| *at <= end) {
+        let after = samples.partition_point(|sample| sample.at_us < boundary).min(last);
+        let before = after.saturating_sub(1);
+        let off = |at: usize| samples[at].at_us.abs_diff(boundary);
+        let nearest = if off(before) < off(after) { before } else { after };
+        if off(nearest) <= interval_us / 2 && cuts.last().is_some_and(|cut| nearest > *cut) {
+            cuts.push(nearest);
+        }
+    }
+    if let Some(&cut) = cuts.last().filter(|cut| **cut < last) {
+        if cuts.len() > 1 && end.saturating_sub(samples[cut].at_us) < interval_us / 4 {
+            cuts.pop();
+        }
+        cuts.push(last);
+    }
+    cuts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(times_ms: &[u64]) -> Vec<StreamSample> {
+        times_ms.iter().map(|ms| StreamSample { at_us: ms * 1000, ..StreamSample::default() }).collect()
+    }
+
+    #[test]
+    fn early_samples_are_passed_over_and_a_short_rest_joins_the_last() {
+        let samples = at(&[0, 10, 20, 50, 100, 1001, 1999, 3002, 3040]);
+        assert_eq!(cut(&samples, 1_000_000), [0, 5, 6, 8]);
+    }
+
+    #[test]
+    fn a_long_rest_is_an_interval_of_its_own() {
+        assert_eq!(cut(&at(&[0, 1000, 2000, 2600]), 1_000_000), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_missing_sample_makes_a_longer_interval() {
+        assert_eq!(cut(&at(&[0, 1000, 3000, 4000]), 1_000_000), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn nothing_of_nothing() {
+        assert!(cut(&[], 1000).is_empty());
+        assert_eq!(cut(&at(&[0]), 1000), [0]);
+        assert_eq!(cut(&at(&[0, 300]), 1_000_000), [0, 1]);
+        assert_eq!(cut(&at(&[0, u64::MAX / 1000]), 1).len(), 2);
+    }
+}

@@ -1,0 +1,66 @@
+//! How a text may look: the caller knows the terminal, this crate does not.
+
+/// How a text may look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// ANSI colours. Nothing is said by colour alone.
+    pub color: bool,
+    /// Columns; taken into 80 to 160.
+    pub width: usize,
+    /// Everything, instead of what fits one screen.
+    pub full: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { color: false, width: 100, full: false }
+    }
+}
+
+/// What a stretch of text is, for those who see colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// A heading or the word of a verdict.
+    Strong,
+    /// Beside the point.
+    Faint,
+    /// Well.
+    Good,
+    /// Limited, failed.
+    Bad,
+    /// Look here.
+    Mark,
+}
+
+impl Style {
+    /// The width in use.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.width.clamp(80, 160)
+    }
+
+    /// The text in its tone (SGR sequences of ECMA-48, the eight basic colours), or as it is.
+    #[must_use]
+    pub fn paint(&self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Strong => "1",
+            Tone::Faint => "2",
+            Tone::Good => "1;32",
+            Tone::Bad => "1;31",
+            Tone::Mark => "33",
+        };
+        if self.color && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_only_when_asked() {
+        assert_eq!(Style::default().paint(Tone::Bad, "x"), "x");
+        assert_eq!(Style { color: true, ..Style::default() }.paint(Tone::Bad, "x"), "\x1b[1;31mx\x1b[0m");
+        assert_eq!(Style { width: 20, ..Style::default() }.columns(), 80);
+    }
+}

@@ -1,0 +1,74 @@
+//! With `--try`: what was changed, what it gained, and what had been predicted.
+
+use super::on;
+use super::page::Page;
+use crate::style::Tone;
+use crate::words::{clean, range, times};
+use narrows_model::report::{ActView, ProofView};
+use narrows_model::units::bps;
+use narrows_model::{Report, Status};
+
+pub(super) fn write(page: &mut Page, report: &Report) {
+    if report.acts.is_empty() {
+        return;
+    }
+    page.heading("what was tried", "");
+    for act in &report.acts {
+        write_act(page, report, act);
+    }
+}
+
+fn write_act(page: &mut Page, report: &Report, act: &ActView) {
+    let status = match act.status {
+        Status::Limited => "limited",
+        Status::Healthy => "healthy",
+        Status::Suspected => "suspected",
+        Status::Unknown => "unknown",
+    };
+    let cause = match (&act.cause, act.at) {
+        (Some(cause), Some(at)) => format!(" by {} {}", clean(cause), on(at, report)),
+        (Some(cause), None) => format!(" by {}", clean(cause)),
+        _ => String::new(),
+    };
+    let cause = if act.status == Status::Limited { cause } else { cause.replacen(" by ", ": ", 1) };
+    page.beside(&format!("  act {}  ", act.act + 1), &format!("{}, {status}{cause}", bps(act.goodput_bps)), None);
+    for change in &act.changes {
+        let kept = if change.in_force { "in force" } else { "rolled back" };
+        page.line(&format!("         {}: {}  ({kept})", on(change.at, report), clean(&change.set.to_string())));
+    }
+    if let Some(proof) = &act.proof {
+        page.beside("         ", &outcome(proof), Some(if proof.helped { Tone::Good } else { Tone::Bad }));
+        page.beside("         ", &prediction(proof), None);
+    }
+}
+
+/// What a fix did, in a sentence with its figures.
+pub(crate) fn outcome(proof: &ProofView) -> String {
+    let runs = |runs: &[f64]| match narrows_stats::summary(runs) {
+        Some(s) => bps(s.mean),
+        None => "not measured".to_owned(),
+    };
+    format!(
+        "{}: {} without, {} with: {}, {} + {} trials in turn",
+        if proof.helped { "It helped" } else { "It did not help" },
+        runs(&proof.before_bps),
+        runs(&proof.after_bps),
+        times(proof.gain, proof.gain_interval),
+        proof.before_bps.len(),
+        proof.after_bps.len(),
+    )
+}
+
+/// Predicted beside measured.
+pub(crate) fn prediction(proof: &ProofView) -> String {
+    let [low, high] = proof.predicted_interval_bps;
+    let predicted = format!("predicted {} ({})", bps(proof.predicted_bps), range([low, high]));
+    match narrows_stats::summary(&proof.after_bps) {
+        Some(after) if proof.predicted_bps > 0.0 => {
+            let off = (after.mean / proof.predicted_bps - 1.0) * 100.0;
+            let word = if (low..=high).contains(&after.mean) { "inside" } else { "outside" };
+            format!("{predicted}; measured {} ({off:+.1} %, {word})", bps(after.mean))
+        }
+        _ => predicted,
+    }
+}

@@ -1,0 +1,71 @@
+//! Where the sender's time went: one stacked bar and its legend in words.
+
+use super::page::Page;
+use crate::words::{share, wrap};
+use narrows_model::{Report, TimeBudget};
+
+/// The parts in the order of the account: how they are drawn and what they are called.
+pub(crate) fn parts(budget: &TimeBudget) -> [(char, &'static str, f64); 6] {
+    [
+        ('█', "receiver's window full", budget.receive_window),
+        ('▓', "send buffer full", budget.send_buffer),
+        ('▒', "congestion window or queue", budget.congestion_window),
+        ('░', "recovering from loss", budget.recovery),
+        ('·', "application idle", budget.app_idle),
+        ('?', "unexplained", budget.unexplained),
+    ]
+}
+
+pub(super) fn write(page: &mut Page, report: &Report) {
+    let Some(budget) = &report.accounts.time_budget else { return };
+    page.heading("where the sender's time went", "");
+    let parts = parts(budget);
+    let wide = page.width() - 4;
+    let shares = apportion(parts.map(|(_, _, part)| part), wide);
+    let bar: String =
+        parts.iter().zip(shares).flat_map(|((fill, ..), share)| std::iter::repeat_n(*fill, share)).collect();
+    page.line(&format!("  {bar}"));
+    let mut named: Vec<_> = parts.into_iter().filter(|(_, _, part)| *part >= 0.0005).collect();
+    named.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let legend: Vec<_> = named
+        .iter()
+        .map(|(fill, name, part)| format!("{fill} {} {name}", share(*part)).replace(' ', "\u{a0}"))
+        .collect();
+    for line in wrap(&legend.join("   ").replace("   ", " "), wide) {
+        page.line(&format!("  {}", line.replace(' ', "   ").replace('\u{a0}', " ")));
+    }
+}
+
+/// Whole columns for fractions that sum to about 1: the largest remainders get what rounding down left over.
+fn apportion<const N: usize>(parts: [f64; N], wide: usize) -> [usize; N] {
+    let parts = parts.map(|part| if part.is_finite() { part.max(0.0) } else { 0.0 });
+    let total: f64 = parts.iter().sum();
+    if total <= 0.0 {
+        return [0; N];
+    }
+    #[allow(clippy::cast_precision_loss)]
+    let exact = parts.map(|part| part / total * wide as f64);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 <= each <= wide
+    let mut columns = exact.map(|x| x.floor() as usize);
+    let mut order: Vec<usize> = (0..N).collect();
+    order.sort_by(|&a, &b| exact[b].fract().total_cmp(&exact[a].fract()));
+    let left = wide.saturating_sub(columns.iter().sum());
+    for &at in order.iter().take(left) {
+        columns[at] += 1;
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_sum_to_the_width() {
+        for parts in [[0.97, 0.01, 0.02, 0.0, 0.0, 0.0], [1.0 / 6.0; 6], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]] {
+            assert_eq!(apportion(parts, 76).iter().sum::<usize>(), 76);
+        }
+        assert_eq!(apportion([0.0; 6], 76), [0; 6]);
+        assert_eq!(apportion([f64::NAN, 1.0], 10), [0, 10]);
+    }
+}

@@ -1,0 +1,77 @@
+//! Both hosts side by side: the rows that matter, and every row that differs.
+
+use super::page::Page;
+use crate::style::Tone;
+use crate::words::{clean, left};
+use narrows_model::Report;
+use narrows_model::side_by_side::{Cell, Group, Known, ROWS, RowSpec, differs};
+
+/// One row with both cells, cleaned.
+pub(crate) struct Row {
+    pub(crate) spec: &'static RowSpec,
+    pub(crate) client: Cell,
+    pub(crate) server: Cell,
+    pub(crate) differs: bool,
+}
+
+/// The rows of a report; `full` has every row that is known on either side.
+pub(crate) fn rows(report: &Report, full: bool) -> Vec<Row> {
+    let (client, server) = (Known::from(&report.hosts.client), Known::from(&report.hosts.server));
+    ROWS.iter()
+        .map(|spec| {
+            let (client, server) = (client.cell(spec), server.cell(spec));
+            Row { differs: differs(spec, Some(&client), Some(&server)), spec, client, server }
+        })
+        .filter(|row| row.client.value.is_some() || row.server.value.is_some())
+        .filter(|row| full || row.spec.brief || row.differs)
+        .collect()
+}
+
+pub(super) fn write(page: &mut Page, report: &Report) {
+    let rows = rows(report, page.style().full);
+    if rows.is_empty() {
+        return;
+    }
+    let (label, cell) = widths(page.width());
+    page.blank();
+    let title = format!(
+        "{}{}{}",
+        left(if page.style().full { "both hosts" } else { "both hosts (≠ differs)" }, label + 2),
+        left(&titled("client", &report.hosts.client.name), cell),
+        left(&titled("server", &report.hosts.server.name), cell),
+    );
+    page.line(&page.style().paint(Tone::Strong, title.trim_end()));
+    for row in &rows {
+        page.line(&line(page, row.spec, &row.client.text, &row.server.text, row.differs));
+    }
+}
+
+/// `client (dct00)`, or `client` where it has no name.
+pub(crate) fn titled(side: &str, name: &str) -> String {
+    if name.is_empty() { side.to_owned() } else { format!("{side} ({})", clean(name)) }
+}
+
+/// Columns of the label and of each cell.
+pub(crate) fn widths(width: usize) -> (usize, usize) {
+    let label = 30;
+    (label, (width - label - 2) / 2)
+}
+
+fn line(page: &Page, spec: &RowSpec, client: &str, server: &str, differs: bool) -> String {
+    let (label, cell) = widths(page.width());
+    let name = match spec.group {
+        Group::Host | Group::Tcp | Group::Queueing | Group::Path | Group::Counters => spec.label.to_owned(),
+        Group::Nic => format!("interface {}", spec.label.trim_start_matches("interface")).trim_end().to_owned(),
+        Group::Pcie => format!("PCIe {}", spec.label),
+        Group::Udp => spec.label.to_owned(),
+    };
+    // One blank stays free between the columns, however long a value is.
+    let text = format!(
+        "{} {}{} {}",
+        if differs { "≠" } else { " " },
+        left(&name, label),
+        left(&clean(client), cell - 1),
+        crate::words::fit(&clean(server), cell - 1),
+    );
+    if differs { page.style().paint(Tone::Mark, text.trim_end()) } else { text }
+}

@@ -1,0 +1,74 @@
+//! The sheet that the sections write on: lines, headings, paragraphs with an indent.
+
+use crate::style::{Style, Tone};
+use crate::words::{columns, fit, wrap};
+
+/// A text that grows line by line.
+pub(crate) struct Page {
+    text: String,
+    style: Style,
+}
+
+impl Page {
+    pub(crate) fn new(style: Style) -> Self {
+        Self { text: String::new(), style }
+    }
+
+    pub(crate) const fn style(&self) -> Style {
+        self.style
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.style.columns()
+    }
+
+    /// A line as it is; blanks at its end are dropped.
+    pub(crate) fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    pub(crate) fn blank(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+    }
+
+    /// A heading after an empty line, with a remark beside it.
+    pub(crate) fn heading(&mut self, title: &str, remark: &str) {
+        self.blank();
+        let room = self.width().saturating_sub(columns(title) + 2);
+        let title = self.style.paint(Tone::Strong, title);
+        let remark = if remark.is_empty() { String::new() } else { format!("  {}", fit(remark, room)) };
+        self.line(&(title + &self.style.paint(Tone::Faint, &remark)));
+    }
+
+    /// A lead of its own width and a text beside it that wraps under itself.
+    pub(crate) fn beside(&mut self, lead: &str, text: &str, tone: Option<Tone>) {
+        let indent = columns(lead);
+        for (at, line) in wrap(text, self.width().saturating_sub(indent)).iter().enumerate() {
+            let line = tone.map_or_else(|| line.clone(), |tone| self.style.paint(tone, line));
+            if at == 0 {
+                self.line(&format!("{lead}{line}"));
+            } else {
+                self.line(&format!("{}{line}", " ".repeat(indent)));
+            }
+        }
+    }
+
+    /// A painted word and a text beside it that wraps to the left edge.
+    pub(crate) fn beside_painted(&mut self, word: &str, tone: Tone, text: &str) {
+        let lines = wrap(&format!("{word} {text}"), self.width() - 1);
+        for (at, line) in lines.iter().enumerate() {
+            // `wrap` joins by single blanks; the word of the verdict stands apart from the rest by two.
+            match line.strip_prefix(word).filter(|_| at == 0) {
+                Some(rest) => self.line(&format!("{} {rest}", self.style.paint(tone, word))),
+                None => self.line(line),
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> String {
+        self.text.trim_end().to_owned() + "\n"
+    }
+}

@@ -1,0 +1,144 @@
+//! Where the bits per second went: every ceiling as a bar, the binding one and the observed goodput marked.
+
+use super::page::Page;
+use crate::style::Tone;
+use crate::words::{clean, columns, left, right};
+use narrows_model::show::nominal;
+use narrows_model::units::bps;
+use narrows_model::{Ceiling, Method, Report};
+
+/// Ceilings on one screen, the lowest ones.
+const SHOWN: usize = 7;
+
+/// The axis under the bars.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Scale {
+    /// From zero to this.
+    Linear(f64),
+    /// From this power of ten to this value.
+    Logarithmic(i32, f64),
+}
+
+impl Scale {
+    /// Linear where all values can be told apart on it, else logarithmic from a whole power of ten; `None` where no value is above zero.
+    pub(crate) fn over(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let sound = |value: &f64| value.is_finite() && *value >= 1.0;
+        let (low, high) =
+            values.filter(sound).fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
+        if high <= 0.0 {
+            return None;
+        }
+        if high / low < 12.0 {
+            return Some(Self::Linear(high));
+        }
+        #[allow(clippy::cast_possible_truncation)] // the logarithm of an f64 lies within ±309
+        Some(Self::Logarithmic(low.log10().floor() as i32, high))
+    }
+
+    /// Where a value lies, in columns of `wide`.
+    pub(crate) fn column(self, value: f64, wide: usize) -> usize {
+        #[allow(clippy::cast_precision_loss)]
+        let span = wide as f64;
+        let part = match self {
+            Self::Linear(high) => value / high,
+            Self::Logarithmic(low, high) => (value.max(1.0).log10() - f64::from(low)) / (high.log10() - f64::from(low)),
+        };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped to 0..=wide
+        let column = if part.is_nan() { 0 } else { (part.clamp(0.0, 1.0) * span).round() as usize };
+        column
+    }
+
+    pub(crate) fn words(self) -> String {
+        match self {
+            Self::Linear(high) => format!("linear, 0 to {}", bps(high)),
+            Self::Logarithmic(low, high) => {
+                format!("logarithmic, {} to {}", nominal(&bps(10f64.powi(low))), bps(high))
+            }
+        }
+    }
+}
+
+pub(super) fn write(page: &mut Page, report: &Report) {
+    let ceilings = &report.accounts.roofline;
+    let got = report.verdict.goodput_bps;
+    let shown = if page.style().full { ceilings.len() } else { SHOWN.min(ceilings.len()) };
+    let values = ceilings.iter().take(shown).flat_map(|ceiling| [ceiling.bps, ceiling.interval_bps[1]]).chain([got]);
+    let Some(scale) = Scale::over(values).filter(|_| shown > 0) else { return };
+    page.heading("where the bits went", &format!("({}; │ you got, ░ uncertain)", scale.words()));
+    let longest = ceilings.iter().take(shown).map(|ceiling| columns(&clean(&ceiling.id))).max().unwrap_or(0).min(26);
+    for ceiling in ceilings.iter().take(shown) {
+        let binding = binds(ceiling, report);
+        let lead = format!(
+            "{} {} {} {} {} ",
+            if binding { ">" } else { " " },
+            left(&clean(&ceiling.id), longest),
+            left(ceiling.at.word(), 6),
+            left(method(ceiling.method), 8),
+            right(&bps(ceiling.bps), 11),
+        );
+        let wide = page.width().saturating_sub(columns(&lead) + 1);
+        let bar = bar(scale, ceiling, got, wide);
+        let (lead, bar) = if binding {
+            (page.style().paint(Tone::Strong, &lead), page.style().paint(Tone::Bad, &bar))
+        } else {
+            (lead, bar)
+        };
+        page.line(&format!("{lead}{bar}"));
+        if page.style().full {
+            page.beside("      ", &clean(&ceiling.how), Some(Tone::Faint));
+        }
+    }
+    if ceilings.len() > shown {
+        let text = format!("  … and {} higher ones", ceilings.len() - shown);
+        page.line(&page.style().paint(Tone::Faint, &text));
+    }
+}
+
+/// Whether it is the ceiling of the first cause.
+pub(crate) fn binds(ceiling: &Ceiling, report: &Report) -> bool {
+    report.verdict.causes.first().is_some_and(|cause| cause.id == ceiling.id && cause.at == ceiling.at)
+}
+
+pub(crate) const fn method(method: Method) -> &'static str {
+    match method {
+        Method::Computed => "computed",
+        Method::Measured => "measured",
+        Method::Inferred => "inferred",
+    }
+}
+
+fn bar(scale: Scale, ceiling: &Ceiling, got: f64, wide: usize) -> String {
+    let column = |value: f64| scale.column(value, wide);
+    let (value, low, high) = (column(ceiling.bps), column(ceiling.interval_bps[0]), column(ceiling.interval_bps[1]));
+    let got = column(got);
+    (0..=wide)
+        .map(|at| match at {
+            at if at == got => '│',
+            at if at < low.min(value) => '█',
+            at if at < high.max(value) => '░',
+            _ => ' ',
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linear_when_close_and_logarithmic_when_far() {
+        assert_eq!(Scale::over([100e6, 900e6].into_iter()), Some(Scale::Linear(900e6)));
+        assert_eq!(Scale::over([37e6, 941e6].into_iter()), Some(Scale::Logarithmic(7, 941e6)));
+        assert_eq!(Scale::over([0.0, f64::NAN, f64::INFINITY].into_iter()), None);
+    }
+
+    #[test]
+    fn columns_stay_on_the_paper() {
+        for scale in [Scale::Linear(1e9), Scale::Logarithmic(6, 1e10)] {
+            for value in [0.0, -5.0, 1e6, 1e30, f64::NAN, f64::INFINITY] {
+                assert!(scale.column(value, 40) <= 40);
+            }
+        }
+        assert_eq!(Scale::Logarithmic(6, 1e10).column(1e8, 40), 20);
+    }
+}

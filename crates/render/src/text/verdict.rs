@@ -1,0 +1,169 @@
+//! What you got, what you could get, why, and the command.
+
+use super::on;
+use super::page::Page;
+use crate::style::Tone;
+use crate::words::{clean, left, range, right, times};
+use narrows_model::report::{CauseView, VerdictView};
+use narrows_model::units::{bps, micros, percent};
+use narrows_model::{Direction, Ending, Report, Status};
+
+/// Further causes on one screen.
+const FEW: usize = 3;
+
+pub(super) fn write(page: &mut Page, report: &Report) {
+    let verdict = &report.verdict;
+    first_line(page, report);
+    page.beside("", &clean(&verdict.headline), None);
+    match &report.run.ending {
+        Ending::Complete => {}
+        Ending::Interrupted => {
+            page.beside("! ", "The run was interrupted; this is what was measured until then.", None);
+        }
+        Ending::Failed(why) => {
+            page.beside(
+                "! ",
+                &format!("The run failed: {} This is what was measured until then.", sentence(why)),
+                None,
+            );
+        }
+    }
+    figures(page, report);
+    for cause in verdict.causes.iter().take(1) {
+        why(page, cause);
+        what_to_do(page, report, cause);
+    }
+    others(page, report);
+    list(page, "could not be seen", &verdict.missing);
+    list(page, "worth mending, not limiting now", &verdict.hazards);
+}
+
+fn first_line(page: &mut Page, report: &Report) {
+    let (word, tone) = match report.verdict.status {
+        Status::Limited => ("LIMITED", Tone::Bad),
+        Status::Healthy => ("HEALTHY", Tone::Good),
+        Status::Suspected => ("SUSPECTED", Tone::Mark),
+        Status::Unknown => ("UNKNOWN", Tone::Mark),
+    };
+    let rest = match (report.verdict.status, report.verdict.causes.first()) {
+        (Status::Healthy, Some(cause)) => format!("bounded by {} {}", clean(&cause.id), on(cause.at, report)),
+        (Status::Healthy, None) => "nothing limits the path below what was asked of it".to_owned(),
+        (_, Some(cause)) => {
+            format!("{} {} · confidence {}", clean(&cause.id), on(cause.at, report), percent(cause.confidence))
+        }
+        (_, None) => "no cause that narrows knows explains the goodput".to_owned(),
+    };
+    page.beside_painted(word, tone, &rest);
+}
+
+fn figures(page: &mut Page, report: &Report) {
+    let verdict = &report.verdict;
+    let rtt = report.run.idle_rtt_us.map(|rtt| format!(", {} RTT when idle", micros(rtt))).unwrap_or_default();
+    let way = match verdict.direction {
+        Direction::Up => "from the client to the server",
+        Direction::Down => "from the server to the client",
+        Direction::Both => "both ways",
+    };
+    page.blank();
+    let figure = |label: &str, value: f64| format!("  {} {}  ", left(label, 14), right(&bps(value), 12));
+    page.beside(&figure("you got", verdict.goodput_bps), &format!("{way}{rtt}"), None);
+    let Some(cause) = verdict.causes.first() else { return };
+    let Some(predicted) = cause.predicted_bps else { return };
+    let range = cause.predicted_interval_bps.map(range).unwrap_or_default();
+    let then = cause.then.as_ref().map(|then| format!("then {} binds", clean(then))).unwrap_or_default();
+    let words: Vec<_> = [range, then].into_iter().filter(|word| !word.is_empty()).collect();
+    page.beside(&figure("you could get", predicted), &words.join("; "), None);
+    if let Some(proof) = &report.proof {
+        let mean = |runs: &[f64]| narrows_stats::summary(runs).map_or_else(|| "–".to_owned(), |s| bps(s.mean));
+        let text = format!(
+            "{} before, {} after: {}",
+            mean(&proof.before_bps),
+            mean(&proof.after_bps),
+            times(proof.gain, proof.gain_interval)
+        );
+        let kept = report.acts.iter().flat_map(|act| &act.changes).any(|change| change.in_force);
+        let word = if kept { "; the changes are kept" } else { "; all changes are rolled back" };
+        page.beside("  tried           ", &(text + word), None);
+    }
+}
+
+fn why(page: &mut Page, cause: &CauseView) {
+    page.heading("why", "");
+    page.beside("  ", &clean(&cause.summary), None);
+    for witness in &cause.witnesses {
+        page.beside(&format!("  {} ", left(&clean(&witness.kind), 10)), &clean(&witness.says), None);
+    }
+    if page.style().full {
+        for rejected in &cause.rejected {
+            let text = format!("{}: {}", clean(&rejected.id), clean(&rejected.why));
+            page.beside("  not        ", &text, Some(Tone::Faint));
+        }
+    } else if !cause.rejected.is_empty() {
+        let ids: Vec<_> = cause.rejected.iter().map(|rejected| clean(&rejected.id)).collect();
+        page.beside("  not        ", &format!("{} (--full says why)", ids.join(", ")), Some(Tone::Faint));
+    }
+}
+
+fn what_to_do(page: &mut Page, report: &Report, cause: &CauseView) {
+    if cause.fix.advice.is_empty() && cause.fix.commands.is_empty() {
+        return;
+    }
+    page.heading("what to do", "");
+    if !cause.fix.advice.is_empty() {
+        page.beside("  ", &clean(&cause.fix.advice), None);
+    }
+    let mut at = None;
+    for command in &cause.fix.commands {
+        if at != Some(command.at) {
+            page.line(&format!("  {}:", on(command.at, report)));
+            at = Some(command.at);
+        }
+        // Never wrapped nor cut: it is there to be copied.
+        let run = page.style().paint(Tone::Strong, &clean(&command.run));
+        page.line(&format!("    {run}"));
+    }
+}
+
+fn others(page: &mut Page, report: &Report) {
+    let VerdictView { causes, .. } = &report.verdict;
+    if causes.len() < 2 {
+        return;
+    }
+    page.heading("less likely", "");
+    let shown = if page.style().full { causes.len() - 1 } else { FEW };
+    for cause in causes.iter().skip(1).take(shown) {
+        let text = format!(
+            "{} {} ({}): {}",
+            clean(&cause.id),
+            on(cause.at, report),
+            percent(cause.confidence),
+            clean(&cause.summary)
+        );
+        page.beside("  ", &text, None);
+    }
+    more(page, causes.len() - 1, shown, "(--full shows them)");
+}
+
+fn list(page: &mut Page, title: &str, items: &[String]) {
+    if items.is_empty() {
+        return;
+    }
+    page.heading(title, "");
+    let shown = if page.style().full { items.len() } else { FEW + 1 };
+    for item in items.iter().take(shown) {
+        page.beside("  - ", &clean(item), None);
+    }
+    more(page, items.len(), shown, "(--full shows them)");
+}
+
+fn more(page: &mut Page, all: usize, shown: usize, what: &str) {
+    if all > shown {
+        let text = page.style().paint(Tone::Faint, &format!("  … and {} more {what}", all - shown));
+        page.line(&text);
+    }
+}
+
+fn sentence(text: &str) -> String {
+    let text = clean(text);
+    if text.ends_with(['.', '!', '?']) { text } else { text + "." }
+}

@@ -1,0 +1,151 @@
+//! Words into columns: cleaning, cutting, padding, wrapping. Every character counts as one column.
+
+use narrows_model::units::bps;
+
+/// The text without anything that a terminal or a page would act upon: control characters (escape sequences among them)
+/// and those that turn the direction of writing become `?`; a tab or a line break becomes a blank.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\t' | '\n' | '\r' => ' ',
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => '?',
+            c if c.is_control() => '?',
+            c => c,
+        })
+        .collect()
+}
+
+/// How many columns a text takes.
+#[must_use]
+pub fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// The text in at most `most` columns: a longer one loses its middle, since both ends of an address or a name tell more.
+#[must_use]
+pub fn fit(text: &str, most: usize) -> String {
+    let long = columns(text);
+    if long <= most {
+        return text.to_owned();
+    }
+    if most < 2 {
+        return "…".chars().take(most).collect();
+    }
+    let tail = (most - 1) / 2;
+    let head = most - 1 - tail;
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(long - tail)).collect()
+}
+
+/// The text in exactly `wide` columns, to the left.
+#[must_use]
+pub fn left(text: &str, wide: usize) -> String {
+    let text = fit(text, wide);
+    let blanks = wide - columns(&text);
+    text + &" ".repeat(blanks)
+}
+
+/// The text in exactly `wide` columns, to the right.
+#[must_use]
+pub fn right(text: &str, wide: usize) -> String {
+    let text = fit(text, wide);
+    " ".repeat(wide - columns(&text)) + &text
+}
+
+/// The text in lines of at most `wide` columns; a word that is longer by itself is cut.
+#[must_use]
+pub fn wrap(text: &str, wide: usize) -> Vec<String> {
+    let wide = wide.max(8);
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let mut rest: Vec<char> = word.chars().collect();
+        if used > 0 && used + 1 + rest.len() > wide {
+            lines.push(String::new());
+            used = 0;
+        }
+        while !rest.is_empty() {
+            let gap = usize::from(used > 0);
+            let taken: Vec<char> = rest.drain(..rest.len().min(wide - used - gap)).collect();
+            used += gap + taken.len();
+            if let Some(line) = lines.last_mut() {
+                line.extend(" ".chars().take(gap));
+                line.extend(&taken);
+            }
+            if !rest.is_empty() {
+                lines.push(String::new());
+                used = 0;
+            }
+        }
+    }
+    lines
+}
+
+/// `602 to 666 Mbit/s`, `902 Mbit/s to 1.05 Gbit/s`.
+#[must_use]
+pub fn range([low, high]: [f64; 2]) -> String {
+    let (low, high) = (bps(low), bps(high));
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, a)), Some((_, b))) if a == b => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// `17.1 times`, `1.48 times`: a gain with its interval, `17.1 times (16.7 to 17.5)`.
+#[must_use]
+pub fn times(gain: f64, [low, high]: [f64; 2]) -> String {
+    let digits = if gain >= 99.95 {
+        0
+    } else if gain >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{gain:.digits$} times ({low:.digits$} to {high:.digits$} at 95 %)")
+}
+
+/// `97 %`, `<1 %`, `0 %`: a share of a whole, as coarse as it is read.
+#[must_use]
+pub fn share(part: f64) -> String {
+    if part > 0.0 && part < 0.01 { "<1 %".to_owned() } else { format!("{:.0} %", part * 100.0) }
+}
+
+/// `1 stream`, `4 streams`.
+#[must_use]
+pub fn plural(n: u64, word: &str) -> String {
+    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_not_told_what_to_do() {
+        assert_eq!(clean("a\x1b[31mred\x07\r\nb\u{202e}c"), "a?[31mred?  b?c");
+    }
+
+    #[test]
+    fn cutting_keeps_both_ends() {
+        assert_eq!(fit("fe80::260:ddff:fe47:7d71%eth2", 13), "fe80::…1%eth2");
+        assert_eq!(fit("abc", 3), "abc");
+        assert_eq!(fit("abcd", 3), "a…d");
+        assert_eq!(fit("abcd", 1), "…");
+        assert_eq!(fit("abcd", 0), "");
+        assert_eq!(left("ab", 4), "ab  ");
+        assert_eq!(right("ab", 4), "  ab");
+        assert_eq!(columns(&left("äöüß–abcdef", 6)), 6);
+    }
+
+    #[test]
+    fn wrapping_never_exceeds_and_loses_nothing() {
+        let text = "The server's receive window ends at 262144 bytes averyveryverylongwordwithoutanyblank end";
+        for wide in [8, 13, 20, 40, 200] {
+            let lines = wrap(text, wide);
+            assert!(lines.iter().all(|line| columns(line) <= wide), "{wide}: {lines:?}");
+            let letters = |s: &str| s.chars().filter(|c| *c != ' ').collect::<String>();
+            assert_eq!(letters(&lines.concat()), letters(text));
+        }
+        assert_eq!(wrap("", 10), [""]);
+    }
+}

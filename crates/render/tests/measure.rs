@@ -1,0 +1,149 @@
+//! A measurement: its figures, its text and its events.
+
+mod samples;
+
+use narrows_model::measure::MeasureReport;
+use narrows_model::*;
+use narrows_render::{Style, json, measure};
+use samples::runs::run;
+
+fn built(plan: TcpPlan, seconds: u64) -> MeasureReport {
+    measure::build(&run(plan, seconds, 117_625_000)).expect("it holds a trial")
+}
+
+fn with_omit() -> TcpPlan {
+    TcpPlan { limit: Limit::DurationMs(4_000), omit_ms: 1_000, ..TcpPlan::default() }
+}
+
+#[test]
+fn figures_are_those_of_the_receiver_after_the_omitted_part() {
+    let report = built(with_omit(), 4);
+    let total = &report.summary.flows[0].total;
+    assert_eq!((total.seen_by, total.bytes), (Place::Server, 3 * 117_625_000));
+    assert!((total.goodput_bps - 941e6).abs() < 1.0);
+    // total_retrans goes 0, 1, 2, 2 at seconds 1 to 4.
+    assert_eq!(total.retransmits, Some(2));
+    assert_eq!(report.summary.flows[0].min_rtt_us, Some(34_900));
+    let omitted: Vec<_> = report.intervals.iter().filter(|it| it.stream.is_none()).map(|it| it.omitted).collect();
+    assert_eq!(omitted, [true, false, false, false]);
+    let cpu = report.summary.server.as_ref().expect("cpu").busiest.expect("a core");
+    assert_eq!(cpu.cpu, 1);
+    assert!((cpu.softirq - 0.3).abs() < 1e-9 && (cpu.idle - 0.49).abs() < 1e-9);
+    let threads = report.summary.client.as_ref().and_then(|cost| cost.data_threads_cores).expect("threads");
+    assert!((threads - 0.2).abs() < 1e-9);
+}
+
+#[test]
+fn intervals_sum_to_the_whole() {
+    for streams in [1, 3, 9] {
+        let report = built(TcpPlan { streams, direction: Direction::Both, ..TcpPlan::default() }, 10);
+        for flow in &report.summary.flows {
+            let own = report.intervals.iter().filter(|it| it.flow == flow.total.flow);
+            let (sums, parts): (Vec<_>, Vec<_>) = own.partition(|it| it.stream.is_none());
+            assert_eq!(sums.iter().map(|it| it.bytes).sum::<u64>(), flow.total.bytes);
+            assert_eq!(parts.iter().map(|it| it.bytes).sum::<u64>(), flow.total.bytes);
+            assert_eq!(sums.len(), 10);
+        }
+    }
+}
+
+#[test]
+fn a_lost_receiver_leaves_what_the_sender_saw_acknowledged() {
+    let mut run = run(with_omit(), 4, 117_625_000);
+    run.trials[0].trial.server.streams.clear();
+    run.trials[0].trial.server.host.clear();
+    run.ending = Ending::Failed("the server was lost after 4.1 s".into());
+    let report = measure::build(&run).expect("it holds a trial");
+    let total = &report.summary.flows[0].total;
+    assert_eq!(total.seen_by, Place::Client);
+    assert!((total.goodput_bps - 941e6).abs() < 1.0);
+    insta::assert_snapshot!(measure::text::report(&report, Style::default()));
+}
+
+#[test]
+fn nothing_measured_is_no_figure() {
+    let mut run = run(with_omit(), 4, 1);
+    run.trials[0].trial.client.streams.clear();
+    run.trials[0].trial.server.streams.clear();
+    let report = measure::build(&run).expect("it holds a trial");
+    assert!(report.summary.flows.is_empty() && report.intervals.is_empty());
+    run.trials.clear();
+    assert!(measure::build(&run).is_none());
+}
+
+#[test]
+fn one_stream() {
+    insta::assert_snapshot!(measure::text::report(&built(with_omit(), 4), Style::default()));
+}
+
+#[test]
+fn a_narrow_terminal_loses_columns_and_not_its_shape() {
+    let text = measure::text::report(&built(with_omit(), 4), Style { width: 80, ..Style::default() });
+    assert!(text.lines().filter(|line| !line.contains("omitted")).all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("rtt 37.0 ms") && !text.contains("cwnd"), "{text}");
+}
+
+#[test]
+fn both_ways_with_two_streams() {
+    let plan = TcpPlan {
+        streams: 2,
+        direction: Direction::Both,
+        limit: Limit::DurationMs(2_000),
+        congestion_control: Some("bbr".into()),
+        pacing_bps: Some(500_000_000),
+        ..TcpPlan::default()
+    };
+    let mut run = run(plan, 2, 60_000_000);
+    run.trials[0].trial.server.remarks = vec!["SO_SNDBUF: asked for 4 MiB, obtained 208 KiB".into()];
+    let report = measure::build(&run).expect("it holds a trial");
+    insta::assert_snapshot!(measure::text::report(&report, Style { width: 120, ..Style::default() }));
+}
+
+#[test]
+fn many_streams_show_their_sum() {
+    let plan = TcpPlan { streams: 9, limit: Limit::BytesPerStream(1 << 30), ..TcpPlan::default() };
+    let report = built(plan, 3);
+    let text = measure::text::report(&report, Style::default());
+    assert_eq!(text.matches("[sum]").count(), 4, "{text}");
+    assert!(!text.contains("[  0]"));
+    assert!(measure::text::report(&report, Style { full: true, ..Style::default() }).contains("[  8]"));
+}
+
+#[test]
+fn events_a_line_each() {
+    let report = built(with_omit(), 4);
+    let lines = measure::json::lines(&report).expect("json");
+    let events: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    assert_eq!(events[0]["event"], "start");
+    assert_eq!(events[0]["schema"], "narrows.measure/1");
+    assert!(events[1..events.len() - 1].iter().all(|event| event["event"] == "interval"));
+    assert!(events[1]["goodput_bps"].is_number() && events[1]["sender"]["snd_cwnd"].is_number());
+    let last = &events[events.len() - 1];
+    assert_eq!(last["event"], "summary");
+    assert!(last["flows"][0]["total"]["goodput_bps"].is_number() && last["client"]["busiest"]["idle"].is_number());
+    let text = json::pretty(&report).expect("json");
+    assert_eq!(serde_json::from_str::<MeasureReport>(&text).expect("it reads back"), report);
+}
+
+#[test]
+fn live_lines_are_those_of_the_record() {
+    let run = run(TcpPlan { streams: 2, ..with_omit() }, 4, 117_625_000);
+    let trial = &run.trials[0].trial;
+    let mut live = measure::Live::new(&trial.plan, None);
+    let mut lines = Vec::new();
+    let count = trial.client.streams[0].samples.len();
+    for at in 0..count {
+        for end in [&trial.client, &trial.server] {
+            for stream in &end.streams {
+                let reading = measure::Reading::from(&stream.samples[at]);
+                lines.extend(live.push(end.place, stream.flow, stream.id, reading));
+            }
+        }
+    }
+    let mut recorded = measure::build(&run).expect("it holds a trial").intervals;
+    for view in &mut recorded {
+        (view.sender, view.receiver) = (None, None);
+    }
+    assert_eq!(lines, recorded);
+}

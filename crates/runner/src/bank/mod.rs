@@ -1,0 +1,77 @@
+//! The bank: every injectable cause and healthy paths, run for real in the lab and judged by the injector's truth.
+
+mod judge;
+mod scenario;
+
+pub use judge::{Grade, Said, Tally, grade};
+pub use scenario::{Case, CaseFault, ScenarioError, SeatWord, cases};
+
+/// The table: one file, one line.
+macro_rules! scenarios {
+    ($($name:literal),* $(,)?) => {
+        /// Every scenario that comes with the program: its name and its text.
+        pub const TABLE: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../scenarios/", $name, ".toml")))),*];
+    };
+}
+
+scenarios! {
+    "app-core-saturated-receiver",
+    "app-core-saturated-sender",
+    "congestion-control",
+    "healthy-1ms",
+    "healthy-80ms",
+    "healthy-at-capacity",
+    "healthy-busy-cpu",
+    "healthy-idle-path",
+    "healthy-ipv6",
+    "healthy-small-transfer",
+    "healthy-two-clients",
+    "link-speed",
+    "local-shaper",
+    "mtu-mismatch",
+    "offloads-off",
+    "pacing-cap",
+    "path-policer",
+    "path-shaper",
+    "qdisc-drop",
+    "random-loss",
+    "receiver-app-slow",
+    "sack-off",
+    "sender-app-slow",
+    "softirq-core-saturated",
+    "tcp-receive-buffer-fixed",
+    "tcp-receive-window-mild",
+    "tcp-receive-window",
+    "tcp-send-buffer-fixed",
+    "tcp-send-buffer",
+    "tester-limited",
+    "window-scaling-off-receiver",
+    "window-scaling-off-sender",
+}
+
+/// The cases of all scenarios that come with the program, in the order of the table.
+///
+/// # Errors
+/// The first scenario that is wrong; a test reads them all.
+pub fn all_cases() -> Result<Vec<Case>, ScenarioError> {
+    TABLE.iter().map(|(name, text)| cases(name, text)).collect::<Result<Vec<_>, _>>().map(|cases| cases.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_of_the_table_reads_and_there_are_eight_healthy_ones() {
+        let cases = all_cases().expect("sound scenarios");
+        assert_eq!(
+            cases
+                .iter()
+                .filter(|case| case.truth.is_none())
+                .map(|case| &case.scenario)
+                .collect::<std::collections::BTreeSet<_>>()
+                .len(),
+            8
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! The climb: apply the fix, measure in turn without and with it, look for the next ceiling, and set all back at the end.
+
+use super::Diagnosis;
+use crate::ends::EndsError;
+use narrows_diagnose::{ActDiagnosis, report};
+use narrows_model::plan::{Limit, TcpPlan};
+use narrows_model::run::{Attempt, Purpose};
+use narrows_model::{Change, Finding, Setting, Status, units};
+
+/// More acts than this is no climb but a loop.
+const MOST_ACTS: u32 = 6;
+
+/// A proof trial is as long as it must be to leave slow start behind and to count for some seconds.
+const PROOF_MS: u64 = 4_000;
+
+/// The part of it that is not counted.
+const PROOF_OMIT_MS: u64 = 1_500;
+
+impl Diagnosis<'_> {
+    /// Climbs from the first act until the path is healthy or no fix remains; then sets back what shall not stay.
+    pub(super) fn climb(&mut self, first: ActDiagnosis) -> Result<(), EndsError> {
+        let mut in_force: Vec<Change> = Vec::new();
+        let outcome = self.acts(first, &mut in_force);
+        let keep = self.plan.keep && outcome.is_ok();
+        let mut left = Vec::new();
+        for change in in_force.iter().rev() {
+            let done = if keep { self.ends.keep(change) } else { self.ends.undo(change) };
+            match done {
+                Ok(()) => self.note(&change.id, keep),
+                Err(why) => left.push(format!("`{}` at {}: {why}", change.set, change.at)),
+            }
+        }
+        if !in_force.is_empty() {
+            self.watch.result(if keep {
+                "the fixes that helped stay (`narrows tune list` shows them)"
+            } else {
+                "all changes are set back"
+            });
+        }
+        self.save();
+        outcome?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        Err(EndsError::Failed(format!("could not set back {}; run `narrows tune undo all` there", left.join(", "))))
+    }
+
+    fn acts(&mut self, first: ActDiagnosis, in_force: &mut Vec<Change>) -> Result<(), EndsError> {
+        let mut load = self.plan.load.clone();
+        let mut diagnosis = first;
+        for act in 0..MOST_ACTS {
+            if diagnosis.verdict.status != Status::Limited {
+                return Ok(());
+            }
+            let Some(finding) = diagnosis.verdict.causes.first().cloned() else { return Ok(()) };
+            if finding.fix.settings.is_empty() && finding.fix.load.is_none() {
+                self.watch.result(&format!("{}: nothing that narrows could set; {}", finding.id, finding.fix.advice));
+                return Ok(());
+            }
+            let fixed_load = finding.fix.load.clone().unwrap_or_else(|| load.clone());
+            self.run.attempts.push(attempt(act, &finding));
+            let helped = self.prove(act, &finding, &load, &fixed_load, in_force)?;
+            if !helped {
+                self.watch.result(&format!("the fix for {} did not help; it is set back", finding.id));
+                return Ok(());
+            }
+            load = fixed_load;
+            diagnosis = self.act(act + 1, &load)?;
+        }
+        Ok(())
+    }
+
+    /// Pairs of trials without and with the fix, the first of each pair in turn, so that drift hits both alike. At the end
+    /// the fix is in force if it helped.
+    fn prove(
+        &mut self,
+        act: u32,
+        finding: &Finding,
+        load: &TcpPlan,
+        fixed_load: &TcpPlan,
+        in_force: &mut Vec<Change>,
+    ) -> Result<bool, EndsError> {
+        let settings: Vec<(narrows_model::Place, Setting)> = finding.fix.settings.clone();
+        let mut applied: Vec<Change> = Vec::new();
+        let outcome = self.pairs(act, &settings, load, fixed_load, &mut applied);
+        let helped = outcome.is_ok() && self.helped(act);
+        if helped {
+            if applied.is_empty() {
+                self.switch(true, &settings, &mut applied)?;
+            }
+            in_force.append(&mut applied.clone());
+        } else {
+            self.switch(false, &settings, &mut applied)?;
+        }
+        if let Some(attempt) = self.run.attempts.last_mut() {
+            attempt.kept_for_next_act = helped;
+            if helped {
+                attempt.changes = applied;
+            }
+        }
+        self.save();
+        outcome.map(|()| helped)
+    }
+
+    fn pairs(
+        &mut self,
+        act: u32,
+        settings: &[(narrows_model::Place, Setting)],
+        load: &TcpPlan,
+        fixed_load: &TcpPlan,
+        applied: &mut Vec<Change>,
+    ) -> Result<(), EndsError> {
+        for pair in 0..self.plan.proof_pairs {
+            // A B, B A, A B, …
+            for fixed in if pair % 2 == 0 { [false, true] } else { [true, false] } {
+                let word = if fixed { "with" } else { "without" };
+                self.watch.step(&format!("proof {} of {}: {word} the fix", pair + 1, self.plan.proof_pairs));
+                self.switch(fixed, settings, applied)?;
+                let plan = short(if fixed { fixed_load } else { load });
+                self.trial(Purpose::Proof { act, pair, fixed }, &plan)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the fix into force or out of it; nothing where it is so already.
+    fn switch(
+        &mut self,
+        on: bool,
+        settings: &[(narrows_model::Place, Setting)],
+        applied: &mut Vec<Change>,
+    ) -> Result<(), EndsError> {
+        if on && applied.is_empty() {
+            for (place, setting) in settings {
+                let change = self.ends.apply(*place, setting)?;
+                self.write_down(&change);
+                applied.push(change);
+            }
+        } else if !on {
+            while let Some(change) = applied.last() {
+                self.ends.undo(change)?;
+                let id = change.id.clone();
+                applied.pop();
+                self.note(&id, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// The run says what was changed as soon as it is.
+    fn write_down(&mut self, change: &Change) {
+        if let Some(attempt) = self.run.attempts.last_mut() {
+            attempt.changes.retain(|known| known.set != change.set || known.at != change.at);
+            attempt.changes.push(change.clone());
+        }
+        self.save();
+    }
+
+    fn note(&mut self, id: &str, in_force: bool) {
+        for change in self.run.attempts.iter_mut().flat_map(|attempt| attempt.changes.iter_mut()) {
+            if change.id == id {
+                change.in_force = in_force;
+            }
+        }
+    }
+
+    fn helped(&mut self, act: u32) -> bool {
+        let Some(attempt) = self.run.attempts.iter().find(|attempt| attempt.act == act) else { return false };
+        let Some(proof) = report::proof(&self.run, attempt) else { return false };
+        self.watch.result(&format!(
+            "{} -> {}: {:.2} times (95 % interval {:.2} to {:.2}), predicted {}",
+            units::bps(mean(&proof.before_bps)),
+            units::bps(mean(&proof.after_bps)),
+            proof.gain,
+            proof.gain_interval[0],
+            proof.gain_interval[1],
+            units::bps(proof.predicted_bps)
+        ));
+        proof.helped
+    }
+}
+
+fn attempt(act: u32, finding: &Finding) -> Attempt {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let whole = |bps: f64| bps.clamp(0.0, 1e15) as u64;
+    let prediction = finding.prediction.as_ref();
+    Attempt {
+        act,
+        cause: finding.id.clone(),
+        predicted_bps: prediction.map_or(0, |prediction| whole(prediction.bps)),
+        predicted_interval_bps: prediction.map_or([0, 0], |prediction| prediction.interval_bps.map(whole)),
+        changes: Vec::new(),
+        load: finding.fix.load.clone(),
+        kept_for_next_act: false,
+    }
+}
+
+fn short(load: &TcpPlan) -> TcpPlan {
+    match load.limit {
+        Limit::DurationMs(ms) if ms > PROOF_MS => {
+            TcpPlan { limit: Limit::DurationMs(PROOF_MS), omit_ms: load.omit_ms.min(PROOF_OMIT_MS), ..load.clone() }
+        }
+        _ => load.clone(),
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}

@@ -1,0 +1,86 @@
+//! The two ends of a path, as the orchestration needs them. Live ones talk to a server; tests bring their own.
+
+use narrows_model::{Change, EndRecord, Place, Setting, Snapshot, TcpPlan, Trial};
+use narrows_wire::api::TrialProgress;
+use thiserror::Error;
+
+/// Why something could not be done with the two ends.
+#[derive(Debug, Error)]
+pub enum EndsError {
+    /// The user asked to stop; nothing is wrong.
+    #[error("interrupted")]
+    Interrupted,
+    /// The other end cannot be reached any more: nothing further can be measured.
+    #[error("{0}")]
+    Lost(String),
+    /// This one thing failed; others may work.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A trial that ended early, with what was measured.
+#[derive(Debug)]
+pub struct TrialFailed {
+    /// Why.
+    pub why: EndsError,
+    /// What both ends saw so far.
+    pub partial: Option<Box<Trial>>,
+}
+
+/// The two ends of a path.
+pub trait Ends {
+    /// What is known of a host.
+    ///
+    /// # Errors
+    /// Where the host cannot be asked.
+    fn inventory(&mut self, place: Place) -> Result<Snapshot, EndsError>;
+
+    /// RTTs of the idle path, microseconds, smallest first; empty where they could not be measured.
+    fn idle_rtt_us(&mut self) -> Vec<u64>;
+
+    /// One trial over the path. `watch` is called with what each end reports while it runs.
+    ///
+    /// # Errors
+    /// Why it ended early, and what was measured.
+    fn trial(&mut self, plan: &TcpPlan, watch: &mut dyn FnMut(Place, &TrialProgress)) -> Result<Trial, TrialFailed>;
+
+    /// One trial on the client alone, over its loopback.
+    ///
+    /// # Errors
+    /// As [`Ends::trial`].
+    fn loopback(&mut self, plan: &TcpPlan) -> Result<Trial, TrialFailed>;
+
+    /// Changes a host; the old value is on its disk before the new one is set.
+    ///
+    /// # Errors
+    /// Where the host does not allow it or the kernel refuses.
+    fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError>;
+
+    /// Sets a change back.
+    ///
+    /// # Errors
+    /// Where it could not be set back: the journal on that host still has it.
+    fn undo(&mut self, change: &Change) -> Result<(), EndsError>;
+
+    /// Lets a change stay when the run is over.
+    ///
+    /// # Errors
+    /// Where the host cannot be told.
+    fn keep(&mut self, change: &Change) -> Result<(), EndsError>;
+
+    /// Whether the user asked to stop.
+    fn stopped(&self) -> bool;
+}
+
+/// A record of an end that saw nothing.
+#[must_use]
+pub fn empty_record(place: Place) -> EndRecord {
+    EndRecord {
+        place,
+        streams: Vec::new(),
+        host: Vec::new(),
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+        remarks: Vec::new(),
+    }
+}

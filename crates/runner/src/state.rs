@@ -1,0 +1,17 @@
+//! Where narrows keeps what outlives a command: the server's key and token, the journal of changes, stored runs.
+
+use std::path::PathBuf;
+
+/// The state directory: `$XDG_STATE_HOME/narrows`, else `/var/lib/narrows` for root and `~/.local/state/narrows` for others.
+/// `None` where there is no home at all.
+#[must_use]
+pub fn directory() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(state) = variable("XDG_STATE_HOME").filter(|path| path.is_absolute()) {
+        return Some(state.join("narrows"));
+    }
+    if narrows_sys::process::is_root() {
+        return Some(PathBuf::from("/var/lib/narrows"));
+    }
+    variable("HOME").map(|home| home.join(".local/state/narrows"))
+}

@@ -1,0 +1,200 @@
+//! Changes on the loopback device and the parameters of a fresh network namespace.
+
+use super::*;
+use narrows_sys::netns::Namespaces;
+
+/// Runs inside of a fresh network namespace, with a state directory of its own.
+fn isolated<T: Send>(test: impl FnOnce(&Path) -> T + Send) -> T {
+    let state = tempfile::tempdir().expect("a directory");
+    let (_namespace, value) = Namespaces::create("tune", || Ok::<_, narrows_sys::Error>(test(state.path())))
+        .expect("root, as every test here");
+    value
+}
+
+fn sysctl(key: &str, value: &str) -> Setting {
+    Setting::Sysctl { key: key.into(), value: value.into() }
+}
+
+fn read(setting: &Setting) -> String {
+    knob(setting).current().expect("readable")
+}
+
+fn all_kinds() -> Vec<Setting> {
+    let device = || "lo".to_owned();
+    vec![
+        sysctl("net.ipv4.tcp_rmem", "4096 131072 262144"),
+        sysctl("net.ipv4.tcp_sack", "0"),
+        Setting::Mtu { device: device(), mtu: 4000 },
+        Setting::Offload { device: device(), feature: "tso".into(), on: false },
+        Setting::RootQdisc { device: device(), kind: "pfifo".into() },
+    ]
+}
+
+#[test]
+fn every_kind_is_set_and_set_back() {
+    isolated(|state| {
+        let tuner = Tuner::new(state, "test");
+        for setting in all_kinds() {
+            let before = read(&setting);
+            let change = tuner.apply(&setting, Place::Server).expect("settable");
+            assert_eq!(change.before, before, "{setting}");
+            assert_ne!(read(&setting), before, "{setting}");
+            assert_eq!(tuner.list().expect("list").len(), 1);
+            assert_eq!(tuner.undo(&change.id).expect("undoable"), Undone::SetBack, "{setting}");
+            assert_eq!(read(&setting), before, "{setting}");
+            assert_eq!(tuner.list().expect("list").len(), 0);
+        }
+    });
+}
+
+#[test]
+fn the_journal_alone_undoes_after_a_crash() {
+    isolated(|state| {
+        let settings = all_kinds();
+        let before: Vec<_> = settings.iter().map(read).collect();
+        for setting in &settings {
+            Tuner::new(state, "test").apply(setting, Place::Server).expect("settable");
+        }
+        // A crash between writing the journal and reading back leaves `obtained` open.
+        let journal = Journal::new(&state.join("changes"));
+        for mut entry in journal.entries().expect("entries") {
+            entry.obtained = None;
+            journal.write(&entry).expect("written");
+        }
+        for undoing in Tuner::new(state, "other").undo_all().expect("list") {
+            assert_eq!(undoing.outcome.expect("undone"), Undone::SetBack);
+        }
+        assert_eq!(settings.iter().map(read).collect::<Vec<_>>(), before);
+    });
+}
+
+#[test]
+fn a_qdisc_with_options_comes_back_exactly() {
+    isolated(|state| {
+        let tuner = Tuner::new(state, "test");
+        // 123 packets: `struct tc_fifo_qopt`.
+        let qdisc = qdisc::RootQdisc { device: "lo", kind: "pfifo" };
+        qdisc.set_back(&format!("pfifo 120000 {}", "ewAAAA==")).expect("made");
+        let before = qdisc.current().expect("readable");
+        assert_eq!(before, "pfifo 120000 ewAAAA==");
+        for kind in ["default", "bfifo"] {
+            let setting = Setting::RootQdisc { device: "lo".into(), kind: kind.into() };
+            let change = tuner.apply(&setting, Place::Client).expect("settable");
+            assert_ne!(read(&setting), before);
+            assert_eq!(tuner.undo(&change.id).expect("undoable"), Undone::SetBack);
+            assert_eq!(read(&setting), before);
+        }
+    });
+}
+
+#[test]
+fn what_others_set_meanwhile_stays() {
+    isolated(|state| {
+        let tuner = Tuner::new(state, "test");
+        let setting = sysctl("net.ipv4.tcp_rmem", "4096 131072 262144");
+        let change = tuner.apply(&setting, Place::Server).expect("settable");
+        let other = sysctl("net.ipv4.tcp_rmem", "4096 131072 524288");
+        knob(&other).set().expect("settable");
+        let now = "4096 131072 524288".to_owned();
+        assert_eq!(tuner.undo(&change.id).expect("no error"), Undone::ChangedByOthers { now: now.clone() });
+        assert_eq!(read(&setting), now);
+    });
+}
+
+#[test]
+fn changes_of_one_thing_are_undone_from_the_latest() {
+    isolated(|state| {
+        let tuner = Tuner::new(state, "test");
+        let first = tuner.apply(&sysctl("net.ipv4.tcp_rmem", "4096 131072 262144"), Place::Server).expect("set");
+        let second = tuner.apply(&sysctl("net.ipv4.tcp_rmem", "4096 131072 524288"), Place::Server).expect("set");
+        let error = tuner.undo(&first.id).expect_err("covered");
+        assert!(matches!(error, TuneError::LaterChange { ref later } if *later == second.id), "{error}");
+        let undone = tuner.undo_all().expect("list");
+        assert_eq!(undone.iter().map(|u| u.entry.change.id.as_str()).collect::<Vec<_>>(), [&second.id, &first.id]);
+        assert!(undone.iter().all(|u| matches!(u.outcome, Ok(Undone::SetBack))));
+        assert_eq!(read(&first.set), first.before);
+    });
+}
+
+#[test]
+fn another_namespace_is_never_touched() {
+    isolated(|state| {
+        let setting = sysctl("net.ipv4.tcp_sack", "0");
+        let change = Tuner::new(state, "test").apply(&setting, Place::Server).expect("set");
+        let elsewhere = || {
+            Namespaces::create("other", || {
+                knob(&setting).set().map_err(|error| error.to_string()).expect("set there too");
+                let outcome = Tuner::new(state, "test").undo(&change.id);
+                Ok::<_, narrows_sys::Error>((outcome, read(&setting)))
+            })
+        };
+        let (_, (outcome, value)) = elsewhere().expect("namespaces");
+        assert!(matches!(outcome, Err(TuneError::OtherNamespace { .. })), "{outcome:?}");
+        assert_eq!(value, "0", "the other namespace keeps its own");
+        assert_eq!(Tuner::new(state, "test").undo(&change.id).expect("here"), Undone::SetBack);
+    });
+}
+
+#[test]
+fn what_is_gone_is_dropped_with_a_word() {
+    let state = tempfile::tempdir().expect("a directory");
+    let tuner = Tuner::new(state.path(), "test");
+    let setting = sysctl("net.ipv4.tcp_sack", "0");
+    let (_, change) =
+        Namespaces::create("gone", || Ok::<_, narrows_sys::Error>(tuner.apply(&setting, Place::Server).expect("set")))
+            .expect("namespaces");
+    // A namespace is taken down some time after its last descriptor is closed; /proc does not show it any more at once.
+    let undone = tuner.undo(&change.id).expect("dropped");
+    assert!(matches!(&undone, Undone::Dropped(why) if why.contains("is gone")), "{undone}");
+
+    let mut entry = Entry::new(change, NetworkId::current().expect("proc"), Maker::this_process("test"));
+    entry.boot = Some("an earlier one".into());
+    tuner.journal.write(&entry).expect("written");
+    let undone = tuner.undo(&entry.change.id).expect("dropped");
+    assert!(matches!(&undone, Undone::Dropped(why) if why.contains("booted")), "{undone}");
+    assert!(tuner.list().expect("list").is_empty());
+}
+
+#[test]
+fn only_what_dead_processes_left_is_recovered() {
+    isolated(|state| {
+        let tuner = Tuner::new(state, "serve");
+        let ours = tuner.apply(&sysctl("net.ipv4.tcp_sack", "0"), Place::Server).expect("set");
+        let left = tuner.apply(&sysctl("net.ipv4.tcp_timestamps", "0"), Place::Server).expect("set");
+        let kept = tuner.apply(&sysctl("net.ipv4.tcp_no_metrics_save", "1"), Place::Server).expect("set");
+        for id in [&left.id, &kept.id] {
+            let mut entry = tuner.journal.read(id).expect("entry");
+            entry.by.started_ticks = Some(1);
+            tuner.journal.write(&entry).expect("written");
+        }
+        tuner.keep(&kept.id).expect("kept");
+        let undone = tuner.recover().expect("list");
+        assert_eq!(undone.iter().map(|u| u.entry.change.id.as_str()).collect::<Vec<_>>(), [&left.id]);
+        assert_eq!((read(&ours.set), read(&left.set), read(&kept.set)), ("0".into(), left.before, "1".into()));
+    });
+}
+
+#[test]
+fn what_cannot_be_set_leaves_nothing_behind() {
+    isolated(|state| {
+        let tuner = Tuner::new(state, "test");
+        for setting in [
+            sysctl("net.ipv4.tcp_congestion_control", "no-such-one"),
+            sysctl("kernel.panic", "1"),
+            Setting::Mtu { device: "no-such-dev".into(), mtu: 1500 },
+            Setting::RootQdisc { device: "lo".into(), kind: "htb".into() },
+            Setting::Offload { device: "lo".into(), feature: "scatter-gather".into(), on: false },
+        ] {
+            let error = tuner.apply(&setting, Place::Server).expect_err("refused").to_string();
+            assert!(!error.is_empty() && tuner.list().expect("list").is_empty(), "{setting}: {error}");
+        }
+    });
+}
+
+#[test]
+fn an_id_from_outside_stays_in_the_journal() {
+    let state = tempfile::tempdir().expect("a directory");
+    for id in ["", "../token", "a/b", "none"] {
+        assert!(matches!(Tuner::new(state.path(), "test").undo(id), Err(TuneError::NoSuchChange { .. })));
+    }
+}

@@ -1,0 +1,56 @@
+//! Shares of a count: loss ratios, false alarms.
+
+use statrs::distribution::{ContinuousCDF as _, Normal};
+
+/// Wilson's interval of a proportion (E. B. Wilson, 1927): it stays inside 0..1 and says something even of 0 out of n.
+///
+/// `None` where `of` is zero, `hits` exceeds it or `level` is not inside (0, 1).
+#[must_use]
+pub fn wilson(hits: u64, of: u64, level: f64) -> Option<[f64; 2]> {
+    if of == 0 || hits > of || !(level > 0.0 && level < 1.0) {
+        return None;
+    }
+    let z = Normal::new(0.0, 1.0).ok()?.inverse_cdf(0.5 + level / 2.0);
+    #[allow(clippy::cast_precision_loss)]
+    let (n, p) = (of as f64, hits as f64 / of as f64);
+    let below = 1.0 + z * z / n;
+    let centre = (p + z * z / (2.0 * n)) / below;
+    let half = z / below * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    Some([(centre - half).max(0.0), (centre + half).min(1.0)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn published_values() {
+        // R. G. Newcombe, Statistics in Medicine 17 (1998), table I, method 3: 81/263, 15/148, 0/20, 1/29.
+        for (hits, of, want) in [
+            (81, 263, [0.2553, 0.3662]),
+            (15, 148, [0.0624, 0.1605]),
+            (0, 20, [0.0, 0.1611]),
+            (1, 29, [0.0061, 0.1718]),
+        ] {
+            let got = wilson(hits, of, 0.95).unwrap();
+            assert!((got[0] - want[0]).abs() < 5e-5 && (got[1] - want[1]).abs() < 5e-5, "{hits}/{of}: {got:?}");
+        }
+        assert_eq!(wilson(0, 0, 0.95), None);
+        assert_eq!(wilson(2, 1, 0.95), None);
+    }
+
+    proptest! {
+        #[test]
+        fn holds_the_share_and_mirrors(of in 1u64..1_000_000, part in 0.0..=1.0f64) {
+            #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let hits = ((of as f64 * part) as u64).min(of);
+            #[allow(clippy::cast_precision_loss)]
+            let share = hits as f64 / of as f64;
+            let [low, high] = wilson(hits, of, 0.95).unwrap();
+            prop_assert!(low <= share + 1e-12 && share <= high + 1e-12);
+            let [mirror_low, _] = wilson(of - hits, of, 0.95).unwrap();
+            prop_assert!((1.0 - high - mirror_low).abs() < 1e-9);
+        }
+    }
+}

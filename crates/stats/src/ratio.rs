@@ -1,0 +1,179 @@
+//! The gain of a change: the ratio of two means, after to before, with its interval.
+//!
+//! The interval is made on the logarithm of the ratio of the arithmetic means. Their relative squared standard errors
+//! (delta method) add up, Welch and Satterthwaite give the degrees of freedom, and the ends are carried back:
+//!
+//! ```text
+//! ln(b̄/ā) ± t(df) · sqrt(s_a²/(n_a·ā²) + s_b²/(n_b·b̄²))
+//! ```
+//!
+//! Why not Fieller's: his set becomes unbounded, or the outside of an interval, when `ā` is not clearly above zero,
+//! which three noisy runs can produce, and no report can print that. Goodput varies by a share of itself, so the logarithm
+//! is its natural scale: the interval is always positive and finite, and that of before/after is the inverse of after/before.
+//! With three runs a side it holds the truth in 93 to 98 of 100 cases, depending on how alike the spreads are (tested below).
+//! At the variation of real runs (a few per cent) the two agree to the printed digits; a test below says so.
+
+use crate::student::{t_quantile, welch};
+use crate::summary::{mean, variance};
+use crate::{LEVEL, count, finite};
+use serde::{Deserialize, Serialize};
+
+/// What a change gained.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Gain {
+    /// Mean after over mean before: 2 is twice as much.
+    pub ratio: f64,
+    /// Where the true ratio lies at 95 %.
+    pub interval: [f64; 2],
+}
+
+impl Gain {
+    /// The gain is real: the whole interval lies above 1.
+    #[must_use]
+    pub fn is_gain(&self) -> bool {
+        self.interval[0] > 1.0
+    }
+
+    /// The loss is real: the whole interval lies below 1.
+    #[must_use]
+    pub fn is_loss(&self) -> bool {
+        self.interval[1] < 1.0
+    }
+}
+
+/// The gain of `after` over `before` at 95 %.
+///
+/// `None` where a side has fewer than two runs, a run is negative or not finite, or a mean is zero.
+/// Runs that are all alike give an interval without width: then the scale of the measurement was coarser than its noise.
+#[must_use]
+pub fn gain(before: &[f64], after: &[f64]) -> Option<Gain> {
+    let sound = |runs: &[f64]| finite(runs) && runs.iter().all(|&run| run >= 0.0);
+    if !sound(before) || !sound(after) {
+        return None;
+    }
+    let (mean_before, mean_after) = (mean(before)?, mean(after)?);
+    if mean_before <= 0.0 || mean_after <= 0.0 {
+        return None;
+    }
+    let relative = |runs: &[f64], mean: f64| Some((variance(runs)? / (mean * mean) / count(runs.len()), runs.len()));
+    let (half, _) = welch([relative(before, mean_before)?, relative(after, mean_after)?], LEVEL)?;
+    let ratio = mean_after / mean_before;
+    Some(Gain { ratio, interval: [ratio * (-half).exp(), ratio * half.exp()] })
+}
+
+/// How many runs on each side it takes until a true gain of `effect` (0.01 is 1 %) stands out, by the half width of the
+/// interval, where runs vary by `variation` (standard deviation over mean).
+///
+/// `None` where more than 10,000 would be needed or an argument is not positive.
+#[must_use]
+pub fn runs_needed(effect: f64, variation: f64) -> Option<usize> {
+    if !(effect > 0.0 && variation > 0.0) {
+        return None;
+    }
+    let wide = |n: usize| Some(t_quantile(LEVEL, count(2 * n - 2))? * variation * (2.0 / count(n)).sqrt());
+    (2..=10_000).find(|&n| wide(n).is_some_and(|half| half <= effect.ln_1p()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn three_against_three_by_hand() {
+        // Means 100 and 200, variances 1 and 4: relative squared errors 1e-4/3 each, se = sqrt(2e-4/3) = 0.00816497,
+        // df = 4, t = 2.776445, half = 0.02266960: 2·exp(∓half) = 1.955171 and 2.045858.
+        let g = gain(&[99.0, 100.0, 101.0], &[198.0, 200.0, 202.0]).unwrap();
+        assert!((g.ratio - 2.0).abs() < 1e-12);
+        assert!((g.interval[0] - 1.955_171).abs() < 1e-5, "{g:?}");
+        assert!((g.interval[1] - 2.045_858).abs() < 1e-5, "{g:?}");
+        assert!(g.is_gain() && !g.is_loss());
+    }
+
+    #[test]
+    fn agrees_with_fieller_at_ordinary_variation() {
+        // Fieller with the same t: the ends are the roots of (ā² − t²v_a)·r² − 2·ā·b̄·r + (b̄² − t²v_b) = 0.
+        let (before, after) = ([36.9, 37.4, 37.1], [633.0, 628.0, 641.0]);
+        let g = gain(&before, &after).unwrap();
+        let (a, b) = (mean(&before).unwrap(), mean(&after).unwrap());
+        let (v_a, v_b) = (variance(&before).unwrap() / 3.0, variance(&after).unwrap() / 3.0);
+        let (_, df) = welch([(v_a / (a * a), 3), (v_b / (b * b), 3)], LEVEL).unwrap();
+        let t2 = t_quantile(LEVEL, df).unwrap().powi(2);
+        let (qa, qb, qc) = (a * a - t2 * v_a, -2.0 * a * b, b * b - t2 * v_b);
+        let root = (qb * qb - 4.0 * qa * qc).sqrt();
+        let fieller = [(-qb - root) / (2.0 * qa), (-qb + root) / (2.0 * qa)];
+        for (ours, theirs) in g.interval.iter().zip(fieller) {
+            assert!((ours / theirs - 1.0).abs() < 1e-3, "{g:?} {fieller:?}");
+        }
+    }
+
+    #[test]
+    fn no_answer_where_the_runs_allow_none() {
+        assert_eq!(gain(&[1.0], &[2.0, 2.0]), None);
+        assert_eq!(gain(&[], &[]), None);
+        assert_eq!(gain(&[0.0, 0.0], &[1.0, 1.0]), None);
+        assert_eq!(gain(&[1.0, f64::NAN], &[1.0, 1.0]), None);
+        assert_eq!(gain(&[1.0, -1.0, 3.0], &[1.0, 1.0]), None);
+        assert_eq!(gain(&[5.0, 5.0], &[5.0, 5.0]).unwrap().interval, [1.0, 1.0]);
+    }
+
+    #[test]
+    fn covers_the_truth_about_nineteen_times_in_twenty_with_three_runs() {
+        // Normal noise, true ratio 3, from a fixed generator (SplitMix64 and Box–Muller). Welch's form is known to be a
+        // little wide for equal spreads and a little narrow for very unequal ones; by how much, this says.
+        let mut state = 42u64;
+        let mut unit = move || {
+            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            #[allow(clippy::cast_precision_loss)]
+            let x = ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64;
+            x
+        };
+        let mut normal = move || (-2.0 * (1.0 - unit()).ln()).sqrt() * (std::f64::consts::TAU * unit()).cos();
+        for (before_sd, after_sd) in [(0.01, 0.01), (0.01, 0.02), (0.01, 0.05), (0.05, 0.001)] {
+            let covered = (0..4000)
+                .filter(|_| {
+                    let before: Vec<f64> = (0..3).map(|_| 100.0 * (1.0 + before_sd * normal())).collect();
+                    let after: Vec<f64> = (0..3).map(|_| 300.0 * (1.0 + after_sd * normal())).collect();
+                    let g = gain(&before, &after).unwrap();
+                    g.interval[0] <= 3.0 && 3.0 <= g.interval[1]
+                })
+                .count();
+            let share = count(covered) / 4000.0;
+            assert!((0.93..0.98).contains(&share), "{before_sd} {after_sd}: {share}");
+        }
+    }
+
+    #[test]
+    fn runs_needed_for_one_per_cent() {
+        // Half width at n a side is t(2n−2)·0.0085·sqrt(2/n): 0.01097 at n = 6 (t 2.228 · 0.0085 · 0.5774), above
+        // ln 1.01 = 0.00995; n = 7 (2.179): 0.0099.
+        assert_eq!(runs_needed(0.01, 0.0085), Some(7));
+        assert_eq!(runs_needed(0.0, 0.01), None);
+    }
+
+    proptest! {
+        #[test]
+        fn swapping_the_sides_inverts_the_interval(
+            a in prop::collection::vec(1.0..1e10f64, 2..8),
+            b in prop::collection::vec(1.0..1e10f64, 2..8),
+        ) {
+            let (there, back) = (gain(&a, &b).unwrap(), gain(&b, &a).unwrap());
+            prop_assert!((there.interval[0] * back.interval[1] - 1.0).abs() < 1e-9);
+            prop_assert!(there.interval[0] > 0.0 && there.interval[0] <= there.ratio && there.ratio <= there.interval[1]);
+        }
+
+        #[test]
+        fn the_unit_does_not_matter(
+            a in prop::collection::vec(1.0..1e6f64, 3..8),
+            b in prop::collection::vec(1.0..1e6f64, 3..8),
+            factor in 1e-3..1e6f64,
+        ) {
+            let scale = |v: &[f64]| v.iter().map(|x| x * factor).collect::<Vec<_>>();
+            let (plain, scaled) = (gain(&a, &b).unwrap(), gain(&scale(&a), &scale(&b)).unwrap());
+            prop_assert!((scaled.interval[1] / plain.interval[1] - 1.0).abs() < 1e-9);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Where runs lie when the user does not say, and which ones lie there.
+
+use crate::id::ENDING;
+use crate::{Error, load};
+use narrows_model::Run;
+use narrows_sys::files;
+use std::path::{Path, PathBuf};
+
+/// `$XDG_STATE_HOME/narrows/runs`, or `~/.local/state/narrows/runs`, by this process's environment.
+///
+/// # Errors
+/// Where neither variable gives a place.
+pub fn default_directory() -> Result<PathBuf, Error> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    directory_from(variable("XDG_STATE_HOME").as_deref(), variable("HOME").as_deref())
+}
+
+/// The same with the variables as arguments. As the XDG base directory specification says, a relative one counts as not set.
+fn directory_from(xdg_state_home: Option<&Path>, home: Option<&Path>) -> Result<PathBuf, Error> {
+    let absolute = |path: Option<&Path>| path.filter(|path| path.is_absolute()).map(Path::to_owned);
+    absolute(xdg_state_home)
+        .or_else(|| absolute(home).map(|home| home.join(".local/state")))
+        .map(|state| state.join("narrows/runs"))
+        .ok_or(Error::NoPlace)
+}
+
+/// One file of a directory of runs.
+#[derive(Debug)]
+pub struct Entry {
+    /// The file.
+    pub path: PathBuf,
+    /// What is in it, or why that cannot be read: one damaged file does not hide the others.
+    pub run: Result<Run, Error>,
+}
+
+/// The runs in a directory, newest first, at most `most` of them. A directory that is not there holds none.
+///
+/// Ids begin with the time, so the order is that of the names and only what is asked for is read.
+///
+/// # Errors
+/// The directory, where it cannot be listed.
+pub fn list(directory: &Path, most: usize) -> Result<Vec<Entry>, Error> {
+    if !files::exists(directory) {
+        return Ok(Vec::new());
+    }
+    let mut names = files::list(directory)?;
+    names.retain(|name| name.ends_with(ENDING) && !name.starts_with('.'));
+    names.reverse();
+    names.truncate(most);
+    let read = |name: &String| {
+        let path = directory.join(name);
+        Entry { run: load(&path), path }
+    };
+    Ok(names.iter().map(read).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::tests::run;
+    use crate::{file_name, save};
+
+    #[test]
+    fn state_home_first_then_home() {
+        let place = |xdg: Option<&str>, home: Option<&str>| {
+            directory_from(xdg.map(Path::new), home.map(Path::new)).map_err(|error| error.to_string())
+        };
+        assert_eq!(place(Some("/state"), Some("/home/a")), Ok("/state/narrows/runs".into()));
+        assert_eq!(place(None, Some("/home/a")), Ok("/home/a/.local/state/narrows/runs".into()));
+        assert_eq!(place(Some("relative"), Some("/home/a")), Ok("/home/a/.local/state/narrows/runs".into()));
+        assert!(place(Some(""), None).unwrap_err().contains("--output FILE"));
+    }
+
+    #[test]
+    fn newest_first_and_a_damaged_one_does_not_hide_the_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path();
+        for id in ["20240101-000000-00000001", "20250101-000000-00000000"] {
+            save(&run(id), &at.join(file_name(id))).unwrap();
+        }
+        files::write_whole(&at.join("20240601-000000-00000000.run.json"), b"{", 0o600).unwrap();
+        files::write_whole(&at.join("notes.txt"), b"not a run", 0o600).unwrap();
+        files::write_whole(&at.join(".20250101-000000-00000000.run.json"), b"half", 0o600).unwrap();
+        let entries = list(at, 10).unwrap();
+        let ids: Vec<_> = entries.iter().map(|entry| entry.run.as_ref().map(|run| run.id.as_str()).ok()).collect();
+        assert_eq!(ids, [Some("20250101-000000-00000000"), None, Some("20240101-000000-00000001")]);
+        assert_eq!(list(at, 1).unwrap().len(), 1);
+        assert!(list(&at.join("none"), 10).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,106 @@
+//! One run, one file.
+
+use crate::{Error, compat};
+use narrows_model::Run;
+use narrows_sys::files;
+use std::path::Path;
+
+/// The largest file that is read as a run, in bytes (256 MiB).
+pub const LARGEST: u64 = 256 << 20;
+
+/// Writes a run: whole or not at all, readable by the owner alone, since it holds an inventory.
+///
+/// Made to be called after every step of a run: a later call replaces the file of an earlier one, and a crash in
+/// between leaves the earlier one. Its parent directory is made where it is missing.
+///
+/// # Errors
+/// The file, where it cannot be written.
+pub fn save(run: &Run, path: &Path) -> Result<(), Error> {
+    // Compact: a run is for programs, and half of a pretty one would be blanks.
+    let mut bytes =
+        serde_json::to_vec(run).map_err(|error| Error::Encode { id: run.id.clone(), why: error.to_string() })?;
+    bytes.push(b'\n');
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !files::exists(parent)) {
+        files::make_directory(parent)?;
+    }
+    Ok(files::write_whole(path, &bytes, 0o600)?)
+}
+
+/// Reads a run of this or an earlier form.
+///
+/// # Errors
+/// The file, where it cannot be read, is larger than [`LARGEST`], is no run or is of a newer form.
+pub fn load(path: &Path) -> Result<Run, Error> {
+    compat::read(&files::read(path, LARGEST)?, path)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use narrows_model::run::RunPlan;
+    use narrows_model::{Ending, Family, Snapshot, Target, TcpPlan};
+
+    /// A run without trials.
+    pub(crate) fn run(id: &str) -> Run {
+        Run {
+            format: Run::FORMAT,
+            id: id.to_owned(),
+            made_by: "narrows 0.1.0".into(),
+            started_unix_us: 1_190_232_884_000_000,
+            elapsed_us: 0,
+            plan: RunPlan::MeasureTcp(TcpPlan::default()),
+            target: Target { asked: "umfs05".into(), address: "[2001:db8::5]:5220".into(), family: Family::Ipv6 },
+            client: Snapshot::default(),
+            server: Snapshot::default(),
+            idle_rtt_us: vec![34_851, 35_002],
+            trials: vec![],
+            attempts: vec![],
+            ending: Ending::Complete,
+        }
+    }
+
+    #[test]
+    fn comes_back_as_it_was_and_replaces_what_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/deep/a.run.json");
+        let mut a = run("a");
+        save(&a, &path).unwrap();
+        a.ending = Ending::Failed("the server was lost".into());
+        a.elapsed_us = 12;
+        save(&a, &path).unwrap();
+        assert_eq!(load(&path).unwrap(), a);
+        assert_eq!(files::list(path.parent().unwrap()).unwrap(), ["a.run.json"], "no part is left beside it");
+    }
+
+    #[test]
+    fn others_cannot_read_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.run.json");
+        save(&run("a"), &path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = directory.path().join("none.run.json");
+        let error = load(&missing).unwrap_err().to_string();
+        assert!(error.contains("none.run.json") && error.contains("No such file"), "{error}");
+        let blocked = directory.path().join("file");
+        files::write_whole(&blocked, b"x", 0o600).unwrap();
+        let error = save(&run("a"), &blocked.join("a.run.json")).unwrap_err().to_string();
+        assert!(error.contains("file/a.run.json") && error.contains("Not a directory"), "{error}");
+    }
+
+    #[test]
+    fn a_huge_file_is_refused_before_it_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("huge.run.json");
+        // Sparse: it takes no room on disk.
+        let file = std::fs::OpenOptions::new().create(true).write(true).truncate(true).open(&path).unwrap();
+        file.set_len(LARGEST + 1).unwrap();
+        let error = load(&path).unwrap_err().to_string();
+        assert!(error.contains("huge.run.json") && error.contains("larger than 268435456 bytes"), "{error}");
+    }
+}

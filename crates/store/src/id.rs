@@ -1,0 +1,70 @@
+//! A run's id: when it began and a random part. It sorts by time and is a file name as it stands.
+
+use crate::Error;
+
+/// The ending of a run's file.
+pub const ENDING: &str = ".run.json";
+
+/// The id of a run that began then (UTC): `20250919-081500-3fa29c07`.
+///
+/// # Errors
+/// Where the kernel gives no random bytes.
+pub fn new_id(started_unix_us: u64) -> Result<String, Error> {
+    let random = u32::from_be_bytes(narrows_sys::random::bytes::<4>()?);
+    Ok(format!("{}-{random:08x}", utc(started_unix_us / 1_000_000)))
+}
+
+/// The name of a run's file. Whatever an id from outside holds, the name stays inside its directory.
+#[must_use]
+pub fn file_name(id: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    let name: String = id.chars().take(100).map(safe).collect();
+    format!("{name}{ENDING}")
+}
+
+/// `YYYYMMDD-hhmmss` of seconds since the Unix epoch, by the proleptic Gregorian calendar.
+fn utc(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Howard Hinnant's `civil_from_days`: years begin in March, so that the leap day comes last.
+    let day = days + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_reads_as_utc() {
+        // As `date -u -d @N +%Y%m%d-%H%M%S` says.
+        for (seconds, want) in [
+            (0, "19700101-000000"),
+            (951_782_400, "20000229-000000"),
+            (1_190_232_884, "20070919-201444"),
+            (4_102_444_799, "20991231-235959"),
+        ] {
+            assert_eq!(utc(seconds), want);
+        }
+    }
+
+    #[test]
+    fn ids_differ_and_sort_by_time() {
+        let (a, b) = (new_id(1_190_232_884_000_000).unwrap(), new_id(1_190_232_884_000_000).unwrap());
+        assert_ne!(a, b);
+        assert!(a.starts_with("20070919-201444-") && a.len() == 24, "{a}");
+        assert!(new_id(1_190_232_885_000_000).unwrap() > a);
+    }
+
+    #[test]
+    fn an_id_never_leaves_its_directory() {
+        assert_eq!(file_name("20070919-201444-0000002a"), "20070919-201444-0000002a.run.json");
+        assert_eq!(file_name("../../etc/x"), "______etc_x.run.json");
+    }
+}

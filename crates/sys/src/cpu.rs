@@ -1,0 +1,110 @@
+//! Threads and CPUs: affinity, names, and the CPU time of another thread of this process.
+
+use crate::error::{Error, Result, check};
+
+/// The kernel's number of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadId(pub i32);
+
+/// The calling thread.
+#[must_use]
+pub fn this_thread() -> ThreadId {
+    // SAFETY: gettid has no preconditions and cannot fail.
+    ThreadId(unsafe { libc::gettid() })
+}
+
+/// CPU time of a thread of this process so far, user and system, in microseconds; `None` once it has ended.
+///
+/// The clock's number is made of the thread's as the kernel defines it (include/linux/posix-timers_types.h,
+/// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED`), so no handle of the thread needs to be kept alive.
+#[must_use]
+pub fn thread_cpu_us(thread: ThreadId) -> Option<u64> {
+    let clock = (!thread.0 << 3) | 4 | 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the call to fill.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return None;
+    }
+    Some(u64::try_from(time.tv_sec).ok()? * 1_000_000 + u64::try_from(time.tv_nsec).ok()? / 1_000)
+}
+
+/// The CPUs that the calling thread may run on, ascending.
+///
+/// # Errors
+/// What the kernel said.
+pub fn allowed_cpus() -> Result<Vec<u32>> {
+    // SAFETY: all zero bytes are an empty cpu_set_t.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is a valid cpu_set_t of the size given.
+    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    check(result, "read CPU affinity of", "this thread")?;
+    // SAFETY: CPU_ISSET reads within the set for every number below CPU_SETSIZE.
+    Ok((0..libc::CPU_SETSIZE as u32).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu as usize, &set) }).collect())
+}
+
+/// Lets the calling thread run on these CPUs only.
+///
+/// # Errors
+/// The CPUs, and what the kernel said; a number beyond `CPU_SETSIZE` is invalid.
+pub fn pin(cpus: &[u32]) -> Result<()> {
+    // SAFETY: all zero bytes are an empty cpu_set_t.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &cpu in cpus {
+        if cpu >= libc::CPU_SETSIZE as u32 {
+            let invalid = std::io::Error::from_raw_os_error(libc::EINVAL);
+            return Err(Error::new("pin this thread to CPU", cpu.to_string(), invalid));
+        }
+        // SAFETY: the number is within the set, as just checked.
+        unsafe { libc::CPU_SET(cpu as usize, &mut set) };
+    }
+    // SAFETY: `set` is a valid cpu_set_t of the size given.
+    let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
+    check(result, "pin this thread to CPUs", format!("{cpus:?}"))?;
+    Ok(())
+}
+
+/// Names the calling thread for `ps` and `top`; the kernel keeps the first 15 bytes.
+pub fn name_this_thread(name: &str) {
+    let mut bytes = [0u8; 16];
+    let length = name.len().min(15);
+    bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+    // SAFETY: PR_SET_NAME reads a NUL-terminated string of at most 16 bytes; a failure leaves the old name, which harms nobody.
+    unsafe { libc::prctl(libc::PR_SET_NAME, bytes.as_ptr()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_threads_time_is_seen_while_it_lives() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            while crate::clock::thread_cpu_us() < 3_000 {
+                std::hint::spin_loop();
+            }
+            tell.send(this_thread()).unwrap();
+            let _ = ended.recv();
+        });
+        let id = told.recv().unwrap();
+        assert!(thread_cpu_us(id).unwrap() >= 3_000);
+        end.send(()).unwrap();
+        thread.join().unwrap();
+        // The number may not be taken again this soon: the kernel hands them out in turn.
+        assert_eq!(thread_cpu_us(id), None);
+    }
+
+    #[test]
+    fn a_thread_can_be_pinned_to_each_cpu_it_may_use() {
+        std::thread::spawn(|| {
+            let cpus = allowed_cpus().unwrap();
+            let last = *cpus.last().unwrap();
+            pin(&[last]).unwrap();
+            assert_eq!(allowed_cpus().unwrap(), vec![last]);
+            assert!(pin(&[5000]).is_err());
+        })
+        .join()
+        .unwrap();
+    }
+}

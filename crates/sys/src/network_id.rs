@@ -1,0 +1,104 @@
+//! Which network namespace the calling thread is in, and whether one still lives.
+
+use crate::{Error, Result};
+use std::collections::HashSet;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+
+/// `SO_NETNS_COOKIE` (include/uapi/asm-generic/socket.h, Linux 5.14).
+const SO_NETNS_COOKIE: libc::c_int = 71;
+
+/// A network namespace. The inode names it while it lives, but is used again later; the cookie never is, within a boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NetworkId {
+    /// The number in `net:[…]`.
+    pub inode: u64,
+    /// The kernel's own number of it; `None` before Linux 5.14.
+    pub cookie: Option<u64>,
+}
+
+impl NetworkId {
+    /// The calling thread's.
+    ///
+    /// # Errors
+    /// Where `/proc` is not mounted.
+    pub fn current() -> Result<Self> {
+        let path = "/proc/thread-self/ns/net";
+        let inode = std::fs::metadata(path).map_err(|error| Error::new("look at", path, error))?.ino();
+        Ok(Self { inode, cookie: cookie() })
+    }
+
+    /// Whether both are the same, as far as can be told.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        self.inode == other.inode
+            && match (self.cookie, other.cookie) {
+                (Some(a), Some(b)) => a == b,
+                _ => true,
+            }
+    }
+
+    /// Whether a process, an open file or a mount still holds a network namespace of this inode, as far as `/proc` shows.
+    #[must_use]
+    pub fn lives(inode: u64) -> bool {
+        let name = format!("net:[{inode}]");
+        held_by_mount(&name) || held_by_process(&name)
+    }
+}
+
+fn cookie() -> Option<u64> {
+    // Any socket tells the namespace that it was made in.
+    let socket = UnixDatagram::unbound().ok()?;
+    let mut value = 0_u64;
+    let mut length = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: value and length are valid for writing, and the length is that of the value.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_NETNS_COOKIE,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    (result == 0).then_some(value)
+}
+
+fn held_by_mount(name: &str) -> bool {
+    // A field of its own: ` net:[4026532201] `.
+    std::fs::read_to_string("/proc/self/mountinfo")
+        .is_ok_and(|text| text.lines().any(|line| line.split(' ').any(|field| field == name)))
+}
+
+fn held_by_process(name: &str) -> bool {
+    let is_name = |path: &Path| std::fs::read_link(path).is_ok_and(|target| target.as_os_str() == name);
+    let children = |path: &Path| {
+        std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect::<HashSet<_>>()
+    };
+    children(Path::new("/proc")).iter().any(|process| {
+        children(&process.join("task")).iter().any(|task| is_name(&task.join("ns/net")))
+            || children(&process.join("fd")).iter().any(|fd| is_name(fd))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_namespace_is_itself_and_lives() {
+        let id = NetworkId::current().expect("proc");
+        assert!(id.is(&NetworkId::current().expect("proc")));
+        assert!(NetworkId::lives(id.inode));
+        assert!(!NetworkId::lives(1));
+    }
+
+    #[test]
+    fn a_used_again_inode_is_told_by_the_cookie() {
+        let old = NetworkId { inode: 7, cookie: Some(1) };
+        assert!(!old.is(&NetworkId { inode: 7, cookie: Some(2) }));
+        assert!(old.is(&NetworkId { inode: 7, cookie: None }));
+    }
+}

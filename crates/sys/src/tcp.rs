@@ -1,0 +1,324 @@
+//! A TCP socket's options, its state under load, and the calls that move data. All take a connected or connecting socket.
+
+use crate::error::{Error, Result, check};
+use narrows_model::{BufferLock, SocketMemory, TcpInfo};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::time::Duration;
+
+// include/uapi/asm-generic/socket.h; not in libc.
+const SO_BUF_LOCK: libc::c_int = 72;
+const SO_MEMINFO: libc::c_int = 55;
+const SO_MAX_PACING_RATE: libc::c_int = 47;
+// include/uapi/linux/sockios.h
+const SIOCINQ: libc::Ioctl = 0x541B;
+const SIOCOUTQ: libc::Ioctl = 0x5411;
+/// `struct tcp_info` has 280 bytes in 6.18; there is room for what comes.
+const TCP_INFO_ROOM: usize = 512;
+
+/// Asks for a send buffer (`SO_SNDBUF`). The kernel doubles it for overhead, caps it at `net.core.wmem_max` and stops tuning it.
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_send_buffer(socket: impl AsFd, bytes: u32) -> Result<()> {
+    set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, bytes, "set SO_SNDBUF to")
+}
+
+/// Asks for a receive buffer (`SO_RCVBUF`). The kernel doubles it for overhead, caps it at `net.core.rmem_max` and stops tuning it.
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_receive_buffer(socket: impl AsFd, bytes: u32) -> Result<()> {
+    set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, bytes, "set SO_RCVBUF to")
+}
+
+/// The send buffer's limit in bytes of kernel memory.
+///
+/// # Errors
+/// What the kernel said.
+pub fn send_buffer(socket: impl AsFd) -> Result<u32> {
+    get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, "SO_SNDBUF")
+}
+
+/// The receive buffer's limit in bytes of kernel memory.
+///
+/// # Errors
+/// What the kernel said.
+pub fn receive_buffer(socket: impl AsFd) -> Result<u32> {
+    get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, "SO_RCVBUF")
+}
+
+/// Which buffers are fixed (`SO_BUF_LOCK`, Linux 5.15).
+///
+/// # Errors
+/// What the kernel said: older ones do not know the option.
+pub fn buffer_lock(socket: impl AsFd) -> Result<BufferLock> {
+    let bits = get_u32(socket.as_fd(), libc::SOL_SOCKET, SO_BUF_LOCK, "SO_BUF_LOCK")?;
+    Ok(BufferLock { send: bits & 1 != 0, receive: bits & 2 != 0 })
+}
+
+/// Chooses the congestion control (`TCP_CONGESTION`).
+///
+/// # Errors
+/// What the kernel said: `ENOENT` for a name that it does not have, `EPERM` for one that needs privileges.
+pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<()> {
+    let bytes = name.as_bytes();
+    // SAFETY: the pointer and the length are of one slice.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            bytes.as_ptr().cast(),
+            bytes.len() as libc::socklen_t,
+        )
+    };
+    check(result, "set TCP_CONGESTION to", name)?;
+    Ok(())
+}
+
+/// The congestion control in use.
+///
+/// # Errors
+/// What the kernel said.
+pub fn congestion_control(socket: impl AsFd) -> Result<String> {
+    let mut bytes = [0u8; 16];
+    let length = get_bytes(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut bytes, "TCP_CONGESTION")?;
+    let text = &bytes[..length];
+    let end = text.iter().position(|&byte| byte == 0).unwrap_or(length);
+    Ok(String::from_utf8_lossy(&text[..end]).into_owned())
+}
+
+/// Bounds the segments of both ways (`TCP_MAXSEG`); works before the handshake only.
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_max_segment(socket: impl AsFd, bytes: u16) -> Result<()> {
+    set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_MAXSEG, u32::from(bytes), "set TCP_MAXSEG to")
+}
+
+/// Marks what is sent with a DSCP (0 to 63), whichever family the packets will have.
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_dscp(socket: impl AsFd, dscp: u8) -> Result<()> {
+    let (socket, class) = (socket.as_fd(), u32::from(dscp) << 2);
+    // An IPv6 socket may carry IPv4 (mapped addresses): it keeps a mark for each.
+    if get_u32(socket, libc::SOL_SOCKET, libc::SO_DOMAIN, "SO_DOMAIN")? == libc::AF_INET6 as u32 {
+        set_int(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class, "set IPV6_TCLASS to")?;
+    }
+    set_int(socket, libc::IPPROTO_IP, libc::IP_TOS, class, "set IP_TOS to")
+}
+
+/// The DSCP in force; `ipv6` says which of the two marks to read.
+///
+/// # Errors
+/// What the kernel said.
+pub fn dscp(socket: impl AsFd, ipv6: bool) -> Result<u8> {
+    let class = if ipv6 {
+        get_u32(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_TCLASS, "IPV6_TCLASS")?
+    } else {
+        get_u32(socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, "IP_TOS")?
+    };
+    Ok(((class & 0xFF) >> 2) as u8)
+}
+
+/// Caps the pacing rate (`SO_MAX_PACING_RATE`, 64 bits wide).
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_max_pacing(socket: impl AsFd, bytes_per_s: u64) -> Result<()> {
+    let object = || format!("{bytes_per_s} bytes/s");
+    set_option(socket.as_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_s, "set SO_MAX_PACING_RATE to", object)
+}
+
+/// The cap on the pacing rate in bytes per second; all ones: none.
+///
+/// # Errors
+/// What the kernel said.
+pub fn max_pacing(socket: impl AsFd) -> Result<u64> {
+    let mut bytes = [0u8; 8];
+    get_bytes(socket.as_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE, &mut bytes, "SO_MAX_PACING_RATE")?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// Makes the coming close abortive (`SO_LINGER` with zero time): what is queued is dropped and the peer gets a reset.
+///
+/// # Errors
+/// What the kernel said.
+pub fn abort_on_close(socket: impl AsFd) -> Result<()> {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger, "set SO_LINGER to", || "0".to_owned())
+}
+
+/// No blocking call on the socket lasts longer than this: it returns what it moved so far, or `WouldBlock`.
+/// A call that waits already keeps its old limit.
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_call_limit(socket: impl AsFd, limit: Duration) -> Result<()> {
+    let micros = limit.as_micros().max(1);
+    let time = libc::timeval {
+        tv_sec: libc::time_t::try_from(micros / 1_000_000).unwrap_or(libc::time_t::MAX),
+        tv_usec: (micros % 1_000_000) as libc::suseconds_t,
+    };
+    let object = || format!("{micros} us");
+    let socket = socket.as_fd();
+    set_option(socket, libc::SOL_SOCKET, libc::SO_SNDTIMEO, &time, "set SO_SNDTIMEO to", object)?;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &time, "set SO_RCVTIMEO to", object)
+}
+
+/// Wakes a reader only once so many bytes wait (`SO_RCVLOWAT`), or the peer has sent its last one, or the call limit is over.
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_low_water(socket: impl AsFd, bytes: u32) -> Result<()> {
+    set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes, "set SO_RCVLOWAT to")
+}
+
+/// The kernel's view of the connection (`TCP_INFO`), by the length that it returned.
+///
+/// # Errors
+/// What the kernel said.
+pub fn info(socket: impl AsFd) -> Result<TcpInfo> {
+    let mut bytes = [0u8; TCP_INFO_ROOM];
+    let length = get_bytes(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes, "TCP_INFO")?;
+    Ok(TcpInfo::from_bytes(&bytes[..length]))
+}
+
+/// The socket's memory (`SO_MEMINFO`; the order is that of `SK_MEMINFO_*` in include/uapi/linux/sock_diag.h).
+///
+/// # Errors
+/// What the kernel said.
+pub fn memory(socket: impl AsFd) -> Result<SocketMemory> {
+    let mut bytes = [0u8; 64];
+    let length = get_bytes(socket.as_fd(), libc::SOL_SOCKET, SO_MEMINFO, &mut bytes, "SO_MEMINFO")?;
+    let word = |index: usize| {
+        let word = bytes[..length].get(index * 4..index * 4 + 4);
+        word.and_then(|word| word.try_into().ok()).map_or(0, u32::from_ne_bytes)
+    };
+    Ok(SocketMemory {
+        rmem_alloc_bytes: word(0),
+        rcvbuf_bytes: word(1),
+        wmem_alloc_bytes: word(2),
+        sndbuf_bytes: word(3),
+        wmem_queued_bytes: word(5),
+        backlog_bytes: word(7),
+        drops: word(8),
+    })
+}
+
+/// Bytes received and not yet read (`SIOCINQ`).
+///
+/// # Errors
+/// What the kernel said.
+pub fn queued_in(socket: impl AsFd) -> Result<u32> {
+    queued(socket.as_fd(), SIOCINQ, "SIOCINQ")
+}
+
+/// Bytes written and not yet acknowledged (`SIOCOUTQ`); a FIN on its way counts as one.
+///
+/// # Errors
+/// What the kernel said.
+pub fn queued_out(socket: impl AsFd) -> Result<u32> {
+    queued(socket.as_fd(), SIOCOUTQ, "SIOCOUTQ")
+}
+
+/// Hands bytes to the kernel, which copies them. Returns how many it took; never raises `SIGPIPE`.
+///
+/// # Errors
+/// What the kernel said; `WouldBlock` after the socket's call limit.
+#[inline]
+pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the pointer and the length are of one slice.
+    moved(unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) })
+}
+
+/// Takes received bytes into a buffer. 0: the peer sent its last byte.
+///
+/// # Errors
+/// What the kernel said; `WouldBlock` after the socket's call limit.
+#[inline]
+pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the pointer and the length are of one slice, which the kernel may fill.
+    moved(unsafe { libc::recv(socket.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0) })
+}
+
+/// Throws away up to `most` received bytes inside the kernel, without copying (`MSG_TRUNC`, tcp(7)). 0: the peer sent its
+/// last byte.
+///
+/// # Errors
+/// What the kernel said; `WouldBlock` after the socket's call limit; `EFAULT` from a kernel that would copy.
+#[inline]
+pub fn discard(socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+    // SAFETY: the buffer is null: a kernel that discards does not touch it, and one that would write fails with EFAULT.
+    moved(unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
+}
+
+/// The return convention of calls that move bytes.
+#[inline]
+pub(crate) fn moved(result: libc::ssize_t) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Sets any option whose value is plain data.
+pub(crate) fn set_option<T: Copy>(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &T,
+    operation: &'static str,
+    object: impl FnOnce() -> String,
+) -> Result<()> {
+    // SAFETY: the pointer and the length are of one live value of plain data.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if result < 0 { Err(Error::last(operation, object())) } else { Ok(()) }
+}
+
+fn set_int(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: u32,
+    operation: &'static str,
+) -> Result<()> {
+    let plain = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
+    set_option(socket, level, name, &plain, operation, || value.to_string())
+}
+
+/// Reads an option into `bytes`; how many the kernel filled.
+fn get_bytes(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    bytes: &mut [u8],
+    what: &'static str,
+) -> Result<usize> {
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: the pointer and the length are of one slice, which the kernel may fill; `length` says how much it did.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, bytes.as_mut_ptr().cast(), &raw mut length) };
+    check(result, "read socket option", what)?;
+    Ok((length as usize).min(bytes.len()))
+}
+
+fn get_u32(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, what: &'static str) -> Result<u32> {
+    let mut bytes = [0u8; 4];
+    get_bytes(socket, level, name, &mut bytes, what)?;
+    Ok(u32::from_ne_bytes(bytes))
+}
+
+fn queued(socket: BorrowedFd<'_>, request: libc::Ioctl, what: &'static str) -> Result<u32> {
+    let mut value: libc::c_int = 0;
+    // SAFETY: both requests write one int.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut value) }, "read", what)?;
+    Ok(u32::try_from(value).unwrap_or(0))
+}

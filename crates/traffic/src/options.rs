@@ -1,0 +1,149 @@
+//! The plan's words as socket options: what must be set before the handshake, what after it, and what came of it.
+
+use crate::Stream;
+use crate::error::TrafficError;
+use narrows_model::{Flow, Place, StreamRecord, TcpPlan};
+use narrows_sys::{files, net, tcp};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// Sets on one end's socket what has to be set before the handshake: MSS, DSCP, and the receive buffer of a receiver.
+///
+/// For a connecting socket call it before `connect` (it fits as `before` of [`narrows_sys::net::connect`]), for an accepted one
+/// right after `accept`: the kernel chose the window scale by `tcp_rmem` and `rmem_max` then, which leaves room for every
+/// buffer that can be obtained, and the MSS is announced by the connecting end for both.
+///
+/// # Errors
+/// The option that the kernel refused, with what it allows.
+pub fn prepare(socket: impl AsFd, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), TrafficError> {
+    apply_early(socket.as_fd(), "new connection", flow.receiver() == place, plan)
+}
+
+fn apply_early(
+    socket: std::os::fd::BorrowedFd<'_>,
+    on: &str,
+    receives: bool,
+    plan: &TcpPlan,
+) -> Result<(), TrafficError> {
+    if let Some(mss) = plan.mss_bytes {
+        tcp::set_max_segment(socket, mss)
+            .map_err(|error| TrafficError::option(on, error, "; 88 to 32767 are allowed"))?;
+    }
+    if plan.dscp > 0 {
+        tcp::set_dscp(socket, plan.dscp).map_err(|error| TrafficError::option(on, error, ""))?;
+    }
+    if receives && let Some(bytes) = plan.receive_buffer_bytes {
+        tcp::set_receive_buffer(socket, bytes).map_err(|error| TrafficError::option(on, error, ""))?;
+    }
+    Ok(())
+}
+
+/// Sets the rest on a connected socket, reads all of it back, and opens the stream's record.
+pub(crate) fn settle(
+    stream: &Stream,
+    place: Place,
+    plan: &TcpPlan,
+    remarks: &mut Vec<String>,
+) -> Result<StreamRecord, TrafficError> {
+    let socket = stream.socket.as_fd();
+    let on = format!("stream {}", stream.id);
+    let receives = stream.flow.receiver() == place;
+    let plain = |operation: &'static str| {
+        let on = on.clone();
+        move |error| TrafficError::option(&on, narrows_sys::Error::new(operation, "the socket", error), "")
+    };
+
+    stream.socket.set_nonblocking(false).map_err(plain("make blocking"))?;
+    let early = tcp::buffer_lock(socket).ok();
+    if !receives || early.is_none_or(|lock| !lock.receive) {
+        apply_early(socket, &on, receives, plan)?;
+    }
+    stream.socket.set_nodelay(plan.no_delay).map_err(plain("set TCP_NODELAY of"))?;
+    if !receives {
+        if let Some(bytes) = plan.send_buffer_bytes {
+            tcp::set_send_buffer(socket, bytes).map_err(|error| TrafficError::option(&on, error, ""))?;
+        }
+        if let Some(name) = &plan.congestion_control {
+            tcp::set_congestion_control(socket, name).map_err(|error| {
+                let allowed = format!("; this host has: {}", available_congestion_controls());
+                TrafficError::option(&on, error, &allowed)
+            })?;
+        }
+        if let Some(bps) = plan.pacing_bps {
+            tcp::set_max_pacing(socket, bps / 8).map_err(|error| TrafficError::option(&on, error, ""))?;
+        }
+    }
+
+    let info = tcp::info(socket).unwrap_or_default();
+    let address = |address: std::io::Result<std::net::SocketAddr>| {
+        address.map_or_else(|_| "unknown".to_owned(), |address| net::canonical(address).to_string())
+    };
+    let record = StreamRecord {
+        id: stream.id,
+        flow: stream.flow,
+        local: address(stream.socket.local_addr()),
+        remote: address(stream.socket.peer_addr()),
+        congestion_control: tcp::congestion_control(socket).ok(),
+        mss_bytes: info.snd_mss_bytes.and_then(|mss| u32::try_from(mss).ok()),
+        buffer_lock: tcp::buffer_lock(socket).ok(),
+        sndbuf_bytes: tcp::send_buffer(socket).ok(),
+        rcvbuf_bytes: tcp::receive_buffer(socket).ok(),
+        method: String::new(),
+        samples: Vec::new(),
+    };
+    check_obtained(&on, socket, receives, plan, &record, remarks);
+    Ok(record)
+}
+
+/// What was asked for and not obtained, in words.
+fn check_obtained(
+    on: &str,
+    socket: std::os::fd::BorrowedFd<'_>,
+    receives: bool,
+    plan: &TcpPlan,
+    record: &StreamRecord,
+    remarks: &mut Vec<String>,
+) {
+    let (asked, obtained, name, sysctl) = if receives {
+        (plan.receive_buffer_bytes, record.rcvbuf_bytes, "SO_RCVBUF", "net.core.rmem_max")
+    } else {
+        (plan.send_buffer_bytes, record.sndbuf_bytes, "SO_SNDBUF", "net.core.wmem_max")
+    };
+    // The kernel doubles what it grants.
+    if let (Some(asked), Some(obtained)) = (asked, obtained)
+        && u64::from(obtained) < 2 * u64::from(asked)
+    {
+        let limit = files::read_text(&Path::new("/proc/sys").join(sysctl.replace('.', "/")));
+        let limit = limit.map_or_else(|_| "not readable".to_owned(), |text| text.trim().to_owned());
+        remarks.push(format!("{on}: asked for {asked} bytes of {name}, got {} ({sysctl} is {limit})", obtained / 2));
+    }
+    if let (Some(asked), Some(used)) = (plan.mss_bytes, record.mss_bytes)
+        && used > u32::from(asked)
+    {
+        remarks.push(format!("{on}: asked for an MSS of {asked} bytes, the connection uses {used}"));
+    }
+    if !receives
+        && let (Some(asked), Some(used)) = (&plan.congestion_control, &record.congestion_control)
+        && asked != used
+    {
+        remarks.push(format!("{on}: asked for the congestion control {asked}, the connection uses {used}"));
+    }
+    if !receives
+        && let Some(bps) = plan.pacing_bps
+        && tcp::max_pacing(socket).is_ok_and(|used| used != bps / 8)
+    {
+        remarks.push(format!("{on}: the pacing rate of {bps} bit/s was not obtained"));
+    }
+    let ipv6 = record.remote.starts_with('[');
+    if plan.dscp > 0
+        && let Ok(used) = tcp::dscp(socket, ipv6)
+        && used != plan.dscp
+    {
+        remarks.push(format!("{on}: asked for DSCP {}, the socket has {used}", plan.dscp));
+    }
+}
+
+fn available_congestion_controls() -> String {
+    files::read_text(Path::new("/proc/sys/net/ipv4/tcp_available_congestion_control"))
+        .map_or_else(|_| "(not readable)".to_owned(), |text| text.split_whitespace().collect::<Vec<_>>().join(", "))
+}

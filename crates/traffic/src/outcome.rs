@@ -1,0 +1,119 @@
+//! How a stream ended, and which of the ends deserve a remark.
+
+use std::io;
+
+/// Why a data thread stopped moving data.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// As planned: the time was up, or all bytes were moved.
+    Complete,
+    /// By the stop flag.
+    Stopped,
+    /// The peer closed its side (receiver: end of data).
+    Closed,
+    /// The connection broke.
+    Broken(io::Error),
+    /// Nothing moved for so long that waiting on makes no sense; seconds.
+    Stalled(u64),
+    /// All was sent, but the last bytes were never acknowledged.
+    Unacknowledged(u32),
+}
+
+/// The planned time, as far as it matters for judging an end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timing {
+    /// Planned end in microseconds since the start; `None` where bytes end the trial.
+    pub(crate) end_us: Option<u64>,
+    /// When the stream ended.
+    pub(crate) ended_us: u64,
+}
+
+impl Timing {
+    /// The clocks of the two ends begin about a round-trip time apart: an end that came this much early is still in time.
+    const SLACK_US: u64 = 1_000_000;
+
+    fn in_time(self) -> bool {
+        self.end_us.is_some_and(|end| self.ended_us >= end - Self::SLACK_US.min(end / 4))
+    }
+
+    fn when(self) -> String {
+        #[allow(clippy::cast_precision_loss)]
+        let seconds = |us: u64| us as f64 / 1e6;
+        match self.end_us {
+            Some(end) => format!("after {:.2} s of {:.2} s", seconds(self.ended_us), seconds(end)),
+            None => format!("after {:.2} s", seconds(self.ended_us)),
+        }
+    }
+}
+
+impl Outcome {
+    /// The remark on a sending stream, if it deserves one. `short` is how many of its planned bytes are missing.
+    pub(crate) fn remark_on_sender(&self, stream: u32, timing: Timing) -> Option<String> {
+        let when = timing.when();
+        match self {
+            Self::Complete | Self::Stopped => None,
+            Self::Closed | Self::Broken(_) if timing.in_time() => None,
+            Self::Closed => Some(format!("stream {stream}: the peer closed the connection {when}")),
+            Self::Broken(error) => Some(format!("stream {stream}: lost the peer {when}: {error}")),
+            Self::Stalled(seconds) => {
+                Some(format!("stream {stream}: gave up {when}: the connection took no byte for {seconds} s"))
+            }
+            Self::Unacknowledged(bytes) => {
+                Some(format!("stream {stream}: gave up {when}: the last {bytes} bytes were never acknowledged"))
+            }
+        }
+    }
+
+    /// The remark on a receiving stream, if it deserves one.
+    pub(crate) fn remark_on_receiver(&self, stream: u32, timing: Timing) -> Option<String> {
+        let when = timing.when();
+        match self {
+            Self::Complete | Self::Stopped | Self::Unacknowledged(_) => None,
+            // Without a planned time, the end of data is how a complete stream ends: the byte counts tell whether it was.
+            Self::Closed if timing.end_us.is_none() => None,
+            // A sender closes abortively when its time is up.
+            Self::Closed | Self::Broken(_) if timing.in_time() => None,
+            Self::Closed => Some(format!("stream {stream}: lost the peer: its data ended {when}")),
+            Self::Broken(error) => Some(format!("stream {stream}: lost the peer {when}: {error}")),
+            Self::Stalled(seconds) => Some(format!("stream {stream}: gave up {when}: no byte came for {seconds} s")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reset() -> Outcome {
+        Outcome::Broken(io::Error::from_raw_os_error(104))
+    }
+
+    #[test]
+    fn a_reset_at_the_planned_end_is_no_loss() {
+        for ended_us in [9_100_000, 10_000_000, 11_000_000] {
+            let timing = Timing { end_us: Some(10_000_000), ended_us };
+            assert_eq!(reset().remark_on_receiver(0, timing), None);
+            assert_eq!(reset().remark_on_sender(0, timing), None);
+            assert_eq!(Outcome::Closed.remark_on_receiver(0, timing), None);
+        }
+    }
+
+    #[test]
+    fn a_reset_before_it_is_a_lost_peer() {
+        let timing = Timing { end_us: Some(10_000_000), ended_us: 2_345_000 };
+        let remark = reset().remark_on_receiver(3, timing).unwrap();
+        assert!(remark.starts_with("stream 3: lost the peer after 2.35 s of 10.00 s: Connection reset"), "{remark}");
+        assert!(Outcome::Closed.remark_on_receiver(0, timing).is_some());
+        assert_eq!(Outcome::Stopped.remark_on_sender(0, timing), None);
+        // A short trial has a short slack.
+        let timing = Timing { end_us: Some(400_000), ended_us: 200_000 };
+        assert!(reset().remark_on_receiver(0, timing).is_some());
+    }
+
+    #[test]
+    fn the_end_of_data_completes_a_stream_of_bytes() {
+        let timing = Timing { end_us: None, ended_us: 5 };
+        assert_eq!(Outcome::Closed.remark_on_receiver(0, timing), None);
+        assert!(reset().remark_on_receiver(0, timing).is_some());
+    }
+}

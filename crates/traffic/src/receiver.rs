@@ -1,0 +1,141 @@
+//! A receiving stream: a plain loop of blocking calls that throws the data away inside the kernel where it can.
+
+use crate::application::{Burn, Pace, nanos_since};
+use crate::batch::Batch;
+use crate::counters::Counters;
+use crate::engine::{CALL_LIMIT, STALL};
+use crate::outcome::Outcome;
+use crate::stop::Stop;
+use narrows_sys::{clock, tcp};
+use std::io::{self, ErrorKind};
+use std::net::TcpStream;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// The most that one call takes when nothing is copied.
+const DISCARD_BYTES: usize = 1 << 20;
+/// The most that one call copies: fits the second-level cache.
+const COPY_BYTES: usize = 128 << 10;
+
+/// How received data is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Take {
+    /// Thrown away by the kernel (`MSG_TRUNC`).
+    Discard,
+    /// Copied to this buffer.
+    Copy(Vec<u8>),
+}
+
+impl Take {
+    /// The word for the record.
+    pub(crate) const fn method(&self) -> &'static str {
+        match self {
+            Self::Discard => "discard",
+            Self::Copy(_) => "recv",
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+        match self {
+            Self::Discard => tcp::discard(socket, most.min(DISCARD_BYTES)),
+            Self::Copy(buffer) => {
+                let most = most.min(buffer.len());
+                tcp::receive(socket, &mut buffer[..most])
+            }
+        }
+    }
+}
+
+/// Everything a receiving thread needs.
+pub(crate) struct Receiver<'a> {
+    pub(crate) socket: &'a TcpStream,
+    pub(crate) counters: &'a Counters,
+    pub(crate) stop: &'a Stop,
+    /// The trial's end for another reason than the user's.
+    pub(crate) over: &'a Stop,
+    /// Whether bytes end the trial: then a stream without any for [`STALL`] is given up.
+    pub(crate) until_end_of_data: bool,
+    pub(crate) pace: Option<&'a Pace>,
+    pub(crate) cpu_us_per_mib: u32,
+    pub(crate) start: Instant,
+}
+
+impl Receiver<'_> {
+    /// Takes data until there is a reason not to; calls `moving` once, with the time of the first byte.
+    pub(crate) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, &'static str) {
+        let mut take = Take::Discard;
+        let outcome = self.receive(&mut take, moving);
+        (outcome, take.method())
+    }
+
+    fn receive(&self, take: &mut Take, moving: impl FnOnce(Instant)) -> Outcome {
+        let socket = self.socket.as_fd();
+        let portion = self.pace.map_or(DISCARD_BYTES, |pace| pace.portion(COPY_BYTES));
+        let mut burn = Burn::new(self.cpu_us_per_mib);
+        // An application that is slow by plan takes what there is: its queue is the evidence.
+        let mut batch = (self.pace.is_none() && self.cpu_us_per_mib == 0).then(|| Batch::new(clock::now()));
+        let mut moving = Some(moving);
+        let (mut got, mut calls) = (0u64, 0u64);
+        let mut moved_at = clock::now();
+        loop {
+            if self.stop.is_set() {
+                return Outcome::Stopped;
+            }
+            if self.over.is_set() {
+                return Outcome::Complete;
+            }
+            let taken = match take.take(socket, portion) {
+                Ok(0) => return Outcome::Closed,
+                Ok(taken) => {
+                    calls += 1;
+                    got += taken as u64;
+                    self.counters.publish(got, calls);
+                    if let Some(moving) = moving.take() {
+                        moving(clock::now());
+                    }
+                    burn.spend(taken, || self.is_over());
+                    if let Some(pace) = self.pace {
+                        self.wait_until(pace.claim(nanos_since(self.start), taken));
+                    }
+                    taken
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                    if self.until_end_of_data && moved_at.elapsed() > STALL {
+                        return Outcome::Stalled(STALL.as_secs());
+                    }
+                    if let Some(batch) = &mut batch {
+                        batch.idle(socket);
+                    }
+                    continue;
+                }
+                // A kernel that would copy into the null buffer.
+                Err(error) if error.raw_os_error() == Some(14) && *take == Take::Discard => {
+                    *take = Take::Copy(vec![0; COPY_BYTES]);
+                    continue;
+                }
+                Err(error) => return Outcome::Broken(error),
+            };
+            if let Some(batch) = &mut batch {
+                batch.moved(socket, taken, got, calls);
+            }
+            if self.until_end_of_data {
+                moved_at = clock::now();
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.is_set() || self.over.is_set()
+    }
+
+    fn wait_until(&self, due_ns: u64) {
+        while !self.is_over() {
+            let left = Duration::from_nanos(due_ns.saturating_sub(nanos_since(self.start)));
+            if left.is_zero() {
+                return;
+            }
+            clock::sleep(left.min(CALL_LIMIT));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Both ends of a trial in one process, over loopback.
+#![allow(dead_code, clippy::unwrap_used)] // each test file uses its part; helpers of tests may unwrap as tests do
+
+use narrows_model::{CpuTimes, Direction, EndRecord, Flow, Place, TcpPlan};
+use narrows_sys::net;
+use narrows_traffic::{Progress, Stop, Stream, TrafficError, prepare, run};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::BorrowedFd;
+use std::thread;
+use std::time::Duration;
+
+/// The connections of a plan: `(client's, server's)` streams.
+pub(crate) fn connect(plan: &TcpPlan) -> (Vec<Stream>, Vec<Stream>) {
+    let listener = net::listen(0).unwrap();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port()));
+    let (mut client, mut server) = (Vec::new(), Vec::new());
+    for &flow in plan.flows() {
+        for _ in 0..plan.streams {
+            let id = client.len() as u32;
+            let before = |socket: BorrowedFd<'_>| prepare(socket, Place::Client, flow, plan).map_err(Failure::from);
+            let socket = net::connect(address, Duration::from_secs(5), before).unwrap();
+            client.push(Stream { id, flow, socket });
+            let (socket, _) = listener.accept().unwrap();
+            prepare(&socket, Place::Server, flow, plan).unwrap();
+            server.push(Stream { id, flow, socket });
+        }
+    }
+    (client, server)
+}
+
+/// One connection, both ends raw.
+pub(crate) fn pair() -> (TcpStream, TcpStream) {
+    let (mut client, mut server) = connect(&TcpPlan { direction: Direction::Up, ..TcpPlan::default() });
+    (client.remove(0).socket, server.remove(0).socket)
+}
+
+/// Either crate's error while connecting, in words.
+#[derive(Debug)]
+pub(crate) struct Failure(pub(crate) String);
+
+impl From<narrows_sys::Error> for Failure {
+    fn from(error: narrows_sys::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<TrafficError> for Failure {
+    fn from(error: TrafficError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// One CPU that is always half busy.
+pub(crate) fn cpus() -> Vec<CpuTimes> {
+    vec![CpuTimes { cpu: 0, user_us: 1, idle_us: 1, ..CpuTimes::default() }]
+}
+
+/// Runs one end without a listener for its progress.
+pub(crate) fn run_end(place: Place, plan: &TcpPlan, streams: Vec<Stream>, stop: &Stop) -> EndRecord {
+    run(place, plan, streams, stop, &cpus, &mut |_| {}).unwrap()
+}
+
+/// Runs both ends to their end; the client's progress as well.
+pub(crate) fn run_both(plan: &TcpPlan) -> (EndRecord, EndRecord, Vec<Progress>) {
+    let (client, server) = connect(plan);
+    let mut progress = Vec::new();
+    let (client, server) = thread::scope(|scope| {
+        let server = scope.spawn(|| run_end(Place::Server, plan, server, &Stop::new()));
+        let client = run(Place::Client, plan, client, &Stop::new(), &cpus, &mut |step| progress.push(step)).unwrap();
+        (client, server.join().unwrap())
+    });
+    (client, server, progress)
+}
+
+/// Bytes that each stream of an end moved, by id.
+pub(crate) fn bytes_of(end: &EndRecord, flow: Flow) -> Vec<u64> {
+    let of_flow = end.streams.iter().filter(|stream| stream.flow == flow);
+    of_flow.map(|stream| stream.samples.last().unwrap().bytes).collect()
+}

@@ -1,0 +1,101 @@
+//! The protocol's number. One number covers the control API, the data hello and their meaning; ends meet only on the same one.
+
+use crate::api::PROTOCOL_HEADER;
+use thiserror::Error;
+
+/// The protocol that this program speaks. It is raised when an older end would misunderstand a newer one; fields that an
+/// older end may ignore do not raise it.
+pub const PROTOCOL: u16 = 1;
+
+/// Two ends that do not speak the same protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "the versions do not meet: the client is narrows {client} (protocol {client_protocol}), the server is narrows {server} \
+     (protocol {server_protocol}); upgrade narrows on the {}", self.older()
+)]
+pub struct Mismatch {
+    /// The client's program version.
+    pub client: String,
+    /// The client's protocol.
+    pub client_protocol: u16,
+    /// The server's program version.
+    pub server: String,
+    /// The server's protocol.
+    pub server_protocol: u16,
+}
+
+impl Mismatch {
+    /// The end to upgrade.
+    #[must_use]
+    pub const fn older(&self) -> &'static str {
+        if self.client_protocol < self.server_protocol { "client" } else { "server" }
+    }
+}
+
+/// The client's protocol header: `<protocol> <program version>`, such as `1 0.1.0`.
+#[must_use]
+pub fn protocol_header(version: &str) -> String {
+    format!("{PROTOCOL} {version}")
+}
+
+/// Reads the client's protocol header against this program's own version; `None` where the header is missing, as from curl,
+/// which is taken to know what it does.
+///
+/// # Errors
+/// The mismatch as a value, or a sentence on a header that is none.
+pub fn check_header(header: Option<&str>, own_version: &str) -> Result<(), Meeting> {
+    let Some(header) = header else { return Ok(()) };
+    let (number, version) = header.split_once(' ').unwrap_or((header, "of unknown version"));
+    let client_protocol: u16 = number.parse().map_err(|_| Meeting::Unreadable)?;
+    if client_protocol == PROTOCOL {
+        return Ok(());
+    }
+    let client = version.chars().filter(char::is_ascii_graphic).take(32).collect();
+    Err(Meeting::Mismatch(Mismatch {
+        client,
+        client_protocol,
+        server: own_version.to_owned(),
+        server_protocol: PROTOCOL,
+    }))
+}
+
+/// Why a request's protocol header was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Meeting {
+    /// Another protocol.
+    #[error(transparent)]
+    Mismatch(Mismatch),
+    /// Not a number.
+    #[error("the header `{PROTOCOL_HEADER}` must be a number, a blank and the program's version")]
+    Unreadable,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_client_tells_to_upgrade_the_server() {
+        let error = check_header(Some("7 3.1.0"), "0.1.0").expect_err("a newer one");
+        assert_eq!(
+            error.to_string(),
+            "the versions do not meet: the client is narrows 3.1.0 (protocol 7), the server is narrows 0.1.0 (protocol 1); \
+             upgrade narrows on the server"
+        );
+    }
+
+    #[test]
+    fn an_older_client_tells_to_upgrade_the_client() {
+        let Err(Meeting::Mismatch(mismatch)) = check_header(Some("0 0.0.9"), "0.1.0") else {
+            panic!("protocol 0 is older");
+        };
+        assert_eq!(mismatch.older(), "client");
+    }
+
+    #[test]
+    fn the_own_header_and_a_missing_one_pass() {
+        assert_eq!(check_header(Some(&protocol_header("0.1.0")), "0.1.0"), Ok(()));
+        assert_eq!(check_header(None, "0.1.0"), Ok(()));
+        assert_eq!(check_header(Some("new"), "0.1.0"), Err(Meeting::Unreadable));
+    }
+}

@@ -1,0 +1,15 @@
+//! The first bytes of a connection: what they are taken for, and the hello of a data connection with its answer.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use narrows_wire::{Answer, DataHello, Kind, classify, first};
+
+fuzz_target!(|bytes: &[u8]| {
+    if bytes.len() >= first::MOST_BYTES {
+        assert_ne!(classify(bytes), Kind::NeedMore);
+    }
+    if let Ok(hello) = DataHello::decode(bytes) {
+        assert_eq!(hello.encode()[..], bytes[..hello.encode().len()]);
+    }
+    let _ = Answer::decode(bytes);
+});
