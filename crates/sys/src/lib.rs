@@ -28,5 +28,6 @@ pub mod sysctl;
 pub mod tcp;
 pub mod thread;
 pub mod tun;
+pub mod udp;
 
 pub use error::{Error, Result};
