@@ -12,6 +12,7 @@ pub mod ethtool;
 pub mod event;
 pub mod exclusive;
 pub mod files;
+pub mod interrupt;
 pub mod kernel_file;
 pub mod mount;
 pub mod net;
