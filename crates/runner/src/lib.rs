@@ -3,7 +3,13 @@
 pub mod bank;
 pub mod diagnosis;
 pub mod ends;
+pub mod instruments;
 pub mod known;
+pub mod live;
+pub mod remote;
+pub mod server;
 pub mod state;
+pub mod stop;
 pub mod stored;
+pub mod trust;
 pub mod tune;

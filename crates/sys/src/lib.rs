@@ -10,6 +10,7 @@ pub mod device;
 pub mod error;
 pub mod ethtool;
 pub mod event;
+pub mod exclusive;
 pub mod files;
 pub mod kernel_file;
 pub mod mount;
@@ -27,5 +28,6 @@ pub mod sysctl;
 pub mod tcp;
 pub mod thread;
 pub mod tun;
+pub mod udp;
 
 pub use error::{Error, Result};
