@@ -32,6 +32,20 @@ fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    let deadline = clock::now() + PATIENCE;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => return stream.set_nonblocking(false).map(|()| stream),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && clock::now() < deadline => {
+                clock::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// What a TCP stream carried, seen by its receiver.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stream {
@@ -66,7 +80,7 @@ pub(crate) fn tcp(from: &Host, to: &Host, family: Family, omit: Duration, time: 
             Ok(())
         });
         let receive = || -> io::Result<Stream> {
-            let (mut stream, _) = listener.accept()?;
+            let mut stream = accept(&listener)?;
             stream.set_read_timeout(Some(PATIENCE))?;
             let mut buffer = vec![0; 512 << 10];
             let begin = clock::now() + omit;
