@@ -10,7 +10,10 @@ pub mod device;
 pub mod error;
 pub mod ethtool;
 pub mod event;
+pub mod exclusive;
 pub mod files;
+pub mod interrupt;
+pub mod kernel_file;
 pub mod mount;
 pub mod net;
 pub mod netlink;
@@ -26,5 +29,6 @@ pub mod sysctl;
 pub mod tcp;
 pub mod thread;
 pub mod tun;
+pub mod udp;
 
 pub use error::{Error, Result};

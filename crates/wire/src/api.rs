@@ -6,7 +6,6 @@
 //! | `POST /v1/sessions` | a stream of [`Event`]s, one JSON object a line, as long as the session lives |
 //! | `POST /v1/sessions/{id}/inventory` [`InventoryRequest`] | a [`narrows_model::Snapshot`] |
 //! | `POST /v1/sessions/{id}/trials` [`TrialRequest`] | [`TrialReady`] |
-//! | `POST /v1/sessions/{id}/trials/{trial}/start` | nothing; the engine begins |
 //! | `POST /v1/sessions/{id}/trials/stop` | nothing; the record comes as an event |
 //! | `GET /v1/sessions/{id}/changes` | the session's [`narrows_model::Change`]s |
 //! | `POST /v1/sessions/{id}/changes` [`ChangeRequest`] | the [`narrows_model::Change`] |
@@ -101,6 +100,8 @@ pub struct TrialReady {
     pub key: String,
     /// The port of the data connections.
     pub data_port: u16,
+    /// The plan as it will be run: the one asked for, within what this client may do.
+    pub plan: TcpPlan,
 }
 
 /// Asks for a change.
