@@ -35,8 +35,16 @@ pub const CAUSE: Cause = Cause {
 /// Another congestion control must carry this much more before the one in use is blamed.
 const GAIN: f64 = 1.3;
 
+/// Round trips that a trial must have before it says anything of the congestion control: slow start takes about a dozen on a
+/// long fat path. A transfer that was over before that compares with a longer trial as a start with a steady state.
+const ROUND_TRIPS: f64 = 30.0;
+
+fn too_short(evidence: &Evidence<'_>) -> bool {
+    evidence.min_rtt_us.is_some_and(|rtt| evidence.base.counted_s < ROUND_TRIPS * rtt / 1e6)
+}
+
 /// The part of the time in which nothing but the congestion window (or recovery) held the sender back.
-fn window_share(evidence: &Evidence<'_>) -> Option<f64> {
+pub(super) fn window_share(evidence: &Evidence<'_>) -> Option<f64> {
     let busy = evidence.base.shares?.busy;
     Some((busy - evidence.held_by_window()? - evidence.held_by_buffer()?).max(0.0))
 }
@@ -67,7 +75,13 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if queue {
         return denies("the congestion window is large enough to keep a queue on the path");
     }
+    if too_short(evidence) {
+        return cannot_tell("the transfer was over before a congestion control settles");
+    }
     let in_use = evidence.base.congestion_control.as_deref().unwrap_or("the one in use");
+    if in_use.starts_with("bbr") {
+        return cannot_tell("BBR is in use, and there is none to try that could make more of the path");
+    }
     let Some(other) = evidence.experiments.get(Experiment::OtherCongestionControl.id()) else {
         return ask(
             Experiment::OtherCongestionControl,

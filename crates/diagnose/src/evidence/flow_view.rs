@@ -65,6 +65,8 @@ pub struct FlowView {
     pub interval_bps: Vec<f64>,
     /// Median of the smoothed RTT, microseconds.
     pub rtt_us: Option<f64>,
+    /// The RTT that a tenth of the samples exceed, microseconds.
+    pub rtt_high_us: Option<f64>,
     /// Smallest RTT that TCP saw, microseconds.
     pub min_rtt_us: Option<f64>,
     /// Payload of a full segment, bytes.
@@ -177,6 +179,7 @@ impl FlowView {
             goodput_bps,
             interval_bps: intervals(&counted(receiving, flow, 0)),
             rtt_us: median(each(&sent, |sample| sample.tcp.rtt_us)),
+            rtt_high_us: narrows_stats::quantile(&each(&sent, |sample| sample.tcp.rtt_us), 0.9),
             min_rtt_us: smallest(&each(&whole, |sample| sample.tcp.min_rtt_us.filter(|&us| us < u64::from(u32::MAX)))),
             mss_bytes,
             timestamps: last.tcp.negotiated(narrows_model::TcpInfo::OPT_TIMESTAMPS).unwrap_or(true),
