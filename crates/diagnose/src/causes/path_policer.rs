@@ -10,6 +10,7 @@
 //!
 //! Source: RFC 2475 2.3.3.4; Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016.
 
+use super::congestion_control::window_share;
 use super::{Cause, Testimony, advice, ask, cannot_tell, counter, denies, no_ceiling};
 use crate::evidence::{Evidence, FlowView, Seat};
 use crate::experiment::Experiment;
@@ -29,6 +30,9 @@ pub const CAUSE: Cause = Cause {
     healthy: false,
     rank: 6,
 };
+
+/// A first burst this much faster than the later rate is a bucket and not the noise of acknowledgements.
+const BURST: f64 = 1.5;
 
 /// How loss behaved when the load was paced at half the goodput.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +60,18 @@ pub(super) fn paced(evidence: &Evidence<'_>, paced: &FlowView) -> Option<Paced> 
     })
 }
 
+/// Why loss cannot be what limits, where the congestion window is not: loss slows a sender down through it alone.
+pub(super) fn loss_does_not_bind(evidence: &Evidence<'_>) -> Option<Testimony> {
+    match window_share(evidence) {
+        None => Some(cannot_tell("the sender's kernel does not say what held it back")),
+        Some(share) if share < 0.5 => Some(denies(format!(
+            "the congestion window, which loss acts on, held the sender back only {} of the time",
+            units::percent(share)
+        ))),
+        Some(_) => None,
+    }
+}
+
 /// Whether the sender's own queue dropped about as much as was lost.
 pub(super) fn lost_at_home(evidence: &Evidence<'_>) -> bool {
     let (Some(drops), Some(loss)) = (evidence.grew(Seat::Sender, "qdisc.drops"), evidence.base.loss_whole) else {
@@ -68,6 +84,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let Some(loss) = evidence.base.loss else { return cannot_tell("the sender's retransmissions could not be read") };
     if loss.lost() < 20 {
         return denies(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
+    }
+    if let Some(testimony) = loss_does_not_bind(evidence) {
+        return testimony;
     }
     if lost_at_home(evidence) {
         return denies("the sender's own queue dropped them");
@@ -82,7 +101,17 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
         return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
     };
+    let burst = evidence
+        .base
+        .early_peak_bps
+        .map(|peak| peak / evidence.goodput_bps())
+        .filter(|burst| *burst >= BURST && burst.is_finite());
     match paced(evidence, trial) {
+        // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and then,
+        // and it lets no burst pass above the rate of the path.
+        Some(Paced::Vanished) if burst.is_none() && evidence.queue_filled_at_times() != Some(false) => {
+            return cannot_tell("a short queue filled at times, and its loss looks like a policer's");
+        }
         Some(Paced::Vanished) => {}
         Some(Paced::Stayed) => return denies("paced at half the goodput the same part was lost"),
         Some(Paced::TooFew) | None => return cannot_tell("too few segments were lost to compare the paced trial with"),
@@ -98,9 +127,7 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
             trial.loss.map_or(0, |loss| loss.sent)
         )),
     ];
-    if let Some(burst) =
-        evidence.base.early_peak_bps.map(|peak| peak / evidence.goodput_bps()).filter(|burst| *burst >= 1.5)
-    {
+    if let Some(burst) = burst {
         witnesses.push(counter(format!("a first burst passed at {burst:.1} times the later rate")));
     }
     Testimony::Says { share: 0.85, witnesses }

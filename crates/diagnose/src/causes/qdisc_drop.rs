@@ -10,6 +10,7 @@
 //!
 //! Source: tc(8), `TCA_STATS2`.
 
+use super::path_policer::loss_does_not_bind;
 use super::{Cause, Testimony, cannot_tell, counter, denies, no_ceiling, setting_fix};
 use crate::evidence::{Evidence, Seat};
 use narrows_model::fact::Unit;
@@ -29,6 +30,9 @@ pub const CAUSE: Cause = Cause {
     rank: 8,
 };
 
+/// Fewer losses than this over a trial do not slow it down.
+const FEW: u64 = 20;
+
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let Some(dropped) = evidence.grew(seat, "qdisc.drops") else {
         return cannot_tell("the counters of the sender's queueing discipline could not be read");
@@ -39,8 +43,19 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let Some(loss) = evidence.base.loss_whole else {
         return cannot_tell("the sender's retransmissions could not be read");
     };
+    // The counter is the device's: drops of other traffic cost this connection nothing. It has lost, by its congestion window,
+    // and not with a queue further on that says that the path is full anyway.
+    if loss.lost() < FEW {
+        return denies(format!("TCP had to send only {} segments again", loss.lost()));
+    }
+    if let Some(testimony) = loss_does_not_bind(evidence) {
+        return testimony;
+    }
+    if evidence.queue_stood() == Some(true) {
+        return denies("a queue stood on the path, so the path is full whatever the sender's own queue drops");
+    }
     #[allow(clippy::cast_precision_loss)]
-    let part = dropped as f64 / loss.lost().max(1) as f64;
+    let part = dropped as f64 / loss.lost() as f64;
     if part < 0.5 {
         return denies(format!(
             "the queueing discipline dropped {dropped} packets, but {} segments were lost",

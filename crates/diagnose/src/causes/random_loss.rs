@@ -12,9 +12,9 @@
 //! Source: Mathis et al., *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997; RFC
 //! 9438 5.1.
 
-use super::path_policer::{Paced, lost_at_home, paced};
+use super::path_policer::{Paced, loss_does_not_bind, lost_at_home, paced};
 use super::{Cause, Testimony, advice, ask, cannot_tell, ceiling, counter, denies};
-use crate::evidence::{Evidence, Seat};
+use crate::evidence::{Evidence, FlowView, Seat};
 use crate::experiment::Experiment;
 use narrows_model::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, units};
@@ -35,6 +35,17 @@ pub const CAUSE: Cause = Cause {
 
 /// Loss below this is what long paths have; a congestion control must cope with it.
 const COMMON: f64 = 1e-4;
+
+/// BBR slows down at no loss (v1) or at more than 2 % of it in a round (v2 and v3, `BBRLossThresh`).
+const BBR_MINDS: f64 = 0.02;
+
+/// The trial under BBR, where it went at twice the rate and more and lost about the same part: what a full queue or a policer
+/// drops grows with the rate.
+fn at_a_higher_rate<'e>(evidence: &'e Evidence<'_>) -> Option<&'e FlowView> {
+    let fast = evidence.experiments.get(Experiment::OtherCongestionControl.id())?;
+    let same = fast.loss?.rate() <= 2.5 * evidence.base.loss?.rate() && paced(evidence, fast)? == Paced::Stayed;
+    (same && evidence.goodput_bps() > 0.0 && fast.goodput_bps >= 2.0 * evidence.goodput_bps()).then_some(fast)
+}
 
 /// Segments per RTT that a loss-based congestion control averages at loss rate `p` (RFC 9438: CUBIC, never below Reno).
 fn response_segments(p: f64, rtt_s: f64) -> f64 {
@@ -65,6 +76,14 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if loss.lost() < 5 || loss.rate() < COMMON {
         return denies(format!("only {} of {} segments were lost", loss.lost(), loss.sent));
     }
+    if let Some(testimony) = loss_does_not_bind(evidence) {
+        return testimony;
+    }
+    if evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"))
+        && loss.rate() < BBR_MINDS
+    {
+        return denies(format!("BBR does not slow down at a loss of {}", units::percent(loss.rate())));
+    }
     if lost_at_home(evidence) {
         return denies("the sender's own queue dropped them");
     }
@@ -76,12 +95,18 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
         return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
     };
-    match paced(evidence, trial) {
-        Some(Paced::Stayed) => {}
+    let (at, other) = match paced(evidence, trial) {
+        Some(Paced::Stayed) => ("paced at half of the goodput".to_owned(), trial.loss.unwrap_or_default()),
         Some(Paced::Vanished) => return denies("paced at half the goodput the loss ended"),
-        Some(Paced::TooFew) | None => return cannot_tell("too few segments were lost to compare the paced trial with"),
-    }
-    let paced = trial.loss.unwrap_or_default();
+        // A slow load loses too few to count; one that BBR drives many times as fast loses enough.
+        Some(Paced::TooFew) | None => match at_a_higher_rate(evidence) {
+            Some(fast) => (
+                format!("at {:.0} times the goodput (BBR)", fast.goodput_bps / evidence.goodput_bps()),
+                fast.loss.unwrap_or_default(),
+            ),
+            None => return cannot_tell("too few segments were lost to compare the paced trial with"),
+        },
+    };
     Testimony::Says {
         share: 0.9,
         witnesses: vec![
@@ -92,10 +117,10 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
                 loss.sent
             )),
             super::experiment(format!(
-                "paced at half of the goodput {} were lost all the same ({} of {})",
-                units::percent(paced.rate()),
-                paced.lost(),
-                paced.sent
+                "{at} {} were lost all the same ({} of {})",
+                units::percent(other.rate()),
+                other.lost(),
+                other.sent
             )),
         ],
     }
