@@ -36,6 +36,24 @@ fn burst(evidence: &Evidence<'_>) -> Option<f64> {
     Some(evidence.base.early_peak_bps? / evidence.goodput_bps())
 }
 
+/// Eight of ten intervals of the later two thirds lie within this part of their median where a shaper holds the rate; flows
+/// that share a path give and take more.
+const STEADY: f64 = 0.15;
+
+fn steady(evidence: &Evidence<'_>) -> Option<bool> {
+    let later = &evidence.base.interval_bps[evidence.base.interval_bps.len() / 3..];
+    // Closer samples would measure the scheduling of the host.
+    let rates: Vec<f64> = later.chunks_exact((later.len() / 12).max(1)).map(mean).collect();
+    let [low, middle, high] = [0.1, 0.5, 0.9].map(|p| narrows_stats::quantile(&rates, p));
+    (rates.len() >= 6).then_some(high? - middle? <= STEADY * middle? && middle? - low? <= STEADY * middle?)
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    #[allow(clippy::cast_precision_loss)]
+    let n = rates.len() as f64;
+    rates.iter().sum::<f64>() / n
+}
+
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     if evidence.queue_stood()? && burst(evidence)? >= BURST {
         let how = "steady goodput behind the shaper's queue".to_owned();
@@ -62,6 +80,13 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     };
     if burst < BURST {
         return denies(format!("the first burst was no faster than the steady rate ({burst:.1} times)"));
+    }
+    match steady(evidence) {
+        Some(true) => {}
+        Some(false) => {
+            return cannot_tell("the goodput went up and down: other traffic may have taken what the first burst had");
+        }
+        None => return cannot_tell("too few samples to say whether the rate was constant"),
     }
     Testimony::Says {
         share: 0.9,
