@@ -2,8 +2,8 @@
 //!
 //! A host's link runs more slowly than it could, or than the other end's, and the goodput lies at it.
 //!
-//! **Shows**: the negotiated speed lies below the fastest supported one (or the peer's, where that is not known), and
-//! the goodput is that speed less headers: 94 % of it with full Ethernet frames.
+//! **Shows**: the negotiated speed lies below the fastest supported one (or, below 1 Gbit/s and where that is not known,
+//! the peer's), and the goodput is that speed less headers: 94 % of it with full Ethernet frames.
 //!
 //! **Mistaken for**: the path's capacity. A link at its best speed is no fault.
 //!
@@ -43,6 +43,10 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     ceiling(CAUSE.id, evidence, seat, speed * efficiency, [0.95, 1.01], Method::Computed, how)
 }
 
+/// Whether a card could run faster its driver says, mostly. Where it does not, a card below this speed beside a faster peer is
+/// one that negotiated badly; from this speed on it is as likely just another card: 1 against 10 Gbit/s is no fault.
+const ORDINARY_BPS: f64 = 1e9;
+
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let Some(speed) = real_link_bps(evidence, seat) else {
         return cannot_tell(format!("the device of {} reports no link speed", super::who(evidence, seat)));
@@ -51,7 +55,12 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let slower_than = match (evidence.number(seat, "nic.speed.max"), real_link_bps(evidence, other)) {
         (Some(max), _) if speed < 0.99 * max => format!("its link supports {}", units::bps(max)),
         (Some(_), _) => return denies(format!("the link of {} runs at its best speed", super::who(evidence, seat))),
-        (None, Some(peer)) if speed < 0.99 * peer => format!("the other end's link runs at {}", units::bps(peer)),
+        (None, Some(peer)) if speed < ORDINARY_BPS && speed < 0.99 * peer => {
+            format!("the other end's link runs at {}", units::bps(peer))
+        }
+        (None, Some(peer)) if speed < 0.99 * peer => {
+            return cannot_tell("the fastest supported speed is not known, and hosts may well have different cards");
+        }
         (None, Some(_)) => {
             return denies(format!("the link of {} is no slower than the other end's", super::who(evidence, seat)));
         }
