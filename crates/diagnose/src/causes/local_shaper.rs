@@ -49,6 +49,11 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
             None => cannot_tell("the sender's queueing disciplines could not be read"),
         };
     };
+    if roof(evidence, seat).is_none() {
+        return cannot_tell(
+            "the segment size could not be read, so the goodput cannot be held against the shaper's rate",
+        );
+    }
     match evidence.grew(seat, "qdisc.overlimits") {
         None => cannot_tell("the counters of the sender's queueing discipline could not be read"),
         Some(0) => denies(format!("the shaper of {} never had to hold a packet back", units::bps(rate))),

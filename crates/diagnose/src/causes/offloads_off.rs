@@ -27,6 +27,7 @@ pub const CAUSE: Cause = Cause {
         Key::new("nic.feature.gro", Unit::Flag),
         Key::new("nic.feature.tx_checksum", Unit::Flag),
         Key::new("nic.feature.rx_checksum", Unit::Flag),
+        Key::new("nic.kind", Unit::Text),
         Key::new("nic.name", Unit::Text),
     ],
     ceiling: roof,
@@ -45,15 +46,23 @@ const fn features(seat: Seat) -> &'static [(&'static str, &'static str)] {
     }
 }
 
+/// Whether the device lies above or beside others in the same machine: a veth has GRO off by default and misses nothing, since
+/// what it gets was coalesced below it or never cut.
+fn is_stacked(evidence: &Evidence<'_>, seat: Seat) -> bool {
+    evidence.text(seat, "nic.kind").is_some_and(|kind| !matches!(kind, "physical" | "virtual" | "tun" | "unknown"))
+}
+
 fn off(evidence: &Evidence<'_>, seat: Seat) -> Vec<&'static str> {
-    features(seat).iter().filter(|(key, _)| evidence.flag(seat, key) == Some(false)).map(|(_, word)| *word).collect()
+    let off = features(seat).iter().filter(|(key, _)| evidence.flag(seat, key) == Some(false)).map(|(_, word)| *word);
+    off.filter(|word| *word != "gro" || !is_stacked(evidence, seat)).collect()
 }
 
 /// The fullest that the CPU is at a seat: its data thread, its softirq core or the whole machine.
 fn fullness(evidence: &Evidence<'_>, seat: Seat) -> Option<f64> {
     let end = evidence.end(seat)?;
     let softirq = end.softirq_core().map(|core| core.softirq);
-    let core = end.cores.iter().map(|core| core.busy).reduce(f64::max);
+    // A core that is full of a neighbour's work and handles no packets is not what offloads would relieve.
+    let core = end.cores.iter().filter(|core| core.softirq >= 0.2).map(|core| core.busy).reduce(f64::max);
     [end.thread_share, softirq, core, end.machine_busy()].into_iter().flatten().reduce(f64::max)
 }
 

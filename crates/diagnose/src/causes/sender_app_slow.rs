@@ -32,6 +32,10 @@ pub const CAUSE: Cause = Cause {
 /// Idle shares below this are the gaps that any writer leaves on a short path.
 const IDLE: f64 = 0.2;
 
+/// A thread that uses this much of a core and is not idle else shares a full core with someone; one that uses less waits for
+/// its source, whoever fills the core.
+const WRITING: f64 = 0.3;
+
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     let idle = 1.0 - evidence.base.shares?.busy;
     if idle < IDLE {
@@ -56,6 +60,10 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     }
     if evidence.end(seat).and_then(super::super::evidence::EndView::machine_busy).is_some_and(|busy| busy >= 0.93) {
         return cannot_tell("every core of the sender is busy, so the writer may only be waiting for its turn");
+    }
+    let full = base.sender.cores.iter().any(|core| core.busy >= 0.95);
+    if full && base.sender.thread_share.is_none_or(|share| share >= WRITING) {
+        return cannot_tell("a core of the sender is full, so the writer may only be waiting for its turn");
     }
     let mut witnesses =
         vec![counter(format!("the connection had nothing to send {} of the time", units::percent(idle)))];

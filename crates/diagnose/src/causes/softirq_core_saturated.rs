@@ -22,6 +22,7 @@ pub const CAUSE: Cause = Cause {
     seats: &[Seat::Sender, Seat::Receiver],
     needs: &[
         Key::new("softnet.dropped", Unit::Count),
+        Key::new("softnet.time_squeeze", Unit::Count),
         Key::new("taps.count", Unit::Number),
         Key::new("netfilter.rules", Unit::Number),
     ],
@@ -32,6 +33,12 @@ pub const CAUSE: Cause = Cause {
     healthy: false,
     rank: 7,
 };
+
+/// An ordinary host has a few packet sockets (DHCP, LLDP), whose filters pass nearly nothing.
+const MANY_TAPS: f64 = 8.0;
+
+/// A rule costs some tens of nanoseconds a packet: a hundred of them cost as much as the rest of the receive path.
+const MANY_RULES: f64 = 100.0;
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     let share = evidence.end(seat)?.softirq_core()?.softirq;
@@ -67,10 +74,14 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     if let Some(dropped) = evidence.grew(seat, "softnet.dropped").filter(|n| *n > 0) {
         witnesses.push(counter(format!("the softnet backlog dropped {dropped} packets")));
     }
-    for (key, what) in
-        [("taps.count", "packet sockets listen on this host"), ("netfilter.rules", "netfilter rules are loaded")]
-    {
-        if let Some(n) = evidence.number(seat, key).filter(|n| *n > 0.0) {
+    if let Some(squeezed) = evidence.grew(seat, "softnet.time_squeeze").filter(|n| *n > 0) {
+        witnesses.push(counter(format!("its softirq had to stop {squeezed} times with packets left (time_squeeze)")));
+    }
+    for (key, many, what) in [
+        ("taps.count", MANY_TAPS, "packet sockets listen on this host"),
+        ("netfilter.rules", MANY_RULES, "netfilter rules are loaded"),
+    ] {
+        if let Some(n) = evidence.number(seat, key).filter(|n| *n >= many) {
             witnesses.push(super::parameter(format!("{n:.0} {what}: each costs time for each packet")));
         }
     }
