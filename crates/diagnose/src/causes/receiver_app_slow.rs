@@ -50,10 +50,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
     if held < 0.2 {
-        return denies(format!(
-            "the receive window held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the receive window held the sender back only {} of the time", units::percent(held)));
     }
     let (Some(backlog), Some(unread)) = (backlog(evidence), evidence.base.recv_q_bytes) else {
         return cannot_tell("the receiver's queue could not be read");
@@ -62,10 +59,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return denies(format!("the reader keeps up: only {} wait unread", units::bytes(unread as u64)));
     }
     let mut witnesses = vec![
-        counter(format!(
-            "the sender waited for the receive window {} of the time",
-            units::percent(held)
-        )),
+        counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
         counter(format!(
             "{} waited unread at the receiver, {} of what its window allows",
             units::bytes(unread as u64),

@@ -52,12 +52,11 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
-    let Some(held) = evidence.held_by_buffer() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let Some(held) = evidence.held_by_buffer() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if held < 0.2 {
-        return denies(format!(
-            "the send buffer held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the send buffer held the sender back only {} of the time", units::percent(held)));
     }
     if base.send_locked == Some(true) {
         return denies("the application fixed the send buffer (SO_SNDBUF), so tcp_wmem is not what ends it");

@@ -77,20 +77,16 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
         Some(false) => return denies("the application left the send buffer to the kernel"),
         Some(true) => {}
     }
-    let Some(held) = evidence.held_by_buffer() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let Some(held) = evidence.held_by_buffer() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if held < 0.2 {
-        return denies(format!(
-            "the send buffer held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the send buffer held the sender back only {} of the time", units::percent(held)));
     }
     Testimony::Says {
         share: held,
         witnesses: vec![
-            counter(format!(
-                "the sender waited for room in its send buffer {} of the time",
-                units::percent(held)
-            )),
+            counter(format!("the sender waited for room in its send buffer {} of the time", units::percent(held))),
             parameter(format!(
                 "the application fixed SO_SNDBUF: the kernel holds it at {}",
                 units::bytes(base.sndbuf_bytes.unwrap_or(0.0) as u64)

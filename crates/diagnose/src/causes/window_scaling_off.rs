@@ -70,18 +70,12 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
     if held < 0.2 {
-        return denies(format!(
-            "the window of 64 KiB held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the window of 64 KiB held the sender back only {} of the time", units::percent(held)));
     }
     Testimony::Says {
         share: held,
         witnesses: vec![
-            counter(format!(
-                "the sender waited for the receive window {} of the time",
-                units::percent(held)
-            )),
+            counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
             parameter(if seat == Seat::Path {
                 "both hosts offer window scaling, yet the connection has none: something on the path strips the option"
                     .to_owned()
