@@ -1,15 +1,15 @@
 //! The orchestration: the only crate that knows everyone. Client, server, and one run from begin to end.
 
-pub mod instruments;
-pub mod remote;
-pub mod server;
-pub mod state;
-pub mod stop;
-pub mod trust;
 pub mod bank;
 pub mod diagnosis;
 pub mod ends;
+pub mod instruments;
 pub mod known;
+pub mod remote;
+pub mod server;
 pub mod state;
 pub mod stored;
+pub mod trust;
 pub mod tune;
+
+pub use narrows_traffic::Stop;

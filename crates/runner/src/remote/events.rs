@@ -2,7 +2,7 @@
 
 use super::RemoteError;
 use super::channel::{Body, Channel, words};
-use crate::stop::Stop;
+use crate::Stop;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
