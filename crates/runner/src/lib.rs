@@ -7,6 +7,7 @@ pub mod instruments;
 pub mod known;
 pub mod remote;
 pub mod server;
+mod signs;
 pub mod state;
 pub mod stored;
 pub mod trust;

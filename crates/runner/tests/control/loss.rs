@@ -4,6 +4,7 @@ use crate::world::{Process, World, connect, short_plan, world};
 use narrows_model::{Direction, Limit, TcpPlan};
 use narrows_runner::Stop;
 use narrows_runner::remote::{RemoteError, TrialError};
+use narrows_sys::rtnl::{Links, Qdisc};
 
 const SIGSTOP: i32 = 19;
 
@@ -89,4 +90,32 @@ fn a_silent_server_is_a_clear_error_with_what_was_measured() {
         check(&error, direction);
         assert!(error.to_string().ends_with("is lost: it has been silent for 3 s"), "{error}");
     }
+}
+
+#[test]
+fn a_queue_that_holds_seconds_of_data_is_not_a_death() {
+    world(|world| {
+        // The path of bytes to and fro is the loopback device: 4 Mbit/s with 1 MB of queue, 2 s deep.
+        let shaper = Qdisc::TokenBucket { rate_bps: 4_000_000, burst_bytes: 3_000, limit_bytes: 1_000_000 };
+        let mut links = Links::open().expect("netlink");
+        links.set_mtu("lo", 1500).expect("the loopback device");
+        let server = world.serve(|_| {});
+        let remote = connect(world, server.port());
+        let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+        links.replace_qdisc("lo", &shaper).expect("a shaper");
+        for direction in [Direction::Up, Direction::Down] {
+            let plan = TcpPlan {
+                direction,
+                streams: 4,
+                limit: Limit::DurationMs(5_000),
+                congestion_control: Some("reno".into()),
+                ..TcpPlan::default()
+            };
+            let trial = session.tcp_trial(&plan, &Stop::new(), &mut |_| {}).expect("both ends live");
+            let sender = trial.end(direction.flows()[0].sender()).expect("an end");
+            let rtt = sender.streams.iter().flat_map(|s| &s.samples).filter_map(|s| s.tcp.rtt_us).max();
+            println!("{direction}: the largest RTT was {rtt:?} us");
+            assert!(rtt.is_some_and(|us| us > 1_400_000), "the queue was not deep enough to tell: {rtt:?} us");
+        }
+    });
 }
