@@ -7,7 +7,7 @@ mod scrub;
 
 pub use live::Live;
 pub use recorded::{CaptureError, Meta, Recorded};
-pub use recorder::{Keep, record};
+pub use recorder::{Keep, Recording, record};
 
 use crate::Missing;
 use crate::kernel::{Answer, Ethtool, Link, Neighbour, Qdiscs, Question, Route, Statistics};

@@ -14,10 +14,11 @@ pub mod kernel;
 mod missing;
 mod parse;
 mod run;
+mod settings;
 
 pub use collector::{Class, Collector, Context, Peer, Sink};
 pub use collectors::table;
 pub use cpu_times::cpu_times;
-pub use host::{CaptureError, Host, Keep, Live, Meta, Recorded, record};
+pub use host::{CaptureError, Host, Keep, Live, Meta, Recorded, Recording, record};
 pub use missing::Missing;
 pub use run::{counters, inventory};

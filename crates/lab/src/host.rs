@@ -52,13 +52,18 @@ impl Host {
         self.run(|| -> Result<()> {
             // Runs must not inherit what an earlier one learned of the path.
             sysctl::write("net.ipv4.tcp_no_metrics_save", "1")?;
-            // Nothing on the path that nobody sent: no router is looked for, no link-local address announced.
-            for scope in ["default", "path0", "lan0", "eth0"] {
-                for (key, value) in [("router_solicitations", "0"), ("addr_gen_mode", "1")] {
-                    let key = format!("net.ipv6.conf.{scope}.{key}");
-                    if sysctl::exists(&key) {
-                        sysctl::write(&key, value)?;
-                    }
+            for interface in self.plan.interfaces {
+                let set = |key: &str, value: &str| {
+                    let key = format!("net.ipv6.conf.{}.{key}", interface.name);
+                    // Absent where the kernel was told to do without IPv6.
+                    if sysctl::exists(&key) { sysctl::write(&key, value) } else { Ok(()) }
+                };
+                // Nothing on the path that nobody sent: no router is looked for, no link-local address announced. A veth
+                // needs its link-local address, to find neighbours with, and at once.
+                set("router_solicitations", "0")?;
+                match interface.wire {
+                    Wire::PathNear | Wire::PathFar => set("addr_gen_mode", "1")?,
+                    Wire::LanNear | Wire::LanFar => set("accept_dad", "0")?,
                 }
             }
             if self.plan.forwards {

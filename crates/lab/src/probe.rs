@@ -32,6 +32,20 @@ fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    let deadline = clock::now() + PATIENCE;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => return stream.set_nonblocking(false).map(|()| stream),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && clock::now() < deadline => {
+                clock::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// What a TCP stream carried, seen by its receiver.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stream {
@@ -66,7 +80,7 @@ pub(crate) fn tcp(from: &Host, to: &Host, family: Family, omit: Duration, time: 
             Ok(())
         });
         let receive = || -> io::Result<Stream> {
-            let (mut stream, _) = listener.accept()?;
+            let mut stream = accept(&listener)?;
             stream.set_read_timeout(Some(PATIENCE))?;
             let mut buffer = vec![0; 512 << 10];
             let begin = clock::now() + omit;
@@ -139,44 +153,47 @@ pub(crate) struct Arrivals {
     pub(crate) time: Duration,
 }
 
-/// `count` datagrams of `bytes` of payload, `per_ms` of them each millisecond (0: all at once). The receiver listens until
-/// none has come for `quiet`.
-pub(crate) fn datagrams(
-    from: &Host,
-    to: &Host,
-    family: Family,
-    count: u64,
-    bytes: usize,
-    per_ms: u64,
-    quiet: Duration,
-) -> Result<Arrivals> {
+/// Datagrams to be sent: `calls` sends of `per_call` datagrams of `bytes` of payload.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Datagrams {
+    pub(crate) calls: u64,
+    pub(crate) per_call: u32,
+    pub(crate) bytes: u32,
+    /// Time from one call to the next.
+    pub(crate) every: Duration,
+}
+
+/// Sends them from one host to another; the receiver listens until none has come for `quiet`.
+pub(crate) fn datagrams(from: &Host, to: &Host, family: Family, load: Datagrams, quiet: Duration) -> Result<Arrivals> {
     let sink = to.run(|| UdpSocket::bind(any(family)))?.map_err(failed("listen for"))?;
+    narrows_sys::udp::set_receive_buffer(&sink, 64 << 20)?;
     let port = sink.local_addr().map_err(failed("listen for"))?.port();
     let address = reach(to, family, port)?;
     sink.set_read_timeout(Some(quiet)).map_err(failed("set the time limit of"))?;
+    let socket = from.run(|| UdpSocket::bind(any(family)))?.map_err(failed("send from"))?;
+    if load.per_call > 1 {
+        narrows_sys::udp::set_segment_bytes(&socket, load.bytes)?;
+    }
+    socket.connect(address).map_err(failed("send from"))?;
+    let payload = vec![0; (load.per_call * load.bytes) as usize];
     std::thread::scope(|scope| {
         let sender = scope.spawn(move || -> io::Result<()> {
-            let socket = from.run(|| UdpSocket::bind(any(family))).map_err(io::Error::other)??;
-            socket.connect(address)?;
-            let payload = vec![0; bytes];
-            let began = clock::now();
-            for index in 0..count {
-                if let Some(tick) = index.checked_div(per_ms).filter(|_| index.is_multiple_of(per_ms)) {
-                    wait_until(began + Duration::from_millis(tick));
-                }
+            let mut due = clock::now();
+            for _ in 0..load.calls {
+                wait_until(due);
                 socket.send(&payload)?;
+                due += load.every;
             }
             Ok(())
         });
         let receive = || -> io::Result<Arrivals> {
             let mut buffer = vec![0; 65_536];
-            let (mut arrived, mut first, mut last) = (0, None, None);
+            let (mut count, mut first, mut last) = (0, None, None);
             loop {
                 match sink.recv(&mut buffer) {
                     Ok(_) => {
                         let now = clock::now();
-                        // The first one opens the interval and is not part of it.
-                        arrived += 1;
+                        count += 1;
                         first = first.or(Some(now));
                         last = Some(now);
                     }
@@ -188,7 +205,7 @@ pub(crate) fn datagrams(
                 (Some(first), Some(last)) => last.saturating_duration_since(first),
                 _ => Duration::ZERO,
             };
-            Ok(Arrivals { count: arrived, time })
+            Ok(Arrivals { count, time })
         };
         let arrivals = receive();
         join(sender).map_err(failed("send from"))?;

@@ -1,15 +1,22 @@
 //! What an end measures with, as one interface: the collectors and the TCP engine. The control plane knows no more of them
 //! than this, so its tests can stand in others.
 
-use crate::Stop;
-use narrows_collect::{Live, counters, cpu_times, inventory};
+use crate::stop::Stop;
 use narrows_model::{EndRecord, Flow, Place, Snapshot, TcpPlan};
-use narrows_wire::api::{StreamProgress, TrialProgress};
-use std::net::IpAddr;
+use narrows_wire::api::TrialProgress;
+use std::net::{IpAddr, TcpStream};
 use std::os::fd::BorrowedFd;
 
 /// One connected data connection of a trial.
-pub use narrows_traffic::Stream as DataStream;
+#[derive(Debug)]
+pub struct DataStream {
+    /// From 0, the same on both ends.
+    pub id: u32,
+    /// Which way its data goes.
+    pub flow: Flow,
+    /// Blocking.
+    pub socket: TcpStream,
+}
 
 /// The instruments of one end. All act in the network namespace of the calling thread.
 pub trait Instruments: Send + Sync + 'static {
@@ -40,54 +47,6 @@ pub trait Instruments: Send + Sync + 'static {
         stop: &Stop,
         on_progress: &mut dyn FnMut(TrialProgress),
     ) -> Result<EndRecord, String>;
-}
-
-/// This host and its kernel, as they are.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct LiveInstruments;
-
-impl Instruments for LiveInstruments {
-    fn host_name(&self) -> String {
-        narrows_sys::files::read_text(std::path::Path::new("/proc/sys/kernel/hostname"))
-            .map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned())
-    }
-
-    fn inventory(&self, peer: Option<IpAddr>) -> Snapshot {
-        inventory(&Live::new(), peer)
-    }
-
-    fn counters(&self, peer: Option<IpAddr>) -> Snapshot {
-        counters(&Live::new(), peer)
-    }
-
-    fn prepare(&self, socket: BorrowedFd<'_>, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), String> {
-        narrows_traffic::prepare(socket, place, flow, plan).map_err(|error| error.to_string())
-    }
-
-    fn run(
-        &self,
-        place: Place,
-        plan: &TcpPlan,
-        streams: Vec<DataStream>,
-        stop: &Stop,
-        on_progress: &mut dyn FnMut(TrialProgress),
-    ) -> Result<EndRecord, String> {
-        narrows_traffic::run(place, plan, streams, stop, &cpu_times, &mut |progress| on_progress(told(&progress)))
-            .map_err(|error| error.to_string())
-    }
-}
-
-/// An engine's progress as it travels to the other end.
-fn told(progress: &narrows_traffic::Progress) -> TrialProgress {
-    let stream = |stream: &narrows_traffic::StreamProgress| StreamProgress {
-        id: stream.id,
-        flow: stream.flow,
-        bytes: stream.sample.bytes,
-        retransmits: stream.sample.tcp.total_retrans,
-        rtt_us: stream.sample.tcp.rtt_us,
-        cwnd_segments: stream.sample.tcp.snd_cwnd,
-    };
-    TrialProgress { at_us: progress.at_us, streams: progress.streams.iter().map(stream).collect() }
 }
 
 /// The data connections of a plan, by id: those that go up first.

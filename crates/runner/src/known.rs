@@ -12,6 +12,18 @@ pub fn experiments() -> Vec<(String, String)> {
     rows(narrows_diagnose::Experiment::ALL.iter().map(|experiment| (experiment.id(), experiment.what())))
 }
 
+/// What reads a host.
+#[must_use]
+pub fn collectors() -> Vec<(String, String)> {
+    rows(narrows_collect::table().iter().map(|collector| (collector.id, collector.about)))
+}
+
+/// What the lab can do to a host or a path.
+#[must_use]
+pub fn faults() -> Vec<(String, String)> {
+    rows(narrows_lab::faults::ALL.iter().map(|fault| (fault.id, fault.about)))
+}
+
 /// The scenarios of the bank.
 #[must_use]
 pub fn scenarios() -> Vec<(String, String)> {

@@ -1,8 +1,8 @@
 //! Signs of life of the other end while its beats are late: the data of the running trial. A queue that fills up on the path
 //! delays the beats for as long as it is deep, but what drains out of it still arrives.
 
+use crate::instruments::DataStream;
 use narrows_sys::sock_diag;
-use narrows_traffic::Stream;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,8 +22,8 @@ impl Signs {
     }
 
     /// Looks at these from now on.
-    pub(crate) fn watch(&self, streams: &[Stream]) {
-        let ends = |stream: &Stream| Some((stream.socket.local_addr().ok()?, stream.socket.peer_addr().ok()?));
+    pub(crate) fn watch(&self, streams: &[DataStream]) {
+        let ends = |stream: &DataStream| Some((stream.socket.local_addr().ok()?, stream.socket.peer_addr().ok()?));
         self.set(streams.iter().filter_map(ends).collect());
     }
 

@@ -12,6 +12,7 @@ pub mod ethtool;
 pub mod event;
 pub mod exclusive;
 pub mod files;
+pub mod interrupt;
 pub mod kernel_file;
 pub mod mount;
 pub mod net;
@@ -29,5 +30,6 @@ pub mod sysctl;
 pub mod tcp;
 pub mod thread;
 pub mod tun;
+pub mod udp;
 
 pub use error::{Error, Result};

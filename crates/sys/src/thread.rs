@@ -12,3 +12,12 @@ pub fn set_nice(nice: i32) -> bool {
     // SAFETY: plain numbers; 0 is the calling thread (on Linux, nice values belong to threads).
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
+
+/// Lets the calling thread run before every ordinary one, whenever it has something to do (`SCHED_RR`, lowest real-time
+/// priority); threads that it starts do not inherit that. Whether it was allowed: it needs root.
+#[must_use]
+pub fn set_real_time() -> bool {
+    let parameter = libc::sched_param { sched_priority: 1 };
+    // SAFETY: 0 is the calling thread; the parameter lives through the call.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const parameter) == 0 }
+}

@@ -1,7 +1,7 @@
 //! Connection tracking: entries and their limit.
 
-use super::settings::{self, Form, Setting};
 use crate::collector::{Class, Collector, always};
+use crate::settings::{self, Form, Setting};
 use narrows_model::{Key, Unit};
 
 pub(super) const COLLECTOR: Collector = Collector {

@@ -2,8 +2,8 @@
 //!
 //! Some belong to the whole host and are not shown in other network namespaces: there they are absent.
 
-use super::settings::{self, Form, Setting};
 use crate::collector::{Class, Collector, always};
+use crate::settings::{self, Form, Setting};
 use narrows_model::{Key, Unit};
 
 pub(super) const COLLECTOR: Collector = Collector {

@@ -32,7 +32,8 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     sink.fact("nic.kind", kind(context), SOURCE);
     sink.put("nic.hardware", context.hardware().map(|hardware| hardware.name.clone()), SOURCE);
     sink.fact("nic.mtu", link.mtu, SOURCE);
-    sink.fact("nic.txqueuelen", link.txqueuelen, SOURCE);
+    let length = link.txqueuelen.ok_or_else(|| Missing::because("the kernel does not say how long the queue is"));
+    sink.put("nic.txqueuelen", length, SOURCE);
     sink.fact("nic.up", link.up, SOURCE);
     let carrier = link.carrier.ok_or_else(|| Missing::because("the kernel does not say whether there is a carrier"));
     sink.put("nic.carrier", carrier, SOURCE);

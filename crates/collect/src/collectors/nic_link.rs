@@ -48,7 +48,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     sink.put("nic.speed.max", link.speed_max_mbps().map(bps).ok_or_else(|| silent("supported modes")), source);
     let duplex = link.duplex.map(|duplex| if duplex == Duplex::Full { "full" } else { "half" });
     sink.put("nic.duplex", duplex.ok_or_else(|| silent("duplex")), source);
-    sink.fact("nic.autoneg", link.autoneg, source);
+    sink.put("nic.autoneg", link.autoneg.ok_or_else(|| silent("state of autonegotiation")), source);
     Ok(())
 }
 

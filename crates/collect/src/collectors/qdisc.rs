@@ -46,16 +46,16 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         ("qdisc.requeues", root.requeues),
         ("qdisc.backlog.bytes", root.backlog_bytes),
         ("qdisc.backlog.packets", root.backlog_packets),
-        ("qdisc.leaf.drops", tree.leaves().map(|leaf| leaf.drops).sum()),
-        ("qdisc.leaf.overlimits", tree.leaves().map(|leaf| leaf.overlimits).sum()),
+        ("qdisc.leaf.drops", sum(tree.leaves().map(|leaf| leaf.drops))),
+        ("qdisc.leaf.overlimits", sum(tree.leaves().map(|leaf| leaf.overlimits))),
     ] {
-        sink.fact(key, count, SOURCE);
+        sink.put(key, count.ok_or_else(|| Missing::because("the queueing discipline tells no such count")), SOURCE);
     }
     let rate = tree.lowest_rate().ok_or_else(|| Missing::because("no queueing discipline of the device has a rate"));
     sink.put("qdisc.rate", rate.clone().map(|(bps, _)| bps), SOURCE);
     sink.put("qdisc.rate.kind", rate.map(|(_, kind)| kind), SOURCE);
     let packets = tree.egress().filter_map(|qdisc| match qdisc.kind.as_str() {
-        "pfifo_fast" => Some(link.txqueuelen), // each of its bands holds as much; it tells no limit of its own
+        "pfifo_fast" => link.txqueuelen, // each of its bands holds as much; it tells no limit of its own
         _ => qdisc.limit_packets,
     });
     let none = |what: &str| Missing::because(format!("no queueing discipline of the device has a limit in {what}"));
@@ -63,6 +63,11 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let bytes = tree.egress().filter_map(|qdisc| qdisc.limit_bytes);
     sink.put("qdisc.limit.bytes", bytes.min().ok_or_else(|| none("bytes")), SOURCE);
     Ok(())
+}
+
+/// All of them; none where one is missing.
+fn sum(mut counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    counts.try_fold(0_u64, |sum, count| Some(sum.saturating_add(count?)))
 }
 
 /// Each kind once, in the order of the tree.

@@ -32,15 +32,17 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
 fn same_device(context: &Context<'_>) -> Result<(), Missing> {
     let link = context.link()?;
     let directory = format!("/sys/class/net/{}", link.name);
-    let foreign = || {
-        Missing::because(format!(
-            "{directory} is another device: /sys here shows another network namespace than this one"
-        ))
-    };
-    let index: u32 = context.host.number(&format!("{directory}/ifindex")).map_err(|_| foreign())?;
+    let index: u32 = context.host.number(&format!("{directory}/ifindex"))?;
+    let mtu: u32 = context.host.number(&format!("{directory}/mtu"))?;
     let address = context.host.word(&format!("{directory}/address")).unwrap_or_default();
-    let mtu: u32 = context.host.number(&format!("{directory}/mtu")).map_err(|_| foreign())?;
-    let same_address = link.address.as_ref().is_none_or(|own| *own == address)
-        && (link.address.is_some() || address.len() < 17 || link.loopback);
-    if index == link.index && mtu == link.mtu && same_address { Ok(()) } else { Err(foreign()) }
+    // Only Ethernet has a hardware address here; loopback's is all zeroes in the file.
+    let same_address = match &link.address {
+        Some(own) => *own == address,
+        None => link.loopback || address.is_empty(),
+    };
+    if index == link.index && mtu == link.mtu && same_address {
+        return Ok(());
+    }
+    let why = format!("{directory} is another device: /sys here shows another network namespace than this one");
+    Err(Missing::because(why))
 }

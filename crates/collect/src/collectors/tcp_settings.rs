@@ -1,7 +1,7 @@
 //! TCP's kernel parameters. Source: kernel `Documentation/networking/ip-sysctl.rst`.
 
-use super::settings::{self, Form, Setting};
 use crate::collector::{Class, Collector, always};
+use crate::settings::{self, Form, Setting};
 use narrows_model::{Key, Unit};
 
 pub(super) const COLLECTOR: Collector = Collector {

@@ -5,6 +5,7 @@ use super::scrub::Scrub;
 use super::{Host, Recorded};
 use crate::kernel::{Answer, Question};
 use crate::{Missing, counters, inventory};
+use narrows_model::Snapshot;
 use narrows_sys::files;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,6 +21,17 @@ pub struct Keep {
     pub addresses: bool,
     /// The host's name; otherwise `host`.
     pub host_name: bool,
+}
+
+/// A capture that was just made, and what the collectors found while it was.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// The capture, opened.
+    pub capture: Recorded,
+    /// The host's inventory, with the names and addresses that the capture may lack.
+    pub inventory: Snapshot,
+    /// The host's counters.
+    pub counters: Snapshot,
 }
 
 /// A host that remembers what it was asked and answers the same question always the same.
@@ -79,7 +91,7 @@ impl Host for Recorder<'_> {
 ///
 /// # Errors
 /// A file of the capture that cannot be written.
-pub fn record(host: &dyn Host, peer: Option<IpAddr>, directory: &Path, keep: Keep) -> Result<Recorded, CaptureError> {
+pub fn record(host: &dyn Host, peer: Option<IpAddr>, directory: &Path, keep: Keep) -> Result<Recording, CaptureError> {
     let recorder = Recorder {
         host,
         taken_unix_us: host.taken_unix_us(),
@@ -88,11 +100,9 @@ pub fn record(host: &dyn Host, peer: Option<IpAddr>, directory: &Path, keep: Kee
         links: RefCell::default(),
         answers: RefCell::default(),
     };
-    // What they find is of no use here: the recorder remembers what they asked.
-    let _ = inventory(&recorder, peer);
-    let _ = counters(&recorder, peer);
+    let (inventory, counters) = (inventory(&recorder, peer), counters(&recorder, peer));
     Writer { directory, keep, scrub: Scrub::new(keep.addresses) }.write(recorder, peer)?;
-    Recorded::open(directory)
+    Ok(Recording { capture: Recorded::open(directory)?, inventory, counters })
 }
 
 struct Writer<'a> {

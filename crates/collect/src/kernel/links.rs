@@ -30,7 +30,8 @@ pub struct Link {
     /// Bytes of the largest IP packet.
     pub mtu: u32,
     /// Packets that its default queue holds.
-    pub txqueuelen: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub txqueuelen: Option<u32>,
     /// The device that a VLAN or MACVLAN sits on, where that is in the same network namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lower: Option<String>,
@@ -124,7 +125,7 @@ fn decode(message: &Message) -> Option<(Link, Option<u32>)> {
         match attribute.kind {
             IFLA_IFNAME => link.name = attribute.text()?,
             IFLA_MTU => link.mtu = attribute.u32()?,
-            IFLA_TXQLEN => link.txqueuelen = attribute.u32()?,
+            IFLA_TXQLEN => link.txqueuelen = attribute.u32(),
             IFLA_CARRIER => link.carrier = attribute.u8().map(|carrier| carrier != 0),
             IFLA_ADDRESS if has_address => link.address = Some(hardware_address(attribute.payload)),
             IFLA_LINKINFO => link.kind = attribute.find(IFLA_INFO_KIND).and_then(|kind| kind.text()),

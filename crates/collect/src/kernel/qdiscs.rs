@@ -42,19 +42,26 @@ pub struct Qdisc {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_class: Option<String>,
     /// Bytes sent.
-    pub sent_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_bytes: Option<u64>,
     /// Packets sent.
-    pub sent_packets: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_packets: Option<u64>,
     /// Packets dropped.
-    pub drops: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drops: Option<u64>,
     /// Times that the rate held something back.
-    pub overlimits: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlimits: Option<u64>,
     /// Packets that the device did not take at first.
-    pub requeues: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requeues: Option<u64>,
     /// Bytes waiting.
-    pub backlog_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_bytes: Option<u64>,
     /// Packets waiting.
-    pub backlog_packets: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_packets: Option<u64>,
 }
 
 /// One class.
@@ -133,13 +140,14 @@ fn decode_qdisc(message: &Message) -> Option<Qdisc> {
 
 fn statistics(qdisc: &mut Qdisc, attribute: &Attribute<'_>) {
     for part in attribute.nested() {
-        let number = |offset| u64::from(u32_at(part.payload, offset).unwrap_or(0));
+        let number = |offset| u32_at(part.payload, offset).map(u64::from);
         match part.kind {
             STATS_BASIC => {
-                qdisc.sent_bytes = part.u64().unwrap_or(0);
-                qdisc.sent_packets = qdisc.sent_packets.max(number(8));
+                qdisc.sent_bytes = part.u64();
+                qdisc.sent_packets = qdisc.sent_packets.or(number(8));
             }
-            STATS_PKT64 => qdisc.sent_packets = part.u64().unwrap_or(0),
+            // Follows where the 32 bits of the basic number are too few.
+            STATS_PKT64 => qdisc.sent_packets = part.u64(),
             STATS_QUEUE => {
                 qdisc.backlog_packets = number(0);
                 qdisc.backlog_bytes = number(4);

@@ -148,6 +148,25 @@ fn ceiling(
     })
 }
 
+/// A ceiling of a window that is in flight as a whole: at best one window each smallest RTT; where the window leaves as one burst
+/// the RTT grows by the time that the burst takes on the slower link. Windows of a few super-packets are also rounded down to whole ones.
+fn window_ceiling(
+    id: &str,
+    evidence: &Evidence<'_>,
+    seat: Seat,
+    window_bytes: f64,
+    method: Method,
+    how: String,
+) -> Option<Ceiling> {
+    let best = evidence.window_bps(window_bytes)?;
+    let worst = link_bps(evidence).map_or(0.8 * best, |link| best / (1.0 + best / link));
+    // Acknowledgements soon space a window out that takes a small part of the round trip; a large part stays a burst.
+    let likely = best / (1.0 + 0.5 * (best / worst - 1.0).min(0.5));
+    let mut ceiling = ceiling(id, evidence, seat, likely, [1.0, 1.0], method, how)?;
+    ceiling.interval_bps = [worst.min(0.9 * likely), best];
+    Some(ceiling)
+}
+
 fn no_ceiling(_: &Evidence<'_>, _: Seat) -> Option<Ceiling> {
     None
 }

@@ -52,11 +52,11 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
-    let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
-    if shares.send_buffer < 0.2 {
+    let Some(held) = evidence.held_by_buffer() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    if held < 0.2 {
         return denies(format!(
             "the send buffer held the sender back only {} of the time",
-            units::percent(shares.send_buffer)
+            units::percent(held)
         ));
     }
     if base.send_locked == Some(true) {
@@ -73,11 +73,11 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         ));
     }
     Testimony::Says {
-        share: shares.send_buffer,
+        share: held,
         witnesses: vec![counter(format!(
             "the sender waited for room in its send buffer {} of the time, and the buffer stood at the tcp_wmem \
              maximum of {}",
-            units::percent(shares.send_buffer),
+            units::percent(held),
             units::bytes(max as u64)
         ))],
     }

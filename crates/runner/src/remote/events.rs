@@ -2,8 +2,8 @@
 
 use super::RemoteError;
 use super::channel::{Body, Channel, words};
-use crate::Stop;
 use crate::signs::{AGAIN, Signs};
+use crate::stop::Stop;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;

@@ -3,8 +3,8 @@
 use super::channel::Channel;
 use super::events::{self, BeatHolder, Incomings, Watch};
 use super::{REQUEST, Remote, RemoteError, TrialError, data};
-use crate::Stop;
 use crate::instruments::Instruments;
+use crate::stop::Stop;
 use hyper::Method;
 use narrows_model::{Change, EndRecord, Place, Setting, Snapshot, StreamRecord, StreamSample, TcpPlan, Trial};
 use narrows_sys::clock;

@@ -2,8 +2,8 @@
 
 use crate::world::{connect, short_plan, world};
 use narrows_model::{Direction, Flow, Limit, Place, TcpPlan, Trial};
-use narrows_runner::Stop;
 use narrows_runner::remote::News;
+use narrows_runner::stop::Stop;
 
 fn bytes(trial: &Trial, place: Place, flow: Flow) -> u64 {
     let streams = &trial.end(place).expect("an end").streams;

@@ -1,7 +1,7 @@
 //! A host of its own for a test: namespace, state directory, servers, clients and processes.
 
 use narrows_model::{Limit, TcpPlan};
-use narrows_runner::instruments::LiveInstruments;
+use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
 use narrows_runner::server::{ServeConfig, Server, ServerHandle};
 use narrows_sys::netns::Namespaces;
@@ -34,7 +34,7 @@ impl World {
     }
 
     pub(crate) fn config(&self) -> ServeConfig {
-        let mut config = ServeConfig::new(self.state().to_owned(), Arc::new(LiveInstruments));
+        let mut config = ServeConfig::new(self.state().to_owned(), Arc::new(LiveInstruments { collect: true }));
         config.port = 0;
         config
     }
@@ -73,7 +73,7 @@ impl World {
 pub(crate) const END: &str = env!("CARGO_BIN_EXE_control-end");
 
 pub(crate) fn options() -> Options {
-    Options::new(Arc::new(LiveInstruments))
+    Options::new(Arc::new(LiveInstruments { collect: true }))
 }
 
 /// The server of that port, with its token.

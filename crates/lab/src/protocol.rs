@@ -1,0 +1,175 @@
+//! What is said between the process that holds a lab and those that ask it: one line of JSON each way.
+
+use crate::{InForce, Lab, LabSpec, Topology};
+use narrows_model::lab::{Impairment, PathCounters};
+use narrows_model::{Direction, Family, Flow, Place};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// The longest line, in bytes.
+pub const LINE_MAX: u64 = 1 << 20;
+
+/// What the holder is told on its standard input.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Order {
+    /// Where to note the lab.
+    pub directory: std::path::PathBuf,
+    /// Whether to become root of a user namespace first.
+    pub user_namespace: bool,
+    /// The lab.
+    pub spec: LabSpec,
+}
+
+/// What is noted on disk of a lab that is up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// The lab's name.
+    pub name: String,
+    /// The process that holds it.
+    pub pid: u32,
+    /// When that process began, in clock ticks since the machine did: an id alone may have been given away again.
+    pub started: u64,
+    /// Its hosts.
+    pub hosts: Vec<HostState>,
+}
+
+/// How to enter a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostState {
+    /// Its name.
+    pub name: String,
+    /// The holder's descriptors of its namespaces: network, UTS, mount.
+    pub descriptors: [i32; 3],
+}
+
+/// A question or an order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "do")]
+pub enum Request {
+    /// All about it.
+    Status,
+    /// Another path in these directions.
+    Set {
+        /// Which.
+        direction: Direction,
+        /// The path without its faults.
+        impairment: Impairment,
+    },
+    /// A fault.
+    Fault {
+        /// Its id.
+        id: String,
+        /// Where.
+        at: Place,
+        /// In words; absent: the default.
+        value: Option<String>,
+        /// For a fault of the path.
+        #[serde(default = "both")]
+        direction: Direction,
+    },
+    /// A fault back, or `all` of them.
+    Unfault {
+        /// Its id.
+        id: String,
+        /// Where; absent: everywhere.
+        at: Option<Place>,
+    },
+    /// The end.
+    Down,
+}
+
+const fn both() -> Direction {
+    Direction::Both
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "answer")]
+pub enum Reply {
+    /// To `status`, `set`, and when the lab is up.
+    Status(Box<Status>),
+    /// To `fault` and `unfault`: the faults that were brought in or taken back.
+    Faults {
+        /// They.
+        faults: Vec<InForce>,
+    },
+    /// To `down`: it goes.
+    Gone,
+    /// Why not.
+    Error {
+        /// A sentence.
+        text: String,
+    },
+}
+
+/// All about a lab.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// The process that holds it.
+    pub pid: u32,
+    /// Its shape.
+    pub topology: Topology,
+    /// Its hosts, from the client to the server.
+    pub hosts: Vec<HostStatus>,
+    /// The path from the client to the server.
+    pub up: DirectionStatus,
+    /// The path back.
+    pub down: DirectionStatus,
+    /// The faults in force.
+    pub faults: Vec<InForce>,
+    /// What is not as it should be: sentences.
+    pub cautions: Vec<String>,
+}
+
+/// A host of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostStatus {
+    /// Its name.
+    pub name: String,
+    /// The device towards the path.
+    pub device: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// One direction of the path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DirectionStatus {
+    /// What it does, faults included.
+    pub impairment: Impairment,
+    /// What it did.
+    pub counters: PathCounters,
+}
+
+impl Status {
+    /// Of a lab in this process.
+    #[must_use]
+    pub fn of(lab: &Lab) -> Self {
+        let direction = |flow| DirectionStatus { impairment: lab.impairment(flow), counters: lab.counters(flow) };
+        let mut cautions: Vec<String> = lab.hosts().iter().flat_map(|host| host.cautions().to_vec()).collect();
+        cautions.extend(lab.failure().map(|failure| format!("the path has stopped: {failure}")));
+        Self {
+            name: lab.spec().name.clone(),
+            pid: std::process::id(),
+            topology: lab.spec().topology,
+            hosts: lab
+                .hosts()
+                .iter()
+                .map(|host| HostStatus {
+                    name: host.name().to_owned(),
+                    device: host.device().to_owned(),
+                    addresses: [Family::Ipv4, Family::Ipv6]
+                        .into_iter()
+                        .filter_map(|family| host.address(family))
+                        .collect(),
+                })
+                .collect(),
+            up: direction(Flow::Up),
+            down: direction(Flow::Down),
+            faults: lab.faults(),
+            cautions,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Where the labs of a user are noted: a state file and a socket for each, in a directory that only the user can enter.
+
+use crate::protocol::State;
+use crate::spec::check_name;
+use crate::{Error, Result};
+use narrows_sys::{files, process};
+use std::path::{Path, PathBuf};
+
+/// The directory of the labs.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    directory: PathBuf,
+}
+
+impl Registry {
+    /// That of this user: `/run/narrows/lab` for root, else below `$XDG_RUNTIME_DIR`, else below `/tmp`.
+    #[must_use]
+    pub fn of_user() -> Self {
+        if process::is_root() {
+            return Self::at("/run/narrows/lab");
+        }
+        match std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty()) {
+            Some(directory) => Self::at(Path::new(&directory).join("narrows/lab")),
+            None => Self::at(format!("/tmp/narrows-{}/lab", process::user_id())),
+        }
+    }
+
+    /// Another one.
+    #[must_use]
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(crate) fn state_path(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.json"))
+    }
+
+    pub(crate) fn socket_path(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.sock"))
+    }
+
+    /// The names that are noted, whether or not their labs still run.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let files = files::list(&self.directory).unwrap_or_default();
+        let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
+        names.filter(|name| check_name(name).is_ok()).map(str::to_owned).collect()
+    }
+
+    pub(crate) fn write(&self, state: &State) -> Result<()> {
+        files::make_directory(&self.directory)?;
+        let format =
+            |error: serde_json::Error| Error::Format { what: "the state".to_owned(), cause: error.to_string() };
+        let text = serde_json::to_vec_pretty(state).map_err(format)?;
+        Ok(files::write_whole(&self.state_path(&state.name), &text, 0o600)?)
+    }
+
+    /// What is noted of a lab whose process still runs.
+    ///
+    /// # Errors
+    /// No such lab, one that was killed, a file that is none of ours.
+    pub fn running(&self, name: &str) -> Result<State> {
+        check_name(name)?;
+        let path = self.state_path(name);
+        if !files::exists(&path) {
+            let known = self.names().join(", ");
+            let hint = if known.is_empty() { String::new() } else { format!(" (there is {known})") };
+            return Err(Error::NotUp { name: name.to_owned(), hint });
+        }
+        let text = files::read_text(&path)?;
+        let state: State = serde_json::from_str(&text)
+            .map_err(|error| Error::Format { what: path.display().to_string(), cause: error.to_string() })?;
+        if process::start_time(state.pid) == Some(state.started) {
+            return Ok(state);
+        }
+        Err(Error::NotUp {
+            name: name.to_owned(),
+            hint: ": its process was killed, and the network went with it".to_owned(),
+        })
+    }
+
+    pub(crate) fn forget(&self, name: &str) -> Result<()> {
+        files::remove(&self.socket_path(name))?;
+        Ok(files::remove(&self.state_path(name))?)
+    }
+}

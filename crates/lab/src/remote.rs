@@ -1,0 +1,284 @@
+//! A lab that another process holds: beginning it, asking it, entering its hosts, ending it.
+
+use crate::protocol::{LINE_MAX, Order, Reply, Request, Status};
+use crate::registry::Registry;
+use crate::{Error, InForce, LabSpec, Result};
+use narrows_model::lab::Impairment;
+use narrows_model::{Direction, Place};
+use narrows_sys::netns::{self, Namespaces};
+use narrows_sys::{event, process};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// How long the holder may take to build a lab.
+const BUILD: Duration = Duration::from_secs(20);
+/// How long it may take to answer, and to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How the holder is run: a program with arguments that lead to [`crate::hold`].
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Added to its environment.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Launcher {
+    /// This program itself, as `narrows lab hold`.
+    ///
+    /// # Errors
+    /// `/proc` is not there.
+    pub fn own() -> Result<Self> {
+        let arguments = vec!["lab".to_owned(), "hold".to_owned()];
+        Ok(Self { program: process::own_program()?, arguments, environment: Vec::new() })
+    }
+}
+
+/// The labs of this user, each in a process of its own.
+#[derive(Debug, Clone)]
+pub struct Labs {
+    registry: Registry,
+}
+
+impl Labs {
+    /// Those of this user.
+    #[must_use]
+    pub fn of_user() -> Self {
+        Self::at(Registry::of_user())
+    }
+
+    /// Those noted elsewhere.
+    #[must_use]
+    pub const fn at(registry: Registry) -> Self {
+        Self { registry }
+    }
+
+    /// The names that are noted.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.registry.names()
+    }
+
+    /// Builds a lab that goes on when this process ends. One of the same name is taken down first, and what a killed one
+    /// left is removed.
+    ///
+    /// # Errors
+    /// What the holder said.
+    pub fn up(&self, spec: &LabSpec, launcher: &Launcher) -> Result<Status> {
+        spec.check()?;
+        match self.down(&spec.name) {
+            Ok(()) | Err(Error::NotUp { .. }) => {}
+            // A state that cannot be read names no process: it is overwritten.
+            Err(Error::Format { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.registry.forget(&spec.name)?;
+        let failed = |cause: String| Error::Holder { name: spec.name.clone(), cause };
+        let program = launcher.program.to_string_lossy();
+        let mut command = process::free_command(&program);
+        command.args(&launcher.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.envs(launcher.environment.iter().map(|(key, value)| (key, value)));
+        command.current_dir("/");
+        let mut child = command.spawn().map_err(|error| failed(format!("cannot start {program}: {error}")))?;
+        let order = Order {
+            directory: self.registry.directory().to_owned(),
+            user_namespace: !process::is_root(),
+            spec: spec.clone(),
+        };
+        let told = serde_json::to_string(&order).map_err(|error| failed(error.to_string())).and_then(|text| {
+            let mut stdin = child.stdin.take().ok_or_else(|| failed("it has no standard input".to_owned()))?;
+            stdin.write_all(format!("{text}\n").as_bytes()).map_err(|error| failed(error.to_string()))
+        });
+        let answer = told.and_then(|()| {
+            let stdout = child.stdout.take().ok_or_else(|| failed("it has no standard output".to_owned()))?;
+            first_reply(stdout, &spec.name)
+        });
+        match answer {
+            Ok(Reply::Status(status)) => Ok(*status),
+            other => {
+                // It is of no use: it must not stay behind.
+                let _ = child.kill();
+                let _ = child.wait();
+                match other {
+                    Ok(Reply::Error { text }) => Err(failed(text)),
+                    Ok(other) => Err(failed(format!("it answered {other:?}"))),
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+
+    /// Asks a lab.
+    ///
+    /// # Errors
+    /// It is not up, does not answer, or says why not.
+    pub fn ask(&self, name: &str, request: &Request) -> Result<Reply> {
+        self.registry.running(name)?;
+        let path = self.registry.socket_path(name);
+        let failed = |operation: &'static str| {
+            let path = path.clone();
+            move |source| Error::Socket { operation, path, source }
+        };
+        let stream = UnixStream::connect(&path).map_err(failed("reach the lab at"))?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(failed("set the time limit of"))?;
+        stream.set_write_timeout(Some(PATIENCE)).map_err(failed("set the time limit of"))?;
+        let format = |error: serde_json::Error| Error::Format {
+            what: format!("the answer of lab `{name}`"),
+            cause: error.to_string(),
+        };
+        let text = serde_json::to_string(request).map_err(format)?;
+        (&stream).write_all(format!("{text}\n").as_bytes()).map_err(failed("send to"))?;
+        let mut line = String::new();
+        BufReader::new((&stream).take(LINE_MAX)).read_line(&mut line).map_err(failed("hear from"))?;
+        match serde_json::from_str(&line).map_err(format)? {
+            Reply::Error { text } => Err(Error::Holder { name: name.to_owned(), cause: text }),
+            reply => Ok(reply),
+        }
+    }
+
+    fn unexpected(name: &str, reply: &Reply) -> Error {
+        Error::Format { what: format!("the answer of lab `{name}`"), cause: format!("unexpected: {reply:?}") }
+    }
+
+    /// All about a lab.
+    ///
+    /// # Errors
+    /// As [`Labs::ask`].
+    pub fn status(&self, name: &str) -> Result<Status> {
+        match self.ask(name, &Request::Status)? {
+            Reply::Status(status) => Ok(*status),
+            other => Err(Self::unexpected(name, &other)),
+        }
+    }
+
+    /// Another path in these directions; the faults stay in force.
+    ///
+    /// # Errors
+    /// As [`Labs::ask`]; a path that cannot be.
+    pub fn set(&self, name: &str, direction: Direction, impairment: Impairment) -> Result<Status> {
+        match self.ask(name, &Request::Set { direction, impairment })? {
+            Reply::Status(status) => Ok(*status),
+            other => Err(Self::unexpected(name, &other)),
+        }
+    }
+
+    /// Brings a fault in.
+    ///
+    /// # Errors
+    /// As [`Labs::ask`]; as [`crate::Lab::fault`].
+    pub fn fault(
+        &self,
+        name: &str,
+        id: &str,
+        at: Place,
+        value: Option<&str>,
+        direction: Direction,
+    ) -> Result<Vec<InForce>> {
+        let request = Request::Fault { id: id.to_owned(), at, value: value.map(str::to_owned), direction };
+        match self.ask(name, &request)? {
+            Reply::Faults { faults } => Ok(faults),
+            other => Err(Self::unexpected(name, &other)),
+        }
+    }
+
+    /// Takes a fault back, or `all`.
+    ///
+    /// # Errors
+    /// As [`Labs::ask`]; as [`crate::Lab::unfault`].
+    pub fn unfault(&self, name: &str, id: &str, at: Option<Place>) -> Result<Vec<InForce>> {
+        match self.ask(name, &Request::Unfault { id: id.to_owned(), at })? {
+            Reply::Faults { faults } => Ok(faults),
+            other => Err(Self::unexpected(name, &other)),
+        }
+    }
+
+    /// Ends a lab: asks, and kills it where it does not obey. When this returns nothing of it is left.
+    ///
+    /// # Errors
+    /// It is not up (and what a killed one left is removed all the same); it cannot be ended.
+    pub fn down(&self, name: &str) -> Result<()> {
+        let state = match self.registry.running(name) {
+            Ok(state) => state,
+            Err(error @ Error::NotUp { .. }) => {
+                self.registry.forget(name)?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
+        let asked = self.ask(name, &Request::Down);
+        if asked.is_err() || !process::wait_gone(state.pid, PATIENCE)? {
+            const SIGKILL: i32 = 9;
+            // It may end between the look and the signal.
+            if process::start_time(state.pid) == Some(state.started) {
+                process::signal(state.pid, SIGKILL)?;
+            }
+            if !process::wait_gone(state.pid, PATIENCE)? {
+                return Err(Error::Holder { name: name.to_owned(), cause: "it cannot be ended".to_owned() });
+            }
+        }
+        self.registry.forget(name)
+    }
+
+    /// Becomes a command inside of a host: on success this does not return.
+    ///
+    /// Without root it must be called while the process has one thread, since it enters a user namespace.
+    ///
+    /// # Errors
+    /// The lab is not up, there is no such host, or no such program.
+    pub fn exec(
+        &self,
+        name: &str,
+        host: &str,
+        program: &str,
+        arguments: &[String],
+    ) -> Result<std::convert::Infallible> {
+        let state = self.registry.running(name)?;
+        let known = || state.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ");
+        let found = state.hosts.iter().find(|state| state.name == host);
+        let found = found.ok_or_else(|| Error::UnknownHost { name: host.to_owned(), known: known() })?;
+        netns::join_user_namespace(state.pid)?;
+        let namespaces = Namespaces::of_holder(state.pid, found.descriptors)?;
+        let mut command = process::free_command(program);
+        namespaces.apply(&mut command);
+        let source = command.args(arguments).env("NARROWS_LAB", name).env("NARROWS_LAB_HOST", host).exec();
+        Err(narrows_sys::Error::new("run", program, source).into())
+    }
+}
+
+/// The first line of JSON that a new holder says.
+fn first_reply(stdout: std::process::ChildStdout, name: &str) -> Result<Reply> {
+    let failed = |cause: &str| Error::Holder { name: name.to_owned(), cause: cause.to_owned() };
+    let deadline = narrows_sys::clock::now() + BUILD;
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 4096];
+    let mut stdout = stdout;
+    loop {
+        let left = deadline.saturating_duration_since(narrows_sys::clock::now());
+        let [ready, _] = event::wait_readable([stdout.as_fd(), stdout.as_fd()], Some(left))?;
+        if !ready {
+            if left.is_zero() {
+                return Err(failed("it said nothing for 20 s"));
+            }
+            continue;
+        }
+        let got = stdout.read(&mut chunk).map_err(|error| failed(&error.to_string()))?;
+        bytes.extend_from_slice(chunk.get(..got).unwrap_or_default());
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let text = String::from_utf8_lossy(bytes.get(..whole).unwrap_or_default());
+        let json = text.lines().find(|line| line.starts_with('{'));
+        if let Some(line) = json {
+            return serde_json::from_str(line).map_err(|error| failed(&format!("it said `{line}`: {error}")));
+        }
+        if got == 0 || bytes.len() as u64 > LINE_MAX {
+            return Err(failed("it ended without a word"));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! UDP sockets beyond the standard library: many datagrams per call, large buffers. Source: udp(7), socket(7).
+
+use crate::error::check;
+use crate::{Error, Result};
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd as _;
+
+fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: u32, operation: &'static str) -> Result<()> {
+    let number = libc::c_int::try_from(value)
+        .map_err(|_| Error::new(operation, "a UDP socket", std::io::Error::from_raw_os_error(libc::EINVAL)))?;
+    // SAFETY: the value is one int that lives through the call, and its length is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const number).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    check(result, operation, "a UDP socket")?;
+    Ok(())
+}
+
+/// Makes each send be cut into datagrams of `bytes` of payload, the last one with the rest (`UDP_SEGMENT`, Linux 4.18).
+///
+/// # Errors
+/// An older kernel; a size above 65,535.
+pub fn set_segment_bytes(socket: &UdpSocket, bytes: u32) -> Result<()> {
+    set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes, "set UDP_SEGMENT of")
+}
+
+/// Asks for a receive buffer of `bytes`, above `net.core.rmem_max` where this process may (`SO_RCVBUFFORCE`).
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_receive_buffer(socket: &UdpSocket, bytes: u32) -> Result<()> {
+    let forced = set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes, "set SO_RCVBUFFORCE of");
+    forced.or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes, "set SO_RCVBUF of"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_send_is_several_datagrams() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        set_receive_buffer(&receiver, 1 << 20).expect("a buffer");
+        let sender = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        set_segment_bytes(&sender, 1000).expect("Linux 4.18");
+        sender.send_to(&[7; 2500], receiver.local_addr().expect("bound")).expect("sent");
+        let mut buffer = [0; 4000];
+        let sizes = [(); 3].map(|()| receiver.recv(&mut buffer).expect("a datagram"));
+        assert_eq!(sizes, [1000, 1000, 500]);
+    }
+}
