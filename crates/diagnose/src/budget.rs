@@ -15,7 +15,8 @@ pub fn time_budget(evidence: &Evidence<'_>) -> Option<TimeBudget> {
     let rest = (shares.busy - limited).max(0.0);
     let recovery = shares.recovery.min(rest);
     let whole = app_idle + limited + rest;
-    let part = |share: f64| share / whole;
+    // Rounding may leave less than nothing.
+    let part = |share: f64| (share / whole).max(0.0);
     Some(TimeBudget {
         app_idle: part(app_idle),
         receive_window: part(window - excess * window / limited.max(f64::EPSILON)),

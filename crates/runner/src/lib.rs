@@ -12,6 +12,7 @@ pub mod live;
 pub mod measure;
 pub mod remote;
 pub mod server;
+mod signs;
 pub mod state;
 pub mod stop;
 pub mod stored;

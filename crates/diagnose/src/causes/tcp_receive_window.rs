@@ -130,7 +130,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20);
     let now = evidence.number(seat, "tcp.rmem.max").map_or(0, |max| max as u64);
-    let needed = needed.max((2 * now).min(1 << 30));
+    let needed = needed.max(now.saturating_mul(2).min(1 << 30));
     let value = raised_max(evidence, seat, "tcp.rmem", needed).unwrap_or_else(|| format!("4096 131072 {needed}"));
     let advice = format!(
         "let the receive buffer grow to {}: twice the bandwidth-delay product, overhead included",

@@ -85,7 +85,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
 
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let now = evidence.number(seat, "tcp.wmem.max").map_or(0, |max| max as u64);
-    let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20).max((2 * now).min(1 << 30));
+    let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20).max(now.saturating_mul(2).min(1 << 30));
     let value = raised_max(evidence, seat, "tcp.wmem", needed).unwrap_or_else(|| format!("4096 16384 {needed}"));
     let advice = format!(
         "let the send buffer grow to {}: twice the bandwidth-delay product, overhead included",

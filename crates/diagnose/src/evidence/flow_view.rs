@@ -136,7 +136,8 @@ fn thread_share(samples: &[StreamSample]) -> Option<f64> {
     let (first, last) = (samples.first()?, samples.last()?);
     let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
     #[allow(clippy::cast_precision_loss)]
-    Some(last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64)
+    // A thread is on one core at a time; the clocks are not read at quite the same instant.
+    Some((last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64).min(1.0))
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -156,7 +157,7 @@ impl FlowView {
     /// The view of a flow; `None` where nothing was received.
     #[must_use]
     pub fn of(trial: &Trial, flow: Flow) -> Option<Self> {
-        let omit_us = trial.plan.omit_ms * 1000;
+        let omit_us = trial.plan.omit_ms.saturating_mul(1000);
         let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
         let (sent, got) = (counted(sending, flow, omit_us), counted(receiving, flow, omit_us));
         let (goodput_bps, counted_s) = goodput(&got)?;
