@@ -22,3 +22,4 @@ pub mod tune;
 pub use narrows_diagnose::report;
 pub use narrows_sys::interrupt;
 pub use narrows_wire::api::TrialProgress;
+pub use narrows_lab::{Row as VerifyRow, accuracy as verify_lab};
