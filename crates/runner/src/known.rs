@@ -29,7 +29,10 @@ pub fn faults() -> Vec<(String, String)> {
 pub fn scenarios() -> Vec<(String, String)> {
     let about = |(name, text): &(&str, &str)| {
         let cases = crate::bank::cases(name, text);
-        let about = cases.map_or_else(|error| error.to_string(), |cases| cases.first().map_or_else(String::new, |case| case.about.clone()));
+        let about = cases.map_or_else(
+            |error| error.to_string(),
+            |cases| cases.first().map_or_else(String::new, |case| case.about.clone()),
+        );
         ((*name).to_owned(), about)
     };
     crate::bank::TABLE.iter().map(about).collect()

@@ -3,10 +3,9 @@
 //! The server makes a self-signed key and a token at its first start. The token carries the key's fingerprint and a secret:
 //! the client pins the first, the server checks the second. No authority, no clock and no host name take part in it.
 
-use narrows_sys::{exclusive, files};
+use narrows_sys::{exclusive, files, random};
 use narrows_wire::token::{Fingerprint, NoToken, Secret};
 use narrows_wire::{Key, Token};
-use ring::rand::{SecureRandom as _, SystemRandom};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::{Path, PathBuf};
@@ -85,7 +84,7 @@ impl Identity {
         let fingerprint = fingerprint(&certificate);
         let token_file = token_file.map_or_else(|| state.join("token"), Path::to_path_buf);
         if !files::exists(&token_file) {
-            let token = Token { fingerprint, secret: Secret::new(random()?) };
+            let token = Token { fingerprint, secret: Secret::new(random_bytes()?) };
             exclusive::write_if_absent(&token_file, format!("{}\n", token.reveal()).as_bytes(), 0o600)?;
         }
         let token = read_token(&token_file)?;
@@ -154,20 +153,16 @@ pub fn same_secret(a: &Secret, b: &Secret) -> bool {
 ///
 /// # Errors
 /// Where it has none.
-pub fn random<const N: usize>() -> Result<[u8; N], TrustError> {
-    let mut bytes = [0; N];
-    SystemRandom::new()
-        .fill(&mut bytes)
-        .map_err(|_| TrustError::Make("the operating system gives no random numbers".to_owned()))?;
-    Ok(bytes)
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], TrustError> {
+    Ok(random::bytes()?)
 }
 
 /// A new key of a trial.
 ///
 /// # Errors
-/// As [`random`].
+/// Where the operating system has no random bytes.
 pub fn trial_key() -> Result<Key, TrustError> {
-    random().map(Key)
+    random_bytes().map(Key)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ pub mod path_mtu;
 pub mod process;
 pub mod random;
 pub mod rtnl;
+pub mod sock_diag;
 pub mod sysctl;
 pub mod tcp;
 pub mod thread;

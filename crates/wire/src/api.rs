@@ -26,9 +26,10 @@ pub const ANSWER_MOST_BYTES: usize = 256 << 20;
 /// How often each side of a session says that it is alive: the client by a newline in the request's body, the server by
 /// an event. It is the rhythm that counts and not the round trip, so that a full queue on the path does not look like a death.
 pub const BEAT_MS: u64 = 250;
-/// A client that was silent for longer is gone: its session ends, its trial stops, its changes are undone.
-pub const CLIENT_SILENCE_MS: u64 = 1_500;
-/// A server that was silent for longer is gone. Longer than the client's, so that the end that has something to undo
+/// A client that was silent for longer, and of whose data nothing moves either, is gone: its session ends, its trial stops,
+/// its changes are undone.
+pub const CLIENT_SILENCE_MS: u64 = 1_400;
+/// A server that was silent for longer, and of whose data nothing moves either, is gone. Longer than the client's, so that the end that has something to undo
 /// decides first.
 pub const SERVER_SILENCE_MS: u64 = 3_000;
 

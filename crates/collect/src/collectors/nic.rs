@@ -16,7 +16,7 @@ pub(super) const COLLECTOR: Collector = Collector {
         Key::new("nic.up", Unit::Flag),
         Key::new("nic.carrier", Unit::Flag),
     ],
-    class: Class::Inventory,
+    class: Class::Both,
     can_run: with_device,
     collect,
 };

@@ -16,7 +16,7 @@ pub(super) const COLLECTOR: Collector = Collector {
         Key::new("nic.feature.rx_checksum", Unit::Flag),
         Key::new("nic.feature.scatter_gather", Unit::Flag),
     ],
-    class: Class::Inventory,
+    class: Class::Both,
     can_run: with_device,
     collect,
 };

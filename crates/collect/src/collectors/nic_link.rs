@@ -18,7 +18,7 @@ pub(super) const COLLECTOR: Collector = Collector {
         Key::new("nic.pause.tx", Unit::Flag),
         Key::new("nic.pause.autoneg", Unit::Flag),
     ],
-    class: Class::Inventory,
+    class: Class::Both,
     can_run: with_device,
     collect,
 };

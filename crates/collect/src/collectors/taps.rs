@@ -9,7 +9,7 @@ pub(super) const COLLECTOR: Collector = Collector {
     id: "taps",
     about: "packet sockets on the device (captures)",
     provides: &[Key::new("taps.count", Unit::Number)],
-    class: Class::Inventory,
+    class: Class::Both,
     can_run: with_device,
     collect,
 };

@@ -32,7 +32,7 @@ pub(super) const COLLECTOR: Collector = Collector {
         Key::new("tcp.autocorking", Unit::Flag),
         Key::new("tcp.limit_output_bytes", Unit::Bytes),
     ],
-    class: Class::Inventory,
+    class: Class::Both,
     can_run: always,
     collect: |context, sink| {
         settings::read(context, sink, SETTINGS);

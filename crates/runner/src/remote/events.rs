@@ -2,6 +2,7 @@
 
 use super::RemoteError;
 use super::channel::{Body, Channel, words};
+use crate::signs::{AGAIN, Signs};
 use crate::stop::Stop;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -52,6 +53,8 @@ impl hyper::body::Body for Beats {
 pub(super) struct Watch {
     /// The trial that must stop when the server says that its end failed, or is gone.
     running: Mutex<Option<Stop>>,
+    /// Those of the server's data, while a trial runs.
+    pub(super) signs: Signs,
 }
 
 impl Watch {
@@ -88,10 +91,18 @@ async fn pump(
     sender: &mpsc::UnboundedSender<Result<Event, RemoteError>>,
 ) -> RemoteError {
     let silence = Duration::from_millis(SERVER_SILENCE_MS);
+    let mut wait = silence;
     let mut pending: Vec<u8> = Vec::new();
     loop {
-        let data = match timeout(silence, body.frame()).await {
-            Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+        let data = match timeout(wait, body.frame()).await {
+            Ok(Some(Ok(frame))) => {
+                wait = silence;
+                frame.into_data().unwrap_or_default()
+            }
+            Err(_) if watch.signs.of_life().await => {
+                wait = AGAIN;
+                continue;
+            }
             Ok(Some(Err(error))) => return channel.lost(words(&error)),
             Ok(None) => return channel.lost("it ended the session"),
             Err(_) => return channel.lost(format!("it has been silent for {} s", silence.as_secs())),

@@ -18,10 +18,12 @@ pub use session::{News, Session};
 pub use spec::TargetSpec;
 
 use crate::instruments::Instruments;
+use crate::server::VERSION;
 use channel::Channel;
 use hyper::Method;
 use narrows_model::Target;
 use narrows_wire::api::{Hello, SessionUse};
+use narrows_wire::{Mismatch, PROTOCOL};
 use spec::{Meaning, family_of};
 use ssh::Ssh;
 use std::net::SocketAddr;
@@ -105,6 +107,7 @@ impl Remote {
                 return Err(error);
             }
         };
+        check_protocol(&hello)?;
         Ok(Self { channel: Some(channel), ssh, hello, data, asked, instruments, runtime })
     }
 
@@ -169,6 +172,20 @@ impl Drop for Remote {
             self.runtime.block_on(async { tokio::time::sleep(Duration::from_millis(10)).await });
         }
     }
+}
+
+/// A server that is too old to check our protocol still tells its own.
+fn check_protocol(hello: &Hello) -> Result<(), RemoteError> {
+    if hello.protocol == PROTOCOL {
+        return Ok(());
+    }
+    let mismatch = Mismatch {
+        client: VERSION.to_owned(),
+        client_protocol: PROTOCOL,
+        server: hello.version.chars().filter(char::is_ascii_graphic).take(32).collect(),
+        server_protocol: hello.protocol,
+    };
+    Err(RemoteError::Version(mismatch.to_string()))
 }
 
 async fn direct(host: &str, port: u16, spec: &TargetSpec) -> Result<(Channel, Hello, SocketAddr), RemoteError> {

@@ -55,15 +55,17 @@ impl<'a> Session<'a> {
             SessionUse::Look => "/v1/sessions?use=look",
         };
         let watch = Arc::new(Watch::default());
-        let (beats, mut events) = remote.runtime.block_on(async {
+        let (beats, events) = remote.runtime.block_on(async {
             let (body, beats) = events::beats();
             let response = channel.begin(Method::POST, path, body, REQUEST).await?;
             Ok::<_, RemoteError>((beats, events::read(channel.clone(), response.into_body(), watch.clone())))
         })?;
+        let mut session = Self { remote, channel, id: String::new(), beats: Some(beats), events, watch };
         loop {
-            match remote.runtime.block_on(events.recv()) {
+            match remote.runtime.block_on(session.events.recv()) {
                 Some(Ok(Event::Admitted { session: id })) => {
-                    return Ok(Self { remote, channel, id, beats: Some(beats), events, watch });
+                    session.id = id;
+                    return Ok(session);
                 }
                 Some(Ok(Event::Queued { position, why })) => {
                     if !on_queue(position, &why) {
@@ -72,7 +74,7 @@ impl<'a> Session<'a> {
                 }
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(error),
-                None => return Err(channel.lost("it says no more")),
+                None => return Err(session.channel.lost("it says no more")),
             }
         }
     }
@@ -190,6 +192,7 @@ impl<'a> Session<'a> {
         let mut address = self.remote.data;
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan, instruments)?;
+        self.watch.signs.watch(&streams);
         let relay = self.remote.runtime.spawn(relay(
             callers_stop.clone(),
             own_stop.clone(),
@@ -202,6 +205,7 @@ impl<'a> Session<'a> {
             })
             .map_err(RemoteError::Here);
         relay.abort();
+        self.watch.signs.forget();
         record
     }
 

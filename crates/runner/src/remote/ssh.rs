@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn the_command_is_the_one_that_a_user_would_type() {
-        let mut options = Options::for_tests();
+        let mut options = Options::new(std::sync::Arc::new(crate::live::LiveInstruments { collect: true }));
+        options.remote_command = "narrows".to_owned();
         assert_eq!(
             words("ops@db7", None, None, &options).join(" "),
             "ssh -T -- ops@db7 narrows serve --stdio --port 0"

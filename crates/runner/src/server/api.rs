@@ -74,6 +74,9 @@ async fn open_session(rights: Rights, State(shared): Server, uri: Uri, beats: Bo
     };
     let (sender, lines) = events::channel();
     let session = shared.open(rights.address, rights.standing, wanted, sender)?;
+    if let Some(guest) = &rights.guest {
+        guest.admit();
+    }
     tokio::spawn(session::live(shared, session.clone(), beats));
     let mut response = Response::new(Body::new(EventBody::new(lines, session)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -92,13 +95,7 @@ async fn inventory(rights: Rights, State(shared): Server, Path(id): Path<String>
 }
 
 async fn begin_trial(rights: Rights, State(shared): Server, Path(id): Path<String>, body: Body) -> Answer {
-    let session = find(&shared, &id)?;
-    if session.wanted != SessionUse::Load {
-        return Err(Refused::new(Reason::NotAllowed, "this session only looks; open one with use=load"));
-    }
-    if !session.is_admitted() {
-        return Err(Refused::new(Reason::Busy, "it is not this session's turn yet; wait for the event `admitted`"));
-    }
+    let session = its_turn(&shared, &id)?;
     let request: TrialRequest = read(body).await?;
     let plan = bounded(request.plan, rights.standing, shared.config.open_most_bps).map_err(Refused::bad)?;
     let key = trust::trial_key().map_err(Refused::failed)?;
@@ -122,7 +119,7 @@ async fn list_changes(_: Rights, State(shared): Server, Path(id): Path<String>) 
 }
 
 async fn apply_change(rights: Rights, State(shared): Server, Path(id): Path<String>, body: Body) -> Answer {
-    let session = find(&shared, &id)?;
+    let session = its_turn(&shared, &id)?;
     may_tune(&rights)?;
     let request: ChangeRequest = read(body).await?;
     let tuning = shared.clone();
@@ -148,6 +145,18 @@ async fn keep_change(rights: Rights, State(shared): Server, Path((id, change)): 
 
 fn find(shared: &Shared, id: &str) -> Result<Arc<Session>, Refused> {
     shared.session(id).ok_or_else(|| Refused::not_found("session"))
+}
+
+/// The session, where it may do what would disturb others.
+fn its_turn(shared: &Shared, id: &str) -> Result<Arc<Session>, Refused> {
+    let session = find(shared, id)?;
+    if session.wanted != SessionUse::Load {
+        return Err(Refused::new(Reason::NotAllowed, "this session only looks; open one with use=load"));
+    }
+    if !session.is_admitted() {
+        return Err(Refused::new(Reason::Busy, "it is not this session's turn yet; wait for the event `admitted`"));
+    }
+    Ok(session)
 }
 
 fn may_tune(rights: &Rights) -> Result<(), Refused> {

@@ -2,6 +2,7 @@
 //! keep nobody out. When there are too many, the oldest is closed.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::AbortHandle;
 
@@ -26,6 +27,7 @@ pub(super) struct Guest(Arc<Place>);
 struct Place {
     id: u64,
     guests: Guests,
+    asked: AtomicBool,
 }
 
 impl Guests {
@@ -45,7 +47,7 @@ impl Guests {
             let id = table.next;
             table.next += 1;
             table.waiting.insert(id, None);
-            Guest(Arc::new(Place { id, guests: self.clone() }))
+            Guest(Arc::new(Place { id, guests: self.clone(), asked: AtomicBool::new(false) }))
         })
     }
 
@@ -70,9 +72,14 @@ impl Guest {
         self.0.guests.with(|table| table.waiting.remove(&self.0.id));
     }
 
-    /// Whether it has.
-    pub(super) fn is_admitted(&self) -> bool {
-        self.0.guests.with(|table| !table.waiting.contains_key(&self.0.id))
+    /// It asked for something that everybody may have: it may stay, but goes where too many others wait.
+    pub(super) fn has_asked(&self) {
+        self.0.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it may stay beyond its first seconds.
+    pub(super) fn may_stay(&self) -> bool {
+        self.0.asked.load(Ordering::Relaxed) || self.0.guests.with(|table| !table.waiting.contains_key(&self.0.id))
     }
 }
 
@@ -101,7 +108,7 @@ mod tests {
         let others: Vec<_> = (0..MOST).map(|_| come()).collect();
         assert_eq!(guests.count(), MOST);
         assert!(oldest_task.await.expect_err("aborted").is_cancelled());
-        assert!(!admitted_task.is_finished() && admitted.is_admitted());
+        assert!(!admitted_task.is_finished() && admitted.may_stay());
         drop((others, oldest));
         assert_eq!(guests.count(), 0);
     }

@@ -163,7 +163,7 @@ pub(super) async fn control(
             // Errors are those of the client, and it knows them.
             _ = &mut connection => return,
             () = &mut deadline, if !checked => {
-                if guest.as_ref().is_some_and(|guest| !guest.is_admitted()) {
+                if guest.as_ref().is_some_and(|guest| !guest.may_stay()) {
                     return;
                 }
                 checked = true;

@@ -254,7 +254,7 @@ impl ServerStop {
     }
 }
 
-/// Serves until SIGINT or SIGTERM: the long-running command. `announce` gets the lines for the user, first of all
+/// Serves until SIGINT, SIGTERM or SIGHUP: the long-running command. `announce` gets the lines for the user, first of all
 /// [`ServerHandle::announcement`].
 ///
 /// # Errors
@@ -262,7 +262,10 @@ impl ServerStop {
 pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
     let handle = Server::start(config)?;
-    announce(&handle.announcement());
+    // Over ssh standard error belongs to ssh: what is said there is taken for the reason of a failure.
+    if handle.token.is_some() {
+        announce(&handle.announcement());
+    }
     for line in handle.recovered() {
         announce(line);
     }
@@ -271,9 +274,11 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
         .block_on(async {
             use tokio::signal::unix::{SignalKind, signal};
             let mut terminate = signal(SignalKind::terminate())?;
+            let mut hang_up = signal(SignalKind::hangup())?;
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
                 _ = terminate.recv() => {}
+                _ = hang_up.recv() => {}
                 _ = ended.wait_for(|stop| *stop) => {}
             }
             Ok(())

@@ -28,6 +28,8 @@ pub(super) struct Rights {
     pub(super) address: Option<IpAddr>,
     pub(super) standing: Standing,
     pub(super) permissions: Permissions,
+    /// The connection's place among the unproven.
+    pub(super) guest: Option<Guest>,
 }
 
 impl FromRequestParts<Arc<Shared>> for Rights {
@@ -39,10 +41,13 @@ impl FromRequestParts<Arc<Shared>> for Rights {
             .map_err(|error| Refused::new(Reason::VersionMismatch, error.to_string()))?;
         let caller = parts.extensions.get::<Caller>().ok_or_else(Refused::no_token)?;
         let standing = standing(shared, caller, text(header::AUTHORIZATION.as_str()))?;
-        if let Some(guest) = &caller.guest {
-            guest.admit();
+        match (&caller.guest, standing) {
+            (Some(guest), Standing::Trusted) => guest.admit(),
+            (Some(guest), Standing::Open) => guest.has_asked(),
+            (None, _) => {}
         }
-        Ok(Self { address: caller.address, standing, permissions: standing.permissions(shared.config.allow_tune) })
+        let permissions = standing.permissions(shared.config.allow_tune);
+        Ok(Self { address: caller.address, standing, permissions, guest: caller.guest.clone() })
     }
 }
 

@@ -5,6 +5,7 @@ use super::gate::Turn;
 use super::limits::{ENGINE_END, OPEN_SESSION, Standing};
 use super::shared::Shared;
 use super::trial::Running;
+use crate::signs::{AGAIN, Signs};
 use crate::tune::{TuneError, Undone};
 use axum::body::Body;
 use http_body_util::BodyExt as _;
@@ -32,6 +33,8 @@ pub(super) struct Session {
     turn: watch::Sender<Turn>,
     /// The trial that runs or waits for its connections, and how many there were.
     pub(super) trial: Mutex<(Option<Running>, u32)>,
+    /// Those of the client's data, while a trial runs.
+    pub(super) signs: Signs,
     changes: Mutex<Changes>,
 }
 
@@ -67,6 +70,7 @@ impl Session {
             ended: watch::Sender::new(None),
             turn: watch::Sender::new(turn),
             trial: Mutex::default(),
+            signs: Signs::default(),
             changes: Mutex::default(),
         }
     }
@@ -198,17 +202,18 @@ fn introduction(shared: &Shared, session: &Session, turn: Turn) -> Event {
     }
 }
 
-/// Listens to the client's beats. Returns where there are none to expect: a client such as curl sends no newlines and is
-/// watched through its connection alone.
+/// Listens to the client's beats. Returns where there are none to expect: a client such as curl sends no body, or one of a
+/// length known before, and is watched through its connection alone.
 async fn listen(session: &Session, mut beats: Body) {
-    if beats.is_end_stream() {
+    if beats.size_hint().exact().is_some() {
         return;
     }
-    let mut beaten = false;
+    let patience = Duration::from_millis(CLIENT_SILENCE_MS);
+    let mut wait = patience;
     loop {
-        match timeout(Duration::from_millis(CLIENT_SILENCE_MS), beats.frame()).await {
-            Ok(Some(Ok(frame))) => beaten |= frame.data_ref().is_some_and(|data| data.contains(&b'\n')),
-            Ok(None) if !beaten => return,
+        match timeout(wait, beats.frame()).await {
+            Ok(Some(Ok(_))) => wait = patience,
+            Err(_) if session.signs.of_life().await => wait = AGAIN,
             Ok(None) => return session.end("the client ended it"),
             Ok(Some(Err(_))) => return session.end("the client is gone"),
             Err(_) => return session.end("the client has been silent for too long"),

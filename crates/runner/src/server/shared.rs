@@ -98,7 +98,7 @@ impl Shared {
         wanted: SessionUse,
         events: Events,
     ) -> Result<Arc<Session>, Refused> {
-        let id: [u8; 16] = trust::random().map_err(Refused::failed)?;
+        let id: [u8; 16] = trust::random_bytes().map_err(Refused::failed)?;
         let id = id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let mut table = lock(&self.table);
         if standing == Standing::Open

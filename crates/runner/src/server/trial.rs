@@ -164,9 +164,12 @@ fn run(
 ) -> Result<Box<EndRecord>, String> {
     let peer = streams.first().and_then(|stream| stream.socket.peer_addr().ok()).map(|peer| peer.ip().to_canonical());
     let instruments = &shared.config.instruments;
-    let mut record = instruments.run(Place::Server, plan, streams, stop, &mut |progress| {
+    session.signs.watch(&streams);
+    let record = instruments.run(Place::Server, plan, streams, stop, &mut |progress| {
         session.events.mention(&Event::Progress { trial: number, progress });
-    })?;
+    });
+    session.signs.forget();
+    let mut record = record?;
     record.before = before;
     record.after = shared.as_seen_by(session.standing, instruments.counters(session.address.or(peer)));
     Ok(Box::new(record))
