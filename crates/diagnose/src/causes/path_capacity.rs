@@ -109,23 +109,6 @@ fn without_queue(evidence: &Evidence<'_>) -> Testimony {
     }
 }
 
-/// A window or buffer that holds the sender back at the very rate that it allows: its bursts make a small queue of their own.
-fn held_back(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
-    let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
-    [
-        (&super::tcp_receive_window::CAUSE, Seat::Receiver, window),
-        (&super::tcp_receive_buffer_fixed::CAUSE, Seat::Receiver, window),
-        (&super::tcp_send_buffer::CAUSE, Seat::Sender, buffer),
-        (&super::tcp_send_buffer_fixed::CAUSE, Seat::Sender, buffer),
-    ]
-    .into_iter()
-    .filter(|(_, _, held)| *held >= 0.2)
-    .find(|(cause, seat, _)| {
-        (cause.ceiling)(evidence, *seat).is_some_and(|roof| crate::roofline::sits_at(&roof, evidence.goodput_bps()))
-    })
-    .map(|(cause, _, held)| (cause.id, held))
-}
-
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let goodput = evidence.goodput_bps();
     let at_link = fills_link(evidence);
@@ -140,8 +123,8 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if cpu_bound(evidence) && !at_link {
         return denies("a core is full, so packets wait in the host and not on the path");
     }
-    if !at_link && let Some((id, held)) = held_back(evidence) {
-        return denies(format!("{id} held the sender back {} of the time, at its ceiling", units::percent(held)));
+    if !at_link && let Some(why) = super::end_bound(evidence) {
+        return denies(why);
     }
     match queue {
         Some(true) => witnesses.push(counter(format!(
