@@ -1,1 +1,24 @@
-//! narrows collect
+//! Collectors: a host, live or recorded, becomes facts. One collector, one file below `collectors/`, one line in its table.
+//!
+//! ```text
+//! Host (live | recorded)  ->  Collector*  ->  Snapshot { facts, absent, collectors }
+//! ```
+//!
+//! Nothing here changes a host, and nothing here decides what a fact means.
+
+pub mod collector;
+mod collectors;
+mod cpu_times;
+pub mod host;
+pub mod kernel;
+mod missing;
+mod parse;
+mod run;
+mod settings;
+
+pub use collector::{Class, Collector, Context, Peer, Sink};
+pub use collectors::table;
+pub use cpu_times::cpu_times;
+pub use host::{CaptureError, Host, Keep, Live, Meta, Recorded, Recording, record};
+pub use missing::Missing;
+pub use run::{counters, inventory};

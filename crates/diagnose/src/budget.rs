@@ -9,16 +9,18 @@ pub fn time_budget(evidence: &Evidence<'_>) -> Option<TimeBudget> {
     let shares = evidence.base.shares?;
     let app_idle = (1.0 - shares.busy).max(0.0);
     // The two limited times are parts of `busy`; jiffies can make their sum exceed it.
-    let limited = shares.receive_window + shares.send_buffer;
+    let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
+    let limited = window + buffer;
     let excess = (limited - shares.busy).max(0.0);
     let rest = (shares.busy - limited).max(0.0);
     let recovery = shares.recovery.min(rest);
     let whole = app_idle + limited + rest;
-    let part = |share: f64| share / whole;
+    // Rounding may leave less than nothing.
+    let part = |share: f64| (share / whole).max(0.0);
     Some(TimeBudget {
         app_idle: part(app_idle),
-        receive_window: part(shares.receive_window - excess * shares.receive_window / limited.max(f64::EPSILON)),
-        send_buffer: part(shares.send_buffer - excess * shares.send_buffer / limited.max(f64::EPSILON)),
+        receive_window: part(window - excess * window / limited.max(f64::EPSILON)),
+        send_buffer: part(buffer - excess * buffer / limited.max(f64::EPSILON)),
         congestion_window: part(rest - recovery),
         recovery: part(recovery),
         unexplained: part(excess),

@@ -4,8 +4,10 @@
 //! Run -> Evidence -> every cause's ceiling and testimony -> roofline, time budget -> verdict -> Report
 //! ```
 
+pub mod audit;
 pub mod budget;
 pub mod causes;
+mod disproof;
 pub mod evidence;
 pub mod experiment;
 pub mod report;

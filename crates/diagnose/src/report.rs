@@ -1,5 +1,6 @@
 //! The report of a run: every act diagnosed, brought into the view that the formats render.
 
+use crate::disproof::lower;
 use crate::evidence::FlowView;
 use crate::experiment::Experiment;
 use crate::verdict::{ActDiagnosis, diagnose_act};
@@ -13,7 +14,13 @@ use narrows_model::{Report, Run, Snapshot, Status, Verdict};
 /// The report of a run; `None` where not even the first baseline was measured.
 #[must_use]
 pub fn report(run: &Run) -> Option<Report> {
-    let acts: Vec<ActDiagnosis> = (0..).map_while(|act| diagnose_act(run, act)).collect();
+    let mut acts: Vec<ActDiagnosis> = (0..).map_while(|act| diagnose_act(run, act)).collect();
+    for attempt in &run.attempts {
+        let act = acts.iter_mut().find(|act| act.act == attempt.act);
+        if let (Some(act), Some(proof)) = (act, proof(run, attempt)) {
+            lower(&mut act.verdict, &attempt.cause, &proof);
+        }
+    }
     let first = acts.first()?;
     Some(Report {
         schema: SCHEMA.to_owned(),

@@ -12,10 +12,13 @@ pub(crate) struct Scene {
     pub(crate) goodput_bps: f64,
     pub(crate) min_rtt_us: u64,
     pub(crate) rtt_us: u64,
+    /// RTT of each fourth sample: how far a short queue fills now and then.
+    pub(crate) rtt_high_us: Option<u64>,
     pub(crate) busy: f64,
     pub(crate) rwnd: f64,
     pub(crate) sndbuf: f64,
-    pub(crate) recovering: bool,
+    /// Share of the samples that find the sender repairing loss.
+    pub(crate) recovery: f64,
     pub(crate) snd_wnd: u64,
     pub(crate) rcvbuf: u32,
     pub(crate) sndbuf_bytes: u32,
@@ -38,6 +41,41 @@ pub(crate) struct Scene {
     pub(crate) sender_counts: Vec<(&'static str, i64)>,
     pub(crate) receiver_counts: Vec<(&'static str, i64)>,
     pub(crate) load: TcpPlan,
+    pub(crate) family: Family,
+    /// Bytes that wait unsent in the socket.
+    pub(crate) unsent: u64,
+    /// By how much the rate changes over the trial, as a part of its mean: 0 is steady.
+    pub(crate) ramp: f64,
+    /// How far every other interval's rate lies off the mean, as a part of it: 0 is steady.
+    pub(crate) wobble: f64,
+    /// How long the data flowed.
+    pub(crate) span_us: u64,
+    pub(crate) hidden: &'static [Hidden],
+}
+
+/// What a kernel or a host does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hidden {
+    /// Time busy and limited (before 4.9).
+    Chronographs,
+    /// `SO_MEMINFO`.
+    SocketMemory,
+    /// `SO_BUF_LOCK` (before 5.11).
+    BufferLock,
+    /// Unread bytes of the receiver.
+    RecvQ,
+    /// RTT, idle and loaded.
+    Rtt,
+    /// Times of the cores.
+    Cores,
+    /// CPU time of the data threads.
+    Threads,
+    /// Negotiated options.
+    Options,
+    /// Sent and retransmitted segments.
+    Segments,
+    /// Size of a segment.
+    Mss,
 }
 
 /// A fact as a collector would give it.
@@ -91,10 +129,11 @@ impl Default for Scene {
             goodput_bps: 941e6,
             min_rtt_us: 35_000,
             rtt_us: 44_000,
+            rtt_high_us: None,
             busy: 1.0,
             rwnd: 0.0,
             sndbuf: 0.0,
-            recovering: false,
+            recovery: 0.0,
             snd_wnd: 12_000_000,
             rcvbuf: 24_000_000,
             sndbuf_bytes: 16_000_000,
@@ -122,54 +161,80 @@ impl Default for Scene {
             sender_counts: Vec::new(),
             receiver_counts: Vec::new(),
             load: TcpPlan { limit: Limit::DurationMs(8_000), omit_ms: 0, interval_ms: 1_000, ..TcpPlan::default() },
+            family: Family::Ipv4,
+            unsent: 0,
+            ramp: 0.0,
+            wobble: 0.0,
+            span_us: 8_000_000,
+            hidden: &[],
         }
     }
 }
 
-const SPAN_US: u64 = 8_000_000;
+/// Sampling intervals of a trial.
+const INTERVALS: u64 = 80;
 
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 impl Scene {
-    fn share(part: f64, at_us: u64) -> Option<u64> {
-        Some((part * at_us as f64) as u64)
+    fn tells<T>(&self, what: Hidden, value: T) -> Option<T> {
+        (!self.hidden.contains(&what)).then_some(value)
     }
 
-    fn sample(&self, at_us: u64, sending: bool) -> StreamSample {
-        let part = at_us as f64 / SPAN_US as f64;
-        let tcp = TcpInfo {
-            ca_state: Some(if self.recovering { 3 } else { 0 }),
-            options: Some(self.options),
-            snd_mss_bytes: Some(self.mss),
+    /// Bytes of one stream after a part of the trial: the rate rises by `ramp` and alternates by `wobble`.
+    fn bytes(&self, interval: u64) -> u64 {
+        let (part, streams) = (interval as f64 / INTERVALS as f64, f64::from(self.load.streams.max(1)));
+        let odd = if interval % 2 == 1 { self.wobble / INTERVALS as f64 } else { 0.0 };
+        let carried = part * (1.0 - self.ramp / 2.0) + self.ramp * part * part / 2.0 + odd;
+        (self.goodput_bps / 8e6 * self.span_us as f64 * carried / streams) as u64
+    }
+
+    fn tcp(&self, interval: u64, at_us: u64) -> TcpInfo {
+        let streams = u64::from(self.load.streams.max(1));
+        let part = interval as f64 / INTERVALS as f64;
+        let high = self.rtt_high_us.filter(|_| interval % 4 == 0).unwrap_or(self.rtt_us);
+        let rate_bps = if at_us <= 500_000 { self.early_peak_bps } else { self.goodput_bps };
+        let share = |part: f64| self.tells(Hidden::Chronographs, (part * at_us as f64) as u64);
+        let segments = |n: u64| self.tells(Hidden::Segments, (n as f64 * part) as u64 / streams);
+        TcpInfo {
+            ca_state: Some(if part < self.recovery { 3 } else { 0 }),
+            options: self.tells(Hidden::Options, self.options),
+            snd_mss_bytes: self.tells(Hidden::Mss, self.mss),
             unacked: Some(self.cwnd),
             snd_cwnd: Some(self.cwnd),
-            rtt_us: Some(self.rtt_us),
-            min_rtt_us: Some(self.min_rtt_us),
+            rtt_us: self.tells(Hidden::Rtt, high),
+            min_rtt_us: self.tells(Hidden::Rtt, self.min_rtt_us),
             max_pacing_rate_bytes_s: Some(self.max_pacing_bytes_s),
-            delivery_rate_bytes_s: Some(
-                (if at_us <= 500_000 { self.early_peak_bps } else { self.goodput_bps } / 8.0) as u64,
-            ),
-            busy_time_us: Self::share(self.busy, at_us),
-            rwnd_limited_us: Self::share(self.rwnd, at_us),
-            sndbuf_limited_us: Self::share(self.sndbuf, at_us),
-            data_segs_out: Some((self.segments as f64 * part) as u64),
-            total_retrans: Some((self.lost as f64 * part) as u64),
-            notsent_bytes: Some(0),
+            delivery_rate_bytes_s: Some((rate_bps / 8.0) as u64 / streams),
+            busy_time_us: share(self.busy),
+            rwnd_limited_us: share(self.rwnd),
+            sndbuf_limited_us: share(self.sndbuf),
+            data_segs_out: segments(self.segments),
+            total_retrans: segments(self.lost),
+            notsent_bytes: Some(self.unsent),
             snd_wnd_bytes: Some(self.snd_wnd),
             ..TcpInfo::default()
-        };
+        }
+    }
+
+    fn sample(&self, interval: u64, sending: bool) -> StreamSample {
+        let at_us = (self.span_us as f64 * (interval as f64 / INTERVALS as f64)) as u64;
+        let thread = if sending { self.sender_thread } else { self.receiver_thread };
         StreamSample {
             at_us,
-            bytes: (self.goodput_bps / 8e6 * at_us as f64) as u64,
+            bytes: self.bytes(interval),
             calls: at_us,
-            thread_cpu_us: Self::share(if sending { self.sender_thread } else { self.receiver_thread }, at_us),
-            tcp,
-            memory: Some(SocketMemory {
-                rcvbuf_bytes: self.rcvbuf,
-                sndbuf_bytes: self.sndbuf_bytes,
-                wmem_queued_bytes: self.sndbuf_bytes,
-                ..SocketMemory::default()
-            }),
-            recv_q_bytes: Some(if sending { 0 } else { self.recv_q }),
+            thread_cpu_us: self.tells(Hidden::Threads, (thread * at_us as f64) as u64),
+            tcp: self.tcp(interval, at_us),
+            memory: self.tells(
+                Hidden::SocketMemory,
+                SocketMemory {
+                    rcvbuf_bytes: self.rcvbuf,
+                    sndbuf_bytes: self.sndbuf_bytes,
+                    wmem_queued_bytes: self.sndbuf_bytes,
+                    ..SocketMemory::default()
+                },
+            ),
+            recv_q_bytes: self.tells(Hidden::RecvQ, if sending { 0 } else { self.recv_q }),
             send_q_bytes: Some((f64::from(self.sndbuf_bytes) * 0.9) as u32),
         }
     }
@@ -191,26 +256,31 @@ impl Scene {
         };
         EndRecord {
             place,
-            streams: vec![StreamRecord {
-                id: 0,
-                flow,
-                local: "192.0.2.1:5000".into(),
-                remote: "192.0.2.2:5220".into(),
-                congestion_control: Some(self.congestion_control.into()),
-                mss_bytes: Some(self.mss as u32),
-                buffer_lock: Some(self.lock),
-                sndbuf_bytes: None,
-                rcvbuf_bytes: None,
-                method: "test".into(),
-                samples: (0..=80).map(|i| self.sample(i * SPAN_US / 80, sending)).collect(),
-            }],
-            host: vec![
-                HostSample { at_us: 0, cpus: vec![CpuTimes::default(), CpuTimes { cpu: 1, ..CpuTimes::default() }] },
-                HostSample {
-                    at_us: SPAN_US,
-                    cpus: vec![core, CpuTimes { cpu: 1, idle_us: SPAN_US, ..CpuTimes::default() }],
-                },
-            ],
+            streams: (0..self.load.streams)
+                .map(|id| StreamRecord {
+                    id,
+                    flow,
+                    local: "192.0.2.1:5000".into(),
+                    remote: "192.0.2.2:5220".into(),
+                    congestion_control: Some(self.congestion_control.into()),
+                    mss_bytes: Some(self.mss as u32),
+                    buffer_lock: self.tells(Hidden::BufferLock, self.lock),
+                    sndbuf_bytes: None,
+                    rcvbuf_bytes: None,
+                    method: "test".into(),
+                    samples: (0..=INTERVALS).map(|interval| self.sample(interval, sending)).collect(),
+                })
+                .collect(),
+            host: self
+                .tells(Hidden::Cores, [(0, CpuTimes::default(), 0), (self.span_us, core, 8_000_000)])
+                .into_iter()
+                .flatten()
+                .map(|(at_us, first, idle_us)| HostSample {
+                    at_us,
+                    // A second core that has nothing to do.
+                    cpus: vec![first, CpuTimes { cpu: 1, idle_us, ..CpuTimes::default() }],
+                })
+                .collect(),
             before: snapshot(false),
             after: snapshot(true),
             remarks: Vec::new(),
@@ -223,7 +293,7 @@ impl Scene {
             plan: self.load.clone(),
             client: self.end(Place::Client, flow),
             server: self.end(Place::Server, flow),
-            elapsed_us: SPAN_US,
+            elapsed_us: self.span_us,
         }
     }
 
@@ -245,7 +315,7 @@ impl Scene {
             id: "test".into(),
             made_by: "test".into(),
             started_unix_us: 0,
-            elapsed_us: SPAN_US,
+            elapsed_us: self.span_us,
             plan: RunPlan::Diagnose(DiagnosePlan {
                 load: self.load.clone(),
                 budget_ms: 20_000,
@@ -253,10 +323,10 @@ impl Scene {
                 keep: false,
                 proof_pairs: 3,
             }),
-            target: Target { asked: "server".into(), address: "192.0.2.2:5220".into(), family: Family::Ipv4 },
+            target: Target { asked: "server".into(), address: "192.0.2.2:5220".into(), family: self.family },
             client: host(Place::Client),
             server: host(Place::Server),
-            idle_rtt_us: vec![self.min_rtt_us],
+            idle_rtt_us: self.tells(Hidden::Rtt, self.min_rtt_us).into_iter().collect(),
             trials,
             attempts: Vec::new(),
             ending: Ending::Complete,

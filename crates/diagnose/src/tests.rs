@@ -1,5 +1,7 @@
 //! The diagnosis as a whole, on scenes: the three acts of the story, and healthy paths that must not be accused.
 
+mod properties;
+
 use crate::testing::{Scene, fact, ordinary_host, with};
 use crate::{Experiment, diagnose_act};
 use narrows_model::fact::Unit;
@@ -87,14 +89,22 @@ fn a_full_window_behind_a_deep_queue_is_capacity_and_not_a_small_buffer() {
 
 #[test]
 fn loss_without_a_queue_asks_for_the_paced_trial_and_believes_it() {
-    let lossy =
-        Scene { goodput_bps: 40e6, rtt_us: 35_100, lost: 3_000, segments: 300_000, cwnd: 120, ..Scene::default() };
+    // 0.1 % at 1 ms: CUBIC averages 39 segments, 449 Mbit/s.
+    let lossy = Scene {
+        goodput_bps: 300e6,
+        min_rtt_us: 1_000,
+        rtt_us: 1_100,
+        lost: 200,
+        segments: 200_000,
+        cwnd: 30,
+        ..Scene::default()
+    };
     let first = diagnose_act(&lossy.run(&[]), 0).expect("a baseline");
     assert!(first.wanted.contains(&Experiment::PacedHalf), "{:?}", first.wanted);
-    let still = Scene { goodput_bps: 18e6, segments: 40_000, lost: 400, ..lossy.clone() };
+    let still = Scene { goodput_bps: 140e6, segments: 40_000, lost: 41, ..lossy.clone() };
     let verdict = diagnose_act(&lossy.run(&[("paced-half", &still)]), 0).expect("a baseline").verdict;
     assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "random-loss"), "{verdict:#?}");
-    let clean = Scene { goodput_bps: 18e6, segments: 40_000, lost: 0, ..lossy.clone() };
+    let clean = Scene { goodput_bps: 140e6, segments: 40_000, lost: 0, ..lossy.clone() };
     let verdict = diagnose_act(&lossy.run(&[("paced-half", &clean)]), 0).expect("a baseline").verdict;
     assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "path-policer"), "{verdict:#?}");
 }

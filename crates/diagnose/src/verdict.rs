@@ -5,7 +5,7 @@ use crate::causes::{self, Cause, Testimony};
 use crate::evidence::{Evidence, Seat};
 use crate::experiment::Experiment;
 use crate::roofline::{Roof, TOLERANCE, roofline, sits_at};
-use narrows_model::{Accounts, Finding, Prediction, Rejected, Run, Status, Verdict, Witness, units};
+use narrows_model::{Accounts, Ceiling, Finding, Prediction, Rejected, Run, Status, Verdict, Witness, units};
 
 /// What is said of one act.
 #[derive(Debug, Clone)]
@@ -30,11 +30,6 @@ struct Candidate<'r> {
 }
 
 impl Candidate<'_> {
-    /// Whether its ceiling sits at the goodput; `None` where it has no ceiling.
-    fn fits(&self, goodput_bps: f64) -> Option<bool> {
-        self.roof.map(|roof| sits_at(&roof.ceiling, goodput_bps))
-    }
-
     fn confidence(&self) -> f64 {
         let witnesses = self.witnesses.len().min(4);
         #[allow(clippy::cast_precision_loss)]
@@ -54,16 +49,16 @@ pub fn diagnose_act(run: &Run, act: u32) -> Option<ActDiagnosis> {
         let roof = roofs.iter().find(|roof| std::ptr::eq(roof.cause, cause) && roof.seat == seat);
         match (cause.witness)(&evidence, seat) {
             Testimony::Says { share, witnesses } => {
-                let candidate = Candidate { cause, seat, roof, share, witnesses };
-                if candidate.fits(evidence.goodput_bps()) == Some(false) {
-                    hazards.push(format!(
-                        "{} at {} is at work, but its ceiling of {} does not sit at the goodput",
-                        cause.id,
-                        evidence.place(seat),
-                        roof.map_or_else(String::new, |roof| units::bps(roof.ceiling.bps))
-                    ));
+                let at_work = |but: &str| format!("{} at {} is at work, but {but}", cause.id, evidence.place(seat));
+                // A ceiling that the goodput exceeds is in no roofline; it speaks against its cause all the same.
+                let ceiling = (cause.ceiling)(&evidence, seat);
+                if let Some(ceiling) = ceiling.filter(|ceiling| !sits_at(ceiling, evidence.goodput_bps())) {
+                    let bps = units::bps(ceiling.bps);
+                    hazards.push(at_work(&format!("its ceiling of {bps} does not sit at the goodput")));
+                } else if spared_by_a_full_link(&evidence, cause) {
+                    hazards.push(at_work("the slower link is full: without it no more would pass"));
                 } else {
-                    candidates.push(candidate);
+                    candidates.push(Candidate { cause, seat, roof, share: share.clamp(0.0, 1.0), witnesses });
                 }
             }
             Testimony::CannotTell { why, ask } => open.push((cause, seat, why, ask)),
@@ -71,7 +66,7 @@ pub fn diagnose_act(run: &Run, act: u32) -> Option<ActDiagnosis> {
         }
     }
     for candidate in &mut candidates {
-        if let Some(roof) = candidate.roof {
+        if let Some(roof) = candidate.roof.filter(|roof| is_independent(roof, &evidence)) {
             let says = format!(
                 "its ceiling, {} ({}), sits at the measured {}",
                 units::bps(roof.ceiling.bps),
@@ -82,6 +77,13 @@ pub fn diagnose_act(run: &Run, act: u32) -> Option<ActDiagnosis> {
         }
     }
     candidates.sort_by(|a, b| order(b).total_cmp(&order(a)));
+    if candidates.first().is_some_and(|best| best.cause.healthy && best.witnesses.len() >= 2) {
+        // A healthy path has nothing to mend: what else is at work does not bind.
+        for other in candidates.extract_if(.., |candidate| !candidate.cause.healthy) {
+            let (id, at) = (other.cause.id, evidence.place(other.seat));
+            hazards.push(format!("{id} at {at} is at work, but the path is at capacity"));
+        }
+    }
     let decided = candidates.first().is_some_and(|best| best.witnesses.len() >= 2);
     let wanted = wanted(&evidence, &candidates, &open, decided);
     let verdict = judge(&evidence, &roofs, &candidates, &open, hazards);
@@ -90,6 +92,23 @@ pub fn diagnose_act(run: &Run, act: u32) -> Option<ActDiagnosis> {
         time_budget: time_budget(&evidence),
     };
     Some(ActDiagnosis { act, accounts, verdict, wanted })
+}
+
+/// Whether a full link makes a cause that testifies harmless. What says why the link itself carries no more stays.
+fn spared_by_a_full_link(evidence: &Evidence<'_>, cause: &Cause) -> bool {
+    !cause.healthy && !matches!(cause.id, "link-speed" | "mtu-mismatch") && causes::fills_link(evidence)
+}
+
+/// Whether a ceiling says something that the goodput does not: one that is read off the goodput (the application wrote this
+/// much; this part of a core was used for it) sits at it by arithmetic, and is no witness against anyone. It is found by
+/// asking the rule again with a slightly higher goodput: does the ceiling follow in step? Capacity accuses no one, and what
+/// a path carries while a queue stands on it *is* its ceiling.
+fn is_independent(roof: &Roof, evidence: &Evidence<'_>) -> bool {
+    const STEP: f64 = 1.001;
+    let mut other = evidence.clone();
+    other.base.goodput_bps *= STEP;
+    let follows = |ceiling: Ceiling| (ceiling.bps / roof.ceiling.bps - STEP).abs() < 1e-6;
+    roof.cause.healthy || !(roof.cause.ceiling)(&other, roof.seat).is_some_and(follows)
 }
 
 /// Two witnesses go before one; then what explains more of the time; then the more specific cause.
@@ -107,6 +126,9 @@ fn wanted(
     open: &[(&'static Cause, Seat, String, Option<Experiment>)],
     decided: bool,
 ) -> Vec<Experiment> {
+    if causes::fills_link(evidence) {
+        return Vec::new();
+    }
     let best = candidates.first().filter(|_| decided);
     let mut wanted: Vec<Experiment> = open
         .iter()

@@ -106,13 +106,14 @@ impl CpuTimes {
     /// All of it.
     #[must_use]
     pub const fn total_us(&self) -> u64 {
-        self.user_us + self.system_us + self.irq_us + self.softirq_us + self.steal_us + self.idle_us
+        self.busy_us().saturating_add(self.steal_us).saturating_add(self.idle_us)
     }
 
     /// All but idle and stolen time.
     #[must_use]
     pub const fn busy_us(&self) -> u64 {
-        self.user_us + self.system_us + self.irq_us + self.softirq_us
+        // What comes from another host may be any number.
+        self.user_us.saturating_add(self.system_us).saturating_add(self.irq_us).saturating_add(self.softirq_us)
     }
 
     /// What passed since `earlier`; a counter that went backwards gives 0.

@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod failure;
 mod output;
+mod watch;
 
 use clap::Parser as _;
 use std::process::ExitCode;

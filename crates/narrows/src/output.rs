@@ -20,7 +20,7 @@ pub(crate) enum Format {
 pub(crate) fn style() -> Style {
     let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
-    Style { color, width }
+    Style { color, width, ..Style::default() }
 }
 
 /// Prints a result. A reader that went away (`narrows … | head`) is no failure.

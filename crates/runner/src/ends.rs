@@ -1,6 +1,6 @@
 //! The two ends of a path, as the orchestration needs them. Live ones talk to a server; tests bring their own.
 
-use narrows_model::{Change, EndRecord, Place, Setting, Snapshot, TcpPlan, Trial};
+use narrows_model::{Change, Place, Setting, Snapshot, TcpPlan, Trial};
 use narrows_wire::api::TrialProgress;
 use thiserror::Error;
 
@@ -70,17 +70,4 @@ pub trait Ends {
 
     /// Whether the user asked to stop.
     fn stopped(&self) -> bool;
-}
-
-/// A record of an end that saw nothing.
-#[must_use]
-pub fn empty_record(place: Place) -> EndRecord {
-    EndRecord {
-        place,
-        streams: Vec::new(),
-        host: Vec::new(),
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        remarks: Vec::new(),
-    }
 }

@@ -12,12 +12,27 @@ pub fn experiments() -> Vec<(String, String)> {
     rows(narrows_diagnose::Experiment::ALL.iter().map(|experiment| (experiment.id(), experiment.what())))
 }
 
+/// What reads a host.
+#[must_use]
+pub fn collectors() -> Vec<(String, String)> {
+    rows(narrows_collect::table().iter().map(|collector| (collector.id, collector.about)))
+}
+
+/// What the lab can do to a host or a path.
+#[must_use]
+pub fn faults() -> Vec<(String, String)> {
+    rows(narrows_lab::faults::ALL.iter().map(|fault| (fault.id, fault.about)))
+}
+
 /// The scenarios of the bank.
 #[must_use]
 pub fn scenarios() -> Vec<(String, String)> {
     let about = |(name, text): &(&str, &str)| {
         let cases = crate::bank::cases(name, text);
-        let about = cases.map_or_else(|error| error.to_string(), |cases| cases.first().map_or_else(String::new, |case| case.about.clone()));
+        let about = cases.map_or_else(
+            |error| error.to_string(),
+            |cases| cases.first().map_or_else(String::new, |case| case.about.clone()),
+        );
         ((*name).to_owned(), about)
     };
     crate::bank::TABLE.iter().map(about).collect()

@@ -1,9 +1,25 @@
 //! The orchestration: the only crate that knows everyone. Client, server, and one run from begin to end.
 
+pub mod audit;
 pub mod bank;
+pub mod capture;
+pub mod demo;
 pub mod diagnosis;
 pub mod ends;
+pub mod instruments;
 pub mod known;
+pub mod live;
+pub mod measure;
+pub mod remote;
+pub mod server;
+mod signs;
 pub mod state;
+pub mod stop;
 pub mod stored;
+pub mod trust;
 pub mod tune;
+
+pub use narrows_diagnose::report;
+pub use narrows_sys::interrupt;
+pub use narrows_wire::api::TrialProgress;
+pub use narrows_lab::{Row as VerifyRow, accuracy as verify_lab};

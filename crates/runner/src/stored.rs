@@ -28,3 +28,20 @@ pub fn place(output: Option<PathBuf>, id: &str) -> Result<PathBuf, Error> {
         None => Ok(narrows_store::default_directory()?.join(narrows_store::file_name(id))),
     }
 }
+
+/// Keeps a run: whole, in place of what is there.
+///
+/// # Errors
+/// The file, and why it could not be written.
+pub fn save(run: &Run, file: &Path) -> Result<(), Error> {
+    narrows_store::save(run, file)
+}
+
+/// A name for a new run, and the words for the program that makes it.
+///
+/// # Errors
+/// The kernel has no random bytes.
+pub fn new_name() -> Result<(String, String), Error> {
+    let id = narrows_store::new_id(narrows_sys::clock::unix_us())?;
+    Ok((id, concat!("narrows ", env!("CARGO_PKG_VERSION")).to_owned()))
+}

@@ -111,6 +111,19 @@ pub fn remove(path: &Path) -> Result<()> {
     }
 }
 
+/// Removes a directory and all in it; one that is not there is fine.
+///
+/// # Errors
+/// The path and what the kernel said.
+pub fn remove_tree(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::new("remove", path.display().to_string(), error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether something is there.
 #[must_use]
 pub fn exists(path: &Path) -> bool {

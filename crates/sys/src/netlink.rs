@@ -4,14 +4,15 @@
 //! Source: `include/uapi/linux/netlink.h`, RFC 3549; kernel `net/netlink/af_netlink.c`.
 
 pub mod attributes;
+mod error;
 
 pub use attributes::{Attribute, Attributes, Builder, attributes, find};
+pub use error::{Error, Result};
 
 use crate::error::check;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// The protocol that a socket speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,78 +46,6 @@ impl Family {
         }
     }
 }
-
-/// What went wrong between us and the kernel.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// A system call on the socket failed.
-    #[error(transparent)]
-    Socket(#[from] crate::Error),
-    /// The kernel refused the request (`NLMSG_ERROR`).
-    #[error("the kernel refuses {family} message {kind}: {}{}", io::Error::from_raw_os_error(*errno),
-            text.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
-    Refused {
-        /// The socket's protocol.
-        family: &'static str,
-        /// The type of the message that was refused.
-        kind: u16,
-        /// The kernel's number.
-        errno: i32,
-        /// The kernel's words (`NLMSGERR_ATTR_MSG`), where it gave some.
-        text: Option<String>,
-    },
-    /// No whole answer within the time limit.
-    #[error("no answer to {family} message {kind} within {limit:?}")]
-    TimedOut {
-        /// The socket's protocol.
-        family: &'static str,
-        /// The type of the message that was asked.
-        kind: u16,
-        /// How long was waited.
-        limit: Duration,
-    },
-    /// The answer is longer than the size limit.
-    #[error("the answer to {family} message {kind} is longer than {limit} bytes")]
-    TooLarge {
-        /// The socket's protocol.
-        family: &'static str,
-        /// The type of the message that was asked.
-        kind: u16,
-        /// The limit in bytes.
-        limit: usize,
-    },
-    /// The table changed during each of several dumps (`NLM_F_DUMP_INTR`).
-    #[error("the answer to {family} message {kind} changed while it was read, {attempts} times in a row; try again")]
-    Unsteady {
-        /// The socket's protocol.
-        family: &'static str,
-        /// The type of the message that was asked.
-        kind: u16,
-        /// How often it was read.
-        attempts: u32,
-    },
-    /// A request that does not fit into netlink's 16-bit lengths.
-    #[error("a netlink attribute of type {kind} is longer than 65531 bytes")]
-    AttributeTooLong {
-        /// The attribute's type.
-        kind: u16,
-    },
-}
-
-impl Error {
-    /// The kernel's error number, where it gave one.
-    #[must_use]
-    pub fn errno(&self) -> Option<i32> {
-        match self {
-            Self::Refused { errno, .. } => Some(*errno),
-            Self::Socket(error) => error.errno(),
-            _ => None,
-        }
-    }
-}
-
-/// A result of a netlink exchange.
-pub type Result<T> = std::result::Result<T, Error>;
 
 /// One message of a reply, without its netlink header.
 #[derive(Debug, Clone, PartialEq, Eq)]

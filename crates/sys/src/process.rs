@@ -31,6 +31,13 @@ pub fn free_command(program: &str) -> Command {
     Command::new(program)
 }
 
+/// This host's own name, of the calling thread's UTS namespace (`/proc/sys/kernel/hostname`).
+#[must_use]
+pub fn host_name() -> String {
+    let path = std::path::Path::new("/proc/sys/kernel/hostname");
+    crate::files::read_text(path).map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
+}
+
 /// Whether the effective user is root (of its user namespace).
 #[must_use]
 pub fn is_root() -> bool {

@@ -6,7 +6,6 @@
 //! | `POST /v1/sessions` | a stream of [`Event`]s, one JSON object a line, as long as the session lives |
 //! | `POST /v1/sessions/{id}/inventory` [`InventoryRequest`] | a [`narrows_model::Snapshot`] |
 //! | `POST /v1/sessions/{id}/trials` [`TrialRequest`] | [`TrialReady`] |
-//! | `POST /v1/sessions/{id}/trials/{trial}/start` | nothing; the engine begins |
 //! | `POST /v1/sessions/{id}/trials/stop` | nothing; the record comes as an event |
 //! | `GET /v1/sessions/{id}/changes` | the session's [`narrows_model::Change`]s |
 //! | `POST /v1/sessions/{id}/changes` [`ChangeRequest`] | the [`narrows_model::Change`] |
@@ -27,9 +26,10 @@ pub const ANSWER_MOST_BYTES: usize = 256 << 20;
 /// How often each side of a session says that it is alive: the client by a newline in the request's body, the server by
 /// an event. It is the rhythm that counts and not the round trip, so that a full queue on the path does not look like a death.
 pub const BEAT_MS: u64 = 250;
-/// A client that was silent for longer is gone: its session ends, its trial stops, its changes are undone.
-pub const CLIENT_SILENCE_MS: u64 = 1_500;
-/// A server that was silent for longer is gone. Longer than the client's, so that the end that has something to undo
+/// A client that was silent for longer, and of whose data nothing moves either, is gone: its session ends, its trial stops,
+/// its changes are undone.
+pub const CLIENT_SILENCE_MS: u64 = 1_400;
+/// A server that was silent for longer, and of whose data nothing moves either, is gone. Longer than the client's, so that the end that has something to undo
 /// decides first.
 pub const SERVER_SILENCE_MS: u64 = 3_000;
 
@@ -101,6 +101,8 @@ pub struct TrialReady {
     pub key: String,
     /// The port of the data connections.
     pub data_port: u16,
+    /// The plan as it will be run: the one asked for, within what this client may do.
+    pub plan: TcpPlan,
 }
 
 /// Asks for a change.

@@ -37,8 +37,8 @@ const GAIN: f64 = 1.3;
 
 /// The part of the time in which nothing but the congestion window (or recovery) held the sender back.
 fn window_share(evidence: &Evidence<'_>) -> Option<f64> {
-    let shares = evidence.base.shares?;
-    Some((shares.busy - shares.receive_window - shares.send_buffer).max(0.0))
+    let busy = evidence.base.shares?.busy;
+    Some((busy - evidence.held_by_window()? - evidence.held_by_buffer()?).max(0.0))
 }
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {

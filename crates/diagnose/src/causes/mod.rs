@@ -148,6 +148,25 @@ fn ceiling(
     })
 }
 
+/// A ceiling of a window that is in flight as a whole: at best one window each smallest RTT; where the window leaves as one burst
+/// the RTT grows by the time that the burst takes on the slower link. Windows of a few super-packets are also rounded down to whole ones.
+fn window_ceiling(
+    id: &str,
+    evidence: &Evidence<'_>,
+    seat: Seat,
+    window_bytes: f64,
+    method: Method,
+    how: String,
+) -> Option<Ceiling> {
+    let best = evidence.window_bps(window_bytes)?;
+    let worst = link_bps(evidence).map_or(0.8 * best, |link| best / (1.0 + best / link));
+    // Acknowledgements soon space a window out that takes a small part of the round trip; a large part stays a burst.
+    let likely = best / (1.0 + 0.5 * (best / worst - 1.0).min(0.5));
+    let mut ceiling = ceiling(id, evidence, seat, likely, [1.0, 1.0], method, how)?;
+    ceiling.interval_bps = [worst.min(0.9 * likely), best];
+    Some(ceiling)
+}
+
 fn no_ceiling(_: &Evidence<'_>, _: Seat) -> Option<Ceiling> {
     None
 }
@@ -181,7 +200,7 @@ fn needed_buffer_bytes(evidence: &Evidence<'_>) -> Option<u64> {
     let bdp = target_bps / 8.0 * evidence.min_rtt_us? / 1e6;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let twice = (2.0 * bdp / 0.5).max(f64::from(4 << 20)) as u64;
-    Some(twice.next_power_of_two().min(1 << 30))
+    Some(twice.min(1 << 30).next_power_of_two())
 }
 
 /// The slower of the two links in bits per second on the wire, where both or one are known and real.
@@ -189,10 +208,20 @@ fn link_bps(evidence: &Evidence<'_>) -> Option<f64> {
     [Seat::Sender, Seat::Receiver].into_iter().filter_map(|seat| real_link_bps(evidence, seat)).reduce(f64::min)
 }
 
-/// The link speed of a host's device, where the device has one: virtual devices report a number that nothing enforces.
+/// Goodput that the slower of the two links carries with full segments.
+fn link_goodput_bps(evidence: &Evidence<'_>) -> Option<f64> {
+    Some(link_bps(evidence)? * evidence.wire_efficiency(evidence.base.mss_bytes?))
+}
+
+/// Whether the goodput is all that the slower link carries. A goodput above it says that the speed was never enforced.
+pub(crate) fn fills_link(evidence: &Evidence<'_>) -> bool {
+    link_goodput_bps(evidence).is_some_and(|link| (0.95..=1.03).contains(&(evidence.goodput_bps() / link)))
+}
+
+/// The link speed of a host's device, where the device has one: virtual devices (veth, bridges, tunnels, those that a
+/// hypervisor makes up) report a number that nothing enforces; a TUN device has one only where it was set.
 fn real_link_bps(evidence: &Evidence<'_>, seat: Seat) -> Option<f64> {
-    let kind = evidence.text(seat, "nic.kind").unwrap_or("physical");
-    if matches!(kind, "veth" | "bridge" | "loopback" | "dummy" | "bond" | "vlan") {
+    if !matches!(evidence.text(seat, "nic.kind")?, "physical" | "tun") {
         return None;
     }
     evidence.number(seat, "nic.speed").filter(|bps| *bps > 0.0)

@@ -11,7 +11,7 @@
 //!
 //! Source: RFC 6349 section 3.
 
-use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, link_bps};
+use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, fills_link, link_bps, link_goodput_bps};
 use crate::evidence::{Evidence, Seat};
 use narrows_model::{Ceiling, Fix, Method, units};
 
@@ -29,11 +29,6 @@ pub const CAUSE: Cause = Cause {
     rank: 2,
 };
 
-/// The slower of the two links less headers.
-fn link_goodput(evidence: &Evidence<'_>) -> Option<f64> {
-    Some(link_bps(evidence)? * evidence.wire_efficiency(evidence.base.mss_bytes?))
-}
-
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     let goodput = evidence.goodput_bps();
     // A queue on the path is the direct sign; without one the slower link is the most that the path can be.
@@ -43,7 +38,7 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
         let how = format!("goodput while a queue of {} stood on the path", units::micros(evidence.queue_us()? as u64));
         return ceiling(CAUSE.id, evidence, seat, measured, [0.97, 1.03], Method::Measured, how);
     }
-    let link = link_goodput(evidence)?;
+    let link = link_goodput_bps(evidence)?;
     let how = format!("slower link {} less headers", units::bps(link_bps(evidence)?));
     ceiling(CAUSE.id, evidence, seat, link, [0.95, 1.01], Method::Computed, how)
 }
@@ -55,19 +50,39 @@ fn cpu_bound(evidence: &Evidence<'_>) -> bool {
     })
 }
 
+/// A window or buffer that holds the sender back at the very rate that it allows: its bursts make a small queue of their own.
+fn held_back(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
+    let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
+    [
+        (&super::tcp_receive_window::CAUSE, Seat::Receiver, window),
+        (&super::tcp_receive_buffer_fixed::CAUSE, Seat::Receiver, window),
+        (&super::tcp_send_buffer::CAUSE, Seat::Sender, buffer),
+        (&super::tcp_send_buffer_fixed::CAUSE, Seat::Sender, buffer),
+    ]
+    .into_iter()
+    .filter(|(_, _, held)| *held >= 0.2)
+    .find(|(cause, seat, _)| {
+        (cause.ceiling)(evidence, *seat).is_some_and(|roof| crate::roofline::sits_at(&roof, evidence.goodput_bps()))
+    })
+    .map(|(cause, _, held)| (cause.id, held))
+}
+
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let goodput = evidence.goodput_bps();
-    let at_link = link_goodput(evidence).is_some_and(|link| goodput >= 0.95 * link);
+    let at_link = fills_link(evidence);
     let queue = evidence.queue_stood();
     let mut witnesses = Vec::new();
     if at_link {
         witnesses.push(counter(format!(
             "the goodput is {} of what the slower link carries",
-            units::percent(goodput / link_goodput(evidence).unwrap_or(goodput))
+            units::percent(goodput / link_goodput_bps(evidence).unwrap_or(goodput))
         )));
     }
     if cpu_bound(evidence) && !at_link {
         return denies("a core is full, so packets wait in the host and not on the path");
+    }
+    if !at_link && let Some((id, held)) = held_back(evidence) {
+        return denies(format!("{id} held the sender back {} of the time, at its ceiling", units::percent(held)));
     }
     match queue {
         Some(true) => witnesses.push(counter(format!(

@@ -61,7 +61,7 @@ pub(super) fn lost_at_home(evidence: &Evidence<'_>) -> bool {
     let (Some(drops), Some(loss)) = (evidence.grew(Seat::Sender, "qdisc.drops"), evidence.base.loss_whole) else {
         return false;
     };
-    drops > 0 && drops * 2 >= loss.lost()
+    drops > 0 && drops >= loss.lost().div_ceil(2)
 }
 
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {

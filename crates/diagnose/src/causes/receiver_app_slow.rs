@@ -38,7 +38,7 @@ fn backlog(evidence: &Evidence<'_>) -> Option<f64> {
 }
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
-    if backlog(evidence)? < 0.25 || evidence.base.shares?.receive_window < 0.2 {
+    if backlog(evidence)? < 0.25 || evidence.held_by_window()? < 0.2 {
         return None;
     }
     let how = "the application read this much while data waited for it".to_owned();
@@ -46,13 +46,13 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
 }
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
-    let Some(shares) = evidence.base.shares else {
+    let Some(held) = evidence.held_by_window() else {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
-    if shares.receive_window < 0.2 {
+    if held < 0.2 {
         return denies(format!(
             "the receive window held the sender back only {} of the time",
-            units::percent(shares.receive_window)
+            units::percent(held)
         ));
     }
     let (Some(backlog), Some(unread)) = (backlog(evidence), evidence.base.recv_q_bytes) else {
@@ -64,7 +64,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let mut witnesses = vec![
         counter(format!(
             "the sender waited for the receive window {} of the time",
-            units::percent(shares.receive_window)
+            units::percent(held)
         )),
         counter(format!(
             "{} waited unread at the receiver, {} of what its window allows",
@@ -75,7 +75,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     if let Some(zero) = evidence.grew(seat, "netstat.TcpExt.TCPToZeroWindowAdv").filter(|n| *n > 0) {
         witnesses.push(counter(format!("the receiver closed its window to zero {zero} times")));
     }
-    Testimony::Says { share: shares.receive_window, witnesses }
+    Testimony::Says { share: held, witnesses }
 }
 
 fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {

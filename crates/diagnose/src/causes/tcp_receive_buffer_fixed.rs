@@ -13,7 +13,7 @@
 //!
 //! Source: `net/core/sock.c`, `SO_RCVBUF`; socket(7).
 
-use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, parameter};
+use super::{Cause, Testimony, advice, cannot_tell, counter, denies, parameter, window_ceiling};
 use crate::evidence::{Evidence, Seat};
 use narrows_model::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, plan::TcpPlan, units};
@@ -44,7 +44,7 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
         units::bytes(base.rcvbuf_bytes? as u64),
         units::micros(evidence.min_rtt_us? as u64)
     );
-    ceiling(CAUSE.id, evidence, seat, evidence.window_bps(window)?, [0.8, 1.02], Method::Inferred, how)
+    window_ceiling(CAUSE.id, evidence, seat, window, Method::Inferred, how)
 }
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
@@ -58,11 +58,11 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         Some(false) => return denies("the application left the receive buffer to the kernel"),
         Some(true) => {}
     }
-    let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
-    if shares.receive_window < 0.2 {
+    let Some(held) = evidence.held_by_window() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    if held < 0.2 {
         return denies(format!(
             "the receive window held the sender back only {} of the time",
-            units::percent(shares.receive_window)
+            units::percent(held)
         ));
     }
     let (Some(unread), Some(window)) = (base.recv_q_bytes, base.snd_wnd_bytes) else {
@@ -76,11 +76,11 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         ));
     }
     Testimony::Says {
-        share: shares.receive_window,
+        share: held,
         witnesses: vec![
             counter(format!(
                 "the sender waited for the receive window {} of the time",
-                units::percent(shares.receive_window)
+                units::percent(held)
             )),
             parameter(format!(
                 "the application fixed SO_RCVBUF: the kernel holds it at {}",

@@ -14,7 +14,9 @@
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323.
 
-use super::{Cause, Testimony, cannot_tell, ceiling, counter, denies, needed_buffer_bytes, raised_max, sysctl_fix};
+use super::{
+    Cause, Testimony, cannot_tell, ceiling, counter, denies, needed_buffer_bytes, raised_max, sysctl_fix, window_ceiling,
+};
 use crate::evidence::{Evidence, Seat};
 use narrows_model::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, units};
@@ -44,8 +46,9 @@ pub const CAUSE: Cause = Cause {
 };
 
 /// Of a fully grown receive buffer, the part that becomes window where it was not observed: between
-/// `tcp_adv_win_scale` 1 (a half) and a payload that fills its memory well (`scaling_ratio`, net/ipv4/tcp_input.c).
-const WINDOW_PART: [f64; 3] = [0.45, 0.62, 0.95];
+/// `tcp_adv_win_scale` 1 (a half) and a payload that fills its memory well (`scaling_ratio`, net/ipv4/tcp_input.c); two
+/// thirds where segments of 1448 bytes come in buffers of 2304.
+const WINDOW_PART: [f64; 3] = [0.45, 0.66, 0.95];
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     let base = &evidence.base;
@@ -53,38 +56,37 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
         return None;
     }
     let max = evidence.number(seat, "tcp.rmem.max")?;
-    let grown = base.rcvbuf_bytes.is_some_and(|buffer| buffer >= 0.95 * max);
     let rtt = units::micros(evidence.min_rtt_us? as u64);
-    if let (true, Some(window)) = (grown, base.snd_wnd_bytes) {
+    if let (true, Some(window)) = (grown(evidence, max), base.snd_wnd_bytes) {
         let how = format!(
-            "window of {} (all that tcp_rmem max {} gives) / RTT {rtt}",
+            "window of {} (all that tcp_rmem max {} gives) / RTT {rtt} and its own transmission",
             units::bytes(window as u64),
             units::bytes(max as u64)
         );
-        return ceiling(CAUSE.id, evidence, seat, evidence.window_bps(window)?, [0.85, 1.02], Method::Inferred, how);
+        return window_ceiling(CAUSE.id, evidence, seat, window, Method::Inferred, how);
     }
-    // What part of the buffer became window so far, else what kernels are known to give.
+    // The part of the buffer that became window so far, else what kernels are known to give.
     let [low, likely, high] = WINDOW_PART;
+    let seen = base.snd_wnd_bytes.zip(base.rcvbuf_bytes).map(|(window, buffer)| window / buffer);
+    let part = seen.filter(|part| (low..=high).contains(part)).unwrap_or(likely);
     let how =
-        format!("tcp_rmem max {} x {likely} (the part that becomes window) / RTT {rtt}", units::bytes(max as u64));
-    ceiling(
-        CAUSE.id,
-        evidence,
-        seat,
-        evidence.window_bps(max * likely)?,
-        [low / likely, high / likely],
-        Method::Computed,
-        how,
-    )
+        format!("tcp_rmem max {} x {part:.2} (the part that becomes window) / RTT {rtt}", units::bytes(max as u64));
+    let bps = evidence.window_bps(max * part)?;
+    ceiling(CAUSE.id, evidence, seat, bps, [low / likely, high / likely], Method::Computed, how)
+}
+
+/// Whether the buffer stands at the maximum. A maximum below the default size counts from there: sockets begin with the default.
+fn grown(evidence: &Evidence<'_>, max: f64) -> bool {
+    evidence.base.rcvbuf_bytes.is_some_and(|buffer| buffer >= 0.95 * max)
 }
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
-    let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
-    if shares.receive_window < 0.2 {
+    let Some(held) = evidence.held_by_window() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    if held < 0.2 {
         return denies(format!(
             "the receive window held the sender back only {} of the time",
-            units::percent(shares.receive_window)
+            units::percent(held)
         ));
     }
     if base.receive_locked == Some(true) {
@@ -114,11 +116,11 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         ));
     }
     Testimony::Says {
-        share: shares.receive_window,
+        share: held,
         witnesses: vec![counter(format!(
             "the sender waited for the receive window {} of the time, while only {} waited unread at the receiver \
              and its buffer stood at the tcp_rmem maximum of {}",
-            units::percent(shares.receive_window),
+            units::percent(held),
             units::bytes(unread as u64),
             units::bytes(max as u64)
         ))],
@@ -128,7 +130,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20);
     let now = evidence.number(seat, "tcp.rmem.max").map_or(0, |max| max as u64);
-    let needed = needed.max((2 * now).min(1 << 30));
+    let needed = needed.max(now.saturating_mul(2).min(1 << 30));
     let value = raised_max(evidence, seat, "tcp.rmem", needed).unwrap_or_else(|| format!("4096 131072 {needed}"));
     let advice = format!(
         "let the receive buffer grow to {}: twice the bandwidth-delay product, overhead included",

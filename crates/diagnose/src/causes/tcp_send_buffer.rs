@@ -52,11 +52,11 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
-    let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
-    if shares.send_buffer < 0.2 {
+    let Some(held) = evidence.held_by_buffer() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    if held < 0.2 {
         return denies(format!(
             "the send buffer held the sender back only {} of the time",
-            units::percent(shares.send_buffer)
+            units::percent(held)
         ));
     }
     if base.send_locked == Some(true) {
@@ -73,11 +73,11 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         ));
     }
     Testimony::Says {
-        share: shares.send_buffer,
+        share: held,
         witnesses: vec![counter(format!(
             "the sender waited for room in its send buffer {} of the time, and the buffer stood at the tcp_wmem \
              maximum of {}",
-            units::percent(shares.send_buffer),
+            units::percent(held),
             units::bytes(max as u64)
         ))],
     }
@@ -85,7 +85,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
 
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let now = evidence.number(seat, "tcp.wmem.max").map_or(0, |max| max as u64);
-    let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20).max((2 * now).min(1 << 30));
+    let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20).max(now.saturating_mul(2).min(1 << 30));
     let value = raised_max(evidence, seat, "tcp.wmem", needed).unwrap_or_else(|| format!("4096 16384 {needed}"));
     let advice = format!(
         "let the send buffer grow to {}: twice the bandwidth-delay product, overhead included",

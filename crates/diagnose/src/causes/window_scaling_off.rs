@@ -66,21 +66,21 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         Some(false) => return denies(format!("{} is not where the option was lost", super::who(evidence, seat))),
         Some(true) => {}
     }
-    let Some(shares) = evidence.base.shares else {
+    let Some(held) = evidence.held_by_window() else {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
-    if shares.receive_window < 0.2 {
+    if held < 0.2 {
         return denies(format!(
             "the window of 64 KiB held the sender back only {} of the time",
-            units::percent(shares.receive_window)
+            units::percent(held)
         ));
     }
     Testimony::Says {
-        share: shares.receive_window,
+        share: held,
         witnesses: vec![
             counter(format!(
                 "the sender waited for the receive window {} of the time",
-                units::percent(shares.receive_window)
+                units::percent(held)
             )),
             parameter(if seat == Seat::Path {
                 "both hosts offer window scaling, yet the connection has none: something on the path strips the option"

@@ -37,7 +37,7 @@ fn share(now: &CpuTimes, then: &CpuTimes) -> Option<CoreShare> {
     Some(CoreShare {
         cpu: now.cpu,
         busy: of(spent.busy_us()),
-        softirq: of(spent.softirq_us + spent.irq_us),
+        softirq: of(spent.softirq_us.saturating_add(spent.irq_us)),
         system: of(spent.system_us),
         user: of(spent.user_us),
         steal: of(spent.steal_us),

@@ -73,6 +73,10 @@ pub struct FlowView {
     pub timestamps: bool,
     /// Where the sender's time went.
     pub shares: Option<Shares>,
+    /// Share of samples that found the announced window filled by what was in flight.
+    pub window_full_share: Option<f64>,
+    /// Share of samples that found the send buffer filled by what was in flight, with next to nothing unsent in it.
+    pub buffer_full_share: Option<f64>,
     /// What was lost.
     pub loss: Option<Loss>,
     /// Loss over the whole trial, the omitted part included.
@@ -132,7 +136,8 @@ fn thread_share(samples: &[StreamSample]) -> Option<f64> {
     let (first, last) = (samples.first()?, samples.last()?);
     let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
     #[allow(clippy::cast_precision_loss)]
-    Some(last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64)
+    // A thread is on one core at a time; the clocks are not read at quite the same instant.
+    Some((last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64).min(1.0))
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -152,7 +157,7 @@ impl FlowView {
     /// The view of a flow; `None` where nothing was received.
     #[must_use]
     pub fn of(trial: &Trial, flow: Flow) -> Option<Self> {
-        let omit_us = trial.plan.omit_ms * 1000;
+        let omit_us = trial.plan.omit_ms.saturating_mul(1000);
         let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
         let (sent, got) = (counted(sending, flow, omit_us), counted(receiving, flow, omit_us));
         let (goodput_bps, counted_s) = goodput(&got)?;
@@ -176,6 +181,8 @@ impl FlowView {
             mss_bytes,
             timestamps: last.tcp.negotiated(narrows_model::TcpInfo::OPT_TIMESTAMPS).unwrap_or(true),
             shares: Shares::of(sent.iter().map(|(_, samples)| *samples)),
+            window_full_share: share_of(&sent, window_full),
+            buffer_full_share: share_of(&sent, buffer_full),
             loss: Loss::of(sent.iter().map(|(_, samples)| *samples)),
             loss_whole: Loss::of(whole.iter().map(|(_, samples)| *samples)),
             snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
@@ -215,6 +222,27 @@ impl FlowView {
         let (first, last) = (mean(&self.interval_bps[third..2 * third]), mean(&self.interval_bps[2 * third..]));
         (first > 0.0).then(|| last / first)
     }
+}
+
+/// The part of the samples of which something holds; `None` where no sample can say.
+fn share_of(streams: &Counted<'_>, holds: impl Fn(&StreamSample) -> Option<bool>) -> Option<f64> {
+    let said: Vec<bool> = streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(holds).collect();
+    #[allow(clippy::cast_precision_loss)]
+    (!said.is_empty()).then(|| said.iter().filter(|holds| **holds).count() as f64 / said.len() as f64)
+}
+
+/// What is in flight comes within a super-packet's rounding of the announced window.
+fn window_full(sample: &StreamSample) -> Option<bool> {
+    let in_flight = sample.tcp.unacked?.saturating_mul(sample.tcp.snd_mss_bytes?);
+    Some(in_flight.saturating_mul(10) >= sample.tcp.snd_wnd_bytes?.saturating_mul(8))
+}
+
+/// A writer that found the buffer full is woken when a third of it is free, so a buffer that limits is between two thirds
+/// full and full; all of it is in flight. Where the congestion window limits, most of what the buffer holds is unsent.
+fn buffer_full(sample: &StreamSample) -> Option<bool> {
+    let memory = sample.memory?;
+    let full = u64::from(memory.wmem_queued_bytes) * 10 >= u64::from(memory.sndbuf_bytes) * 6;
+    Some(full && sample.tcp.notsent_bytes?.saturating_mul(10) <= u64::from(sample.send_q_bytes?))
 }
 
 /// Payload per byte of send memory, where enough was queued for the ratio to mean something.

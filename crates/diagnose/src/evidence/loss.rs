@@ -19,9 +19,9 @@ impl Loss {
         for samples in streams {
             let (first, last) = (samples.first()?, samples.last()?);
             let grew = |of: fn(&StreamSample) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?));
-            sum.sent += grew(|sample| sample.tcp.data_segs_out)?;
-            sum.retransmitted += grew(|sample| sample.tcp.total_retrans)?;
-            sum.spurious += grew(|sample| sample.tcp.dsack_dups).unwrap_or(0);
+            sum.sent = sum.sent.saturating_add(grew(|sample| sample.tcp.data_segs_out)?);
+            sum.retransmitted = sum.retransmitted.saturating_add(grew(|sample| sample.tcp.total_retrans)?);
+            sum.spurious = sum.spurious.saturating_add(grew(|sample| sample.tcp.dsack_dups).unwrap_or(0));
         }
         Some(sum)
     }

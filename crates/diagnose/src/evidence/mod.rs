@@ -158,6 +158,19 @@ impl<'a> Evidence<'a> {
         Some(streams * bytes * 8.0 / (self.min_rtt_us? / 1e6))
     }
 
+    /// How much of the time the receiver's window held the sender back: by TCP's chronograph or, where its jiffies are too coarse
+    /// (round trips of a few milliseconds, pacing), by the samples that found the window full.
+    #[must_use]
+    pub fn held_by_window(&self) -> Option<f64> {
+        held(self.base.shares.map(|shares| shares.receive_window), self.base.window_full_share)
+    }
+
+    /// The same for the send buffer.
+    #[must_use]
+    pub fn held_by_buffer(&self) -> Option<f64> {
+        held(self.base.shares.map(|shares| shares.send_buffer), self.base.buffer_full_share)
+    }
+
     /// How much the RTT grew under load: its median less the smallest one, microseconds.
     #[must_use]
     pub fn queue_us(&self) -> Option<f64> {
@@ -172,6 +185,11 @@ impl<'a> Evidence<'a> {
         let queue = self.queue_us()?;
         Some(queue >= 500.0 && queue >= 0.1 * self.min_rtt_us?)
     }
+}
+
+/// The chronograph is needed: without it nothing is known. Samples count where they are a majority.
+fn held(chronograph: Option<f64>, sampled: Option<f64>) -> Option<f64> {
+    Some(chronograph?.max(sampled.filter(|share| *share > 0.5).unwrap_or(0.0)))
 }
 
 /// Median of finite numbers.

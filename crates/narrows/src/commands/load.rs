@@ -6,7 +6,7 @@ use narrows_model::plan::{Application, Limit, TcpPlan, ZeroCopy};
 use narrows_model::{Direction, units};
 use std::time::Duration;
 
-fn bps(word: &str) -> Result<u64, String> {
+pub(crate) fn bps(word: &str) -> Result<u64, String> {
     units::parse_bps(word).map_err(|error| error.to_string())
 }
 

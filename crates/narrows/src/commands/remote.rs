@@ -1,8 +1,14 @@
-//! The flags that name the other end, the same words in every command.
+//! The flags that name the other end, the same words in every command, and the way there.
 
+use crate::failure::Failure;
 use clap::Args;
 use narrows_model::Family;
+use narrows_runner::live::LiveInstruments;
+use narrows_runner::remote::{Options, Remote, Session, TargetSpec};
+use narrows_runner::stop::Stop;
+use narrows_runner::{interrupt, trust};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The other end.
 #[derive(Debug, Args)]
@@ -12,28 +18,56 @@ pub(crate) struct RemoteArgs {
     pub(crate) host: String,
     /// Port of the other end
     #[arg(long, short = 'p', default_value_t = 5220, value_name = "PORT")]
-    pub(crate) port: u16,
+    port: u16,
     /// File with the other end's token (or the token itself in NARROWS_TOKEN)
     #[arg(long, value_name = "PATH")]
-    pub(crate) token_file: Option<PathBuf>,
+    token_file: Option<PathBuf>,
     /// Use IPv4 only
     #[arg(long, short = '4', conflicts_with = "ipv6")]
-    pub(crate) ipv4: bool,
+    ipv4: bool,
     /// Use IPv6 only
     #[arg(long, short = '6')]
-    pub(crate) ipv6: bool,
-    /// With ssh://: the command that starts narrows there
-    #[arg(long, env = "NARROWS_REMOTE_COMMAND", value_name = "COMMAND", default_value = "narrows")]
-    pub(crate) remote_command: String,
+    ipv6: bool,
+    /// With ssh://: the command that is narrows on the other end
+    #[arg(long, env = "NARROWS_REMOTE_COMMAND", hide_env_values = true, value_name = "COMMAND", default_value = "narrows")]
+    remote_command: String,
 }
 
 impl RemoteArgs {
-    /// The family that the user asked for.
-    pub(crate) const fn family(&self) -> Option<Family> {
-        match (self.ipv4, self.ipv6) {
+    /// Connects. `tune`: whether a server that ssh starts may change its host.
+    pub(crate) fn connect(&self, tune: bool, instruments: LiveInstruments) -> Result<Remote, Failure> {
+        let family = match (self.ipv4, self.ipv6) {
             (true, _) => Some(Family::Ipv4),
             (_, true) => Some(Family::Ipv6),
             _ => None,
-        }
+        };
+        let token = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
+        let spec = TargetSpec { asked: self.host.clone(), family, port: self.port, token };
+        let options = Options {
+            allow_tune: tune,
+            remote_command: self.remote_command.clone(),
+            ..Options::new(Arc::new(instruments))
+        };
+        Remote::connect(&spec, &options).map_err(Failure::run)
     }
+}
+
+/// Opens a session, telling the user where it stands in the queue; Ctrl-C gives up.
+pub(crate) fn open_session<'a>(remote: &'a Remote, stop: &Stop, quiet: bool) -> Result<Session<'a>, Failure> {
+    remote
+        .open_session(&mut |position, why| {
+            if !quiet {
+                anstream::eprintln!("waiting, number {position} in the queue: {why}");
+            }
+            !stop.is_set()
+        })
+        .map_err(Failure::run)
+}
+
+/// A flag that Ctrl-C raises; a second one ends the process.
+pub(crate) fn stop_on_interrupt() -> Result<Stop, Failure> {
+    let stop = Stop::new();
+    let raised = stop.clone();
+    interrupt::on_interrupt(move || raised.stop()).map_err(Failure::run)?;
+    Ok(stop)
 }

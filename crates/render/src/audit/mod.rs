@@ -1,1 +1,21 @@
-//! audit
+//! The audit: both hosts side by side and their hazards, as text and as Markdown. As JSON it is
+//! [`crate::json::pretty`] of the view.
+
+pub mod markdown;
+pub mod text;
+
+use narrows_model::{Audit, Place};
+use std::collections::BTreeMap;
+
+/// What could not be read, and why: for each end and reason the labels of the rows.
+fn reasons(audit: &Audit) -> BTreeMap<(Place, String), Vec<String>> {
+    let mut reasons: BTreeMap<(Place, String), Vec<String>> = BTreeMap::new();
+    for row in &audit.rows {
+        for (place, cell) in [(Place::Client, &row.client), (Place::Server, &row.server)] {
+            if let Some(why) = cell.as_ref().and_then(|cell| cell.why_missing.clone()) {
+                reasons.entry((place, why)).or_default().push(row.label.clone());
+            }
+        }
+    }
+    reasons
+}

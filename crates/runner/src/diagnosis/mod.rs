@@ -186,3 +186,10 @@ pub const fn exit_code(status: Status) -> u8 {
         Status::Healthy | Status::Suspected | Status::Unknown => 0,
     }
 }
+
+/// The status that a run ends with: that of its last act.
+#[must_use]
+pub fn final_status(run: &Run) -> Option<Status> {
+    let report = narrows_diagnose::report(run)?;
+    Some(report.acts.last().map_or(report.verdict.status, |act| act.status))
+}

@@ -1,6 +1,7 @@
 //! Who made a change: a process, told apart from a later one of the same number by the time of its start.
 
 use narrows_sys::files;
+use narrows_sys::process::start_time;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -18,26 +19,15 @@ pub struct Maker {
 impl Maker {
     pub(super) fn this_process(role: &str) -> Self {
         let pid = std::process::id();
-        Self { pid, started_ticks: started_ticks(pid), role: role.to_owned() }
+        Self { pid, started_ticks: start_time(pid), role: role.to_owned() }
     }
 
     /// Whether that very process is still there.
     #[must_use]
     pub fn lives(&self) -> bool {
-        let now = started_ticks(self.pid);
+        let now = start_time(self.pid);
         now.is_some() && now == self.started_ticks
     }
-}
-
-fn started_ticks(pid: u32) -> Option<u64> {
-    let text = files::read_text(Path::new(&format!("/proc/{pid}/stat"))).ok()?;
-    // The second field is a name in parentheses that may hold anything; state is the first after it.
-    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
-    // A zombie does nothing any more.
-    if fields.next()? == "Z" {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
 }
 
 /// The boot that this is; settings of the running kernel do not outlive it.

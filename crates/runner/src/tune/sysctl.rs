@@ -1,8 +1,7 @@
 //! Kernel parameters below `net.`: the ones of the table, and no others.
 
 use super::{Knob, TuneError};
-use narrows_sys::files;
-use std::path::PathBuf;
+use narrows_sys::sysctl;
 
 /// What a value must look like.
 enum Form {
@@ -48,24 +47,10 @@ pub(super) struct Sysctl<'a> {
 }
 
 impl Sysctl<'_> {
-    /// The file of the calling thread's namespace; the key is one of the table, so it holds no surprises.
-    fn path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/sys/{}", self.key.replace('.', "/")))
-    }
-
     fn bad(&self, wanted: impl Into<String>) -> TuneError {
         let value = self.value.chars().take(64).collect::<String>().escape_default().to_string();
         TuneError::BadValue { what: self.key.to_owned(), value, wanted: wanted.into() }
     }
-
-    fn write(&self, value: &str) -> Result<(), TuneError> {
-        Ok(files::write_kernel(&self.path(), value)?)
-    }
-}
-
-/// Words parted by single blanks, as the model holds a value; the kernel parts them by tabs.
-fn normal(text: &str) -> String {
-    text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Knob for Sysctl<'_> {
@@ -97,11 +82,11 @@ impl Knob for Sysctl<'_> {
     }
 
     fn current(&self) -> Result<String, TuneError> {
-        Ok(normal(&files::read_text(&self.path())?))
+        Ok(sysctl::normal(&sysctl::read(self.key)?))
     }
 
     fn set(&self) -> Result<(), TuneError> {
-        self.write(self.value)?;
+        sysctl::write(self.key, self.value)?;
         let got = self.current()?;
         if got == self.value {
             Ok(())
@@ -111,7 +96,7 @@ impl Knob for Sysctl<'_> {
     }
 
     fn set_back(&self, before: &str) -> Result<(), TuneError> {
-        self.write(before)
+        Ok(sysctl::write(self.key, before)?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use narrows_sys::netns::Namespaces;
+use narrows_sys::rtnl::{Links, Qdisc};
 
 /// Runs inside of a fresh network namespace, with a state directory of its own.
 fn isolated<T: Send>(test: impl FnOnce(&Path) -> T + Send) -> T {
@@ -77,6 +78,16 @@ fn a_qdisc_with_options_comes_back_exactly() {
         qdisc.set_back(&format!("pfifo 120000 {}", "ewAAAA==")).expect("made");
         let before = qdisc.current().expect("readable");
         assert_eq!(before, "pfifo 120000 ewAAAA==");
+        change_and_undo(&tuner, &before);
+        // And a shaper, whose options are a structure and attributes.
+        let shaper = Qdisc::TokenBucket { rate_bps: 4_000_000, burst_bytes: 3_000, limit_bytes: 1_000_000 };
+        Links::open().and_then(|mut links| links.replace_qdisc("lo", &shaper)).expect("a shaper");
+        let before = qdisc.current().expect("readable");
+        assert!(before.starts_with("tbf "), "{before}");
+        change_and_undo(&tuner, &before);
+    });
+
+    fn change_and_undo(tuner: &Tuner, before: &str) {
         for kind in ["default", "bfifo"] {
             let setting = Setting::RootQdisc { device: "lo".into(), kind: kind.into() };
             let change = tuner.apply(&setting, Place::Client).expect("settable");
@@ -84,6 +95,20 @@ fn a_qdisc_with_options_comes_back_exactly() {
             assert_eq!(tuner.undo(&change.id).expect("undoable"), Undone::SetBack);
             assert_eq!(read(&setting), before);
         }
+    }
+}
+
+#[test]
+fn classes_are_not_touched() {
+    isolated(|state| {
+        let classes = Qdisc::HierarchicalTokenBucket { rate_bps: 4_000_000, burst_bytes: 3_000, limit_packets: 100 };
+        Links::open().and_then(|mut links| links.replace_qdisc("lo", &classes)).expect("classes");
+        let setting = Setting::RootQdisc { device: "lo".into(), kind: "default".into() };
+        let error = Tuner::new(state, "test").apply(&setting, Place::Client).expect_err("not restorable").to_string();
+        assert!(
+            error.starts_with("the root qdisc of lo stays as it is, since it could not be restored exactly"),
+            "{error}"
+        );
     });
 }
 

@@ -22,8 +22,8 @@ pub struct Link {
     pub speed_mbps: Option<u32>,
     /// `None` where the driver does not know.
     pub duplex: Option<Duplex>,
-    /// Whether speed and duplex are negotiated.
-    pub autoneg: bool,
+    /// Whether speed and duplex are negotiated; `None` where the driver does not know.
+    pub autoneg: Option<bool>,
     /// The names of all modes that the device supports.
     pub supported: Vec<String>,
     /// The names of the modes that it offers.
@@ -136,7 +136,11 @@ fn decode(words: &Settings) -> Link {
             1 => Some(Duplex::Full),
             _ => None,
         },
-        autoneg: byte(words, AUTONEG) == 1,
+        autoneg: match byte(words, AUTONEG) {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        },
         supported: map(0),
         advertised: map(1),
         partner: map(2),
@@ -157,7 +161,7 @@ mod tests {
         words[FIXED] = 1 << 5 | 1 << 12; // supported: 1000baseT/Full, 10000baseT/Full
         words[FIXED + 2] = 1 << 5; // advertised
         let link = decode(&words);
-        assert_eq!((link.speed_mbps, link.duplex, link.autoneg), (Some(10_000), Some(Duplex::Full), true));
+        assert_eq!((link.speed_mbps, link.duplex, link.autoneg), (Some(10_000), Some(Duplex::Full), Some(true)));
         assert_eq!(link.speed_max_mbps(), Some(10_000));
         assert_eq!(link.advertised, ["1000baseT/Full"]);
         assert!(link.partner.is_empty());

@@ -1,0 +1,54 @@
+//! The counters of IP, TCP and UDP: `/proc/net/netstat`, `/proc/net/snmp`, `/proc/net/snmp6`. Names are the kernel's.
+//! Source: kernel `net/ipv4/proc.c`, `net/ipv6/proc.c`, `Documentation/networking/snmp_counter.rst`.
+
+use crate::collector::{Class, Collector, Context, Sink, always};
+use crate::{Missing, parse};
+use narrows_model::{Key, Unit};
+
+pub(super) const COLLECTOR: Collector = Collector {
+    id: "protocols",
+    about: "counters of IP, TCP and UDP of this network namespace",
+    provides: &[
+        Key::new("netstat.TcpExt.*", Unit::Count),
+        Key::new("netstat.IpExt.*", Unit::Count),
+        Key::new("snmp.Ip.*", Unit::Count),
+        Key::new("snmp.Tcp.*", Unit::Count),
+        Key::new("snmp.Udp.*", Unit::Count),
+        Key::new("snmp6.*", Unit::Count),
+    ],
+    class: Class::Both,
+    can_run: always,
+    collect,
+};
+
+/// Where, the word before it in keys, and the groups that are kept.
+const FILES: [(&str, &str, &[&str]); 2] =
+    [("/proc/net/netstat", "netstat", &["TcpExt", "IpExt"]), ("/proc/net/snmp", "snmp", &["Ip", "Tcp", "Udp"])];
+
+/// Members of these tables that are settings or levels, not running counts.
+const NO_COUNTS: [&str; 7] = ["RtoAlgorithm", "RtoMin", "RtoMax", "MaxConn", "CurrEstab", "Forwarding", "DefaultTTL"];
+
+fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
+    for (path, word, groups) in FILES {
+        match context.host.read(path) {
+            Ok(text) => {
+                for (group, name, value) in parse::paired_lines(path, &text) {
+                    if groups.contains(&group) && !NO_COUNTS.contains(&name) {
+                        sink.put(format!("{word}.{group}.{name}"), value, path);
+                    }
+                }
+            }
+            Err(why) => groups.iter().for_each(|group| sink.absent(format!("{word}.{group}.*"), &why)),
+        }
+    }
+    let path = "/proc/net/snmp6";
+    match context.host.read(path) {
+        Ok(text) => {
+            for (name, value) in parse::key_values(path, &text) {
+                sink.put(format!("snmp6.{name}"), value, path);
+            }
+        }
+        Err(why) => sink.absent("snmp6.*", &why),
+    }
+    Ok(())
+}

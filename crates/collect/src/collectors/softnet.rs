@@ -1,0 +1,55 @@
+//! The receive path of each CPU: `/proc/net/softnet_stat`. Source: kernel `net/core/net-procfs.c`, `softnet_seq_show`.
+
+use crate::collector::{Class, Collector, Context, Sink, always};
+use crate::{Missing, parse};
+use narrows_model::{Key, Unit};
+
+pub(super) const COLLECTOR: Collector = Collector {
+    id: "softnet",
+    about: "packets that each CPU received, dropped from its backlog or had to leave for later",
+    provides: &[
+        Key::new("softnet.processed", Unit::Count),
+        Key::new("softnet.dropped", Unit::Count),
+        Key::new("softnet.time_squeeze", Unit::Count),
+        Key::new("softnet.received_rps", Unit::Count),
+        Key::new("softnet.flow_limit", Unit::Count),
+        Key::new("softnet.*", Unit::Count),
+    ],
+    class: Class::Both,
+    can_run: always,
+    collect,
+};
+
+const PATH: &str = "/proc/net/softnet_stat";
+
+/// The name of a column and its place. Columns that a kernel does not have yet are missing.
+const COLUMNS: [(&str, usize); 5] =
+    [("processed", 0), ("dropped", 1), ("time_squeeze", 2), ("received_rps", 9), ("flow_limit", 10)];
+
+/// The CPU's number (since Linux 5.10). Offline CPUs have no line, so a line's own number says nothing.
+const CPU: usize = 12;
+
+fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
+    let text = context.host.read(PATH)?;
+    let mut sums: [Option<u64>; COLUMNS.len()] = [None; COLUMNS.len()];
+    for (line, content) in parse::lines(&text) {
+        let values: Vec<Result<u64, Missing>> =
+            parse::words(content).map(|word| parse::hexadecimal(PATH, line, word)).collect();
+        let cpu = values.get(CPU).and_then(|cpu| cpu.as_ref().ok());
+        for ((name, column), sum) in COLUMNS.iter().zip(&mut sums) {
+            let Some(value) = values.get(*column) else {
+                continue;
+            };
+            let value = value.clone()?;
+            *sum = Some(sum.unwrap_or(0).saturating_add(value));
+            if let Some(cpu) = cpu {
+                sink.fact(format!("softnet.cpu{cpu}.{name}"), value, PATH);
+            }
+        }
+    }
+    for ((name, _), sum) in COLUMNS.iter().zip(sums) {
+        let sum = sum.ok_or_else(|| Missing::because(format!("{PATH} of this kernel has no column {name}")));
+        sink.put(format!("softnet.{name}"), sum, PATH);
+    }
+    Ok(())
+}

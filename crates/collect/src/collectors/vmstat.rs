@@ -1,0 +1,58 @@
+//! Swapping and waiting for memory: `/proc/vmstat`, `/proc/pressure/memory`.
+//! Source: kernel `Documentation/accounting/psi.rst`.
+
+use crate::collector::{Class, Collector, Context, Sink, always};
+use crate::{Missing, parse};
+use narrows_model::{Key, Unit};
+
+pub(super) const COLLECTOR: Collector = Collector {
+    id: "vmstat",
+    about: "swapping, major faults, time that tasks waited for memory",
+    provides: &[
+        Key::new("vmstat.pswpin", Unit::Count),
+        Key::new("vmstat.pswpout", Unit::Count),
+        Key::new("vmstat.pgmajfault", Unit::Count),
+        Key::new("memory.pressure.some_us", Unit::Count),
+        Key::new("memory.pressure.full_us", Unit::Count),
+    ],
+    class: Class::Both,
+    can_run: always,
+    collect,
+};
+
+const VMSTAT: &str = "/proc/vmstat";
+const PRESSURE: &str = "/proc/pressure/memory";
+
+fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
+    let pressure = context.host.read(PRESSURE);
+    for (key, word) in [("memory.pressure.some_us", "some"), ("memory.pressure.full_us", "full")] {
+        sink.put(key, pressure.as_ref().map_err(Clone::clone).and_then(|text| total(text, word)), PRESSURE);
+    }
+    let text = context.host.read(VMSTAT)?;
+    for name in ["pswpin", "pswpout", "pgmajfault"] {
+        let item = parse::key_values(VMSTAT, &text).find(|(found, _)| *found == name);
+        let value = item.map_or_else(|| Err(Missing::because(format!("{VMSTAT} has no {name}"))), |(_, value)| value);
+        sink.put(format!("vmstat.{name}"), value, VMSTAT);
+    }
+    Ok(())
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`
+fn total(text: &str, word: &str) -> Result<u64, Missing> {
+    let missing = || Missing::because(format!("{PRESSURE} gives no total of `{word}`"));
+    let (line, content) = parse::lines(text).find(|(_, content)| content.starts_with(word)).ok_or_else(missing)?;
+    let total = parse::words(content).find_map(|word| word.strip_prefix("total=")).ok_or_else(missing)?;
+    parse::number(PRESSURE, line, total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_of_a_pressure_is_found() {
+        let text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234\nfull avg10=0.00\n";
+        assert_eq!(total(text, "some"), Ok(1234));
+        assert!(total(text, "full").is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! Network devices: `RTM_GETLINK`. Source: kernel `include/uapi/linux/if_link.h`, `net/core/rtnetlink.c`.
+
+use super::Sockets;
+use crate::Missing;
+use narrows_sys::netlink::{Builder, Family, Message, attributes, u16_at, u32_at, u64_at};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A network device.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Link {
+    /// Its number in its network namespace.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// What the kernel calls its kind (`IFLA_INFO_KIND`): `veth`, `tun`, `vlan`, …; none for hardware.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Whether it is a loopback device.
+    pub loopback: bool,
+    /// Whether it is set up.
+    pub up: bool,
+    /// Whether it is connected (`IFLA_CARRIER`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carrier: Option<bool>,
+    /// Its hardware address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Bytes of the largest IP packet.
+    pub mtu: u32,
+    /// Packets that its default queue holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub txqueuelen: Option<u32>,
+    /// The device that a VLAN or MACVLAN sits on, where that is in the same network namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lower: Option<String>,
+    /// `struct rtnl_link_stats64` by the kernel's names.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// The members of `struct rtnl_link_stats64` in their order.
+pub(crate) const COUNTERS: [&str; 25] = [
+    "rx_packets",
+    "tx_packets",
+    "rx_bytes",
+    "tx_bytes",
+    "rx_errors",
+    "tx_errors",
+    "rx_dropped",
+    "tx_dropped",
+    "multicast",
+    "collisions",
+    "rx_length_errors",
+    "rx_over_errors",
+    "rx_crc_errors",
+    "rx_frame_errors",
+    "rx_fifo_errors",
+    "rx_missed_errors",
+    "tx_aborted_errors",
+    "tx_carrier_errors",
+    "tx_fifo_errors",
+    "tx_heartbeat_errors",
+    "tx_window_errors",
+    "rx_compressed",
+    "tx_compressed",
+    "rx_nohandler",
+    "rx_otherhost_dropped",
+];
+
+/// Kinds whose `IFLA_LINK` is the device below them; for others (`veth`) it is something else.
+const STACKED: [&str; 5] = ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap"];
+
+const RTM_GETLINK: u16 = 18;
+const HEADER: usize = 16;
+const IFF_UP: u32 = 1;
+const IFF_LOOPBACK: u32 = 1 << 3;
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_LINK: u16 = 5;
+const IFLA_TXQLEN: u16 = 13;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_STATS64: u16 = 23;
+const IFLA_CARRIER: u16 = 33;
+const IFLA_LINK_NETNSID: u16 = 37;
+
+pub(super) fn by_name(sockets: &Sockets, device: &str) -> Result<Link, Missing> {
+    let mut request = Builder::with_header(&[0; HEADER]);
+    request.text(IFLA_IFNAME, device);
+    request_one(sockets, request, &format!("the device {device} (RTM_GETLINK)"))
+}
+
+pub(super) fn by_index(sockets: &Sockets, index: u32) -> Result<Link, Missing> {
+    let mut header = [0; HEADER];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    request_one(sockets, Builder::with_header(&header), &format!("the device number {index} (RTM_GETLINK)"))
+}
+
+fn request_one(sockets: &Sockets, request: Builder, what: &str) -> Result<Link, Missing> {
+    let payload = request.finish().map_err(|error| Missing::netlink(what, &error))?;
+    let replies = sockets.request(Family::Route, what, RTM_GETLINK, 0, &payload)?;
+    let (mut link, lower) = replies
+        .first()
+        .and_then(decode)
+        .ok_or_else(|| Missing::Kernel { what: what.to_owned(), why: "the answer is no device".to_owned() })?;
+    link.lower = lower.and_then(|index| by_index(sockets, index).ok()).map(|lower| lower.name);
+    Ok(link)
+}
+
+/// A device, and the number of the one below it.
+fn decode(message: &Message) -> Option<(Link, Option<u32>)> {
+    let payload = message.payload.as_slice();
+    let flags = u32_at(payload, 8)?;
+    let mut link = Link {
+        index: u32_at(payload, 4)?,
+        loopback: flags & IFF_LOOPBACK != 0,
+        up: flags & IFF_UP != 0,
+        ..Link::default()
+    };
+    let has_address = u16_at(payload, 2) == Some(1); // ARPHRD_ETHER
+    let (mut lower, mut foreign) = (None, false);
+    for attribute in attributes(payload.get(HEADER..)?) {
+        match attribute.kind {
+            IFLA_IFNAME => link.name = attribute.text()?,
+            IFLA_MTU => link.mtu = attribute.u32()?,
+            IFLA_TXQLEN => link.txqueuelen = attribute.u32(),
+            IFLA_CARRIER => link.carrier = attribute.u8().map(|carrier| carrier != 0),
+            IFLA_ADDRESS if has_address => link.address = Some(hardware_address(attribute.payload)),
+            IFLA_LINKINFO => link.kind = attribute.find(IFLA_INFO_KIND).and_then(|kind| kind.text()),
+            IFLA_LINK => lower = attribute.u32(),
+            IFLA_LINK_NETNSID => foreign = true,
+            IFLA_STATS64 => link.counters = counters(attribute.payload),
+            _ => {}
+        }
+    }
+    let stacked = link.kind.as_deref().is_some_and(|kind| STACKED.contains(&kind));
+    Some((link, lower.filter(|_| stacked && !foreign)))
+}
+
+/// Older kernels give fewer counters: what is not there is missing.
+fn counters(bytes: &[u8]) -> BTreeMap<String, u64> {
+    let named = COUNTERS.iter().enumerate();
+    named.filter_map(|(index, name)| Some(((*name).to_owned(), u64_at(bytes, index * 8)?))).collect()
+}
+
+fn hardware_address(bytes: &[u8]) -> String {
+    bytes.iter().take(32).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_vlan_knows_what_it_sits_on_and_a_veth_does_not() {
+        let message = |kind: &str| {
+            let mut header = [0; HEADER];
+            header[2] = 1;
+            header[4] = 7;
+            let mut link = Builder::with_header(&header);
+            link.text(IFLA_IFNAME, "x")
+                .u32(IFLA_MTU, 9000)
+                .u32(IFLA_LINK, 3)
+                .bytes(IFLA_ADDRESS, &[2, 0, 0, 0, 0, 255]);
+            link.nest(IFLA_LINKINFO, |info| {
+                info.text(IFLA_INFO_KIND, kind);
+            });
+            link.bytes(IFLA_STATS64, &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+            Message { kind: 16, payload: link.finish().expect("short") }
+        };
+        let (vlan, lower) = decode(&message("vlan")).expect("a link");
+        assert_eq!((vlan.index, vlan.mtu, lower), (7, 9000, Some(3)));
+        assert_eq!(vlan.address.as_deref(), Some("02:00:00:00:00:ff"));
+        assert_eq!(vlan.counters, BTreeMap::from([("rx_packets".into(), 1), ("tx_packets".into(), 2)]));
+        assert_eq!(decode(&message("veth")).expect("a link").1, None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(payload in proptest::collection::vec(any::<u8>(), 0..200)) {
+            decode(&Message { kind: 16, payload });
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Queueing disciplines and classes: `RTM_GETQDISC`, `RTM_GETTCLASS`.
+//! Source: kernel `include/uapi/linux/pkt_sched.h`, `net/sched/sch_*.c`.
+
+mod options;
+
+use super::{Sockets, links};
+use crate::Missing;
+use narrows_sys::netlink::{self, Attribute, Family, Message, attributes, find, u32_at};
+use serde::{Deserialize, Serialize};
+
+/// The tree of a device.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Qdiscs {
+    /// All disciplines.
+    pub qdiscs: Vec<Qdisc>,
+    /// The classes of those that have some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
+}
+
+/// One queueing discipline.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Qdisc {
+    /// `fq_codel`, `tbf`, `htb`, `mq`, `noqueue`, …
+    pub kind: String,
+    /// `8001:`
+    pub handle: String,
+    /// `root`, `ingress`, or the class that it hangs on: `1:10`.
+    pub parent: String,
+    /// The rate that it lets through, in bits per second: of all traffic, or of one flow for `fq`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<u64>,
+    /// How much it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_packets: Option<u32>,
+    /// How much it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<u32>,
+    /// The class of traffic that no filter names (`htb`): `1:10`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_class: Option<String>,
+    /// Bytes sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_bytes: Option<u64>,
+    /// Packets sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_packets: Option<u64>,
+    /// Packets dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drops: Option<u64>,
+    /// Times that the rate held something back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlimits: Option<u64>,
+    /// Packets that the device did not take at first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requeues: Option<u64>,
+    /// Bytes waiting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_bytes: Option<u64>,
+    /// Packets waiting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_packets: Option<u64>,
+}
+
+/// One class.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Class {
+    /// `htb`, …
+    pub kind: String,
+    /// `1:10`
+    pub handle: String,
+    /// `root` or another class.
+    pub parent: String,
+    /// The most that it may send, in bits per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceil_bps: Option<u64>,
+}
+
+const RTM_GETQDISC: u16 = 38;
+const RTM_GETTCLASS: u16 = 42;
+const HEADER: usize = 20;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_STATS2: u16 = 7;
+const STATS_BASIC: u16 = 1;
+const STATS_QUEUE: u16 = 3;
+const STATS_PKT64: u16 = 8;
+const TC_H_ROOT: u32 = 0xffff_ffff;
+const TC_H_INGRESS: u32 = 0xffff_fff1;
+
+pub(super) fn of(sockets: &Sockets, device: &str) -> Result<Qdiscs, Missing> {
+    let index = links::by_name(sockets, device)?.index;
+    let mut header = [0; HEADER];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    let what = format!("the queueing disciplines of {device} (RTM_GETQDISC)");
+    let replies = sockets.request(Family::Route, &what, RTM_GETQDISC, netlink::DUMP, &header)?;
+    let of_device = |message: &&Message| u32_at(&message.payload, 4) == Some(index);
+    let qdiscs: Vec<Qdisc> = replies.iter().filter(of_device).filter_map(decode_qdisc).collect();
+    let mut classes = Vec::new();
+    if qdiscs.iter().any(|qdisc| qdisc.kind == "htb") {
+        let what = format!("the classes of {device} (RTM_GETTCLASS)");
+        let replies = sockets.request(Family::Route, &what, RTM_GETTCLASS, netlink::DUMP, &header)?;
+        classes = replies.iter().filter(of_device).filter_map(decode_class).collect();
+    }
+    Ok(Qdiscs { qdiscs, classes })
+}
+
+fn handle(number: u32) -> String {
+    let (major, minor) = (number >> 16, number & 0xffff);
+    match number {
+        TC_H_ROOT => "root".to_owned(),
+        TC_H_INGRESS => "ingress".to_owned(),
+        _ if minor == 0 => format!("{major:x}:"),
+        _ => format!("{major:x}:{minor:x}"),
+    }
+}
+
+fn decode_qdisc(message: &Message) -> Option<Qdisc> {
+    let payload = message.payload.as_slice();
+    let number = u32_at(payload, 8)?;
+    let body = payload.get(HEADER..)?;
+    let mut qdisc = Qdisc {
+        kind: find(body, TCA_KIND)?.text()?,
+        handle: handle(number),
+        parent: handle(u32_at(payload, 12)?),
+        ..Qdisc::default()
+    };
+    for attribute in attributes(body) {
+        match attribute.kind {
+            TCA_OPTIONS => options::qdisc(&mut qdisc, number, &attribute),
+            TCA_STATS2 => statistics(&mut qdisc, &attribute),
+            _ => {}
+        }
+    }
+    Some(qdisc)
+}
+
+fn statistics(qdisc: &mut Qdisc, attribute: &Attribute<'_>) {
+    for part in attribute.nested() {
+        let number = |offset| u32_at(part.payload, offset).map(u64::from);
+        match part.kind {
+            STATS_BASIC => {
+                qdisc.sent_bytes = part.u64();
+                qdisc.sent_packets = qdisc.sent_packets.or(number(8));
+            }
+            // Follows where the 32 bits of the basic number are too few.
+            STATS_PKT64 => qdisc.sent_packets = part.u64(),
+            STATS_QUEUE => {
+                qdisc.backlog_packets = number(0);
+                qdisc.backlog_bytes = number(4);
+                qdisc.drops = number(8);
+                qdisc.requeues = number(12);
+                qdisc.overlimits = number(16);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn decode_class(message: &Message) -> Option<Class> {
+    let payload = message.payload.as_slice();
+    let body = payload.get(HEADER..)?;
+    let kind = find(body, TCA_KIND)?.text()?;
+    let ceil_bps = find(body, TCA_OPTIONS).and_then(|options| options::class_ceil(&kind, &options));
+    Some(Class { kind, handle: handle(u32_at(payload, 8)?), parent: handle(u32_at(payload, 12)?), ceil_bps })
+}
+
+impl Qdiscs {
+    /// The one at the root.
+    #[must_use]
+    pub fn root(&self) -> Option<&Qdisc> {
+        self.qdiscs.iter().find(|qdisc| qdisc.parent == "root")
+    }
+
+    /// All that packets to the wire pass.
+    pub fn egress(&self) -> impl Iterator<Item = &Qdisc> {
+        self.qdiscs.iter().filter(|qdisc| qdisc.parent != "ingress")
+    }
+
+    /// Those of the egress side that nothing hangs on: where packets wait.
+    pub fn leaves(&self) -> impl Iterator<Item = &Qdisc> {
+        self.egress().filter(|qdisc| {
+            let is_parent = |other: &Qdisc| qdisc.handle.len() > 1 && other.parent.starts_with(&qdisc.handle);
+            !self.qdiscs.iter().any(is_parent)
+        })
+    }
+
+    /// The lowest configured rate with the kind of discipline that has it.
+    ///
+    /// Of `htb` the default class with its parents counts; without one every class does.
+    #[must_use]
+    pub fn lowest_rate(&self) -> Option<(u64, &str)> {
+        let own = self.egress().filter_map(|qdisc| Some((qdisc.rate_bps?, qdisc.kind.as_str())));
+        let classes = self.egress().filter(|qdisc| qdisc.kind == "htb").flat_map(|qdisc| {
+            let chain = self.chain(qdisc.default_class.as_deref());
+            let all = if chain.is_empty() { self.classes.iter().collect() } else { chain };
+            all.into_iter().filter_map(|class| Some((class.ceil_bps?, class.kind.as_str())))
+        });
+        own.chain(classes).min_by_key(|(rate, _)| *rate)
+    }
+
+    /// A class and its parents.
+    fn chain(&self, handle: Option<&str>) -> Vec<&Class> {
+        let mut chain = Vec::new();
+        let mut next = handle;
+        // A tree of classes is at most 8 deep (TC_HTB_MAXDEPTH); the bound also ends a circle in a capture.
+        while let Some(class) = next.and_then(|handle| self.classes.iter().find(|class| class.handle == handle))
+            && chain.len() < 16
+        {
+            chain.push(class);
+            next = Some(class.parent.as_str());
+        }
+        chain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn qdisc(kind: &str, handle: &str, parent: &str) -> Qdisc {
+        Qdisc { kind: kind.into(), handle: handle.into(), parent: parent.into(), ..Qdisc::default() }
+    }
+
+    fn class(handle: &str, parent: &str, ceil: u64) -> Class {
+        Class { kind: "htb".into(), handle: handle.into(), parent: parent.into(), ceil_bps: Some(ceil) }
+    }
+
+    #[test]
+    fn the_default_class_and_its_parents_count_for_htb() {
+        let mut tree = Qdiscs {
+            qdiscs: vec![
+                Qdisc { default_class: Some("1:20".into()), ..qdisc("htb", "1:", "root") },
+                qdisc("fq_codel", "8001:", "1:20"),
+                Qdisc { rate_bps: Some(1), ..qdisc("tbf", "ffff:", "ingress") },
+            ],
+            classes: vec![class("1:1", "root", 90), class("1:10", "1:1", 5), class("1:20", "1:1", 100)],
+        };
+        assert_eq!(tree.lowest_rate(), Some((90, "htb")));
+        tree.qdiscs[0].default_class = None;
+        assert_eq!(tree.lowest_rate(), Some((5, "htb")));
+        assert_eq!(tree.leaves().map(|leaf| leaf.kind.as_str()).collect::<Vec<_>>(), ["fq_codel"]);
+        assert_eq!(tree.root().map(|root| root.kind.as_str()), Some("htb"));
+    }
+
+    #[test]
+    fn handles_read_as_tc_writes_them() {
+        assert_eq!([handle(0x8001_0000), handle(0x1_000a), handle(TC_H_ROOT)], ["8001:", "1:a", "root"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(payload in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let message = Message { kind: 36, payload };
+            decode_qdisc(&message);
+            decode_class(&message);
+        }
+    }
+}

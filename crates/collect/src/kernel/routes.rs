@@ -1,0 +1,181 @@
+//! Routes: `RTM_GETROUTE`. Source: kernel `include/uapi/linux/rtnetlink.h`, `net/ipv4/route.c`, `net/ipv6/route.c`.
+
+use super::{Sockets, links};
+use crate::Missing;
+use narrows_sys::netlink::{self, Attribute, Builder, Family, Message, attributes};
+use narrows_sys::path_mtu;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// How packets to the peer leave this host.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Route {
+    /// The device's name.
+    pub device: String,
+    /// The next hop; none where the peer is on the link or is this host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
+    /// The address that this host would send from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpAddr>,
+    /// `mtu` metric: a set or learned path MTU, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// `window` metric: the largest window that is advertised, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// `initcwnd` metric, in segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initcwnd: Option<u32>,
+    /// `congctl` metric: the congestion control of this route.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
+    /// What a connected UDP socket says of the path MTU (`IP_MTU`), in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_mtu: Option<u32>,
+}
+
+const RTM_GETROUTE: u16 = 26;
+const HEADER: usize = 12;
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
+const RTA_PRIORITY: u16 = 6;
+const RTA_PREFSRC: u16 = 7;
+const RTA_METRICS: u16 = 8;
+const RTA_VIA: u16 = 18;
+const RTAX_MTU: u16 = 2;
+const RTAX_WINDOW: u16 = 3;
+const RTAX_INITCWND: u16 = 11;
+const RTAX_CC_ALGO: u16 = 16;
+const RT_TABLE_MAIN: u8 = 254;
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+
+pub(super) fn towards(sockets: &Sockets, peer: Option<IpAddr>) -> Result<Route, Missing> {
+    let (mut route, index) = match peer {
+        Some(peer) => lookup(sockets, peer)?,
+        None => default(sockets)?,
+    };
+    route.device = links::by_index(sockets, index)?.name;
+    route.path_mtu = peer.and_then(|peer| path_mtu::towards(peer).ok());
+    Ok(route)
+}
+
+/// What the kernel would do with a packet to the peer.
+fn lookup(sockets: &Sockets, peer: IpAddr) -> Result<(Route, u32), Missing> {
+    let what = format!("the route to {peer} (RTM_GETROUTE)");
+    let (family, address): (u8, Vec<u8>) = match peer {
+        IpAddr::V4(v4) => (AF_INET, v4.octets().to_vec()),
+        IpAddr::V6(v6) => (AF_INET6, v6.octets().to_vec()),
+    };
+    let mut header = [0; HEADER];
+    header[0] = family;
+    header[1] = u8::try_from(address.len() * 8).unwrap_or(128);
+    let mut request = Builder::with_header(&header);
+    request.bytes(RTA_DST, &address);
+    let payload = request.finish().map_err(|error| Missing::netlink(&what, &error))?;
+    let replies = sockets.request(Family::Route, &what, RTM_GETROUTE, 0, &payload)?;
+    replies
+        .first()
+        .and_then(decode)
+        .map(|found| (found.route, found.index))
+        .ok_or(Missing::Kernel { what, why: "the answer has no device".to_owned() })
+}
+
+/// The default route of the main table with the lowest metric; IPv4 first.
+fn default(sockets: &Sockets) -> Result<(Route, u32), Missing> {
+    for family in [AF_INET, AF_INET6] {
+        let mut header = [0; HEADER];
+        header[0] = family;
+        let what = "the default route (RTM_GETROUTE)";
+        let replies = sockets.request(Family::Route, what, RTM_GETROUTE, netlink::DUMP, &header)?;
+        let defaults = replies.iter().filter_map(decode).filter(|found| found.is_default);
+        if let Some(found) = defaults.min_by_key(|found| found.priority) {
+            return Ok((found.route, found.index));
+        }
+    }
+    Err(Missing::because(
+        "no peer was given and this host has no default route, so it is not known which device is meant",
+    ))
+}
+
+struct Found {
+    route: Route,
+    index: u32,
+    priority: u32,
+    is_default: bool,
+}
+
+fn decode(message: &Message) -> Option<Found> {
+    let payload = message.payload.as_slice();
+    let [family, prefix, _, _, table, ..] = *payload.first_chunk::<HEADER>()?;
+    let (mut route, mut index, mut priority) = (Route::default(), None, 0);
+    for attribute in attributes(payload.get(HEADER..)?) {
+        match attribute.kind {
+            RTA_OIF => index = attribute.u32(),
+            RTA_PRIORITY => priority = attribute.u32().unwrap_or(0),
+            RTA_GATEWAY => route.gateway = address(family, attribute.payload),
+            RTA_VIA => route.gateway = attribute.payload.get(2..).and_then(|bytes| address(family_of(bytes), bytes)),
+            RTA_PREFSRC => route.source = address(family, attribute.payload),
+            RTA_METRICS => metrics(&mut route, &attribute),
+            _ => {}
+        }
+    }
+    Some(Found { route, index: index?, priority, is_default: prefix == 0 && table == RT_TABLE_MAIN })
+}
+
+fn metrics(route: &mut Route, attribute: &Attribute<'_>) {
+    for metric in attribute.nested() {
+        match metric.kind {
+            RTAX_MTU => route.mtu = metric.u32(),
+            RTAX_WINDOW => route.window = metric.u32(),
+            RTAX_INITCWND => route.initcwnd = metric.u32(),
+            RTAX_CC_ALGO => route.congestion = metric.text(),
+            _ => {}
+        }
+    }
+}
+
+fn family_of(bytes: &[u8]) -> u8 {
+    if bytes.len() == 16 { AF_INET6 } else { AF_INET }
+}
+
+fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
+    match family {
+        AF_INET => Some(IpAddr::from(*bytes.first_chunk::<4>()?)),
+        AF_INET6 => Some(IpAddr::from(*bytes.first_chunk::<16>()?)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_route_has_its_gateway_and_metrics() {
+        let mut header = [0; HEADER];
+        header[0] = AF_INET;
+        header[4] = RT_TABLE_MAIN;
+        let mut route = Builder::with_header(&header);
+        route.u32(RTA_OIF, 4).bytes(RTA_GATEWAY, &[192, 0, 2, 1]).nest(RTA_METRICS, |metrics| {
+            metrics.u32(RTAX_MTU, 1400).u32(RTAX_WINDOW, 65_535).text(RTAX_CC_ALGO, "reno");
+        });
+        let found = decode(&Message { kind: 24, payload: route.finish().expect("short") }).expect("a route");
+        assert!(found.is_default);
+        assert_eq!(found.index, 4);
+        assert_eq!(found.route.gateway, Some(IpAddr::from([192, 0, 2, 1])));
+        assert_eq!((found.route.mtu, found.route.window, found.route.initcwnd), (Some(1400), Some(65_535), None));
+        assert_eq!(found.route.congestion.as_deref(), Some("reno"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(payload in proptest::collection::vec(any::<u8>(), 0..120)) {
+            decode(&Message { kind: 24, payload });
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Why something is not known. Missing data is a value with a reason, never a zero.
+
+use std::fmt;
+use thiserror::Error;
+
+/// Why something is not known, in one sentence that names what was read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Missing {
+    /// A file or directory could not be read.
+    #[error("{path}: {why}")]
+    File {
+        /// Its path on the host.
+        path: String,
+        /// What is in the way, and what would help.
+        why: String,
+    },
+    /// A file held something else than was expected.
+    #[error("{path} line {line}: `{item}` is no {wanted}")]
+    Parse {
+        /// The file's path on the host.
+        path: String,
+        /// The line, from 1.
+        line: usize,
+        /// The name or the words that were found.
+        item: String,
+        /// What was expected.
+        wanted: &'static str,
+    },
+    /// The kernel did not answer a question.
+    #[error("{what}: {why}")]
+    Kernel {
+        /// The netlink message or ioctl.
+        what: String,
+        /// What is in the way, and what would help.
+        why: String,
+    },
+    /// Something else, in a whole sentence.
+    #[error("{0}")]
+    Because(String),
+}
+
+impl Missing {
+    /// A whole sentence.
+    #[must_use]
+    pub fn because(why: impl fmt::Display) -> Self {
+        Self::Because(why.to_string())
+    }
+
+    /// From a file that could not be read.
+    #[must_use]
+    pub(crate) fn file(path: &str, error: &narrows_sys::Error) -> Self {
+        Self::File { path: path.to_owned(), why: words(error.errno(), &error.source) }
+    }
+
+    /// From a netlink exchange that failed.
+    #[must_use]
+    pub(crate) fn netlink(what: &str, error: &narrows_sys::netlink::Error) -> Self {
+        Self::Kernel { what: what.to_owned(), why: words(error.errno(), error) }
+    }
+
+    /// From an ioctl or socket option that failed.
+    #[must_use]
+    pub(crate) fn call(what: &str, error: &narrows_sys::Error) -> Self {
+        Self::Kernel { what: what.to_owned(), why: words(error.errno(), &error.source) }
+    }
+}
+
+/// The numbers of `errno` that mean the same on every architecture that narrows runs on (include/uapi/asm-generic/errno-base.h).
+fn words(errno: Option<i32>, error: &dyn fmt::Display) -> String {
+    match errno {
+        Some(1 | 13) => "not permitted here; run as root, outside of a container".to_owned(),
+        Some(2) => "this kernel, device or namespace does not have it".to_owned(),
+        Some(19) => "there is no such device in this network namespace".to_owned(),
+        Some(22) => "the kernel does not take the question; it may be too old or lack a module".to_owned(),
+        Some(95) => "the driver or kernel does not tell".to_owned(),
+        _ => error.to_string(),
+    }
+}

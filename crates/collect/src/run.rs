@@ -1,0 +1,59 @@
+//! Runs the collectors of one class, times each and reports what is missing.
+
+use crate::collector::{Class, Collector, Context, Sink};
+use crate::{Host, table};
+use narrows_model::{CollectorRun, Snapshot};
+use narrows_sys::clock;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+/// What is known of a host before a test: parameters, hardware, and the counters as they stand.
+///
+/// Without a peer the device is that of the default route; a recorded host knows its peer.
+#[must_use]
+pub fn inventory(host: &dyn Host, peer: Option<IpAddr>) -> Snapshot {
+    run(host, peer, Class::Inventory)
+}
+
+/// The running counters of a host: cheap enough for right before and after each trial.
+#[must_use]
+pub fn counters(host: &dyn Host, peer: Option<IpAddr>) -> Snapshot {
+    run(host, peer, Class::Counters)
+}
+
+fn run(host: &dyn Host, peer: Option<IpAddr>, class: Class) -> Snapshot {
+    let context = Context::new(host, peer);
+    let mut snapshot = Snapshot {
+        host: host.word("/proc/sys/kernel/hostname").unwrap_or_default(),
+        taken_unix_us: host.taken_unix_us(),
+        ..Snapshot::default()
+    };
+    for collector in table().iter().filter(|collector| collector.class.runs_in(class)) {
+        let start = clock::now();
+        let facts = run_one(collector, &context, &mut snapshot);
+        let duration_us = clock::micros_since(start);
+        snapshot.collectors.push(CollectorRun { collector: collector.id.to_owned(), duration_us, facts });
+    }
+    snapshot.seal();
+    snapshot
+}
+
+/// One collector: each key that it provides ends as a fact or as an absence. The number of facts.
+fn run_one(collector: &'static Collector, context: &Context<'_>, snapshot: &mut Snapshot) -> u32 {
+    let (facts_before, absent_before) = (snapshot.facts.len(), snapshot.absent.len());
+    let mut sink = Sink::new(collector, snapshot);
+    let outcome = (collector.can_run)(context).and_then(|()| (collector.collect)(context, &mut sink));
+    let facts = sink.facts();
+    let Err(why) = outcome else {
+        return facts;
+    };
+    let given: BTreeSet<String> = snapshot.facts.iter().skip(facts_before).map(|fact| fact.key.clone()).collect();
+    let told: BTreeSet<String> = snapshot.absent.iter().skip(absent_before).map(|absent| absent.what.clone()).collect();
+    let mut sink = Sink::new(collector, snapshot);
+    for key in collector.provides.iter().filter(|key| !told.contains(key.name)) {
+        if !given.iter().any(|name| key.name == name || key.covers(name)) {
+            sink.absent(key.name, &why);
+        }
+    }
+    facts
+}

@@ -1,0 +1,55 @@
+//! Kernel parameters below `/proc/sys`, read by a table: one line a file.
+
+use crate::collector::{Context, Sink};
+use crate::{Missing, parse};
+use narrows_model::Value;
+
+/// How the text of a parameter becomes facts.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// One whole number.
+    Number(&'static str),
+    /// 0 is off, everything else on.
+    Flag(&'static str),
+    /// One word.
+    Word(&'static str),
+    /// Several words.
+    List(&'static str),
+    /// Whole numbers, each with a key of its own.
+    Numbers(&'static [&'static str]),
+}
+
+impl Form {
+    fn keys(&self) -> &[&'static str] {
+        match self {
+            Self::Number(key) | Self::Flag(key) | Self::Word(key) | Self::List(key) => std::slice::from_ref(key),
+            Self::Numbers(keys) => keys,
+        }
+    }
+}
+
+/// A file below `/proc/sys/net` and its form.
+pub(crate) type Setting = (&'static str, Form);
+
+/// Reads all parameters of a table; each that is missing is absent by itself.
+pub(crate) fn read(context: &Context<'_>, sink: &mut Sink<'_>, table: &[Setting]) {
+    for (file, form) in table {
+        let path = format!("/proc/sys/net/{file}");
+        match context.host.read(&path) {
+            Ok(text) => one(sink, &path, &text, *form),
+            Err(why) => form.keys().iter().for_each(|key| sink.absent(*key, &why)),
+        }
+    }
+}
+
+fn one(sink: &mut Sink<'_>, path: &str, text: &str, form: Form) {
+    let number = |word: Option<&str>| -> Result<i64, Missing> { parse::number(path, 1, word.unwrap_or_default()) };
+    let mut words = parse::words(text);
+    match form {
+        Form::Number(key) => sink.put(key, number(words.next()), path),
+        Form::Flag(key) => sink.put(key, number(words.next()).map(|number| number != 0), path),
+        Form::Word(key) => sink.fact(key, text.trim(), path),
+        Form::List(key) => sink.fact(key, Value::List(words.map(str::to_owned).collect()), path),
+        Form::Numbers(keys) => keys.iter().for_each(|key| sink.put(*key, number(words.next()), path)),
+    }
+}

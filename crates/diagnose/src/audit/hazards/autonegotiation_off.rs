@@ -1,0 +1,45 @@
+//! Autonegotiation is off. Source: IEEE 802.3 clause 28.
+
+use crate::audit::rule::{Found, Look, Rule, device, is_off};
+use narrows_model::{Key, Severity, Unit};
+
+/// Interfaces with no cable to negotiate over.
+const WITHOUT_CABLE: &[&str] = &["veth", "tun", "tap", "bridge", "bond", "vlan", "loopback", "dummy", "virtio_net", "wireguard"];
+
+pub(super) const HAZARD: Rule = Rule {
+    id: "autonegotiation-off",
+    severity: Severity::Notice,
+    key: "nic.autoneg",
+    needs: &[
+        Key::new("nic.autoneg", Unit::Flag),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.driver", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+    ],
+    matters: "A peer that does negotiate takes a silent side for half duplex; 1000BASE-T does not work without it at all.",
+    harmless: "Where both sides are fixed alike, as is usual from 10 Gbit/s on over fibre, and on virtual interfaces.",
+    look: Look::Host(|host| {
+        let virtual_one = |key| host.text(key).is_some_and(|word| WITHOUT_CABLE.contains(&word));
+        let fast = host.number("nic.speed").is_some_and(|speed| speed >= 10e9);
+        (is_off(host, "nic.autoneg") && !virtual_one("nic.kind") && !virtual_one("nic.driver") && !fast).then(|| {
+            Found::new("autonegotiation is off").mend(format!("ethtool -s {} autoneg on", device(host)))
+        })
+    }),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::HAZARD;
+    use crate::audit::rule::tests::found;
+    use narrows_model::{Unit, Value};
+
+    #[test]
+    fn on_a_copper_port_and_not_on_a_virtual_or_fast_one() {
+        let off = ("nic.autoneg", Value::Flag(false), Unit::Flag);
+        assert!(found(&HAZARD, &[off.clone(), ("nic.driver", "e1000e".into(), Unit::Text)]).is_some());
+        assert!(found(&HAZARD, &[off.clone(), ("nic.kind", "veth".into(), Unit::Text)]).is_none());
+        assert!(found(&HAZARD, &[off.clone(), ("nic.driver", "virtio_net".into(), Unit::Text)]).is_none());
+        let fast = ("nic.speed", Value::Integer(10_000_000_000), Unit::BitsPerSecond);
+        assert!(found(&HAZARD, &[off, fast]).is_none());
+    }
+}

@@ -1,0 +1,65 @@
+//! Offloads that save most of the CPU time are off. Source: Documentation/networking/segmentation-offloads.rst.
+
+use crate::audit::rule::{Found, Look, Rule, device, is_off};
+use narrows_model::{Key, Severity, Unit};
+
+/// Key, the name of `ethtool -K`.
+const OFFLOADS: &[(&str, &str)] = &[
+    ("nic.feature.tso", "tso"),
+    ("nic.feature.gso", "gso"),
+    ("nic.feature.gro", "gro"),
+    ("nic.feature.tx_checksum", "tx"),
+    ("nic.feature.rx_checksum", "rx"),
+    ("nic.feature.scatter_gather", "sg"),
+];
+
+pub(super) const HAZARD: Rule = Rule {
+    id: "offloads-off",
+    severity: Severity::Notice,
+    key: "nic.feature.tso",
+    needs: &[
+        Key::new("nic.feature.tso", Unit::Flag),
+        Key::new("nic.feature.gso", Unit::Flag),
+        Key::new("nic.feature.gro", Unit::Flag),
+        Key::new("nic.feature.tx_checksum", Unit::Flag),
+        Key::new("nic.feature.rx_checksum", Unit::Flag),
+        Key::new("nic.feature.scatter_gather", Unit::Flag),
+    ],
+    matters: "The kernel handles each packet of 1500 bytes by itself instead of 64 KiB at once: several times the CPU time \
+              a byte.",
+    harmless: "Where no core is near its limit, on interfaces whose driver has no such feature, and on routers that \
+               switched LRO or GRO off on purpose.",
+    look: Look::Host(|host| {
+        let off: Vec<&str> = OFFLOADS.iter().filter(|(key, _)| is_off(host, key)).map(|(_, name)| *name).collect();
+        let switch = off.iter().map(|name| format!("{name} on")).collect::<Vec<_>>().join(" ");
+        (!off.is_empty()).then(|| {
+            Found::new(format!("offloads are off: {}", off.join(", ")))
+                .mend(format!("ethtool -K {} {switch}", device(host)))
+        })
+    }),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::HAZARD;
+    use crate::audit::rule::tests::found;
+    use narrows_model::{Unit, Value};
+
+    #[test]
+    fn names_those_that_are_off() {
+        let flags = |tso: bool, gro: bool| {
+            found(
+                &HAZARD,
+                &[
+                    ("nic.name", "eth2".into(), Unit::Text),
+                    ("nic.feature.tso", Value::Flag(tso), Unit::Flag),
+                    ("nic.feature.gro", Value::Flag(gro), Unit::Flag),
+                ],
+            )
+        };
+        let (says, command, _) = flags(false, false).expect("found");
+        assert_eq!(says, "offloads are off: tso, gro");
+        assert_eq!(command.as_deref(), Some("ethtool -K eth2 tso on gro on"));
+        assert!(flags(true, true).is_none());
+    }
+}

@@ -1,0 +1,49 @@
+//! The path carries smaller packets than the interface. Source: RFC 1191, RFC 8201; RFC 4821 for the probing.
+
+use crate::audit::rule::{Found, Look, Rule, is_off, sysctl, whole};
+use narrows_model::{Key, Severity, Unit};
+
+pub(super) const HAZARD: Rule = Rule {
+    id: "path-mtu-below-interface",
+    severity: Severity::Info,
+    key: "path.mtu",
+    needs: &[
+        Key::new("path.mtu", Unit::Bytes),
+        Key::new("nic.mtu", Unit::Bytes),
+        Key::new("tcp.mtu_probing", Unit::Number),
+    ],
+    matters: "Each connection learns it from ICMP messages; where a filter drops them, full-size segments vanish and the \
+              connection stalls after its first bytes.",
+    harmless: "Where ICMP passes, or with TCP's own probing on (tcp_mtu_probing).",
+    look: Look::Host(|host| {
+        let (path, nic) = (whole(host.number("path.mtu")?), whole(host.number("nic.mtu")?));
+        let found = (path < nic).then(|| Found::new(format!("the path carries {path} B, the interface {nic} B")))?;
+        Some(if is_off(host, "tcp.mtu_probing") { found.mend(sysctl("net.ipv4.tcp_mtu_probing", 1)) } else { found })
+    }),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::HAZARD;
+    use crate::audit::rule::tests::found;
+    use narrows_model::{Unit, Value};
+
+    #[test]
+    fn a_jumbo_host_behind_an_ordinary_path() {
+        let host = |path: i64, probing: i64| {
+            found(
+                &HAZARD,
+                &[
+                    ("path.mtu", Value::Integer(path), Unit::Bytes),
+                    ("nic.mtu", Value::Integer(9000), Unit::Bytes),
+                    ("tcp.mtu_probing", Value::Integer(probing), Unit::Number),
+                ],
+            )
+        };
+        let (says, command, _) = host(1500, 0).expect("found");
+        assert_eq!(says, "the path carries 1500 B, the interface 9000 B");
+        assert_eq!(command.as_deref(), Some("sysctl -w net.ipv4.tcp_mtu_probing=1"));
+        assert_eq!(host(1500, 1).expect("found").1, None);
+        assert!(host(9000, 0).is_none());
+    }
+}

@@ -1,0 +1,140 @@
+//! A fix that did not help speaks against the diagnosis that proposed it: what was proven is a suspicion again.
+
+use narrows_model::report::ProofView;
+use narrows_model::{Status, Verdict, Witness, units};
+
+/// The most that a cause is believed once its own fix changed nothing: less than one witness alone is worth, since the
+/// trial with the fix is a witness against it.
+const CONFIDENCE: f64 = 0.3;
+
+/// Lowers the verdict of an act whose fix, for `cause`, was tried with `proof` as its outcome. Nothing where it helped, or
+/// where the verdict no longer names that cause first (an old run under newer rules): then the proof is of something else.
+pub(crate) fn lower(verdict: &mut Verdict, cause: &str, proof: &ProofView) {
+    if proof.helped {
+        return;
+    }
+    let Some(finding) = verdict.causes.first_mut().filter(|finding| finding.id == cause) else { return };
+    if !matches!(verdict.status, Status::Limited | Status::Suspected) {
+        return;
+    }
+    let says = format!(
+        "its fix did not help: {:.2} times the goodput (95 % interval {:.2} to {:.2})",
+        proof.gain, proof.gain_interval[0], proof.gain_interval[1]
+    );
+    verdict.status = Status::Suspected;
+    verdict.headline = format!(
+        "{}; {} at {} was suspected ({}), but {says}",
+        units::bps(verdict.goodput_bps),
+        finding.id,
+        finding.at,
+        finding.summary
+    );
+    finding.confidence = finding.confidence.min(CONFIDENCE);
+    finding.witnesses.push(Witness { kind: "experiment".to_owned(), says: format!("against it: {says}") });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report;
+    use crate::testing::{Scene, fact, ordinary_host, with};
+    use narrows_model::fact::Unit;
+    use narrows_model::run::{Attempt, Purpose, TrialRecord};
+    use narrows_model::{Report, Run, Status};
+
+    fn small_window() -> Scene {
+        Scene {
+            goodput_bps: 37e6,
+            rtt_us: 35_100,
+            rwnd: 0.97,
+            snd_wnd: 162_000,
+            rcvbuf: 262_144,
+            receiver_facts: with(ordinary_host(), fact("tcp.rmem.max", 262_144_i64, Unit::Bytes)),
+            ..Scene::default()
+        }
+    }
+
+    /// A run whose act proved its fix with these goodputs, in Mbit/s.
+    fn proved(mut run: Run, act: u32, cause: &str, before: [f64; 3], after: [f64; 3]) -> Run {
+        for (fixed, goodputs) in [(false, before), (true, after)] {
+            for (pair, mbps) in (0..).zip(goodputs) {
+                run.trials.push(TrialRecord {
+                    purpose: Purpose::Proof { act, pair, fixed },
+                    at_us: 0,
+                    trial: Scene { goodput_bps: mbps * 1e6, ..small_window() }.trial(),
+                });
+            }
+        }
+        run.attempts.push(Attempt {
+            act,
+            cause: cause.to_owned(),
+            predicted_bps: 900_000_000,
+            predicted_interval_bps: [800_000_000, 1_000_000_000],
+            changes: Vec::new(),
+            load: None,
+            kept_for_next_act: after[0] > before[0],
+        });
+        run
+    }
+
+    fn reported(run: &Run) -> Report {
+        report(run).expect("a baseline")
+    }
+
+    const BEFORE: [f64; 3] = [37.0, 37.2, 36.9];
+
+    #[test]
+    fn a_fix_that_did_not_help_leaves_a_suspicion_that_says_so() {
+        let run = proved(small_window().run(&[]), 0, "tcp-receive-window", BEFORE, [37.1, 36.8, 37.0]);
+        let report = reported(&run);
+        let verdict = &report.verdict;
+        assert_eq!(verdict.status, Status::Suspected);
+        assert!(verdict.headline.contains("did not help: 1.00 times"), "{}", verdict.headline);
+        assert!(verdict.causes[0].confidence <= 0.3, "{}", verdict.causes[0].confidence);
+        let last = verdict.causes[0].witnesses.last().expect("witnesses");
+        assert!(last.kind == "experiment" && last.says.contains("did not help"), "{last:?}");
+        // The act says the same as the whole.
+        assert_eq!((report.acts[0].status, &report.acts[0].headline), (Status::Suspected, &verdict.headline));
+        assert!(!report.acts[0].proof.as_ref().expect("a proof").helped);
+    }
+
+    #[test]
+    fn a_gain_that_the_noise_could_make_is_no_help_either() {
+        let run = proved(small_window().run(&[]), 0, "tcp-receive-window", [37.0, 60.0, 20.0], [70.0, 25.0, 55.0]);
+        assert_eq!(reported(&run).verdict.status, Status::Suspected);
+    }
+
+    #[test]
+    fn a_fix_that_helped_leaves_the_verdict_as_it_was() {
+        let run = proved(small_window().run(&[]), 0, "tcp-receive-window", BEFORE, [634.0, 630.0, 641.0]);
+        let report = reported(&run);
+        assert_eq!((report.verdict.status, report.acts[0].status), (Status::Limited, Status::Limited));
+        assert!(report.verdict.causes[0].confidence > 0.5);
+    }
+
+    #[test]
+    fn a_later_act_is_lowered_by_itself_and_the_first_stays_proven() {
+        let mut run = proved(small_window().run(&[]), 0, "tcp-receive-window", BEFORE, [634.0, 630.0, 641.0]);
+        let second = Scene { goodput_bps: 60e6, snd_wnd: 263_000, ..small_window() }.trial();
+        run.trials.push(TrialRecord { purpose: Purpose::Baseline { act: 1 }, at_us: 0, trial: second });
+        let run = proved(run, 1, "tcp-receive-window", [60.0, 60.1, 59.9], [60.0, 59.8, 60.2]);
+        let report = reported(&run);
+        assert_eq!(report.verdict.status, Status::Limited);
+        let statuses: Vec<Status> = report.acts.iter().map(|act| act.status).collect();
+        assert_eq!(statuses, [Status::Limited, Status::Suspected], "{:#?}", report.acts);
+    }
+
+    #[test]
+    fn a_proof_of_another_cause_says_nothing_of_this_one() {
+        let run = proved(small_window().run(&[]), 0, "offloads-off", BEFORE, [37.1, 36.8, 37.0]);
+        assert_eq!(reported(&run).verdict.status, Status::Limited);
+    }
+
+    #[test]
+    fn an_attempt_that_was_cut_before_its_proof_lowers_nothing() {
+        let mut run = proved(small_window().run(&[]), 0, "tcp-receive-window", BEFORE, [37.1, 36.8, 37.0]);
+        run.trials.retain(|record| !matches!(record.purpose, Purpose::Proof { fixed: true, .. }));
+        let report = reported(&run);
+        assert_eq!(report.verdict.status, Status::Limited);
+        assert!(report.acts[0].proof.is_none() && report.proof.is_none());
+    }
+}

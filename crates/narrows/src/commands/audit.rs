@@ -1,0 +1,39 @@
+//! `narrows audit`: parameters side by side; no load, no change.
+
+use super::remote::RemoteArgs;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Format, print, style};
+use narrows_runner::audit;
+use narrows_runner::live::LiveInstruments;
+
+/// Put both hosts' parameters side by side and mark hazards
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  narrows audit                 this host alone\n  narrows audit server --token-file token")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    remote: Option<RemoteArgs>,
+    /// Form of the audit
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Show every row
+    #[arg(long)]
+    full: bool,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        let instruments = LiveInstruments { collect: true };
+        let audit = match &self.remote {
+            Some(remote) => audit::both(&remote.connect(false, instruments)?, instruments).map_err(Failure::run)?,
+            None => audit::this_host(instruments),
+        };
+        let mut style = style();
+        style.full = self.full;
+        print(&match self.format {
+            Format::Text => narrows_render::audit::text::audit(&audit, style),
+            Format::Markdown => narrows_render::audit::markdown::audit(&audit),
+            Format::Json => narrows_render::json::pretty(&audit).map_err(Failure::run)?,
+        })?;
+        Ok(0)
+    }
+}

@@ -1,0 +1,111 @@
+//! `narrows diagnose`: the main job.
+
+use super::load::{Defaults, LoadArgs, duration};
+use super::remote::{RemoteArgs, open_session, stop_on_interrupt};
+use crate::failure::{Failure, Outcome};
+use crate::output::{Format, print, style};
+use crate::watch::Teller;
+use narrows_model::plan::DiagnosePlan;
+use narrows_model::{Direction, Ending};
+use narrows_runner::live::{LiveEnds, LiveInstruments};
+use narrows_runner::{diagnosis, state, stored, tune};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Name what limits the path to HOST
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    narrows diagnose server --token-file token\n  \
+    narrows diagnose ssh://admin@server --direction down\n  \
+    narrows diagnose server --token-file token --try      (server: narrows serve --allow-tune)\n  \
+    narrows diagnose server --token-file token --format json | jq .verdict")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
+    load: LoadArgs,
+    /// The diagnosis ends within this time, its experiments included
+    #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
+    budget: Duration,
+    /// Apply each fix at run time, measure with and without it in turn, climb to the next ceiling, and set all back
+    #[arg(long = "try")]
+    try_fixes: bool,
+    /// With --try: let the fixes that helped stay
+    #[arg(long, requires = "try_fixes")]
+    keep: bool,
+    /// With --try: pairs of trials that prove each fix
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=100), value_name = "N")]
+    pairs: u32,
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Show every parameter, every rejected look-alike and each ceiling's arithmetic
+    #[arg(long)]
+    full: bool,
+    /// Where to keep the run (default: the state directory)
+    #[arg(long, short = 'o', value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// No progress on stderr
+    #[arg(long, short = 'q')]
+    quiet: bool,
+    /// Exit with 0 even where a limiting cause was found
+    #[arg(long)]
+    exit_zero: bool,
+}
+
+const DEFAULTS: Defaults = Defaults { duration_ms: 8_000, omit_ms: 2_000, interval_ms: 100 };
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        let load = self.load.plan(&DEFAULTS)?;
+        if load.direction == Direction::Both {
+            return Err(Failure::usage("a diagnosis looks at one direction at a time: choose --direction up or down"));
+        }
+        let plan = DiagnosePlan {
+            load,
+            budget_ms: u64::try_from(self.budget.as_millis()).unwrap_or(u64::MAX),
+            try_fixes: self.try_fixes,
+            keep: self.keep,
+            proof_pairs: self.pairs,
+        };
+        let stop = stop_on_interrupt()?;
+        let instruments = LiveInstruments { collect: true };
+        let remote = self.remote.connect(self.try_fixes, instruments)?;
+        if self.try_fixes && !remote.hello().permissions.tune {
+            return Err(Failure::run(format!(
+                "{} does not let us change its settings: start `narrows serve --allow-tune` there, or leave --try out",
+                remote.hello().host
+            )));
+        }
+        let tuner = match (self.try_fixes, state::directory()) {
+            (false, _) => None,
+            (true, Some(directory)) => Some(tune::Tuner::new(&directory, "diagnose")),
+            (true, None) => return Err(Failure::run("there is no place for the journal of changes: set HOME or XDG_STATE_HOME")),
+        };
+        let (id, made_by) = stored::new_name().map_err(Failure::run)?;
+        let file = stored::place(self.output.clone(), &id).map_err(Failure::run)?;
+        let mut teller = Teller::new(self.quiet, Some(file.clone()));
+        let session = open_session(&remote, &stop, self.quiet)?;
+        let mut ends = LiveEnds::new(&remote, session, instruments, tuner, stop);
+        let run = diagnosis::diagnose(&mut ends, &mut teller, &plan, remote.target(), id, made_by);
+        drop(ends);
+        teller.end();
+        let mut style = style();
+        style.full = self.full;
+        let rendered = super::render_run(&run, self.format, style);
+        if let Ok(text) = &rendered {
+            print(text)?;
+        }
+        match (teller.unsaved(), self.quiet) {
+            (Some(why), _) => anstream::eprintln!("the run could not be kept: {why}"),
+            (None, false) => anstream::eprintln!("kept as {}", file.display()),
+            _ => {}
+        }
+        if let Ending::Failed(why) = &run.ending {
+            return Err(Failure::run(why));
+        }
+        rendered?;
+        let status = diagnosis::final_status(&run);
+        Ok(if self.exit_zero { 0 } else { status.map_or(1, diagnosis::exit_code) })
+    }
+}

@@ -1,0 +1,150 @@
+//! `narrows measure`: one plain measurement.
+
+use super::load::{Defaults, LoadArgs};
+use super::remote::{RemoteArgs, open_session, stop_on_interrupt};
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, style};
+use clap::{Subcommand, ValueEnum};
+use narrows_model::{Ending, Place, TcpPlan};
+use narrows_render::measure::{Live, Reading, json, text};
+use narrows_runner::live::{LiveEnds, LiveInstruments};
+use narrows_runner::{TrialProgress, measure, stored};
+use std::path::PathBuf;
+
+/// Make one plain measurement
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Goodput of TCP streams
+    Tcp(Box<TcpArgs>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A line an interval, then a summary
+    Text,
+    /// One object at the end
+    Json,
+    /// A line of JSON an interval, then one for the summary
+    Ndjson,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    narrows measure tcp server --token-file token\n  \
+    narrows measure tcp server --streams 4 --direction both --duration 30s --omit 2s\n  \
+    narrows measure tcp server --format ndjson | jq -c 'select(.event==\"interval\")'")]
+struct TcpArgs {
+    #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
+    load: LoadArgs,
+    /// Form of the result
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+    /// Keep the run in this file
+    #[arg(long, short = 'o', value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// Read no counters and no CPU times around and during the load
+    #[arg(long)]
+    no_collect: bool,
+    /// Show each stream
+    #[arg(long)]
+    full: bool,
+    /// No interval lines
+    #[arg(long, short = 'q')]
+    quiet: bool,
+}
+
+const DEFAULTS: Defaults = Defaults { duration_ms: 10_000, omit_ms: 0, interval_ms: 1_000 };
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        match self.what {
+            What::Tcp(args) => args.run(),
+        }
+    }
+}
+
+impl TcpArgs {
+    fn run(self) -> Outcome {
+        let plan = self.load.plan(&DEFAULTS)?;
+        let stop = stop_on_interrupt()?;
+        let instruments = LiveInstruments { collect: !self.no_collect };
+        let remote = self.remote.connect(false, instruments)?;
+        let name = stored::new_name().map_err(Failure::run)?;
+        let mut style = style();
+        style.full = self.full;
+        let session = open_session(&remote, &stop, self.quiet)?;
+        match self.format {
+            Form::Text => print(&text::header(&remote.target(), &plan, style))?,
+            Form::Ndjson => print(&json::start(&plan).map_err(Failure::run)?)?,
+            Form::Json => {}
+        }
+        let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
+        let mut live = Live::new(&plan, None);
+        let mut failed = None;
+        let run = measure::measure_tcp(&mut ends, &plan, remote.target(), name, &mut |place, progress| {
+            for view in readings(&mut live, &plan, place, progress) {
+                let line = match self.format {
+                    Form::Text if !self.quiet && text::shown(&view, &plan, style) => Ok(text::interval(&view, style)),
+                    Form::Ndjson => json::interval(&view),
+                    _ => continue,
+                };
+                if let Err(why) = line.map_err(Failure::run).and_then(|line| print(&line)) {
+                    failed.get_or_insert(why);
+                }
+            }
+        });
+        drop(ends);
+        if let Some(file) = &self.output {
+            stored::save(&run, file).map_err(Failure::run)?;
+        }
+        let Some(report) = narrows_render::measure::build(&run) else {
+            return Err(match run.ending {
+                Ending::Failed(why) => Failure::run(why),
+                _ => Failure::run("nothing was measured"),
+            });
+        };
+        print(&match self.format {
+            Form::Text => text::summary(&report, style),
+            Form::Json => narrows_render::json::pretty(&report).map_err(Failure::run)?,
+            Form::Ndjson => json::summary(&report).map_err(Failure::run)?,
+        })?;
+        match (failed, run.ending) {
+            (Some(why), _) => Err(why),
+            (None, Ending::Failed(why)) => Err(Failure::run(why)),
+            (None, _) => Ok(0),
+        }
+    }
+}
+
+/// What an end says while the trial runs, as finished intervals.
+fn readings(
+    live: &mut Live,
+    plan: &TcpPlan,
+    place: Place,
+    progress: &TrialProgress,
+) -> Vec<narrows_model::measure::IntervalView> {
+    let mss = u64::from(plan.mss_bytes.unwrap_or(1448));
+    progress
+        .streams
+        .iter()
+        .flat_map(|stream| {
+            let reading = Reading {
+                at_us: progress.at_us,
+                bytes: stream.bytes,
+                acked_bytes: None,
+                retransmits: stream.retransmits,
+                rtt_us: stream.rtt_us,
+                cwnd_bytes: stream.cwnd_segments.map(|segments| segments * mss),
+            };
+            live.push(place, stream.flow, stream.id % plan.streams, reading)
+        })
+        .collect()
+}

@@ -1,0 +1,94 @@
+//! `narrows tune`: what was changed on this host, and its way back.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::print;
+use clap::Subcommand;
+use narrows_model::{Place, Setting};
+use narrows_runner::state;
+use narrows_runner::tune::Tuner;
+
+/// Show, make and undo changes of this host
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  narrows tune list\n  narrows tune apply net.ipv4.tcp_rmem='4096 131072 33554432'\n  narrows tune undo all")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// The changes that are in force, oldest first
+    List,
+    /// Set a kernel parameter; the old value is written down first
+    Apply {
+        /// KEY=VALUE, such as net.ipv4.tcp_wmem='4096 16384 33554432'
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        settings: Vec<String>,
+    },
+    /// Set changes back
+    Undo {
+        /// The id of a change, or `all`
+        #[arg(value_name = "ID|all")]
+        which: String,
+    },
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        let state = state::directory()
+            .ok_or_else(|| Failure::run("there is no place for the journal of changes: set HOME or XDG_STATE_HOME"))?;
+        let tuner = Tuner::new(&state, "tune");
+        match self.what {
+            What::List => list(&tuner),
+            What::Apply { settings } => apply(&tuner, &settings),
+            What::Undo { which } if which == "all" => undo_all(&tuner),
+            What::Undo { which } => {
+                let undone = tuner.undo(&which).map_err(Failure::run)?;
+                print(&format!("{which}: {undone}"))?;
+                Ok(0)
+            }
+        }
+    }
+}
+
+fn list(tuner: &Tuner) -> Outcome {
+    let entries = tuner.list().map_err(Failure::run)?;
+    if entries.is_empty() {
+        print("nothing is changed on this host")?;
+    }
+    for entry in entries {
+        print(&format!("{}  {}  (before: {})", entry.change.id, entry.change.set, entry.change.before))?;
+    }
+    Ok(0)
+}
+
+fn apply(tuner: &Tuner, words: &[String]) -> Outcome {
+    let settings: Vec<Setting> = words
+        .iter()
+        .map(|word| match word.split_once('=') {
+            Some((key, value)) if !key.is_empty() => Ok(Setting::Sysctl { key: key.trim().into(), value: value.trim().into() }),
+            _ => Err(Failure::usage(format!("`{word}` is no setting; write it like net.ipv4.tcp_sack=1"))),
+        })
+        .collect::<Result<_, _>>()?;
+    for setting in settings {
+        let change = tuner.apply(&setting, Place::Client).map_err(Failure::run)?;
+        tuner.keep(&change.id).map_err(Failure::run)?;
+        print(&format!("{}  {}  (before: {})", change.id, change.set, change.before))?;
+    }
+    Ok(0)
+}
+
+fn undo_all(tuner: &Tuner) -> Outcome {
+    let mut code = 0;
+    for undoing in tuner.undo_all().map_err(Failure::run)? {
+        let line = match &undoing.outcome {
+            Ok(undone) => format!("{}: {undone}", undoing.entry.change.set),
+            Err(why) => {
+                code = 1;
+                format!("{}: not undone: {why}", undoing.entry.change.set)
+            }
+        };
+        print(&line)?;
+    }
+    Ok(code)
+}

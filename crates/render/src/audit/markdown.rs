@@ -1,0 +1,59 @@
+//! The audit for a ticket or a wiki.
+
+use super::reasons;
+use crate::markdown::{code, table, text};
+use narrows_model::side_by_side::Cell;
+use narrows_model::{Audit, AuditRow};
+
+/// The whole audit: hazards first, since a page has no end to scroll to.
+#[must_use]
+pub fn audit(audit: &Audit) -> String {
+    let mut out = String::from("# Audit\n");
+    if !audit.hazards.is_empty() {
+        out.push_str("\n## Hazards\n\n");
+        let row = |hazard: &narrows_model::Hazard| {
+            vec![
+                hazard.severity.word().to_owned(),
+                hazard.at.to_string(),
+                format!("`{}`: {}", code(&hazard.id), text(&hazard.says)),
+                text(&hazard.matters),
+                text(&hazard.harmless),
+                hazard.command.as_ref().map(|command| format!("`{}`", code(command))).unwrap_or_default(),
+            ]
+        };
+        let rows: Vec<_> = audit.hazards.iter().map(row).collect();
+        out += &table(&["Severity", "At", "What", "Why it matters", "When it does not", "Command"], &rows);
+    }
+    for group in audit.rows.chunk_by(|a, b| a.group == b.group) {
+        let Some(first) = group.first() else { continue };
+        out += &format!("\n## {}\n\n", first.group.title());
+        out += &rows(audit, group);
+    }
+    let reasons = reasons(audit);
+    if !reasons.is_empty() {
+        out.push_str("\n## Not known\n\n");
+        for ((place, why), labels) in reasons {
+            out += &format!("- {place}: {}: {}\n", text(&labels.join(", ")), text(&why));
+        }
+    }
+    out
+}
+
+fn rows(audit: &Audit, group: &[AuditRow]) -> String {
+    let name = |side: &str, name: &Option<String>| name.as_ref().map(|name| format!("{side} ({})", text(name)));
+    let mut head = vec![String::new(), "Parameter".to_owned()];
+    head.extend(name("Client", &audit.client));
+    head.extend(name("Server", &audit.server));
+    let cell = |name: &Option<String>, cell: &Option<Cell>| {
+        name.as_ref().map(|_| cell.as_ref().map_or_else(|| "–".to_owned(), |cell| text(&cell.text)))
+    };
+    let row = |row: &AuditRow| {
+        let mark = [row.differs.then_some("≠"), (!row.hazards.is_empty()).then_some("!")];
+        let mut cells = vec![mark.into_iter().flatten().collect(), text(&row.label)];
+        cells.extend(cell(&audit.client, &row.client));
+        cells.extend(cell(&audit.server, &row.server));
+        cells
+    };
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    table(&head, &group.iter().map(row).collect::<Vec<_>>())
+}

@@ -1,0 +1,92 @@
+//! The audit on a terminal.
+
+use super::reasons;
+use crate::style::{Style, Tone};
+use crate::text::hosts::{titled, widths};
+use crate::text::page::Page;
+use crate::words::{clean, fit, left, plural};
+use narrows_model::side_by_side::Cell;
+use narrows_model::{Audit, AuditRow, Hazard, Severity};
+
+/// The whole audit: the parameters in groups, then the hazards.
+#[must_use]
+pub fn audit(audit: &Audit, style: Style) -> String {
+    let mut page = Page::new(style);
+    head(&mut page, audit);
+    let mut group = None;
+    for row in &audit.rows {
+        if group != Some(row.group) {
+            page.heading(row.group.title(), "");
+            group = Some(row.group);
+        }
+        line(&mut page, audit, row);
+    }
+    for ((place, why), labels) in reasons(audit) {
+        page.blank();
+        let text = format!("not known of the {place}: {}: {}", labels.join(", "), clean(&why));
+        page.beside("– ", &text, Some(Tone::Faint));
+    }
+    hazards(&mut page, audit);
+    page.finish()
+}
+
+fn head(page: &mut Page, audit: &Audit) {
+    let (label, cell) = room(page, audit);
+    let title = |side: &str, name: &Option<String>| name.as_ref().map(|name| left(&titled(side, name), cell));
+    let names = [title("client", &audit.client), title("server", &audit.server)];
+    let text = left("≠ differs, ! hazard", label + 3) + &names.into_iter().flatten().collect::<String>();
+    let text = page.style().paint(Tone::Strong, text.trim_end());
+    page.line(&text);
+}
+
+/// Columns of the label and of each cell; one host alone has the room of both.
+fn room(page: &Page, audit: &Audit) -> (usize, usize) {
+    let (label, cell) = widths(page.width() - 1);
+    if audit.client.is_some() && audit.server.is_some() { (label, cell) } else { (label, 2 * cell) }
+}
+
+fn line(page: &mut Page, audit: &Audit, row: &AuditRow) {
+    let (label, cell) = room(page, audit);
+    let mark = [if row.differs { '≠' } else { ' ' }, if row.hazards.is_empty() { ' ' } else { '!' }];
+    let mark: String = mark.into_iter().collect();
+    let side = |name: &Option<String>, cell_of: &Option<Cell>| {
+        let text = cell_of.as_ref().map_or("–", |cell| cell.text.as_str());
+        name.as_ref().map(|_| left(&fit(&clean(text), cell - 1), cell))
+    };
+    let cells = [side(&audit.client, &row.client), side(&audit.server, &row.server)];
+    let text = format!("{mark} {}{}", left(&clean(&row.label), label), cells.into_iter().flatten().collect::<String>());
+    let tone = if row.hazards.is_empty() { row.differs.then_some(Tone::Mark) } else { Some(Tone::Bad) };
+    let text = text.trim_end();
+    page.line(&tone.map_or_else(|| text.to_owned(), |tone| page.style().paint(tone, text)));
+}
+
+fn hazards(page: &mut Page, audit: &Audit) {
+    page.blank();
+    if audit.hazards.is_empty() {
+        page.line("No hazard found. Only a diagnosis under load says whether something limits the path.");
+        return;
+    }
+    let count = plural(audit.hazards.len() as u64, "hazard");
+    page.heading(&count, "(none is a verdict: narrows diagnose says what limits the path)");
+    for hazard in &audit.hazards {
+        one_hazard(page, hazard);
+    }
+}
+
+fn one_hazard(page: &mut Page, hazard: &Hazard) {
+    let tone = match hazard.severity {
+        Severity::Warning => Tone::Bad,
+        Severity::Notice => Tone::Mark,
+        Severity::Info => Tone::Faint,
+    };
+    let lead = format!("{} {} ", left(hazard.severity.word(), 8), left(hazard.at.word(), 7));
+    page.beside(&lead, &format!("{}: {}", clean(&hazard.id), clean(&hazard.says)), Some(tone));
+    let indent = " ".repeat(lead.len());
+    if page.style().full || hazard.severity == Severity::Warning {
+        page.beside(&indent, &format!("Why: {}", clean(&hazard.matters)), None);
+        page.beside(&indent, &format!("Harmless: {}", clean(&hazard.harmless)), None);
+    }
+    if let Some(command) = &hazard.command {
+        page.line(&format!("{indent}$ {}", clean(command)));
+    }
+}

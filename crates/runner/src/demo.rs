@@ -1,0 +1,125 @@
+//! The story in three acts, in the lab: a path of 1 Gbit/s and 35 ms that a small receive window holds at 37 Mbit/s.
+
+use narrows_lab::{Lab, LabSpec};
+use narrows_model::lab::Impairment;
+use narrows_model::{Direction, Family, Place};
+use narrows_sys::{clock, files, net, process};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why a program could not be run between two hosts of the lab.
+#[derive(Debug, Error)]
+pub enum DemoError {
+    /// The lab.
+    #[error(transparent)]
+    Lab(#[from] narrows_lab::Error),
+    /// A file, a process.
+    #[error(transparent)]
+    System(#[from] narrows_sys::Error),
+    /// A process did not start.
+    #[error("cannot start {0}: {1}")]
+    Start(&'static str, std::io::Error),
+    /// The server did not come up.
+    #[error("the server in the lab did not open its port within 5 seconds")]
+    NoServer,
+}
+
+/// A lab with a server on its server host, and what a client needs to reach it.
+pub struct Stage {
+    /// The lab.
+    pub lab: Lab,
+    /// Scratch files: token and state of both hosts; gone with this.
+    pub scratch: PathBuf,
+    server: Child,
+}
+
+/// The port of servers in labs.
+const PORT: u16 = 5220;
+
+impl Stage {
+    /// Brings up a lab and starts `narrows serve` in it.
+    ///
+    /// # Errors
+    /// What could not be had, in a sentence.
+    pub fn up(spec: &LabSpec, serve: &[&str]) -> Result<Self, DemoError> {
+        let lab = Lab::up(spec)?;
+        let scratch = std::env::temp_dir().join(format!("narrows-{}-{}", spec.name, std::process::id()));
+        files::make_directory(&scratch)?;
+        let program = process::own_program()?;
+        let server = lab
+            .host("server")?
+            .command(&program.to_string_lossy())
+            .args(["serve", "--port", &PORT.to_string(), "--token-file"])
+            .arg(scratch.join("token"))
+            .args(serve)
+            .env("XDG_STATE_HOME", scratch.join("server"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| DemoError::Start("the server", error))?;
+        let stage = Self { lab, scratch, server };
+        stage.await_server()?;
+        Ok(stage)
+    }
+
+    fn await_server(&self) -> Result<(), DemoError> {
+        let address = self.lab.address_of("server", Family::Ipv4).ok_or(DemoError::NoServer)?;
+        let to = SocketAddr::new(address, PORT);
+        for _ in 0..100 {
+            let open = self.lab.host("client")?.run(|| {
+                net::connect(to, Duration::from_secs(1), |_| Ok::<_, narrows_sys::Error>(())).is_ok()
+            })?;
+            if open && files::exists(&self.scratch.join("token")) {
+                return Ok(());
+            }
+            clock::sleep(Duration::from_millis(50));
+        }
+        Err(DemoError::NoServer)
+    }
+
+    /// A command that runs narrows on the client host with these words; the token is set.
+    ///
+    /// # Errors
+    /// Where the host or the program cannot be found.
+    pub fn client(&self, words: &[&str]) -> Result<std::process::Command, DemoError> {
+        let program = process::own_program()?;
+        let mut command = self.lab.host("client")?.command(&program.to_string_lossy());
+        command
+            .args(words)
+            .arg("--token-file")
+            .arg(self.scratch.join("token"))
+            .env("XDG_STATE_HOME", self.scratch.join("client"));
+        Ok(command)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+        let _ = files::remove_tree(&self.scratch);
+    }
+}
+
+/// Plays the story with the words and colours of the real program; gives its exit code.
+///
+/// # Errors
+/// Where the lab cannot be had, in a sentence.
+pub fn play(keep_report: Option<&Path>, say: &mut dyn FnMut(&str)) -> Result<i32, DemoError> {
+    let way = Impairment { rate_bps: 1_000_000_000, delay_us: 17_500, ..Impairment::default() };
+    let spec = LabSpec { name: "demo".to_owned(), up: way.clone(), down: way, ..LabSpec::default() };
+    say("lab: client -- 1 Gbit/s, 35 ms -- server, with the server's tcp_rmem ending at 256 KiB");
+    let stage = Stage::up(&spec, &["--allow-tune"])?;
+    stage.lab.fault("tcp-receive-window", Place::Server, Some("256k"), Direction::Both)?;
+    say("client$ narrows diagnose server --try");
+    let mut command = stage.client(&["diagnose", "server", "--try", "--exit-zero"])?;
+    if let Some(path) = keep_report {
+        command.arg("--output").arg(path);
+    }
+    let status = command.status().map_err(|error| DemoError::Start("the diagnosis", error))?;
+    Ok(status.code().unwrap_or(1))
+}

@@ -1,0 +1,198 @@
+//! The real thing: collectors and the TCP engine as the instruments of an end, and a server's session as the other one.
+
+use crate::ends::{Ends, EndsError, TrialFailed};
+use crate::instruments::{DataStream, Instruments, streams_of};
+use crate::remote::{News, Remote, RemoteError, Session, TrialError};
+use crate::stop::Stop;
+use crate::tune::Tuner;
+use narrows_collect::Live;
+use narrows_model::{Change, EndRecord, Flow, Place, Setting, Snapshot, TcpPlan, Trial};
+use narrows_sys::net;
+use narrows_traffic::{Progress, Stream};
+use narrows_wire::api::{StreamProgress, TrialProgress};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// The collectors and the engine of this host.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveInstruments {
+    /// Whether counters and CPU times are read around and during a trial; without them nothing can be diagnosed.
+    pub collect: bool,
+}
+
+impl Instruments for LiveInstruments {
+    fn host_name(&self) -> String {
+        narrows_sys::process::host_name()
+    }
+
+    fn inventory(&self, peer: Option<IpAddr>) -> Snapshot {
+        narrows_collect::inventory(&Live::new(), peer)
+    }
+
+    fn counters(&self, peer: Option<IpAddr>) -> Snapshot {
+        if self.collect { narrows_collect::counters(&Live::new(), peer) } else { Snapshot::default() }
+    }
+
+    fn prepare(&self, socket: BorrowedFd<'_>, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), String> {
+        narrows_traffic::prepare(socket, place, flow, plan).map_err(|error| error.to_string())
+    }
+
+    fn run(
+        &self,
+        place: Place,
+        plan: &TcpPlan,
+        streams: Vec<DataStream>,
+        stop: &Stop,
+        on_progress: &mut dyn FnMut(TrialProgress),
+    ) -> Result<EndRecord, String> {
+        let streams =
+            streams.into_iter().map(|DataStream { id, flow, socket }| Stream { id, flow, socket }).collect();
+        let none = || Vec::new();
+        let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
+        narrows_traffic::run(place, plan, streams, stop, cpu_times, &mut |progress| on_progress(told(&progress)))
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// What is worth telling the other end while a trial runs.
+fn told(progress: &Progress) -> TrialProgress {
+    TrialProgress {
+        at_us: progress.at_us,
+        streams: progress
+            .streams
+            .iter()
+            .map(|stream| StreamProgress {
+                id: stream.id,
+                flow: stream.flow,
+                bytes: stream.sample.bytes,
+                retransmits: stream.sample.tcp.total_retrans,
+                rtt_us: stream.sample.tcp.rtt_us,
+                cwnd_segments: stream.sample.tcp.snd_cwnd,
+            })
+            .collect(),
+    }
+}
+
+/// This host and a server's session.
+pub struct LiveEnds<'a> {
+    remote: &'a Remote,
+    session: Session<'a>,
+    instruments: LiveInstruments,
+    tuner: Option<Tuner>,
+    stop: Stop,
+}
+
+impl<'a> LiveEnds<'a> {
+    /// The two ends of a path. Without a `tuner` this host is not changed.
+    #[must_use]
+    pub const fn new(
+        remote: &'a Remote,
+        session: Session<'a>,
+        instruments: LiveInstruments,
+        tuner: Option<Tuner>,
+        stop: Stop,
+    ) -> Self {
+        Self { remote, session, instruments, tuner, stop }
+    }
+
+    fn own_tuner(&self) -> Result<&Tuner, EndsError> {
+        self.tuner.as_ref().ok_or_else(|| EndsError::Failed("this host is not to be changed".to_owned()))
+    }
+}
+
+fn ends_error(error: &RemoteError) -> EndsError {
+    if matches!(error, RemoteError::Lost { .. }) { EndsError::Lost(error.to_string()) } else { EndsError::Failed(error.to_string()) }
+}
+
+impl Ends for LiveEnds<'_> {
+    fn inventory(&mut self, place: Place) -> Result<Snapshot, EndsError> {
+        match place {
+            Place::Client => Ok(self.instruments.inventory(Some(self.remote.data_address().ip().to_canonical()))),
+            Place::Server => self.session.inventory().map_err(|error| ends_error(&error)),
+            Place::Path => Err(EndsError::Failed("a path has no inventory".to_owned())),
+        }
+    }
+
+    fn idle_rtt_us(&mut self) -> Vec<u64> {
+        // Without it the smallest RTT that TCP sees under load must do.
+        self.remote.idle_rtt_us(5).unwrap_or_default()
+    }
+
+    fn trial(&mut self, plan: &TcpPlan, watch: &mut dyn FnMut(Place, &TrialProgress)) -> Result<Trial, TrialFailed> {
+        self.session
+            .tcp_trial(plan, &self.stop, &mut |News { place, progress }| watch(place, &progress))
+            .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial })
+    }
+
+    fn loopback(&mut self, plan: &TcpPlan) -> Result<Trial, TrialFailed> {
+        loopback(self.instruments, plan, &self.stop)
+            .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None })
+    }
+
+    fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {
+        match place {
+            Place::Client => {
+                self.own_tuner()?.apply(setting, place).map_err(|error| EndsError::Failed(error.to_string()))
+            }
+            Place::Server => self.session.apply(setting).map_err(|error| ends_error(&error)),
+            Place::Path => Err(EndsError::Failed("nothing on the path can be set".to_owned())),
+        }
+    }
+
+    fn undo(&mut self, change: &Change) -> Result<(), EndsError> {
+        match change.at {
+            Place::Client => self
+                .own_tuner()?
+                .undo(&change.id)
+                .map(|_| ())
+                .map_err(|error| EndsError::Failed(error.to_string())),
+            _ => self.session.undo(&change.id).map(|_| ()).map_err(|error| ends_error(&error)),
+        }
+    }
+
+    fn keep(&mut self, change: &Change) -> Result<(), EndsError> {
+        match change.at {
+            Place::Client => self
+                .own_tuner()?
+                .keep(&change.id)
+                .map(|_| ())
+                .map_err(|error| EndsError::Failed(error.to_string())),
+            _ => self.session.keep(&change.id).map(|_| ()).map_err(|error| ends_error(&error)),
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.is_set()
+    }
+}
+
+/// For a connection to the same host.
+const LOCAL: Duration = Duration::from_secs(2);
+
+/// Both ends of the engine on this host, over its loopback.
+fn loopback(instruments: LiveInstruments, plan: &TcpPlan, stop: &Stop) -> Result<Trial, String> {
+    let listener = net::listen(0).map_err(|error| error.to_string())?;
+    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for (id, flow) in streams_of(plan) {
+        let to = SocketAddr::from(([127, 0, 0, 1], port));
+        let socket = net::connect(to, LOCAL, |_| Ok::<_, narrows_sys::Error>(())).map_err(|error| error.to_string())?;
+        ours.push(DataStream { id, flow, socket });
+        let (socket, _) = listener.accept().map_err(|error| error.to_string())?;
+        theirs.push(DataStream { id, flow, socket });
+    }
+    let peer = Some(IpAddr::from([127, 0, 0, 1]));
+    let before = instruments.counters(peer);
+    let (client, server) = std::thread::scope(|scope| {
+        let far = scope.spawn(|| instruments.run(Place::Server, plan, theirs, stop, &mut |_| {}));
+        let near = instruments.run(Place::Client, plan, ours, stop, &mut |_| {});
+        (near, far.join())
+    });
+    let server = server.map_err(|_| "the loopback's receiving end failed".to_owned())?;
+    let after = instruments.counters(peer);
+    let client = EndRecord { before: before.clone(), after: after.clone(), ..client? };
+    let server = EndRecord { before, after, ..server? };
+    let elapsed_us = client.streams.iter().filter_map(|stream| stream.samples.last()).map(|s| s.at_us).max().unwrap_or(0);
+    Ok(Trial { plan: plan.clone(), client, server, elapsed_us })
+}

@@ -1,0 +1,116 @@
+//! Data connections: made with the plan's options before the handshake, greeted, and answered.
+
+use super::RemoteError;
+use crate::instruments::{DataStream, Instruments, streams_of};
+use narrows_model::{Flow, Place, TcpPlan};
+use narrows_sys::{clock, net};
+use narrows_wire::hello::ANSWER_MOST_BYTES;
+use narrows_wire::{Answer, DataHello, Key, Wanted};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// For one connection, and for the answer to its hello.
+const LIMIT: Duration = Duration::from_secs(5);
+/// Connections that are made at the same time.
+const AT_ONCE: usize = 16;
+
+/// Why one could not be made, before it is known which.
+enum Failure {
+    System(narrows_sys::Error),
+    Option(String),
+}
+
+impl From<narrows_sys::Error> for Failure {
+    fn from(error: narrows_sys::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+fn connect(
+    address: SocketAddr,
+    before: impl FnOnce(BorrowedFd<'_>) -> Result<(), String>,
+) -> Result<TcpStream, RemoteError> {
+    let data = |why| RemoteError::Data { address: address.to_string(), why };
+    net::connect(address, LIMIT, |socket| before(socket).map_err(Failure::Option)).map_err(|failure| match failure {
+        Failure::Option(why) => data(why),
+        Failure::System(error) => match RemoteError::from_connect(address.to_string(), &error) {
+            RemoteError::Refused { .. } => {
+                data("nothing listens there; does something between the hosts change ports?".to_owned())
+            }
+            RemoteError::TimedOut { .. } => data("no answer; does a firewall let the port through?".to_owned()),
+            _ => data(error.source.to_string()),
+        },
+    })
+}
+
+/// Says what the connection is for, and reads the answer byte by byte: what follows it is the engine's.
+fn greet(stream: &mut TcpStream, hello: &DataHello) -> Result<(), String> {
+    let io = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => "no answer to the hello".to_owned(),
+        _ => error.to_string(),
+    };
+    stream.set_read_timeout(Some(LIMIT)).and_then(|()| stream.set_write_timeout(Some(LIMIT))).map_err(io)?;
+    stream.write_all(&hello.encode()).map_err(io)?;
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.len() < ANSWER_MOST_BYTES {
+        stream.read_exact(&mut byte).map_err(io)?;
+        if byte == *b"\n" {
+            stream.set_read_timeout(None).and_then(|()| stream.set_write_timeout(None)).map_err(io)?;
+            return match Answer::decode(&line) {
+                Some(Answer::Ok) => Ok(()),
+                Some(Answer::No(why)) => Err(why),
+                None => Err("what listens there is no narrows server".to_owned()),
+            };
+        }
+        line.push(byte[0]);
+    }
+    Err("what listens there is no narrows server".to_owned())
+}
+
+/// The set-up time of one fresh connection, in microseconds.
+pub(super) fn probe(address: SocketAddr) -> Result<u64, RemoteError> {
+    let start = clock::now();
+    let mut stream = connect(address, |_| Ok(()))?;
+    let time = clock::micros_since(start);
+    greet(&mut stream, &DataHello::probe()).map_err(|why| RemoteError::Data { address: address.to_string(), why })?;
+    Ok(time)
+}
+
+fn open(
+    address: SocketAddr,
+    key: Key,
+    (id, flow): (u32, Flow),
+    plan: &TcpPlan,
+    instruments: &dyn Instruments,
+) -> Result<DataStream, RemoteError> {
+    let mut socket = connect(address, |socket| instruments.prepare(socket, Place::Client, flow, plan))?;
+    greet(&mut socket, &DataHello { key, wanted: Wanted::Stream { id, flow } })
+        .map_err(|why| RemoteError::Data { address: address.to_string(), why })?;
+    Ok(DataStream { id, flow, socket })
+}
+
+/// All data connections of a trial, several at a time.
+pub(super) fn open_all(
+    address: SocketAddr,
+    key: Key,
+    plan: &TcpPlan,
+    instruments: &dyn Instruments,
+) -> Result<Vec<DataStream>, RemoteError> {
+    let wanted: Vec<_> = streams_of(plan).collect();
+    let mut streams = Vec::with_capacity(wanted.len());
+    for some in wanted.chunks(AT_ONCE) {
+        let opened = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                some.iter().map(|stream| scope.spawn(|| open(address, key, *stream, plan, instruments))).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(RemoteError::Here("a thread broke".to_owned()))))
+                .collect::<Result<Vec<_>, _>>()
+        })?;
+        streams.extend(opened);
+    }
+    Ok(streams)
+}

@@ -1,0 +1,134 @@
+//! The events of a session as they come in, and the beats that go out. Both are kept by tasks, whatever the caller does.
+
+use super::RemoteError;
+use super::channel::{Body, Channel, words};
+use crate::signs::{AGAIN, Signs};
+use crate::stop::Stop;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::{Frame, Incoming};
+use narrows_wire::api::{ANSWER_MOST_BYTES, BEAT_MS, Event, SERVER_SILENCE_MS};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
+
+/// The request's body: a newline every quarter of a second until it is told to end.
+struct Beats {
+    tick: Interval,
+    end: tokio::sync::oneshot::Receiver<()>,
+}
+
+/// Ends the beats when dropped, and so the session.
+pub(super) type BeatHolder = tokio::sync::oneshot::Sender<()>;
+
+pub(super) fn beats() -> (Body, BeatHolder) {
+    let (holder, end) = tokio::sync::oneshot::channel();
+    let mut tick = interval(Duration::from_millis(BEAT_MS));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    (UnsyncBoxBody::new(Beats { tick, end }), holder)
+}
+
+impl hyper::body::Body for Beats {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if Pin::new(&mut self.end).poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        self.tick.poll_tick(context).map(|_| Some(Ok(Frame::data(Bytes::from_static(b"\n")))))
+    }
+}
+
+/// What the reader of events shares with the session.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// The trial that must stop when the server says that its end failed, or is gone.
+    running: Mutex<Option<Stop>>,
+    /// Those of the server's data, while a trial runs.
+    pub(super) signs: Signs,
+}
+
+impl Watch {
+    pub(super) fn set(&self, stop: Option<Stop>) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = stop;
+    }
+
+    fn raise(&self) {
+        if let Some(stop) = &*self.running.lock().unwrap_or_else(PoisonError::into_inner) {
+            stop.stop();
+        }
+    }
+}
+
+/// What comes in: events, and last of all the reason why no more will.
+pub(super) type Incomings = mpsc::UnboundedReceiver<Result<Event, RemoteError>>;
+
+/// Reads events until the stream ends or falls silent.
+pub(super) fn read(channel: Channel, body: Incoming, watch: Arc<Watch>) -> Incomings {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let error = pump(&channel, body, &watch, &sender).await;
+        // First the word, then the flag: who sees the flag finds the word.
+        let _ = sender.send(Err(error));
+        watch.raise();
+    });
+    receiver
+}
+
+async fn pump(
+    channel: &Channel,
+    mut body: Incoming,
+    watch: &Watch,
+    sender: &mpsc::UnboundedSender<Result<Event, RemoteError>>,
+) -> RemoteError {
+    let silence = Duration::from_millis(SERVER_SILENCE_MS);
+    let mut wait = silence;
+    let mut pending: Vec<u8> = Vec::new();
+    loop {
+        let data = match timeout(wait, body.frame()).await {
+            Ok(Some(Ok(frame))) => {
+                wait = silence;
+                frame.into_data().unwrap_or_default()
+            }
+            Err(_) if watch.signs.of_life().await => {
+                wait = AGAIN;
+                continue;
+            }
+            Ok(Some(Err(error))) => return channel.lost(words(&error)),
+            Ok(None) => return channel.lost("it ended the session"),
+            Err(_) => return channel.lost(format!("it has been silent for {} s", silence.as_secs())),
+        };
+        pending.extend_from_slice(&data);
+        if pending.len() > ANSWER_MOST_BYTES {
+            return channel.lost(format!("it sends an event of more than {ANSWER_MOST_BYTES} bytes"));
+        }
+        if !data.contains(&b'\n') {
+            continue;
+        }
+        let end = pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        for line in pending[..end].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            match Event::from_line(line) {
+                Ok(None | Some(Event::Beat)) => {}
+                Ok(Some(Event::Ended { why })) => return channel.lost(why),
+                Ok(Some(event)) => {
+                    let failed = matches!(event, Event::Failed { .. });
+                    let _ = sender.send(Ok(event));
+                    if failed {
+                        watch.raise();
+                    }
+                }
+                Err(error) => return channel.lost(format!("it sends an event that cannot be read: {error}")),
+            }
+        }
+        pending.drain(..end);
+    }
+}

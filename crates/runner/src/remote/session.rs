@@ -1,0 +1,319 @@
+//! A session with the other end: inventory, trials, changes.
+
+use super::channel::Channel;
+use super::events::{self, BeatHolder, Incomings, Watch};
+use super::{REQUEST, Remote, RemoteError, TrialError, data};
+use crate::instruments::Instruments;
+use crate::stop::Stop;
+use hyper::Method;
+use narrows_model::{Change, EndRecord, Place, Setting, Snapshot, StreamRecord, StreamSample, TcpPlan, Trial};
+use narrows_sys::clock;
+use narrows_wire::api::{
+    ChangeRequest, Event, InventoryRequest, SessionUse, TrialProgress, TrialReady, TrialRequest, key_from_hex,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// For an inventory: collectors may be slow on a large machine.
+const INVENTORY: Duration = Duration::from_secs(30);
+/// For the server's record, once this end is done.
+const RECORD: Duration = Duration::from_secs(60);
+/// For the server to undo and close, once it was told to.
+const CLOSING: Duration = Duration::from_secs(5);
+/// How often a raised flag of the caller is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How far one end of a trial is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    /// Which end.
+    pub place: Place,
+    /// How far.
+    pub progress: TrialProgress,
+}
+
+/// A session. What the server changed for it is undone when it is dropped, unless it was kept.
+pub struct Session<'a> {
+    remote: &'a Remote,
+    channel: Channel,
+    id: String,
+    beats: Option<BeatHolder>,
+    events: Incomings,
+    watch: Arc<Watch>,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn open(
+        remote: &'a Remote,
+        wanted: SessionUse,
+        on_queue: &mut dyn FnMut(u32, &str) -> bool,
+    ) -> Result<Self, RemoteError> {
+        let channel = remote.channel()?.clone();
+        let path = match wanted {
+            SessionUse::Load => "/v1/sessions?use=load",
+            SessionUse::Look => "/v1/sessions?use=look",
+        };
+        let watch = Arc::new(Watch::default());
+        let (beats, events) = remote.runtime.block_on(async {
+            let (body, beats) = events::beats();
+            let response = channel.begin(Method::POST, path, body, REQUEST).await?;
+            Ok::<_, RemoteError>((beats, events::read(channel.clone(), response.into_body(), watch.clone())))
+        })?;
+        let mut session = Self { remote, channel, id: String::new(), beats: Some(beats), events, watch };
+        loop {
+            match remote.runtime.block_on(session.events.recv()) {
+                Some(Ok(Event::Admitted { session: id })) => {
+                    session.id = id;
+                    return Ok(session);
+                }
+                Some(Ok(Event::Queued { position, why })) => {
+                    if !on_queue(position, &why) {
+                        return Err(RemoteError::Busy(format!("gave up waiting: {why}")));
+                    }
+                }
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error),
+                None => return Err(session.channel.lost("it says no more")),
+            }
+        }
+    }
+
+    fn path(&self, rest: &str) -> String {
+        format!("/v1/sessions/{}/{rest}", self.id)
+    }
+
+    fn call<T: serde::de::DeserializeOwned>(
+        &self,
+        method: Method,
+        rest: &str,
+        body: &(impl serde::Serialize + Sync),
+        limit: Duration,
+    ) -> Result<T, RemoteError> {
+        self.remote.runtime.block_on(self.channel.call(method, &self.path(rest), body, limit))
+    }
+
+    /// What the other end knows of itself, for the route to us.
+    ///
+    /// # Errors
+    /// The server's refusal, or that it is gone.
+    pub fn inventory(&self) -> Result<Snapshot, RemoteError> {
+        self.call(Method::POST, "inventory", &InventoryRequest::default(), INVENTORY)
+    }
+
+    /// Makes a change on the other end, which lasts as long as the session.
+    ///
+    /// # Errors
+    /// Tuning is not allowed, the setting is refused, or the server is gone.
+    pub fn apply(&self, setting: &Setting) -> Result<Change, RemoteError> {
+        self.call(Method::POST, "changes", &ChangeRequest { setting: setting.clone() }, REQUEST)
+    }
+
+    /// Undoes one of the session's changes.
+    ///
+    /// # Errors
+    /// No such change, or the server is gone: then it undoes all of them by itself.
+    pub fn undo(&self, id: &str) -> Result<Change, RemoteError> {
+        self.call(Method::DELETE, &format!("changes/{id}"), &(), REQUEST)
+    }
+
+    /// Lets one of the session's changes outlive it.
+    ///
+    /// # Errors
+    /// As [`Session::undo`].
+    pub fn keep(&self, id: &str) -> Result<Change, RemoteError> {
+        self.call(Method::POST, &format!("changes/{id}/keep"), &(), REQUEST)
+    }
+
+    /// The session's changes that are in force on the other end.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn changes(&self) -> Result<Vec<Change>, RemoteError> {
+        self.call(Method::GET, "changes", &(), REQUEST)
+    }
+
+    /// Runs one trial on both ends. Raising `stop` ends it early with what was measured until then, which is no error.
+    /// `on_progress` hears of both ends.
+    ///
+    /// The plan of the trial is the one that was run: a server that is open to clients without a token bounds its rate.
+    ///
+    /// # Errors
+    /// Why it could not be made or not be ended as planned, with what was measured until then.
+    pub fn tcp_trial(
+        &mut self,
+        plan: &TcpPlan,
+        stop: &Stop,
+        on_progress: &mut dyn FnMut(News),
+    ) -> Result<Trial, TrialError> {
+        plan.check().map_err(RemoteError::Here)?;
+        let instruments = self.remote.instruments.clone();
+        let peer = Some(self.remote.data.ip().to_canonical());
+        let before = instruments.counters(peer);
+        let ready: TrialReady = self.call(Method::POST, "trials", &TrialRequest { plan: plan.clone() }, REQUEST)?;
+        let own_stop = Stop::new();
+        self.watch.set(Some(own_stop.clone()));
+        let ours = self.own_end(&ready, &own_stop, stop, &*instruments, on_progress);
+        self.watch.set(None);
+        let mut news = self.hear(on_progress, ready.trial);
+        let mut client = match ours {
+            Ok(record) => record,
+            Err(why) => {
+                // The server must not wait for what will not come.
+                let _: Result<serde_json::Value, _> = self.call(Method::POST, "trials/stop", &(), REQUEST);
+                return Err(TrialError { partial: None, why: news.why(why) });
+            }
+        };
+        client.before = before;
+        client.after = instruments.counters(peer);
+        self.await_record(&mut news, on_progress, ready.trial);
+        let elapsed_us = flow_time_us(&client);
+        let plan = ready.plan;
+        match news.record {
+            Some(server) => Ok(Trial { plan, client, server: *server, elapsed_us }),
+            None => {
+                let why = news.why(self.channel.lost("it did not deliver its record"));
+                let server = from_progress(news.latest, &why);
+                Err(TrialError { partial: Some(Box::new(Trial { plan, client, server, elapsed_us })), why })
+            }
+        }
+    }
+
+    /// This end of a trial.
+    fn own_end(
+        &mut self,
+        ready: &TrialReady,
+        own_stop: &Stop,
+        callers_stop: &Stop,
+        instruments: &dyn Instruments,
+        on_progress: &mut dyn FnMut(News),
+    ) -> Result<EndRecord, RemoteError> {
+        let key = key_from_hex(&ready.key).ok_or_else(|| self.channel.lost("it gives a key that is none"))?;
+        let mut address = self.remote.data;
+        address.set_port(ready.data_port);
+        let streams = data::open_all(address, key, &ready.plan, instruments)?;
+        self.watch.signs.watch(&streams);
+        let relay = self.remote.runtime.spawn(relay(
+            callers_stop.clone(),
+            own_stop.clone(),
+            self.channel.clone(),
+            self.path("trials/stop"),
+        ));
+        let record = instruments
+            .run(Place::Client, &ready.plan, streams, own_stop, &mut |progress| {
+                on_progress(News { place: Place::Client, progress });
+            })
+            .map_err(RemoteError::Here);
+        relay.abort();
+        self.watch.signs.forget();
+        record
+    }
+
+    /// Takes what the server has said of a trial so far, without waiting.
+    fn hear(&mut self, on_progress: &mut dyn FnMut(News), trial: u32) -> Heard {
+        let mut heard = Heard::default();
+        while let Ok(event) = self.events.try_recv() {
+            heard.take(event, on_progress, trial);
+        }
+        heard
+    }
+
+    /// Waits for the server's record, or for the reason why there is none.
+    fn await_record(&mut self, heard: &mut Heard, on_progress: &mut dyn FnMut(News), trial: u32) {
+        let deadline = clock::now() + RECORD;
+        while heard.record.is_none() && heard.trouble.is_none() {
+            let left = deadline.saturating_duration_since(clock::now());
+            let next = self.remote.runtime.block_on(async { timeout(left, self.events.recv()).await });
+            match next {
+                Ok(Some(event)) => heard.take(event, on_progress, trial),
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Ends the session and waits until the server has undone its changes.
+    pub fn close(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        // The end of the beats is the end of the session; the server ends the events when all is undone.
+        self.beats = None;
+        let _ = self
+            .remote
+            .runtime
+            .block_on(async { timeout(CLOSING, async { while let Some(Ok(_)) = self.events.recv().await {} }).await });
+    }
+}
+
+/// What the server said of a trial.
+#[derive(Default)]
+struct Heard {
+    latest: TrialProgress,
+    record: Option<Box<EndRecord>>,
+    trouble: Option<RemoteError>,
+}
+
+impl Heard {
+    fn take(&mut self, event: Result<Event, RemoteError>, on_progress: &mut dyn FnMut(News), trial: u32) {
+        match event {
+            Ok(Event::Progress { trial: of, progress }) if of == trial => {
+                self.latest = progress.clone();
+                on_progress(News { place: Place::Server, progress });
+            }
+            Ok(Event::Finished { trial: of, record }) if of == trial => self.record = Some(record),
+            Ok(Event::Failed { trial: of, why }) if of == trial => self.trouble = Some(RemoteError::Server(why)),
+            Ok(_) => {}
+            Err(error) => self.trouble = Some(error),
+        }
+    }
+
+    /// The server's trouble explains ours, where it had any.
+    fn why(&mut self, otherwise: RemoteError) -> RemoteError {
+        self.trouble.take().unwrap_or(otherwise)
+    }
+}
+
+/// Passes the caller's wish to stop on to both ends.
+async fn relay(callers: Stop, own: Stop, channel: Channel, path: String) {
+    let mut tick = tokio::time::interval(LOOK);
+    while !callers.is_set() {
+        tick.tick().await;
+    }
+    let _: Result<serde_json::Value, _> = channel.call(Method::POST, &path, &(), REQUEST).await;
+    own.stop();
+}
+
+/// From the first to the last sample of any stream.
+fn flow_time_us(record: &EndRecord) -> u64 {
+    let times = || record.streams.iter().flat_map(|stream| stream.samples.iter().map(|sample| sample.at_us));
+    times().max().unwrap_or(0).saturating_sub(times().min().unwrap_or(0))
+}
+
+/// The server's end as far as it was told before it was lost.
+fn from_progress(latest: TrialProgress, why: &RemoteError) -> EndRecord {
+    let at_us = latest.at_us;
+    let stream = |progress: narrows_wire::api::StreamProgress| StreamRecord {
+        id: progress.id,
+        flow: progress.flow,
+        local: String::new(),
+        remote: String::new(),
+        congestion_control: None,
+        mss_bytes: None,
+        buffer_lock: None,
+        sndbuf_bytes: None,
+        rcvbuf_bytes: None,
+        method: "unknown".to_owned(),
+        samples: vec![StreamSample { at_us, bytes: progress.bytes, ..StreamSample::default() }],
+    };
+    EndRecord {
+        place: Place::Server,
+        streams: latest.streams.into_iter().map(stream).collect(),
+        host: Vec::new(),
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+        remarks: vec![format!("the record of this end is only what it told while it ran: {why}")],
+    }
+}

@@ -1,0 +1,131 @@
+//! The other end through ssh: `ssh HOST narrows serve --stdio`, with its standard input and output as the control connection.
+
+use super::{Options, RemoteError};
+use narrows_model::Family;
+use narrows_sys::process::bound_command;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+/// What is kept of ssh's own words.
+const WORDS_MOST_BYTES: usize = 4 << 10;
+
+/// A running ssh.
+#[derive(Debug)]
+pub(super) struct Ssh {
+    child: Child,
+    command: String,
+    words: Arc<Mutex<Vec<u8>>>,
+    reading: tokio::task::JoinHandle<()>,
+}
+
+/// The command and its arguments. The destination was checked not to look like an option.
+fn words(destination: &str, port: Option<u16>, family: Option<Family>, options: &Options) -> Vec<String> {
+    if let Some(local) = &options.instead_of_ssh {
+        return local.clone();
+    }
+    let mut words = vec!["ssh".to_owned(), "-T".to_owned()];
+    words.extend(family.map(|family| if family == Family::Ipv4 { "-4".to_owned() } else { "-6".to_owned() }));
+    if let Some(port) = port {
+        words.extend(["-p".to_owned(), port.to_string()]);
+    }
+    let tune = if options.allow_tune { " --allow-tune" } else { "" };
+    words.extend([
+        "--".to_owned(),
+        destination.to_owned(),
+        format!("{} serve --stdio --port {}{tune}", options.remote_command, options.ssh_data_port),
+    ]);
+    words
+}
+
+impl Ssh {
+    /// Starts it, from the thread whose end shall be its end.
+    pub(super) fn start(
+        destination: &str,
+        port: Option<u16>,
+        family: Option<Family>,
+        options: &Options,
+    ) -> Result<(Self, ChildStdout, ChildStdin), RemoteError> {
+        let words = words(destination, port, family, options);
+        let command = words.join(" ");
+        let failed = |said: String| RemoteError::Ssh { command: command.clone(), said };
+        let (program, arguments) = words.split_first().ok_or_else(|| failed("there is no command".to_owned()))?;
+        let mut start = bound_command(program);
+        start.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut start = tokio::process::Command::from(start);
+        start.kill_on_drop(true);
+        let mut child = start.spawn().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => failed(format!("`{program}` is not installed here")),
+            _ => failed(error.to_string()),
+        })?;
+        let (Some(output), Some(input), Some(errors)) = (child.stdout.take(), child.stdin.take(), child.stderr.take())
+        else {
+            return Err(failed("it has no standard input and output".to_owned()));
+        };
+        let words = Arc::new(Mutex::new(Vec::new()));
+        let reading = tokio::spawn(listen(errors, words.clone()));
+        Ok((Self { child, command, words, reading }, output, input))
+    }
+
+    /// Why it did not work: its last words, or how it ended.
+    pub(super) async fn failure(&mut self, otherwise: &str) -> RemoteError {
+        let status = tokio::time::timeout(Duration::from_secs(1), self.child.wait()).await;
+        // Its words may come a moment after its end.
+        let _ = tokio::time::timeout(Duration::from_millis(500), &mut self.reading).await;
+        let heard = {
+            let heard = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+            String::from_utf8_lossy(&heard)
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+                .collect::<Vec<_>>()
+                .join("; ")
+        };
+        let said = match (heard.is_empty(), status) {
+            (false, _) => heard,
+            (true, Ok(Ok(status))) => format!("it ended with {status}, without a word"),
+            (true, _) => otherwise.to_owned(),
+        };
+        RemoteError::Ssh { command: self.command.clone(), said }
+    }
+
+    /// Lets it end by itself, since its input was closed, and ends it where it does not.
+    pub(super) async fn finish(&mut self) {
+        if tokio::time::timeout(Duration::from_secs(3), self.child.wait()).await.is_err() {
+            let _ = self.child.kill().await;
+        }
+    }
+}
+
+async fn listen(mut errors: ChildStderr, words: Arc<Mutex<Vec<u8>>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(count @ 1..) = errors.read(&mut buffer).await {
+        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.extend_from_slice(buffer.get(..count).unwrap_or_default());
+        let excess = words.len().saturating_sub(WORDS_MOST_BYTES);
+        words.drain(..excess);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_the_one_that_a_user_would_type() {
+        let mut options = Options::new(std::sync::Arc::new(crate::live::LiveInstruments { collect: true }));
+        options.remote_command = "narrows".to_owned();
+        assert_eq!(
+            words("ops@db7", None, None, &options).join(" "),
+            "ssh -T -- ops@db7 narrows serve --stdio --port 0"
+        );
+        options.allow_tune = true;
+        options.remote_command = "sudo /opt/narrows".to_owned();
+        assert_eq!(
+            words("db7", Some(2222), Some(Family::Ipv6), &options).join(" "),
+            "ssh -T -6 -p 2222 -- db7 sudo /opt/narrows serve --stdio --port 0 --allow-tune"
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! What a client may do, by how it showed who it is.
+
+use narrows_model::{Absent, Snapshot, TcpPlan};
+use narrows_wire::api::Permissions;
+use std::time::Duration;
+
+/// From the acceptance of a connection to the end of its TLS handshake or data hello.
+pub(super) const GREETING: Duration = Duration::from_secs(5);
+/// From there to the first request that shows a right to be here.
+pub(super) const SHOW_RIGHT: Duration = Duration::from_secs(10);
+/// For the whole body of a request.
+pub(super) const BODY: Duration = Duration::from_secs(10);
+/// From a trial's announcement to the last of its data connections.
+pub(super) const CONNECT_ALL: Duration = Duration::from_secs(20);
+/// For an engine to end after it was told to.
+pub(super) const ENGINE_END: Duration = Duration::from_secs(5);
+/// For a trial of bytes instead of time, the longest that a server with a token waits.
+const TRIAL_MOST_MS: u64 = TcpPlan::LONGEST_MS;
+/// The longest trial of a client without a token.
+const OPEN_TRIAL_MOST_MS: u64 = 60_000;
+/// The longest session of a client without a token.
+pub(super) const OPEN_SESSION: Duration = Duration::from_secs(300);
+/// The most streams per flow of a client without a token.
+const OPEN_STREAMS: u32 = 16;
+
+/// How a client showed who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// By the token, or by having got in through ssh.
+    Trusted,
+    /// Not at all, and the server is open.
+    Open,
+}
+
+impl Standing {
+    pub(super) fn permissions(self, allow_tune: bool) -> Permissions {
+        match self {
+            Self::Trusted => {
+                Permissions { measure: true, inventory: true, tune: allow_tune, trial_most_ms: TRIAL_MOST_MS }
+            }
+            Self::Open => {
+                Permissions { measure: true, inventory: false, tune: false, trial_most_ms: OPEN_TRIAL_MOST_MS }
+            }
+        }
+    }
+}
+
+/// The plan as this client may run it: checked, and for a client without a token bounded in time, streams and rate.
+pub(super) fn bounded(mut plan: TcpPlan, standing: Standing, open_most_bps: u64) -> Result<TcpPlan, String> {
+    plan.check()?;
+    if standing == Standing::Trusted {
+        return Ok(plan);
+    }
+    if let narrows_model::Limit::DurationMs(ms) = plan.limit
+        && ms > OPEN_TRIAL_MOST_MS
+    {
+        return Err(format!(
+            "the trial would last {} s, but without a token this server runs at most {} s",
+            ms.div_ceil(1000),
+            OPEN_TRIAL_MOST_MS / 1000
+        ));
+    }
+    if plan.streams > OPEN_STREAMS {
+        return Err(format!("without a token this server takes at most {OPEN_STREAMS} streams, not {}", plan.streams));
+    }
+    let most = (open_most_bps / u64::from(plan.streams)).max(8_000);
+    plan.pacing_bps = Some(plan.pacing_bps.map_or(most, |bps| bps.min(most)));
+    Ok(plan)
+}
+
+/// The longest that a trial of this client may take, as a backstop behind the engine's own end.
+pub(super) fn longest(plan: &TcpPlan, standing: Standing) -> Duration {
+    let planned = match plan.limit {
+        narrows_model::Limit::DurationMs(ms) => ms,
+        narrows_model::Limit::BytesPerStream(_) => match standing {
+            Standing::Trusted => TRIAL_MOST_MS,
+            Standing::Open => OPEN_TRIAL_MOST_MS,
+        },
+    };
+    Duration::from_millis(planned) + Duration::from_secs(10)
+}
+
+/// What a client without a token sees of an inventory: the TCP stack's parameters and counters, which a measurement shows
+/// in part anyway, and nothing of the machine.
+pub(super) fn public_part(mut snapshot: Snapshot) -> Snapshot {
+    const PUBLIC: &[&str] = &["tcp.", "tcpext.", "ip.", "socket.", "core.", "netstat."];
+    snapshot.facts.retain(|fact| PUBLIC.iter().any(|prefix| fact.key.starts_with(prefix)));
+    snapshot.absent = vec![Absent {
+        collector: "serve".to_owned(),
+        what: "*".to_owned(),
+        why: "the server is open and shows its machine only to clients with its token".to_owned(),
+    }];
+    snapshot.collectors.clear();
+    snapshot
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::{Fact, Limit, Unit, Value};
+
+    const MOST: u64 = 1_000_000_000;
+
+    #[test]
+    fn without_a_token_time_streams_and_rate_are_bounded() {
+        let plan = TcpPlan { streams: 4, ..TcpPlan::default() };
+        assert_eq!(bounded(plan.clone(), Standing::Trusted, MOST), Ok(plan.clone()));
+        let paced = bounded(plan, Standing::Open, MOST).expect("within limits");
+        assert_eq!(paced.pacing_bps, Some(MOST / 4));
+        let long = TcpPlan { limit: Limit::DurationMs(61_000), ..TcpPlan::default() };
+        assert!(bounded(long, Standing::Open, MOST).expect_err("too long").contains("at most 60 s"));
+        let wide = TcpPlan { streams: 17, ..TcpPlan::default() };
+        assert!(bounded(wide, Standing::Open, MOST).expect_err("too many").contains("at most 16 streams"));
+    }
+
+    #[test]
+    fn without_a_token_the_machine_is_not_shown() {
+        let fact =
+            |key: &str| Fact { key: key.into(), value: Value::Integer(1), unit: Unit::Number, source: "test".into() };
+        let whole = Snapshot { facts: vec![fact("cpu.model"), fact("tcp.rmem.max")], ..Snapshot::default() };
+        let part = public_part(whole);
+        assert_eq!(part.facts.iter().map(|f| f.key.as_str()).collect::<Vec<_>>(), ["tcp.rmem.max"]);
+        assert!(part.why_absent("cpu.model").expect("a reason").contains("token"));
+    }
+}

@@ -1,0 +1,173 @@
+//! The one port: accepts connections, finds out by their first bytes what they are, and hands them on.
+
+use super::api;
+use super::guests::Guest;
+use super::limits::{GREETING, SHOW_RIGHT};
+use super::refusal::VERSION;
+use super::rights::Caller;
+use super::shared::Shared;
+use super::trial;
+use crate::trust::Identity;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use narrows_wire::first::{self, Kind, classify};
+use narrows_wire::hello::{self, Answer, DataHello, HelloError};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+
+/// The TLS side of the server.
+pub(super) fn acceptor(identity: &Identity) -> Result<TlsAcceptor, tokio_rustls::rustls::Error> {
+    let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![identity.certificate.clone()], identity.key.clone_key())?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Accepts for ever. Each connection is a task of its own, and none can hold up another.
+pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener, acceptor: Option<TlsAcceptor>) {
+    loop {
+        let Ok((stream, address)) = listener.accept().await else {
+            // Out of descriptors, mostly: the oldest guests go by themselves within seconds.
+            sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let guest = shared.guests.enter();
+        let task = tokio::spawn(greet(shared.clone(), stream, address, acceptor.clone(), guest.clone()));
+        guest.is_served_by(task.abort_handle());
+    }
+}
+
+async fn greet(
+    shared: Arc<Shared>,
+    stream: TcpStream,
+    address: SocketAddr,
+    acceptor: Option<TlsAcceptor>,
+    guest: Guest,
+) {
+    let _ = stream.set_nodelay(true);
+    // One limit for all of the greeting, however slowly its bytes come.
+    let greeted = timeout(GREETING, async {
+        match (first_bytes(&stream).await, acceptor) {
+            (Kind::Tls, Some(acceptor)) => acceptor.accept(stream).await.ok(),
+            (Kind::Data, _) => {
+                data(&shared, stream, &guest).await;
+                None
+            }
+            (Kind::PlainHttp, _) => {
+                part(stream, first::plain_http_answer(shared.port).as_bytes()).await;
+                None
+            }
+            _ => None,
+        }
+    });
+    if let Ok(Some(tls)) = greeted.await {
+        let caller = Caller { address: Some(address.ip().to_canonical()), guest: Some(guest) };
+        control(&shared, tls, caller).await;
+    }
+}
+
+/// Looks at the first bytes, which stay where they are.
+async fn first_bytes(stream: &TcpStream) -> Kind {
+    let mut bytes = [0; first::MOST_BYTES];
+    loop {
+        match stream.peek(&mut bytes).await {
+            Ok(0) | Err(_) => return Kind::Unknown,
+            Ok(count) => match classify(bytes.get(..count).unwrap_or_default()) {
+                // What is there is there: the next look must not come at once.
+                Kind::NeedMore => sleep(Duration::from_millis(10)).await,
+                kind => return kind,
+            },
+        }
+    }
+}
+
+async fn data(shared: &Shared, mut stream: TcpStream, guest: &Guest) {
+    let mut bytes = [0; hello::LENGTH];
+    let (head, rest) = bytes.split_at_mut(hello::VERSION_LENGTH);
+    if stream.read_exact(head).await.is_err() {
+        return;
+    }
+    // Another protocol may have another length: it is told by its head alone.
+    if let Err(HelloError::Protocol(protocol)) = DataHello::decode(head) {
+        return part(stream, &Answer::mismatch(protocol, VERSION).encode()).await;
+    }
+    if stream.read_exact(rest).await.is_err() {
+        return;
+    }
+    match DataHello::decode(&bytes) {
+        Ok(hello) => {
+            guest.admit();
+            trial::attend(shared, &hello, stream).await;
+        }
+        Err(error) => part(stream, &Answer::No(error.to_string()).encode()).await,
+    }
+}
+
+/// Says a last word and closes so that it arrives: what the peer still sends is read for a moment, for a socket that is
+/// closed with unread bytes takes its last word back (RFC 1122, section 4.2.2.13).
+pub(super) async fn part(mut stream: TcpStream, word: &[u8]) {
+    if stream.write_all(word).await.is_err() || stream.shutdown().await.is_err() {
+        return;
+    }
+    let mut left = [0; 1024];
+    let mut budget = 64;
+    let drain = async {
+        while budget > 0 && matches!(stream.read(&mut left).await, Ok(1..)) {
+            budget -= 1;
+        }
+    };
+    let _ = timeout(Duration::from_secs(1), drain).await;
+}
+
+/// Serves the control API on a connection until it ends, or until it has not shown in time that it belongs here.
+pub(super) async fn control(
+    shared: &Arc<Shared>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    caller: Caller,
+) {
+    let router = TowerToHyperService::new(api::router(shared.clone()));
+    let guest = caller.guest.clone();
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(caller.clone());
+        hyper::service::Service::call(&router, request)
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(GREETING);
+    // The session's own beats tell its end earlier; this is for connections without one.
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_millis(500))
+        .keep_alive_timeout(Duration::from_secs(10))
+        .max_concurrent_streams(64)
+        .max_header_list_size(16 << 10);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let deadline = sleep(SHOW_RIGHT);
+    tokio::pin!(deadline);
+    let mut checked = false;
+    loop {
+        tokio::select! {
+            // Errors are those of the client, and it knows them.
+            _ = &mut connection => return,
+            () = &mut deadline, if !checked => {
+                if guest.as_ref().is_some_and(|guest| !guest.may_stay()) {
+                    return;
+                }
+                checked = true;
+            }
+        }
+    }
+}

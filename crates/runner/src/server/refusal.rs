@@ -1,0 +1,93 @@
+//! What a refused request gets: a status and a [`Refusal`] as JSON.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use narrows_wire::PROTOCOL;
+use narrows_wire::api::{Reason, Refusal};
+
+/// The version that this program names.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A request that is not done.
+#[derive(Debug)]
+pub(super) struct Refused {
+    reason: Reason,
+    message: String,
+}
+
+impl Refused {
+    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+
+    pub(super) fn not_found(what: &str) -> Self {
+        Self::new(Reason::NotFound, format!("there is no such {what}; it may have ended"))
+    }
+
+    pub(super) fn failed(why: impl std::fmt::Display) -> Self {
+        Self::new(Reason::Failed, why.to_string())
+    }
+
+    pub(super) fn bad(why: impl std::fmt::Display) -> Self {
+        Self::new(Reason::BadRequest, why.to_string())
+    }
+
+    pub(super) fn no_token() -> Self {
+        Self::new(
+            Reason::NoToken,
+            "this server wants its token: `narrows serve` wrote it to a file there and told the path when it started; \
+             give it with --token-file or NARROWS_TOKEN",
+        )
+    }
+
+    pub(super) fn wrong_token() -> Self {
+        Self::new(
+            Reason::WrongToken,
+            "this is not the server's token: take the one from the file that `narrows serve` names when it starts",
+        )
+    }
+
+    const fn status(&self) -> StatusCode {
+        match self.reason {
+            Reason::NoToken | Reason::WrongToken => StatusCode::UNAUTHORIZED,
+            Reason::VersionMismatch => StatusCode::UPGRADE_REQUIRED,
+            Reason::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Reason::NotAllowed => StatusCode::FORBIDDEN,
+            Reason::BadRequest => StatusCode::BAD_REQUEST,
+            Reason::NotFound => StatusCode::NOT_FOUND,
+            Reason::Failed | Reason::Other => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response<Body> {
+        let status = self.status();
+        let refusal =
+            Refusal { reason: self.reason, message: self.message, version: VERSION.to_owned(), protocol: PROTOCOL };
+        let mut response = json(&refusal);
+        *response.status_mut() = status;
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// A value as the body of an answer, with an end of line for those who read it in a terminal.
+pub(super) fn json(value: &impl serde::Serialize) -> Response<Body> {
+    match serde_json::to_vec(value) {
+        Ok(mut bytes) => {
+            bytes.push(b'\n');
+            let mut response = Response::new(Body::from(bytes));
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            response
+        }
+        Err(error) => {
+            let mut response = Response::new(Body::from(error.to_string()));
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+            response
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Each request shows its protocol and its right to be here, before anything else of it is looked at.
+
+use super::guests::Guest;
+use super::limits::Standing;
+use super::refusal::{Refused, VERSION};
+use super::shared::Shared;
+use crate::trust::same_secret;
+use axum::extract::FromRequestParts;
+use axum::http::{header, request::Parts};
+use narrows_wire::api::{PROTOCOL_HEADER, Permissions, Reason};
+use narrows_wire::token::Secret;
+use narrows_wire::version::check_header;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// The connection that a request came in on.
+#[derive(Debug, Clone)]
+pub(super) struct Caller {
+    /// The other end's address; `None` where only ssh knows it.
+    pub(super) address: Option<IpAddr>,
+    /// Its place among the unproven; `None` over ssh, which has proved it.
+    pub(super) guest: Option<Guest>,
+}
+
+/// A request that may go on.
+#[derive(Debug)]
+pub(super) struct Rights {
+    pub(super) address: Option<IpAddr>,
+    pub(super) standing: Standing,
+    pub(super) permissions: Permissions,
+    /// The connection's place among the unproven.
+    pub(super) guest: Option<Guest>,
+}
+
+impl FromRequestParts<Arc<Shared>> for Rights {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Refused> {
+        let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        check_header(text(PROTOCOL_HEADER), VERSION)
+            .map_err(|error| Refused::new(Reason::VersionMismatch, error.to_string()))?;
+        let caller = parts.extensions.get::<Caller>().ok_or_else(Refused::no_token)?;
+        let standing = standing(shared, caller, text(header::AUTHORIZATION.as_str()))?;
+        match (&caller.guest, standing) {
+            (Some(guest), Standing::Trusted) => guest.admit(),
+            (Some(guest), Standing::Open) => guest.has_asked(),
+            (None, _) => {}
+        }
+        let permissions = standing.permissions(shared.config.allow_tune);
+        Ok(Self { address: caller.address, standing, permissions, guest: caller.guest.clone() })
+    }
+}
+
+fn standing(shared: &Shared, caller: &Caller, authorization: Option<&str>) -> Result<Standing, Refused> {
+    if caller.guest.is_none() {
+        return Ok(Standing::Trusted);
+    }
+    match (authorization, &shared.secret) {
+        (Some(header), Some(secret)) => match Secret::from_bearer(header) {
+            Some(shown) if same_secret(&shown, secret) => Ok(Standing::Trusted),
+            _ => Err(Refused::wrong_token()),
+        },
+        _ if shared.config.open => Ok(Standing::Open),
+        _ => Err(Refused::no_token()),
+    }
+}

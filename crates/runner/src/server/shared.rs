@@ -1,0 +1,199 @@
+//! What all connections of a server share: its sessions, who may load the path, and the trials that wait for connections.
+
+use super::ServeConfig;
+use super::events::Events;
+use super::gate::{Gate, Turn};
+use super::guests::Guests;
+use super::limits::{Standing, public_part};
+use super::refusal::Refused;
+use super::session::{Session, lock};
+use super::trial::Expected;
+use crate::trust;
+use crate::tune::{Tuner, Undone};
+use narrows_model::Snapshot;
+use narrows_wire::Key;
+use narrows_wire::api::{Reason, SessionUse};
+use narrows_wire::token::Secret;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Sessions that only look are not queued, but not without number either.
+const MOST_LOOKING: usize = 32;
+
+/// The server as each of its connections sees it.
+pub(super) struct Shared {
+    pub(super) config: ServeConfig,
+    pub(super) port: u16,
+    pub(super) secret: Option<Secret>,
+    pub(super) guests: Guests,
+    pub(super) tuner: Tuner,
+    stop: watch::Sender<bool>,
+    table: Mutex<Table>,
+    /// Told when a session is gone for good.
+    left: watch::Sender<usize>,
+}
+
+struct Table {
+    gate: Gate,
+    next: u64,
+    /// Those that may still be used, by id.
+    sessions: HashMap<String, Arc<Session>>,
+    /// Those that are being closed as well.
+    alive: usize,
+    expected: HashMap<Key, Expected>,
+}
+
+impl Shared {
+    pub(super) fn new(config: ServeConfig, port: u16, secret: Option<Secret>, stop: watch::Sender<bool>) -> Self {
+        let gate = Gate::new(config.parallel, config.queue);
+        let table = Table { gate, next: 0, sessions: HashMap::new(), alive: 0, expected: HashMap::new() };
+        let tuner = Tuner::new(&config.state, "serve");
+        Self {
+            config,
+            port,
+            secret,
+            guests: Guests::default(),
+            tuner,
+            stop,
+            table: Mutex::new(table),
+            left: watch::Sender::new(0),
+        }
+    }
+
+    /// A word to whoever runs the server.
+    pub(super) fn say(&self, sentence: &str) {
+        eprintln!("narrows serve: {sentence}");
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Sets back what a killed server left, and tells it in sentences.
+    pub(super) fn recover(&self) -> Vec<String> {
+        match self.tuner.recover() {
+            Ok(undone) => undone
+                .into_iter()
+                .map(|undoing| {
+                    let set = &undoing.entry.change.set;
+                    match undoing.outcome {
+                        Ok(Undone::SetBack) => format!("set back what a killed server had left: {set}"),
+                        Ok(otherwise) => format!("a killed server had left `{set}`: {otherwise}"),
+                        Err(error) => format!("a killed server had left `{set}`, which cannot be undone: {error}"),
+                    }
+                })
+                .collect(),
+            Err(error) => vec![format!("the journal of changes cannot be read: {error}")],
+        }
+    }
+
+    /// Opens a session, or says why not.
+    pub(super) fn open(
+        &self,
+        address: Option<IpAddr>,
+        standing: Standing,
+        wanted: SessionUse,
+        events: Events,
+    ) -> Result<Arc<Session>, Refused> {
+        let id: [u8; 16] = trust::random_bytes().map_err(Refused::failed)?;
+        let id = id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let mut table = lock(&self.table);
+        if standing == Standing::Open
+            && table.sessions.values().any(|other| other.standing == Standing::Open && other.address == address)
+        {
+            return Err(Refused::new(
+                Reason::Busy,
+                "without a token this server runs one session for each client address",
+            ));
+        }
+        let number = table.next;
+        table.next += 1;
+        let turn = match wanted {
+            SessionUse::Load => table.gate.enter(number),
+            SessionUse::Look => {
+                let looking = table.sessions.values().filter(|other| other.wanted == SessionUse::Look).count();
+                (looking < MOST_LOOKING).then_some(Turn::Admitted)
+            }
+        };
+        let turn = turn.ok_or_else(|| {
+            Refused::new(Reason::Busy, "the server is busy and its queue is full; try again in a minute")
+        })?;
+        let session = Arc::new(Session::new(number, id.clone(), address, standing, wanted, turn, events));
+        table.sessions.insert(id, session.clone());
+        table.alive += 1;
+        Ok(session)
+    }
+
+    pub(super) fn session(&self, id: &str) -> Option<Arc<Session>> {
+        lock(&self.table).sessions.get(id).filter(|session| !session.has_ended()).cloned()
+    }
+
+    /// Why a session waits, in a sentence.
+    pub(super) fn why_queued(&self) -> String {
+        let table = lock(&self.table);
+        let running = table.gate.running();
+        let who = table.sessions.values().filter(|session| running.contains(&session.number)).find_map(|s| s.address);
+        let who =
+            who.map_or_else(|| "another client".to_owned(), |address| format!("the client {}", address.to_canonical()));
+        match table.gate.parallel() {
+            1 => format!("{who} is measuring, and this server runs one load at a time"),
+            many => format!("{who} and others are measuring, and this server runs {many} loads at a time"),
+        }
+    }
+
+    /// Takes no more requests for a session.
+    pub(super) fn forget(&self, session: &Session) {
+        lock(&self.table).sessions.remove(&session.id);
+    }
+
+    /// A session is over with all that it did: the next one may begin.
+    pub(super) fn leave(&self, session: &Session) {
+        let mut table = lock(&self.table);
+        table.gate.leave(session.number);
+        for other in table.sessions.values().filter(|other| other.wanted == SessionUse::Load) {
+            if let Some(turn) = table.gate.turn(other.number) {
+                other.set_turn(turn);
+            }
+        }
+        table.alive -= 1;
+        self.left.send_replace(table.alive);
+    }
+
+    /// Ends all sessions and waits until they are closed.
+    pub(super) async fn end_all(&self, why: &'static str) {
+        let alive = {
+            let table = lock(&self.table);
+            table.sessions.values().for_each(|session| session.end(why));
+            table.alive
+        };
+        self.left.send_replace(alive);
+        let mut left = self.left.subscribe();
+        let _ = tokio::time::timeout(Duration::from_secs(10), left.wait_for(|alive| *alive == 0)).await;
+        // A last moment for the words of goodbye.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+
+    pub(super) fn expect(&self, key: Key, expected: Expected) {
+        lock(&self.table).expected.insert(key, expected);
+    }
+
+    pub(super) fn expect_no_more(&self, key: &Key) {
+        lock(&self.table).expected.remove(key);
+    }
+
+    pub(super) fn with_expected<T>(&self, key: &Key, act: impl FnOnce(&mut Expected) -> T) -> Option<T> {
+        lock(&self.table).expected.get_mut(key).map(act)
+    }
+
+    /// A snapshot as this client may see it.
+    #[allow(clippy::unused_self)] // a question to the server, whatever it needs for its answer
+    pub(super) fn as_seen_by(&self, standing: Standing, snapshot: Snapshot) -> Snapshot {
+        match standing {
+            Standing::Trusted => snapshot,
+            Standing::Open => public_part(snapshot),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Who may talk to whom: the server's key and token on disk, and how they are checked.
+//!
+//! The server makes a self-signed key and a token at its first start. The token carries the key's fingerprint and a secret:
+//! the client pins the first, the server checks the second. No authority, no clock and no host name take part in it.
+
+use narrows_sys::{exclusive, files, random};
+use narrows_wire::token::{Fingerprint, NoToken, Secret};
+use narrows_wire::{Key, Token};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::{Path, PathBuf};
+use subtle::ConstantTimeEq as _;
+use thiserror::Error;
+
+/// What is wrong with a key or a token.
+#[derive(Debug, Error)]
+pub enum TrustError {
+    /// A file could not be read or written.
+    #[error(transparent)]
+    File(#[from] narrows_sys::Error),
+    /// A token file without a token.
+    #[error("{path}: {source}", path = path.display())]
+    NotAToken {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        source: NoToken,
+    },
+    /// `NARROWS_TOKEN` without a token.
+    #[error("NARROWS_TOKEN: {0}")]
+    NotATokenInEnvironment(NoToken),
+    /// A token of another server.
+    #[error(
+        "the token in {token} is of another key than {key}; remove the token file and a new one is made (clients need it then)",
+        token = token.display(), key = key.display()
+    )]
+    OtherKey {
+        /// The token file.
+        token: PathBuf,
+        /// The key file.
+        key: PathBuf,
+    },
+    /// A key file that holds none.
+    #[error("{path} holds no key and certificate ({why}); remove it and a new one is made (and with it a new token)", path = path.display())]
+    NotAKey {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The key could not be made.
+    #[error("cannot make a key: {0}")]
+    Make(String),
+}
+
+/// The server's key, its certificate and the token.
+#[derive(Debug)]
+pub struct Identity {
+    /// The certificate, in DER.
+    pub certificate: CertificateDer<'static>,
+    /// The private key.
+    pub key: PrivateKeyDer<'static>,
+    /// What clients need.
+    pub token: Token,
+    /// Where the token is.
+    pub token_file: PathBuf,
+}
+
+/// A key or a token is small.
+const FILE_MOST_BYTES: u64 = 64 << 10;
+
+impl Identity {
+    /// Reads the key `server.pem` and the token of a state directory, and makes what is missing, readable by the owner alone.
+    ///
+    /// # Errors
+    /// The file, and what is wrong with it.
+    pub fn load_or_make(state: &Path, token_file: Option<&Path>) -> Result<Self, TrustError> {
+        files::make_directory(state)?;
+        let key_file = state.join("server.pem");
+        if !files::exists(&key_file) {
+            exclusive::write_if_absent(&key_file, make_key()?.as_bytes(), 0o600)?;
+        }
+        let (certificate, key) = read_key(&key_file)?;
+        let fingerprint = fingerprint(&certificate);
+        let token_file = token_file.map_or_else(|| state.join("token"), Path::to_path_buf);
+        if !files::exists(&token_file) {
+            let token = Token { fingerprint, secret: Secret::new(random_bytes()?) };
+            exclusive::write_if_absent(&token_file, format!("{}\n", token.reveal()).as_bytes(), 0o600)?;
+        }
+        let token = read_token(&token_file)?;
+        if token.fingerprint != fingerprint {
+            return Err(TrustError::OtherKey { token: token_file, key: key_file });
+        }
+        Ok(Self { certificate, key, token, token_file })
+    }
+}
+
+fn make_key() -> Result<String, TrustError> {
+    let wrap = |error: rcgen::Error| TrustError::Make(error.to_string());
+    let key = rcgen::KeyPair::generate().map_err(wrap)?;
+    // The name means nothing: clients pin the whole certificate.
+    let certificate =
+        rcgen::CertificateParams::new(vec!["narrows".to_owned()]).and_then(|p| p.self_signed(&key)).map_err(wrap)?;
+    Ok(format!("{}{}", certificate.pem(), key.serialize_pem()))
+}
+
+fn read_key(path: &Path) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), TrustError> {
+    let pem = files::read(path, FILE_MOST_BYTES)?;
+    let wrap =
+        |error: rustls::pki_types::pem::Error| TrustError::NotAKey { path: path.to_owned(), why: error.to_string() };
+    Ok((CertificateDer::from_pem_slice(&pem).map_err(wrap)?, PrivateKeyDer::from_pem_slice(&pem).map_err(wrap)?))
+}
+
+/// Reads a token file.
+///
+/// # Errors
+/// The file, where it cannot be read or holds no token.
+pub fn read_token(path: &Path) -> Result<Token, TrustError> {
+    let bytes = files::read(path, FILE_MOST_BYTES)?;
+    String::from_utf8_lossy(&bytes).parse().map_err(|source| TrustError::NotAToken { path: path.to_owned(), source })
+}
+
+/// The client's token: of the file that the user names, else of the environment variable `NARROWS_TOKEN`, else none.
+///
+/// # Errors
+/// Where one of them is there and holds no token.
+pub fn client_token(token_file: Option<&Path>) -> Result<Option<Token>, TrustError> {
+    if let Some(path) = token_file {
+        return read_token(path).map(Some);
+    }
+    match std::env::var("NARROWS_TOKEN") {
+        Ok(text) if !text.trim().is_empty() => text.parse().map(Some).map_err(TrustError::NotATokenInEnvironment),
+        _ => Ok(None),
+    }
+}
+
+/// SHA-256 over a certificate in DER.
+#[must_use]
+pub fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
+    let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest.as_ref());
+    Fingerprint(bytes)
+}
+
+/// Whether two secrets are the same, in a time that does not tell where they differ.
+#[must_use]
+pub fn same_secret(a: &Secret, b: &Secret) -> bool {
+    a.bytes().ct_eq(b.bytes()).into()
+}
+
+/// Random bytes of the operating system.
+///
+/// # Errors
+/// Where it has none.
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], TrustError> {
+    Ok(random::bytes()?)
+}
+
+/// A new key of a trial.
+///
+/// # Errors
+/// Where the operating system has no random bytes.
+pub fn trial_key() -> Result<Key, TrustError> {
+    random_bytes().map(Key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn key_and_token_are_made_once_and_for_the_owner_alone() {
+        let state = tempfile::tempdir().expect("a directory");
+        let first = Identity::load_or_make(state.path(), None).expect("made");
+        let again = Identity::load_or_make(state.path(), None).expect("read");
+        assert_eq!(first.token.reveal(), again.token.reveal());
+        assert_eq!(first.token.fingerprint, fingerprint(&again.certificate));
+        for file in ["server.pem", "token"] {
+            let mode = state.path().join(file).metadata().expect("there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
+        }
+    }
+
+    #[test]
+    fn a_token_file_elsewhere_is_made_and_has_an_own_secret() {
+        let state = tempfile::tempdir().expect("a directory");
+        let elsewhere = state.path().join("for-clients");
+        let named = Identity::load_or_make(state.path(), Some(&elsewhere)).expect("made");
+        let default = Identity::load_or_make(state.path(), None).expect("made");
+        assert_eq!(read_token(&elsewhere).expect("a token").reveal(), named.token.reveal());
+        assert!(!same_secret(&named.token.secret, &default.token.secret));
+        assert!(same_secret(&named.token.secret, &named.token.secret.clone()));
+    }
+
+    #[test]
+    fn a_token_of_another_key_and_a_broken_file_are_named() {
+        let (one, other) = (tempfile::tempdir().expect("one"), tempfile::tempdir().expect("other"));
+        let foreign = Identity::load_or_make(other.path(), None).expect("made").token_file;
+        let error = Identity::load_or_make(one.path(), Some(&foreign)).expect_err("of another key").to_string();
+        assert!(error.contains("of another key") && error.contains("remove the token file"), "{error}");
+        // The key is no token: a mistake that is easily made.
+        let error = read_token(&one.path().join("server.pem")).expect_err("a key").to_string();
+        assert!(error.contains("server.pem: this is no token of narrows"), "{error}");
+        let error = Identity::load_or_make(one.path(), Some(Path::new("/no/such/place/token"))).expect_err("nowhere");
+        assert!(error.to_string().contains("/no/such/place/token"), "{error}");
+    }
+}

@@ -1,0 +1,245 @@
+//! What else may come in through the port.
+
+use crate::world::{connect, short_plan, world};
+use narrows_model::Flow;
+use narrows_runner::server::ServerHandle;
+use narrows_runner::stop::Stop;
+use narrows_sys::{clock, net};
+use narrows_wire::{DataHello, Key, Wanted};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+fn raw(server: &ServerHandle) -> TcpStream {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
+    let stream = net::connect(address, Duration::from_secs(5), |_| Ok::<_, narrows_sys::Error>(())).expect("the port");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
+    stream
+}
+
+/// All that the server says until it closes; a reset is a close.
+fn last_words(mut stream: TcpStream) -> String {
+    let mut bytes = Vec::new();
+    if let Err(error) = stream.read_to_end(&mut bytes) {
+        assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "it does not close");
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Bytes that look like nothing, the same in every run.
+fn noise(count: usize) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_be_bytes()[0]
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// The server still does its work.
+fn check_alive(world: &crate::world::World, server: &ServerHandle) {
+    let remote = connect(world, server.port());
+    let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+    session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).expect("a trial");
+}
+
+#[test]
+fn plain_http_is_told_what_to_do() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        let mut stream = raw(&server);
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+        let words = last_words(stream);
+        assert!(words.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{words}");
+        assert!(words.contains("This port speaks TLS. Use narrows, or: curl -k https://"), "{words}");
+        check_alive(world, &server);
+    });
+}
+
+#[test]
+fn garbage_is_closed_without_noise() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        // As TLS begins, and goes on as nothing.
+        let mut stream = raw(&server);
+        let mut tls = vec![0x16, 3, 1, 0x02, 0];
+        tls.extend(noise(2_000));
+        stream.write_all(&tls).expect("sent");
+        let words = last_words(stream);
+        assert!(words.len() < 16, "at most a TLS alert: {words:?}");
+        // A megabyte of nothing; the server may close before all of it was sent.
+        let mut stream = raw(&server);
+        let _ = stream.write_all(&noise(1 << 20));
+        assert_eq!(last_words(stream), "");
+        // A hello that is one, for a trial that is none.
+        let mut stream = raw(&server);
+        let hello = DataHello { key: Key([7; 32]), wanted: Wanted::Stream { id: 0, flow: Flow::Up } };
+        stream.write_all(&hello.encode()).expect("sent");
+        assert_eq!(last_words(stream), "no: no trial of this key waits for this stream\n");
+        check_alive(world, &server);
+    });
+}
+
+#[test]
+fn a_newer_client_is_told_which_end_to_upgrade() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        let mut hello = DataHello::probe().encode().to_vec();
+        hello[5] = 9;
+        hello.extend(noise(500)); // a newer one may be longer
+        let mut stream = raw(&server);
+        stream.write_all(&hello).expect("sent");
+        let words = last_words(stream);
+        assert!(words.starts_with("no: the versions do not meet:"), "{words}");
+        assert!(words.trim_end().ends_with("upgrade narrows on the server"), "{words}");
+
+        let answer = https::get(&server, "narrows-protocol: 9 7.0.0\r\n");
+        assert!(answer.starts_with("HTTP/1.1 426 Upgrade Required"), "{answer}");
+        assert!(
+            answer.contains("the client is narrows 7.0.0 (protocol 9)")
+                && answer.contains("upgrade narrows on the server"),
+            "{answer}"
+        );
+        check_alive(world, &server);
+    });
+}
+
+#[test]
+fn curl_works() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        let secret = server.token().expect("one").secret.reveal();
+        let answer = https::get(&server, &format!("authorization: Bearer {secret}\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("\"data_port\":"), "{answer}");
+        let answer = https::get(&server, "");
+        assert!(
+            answer.starts_with("HTTP/1.1 401 Unauthorized") && answer.contains("\"reason\":\"no-token\""),
+            "{answer}"
+        );
+    });
+}
+
+#[test]
+fn a_thousand_idle_connections_keep_nobody_out() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        let idle: Vec<_> = (0..1000).map(|_| raw(&server)).collect();
+        check_alive(world, &server);
+        // The oldest were closed to make room.
+        let mut oldest = idle.into_iter().next().expect("one");
+        let closed = oldest.read(&mut [0; 1]);
+        assert!(matches!(closed, Ok(0)) || closed.is_err_and(|e| e.kind() == std::io::ErrorKind::ConnectionReset));
+    });
+}
+
+#[test]
+fn a_byte_a_second_is_cut() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        let slow = |bytes: &[u8]| {
+            let mut stream = raw(&server);
+            let sent = bytes.iter().take_while(|byte| {
+                let sent = stream.write_all(&[**byte]).is_ok();
+                clock::sleep(Duration::from_secs(1));
+                sent
+            });
+            // Writing fails some time after the server has closed; it never takes all.
+            let sent = sent.count();
+            (sent, last_words(stream))
+        };
+        let (tls, http) = std::thread::scope(|scope| {
+            let tls = scope.spawn(|| slow(&[0x16, 3, 1, 1, 0, 1, 0, 0, 0xfc, 3, 3, 0, 0, 0, 0]));
+            let hello = scope.spawn(|| slow(&DataHello::probe().encode()[..15]));
+            check_alive(world, &server);
+            (tls.join().expect("no panic"), hello.join().expect("no panic"))
+        });
+        assert!(tls.0 < 15 && http.0 < 15, "cut after {} and {} bytes", tls.0, http.0);
+        assert_eq!((tls.1.as_str(), http.1.as_str()), ("", ""));
+    });
+}
+
+#[test]
+fn a_tls_client_that_asks_for_nothing_is_cut() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        let mut stream = https::stream(&server);
+        let mut bytes = Vec::new();
+        // The greeting of HTTP may come; then the end, and no time-out.
+        if let Err(error) = stream.read_to_end(&mut bytes) {
+            assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "it does not close");
+        }
+        check_alive(world, &server);
+    });
+}
+
+/// A plain client of HTTP/1.1 over TLS that takes every key, as `curl -k` does.
+mod https {
+    use super::raw;
+    use narrows_runner::server::ServerHandle;
+    use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+    use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+    use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned};
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+    use std::sync::Arc;
+
+    #[derive(Debug)]
+    struct Any;
+
+    impl ServerCertVerifier for Any {
+        fn verify_server_cert(
+            &self,
+            _: &CertificateDer<'_>,
+            _: &[CertificateDer<'_>],
+            _: &ServerName<'_>,
+            _: &[u8],
+            _: UnixTime,
+        ) -> Result<ServerCertVerified, Error> {
+            Ok(ServerCertVerified::assertion())
+        }
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+        fn verify_tls13_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            vec![SignatureScheme::ECDSA_NISTP256_SHA256]
+        }
+    }
+
+    pub(super) fn stream(server: &ServerHandle) -> StreamOwned<ClientConnection, TcpStream> {
+        let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Any))
+            .with_no_client_auth();
+        let name = ServerName::try_from("narrows").expect("a name");
+        let mut tcp = raw(server);
+        let mut connection = ClientConnection::new(Arc::new(config), name).expect("a client");
+        connection.complete_io(&mut tcp).expect("a handshake");
+        StreamOwned::new(connection, tcp)
+    }
+
+    pub(super) fn get(server: &ServerHandle, headers: &str) -> String {
+        let mut stream = stream(server);
+        let request = format!("GET /v1/hello HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).expect("an answer");
+        String::from_utf8(bytes).expect("text")
+    }
+}

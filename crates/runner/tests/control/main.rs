@@ -1,0 +1,12 @@
+//! The control plane from end to end, on the loopback device of fresh network namespaces: what users meet, and what those meet
+//! who mean harm or lose their power cord. Each test has a namespace and a state directory of its own.
+
+mod abuse;
+mod loss;
+mod queue;
+mod reach;
+mod ssh;
+mod trials;
+mod trust;
+mod tuning;
+mod world;
