@@ -35,8 +35,9 @@ pub const CAUSE: Cause = Cause {
 /// Another congestion control must carry this much more before the one in use is blamed.
 const GAIN: f64 = 1.3;
 
-/// Round trips that a trial must have before it says anything of the congestion control: slow start takes about a dozen on a
-/// long fat path. A transfer that was over before that compares with a longer trial as a start with a steady state.
+/// Round trips that a trial must have before it says anything of the congestion control: slow start takes about a
+/// dozen on a long fat path. A transfer that was over before that compares with a longer trial as a start with a
+/// steady state.
 const ROUND_TRIPS: f64 = 30.0;
 
 fn too_short(evidence: &Evidence<'_>) -> bool {

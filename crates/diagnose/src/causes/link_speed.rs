@@ -2,8 +2,8 @@
 //!
 //! A host's link runs more slowly than it could, or than the other end's, and the goodput lies at it.
 //!
-//! **Shows**: the negotiated speed lies below the fastest supported one (or, below 1 Gbit/s and where that is not known,
-//! the peer's), and the goodput is that speed less headers: 94 % of it with full Ethernet frames.
+//! **Shows**: the negotiated speed lies below the fastest supported one (or, below 1 Gbit/s and where that is not
+//! known, the peer's), and the goodput is that speed less headers: 94 % of it with full Ethernet frames.
 //!
 //! **Mistaken for**: the path's capacity. A link at its best speed is no fault.
 //!
@@ -43,8 +43,9 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     ceiling(CAUSE.id, evidence, seat, speed * efficiency, [0.95, 1.01], Method::Computed, how)
 }
 
-/// Whether a card could run faster its driver says, mostly. Where it does not, a card below this speed beside a faster peer is
-/// one that negotiated badly; from this speed on it is as likely just another card: 1 against 10 Gbit/s is no fault.
+/// Whether a card could run faster its driver says, mostly. Where it does not, a card below this speed beside a
+/// faster peer is one that negotiated badly; from this speed on it is as likely just another card: 1 against 10
+/// Gbit/s is no fault.
 const ORDINARY_BPS: f64 = 1e9;
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {

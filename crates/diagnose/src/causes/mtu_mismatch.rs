@@ -30,8 +30,8 @@ pub const CAUSE: Cause = Cause {
     rank: 9,
 };
 
-/// A mismatch that costs less of the goodput than this is a hazard, not a cause. An ordinary MTU of 1500 costs 4.9 % against
-/// one of 9000 (6.0 % over IPv6), and jumbo frames on one side of the Internet are no fault of the other.
+/// A mismatch that costs less of the goodput than this is a hazard, not a cause. An ordinary MTU of 1500 costs 4.9 %
+/// against one of 9000 (6.0 % over IPv6), and jumbo frames on one side of the Internet are no fault of the other.
 const COST: f64 = 0.07;
 
 /// The smallest MTU in force, the largest of a host's, and the seat of the smallest.

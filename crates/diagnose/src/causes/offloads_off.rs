@@ -46,8 +46,8 @@ const fn features(seat: Seat) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Whether the device lies above or beside others in the same machine: a veth has GRO off by default and misses nothing, since
-/// what it gets was coalesced below it or never cut.
+/// Whether the device lies above or beside others in the same machine: a veth has GRO off by default and misses
+/// nothing, since what it gets was coalesced below it or never cut.
 fn is_stacked(evidence: &Evidence<'_>, seat: Seat) -> bool {
     evidence.text(seat, "nic.kind").is_some_and(|kind| !matches!(kind, "physical" | "virtual" | "tun" | "unknown"))
 }

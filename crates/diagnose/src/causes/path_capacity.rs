@@ -51,8 +51,8 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     ceiling(CAUSE.id, evidence, seat, link, [0.95, 1.01], Method::Computed, how)
 }
 
-/// A queue that takes this long to drain is none of packets that wait for a core: a thread that may run waits for some slices of
-/// a few milliseconds, and the backlog of a core (1000 packets) is worked off in a few more.
+/// A queue that takes this long to drain is none of packets that wait for a core: a thread that may run waits for
+/// some slices of a few milliseconds, and the backlog of a core (1000 packets) is worked off in a few more.
 const LONG_QUEUE_US: f64 = 50_000.0;
 
 /// A full machine, thread or softirq core makes packets wait without any queue on the path.
@@ -67,7 +67,8 @@ pub(super) fn cpu_bound(evidence: &Evidence<'_>) -> bool {
     })
 }
 
-/// Four times the streams that carry less than this much more carry no more: what two trials of one path differ by anyway.
+/// Four times the streams that carry less than this much more carry no more: what two trials of one path differ by
+/// anyway.
 const NO_MORE: f64 = 1.1;
 
 /// Goodput of four times the streams, where it was measured.
@@ -75,8 +76,8 @@ fn more_streams(evidence: &Evidence<'_>) -> Option<f64> {
     evidence.experiments.get(Experiment::MoreStreams.id()).map(|more| more.goodput_bps)
 }
 
-/// Capacity without a queue to see: BBR keeps none by design, and a short one on a long path hardly shows. Then more streams
-/// tell, since a limit of each connection multiplies with them and a limit of the path does not.
+/// Capacity without a queue to see: BBR keeps none by design, and a short one on a long path hardly shows. Then more
+/// streams tell, since a limit of each connection multiplies with them and a limit of the path does not.
 fn without_queue(evidence: &Evidence<'_>) -> Testimony {
     let idle = || denies("no queue stood on the path and the goodput lies below the links");
     // Where something other than the congestion window held the sender back, the path had room.
@@ -109,7 +110,8 @@ fn without_queue(evidence: &Evidence<'_>) -> Testimony {
     }
 }
 
-/// A window or buffer that holds the sender back at the very rate that it allows: its bursts make a small queue of their own.
+/// A window or buffer that holds the sender back at the very rate that it allows: its bursts make a small queue of
+/// their own.
 fn held_back(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
     let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
     [

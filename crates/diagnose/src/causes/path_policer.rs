@@ -107,8 +107,8 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
         .map(|peak| peak / evidence.goodput_bps())
         .filter(|burst| *burst >= BURST && burst.is_finite());
     match paced(evidence, trial) {
-        // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and then,
-        // and it lets no burst pass above the rate of the path.
+        // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and
+        // then, and it lets no burst pass above the rate of the path.
         Some(Paced::Vanished) if burst.is_none() && evidence.queue_filled_at_times() != Some(false) => {
             return cannot_tell("a short queue filled at times, and its loss looks like a policer's");
         }

@@ -36,8 +36,8 @@ fn burst(evidence: &Evidence<'_>) -> Option<f64> {
     Some(evidence.base.early_peak_bps? / evidence.goodput_bps())
 }
 
-/// Eight of ten intervals of the later two thirds lie within this part of their median where a shaper holds the rate; flows
-/// that share a path give and take more.
+/// Eight of ten intervals of the later two thirds lie within this part of their median where a shaper holds the rate;
+/// flows that share a path give and take more.
 const STEADY: f64 = 0.15;
 
 fn steady(evidence: &Evidence<'_>) -> Option<bool> {

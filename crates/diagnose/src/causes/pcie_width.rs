@@ -109,7 +109,8 @@ mod tests {
         with(facts, fact("pcie.bandwidth.max", 16_000_000_000_i64, Unit::BitsPerSecond))
     }
 
-    /// The two hosts of 2010: the client's card sits in a slot of four lanes, and 3.83 Gbit/s is all that passes, both ways.
+    /// The two hosts of 2010: the client's card sits in a slot of four lanes, and 3.83 Gbit/s is all that passes,
+    /// both ways.
     fn truth() -> Scene {
         Scene {
             goodput_bps: 3.83e9,

@@ -43,8 +43,8 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let Some(loss) = evidence.base.loss_whole else {
         return cannot_tell("the sender's retransmissions could not be read");
     };
-    // The counter is the device's: drops of other traffic cost this connection nothing. It has lost, by its congestion window,
-    // and not with a queue further on that says that the path is full anyway.
+    // The counter is the device's: drops of other traffic cost this connection nothing. It has lost, by its
+    // congestion window, and not with a queue further on that says that the path is full anyway.
     if loss.lost() < FEW {
         return denies(format!("TCP had to send only {} segments again", loss.lost()));
     }

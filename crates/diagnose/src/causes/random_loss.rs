@@ -39,8 +39,8 @@ const COMMON: f64 = 1e-4;
 /// BBR slows down at no loss (v1) or at more than 2 % of it in a round (v2 and v3, `BBRLossThresh`).
 const BBR_MINDS: f64 = 0.02;
 
-/// The trial under BBR, where it went at twice the rate and more and lost about the same part: what a full queue or a policer
-/// drops grows with the rate.
+/// The trial under BBR, where it went at twice the rate and more and lost about the same part: what a full queue or a
+/// policer drops grows with the rate.
 fn at_a_higher_rate<'e>(evidence: &'e Evidence<'_>) -> Option<&'e FlowView> {
     let fast = evidence.experiments.get(Experiment::OtherCongestionControl.id())?;
     let same = fast.loss?.rate() <= 2.5 * evidence.base.loss?.rate() && paced(evidence, fast)? == Paced::Stayed;

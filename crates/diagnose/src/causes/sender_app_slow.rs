@@ -32,8 +32,8 @@ pub const CAUSE: Cause = Cause {
 /// Idle shares below this are the gaps that any writer leaves on a short path.
 const IDLE: f64 = 0.2;
 
-/// A thread that uses this much of a core and is not idle else shares a full core with someone; one that uses less waits for
-/// its source, whoever fills the core.
+/// A thread that uses this much of a core and is not idle else shares a full core with someone; one that uses less
+/// waits for its source, whoever fills the core.
 const WRITING: f64 = 0.3;
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {

@@ -5,8 +5,8 @@
 //!
 //! **Shows**: as tcp-receive-window, but the socket is locked (`SO_BUF_LOCK`).
 //!
-//! **Mistaken for**: tcp-receive-window (then the socket is not locked), a slow reader (its queue is full), window scaling
-//! that is off (then no buffer helps).
+//! **Mistaken for**: tcp-receive-window (then the socket is not locked), a slow reader (its queue is full), window
+//! scaling that is off (then no buffer helps).
 //!
 //! **Fix**: drop the call; if it must stay, raise it together with `net.core.rmem_max`, which caps it (and caps
 //! nothing else).
@@ -108,8 +108,8 @@ mod tests {
     };
     use narrows_model::{BufferLock, Place};
 
-    /// The story of 2007: `iperf -s -w4M` got 256 KiB, since net.core.rmem_max was 131071; 42 Mbit/s at 35 ms, though tcp_rmem
-    /// would have grown to 20 MB.
+    /// The story of 2007: `iperf -s -w4M` got 256 KiB, since net.core.rmem_max was 131071; 42 Mbit/s at 35 ms, though
+    /// tcp_rmem would have grown to 20 MB.
     fn truth() -> Scene {
         let facts = with(ordinary_host(), fact("tcp.rmem.max", 20_000_000_i64, Unit::Bytes));
         Scene {

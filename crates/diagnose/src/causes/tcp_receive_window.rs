@@ -76,7 +76,8 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     ceiling(CAUSE.id, evidence, seat, bps, [low / likely, high / likely], Method::Computed, how)
 }
 
-/// Whether the buffer stands at the maximum. A maximum below the default size counts from there: sockets begin with the default.
+/// Whether the buffer stands at the maximum. A maximum below the default size counts from there: sockets begin with
+/// the default.
 fn grown(evidence: &Evidence<'_>, max: f64) -> bool {
     evidence.base.rcvbuf_bytes.is_some_and(|buffer| buffer >= 0.95 * max)
 }

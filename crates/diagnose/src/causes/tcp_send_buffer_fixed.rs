@@ -5,8 +5,8 @@
 //! **Shows**: as tcp-send-buffer, but the socket is locked (`SO_BUF_LOCK`) and its buffer lies below `tcp_wmem`'s
 //! maximum.
 //!
-//! **Mistaken for**: tcp-send-buffer (then the socket is not locked), a receive window that is full first, an application
-//! that writes slowly (then its buffer is empty).
+//! **Mistaken for**: tcp-send-buffer (then the socket is not locked), a receive window that is full first, an
+//! application that writes slowly (then its buffer is empty).
 //!
 //! **Fix**: drop the call; if it must stay, raise it together with `net.core.wmem_max`, which caps it.
 //!
@@ -32,8 +32,8 @@ pub const CAUSE: Cause = Cause {
 };
 
 /// A writer that found its buffer full sleeps until a third of it is free (`sk_stream_is_writeable`,
-/// include/net/sock.h), then fills it at one go; the freed third waits for the next wake-up. So two thirds of a large buffer
-/// are in flight on average. Seen on 6.18 at 35 ms: 0.67 of 4 MiB, 0.71 of 1 MiB; at 1 ms all of 48 KiB.
+/// include/net/sock.h), then fills it at one go; the freed third waits for the next wake-up. So two thirds of a large
+/// buffer are in flight on average. Seen on 6.18 at 35 ms: 0.67 of 4 MiB, 0.71 of 1 MiB; at 1 ms all of 48 KiB.
 const FILL: f64 = 2.0 / 3.0;
 
 /// The last write may exceed the limit by a super-packet, which counts where the buffer is small.

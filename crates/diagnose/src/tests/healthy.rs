@@ -1,5 +1,5 @@
-//! Healthy hosts and paths in situations that look like faults. Accusing one of them is the worst error there is, so each
-//! must end as healthy or as unknown.
+//! Healthy hosts and paths in situations that look like faults. Accusing one of them is the worst error there is, so
+//! each must end as healthy or as unknown.
 
 use crate::Experiment;
 use crate::testing::{Hidden, Scene, core, fact, link, ordinary_host, verdict, virtual_hosts, wanted, with, without};
