@@ -1,5 +1,8 @@
 //! A scene for the tests of rules: a run of one baseline, told in the terms of the rules and written as raw samples.
 
+mod asking;
+
+pub(crate) use asking::*;
 use narrows_model::fact::{Fact, Snapshot, Unit, Value};
 use narrows_model::plan::{DiagnosePlan, Limit, TcpPlan};
 use narrows_model::run::{Ending, Purpose, RunPlan, Target, TrialRecord};

@@ -148,8 +148,9 @@ fn ceiling(
     })
 }
 
-/// A ceiling of a window that is in flight as a whole: at best one window each smallest RTT; where the window leaves as one burst
-/// the RTT grows by the time that the burst takes on the slower link. Windows of a few super-packets are also rounded down to whole ones.
+/// A ceiling of a window that is in flight as a whole: at best one window each smallest RTT; where the window leaves
+/// as one burst the RTT grows by the time that the burst takes on the slower link. Windows of a few super-packets are
+/// also rounded down to whole ones.
 fn window_ceiling(
     id: &str,
     evidence: &Evidence<'_>,

@@ -51,8 +51,8 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     ceiling(CAUSE.id, evidence, seat, link, [0.95, 1.01], Method::Computed, how)
 }
 
-/// A queue that takes this long to drain is none of packets that wait for a core: a thread that may run waits for some slices of
-/// a few milliseconds, and the backlog of a core (1000 packets) is worked off in a few more.
+/// A queue that takes this long to drain is none of packets that wait for a core: a thread that may run waits for
+/// some slices of a few milliseconds, and the backlog of a core (1000 packets) is worked off in a few more.
 const LONG_QUEUE_US: f64 = 50_000.0;
 
 /// A full machine, thread or softirq core makes packets wait without any queue on the path.
@@ -67,7 +67,8 @@ pub(super) fn cpu_bound(evidence: &Evidence<'_>) -> bool {
     })
 }
 
-/// Four times the streams that carry less than this much more carry no more: what two trials of one path differ by anyway.
+/// Four times the streams that carry less than this much more carry no more: what two trials of one path differ by
+/// anyway.
 const NO_MORE: f64 = 1.1;
 
 /// Goodput of four times the streams, where it was measured.
@@ -75,8 +76,8 @@ fn more_streams(evidence: &Evidence<'_>) -> Option<f64> {
     evidence.experiments.get(Experiment::MoreStreams.id()).map(|more| more.goodput_bps)
 }
 
-/// Capacity without a queue to see: BBR keeps none by design, and a short one on a long path hardly shows. Then more streams
-/// tell, since a limit of each connection multiplies with them and a limit of the path does not.
+/// Capacity without a queue to see: BBR keeps none by design, and a short one on a long path hardly shows. Then more
+/// streams tell, since a limit of each connection multiplies with them and a limit of the path does not.
 fn without_queue(evidence: &Evidence<'_>) -> Testimony {
     let idle = || denies("no queue stood on the path and the goodput lies below the links");
     // Where something other than the congestion window held the sender back, the path had room.
@@ -109,6 +110,27 @@ fn without_queue(evidence: &Evidence<'_>) -> Testimony {
     }
 }
 
+<<<<<<< HEAD
+=======
+/// A window or buffer that holds the sender back at the very rate that it allows: its bursts make a small queue of
+/// their own.
+fn held_back(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
+    let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
+    [
+        (&super::tcp_receive_window::CAUSE, Seat::Receiver, window),
+        (&super::tcp_receive_buffer_fixed::CAUSE, Seat::Receiver, window),
+        (&super::tcp_send_buffer::CAUSE, Seat::Sender, buffer),
+        (&super::tcp_send_buffer_fixed::CAUSE, Seat::Sender, buffer),
+    ]
+    .into_iter()
+    .filter(|(_, _, held)| *held >= 0.2)
+    .find(|(cause, seat, _)| {
+        (cause.ceiling)(evidence, *seat).is_some_and(|roof| crate::roofline::sits_at(&roof, evidence.goodput_bps()))
+    })
+    .map(|(cause, _, held)| (cause.id, held))
+}
+
+>>>>>>> causes
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let goodput = evidence.goodput_bps();
     let at_link = fills_link(evidence);
@@ -149,4 +171,78 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
 
 fn fix(_: &Evidence<'_>, _: Seat) -> Fix {
     advice("nothing to mend: more than this needs more capacity on the path")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_denies, assert_says, core, testimony, verdict,
+        virtual_hosts,
+    };
+    use narrows_model::Status;
+
+    /// 600 Mbit/s between links of 1 Gbit/s, without a queue to see.
+    fn no_queue() -> Scene {
+        Scene { goodput_bps: 600e6, early_peak_bps: 620e6, rtt_us: 35_400, ..Scene::default() }
+    }
+
+    #[test]
+    fn a_full_link_is_healthy_with_what_it_is_not() {
+        let verdict = verdict(&Scene::default(), &[]);
+        assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Healthy, "path-capacity"));
+        for id in ["path-shaper", "path-policer", "tcp-send-buffer", "tcp-receive-window"] {
+            assert!(verdict.causes[0].rejected.iter().any(|rejected| rejected.id == id), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_standing_queue_is_enough_where_no_link_is_known() {
+        let scene = virtual_hosts(Scene { goodput_bps: 300e6, early_peak_bps: 300e6, ..Scene::default() });
+        assert_eq!(verdict(&scene, &[]).status, Status::Healthy);
+        // Half a millisecond and a tenth of the RTT make a queue: 3.4 and 3.6 ms on 35.
+        let of = |rtt_us| testimony(&CAUSE, Seat::Path, &Scene { rtt_us, ..scene.clone() }, &[]);
+        assert_asks(&of(38_400), Experiment::MoreStreams);
+        assert_says(&of(38_600));
+    }
+
+    #[test]
+    fn without_a_queue_more_streams_must_carry_no_more() {
+        let with = |goodput_bps| {
+            testimony(&CAUSE, Seat::Path, &no_queue(), &[("more-streams", &Scene { goodput_bps, ..no_queue() })])
+        };
+        assert_says(&with(655e6));
+        assert_denies(&with(665e6), "four times the streams carried 665 Mbit/s");
+        assert_asks(&testimony(&CAUSE, Seat::Path, &no_queue(), &[]), Experiment::MoreStreams);
+    }
+
+    #[test]
+    fn where_something_else_held_the_sender_back_the_path_had_room() {
+        for scene in
+            [Scene { busy: 0.4, ..no_queue() }, Scene { rwnd: 0.6, ..no_queue() }, Scene { lost: 40, ..no_queue() }]
+        {
+            assert_denies(&testimony(&CAUSE, Seat::Path, &scene, &[]), "no queue stood");
+        }
+    }
+
+    #[test]
+    fn a_full_core_makes_packets_wait_but_not_for_fifty_milliseconds() {
+        let full =
+            Scene { receiver_core: core(0.9, 0.05), goodput_bps: 600e6, early_peak_bps: 600e6, ..Scene::default() };
+        assert_denies(&testimony(&CAUSE, Seat::Path, &full, &[]), "a core is full");
+        assert_denies(&testimony(&CAUSE, Seat::Path, &Scene { rtt_us: 84_000, ..full.clone() }, &[]), "a core is full");
+        assert_says(&testimony(&CAUSE, Seat::Path, &Scene { rtt_us: 86_000, ..full }, &[]));
+    }
+
+    #[test]
+    fn a_rate_that_still_grows_or_an_unknown_rtt_leaves_it_open() {
+        assert_cannot_tell(
+            &testimony(&CAUSE, Seat::Path, &Scene { ramp: 0.9, ..Scene::default() }, &[]),
+            "still growing",
+        );
+        assert_says(&testimony(&CAUSE, Seat::Path, &Scene { ramp: 0.4, ..Scene::default() }, &[]));
+        let scene = Scene { hidden: &[Hidden::Rtt], ..no_queue() };
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Path, &scene, &[]), "RTT could not be read");
+        assert_eq!(verdict(&scene, &[]).status, Status::Unknown);
+    }
 }

@@ -107,8 +107,8 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
         .map(|peak| peak / evidence.goodput_bps())
         .filter(|burst| *burst >= BURST && burst.is_finite());
     match paced(evidence, trial) {
-        // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and then,
-        // and it lets no burst pass above the rate of the path.
+        // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and
+        // then, and it lets no burst pass above the rate of the path.
         Some(Paced::Vanished) if burst.is_none() && evidence.queue_filled_at_times() != Some(false) => {
             return cannot_tell("a short queue filled at times, and its loss looks like a policer's");
         }
@@ -139,4 +139,84 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
          the contract",
         units::bps(evidence.goodput_bps())
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_denies, assert_rejects, assert_says, named, none_proven,
+        testimony,
+    };
+    use narrows_model::Place;
+
+    /// A policer of 100 Mbit/s: what exceeds it is lost at once, after a first burst that its bucket let pass.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 80e6,
+            early_peak_bps: 300e6,
+            rtt_us: 35_100,
+            cwnd: 242,
+            lost: 700,
+            segments: 56_000,
+            ..Scene::default()
+        }
+    }
+
+    /// Paced at half the rate, with so many lost.
+    fn half(lost: u64) -> Scene {
+        Scene { goodput_bps: 40e6, segments: 8_600, lost, ..truth() }
+    }
+
+    fn with(scene: &Scene, paced: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Path, scene, &[("paced-half", paced)])
+    }
+
+    #[test]
+    fn loss_at_the_smallest_rtt_that_ends_when_paced_is_named() {
+        let finding = named(&truth(), &[("paced-half", &half(0))], "path-policer", Place::Path);
+        assert_rejects(&finding, "random-loss", "the loss ended");
+        assert_rejects(&finding, "path-shaper", "no queue");
+        assert!(finding.witnesses.iter().any(|witness| witness.says.contains("first burst passed at 3.8 times")));
+        assert_asks(&testimony(&CAUSE, Seat::Path, &truth(), &[]), Experiment::PacedHalf);
+    }
+
+    #[test]
+    fn loss_that_stays_when_paced_is_random() {
+        // 107 are to be expected in 8600 segments.
+        assert_denies(&with(&truth(), &half(100)), "the same part was lost");
+        assert_cannot_tell(&with(&truth(), &half(30)), "too few");
+        assert_says(&with(&truth(), &half(20)));
+    }
+
+    #[test]
+    fn a_queue_of_the_path_or_of_the_sender_is_another_cause() {
+        assert_denies(&with(&Scene { rtt_us: 40_000, ..truth() }, &half(0)), "a queue stood");
+        let home = Scene { sender_counts: vec![("qdisc.drops", 360)], ..truth() };
+        assert_denies(&with(&home, &half(0)), "own queue");
+        assert_says(&with(&Scene { sender_counts: vec![("qdisc.drops", 340)], ..truth() }, &half(0)));
+    }
+
+    #[test]
+    fn a_short_queue_that_fills_at_times_is_told_from_it_by_the_burst() {
+        let short = |early_peak_bps, high| Scene { early_peak_bps, rtt_high_us: Some(high), ..truth() };
+        assert_cannot_tell(&with(&short(119e6, 36_100), &half(0)), "short queue");
+        assert_says(&with(&short(121e6, 36_100), &half(0)));
+        assert_says(&with(&short(119e6, 35_900), &half(0)));
+    }
+
+    #[test]
+    fn a_few_losses_and_those_of_a_window_limited_sender_do_not_bind() {
+        assert_denies(&with(&Scene { lost: 19, ..truth() }, &half(0)), "only 19");
+        assert_denies(&with(&Scene { rwnd: 0.6, ..truth() }, &half(0)), "congestion window");
+    }
+
+    #[test]
+    fn unknown_losses_round_trips_and_time_leave_it_open() {
+        for hidden in [&[Hidden::Segments] as &[Hidden], &[Hidden::Rtt], &[Hidden::Chronographs]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&with(&scene, &half(0)), "");
+            none_proven(&scene, &[("paced-half", &half(0))]);
+        }
+    }
 }

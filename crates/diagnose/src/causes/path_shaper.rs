@@ -36,8 +36,8 @@ fn burst(evidence: &Evidence<'_>) -> Option<f64> {
     Some(evidence.base.early_peak_bps? / evidence.goodput_bps())
 }
 
-/// Eight of ten intervals of the later two thirds lie within this part of their median where a shaper holds the rate; flows
-/// that share a path give and take more.
+/// Eight of ten intervals of the later two thirds lie within this part of their median where a shaper holds the rate;
+/// flows that share a path give and take more.
 const STEADY: f64 = 0.15;
 
 fn steady(evidence: &Evidence<'_>) -> Option<bool> {
@@ -109,4 +109,70 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
         "look into the contract or the device that shapes the path to about {}; no setting of the hosts raises it",
         units::bps(evidence.goodput_bps())
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, fact, named, none_proven,
+        ordinary_host, testimony, with,
+    };
+    use narrows_model::Place;
+    use narrows_model::fact::Unit;
+
+    /// A contract of 100 Mbit/s on links of 1 Gbit/s: a bucket passes at once, then a queue of 45 ms stands.
+    fn truth() -> Scene {
+        Scene { goodput_bps: 96e6, early_peak_bps: 900e6, rtt_us: 80_000, ..Scene::default() }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Path, scene, &[])
+    }
+
+    #[test]
+    fn a_bucket_and_then_a_queue_at_a_constant_rate_is_named() {
+        let finding = named(&truth(), &[], "path-shaper", Place::Path);
+        assert_rejects(&finding, "path-policer", "only 0 segments");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+        assert!(finding.fix.commands.is_empty());
+    }
+
+    #[test]
+    fn a_slower_link_on_the_path_lets_no_burst_pass() {
+        assert_denies(&of(&Scene { early_peak_bps: 143e6, ..truth() }), "no faster");
+        assert_says(&of(&Scene { early_peak_bps: 145e6, ..truth() }));
+        assert_eq!(
+            crate::testing::verdict(&Scene { early_peak_bps: 110e6, ..truth() }, &[]).causes[0].id,
+            "path-capacity"
+        );
+    }
+
+    #[test]
+    fn no_queue_is_no_shaper_and_neither_is_a_full_link() {
+        assert_denies(&of(&Scene { rtt_us: 36_000, ..truth() }), "no queue");
+        assert_denies(
+            &of(&Scene { goodput_bps: 860e6, early_peak_bps: 2e9, ..truth() }),
+            "close to what the slower link",
+        );
+    }
+
+    #[test]
+    fn the_senders_own_shaper_is_another_cause() {
+        let own = with(ordinary_host(), fact("qdisc.rate", 100_000_000_i64, Unit::BitsPerSecond));
+        assert_denies(&of(&Scene { sender_facts: own, ..truth() }), "own shaper");
+    }
+
+    #[test]
+    fn a_rate_that_swings_is_shared_and_not_shaped() {
+        assert_says(&of(&Scene { wobble: 0.1, ..truth() }));
+        assert_cannot_tell(&of(&Scene { wobble: 0.3, ..truth() }), "up and down");
+    }
+
+    #[test]
+    fn an_unknown_rtt_leaves_it_open() {
+        let scene = Scene { hidden: &[Hidden::Rtt], ..truth() };
+        assert_cannot_tell(&of(&scene), "RTT");
+        none_proven(&scene, &[]);
+    }
 }

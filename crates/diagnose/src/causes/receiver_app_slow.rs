@@ -88,3 +88,63 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, named, none_proven, testimony,
+    };
+    use narrows_model::Place;
+
+    /// 100 Mbit/s is all that the reader takes: 3 MB wait for it.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 100e6,
+            rtt_us: 35_200,
+            rwnd: 0.9,
+            snd_wnd: 1_000_000,
+            recv_q: 3_000_000,
+            cwnd: 500,
+            receiver_counts: vec![("netstat.TcpExt.TCPToZeroWindowAdv", 40)],
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn a_reader_with_data_waiting_for_it_is_named() {
+        let mut scene = truth();
+        scene.load.application.read_bps = 100_000_000;
+        let finding = named(&scene, &[], "receiver-app-slow", Place::Server);
+        assert_rejects(&finding, "tcp-receive-window", "the reader is slow, not the window");
+        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the receive buffer to the kernel");
+        assert_rejects(&finding, "app-core-saturated", "of a core");
+        assert_eq!(finding.fix.load.expect("a load").application, Application::default());
+    }
+
+    #[test]
+    fn a_quarter_of_the_window_must_wait_unread() {
+        // 24 and 26 % of what the window would be with the queue read.
+        assert_denies(&of(&Scene { recv_q: 315_000, ..truth() }), "the reader keeps up");
+        assert_says(&of(&Scene { recv_q: 352_000, ..truth() }));
+    }
+
+    #[test]
+    fn a_window_that_does_not_hold_the_sender_back_is_no_matter() {
+        assert_denies(&of(&Scene { rwnd: 0.19, ..truth() }), "only 19 %");
+        assert_says(&of(&Scene { rwnd: 0.21, ..truth() }));
+    }
+
+    #[test]
+    fn a_queue_or_times_that_cannot_be_read_leave_it_open() {
+        for (hidden, word) in [(&[Hidden::RecvQ] as &[Hidden], "queue"), (&[Hidden::Chronographs], "held it back")] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), word);
+            none_proven(&scene, &[]);
+        }
+    }
+}

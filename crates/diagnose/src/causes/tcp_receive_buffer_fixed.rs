@@ -5,8 +5,8 @@
 //!
 //! **Shows**: as tcp-receive-window, but the socket is locked (`SO_BUF_LOCK`).
 //!
-//! **Mistaken for**: tcp-receive-window (then the socket is not locked), a slow reader (its queue is full), window scaling
-//! that is off (then no buffer helps).
+//! **Mistaken for**: tcp-receive-window (then the socket is not locked), a slow reader (its queue is full), window
+//! scaling that is off (then no buffer helps).
 //!
 //! **Fix**: drop the call; if it must stay, raise it together with `net.core.rmem_max`, which caps it (and caps
 //! nothing else).
@@ -96,5 +96,72 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
             "drop the application's SO_RCVBUF call, so that the kernel tunes the buffer; if it must stay, ask for \
              more and raise net.core.rmem_max{limit}"
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, fact, named, none_proven,
+        ordinary_host, testimony, with,
+    };
+    use narrows_model::{BufferLock, Place};
+
+    /// The story of 2007: `iperf -s -w4M` got 256 KiB, since net.core.rmem_max was 131071; 42 Mbit/s at 35 ms, though
+    /// tcp_rmem would have grown to 20 MB.
+    fn truth() -> Scene {
+        let facts = with(ordinary_host(), fact("tcp.rmem.max", 20_000_000_i64, Unit::Bytes));
+        Scene {
+            goodput_bps: 42.1e6,
+            rtt_us: 35_100,
+            rwnd: 0.97,
+            snd_wnd: 184_000,
+            rcvbuf: 262_142,
+            lock: BufferLock { send: false, receive: true },
+            receiver_facts: with(facts, fact("core.rmem.max", 131_071_i64, Unit::Bytes)),
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn the_call_that_capped_the_buffer_is_named_and_not_the_sysctl() {
+        let finding = named(&truth(), &[], "tcp-receive-buffer-fixed", Place::Server);
+        assert_rejects(&finding, "tcp-receive-window", "the application fixed the receive buffer");
+        assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
+        assert_rejects(&finding, "window-scaling-off", "has window scaling");
+        assert!(finding.fix.advice.contains("rmem_max (now 128 KiB)"), "{}", finding.fix.advice);
+        assert_eq!(finding.fix.load.expect("a load").receive_buffer_bytes, None);
+    }
+
+    #[test]
+    fn a_buffer_that_the_kernel_tunes_is_another_cause() {
+        assert_denies(&of(&Scene { lock: BufferLock::default(), ..truth() }), "left the receive buffer to the kernel");
+    }
+
+    #[test]
+    fn a_fixed_buffer_that_is_large_enough_is_no_matter() {
+        let wide = |rwnd| Scene { rwnd, snd_wnd: 8_000_000, ..truth() };
+        assert_denies(&of(&wide(0.19)), "only 19 %");
+        assert_says(&of(&wide(0.21)));
+    }
+
+    #[test]
+    fn a_slow_reader_fills_a_fixed_buffer_too() {
+        assert_denies(&of(&Scene { recv_q: 47_000, ..truth() }), "the reader is slow");
+        assert_says(&of(&Scene { recv_q: 45_000, ..truth() }));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_tell_of_the_call_accuses_no_one_else() {
+        for hidden in [&[Hidden::BufferLock] as &[Hidden], &[Hidden::RecvQ], &[Hidden::Chronographs]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), "");
+            none_proven(&scene, &[]);
+        }
     }
 }

@@ -240,8 +240,9 @@ fn window_full(sample: &StreamSample) -> Option<bool> {
     Some(in_flight.saturating_mul(10) >= sample.tcp.snd_wnd_bytes?.saturating_mul(8))
 }
 
-/// A writer that found the buffer full is woken when a third of it is free, so a buffer that limits is between two thirds
-/// full and full; all of it is in flight. Where the congestion window limits, most of what the buffer holds is unsent.
+/// A writer that found the buffer full is woken when a third of it is free, so a buffer that limits is between two
+/// thirds full and full; all of it is in flight. Where the congestion window limits, most of what the buffer holds is
+/// unsent.
 fn buffer_full(sample: &StreamSample) -> Option<bool> {
     let memory = sample.memory?;
     let full = u64::from(memory.wmem_queued_bytes) * 10 >= u64::from(memory.sndbuf_bytes) * 6;

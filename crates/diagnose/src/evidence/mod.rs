@@ -158,8 +158,8 @@ impl<'a> Evidence<'a> {
         Some(streams * bytes * 8.0 / (self.min_rtt_us? / 1e6))
     }
 
-    /// How much of the time the receiver's window held the sender back: by TCP's chronograph or, where its jiffies are too coarse
-    /// (round trips of a few milliseconds, pacing), by the samples that found the window full.
+    /// How much of the time the receiver's window held the sender back: by TCP's chronograph or, where its jiffies
+    /// are too coarse (round trips of a few milliseconds, pacing), by the samples that found the window full.
     #[must_use]
     pub fn held_by_window(&self) -> Option<f64> {
         held(self.base.shares.map(|shares| shares.receive_window), self.base.window_full_share)
@@ -186,8 +186,8 @@ impl<'a> Evidence<'a> {
         Some(queue >= 500.0 && queue >= 0.1 * self.min_rtt_us?)
     }
 
-    /// Whether a queue filled now and then, by a millisecond at least, though it may not have stood: a switch with a short
-    /// buffer on a long path does that at capacity.
+    /// Whether a queue filled now and then, by a millisecond at least, though it may not have stood: a switch with a
+    /// short buffer on a long path does that at capacity.
     #[must_use]
     pub fn queue_filled_at_times(&self) -> Option<bool> {
         Some(self.base.rtt_high_us? - self.min_rtt_us? >= SHORT_QUEUE_US)

@@ -1,20 +1,12 @@
-//! Healthy hosts and paths in situations that look like faults. Accusing one of them is the worst error there is, so each
-//! must end as healthy or as unknown.
+//! Healthy hosts and paths in situations that look like faults. Accusing one of them is the worst error there is, so
+//! each must end as healthy or as unknown.
 
-use crate::testing::{Hidden, Scene, fact, ordinary_host, with, without};
-use crate::{Experiment, diagnose_act};
-use narrows_model::fact::{Fact, Unit};
+use crate::Experiment;
+use crate::testing::{Hidden, Scene, core, fact, link, ordinary_host, verdict, virtual_hosts, wanted, with, without};
+use narrows_model::fact::Unit;
 use narrows_model::plan::{Limit, TcpPlan};
 use narrows_model::trial::CpuTimes;
-use narrows_model::{Family, Status, TcpInfo, Verdict};
-
-fn verdict(scene: &Scene, experiments: &[(&str, &Scene)]) -> Verdict {
-    diagnose_act(&scene.run(experiments), 0).expect("a baseline").verdict
-}
-
-fn wanted(scene: &Scene, experiments: &[(&str, &Scene)]) -> Vec<Experiment> {
-    diagnose_act(&scene.run(experiments), 0).expect("a baseline").wanted
-}
+use narrows_model::{Family, Status, TcpInfo};
 
 #[track_caller]
 fn healthy(scene: &Scene, experiments: &[(&str, &Scene)]) {
@@ -27,26 +19,6 @@ fn healthy(scene: &Scene, experiments: &[(&str, &Scene)]) {
 fn unknown(scene: &Scene, experiments: &[(&str, &Scene)]) {
     let verdict = verdict(scene, experiments);
     assert_eq!(verdict.status, Status::Unknown, "{verdict:#?}");
-}
-
-fn link(mbps: i64, facts: Vec<Fact>) -> Vec<Fact> {
-    with(facts, fact("nic.speed", mbps * 1_000_000, Unit::BitsPerSecond))
-}
-
-/// Hosts whose devices are virtual and say nothing that could be believed: what a path carries must then be seen.
-fn virtual_hosts(scene: Scene) -> Scene {
-    let host = || with(ordinary_host(), fact("nic.kind", "veth", Unit::Text));
-    Scene { sender_facts: host(), receiver_facts: host(), ..scene }
-}
-
-fn busy(softirq: f64, system: f64) -> CpuTimes {
-    let us = |part: f64| (part * 8e6) as u64;
-    CpuTimes {
-        softirq_us: us(softirq),
-        system_us: us(system),
-        idle_us: us(1.0 - softirq - system),
-        ..CpuTimes::default()
-    }
 }
 
 /// 600 Mbit/s between hosts of 1 Gbit/s under BBR: the path is the limit, and no queue stands.
@@ -228,8 +200,8 @@ fn a_core_that_is_nearly_full_at_line_rate_costs_nothing() {
         goodput_bps: 9.41e9,
         segments: 6_500_000,
         sender_thread: 0.96,
-        sender_core: busy(0.1, 0.88),
-        receiver_core: busy(0.92, 0.05),
+        sender_core: core(0.1, 0.88),
+        receiver_core: core(0.92, 0.05),
         sender_facts: ten(),
         receiver_facts: with(ten(), fact("nic.feature.gro", false, Unit::Flag)),
         ..Scene::default()
@@ -299,7 +271,7 @@ fn a_few_rules_and_a_dhcp_client_do_not_fill_a_core() {
     let scene = Scene {
         goodput_bps: 500e6,
         rtt_us: 35_300,
-        receiver_core: busy(0.87, 0.03),
+        receiver_core: core(0.87, 0.03),
         receiver_facts: host,
         ..Scene::default()
     };
@@ -346,7 +318,7 @@ fn an_application_that_waits_for_its_turn_is_not_slow() {
         rtt_us: 35_300,
         busy: 0.7,
         sender_thread: 0.6,
-        sender_core: busy(0.38, 0.6),
+        sender_core: core(0.38, 0.6),
         ..Scene::default()
     };
     unknown(&scene, &[]);
