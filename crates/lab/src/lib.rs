@@ -20,7 +20,7 @@ pub use faults::InForce;
 pub use holder::hold;
 pub use host::Host;
 pub use network::{Lab, become_able, can_run};
-pub use protocol::Status;
+pub use protocol::{DirectionStatus, Status};
 pub use registry::Registry;
 pub use remote::{Labs, Launcher};
 pub use spec::LabSpec;
