@@ -98,7 +98,7 @@ fn without_queue(evidence: &Evidence<'_>) -> Testimony {
         share: 0.7,
         witnesses: vec![
             super::experiment(format!(
-                "four times the streams carried {}, no more than {}",
+                "four times the streams carried no more: {} against {}",
                 units::bps(more),
                 units::bps(evidence.goodput_bps())
             )),
