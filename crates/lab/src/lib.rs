@@ -19,7 +19,7 @@ pub use error::{Error, Result};
 pub use faults::InForce;
 pub use holder::hold;
 pub use host::Host;
-pub use network::{Lab, can_run};
+pub use network::{Lab, become_able, can_run};
 pub use protocol::Status;
 pub use registry::Registry;
 pub use remote::{Labs, Launcher};

@@ -54,7 +54,9 @@ fn is_stacked(evidence: &Evidence<'_>, seat: Seat) -> bool {
 
 fn off(evidence: &Evidence<'_>, seat: Seat) -> Vec<&'static str> {
     let off = features(seat).iter().filter(|(key, _)| evidence.flag(seat, key) == Some(false)).map(|(_, word)| *word);
-    off.filter(|word| *word != "gro" || !is_stacked(evidence, seat)).collect()
+    let hardware = evidence.text(seat, "nic.kind").is_none_or(|kind| kind == "physical");
+    // Only hardware can sum what it receives; a TUN without that feature has nothing switched off.
+    off.filter(|word| (*word != "gro" || !is_stacked(evidence, seat)) && (*word != "rx" || hardware)).collect()
 }
 
 /// The fullest that the CPU is at a seat: its data thread, its softirq core or the whole machine.
@@ -63,7 +65,9 @@ fn fullness(evidence: &Evidence<'_>, seat: Seat) -> Option<f64> {
     let softirq = end.softirq_core().map(|core| core.softirq);
     // A core that is full of a neighbour's work and handles no packets is not what offloads would relieve.
     let core = end.cores.iter().filter(|core| core.softirq >= 0.2).map(|core| core.busy).reduce(f64::max);
-    [end.thread_share, softirq, core, end.machine_busy()].into_iter().flatten().reduce(f64::max)
+    // Nor is user code: segments are cut and summed in the kernel.
+    let kernel = end.cores.iter().map(|core| core.system + core.softirq).reduce(f64::max);
+    [end.thread_share, softirq, core, kernel].into_iter().flatten().reduce(f64::max)
 }
 
 /// Segmentation in software, GSO, does nearly as well as TSO: only both off, or a checksum off, costs much; a
@@ -92,6 +96,9 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let off = off(evidence, seat);
     if !costly(&off) {
         return denies(format!("the offloads that matter are on at {}", super::who(evidence, seat)));
+    }
+    if let Some(why) = super::cpu_innocent(evidence) {
+        return denies(why);
     }
     let Some(full) = fullness(evidence, seat) else { return cannot_tell("the times of the cores could not be read") };
     if full < 0.88 {

@@ -110,6 +110,8 @@ fn without_queue(evidence: &Evidence<'_>) -> Testimony {
     }
 }
 
+<<<<<<< HEAD
+=======
 /// A window or buffer that holds the sender back at the very rate that it allows: its bursts make a small queue of
 /// their own.
 fn held_back(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
@@ -128,6 +130,7 @@ fn held_back(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
     .map(|(cause, _, held)| (cause.id, held))
 }
 
+>>>>>>> causes
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let goodput = evidence.goodput_bps();
     let at_link = fills_link(evidence);
@@ -142,8 +145,8 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if cpu_bound(evidence) && !at_link {
         return denies("a core is full, so packets wait in the host and not on the path");
     }
-    if !at_link && let Some((id, held)) = held_back(evidence) {
-        return denies(format!("{id} held the sender back {} of the time, at its ceiling", units::percent(held)));
+    if !at_link && let Some(why) = super::end_bound(evidence) {
+        return denies(why);
     }
     match queue {
         Some(true) => witnesses.push(counter(format!(

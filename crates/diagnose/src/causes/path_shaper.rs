@@ -67,6 +67,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if evidence.number(Seat::Sender, "qdisc.rate").is_some_and(|rate| goodput > 0.85 * rate) {
         return denies("the sender's own shaper explains the rate");
     }
+    if let Some(why) = super::end_bound(evidence) {
+        return denies(why);
+    }
     match evidence.queue_stood() {
         None => return cannot_tell("the RTT could not be read, so a queue on the path cannot be seen"),
         Some(false) => return denies("no queue stood on the path"),

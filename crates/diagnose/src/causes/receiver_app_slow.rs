@@ -37,6 +37,11 @@ fn backlog(evidence: &Evidence<'_>) -> Option<f64> {
     Some(base.recv_q_bytes? / (base.snd_wnd_bytes? + base.recv_q_bytes?).max(1.0))
 }
 
+/// Whether the reader, and not the window, is what the sender waits for.
+pub(super) fn reader_lags(evidence: &Evidence<'_>) -> bool {
+    backlog(evidence).is_some_and(|part| part >= 0.25) && evidence.held_by_window().is_some_and(|held| held >= 0.2)
+}
+
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     if backlog(evidence)? < 0.25 || evidence.held_by_window()? < 0.2 {
         return None;

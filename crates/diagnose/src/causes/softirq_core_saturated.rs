@@ -65,6 +65,9 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     if end.and_then(|end| end.thread_share).is_some_and(|share| share > 0.9) {
         return denies("the data thread itself fills a core");
     }
+    if let Some(why) = super::cpu_innocent(evidence) {
+        return denies(why);
+    }
     let mut witnesses = vec![counter(format!(
         "core {} of {} spent {} of the time in softirq",
         core.cpu,

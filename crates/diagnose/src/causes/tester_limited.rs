@@ -53,6 +53,16 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
             units::percent(busy)
         ));
     }
+    if let Some(why) = super::cpu_innocent(evidence) {
+        return denies(why);
+    }
+    let user = evidence.end(seat).map_or(0.0, |end| end.cores.iter().map(|core| core.user + core.steal).sum::<f64>());
+    let cores = evidence.end(seat).map_or(1, |end| end.cores.len());
+    #[allow(clippy::cast_precision_loss)]
+    if user / cores as f64 > 0.5 {
+        // The engine lives in system calls and softirqs: so much user code is somebody else's.
+        return cannot_tell(format!("other programs take most of the CPU time of {}", super::who(evidence, seat)));
+    }
     let Some(more) = evidence.experiments.get(Experiment::MoreStreams.id()) else {
         return ask(
             Experiment::MoreStreams,
