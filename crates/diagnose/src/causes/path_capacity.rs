@@ -110,27 +110,6 @@ fn without_queue(evidence: &Evidence<'_>) -> Testimony {
     }
 }
 
-<<<<<<< HEAD
-=======
-/// A window or buffer that holds the sender back at the very rate that it allows: its bursts make a small queue of
-/// their own.
-fn held_back(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
-    let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
-    [
-        (&super::tcp_receive_window::CAUSE, Seat::Receiver, window),
-        (&super::tcp_receive_buffer_fixed::CAUSE, Seat::Receiver, window),
-        (&super::tcp_send_buffer::CAUSE, Seat::Sender, buffer),
-        (&super::tcp_send_buffer_fixed::CAUSE, Seat::Sender, buffer),
-    ]
-    .into_iter()
-    .filter(|(_, _, held)| *held >= 0.2)
-    .find(|(cause, seat, _)| {
-        (cause.ceiling)(evidence, *seat).is_some_and(|roof| crate::roofline::sits_at(&roof, evidence.goodput_bps()))
-    })
-    .map(|(cause, _, held)| (cause.id, held))
-}
-
->>>>>>> causes
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let goodput = evidence.goodput_bps();
     let at_link = fills_link(evidence);
@@ -218,11 +197,10 @@ mod tests {
 
     #[test]
     fn where_something_else_held_the_sender_back_the_path_had_room() {
-        for scene in
-            [Scene { busy: 0.4, ..no_queue() }, Scene { rwnd: 0.6, ..no_queue() }, Scene { lost: 40, ..no_queue() }]
-        {
-            assert_denies(&testimony(&CAUSE, Seat::Path, &scene, &[]), "no queue stood");
-        }
+        let of = |scene| testimony(&CAUSE, Seat::Path, &scene, &[]);
+        assert_denies(&of(Scene { busy: 0.4, ..no_queue() }), "left the connection idle 60 %");
+        assert_denies(&of(Scene { rwnd: 0.6, ..no_queue() }), "no queue stood");
+        assert_denies(&of(Scene { lost: 40, ..no_queue() }), "no queue stood");
     }
 
     #[test]
