@@ -98,7 +98,7 @@ fn without_queue(evidence: &Evidence<'_>) -> Testimony {
         share: 0.7,
         witnesses: vec![
             super::experiment(format!(
-                "four times the streams carried no more: {} against {}",
+                "four times the streams carried {}, no more than {}",
                 units::bps(more),
                 units::bps(evidence.goodput_bps())
             )),
@@ -197,10 +197,13 @@ mod tests {
 
     #[test]
     fn where_something_else_held_the_sender_back_the_path_had_room() {
-        let of = |scene| testimony(&CAUSE, Seat::Path, &scene, &[]);
-        assert_denies(&of(Scene { busy: 0.4, ..no_queue() }), "left the connection idle 60 %");
-        assert_denies(&of(Scene { rwnd: 0.6, ..no_queue() }), "no queue stood");
-        assert_denies(&of(Scene { lost: 40, ..no_queue() }), "no queue stood");
+        for (scene, why) in [
+            (Scene { busy: 0.4, ..no_queue() }, "left the connection idle"),
+            (Scene { rwnd: 0.6, ..no_queue() }, "no queue stood"),
+            (Scene { lost: 40, ..no_queue() }, "no queue stood"),
+        ] {
+            assert_denies(&testimony(&CAUSE, Seat::Path, &scene, &[]), why);
+        }
     }
 
     #[test]

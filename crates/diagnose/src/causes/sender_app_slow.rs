@@ -114,7 +114,7 @@ mod tests {
         assert_rejects(&finding, "app-core-saturated", "of a core");
         assert_rejects(&finding, "pacing-cap", "no cap");
         assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
-        assert_rejects(&finding, "path-capacity", "left the connection idle 60 %");
+        assert_rejects(&finding, "path-capacity", "left the connection idle");
         assert_eq!(finding.fix.load.expect("a load").application, Application::default());
     }
 
