@@ -13,7 +13,7 @@
 
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::{Ceiling, Fix, Method, plan::Application, plan::TcpPlan, units};
+use narrows_model::{Ceiling, Fix, Method, Witness, plan::Application, plan::TcpPlan, units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
@@ -69,7 +69,19 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
             units::percent(core.softirq)
         )));
     }
+    witnesses.extend(starved(evidence, seat));
     Testimony::Says { share, witnesses }
+}
+
+/// The other end of the socket's queue says so, too: it ran empty while the writer computed, or full while the reader
+/// did. A thread that wanders between cores fills none of them for long, so this is the witness where no core is
+/// full.
+fn starved(evidence: &Evidence<'_>, seat: Seat) -> Option<Witness> {
+    let (share, what) = match seat {
+        Seat::Sender => (1.0 - evidence.base.shares?.busy, "nothing was left to send"),
+        _ => (evidence.held_by_window()?, "the sender waited for the receive window"),
+    };
+    (share >= 0.2).then(|| counter(format!("{what} {} of the time", units::percent(share))))
 }
 
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
@@ -124,6 +136,14 @@ mod tests {
     fn the_clock_of_the_thread_alone_is_a_suspicion() {
         let verdict = crate::testing::verdict(&Scene { hidden: &[Hidden::Cores], ..truth() }, &[]);
         assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Suspected, "app-core-saturated"));
+    }
+
+    #[test]
+    fn a_socket_that_runs_empty_meanwhile_is_the_second_witness() {
+        let scene = Scene { hidden: &[Hidden::Cores], busy: 0.7, ..truth() };
+        named(&scene, &[], "app-core-saturated", Place::Client);
+        let reader = Scene { sender_thread: 0.2, receiver_thread: 0.97, rwnd: 0.5, busy: 1.0, ..scene };
+        named(&reader, &[], "app-core-saturated", Place::Server);
     }
 
     #[test]

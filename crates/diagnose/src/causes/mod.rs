@@ -191,8 +191,8 @@ fn held_back(evidence: &Evidence<'_>) -> Option<String> {
     })
 }
 
-/// Why an end, and not the path, explains the goodput, where one does. What an end holds back also makes bursts, and with them
-/// small queues and a fast beginning: they say nothing of the path then.
+/// Why an end, and not the path, explains the goodput, where one does. What an end holds back also makes bursts, and
+/// with them small queues and a fast beginning: they say nothing of the path then.
 fn end_bound(evidence: &Evidence<'_>) -> Option<String> {
     if let Some(why) = held_back(evidence) {
         return Some(why);

@@ -121,7 +121,7 @@ mod tests {
         scene.load.application.read_bps = 100_000_000;
         let finding = named(&scene, &[], "receiver-app-slow", Place::Server);
         assert_rejects(&finding, "tcp-receive-window", "the reader is slow, not the window");
-        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the receive buffer to the kernel");
+        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the buffer to the kernel");
         assert_rejects(&finding, "app-core-saturated", "of a core");
         assert_eq!(finding.fix.load.expect("a load").application, Application::default());
     }

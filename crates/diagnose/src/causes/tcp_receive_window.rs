@@ -170,7 +170,7 @@ mod tests {
     fn a_window_of_256_kib_at_35_ms_is_named() {
         let finding = named(&truth(), &[], "tcp-receive-window", Place::Server);
         assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
-        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the receive buffer to the kernel");
+        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the buffer to the kernel");
         assert_rejects(&finding, "window-scaling-off", "has window scaling");
         assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
         // 941 Mbit/s x 35 ms are 4.1 MB: twice that, of which half may be overhead, rounded up.

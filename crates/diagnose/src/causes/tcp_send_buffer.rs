@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_send_buffer_of_4_mib_at_35_ms_is_named() {
         let finding = named(&truth(), &[], "tcp-send-buffer", Place::Client);
-        assert_rejects(&finding, "tcp-send-buffer-fixed", "left the send buffer to the kernel");
+        assert_rejects(&finding, "tcp-send-buffer-fixed", "left the buffer to the kernel");
         assert_rejects(&finding, "tcp-receive-window", "only 0 %");
         assert_rejects(&finding, "local-shaper", "has no rate");
         assert!(

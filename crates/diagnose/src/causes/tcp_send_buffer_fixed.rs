@@ -12,6 +12,7 @@
 //!
 //! Source: `net/core/sock.c`, `SO_SNDBUF`; socket(7).
 
+use super::tcp_receive_buffer_fixed::fixed;
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, parameter};
 use crate::evidence::{Evidence, Seat};
 use narrows_model::fact::Unit;
@@ -59,40 +60,32 @@ pub(super) fn from_buffer(evidence: &Evidence<'_>, buffer: f64, name: &str) -> O
 }
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
-    if evidence.base.send_locked != Some(true) {
-        return None;
-    }
+    fixed(evidence, evidence.base.send_locked, evidence.load.send_buffer_bytes).ok()?;
     let (bps, spread, how) = from_buffer(evidence, evidence.base.sndbuf_bytes?, "SO_SNDBUF")?;
     ceiling(CAUSE.id, evidence, seat, bps, spread, Method::Computed, how)
 }
 
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let base = &evidence.base;
-    match base.send_locked {
-        None => {
-            return cannot_tell(
-                "the kernel does not say whether the application fixed the send buffer (SO_BUF_LOCK, 5.11)",
-            );
-        }
-        Some(false) => return denies("the application left the send buffer to the kernel"),
-        Some(true) => {}
-    }
+    let tried = match fixed(evidence, base.send_locked, evidence.load.send_buffer_bytes) {
+        Ok(tried) => tried,
+        Err(testimony) => return testimony,
+    };
     let Some(held) = evidence.held_by_buffer() else {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
     if held < 0.2 {
         return denies(format!("the send buffer held the sender back only {} of the time", units::percent(held)));
     }
-    Testimony::Says {
-        share: held,
-        witnesses: vec![
-            counter(format!("the sender waited for room in its send buffer {} of the time", units::percent(held))),
-            parameter(format!(
-                "the application fixed SO_SNDBUF: the kernel holds it at {}",
-                units::bytes(base.sndbuf_bytes.unwrap_or(0.0) as u64)
-            )),
-        ],
-    }
+    let mut witnesses = vec![
+        counter(format!("the sender waited for room in its send buffer {} of the time", units::percent(held))),
+        parameter(format!(
+            "the application fixed SO_SNDBUF: the kernel holds it at {}",
+            units::bytes(base.sndbuf_bytes.unwrap_or(0.0) as u64)
+        )),
+    ];
+    witnesses.extend(tried);
+    Testimony::Says { share: held, witnesses }
 }
 
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
@@ -144,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_buffer_that_the_kernel_tunes_is_another_cause() {
-        assert_denies(&of(&Scene { lock: BufferLock::default(), ..truth() }), "left the send buffer to the kernel");
+        assert_denies(&of(&Scene { lock: BufferLock::default(), ..truth() }), "left the buffer to the kernel");
     }
 
     #[test]
