@@ -4,7 +4,8 @@ use crate::audit::rule::{Found, Look, Rule, device, is_off};
 use narrows_model::{Key, Severity, Unit};
 
 /// Interfaces with no cable to negotiate over.
-const WITHOUT_CABLE: &[&str] = &["veth", "tun", "tap", "bridge", "bond", "vlan", "loopback", "dummy", "virtio_net", "wireguard"];
+const WITHOUT_CABLE: &[&str] =
+    &["veth", "tun", "tap", "bridge", "bond", "vlan", "loopback", "dummy", "virtio_net", "wireguard"];
 
 pub(super) const HAZARD: Rule = Rule {
     id: "autonegotiation-off",
@@ -21,9 +22,8 @@ pub(super) const HAZARD: Rule = Rule {
     look: Look::Host(|host| {
         let virtual_one = |key| host.text(key).is_some_and(|word| WITHOUT_CABLE.contains(&word));
         let fast = host.number("nic.speed").is_some_and(|speed| speed >= 10e9);
-        (is_off(host, "nic.autoneg") && !virtual_one("nic.kind") && !virtual_one("nic.driver") && !fast).then(|| {
-            Found::new("autonegotiation is off").mend(format!("ethtool -s {} autoneg on", device(host)))
-        })
+        (is_off(host, "nic.autoneg") && !virtual_one("nic.kind") && !virtual_one("nic.driver") && !fast)
+            .then(|| Found::new("autonegotiation is off").mend(format!("ethtool -s {} autoneg on", device(host))))
     }),
 };
 

@@ -13,9 +13,7 @@ pub(super) const HAZARD: Rule = Rule {
     harmless: "On a hub, or a radio that only reports itself so.",
     look: Look::Host(|host| {
         let half = host.text("nic.duplex")?.eq_ignore_ascii_case("half");
-        half.then(|| {
-            Found::new("the link runs at half duplex").mend(format!("ethtool -s {} autoneg on", device(host)))
-        })
+        half.then(|| Found::new("the link runs at half duplex").mend(format!("ethtool -s {} autoneg on", device(host))))
     }),
 };
 
