@@ -14,7 +14,7 @@
 use super::{Cause, Testimony, cannot_tell, ceiling, counter, denies, parameter};
 use crate::evidence::{EndView, Evidence, Seat};
 use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Command, Fix, Key, Method, Setting, units};
+use narrows_model::{Ceiling, Command, Fact, Fix, Key, Method, Setting, Value, units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
@@ -28,6 +28,7 @@ pub const CAUSE: Cause = Cause {
         Key::new("nic.feature.tx_checksum", Unit::Flag),
         Key::new("nic.feature.rx_checksum", Unit::Flag),
         Key::new("nic.name", Unit::Text),
+        Key::new("nic.feature.fixed_off", Unit::Text),
     ],
     ceiling: roof,
     witness: testify,
@@ -45,8 +46,14 @@ const fn features(seat: Seat) -> &'static [(&'static str, &'static str)] {
     }
 }
 
+/// What is off and could be on; what the device cannot do at all is no cause of anything that a user could mend.
 fn off(evidence: &Evidence<'_>, seat: Seat) -> Vec<&'static str> {
-    features(seat).iter().filter(|(key, _)| evidence.flag(seat, key) == Some(false)).map(|(_, word)| *word).collect()
+    let fixed = |word: &str| match evidence.host(seat).and_then(|host| host.get("nic.feature.fixed_off")) {
+        Some(Fact { value: Value::List(words), .. }) => words.iter().any(|fixed| fixed == word),
+        _ => false,
+    };
+    let is_off = |(key, word): &&(&str, &str)| evidence.flag(seat, key) == Some(false) && !fixed(word);
+    features(seat).iter().filter(is_off).map(|(_, word)| *word).collect()
 }
 
 /// The fullest that the CPU is at a seat: its data thread, its softirq core or the whole machine.

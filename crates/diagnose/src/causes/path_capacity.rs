@@ -13,14 +13,15 @@
 
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, fills_link, link_bps, link_goodput_bps};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::{Ceiling, Fix, Method, units};
+use narrows_model::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
     id: "path-capacity",
     about: "the path is at capacity: this is what it carries",
     seats: &[Seat::Path],
-    needs: &[],
+    needs: &[Key::new("nic.kind", Unit::Text), Key::new("nic.speed", Unit::BitsPerSecond)],
     ceiling: roof,
     witness: testify,
     look_alikes: &["path-shaper", "path-policer", "link-speed", "tcp-send-buffer", "tcp-receive-window"],

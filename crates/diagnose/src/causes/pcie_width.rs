@@ -27,6 +27,8 @@ pub const CAUSE: Cause = Cause {
         Key::new("pcie.bandwidth.max", Unit::BitsPerSecond),
         Key::new("pcie.width", Unit::Lanes),
         Key::new("pcie.width.max", Unit::Lanes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
     ],
     ceiling: roof,
     witness: testify,
@@ -64,9 +66,10 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return denies("the link is much slower than the lanes");
     }
     let slot = parameter(format!(
-        "the slot of {} carries {} and the card could use {}",
+        "the slot of {} carries {}{} and the card could use {}",
         super::who(evidence, seat),
         units::bps(bandwidth),
+        lanes(evidence, seat),
         units::bps(max)
     ));
     let Some(other) = evidence.experiments.get(Experiment::OtherDirection.id()) else {
@@ -85,6 +88,14 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
             slot,
             experiment(format!("both directions end at the same plateau ({})", units::bps(other.goodput_bps))),
         ],
+    }
+}
+
+/// The card's lanes, where some of them are missing; a bridge on the way may be what is narrow.
+fn lanes(evidence: &Evidence<'_>, seat: Seat) -> String {
+    match (evidence.number(seat, "pcie.width"), evidence.number(seat, "pcie.width.max")) {
+        (Some(now), Some(max)) if now < max => format!(" on {now} of {max} lanes"),
+        _ => String::new(),
     }
 }
 

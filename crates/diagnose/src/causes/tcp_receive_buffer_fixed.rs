@@ -23,7 +23,11 @@ pub const CAUSE: Cause = Cause {
     id: "tcp-receive-buffer-fixed",
     about: "the receiving application fixed a receive buffer that is too small for this RTT",
     seats: &[Seat::Receiver],
-    needs: &[Key::new("core.rmem.max", Unit::Bytes)],
+    needs: &[
+        Key::new("core.rmem.max", Unit::Bytes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+    ],
     ceiling: roof,
     witness: testify,
     look_alikes: &["tcp-receive-window", "receiver-app-slow", "window-scaling-off"],
@@ -58,12 +62,11 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         Some(false) => return denies("the application left the receive buffer to the kernel"),
         Some(true) => {}
     }
-    let Some(held) = evidence.held_by_window() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let Some(held) = evidence.held_by_window() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if held < 0.2 {
-        return denies(format!(
-            "the receive window held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the receive window held the sender back only {} of the time", units::percent(held)));
     }
     let (Some(unread), Some(window)) = (base.recv_q_bytes, base.snd_wnd_bytes) else {
         return cannot_tell("the receiver's queue could not be read, so a slow reader cannot be told apart");
@@ -78,10 +81,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     Testimony::Says {
         share: held,
         witnesses: vec![
-            counter(format!(
-                "the sender waited for the receive window {} of the time",
-                units::percent(held)
-            )),
+            counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
             parameter(format!(
                 "the application fixed SO_RCVBUF: the kernel holds it at {}",
                 units::bytes(base.rcvbuf_bytes.unwrap_or(0.0) as u64)

@@ -15,7 +15,8 @@
 //! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323.
 
 use super::{
-    Cause, Testimony, cannot_tell, ceiling, counter, denies, needed_buffer_bytes, raised_max, sysctl_fix, window_ceiling,
+    Cause, Testimony, cannot_tell, ceiling, counter, denies, needed_buffer_bytes, raised_max, sysctl_fix,
+    window_ceiling,
 };
 use crate::evidence::{Evidence, Seat};
 use narrows_model::fact::Unit;
@@ -30,6 +31,8 @@ pub const CAUSE: Cause = Cause {
         Key::new("tcp.rmem.min", Unit::Bytes),
         Key::new("tcp.rmem.default", Unit::Bytes),
         Key::new("tcp.rmem.max", Unit::Bytes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
     ],
     ceiling: roof,
     witness: testify,
@@ -82,12 +85,11 @@ fn grown(evidence: &Evidence<'_>, max: f64) -> bool {
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
-    let Some(held) = evidence.held_by_window() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let Some(held) = evidence.held_by_window() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if held < 0.2 {
-        return denies(format!(
-            "the receive window held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the receive window held the sender back only {} of the time", units::percent(held)));
     }
     if base.receive_locked == Some(true) {
         return denies("the application fixed the receive buffer (SO_RCVBUF), so tcp_rmem is not what ends it");

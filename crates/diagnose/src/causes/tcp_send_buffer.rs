@@ -26,6 +26,8 @@ pub const CAUSE: Cause = Cause {
         Key::new("tcp.wmem.min", Unit::Bytes),
         Key::new("tcp.wmem.default", Unit::Bytes),
         Key::new("tcp.wmem.max", Unit::Bytes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
     ],
     ceiling: roof,
     witness: testify,
@@ -52,12 +54,11 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
-    let Some(held) = evidence.held_by_buffer() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let Some(held) = evidence.held_by_buffer() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if held < 0.2 {
-        return denies(format!(
-            "the send buffer held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the send buffer held the sender back only {} of the time", units::percent(held)));
     }
     if base.send_locked == Some(true) {
         return denies("the application fixed the send buffer (SO_SNDBUF), so tcp_wmem is not what ends it");
