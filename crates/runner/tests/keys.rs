@@ -37,7 +37,7 @@ fn what_a_row_shows_is_provided() {
 #[test]
 fn a_hazard_marks_the_row_of_a_key_that_it_needs() {
     for rule in hazards::TABLE {
-        let row = ROWS.iter().find(|row| row.key() == rule.key).unwrap_or_else(|| panic!("{} marks no row", rule.id));
+        let row = ROWS.iter().find(|row| row.key() == rule.key).expect(rule.id);
         let shows = |need: &Key| row.parts.iter().any(|(_, key)| *key == need.name);
         let group = rule.key.split('.').next().unwrap_or_default();
         let near = |need: &Key| need.name.starts_with(group);
@@ -51,7 +51,7 @@ fn sources(below: &str) -> PathBuf {
 
 /// The code of a file: without its tests and without comments.
 fn code(path: &Path) -> String {
-    let text = narrows_sys::files::read_text(path).unwrap_or_else(|error| panic!("{error}"));
+    let text = narrows_sys::files::read_text(path).expect("a file named after its rule");
     let rules = text.split("#[cfg(test)]").next().unwrap_or_default();
     rules.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }

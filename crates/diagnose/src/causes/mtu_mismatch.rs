@@ -5,7 +5,8 @@
 //! **Shows**: the wire is full, but of headers: the segment size follows the smaller MTU, while the larger one would
 //! carry clearly more. Or full-size packets get lost where no one answers that they are too big.
 //!
-//! **Mistaken for**: the path's capacity: the bits on the wire are at capacity, the payload is not.
+//! **Mistaken for**: the path's capacity: the bits on the wire are at capacity, the payload is not. A host whose larger MTU
+//! the path never carries (jumbo frames in its own network only) is no mismatch: what it learned of the path says so.
 //!
 //! **Fix**: one MTU on both hosts and all that lies between.
 //!
@@ -56,6 +57,17 @@ fn mtus(evidence: &Evidence<'_>) -> Option<(f64, f64, Seat)> {
     }
 }
 
+/// Whether the way to the smaller one carries no more than that one does, as far as the host with the larger MTU has learned:
+/// then the larger one is for its own network, and nothing here would use it.
+fn path_is_no_larger(evidence: &Evidence<'_>, mtu: f64, at: Seat) -> bool {
+    let larger = match at {
+        Seat::Sender => Seat::Receiver,
+        Seat::Receiver => Seat::Sender,
+        Seat::Path => return false,
+    };
+    evidence.number(larger, "path.mtu").is_some_and(|path| path <= mtu + 40.0)
+}
+
 fn efficiencies(evidence: &Evidence<'_>) -> Option<(f64, f64, Seat)> {
     let (small, large, seat) = mtus(evidence)?;
     let headers = f64::from(evidence.segment_header_bytes());
@@ -67,8 +79,8 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     if at != seat || small > (1.0 - COST) * large {
         return None;
     }
+    let (mtu, ..) = mtus(evidence).filter(|(mtu, _, at)| !path_is_no_larger(evidence, *mtu, *at))?;
     let link = link_bps(evidence)?;
-    let (mtu, ..) = mtus(evidence)?;
     let how = format!("link of {} x {small:.3} payload at an MTU of {mtu:.0}", units::bps(link));
     ceiling(CAUSE.id, evidence, seat, link * small, [0.93, 1.02], Method::Computed, how)
 }
@@ -82,6 +94,11 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     }
     if at != seat {
         return denies(format!("the smaller MTU is at {}", super::who(evidence, at)));
+    }
+    if path_is_no_larger(evidence, mtu, at) {
+        return denies(format!(
+            "the path carries {mtu:.0} bytes as well, so the MTU of {large_mtu:.0} is not used on it"
+        ));
     }
     if small > (1.0 - COST) * large {
         return denies(format!(
@@ -110,4 +127,37 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let setting = Setting::Mtu { device: device.to_owned(), mtu: large as u32 };
     let at = evidence.place(seat);
     Fix { advice, commands: vec![Command { at, run: setting.to_string() }], settings: vec![(at, setting)], load: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, fact, ordinary_host, with};
+    use crate::{diagnose_act, verdict::ActDiagnosis};
+    use narrows_model::{Fact, Status};
+
+    /// A host with an MTU, and what it learned of the path to the other one.
+    fn host(mtu: i64, path: i64) -> Vec<Fact> {
+        with(with(ordinary_host(), fact("nic.mtu", mtu, Unit::Bytes)), fact("path.mtu", path, Unit::Bytes))
+    }
+
+    fn diagnosed(sender: Vec<Fact>, receiver: Vec<Fact>) -> ActDiagnosis {
+        let scene = Scene { sender_facts: sender, receiver_facts: receiver, ..Scene::default() };
+        diagnose_act(&scene.run(&[]), 0).expect("a baseline")
+    }
+
+    #[test]
+    fn the_smaller_of_two_hosts_on_one_network_costs_goodput() {
+        let verdict = diagnosed(host(1500, 1500), host(9000, 9000)).verdict;
+        assert_eq!(verdict.status, Status::Limited, "{verdict:#?}");
+        assert_eq!((verdict.causes[0].id.as_str(), verdict.causes[0].at), (CAUSE.id, narrows_model::Place::Client));
+    }
+
+    #[test]
+    fn jumbo_frames_that_the_path_never_carries_are_no_mismatch() {
+        for (sender, receiver) in [(host(1500, 1500), host(9000, 1500)), (host(9000, 1500), host(1500, 1500))] {
+            let verdict = diagnosed(sender, receiver).verdict;
+            assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
+        }
+    }
 }

@@ -68,6 +68,24 @@ fn held_back(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
     .map(|(cause, _, held)| (cause.id, held))
 }
 
+/// Why a queue need not stand on the path: nothing is known of a host's device, or its slot may be what the queue stands in
+/// front of, and the trial that would tell was not made. Without this, evidence that is missing would make a path healthy.
+fn may_stand_in_a_host(evidence: &Evidence<'_>) -> Option<Testimony> {
+    [Seat::Sender, Seat::Receiver].into_iter().find_map(|seat| {
+        if evidence.text(seat, "nic.kind").is_none() {
+            let who = super::who(evidence, seat);
+            return Some(cannot_tell(format!("a queue stood, but the device of {who}, where it may be, is not known")));
+        }
+        let slot = &super::pcie_width::CAUSE;
+        let at_work =
+            (slot.ceiling)(evidence, seat).is_some_and(|roof| crate::roofline::sits_at(&roof, evidence.goodput_bps()));
+        match (slot.witness)(evidence, seat) {
+            open @ Testimony::CannotTell { ask: Some(_), .. } if at_work => Some(open),
+            _ => None,
+        }
+    })
+}
+
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let goodput = evidence.goodput_bps();
     let at_link = fills_link(evidence);
@@ -84,6 +102,12 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     }
     if !at_link && let Some((id, held)) = held_back(evidence) {
         return denies(format!("{id} held the sender back {} of the time, at its ceiling", units::percent(held)));
+    }
+    if queue == Some(true)
+        && !at_link
+        && let Some(open) = may_stand_in_a_host(evidence)
+    {
+        return open;
     }
     match queue {
         Some(true) => witnesses.push(counter(format!(
@@ -108,4 +132,59 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
 
 fn fix(_: &Evidence<'_>, _: Seat) -> Fix {
     advice("nothing to mend: more than this needs more capacity on the path")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Scene, fact, ordinary_host, with, without};
+    use crate::{Experiment, diagnose_act};
+    use narrows_model::Status;
+    use narrows_model::fact::{Fact, Unit};
+
+    /// 3.8 Gbit/s between links of 10, with a queue of a millisecond.
+    fn queued(sender_facts: Vec<Fact>) -> Scene {
+        Scene {
+            goodput_bps: 3.83e9,
+            min_rtt_us: 150,
+            rtt_us: 1_200,
+            early_peak_bps: 3.83e9,
+            sender_facts,
+            receiver_facts: ten_gigabit(),
+            ..Scene::default()
+        }
+    }
+
+    fn ten_gigabit() -> Vec<Fact> {
+        with(ordinary_host(), fact("nic.speed", 10_000_000_000_i64, Unit::BitsPerSecond))
+    }
+
+    fn short_slot() -> Vec<Fact> {
+        let facts = with(ten_gigabit(), fact("pcie.bandwidth", 8_000_000_000_i64, Unit::BitsPerSecond));
+        with(facts, fact("pcie.bandwidth.max", 16_000_000_000_i64, Unit::BitsPerSecond))
+    }
+
+    #[test]
+    fn a_queue_below_the_links_is_capacity_where_the_hosts_are_known() {
+        let verdict = diagnose_act(&queued(ten_gigabit()).run(&[]), 0).expect("a baseline").verdict;
+        assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Healthy, "path-capacity"), "{verdict:#?}");
+    }
+
+    #[test]
+    fn it_is_open_while_a_short_slot_may_be_what_it_stands_in_front_of() {
+        let scene = queued(short_slot());
+        let open = diagnose_act(&scene.run(&[]), 0).expect("a baseline");
+        assert_eq!(open.verdict.status, Status::Unknown, "{:#?}", open.verdict);
+        assert!(open.wanted.contains(&Experiment::OtherDirection), "{:?}", open.wanted);
+        let other = Scene { goodput_bps: 9.4e9, ..scene.clone() };
+        let verdict = diagnose_act(&scene.run(&[("other-direction", &other)]), 0).expect("a baseline").verdict;
+        assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Healthy, "path-capacity"), "{verdict:#?}");
+    }
+
+    #[test]
+    fn it_is_open_where_nothing_is_known_of_a_device() {
+        let scene = queued(without(ten_gigabit(), "nic.kind"));
+        let verdict = diagnose_act(&scene.run(&[]), 0).expect("a baseline").verdict;
+        assert_eq!(verdict.status, Status::Unknown, "{verdict:#?}");
+        assert!(verdict.missing.iter().any(|why| why.contains("is not known")), "{:?}", verdict.missing);
+    }
 }
