@@ -16,6 +16,15 @@ pub struct Said {
     pub goodput_bps: f64,
 }
 
+impl Said {
+    /// `Limited 37 Mbit/s [tcp-receive-window at server]`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let causes: Vec<String> = self.causes.iter().map(|(id, at)| format!("{id} at {at}")).collect();
+        format!("{:?} {} [{}]", self.status, narrows_model::units::bps(self.goodput_bps), causes.join(", "))
+    }
+}
+
 /// How a diagnosis did on a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
@@ -147,13 +156,7 @@ impl Tally {
 }
 
 fn describe(said: Option<&Said>) -> String {
-    match said {
-        None => "no verdict".to_owned(),
-        Some(said) => {
-            let causes: Vec<String> = said.causes.iter().map(|(id, at)| format!("{id} at {at}")).collect();
-            format!("{:?} {} [{}]", said.status, narrows_model::units::bps(said.goodput_bps), causes.join(", "))
-        }
-    }
+    said.map_or_else(|| "no verdict".to_owned(), Said::words)
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The bank: every injectable cause and healthy paths, run for real in the lab and judged by the injector's truth.
 
 mod judge;
+mod run;
 mod scenario;
 
 pub use judge::{Grade, Said, Tally, grade};
+pub use run::{CaseError, run};
 pub use scenario::{Case, CaseFault, ScenarioError, SeatWord, cases};
 
 /// The table: one file, one line.

@@ -1,0 +1,91 @@
+//! Running a case for real: a lab of its own, the faults, the server, and `narrows diagnose` as a user would run it.
+
+use super::{Case, Said};
+use crate::demo::{DemoError, Stage};
+use narrows_lab::LabSpec;
+use narrows_model::lab::Impairment;
+use narrows_model::{Direction, Report};
+use narrows_sys::{clock, process};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why a case has no verdict.
+#[derive(Debug, Error)]
+pub enum CaseError {
+    /// The lab, the server or a fault.
+    #[error(transparent)]
+    Stage(#[from] DemoError),
+    /// The lab.
+    #[error(transparent)]
+    Lab(#[from] narrows_lab::Error),
+    /// The diagnosis did not give a report.
+    #[error("the diagnosis gave no report: {0}")]
+    NoReport(String),
+}
+
+/// The baseline of a case: long enough to leave slow start behind on the longest path of the bank.
+const LOAD: [&str; 4] = ["--duration", "5s", "--omit", "1500ms"];
+
+/// Runs a case and gives what the diagnosis said.
+///
+/// # Errors
+/// Why there is no verdict.
+pub fn run(case: &Case, keep: Option<&std::path::Path>) -> Result<Said, CaseError> {
+    let way = Impairment {
+        rate_bps: case.rate_bps,
+        delay_us: case.rtt_us / 2,
+        queue_packets: case.queue_packets,
+        ..Impairment::default()
+    };
+    let spec = LabSpec { name: "bank".to_owned(), up: way.clone(), down: way, ..LabSpec::default() };
+    let stage = Stage::up(&spec, &["--parallel", "4"])?;
+    for fault in &case.faults {
+        stage.lab.fault(&fault.id, fault.at, fault.value.as_deref(), Direction::Both)?;
+    }
+    let mut company = company(case, &stage)?;
+    let family = if case.ipv6 { "--ipv6" } else { "--ipv4" };
+    let mut words = vec!["diagnose", "server", "--format", "json", "--quiet", "--exit-zero", family];
+    words.extend(["--direction", case.flow.direction().word()]);
+    if !case.args.iter().any(|word| word == "--bytes") {
+        words.extend(LOAD);
+    }
+    words.extend(case.args.iter().map(String::as_str));
+    let mut command = stage.client(&words)?;
+    if let Some(file) = keep {
+        command.arg("--output").arg(file);
+    }
+    let output = command.stdin(Stdio::null()).output();
+    for one in &mut company {
+        let _ = one.kill();
+        let _ = one.wait();
+    }
+    let output = output.map_err(|error| DemoError::Start("the diagnosis", error))?;
+    let report: Report = serde_json::from_slice(&output.stdout)
+        .map_err(|_| CaseError::NoReport(String::from_utf8_lossy(&output.stderr).trim().chars().take(400).collect()))?;
+    Ok(Said {
+        status: report.verdict.status,
+        causes: report.verdict.causes.into_iter().map(|cause| (cause.id, cause.at)).collect(),
+        goodput_bps: report.verdict.goodput_bps,
+    })
+}
+
+/// Who else is on the machine or on the path: loops that fill a core, other clients. All end with this process.
+fn company(case: &Case, stage: &Stage) -> Result<Vec<Child>, CaseError> {
+    let mut company = Vec::new();
+    for _ in 0..case.busy_cores {
+        let mut spin = process::bound_command("/bin/sh");
+        spin.args(["-c", "while :; do :; done"]);
+        company.push(spin.spawn().map_err(|error| DemoError::Start("a busy loop", error))?);
+    }
+    for _ in 0..case.neighbours {
+        let mut other = stage.client(&["measure", "tcp", "server", "--duration", "30s", "--quiet"])?;
+        let other = other.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        company.push(other.map_err(|error| DemoError::Start("a neighbour", error))?);
+    }
+    if !company.is_empty() {
+        // Let them settle, so that the baseline is shared from its first moment.
+        clock::sleep(Duration::from_secs(2));
+    }
+    Ok(company)
+}
