@@ -16,6 +16,7 @@ pub(super) const HAZARD: Rule = Rule {
         Key::new("nic.kind", Unit::Text),
         Key::new("nic.driver", Unit::Text),
         Key::new("nic.speed", Unit::BitsPerSecond),
+        Key::new("nic.name", Unit::Text),
     ],
     matters: "A peer that does negotiate takes a silent side for half duplex; 1000BASE-T does not work without it at all.",
     harmless: "Where both sides are fixed alike, as is usual from 10 Gbit/s on over fibre, and on virtual interfaces.",

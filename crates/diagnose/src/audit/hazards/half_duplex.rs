@@ -7,7 +7,7 @@ pub(super) const HAZARD: Rule = Rule {
     id: "half-duplex",
     severity: Severity::Warning,
     key: "nic.duplex",
-    needs: &[Key::new("nic.duplex", Unit::Text)],
+    needs: &[Key::new("nic.duplex", Unit::Text), Key::new("nic.name", Unit::Text)],
     matters: "Either the other side is fixed to full duplex, and frames collide late under load, or the link shares its \
               rate between both directions.",
     harmless: "On a hub, or a radio that only reports itself so.",
