@@ -7,8 +7,9 @@ use narrows_model::{Status, Verdict, Witness, units};
 /// trial with the fix is a witness against it.
 const CONFIDENCE: f64 = 0.3;
 
-/// Lowers the verdict of an act whose fix, for `cause`, was tried with `proof` as its outcome. Nothing where it helped, or
-/// where the verdict no longer names that cause first (an old run under newer rules): then the proof is of something else.
+/// Lowers the verdict of an act whose fix, for `cause`, was tried with `proof` as its outcome. Nothing where it
+/// helped, or where the verdict no longer names that cause first (an old run under newer rules): then the proof is of
+/// something else.
 pub(crate) fn lower(verdict: &mut Verdict, cause: &str, proof: &ProofView) {
     if proof.helped {
         return;

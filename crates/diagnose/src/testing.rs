@@ -1,5 +1,8 @@
 //! A scene for the tests of rules: a run of one baseline, told in the terms of the rules and written as raw samples.
 
+mod asking;
+
+pub(crate) use asking::*;
 use narrows_model::fact::{Fact, Snapshot, Unit, Value};
 use narrows_model::plan::{DiagnosePlan, Limit, TcpPlan};
 use narrows_model::run::{Ending, Purpose, RunPlan, Target, TrialRecord};
@@ -36,6 +39,8 @@ pub(crate) struct Scene {
     pub(crate) receiver_thread: f64,
     pub(crate) sender_core: CpuTimes,
     pub(crate) receiver_core: CpuTimes,
+    /// The second core of either host.
+    pub(crate) other_core: CpuTimes,
     pub(crate) sender_facts: Vec<Fact>,
     pub(crate) receiver_facts: Vec<Fact>,
     pub(crate) sender_counts: Vec<(&'static str, i64)>,
@@ -46,7 +51,7 @@ pub(crate) struct Scene {
     pub(crate) unsent: u64,
     /// By how much the rate changes over the trial, as a part of its mean: 0 is steady.
     pub(crate) ramp: f64,
-    /// How far every other interval's rate lies off the mean, as a part of it: 0 is steady.
+    /// How far the rate swings about its mean, five times in the trial, as a part of it: 0 is steady.
     pub(crate) wobble: f64,
     /// How long the data flowed.
     pub(crate) span_us: u64,
@@ -156,6 +161,7 @@ impl Default for Scene {
                 idle_us: 7_200_000,
                 ..CpuTimes::default()
             },
+            other_core: CpuTimes { idle_us: 8_000_000, ..CpuTimes::default() },
             sender_facts: ordinary_host(),
             receiver_facts: ordinary_host(),
             sender_counts: Vec::new(),
@@ -180,18 +186,24 @@ impl Scene {
         (!self.hidden.contains(&what)).then_some(value)
     }
 
-    /// Bytes of one stream after a part of the trial: the rate rises by `ramp` and alternates by `wobble`.
+    /// Bytes of one stream after a part of the trial: the rate rises by `ramp` and swings by `wobble`.
     fn bytes(&self, interval: u64) -> u64 {
         let (part, streams) = (interval as f64 / INTERVALS as f64, f64::from(self.load.streams.max(1)));
-        let odd = if interval % 2 == 1 { self.wobble / INTERVALS as f64 } else { 0.0 };
-        let carried = part * (1.0 - self.ramp / 2.0) + self.ramp * part * part / 2.0 + odd;
+        let turn = std::f64::consts::TAU * 5.0;
+        let swung = self.wobble * (1.0 - (turn * part).cos()) / turn;
+        let carried = part * (1.0 - self.ramp / 2.0) + self.ramp * part * part / 2.0 + swung;
         (self.goodput_bps / 8e6 * self.span_us as f64 * carried / streams) as u64
+    }
+
+    /// Memory of what waits in the send queue: all of the buffer where it limits.
+    fn queued(&self) -> u32 {
+        if self.sndbuf >= 0.2 { self.sndbuf_bytes } else { self.sndbuf_bytes / 2 }
     }
 
     fn tcp(&self, interval: u64, at_us: u64) -> TcpInfo {
         let streams = u64::from(self.load.streams.max(1));
         let part = interval as f64 / INTERVALS as f64;
-        let high = self.rtt_high_us.filter(|_| interval % 4 == 0).unwrap_or(self.rtt_us);
+        let high = self.rtt_high_us.filter(|_| interval.is_multiple_of(4)).unwrap_or(self.rtt_us);
         let rate_bps = if at_us <= 500_000 { self.early_peak_bps } else { self.goodput_bps };
         let share = |part: f64| self.tells(Hidden::Chronographs, (part * at_us as f64) as u64);
         let segments = |n: u64| self.tells(Hidden::Segments, (n as f64 * part) as u64 / streams);
@@ -199,7 +211,8 @@ impl Scene {
             ca_state: Some(if part < self.recovery { 3 } else { 0 }),
             options: self.tells(Hidden::Options, self.options),
             snd_mss_bytes: self.tells(Hidden::Mss, self.mss),
-            unacked: Some(self.cwnd),
+            // No more is in flight than either window allows.
+            unacked: Some(self.cwnd.min(self.snd_wnd / self.mss.max(1))),
             snd_cwnd: Some(self.cwnd),
             rtt_us: self.tells(Hidden::Rtt, high),
             min_rtt_us: self.tells(Hidden::Rtt, self.min_rtt_us),
@@ -230,12 +243,12 @@ impl Scene {
                 SocketMemory {
                     rcvbuf_bytes: self.rcvbuf,
                     sndbuf_bytes: self.sndbuf_bytes,
-                    wmem_queued_bytes: self.sndbuf_bytes,
+                    wmem_queued_bytes: self.queued(),
                     ..SocketMemory::default()
                 },
             ),
             recv_q_bytes: self.tells(Hidden::RecvQ, if sending { 0 } else { self.recv_q }),
-            send_q_bytes: Some((f64::from(self.sndbuf_bytes) * 0.9) as u32),
+            send_q_bytes: Some((f64::from(self.queued()) * 0.9) as u32),
         }
     }
 
@@ -272,14 +285,13 @@ impl Scene {
                 })
                 .collect(),
             host: self
-                .tells(Hidden::Cores, [(0, CpuTimes::default(), 0), (self.span_us, core, 8_000_000)])
+                .tells(
+                    Hidden::Cores,
+                    [(0, CpuTimes::default(), CpuTimes::default()), (self.span_us, core, self.other_core)],
+                )
                 .into_iter()
                 .flatten()
-                .map(|(at_us, first, idle_us)| HostSample {
-                    at_us,
-                    // A second core that has nothing to do.
-                    cpus: vec![first, CpuTimes { cpu: 1, idle_us, ..CpuTimes::default() }],
-                })
+                .map(|(at_us, first, other)| HostSample { at_us, cpus: vec![first, CpuTimes { cpu: 1, ..other }] })
                 .collect(),
             before: snapshot(false),
             after: snapshot(true),

@@ -99,10 +99,10 @@ fn spared_by_a_full_link(evidence: &Evidence<'_>, cause: &Cause) -> bool {
     !cause.healthy && !matches!(cause.id, "link-speed" | "mtu-mismatch") && causes::fills_link(evidence)
 }
 
-/// Whether a ceiling says something that the goodput does not: one that is read off the goodput (the application wrote this
-/// much; this part of a core was used for it) sits at it by arithmetic, and is no witness against anyone. It is found by
-/// asking the rule again with a slightly higher goodput: does the ceiling follow in step? Capacity accuses no one, and what
-/// a path carries while a queue stands on it *is* its ceiling.
+/// Whether a ceiling says something that the goodput does not: one that is read off the goodput (the application
+/// wrote this much; this part of a core was used for it) sits at it by arithmetic, and is no witness against anyone.
+/// It is found by asking the rule again with a slightly higher goodput: does the ceiling follow in step? Capacity
+/// accuses no one, and what a path carries while a queue stands on it *is* its ceiling.
 fn is_independent(roof: &Roof, evidence: &Evidence<'_>) -> bool {
     const STEP: f64 = 1.001;
     let mut other = evidence.clone();

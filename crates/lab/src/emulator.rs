@@ -13,6 +13,7 @@ pub mod queue;
 pub mod random;
 pub mod relay;
 pub mod too_big;
+pub mod wake;
 
 #[cfg(test)]
 mod line_tests;

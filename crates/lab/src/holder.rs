@@ -4,7 +4,7 @@ use crate::protocol::{HostState, LINE_MAX, Order, Reply, Request, State, Status}
 use crate::registry::Registry;
 use crate::{Error, Lab, Result};
 use narrows_model::Flow;
-use narrows_sys::{netns, process};
+use narrows_sys::process;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
@@ -50,9 +50,7 @@ fn begin() -> Result<(Lab, UnixListener, Registry)> {
     let order: Order = serde_json::from_str(&line).map_err(|error| format(error.to_string()))?;
     order.spec.check()?;
     if order.user_namespace {
-        netns::become_root_of_user_namespace().map_err(|error| {
-            Error::CannotRun(format!("without root it needs a user namespace, and {error}; run it as root"))
-        })?;
+        crate::become_able()?;
     }
     // Not an error where it leads one already.
     let _ = process::new_session();

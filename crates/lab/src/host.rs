@@ -40,7 +40,7 @@ impl Host {
                 cautions.push(format!("the hosts' names are not known in {}: {error}", plan.name));
             }
             let end = plan.interfaces.iter().find(|plan| matches!(plan.wire, Wire::PathNear | Wire::PathFar));
-            let tun = end.map(|interface| Tun::open(interface.name, true)).transpose()?;
+            let tun = end.map(|interface| Tun::open(interface.name, true)).transpose().map_err(explain_tun)?;
             Ok((tun.map(Arc::new), cautions))
         };
         let (namespaces, (tun, cautions)) = Namespaces::create(plan.name, prepare)?;
@@ -185,6 +185,17 @@ impl Host {
             Ok(before)
         })?
     }
+}
+
+/// A sentence that says what to do, where the device file is closed to this user.
+fn explain_tun(error: narrows_sys::Error) -> Error {
+    use std::io::ErrorKind::PermissionDenied;
+    if error.object == "/dev/net/tun" && error.source.kind() == PermissionDenied {
+        return Error::CannotRun(
+            "this user may not open /dev/net/tun; run it as root, or let the user read and write that file".to_owned(),
+        );
+    }
+    error.into()
 }
 
 /// The host of that name.

@@ -234,6 +234,21 @@ fn connect_lan(hosts: &[Host]) -> Result<()> {
     Ok(())
 }
 
+/// Lets this process build labs without root: it becomes root of a user namespace of its own. As root it does nothing.
+///
+/// Call it first of all, while the process has one thread. `Labs::up` needs no such call: its holder does it.
+///
+/// # Errors
+/// User namespaces are switched off here, or there are several threads already.
+pub fn become_able() -> Result<()> {
+    if narrows_sys::process::is_root() {
+        return Ok(());
+    }
+    narrows_sys::netns::become_root_of_user_namespace().map_err(|error| {
+        Error::CannotRun(format!("without root it needs a user namespace, and {error}; run it as root"))
+    })
+}
+
 /// Whether a lab can be built by this process at all, with a sentence where it cannot.
 ///
 /// # Errors

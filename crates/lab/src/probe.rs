@@ -108,6 +108,11 @@ pub(crate) fn tcp(from: &Host, to: &Host, family: Family, omit: Duration, time: 
     })
 }
 
+/// It is the path that is measured, not how long a thread of this machine waits for a core.
+fn before_all() {
+    let _ = narrows_sys::thread::set_real_time();
+}
+
 /// Round-trip times of `count` datagrams of 64 bytes, one after the other, in microseconds and sorted.
 pub(crate) fn round_trips(from: &Host, to: &Host, family: Family, count: usize) -> Result<Vec<f64>> {
     let echo = to.run(|| UdpSocket::bind(any(family)))?.map_err(failed("listen for"))?;
@@ -116,6 +121,7 @@ pub(crate) fn round_trips(from: &Host, to: &Host, family: Family, count: usize) 
     echo.set_read_timeout(Some(PATIENCE)).map_err(failed("set the time limit of"))?;
     std::thread::scope(|scope| {
         let answers = scope.spawn(move || -> io::Result<()> {
+            before_all();
             let mut buffer = [0; 128];
             for _ in 0..count {
                 let (length, peer) = echo.recv_from(&mut buffer)?;
@@ -123,7 +129,8 @@ pub(crate) fn round_trips(from: &Host, to: &Host, family: Family, count: usize) 
             }
             Ok(())
         });
-        let ask = || -> io::Result<Vec<f64>> {
+        let ask = scope.spawn(move || -> io::Result<Vec<f64>> {
+            before_all();
             let socket = from.run(|| UdpSocket::bind(any(family))).map_err(io::Error::other)??;
             socket.connect(address)?;
             socket.set_read_timeout(Some(PATIENCE))?;
@@ -137,8 +144,8 @@ pub(crate) fn round_trips(from: &Host, to: &Host, family: Family, count: usize) 
             }
             times.sort_by(f64::total_cmp);
             Ok(times)
-        };
-        let times = ask().map_err(failed("ask in"))?;
+        });
+        let times = join(ask).map_err(failed("ask in"))?;
         join(answers).map_err(failed("answer in"))?;
         Ok(times)
     })

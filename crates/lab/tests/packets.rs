@@ -79,17 +79,15 @@ fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     listener.set_nonblocking(true).expect("set");
     let deadline = clock::now() + PATIENCE;
     loop {
-        match listener.accept() {
-            Ok((stream, peer)) => {
-                stream.set_nonblocking(false).expect("set");
-                return (stream, peer);
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                assert!(clock::now() < deadline, "nobody connects");
-                clock::sleep(Duration::from_millis(1));
-            }
-            Err(error) => panic!("accept: {error}"),
+        let accepted = listener.accept();
+        let waits = accepted.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
+        if !waits {
+            let (stream, peer) = accepted.expect("accepted");
+            stream.set_nonblocking(false).expect("set");
+            return (stream, peer);
         }
+        assert!(clock::now() < deadline, "nobody connects");
+        clock::sleep(Duration::from_millis(1));
     }
 }
 

@@ -70,9 +70,10 @@ impl Stage {
         let address = self.lab.address_of("server", Family::Ipv4).ok_or(DemoError::NoServer)?;
         let to = SocketAddr::new(address, PORT);
         for _ in 0..100 {
-            let open = self.lab.host("client")?.run(|| {
-                net::connect(to, Duration::from_secs(1), |_| Ok::<_, narrows_sys::Error>(())).is_ok()
-            })?;
+            let open = self
+                .lab
+                .host("client")?
+                .run(|| net::connect(to, Duration::from_secs(1), |_| Ok::<_, narrows_sys::Error>(())).is_ok())?;
             if open && files::exists(&self.scratch.join("token")) {
                 return Ok(());
             }

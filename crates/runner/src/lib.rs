@@ -20,6 +20,7 @@ pub mod trust;
 pub mod tune;
 
 pub use narrows_diagnose::report;
+pub use narrows_lab as emulated;
+pub use narrows_lab::{Row as VerifyRow, accuracy as verify_lab};
 pub use narrows_sys::interrupt;
 pub use narrows_wire::api::TrialProgress;
-pub use narrows_lab::{Row as VerifyRow, accuracy as verify_lab};

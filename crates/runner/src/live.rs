@@ -46,8 +46,7 @@ impl Instruments for LiveInstruments {
         stop: &Stop,
         on_progress: &mut dyn FnMut(TrialProgress),
     ) -> Result<EndRecord, String> {
-        let streams =
-            streams.into_iter().map(|DataStream { id, flow, socket }| Stream { id, flow, socket }).collect();
+        let streams = streams.into_iter().map(|DataStream { id, flow, socket }| Stream { id, flow, socket }).collect();
         let none = || Vec::new();
         let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
         narrows_traffic::run(place, plan, streams, stop, cpu_times, &mut |progress| on_progress(told(&progress)))
@@ -102,7 +101,11 @@ impl<'a> LiveEnds<'a> {
 }
 
 fn ends_error(error: &RemoteError) -> EndsError {
-    if matches!(error, RemoteError::Lost { .. }) { EndsError::Lost(error.to_string()) } else { EndsError::Failed(error.to_string()) }
+    if matches!(error, RemoteError::Lost { .. }) {
+        EndsError::Lost(error.to_string())
+    } else {
+        EndsError::Failed(error.to_string())
+    }
 }
 
 impl Ends for LiveEnds<'_> {
@@ -142,22 +145,18 @@ impl Ends for LiveEnds<'_> {
 
     fn undo(&mut self, change: &Change) -> Result<(), EndsError> {
         match change.at {
-            Place::Client => self
-                .own_tuner()?
-                .undo(&change.id)
-                .map(|_| ())
-                .map_err(|error| EndsError::Failed(error.to_string())),
+            Place::Client => {
+                self.own_tuner()?.undo(&change.id).map(|_| ()).map_err(|error| EndsError::Failed(error.to_string()))
+            }
             _ => self.session.undo(&change.id).map(|_| ()).map_err(|error| ends_error(&error)),
         }
     }
 
     fn keep(&mut self, change: &Change) -> Result<(), EndsError> {
         match change.at {
-            Place::Client => self
-                .own_tuner()?
-                .keep(&change.id)
-                .map(|_| ())
-                .map_err(|error| EndsError::Failed(error.to_string())),
+            Place::Client => {
+                self.own_tuner()?.keep(&change.id).map(|_| ()).map_err(|error| EndsError::Failed(error.to_string()))
+            }
             _ => self.session.keep(&change.id).map(|_| ()).map_err(|error| ends_error(&error)),
         }
     }
@@ -193,6 +192,7 @@ fn loopback(instruments: LiveInstruments, plan: &TcpPlan, stop: &Stop) -> Result
     let after = instruments.counters(peer);
     let client = EndRecord { before: before.clone(), after: after.clone(), ..client? };
     let server = EndRecord { before, after, ..server? };
-    let elapsed_us = client.streams.iter().filter_map(|stream| stream.samples.last()).map(|s| s.at_us).max().unwrap_or(0);
+    let elapsed_us =
+        client.streams.iter().filter_map(|stream| stream.samples.last()).map(|s| s.at_us).max().unwrap_or(0);
     Ok(Trial { plan: plan.clone(), client, server, elapsed_us })
 }

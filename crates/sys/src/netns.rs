@@ -116,9 +116,14 @@ impl Namespaces {
         let directory = command.get_current_dir().map(std::path::Path::to_path_buf);
         let directory = directory.or_else(|| std::env::current_dir().ok());
         let directory = directory.and_then(|path| CString::new(path.into_os_string().into_vec()).ok());
-        // SAFETY: the closure calls only setns and chdir, which are async-signal-safe, on values made before the fork.
+        // SAFETY: the closure calls only unshare, setns and chdir, which are async-signal-safe, on values made before the fork.
         unsafe {
             command.pre_exec(move || {
+                // For a command that replaces this process: the mount namespace is entered only with a file system state
+                // of one's own.
+                if libc::unshare(libc::CLONE_FS) < 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
                 for (fd, (_, kind)) in fds.into_iter().zip(KINDS) {
                     if libc::setns(fd, kind) < 0 {
                         return Err(std::io::Error::last_os_error());

@@ -2,7 +2,8 @@
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
-use narrows_model::{Key, Unit};
+use narrows_model::{Key, Unit, Value};
+use narrows_sys::ethtool::Feature;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-features",
@@ -15,6 +16,7 @@ pub(super) const COLLECTOR: Collector = Collector {
         Key::new("nic.feature.tx_checksum", Unit::Flag),
         Key::new("nic.feature.rx_checksum", Unit::Flag),
         Key::new("nic.feature.scatter_gather", Unit::Flag),
+        Key::new("nic.feature.fixed_off", Unit::Text),
     ],
     class: Class::Both,
     can_run: with_device,
@@ -48,5 +50,45 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         let why = || Missing::because(format!("the device knows no feature of the group `{word}`"));
         sink.put(key, on.ok_or_else(why), "ioctl ETHTOOL_GFEATURES");
     }
+    sink.fact("nic.feature.fixed_off", Value::List(fixed_off(features)), "ioctl ETHTOOL_GFEATURES");
     Ok(())
+}
+
+/// The words of what is off and cannot be switched on: the driver has no such feature, or it lacks the one that this one
+/// needs. Segmentation needs scatter-gather (`netdev_fix_features` in net/core/dev.c).
+fn fixed_off(features: &[Feature]) -> Vec<String> {
+    let fixed = |word: &str| {
+        let mut group = features.iter().filter(|feature| feature.is_meant_by(word)).peekable();
+        group.peek().is_some() && group.all(|feature| !feature.active && !feature.changeable)
+    };
+    let without_gather = fixed("sg");
+    let is_off = |word: &str| fixed(word) || without_gather && matches!(word, "tso" | "gso");
+    FEATURES.iter().map(|(_, word)| *word).filter(|word| is_off(word)).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feature(name: &str, active: bool, changeable: bool) -> Feature {
+        Feature { name: name.to_owned(), active, changeable, requested: active }
+    }
+
+    #[test]
+    fn only_what_is_off_and_cannot_be_switched_on_is_fixed() {
+        let able = [
+            feature("tx-scatter-gather", false, true),
+            feature("tx-tcp-segmentation", false, true),
+            feature("tx-tcp6-segmentation", false, false),
+            feature("rx-checksum", true, false),
+        ];
+        assert!(fixed_off(&able).is_empty());
+        let unable = [
+            feature("tx-scatter-gather", false, false),
+            feature("tx-generic-segmentation", false, true),
+            feature("rx-checksum", false, false),
+            feature("rx-gro", false, true),
+        ];
+        assert_eq!(fixed_off(&unable), ["tso", "gso", "rx", "sg"]);
+    }
 }

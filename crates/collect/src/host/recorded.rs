@@ -99,7 +99,8 @@ impl Recorded {
     fn missing(&self, what: &str) -> Missing {
         match self.meta.missing.get(what) {
             Some(why) => Missing::because(why),
-            None => Missing::File { path: what.to_owned(), why: "the capture does not hold it".to_owned() },
+            // Without the path: what a capture leaves out is one reason for all of it.
+            None => Missing::because("the capture does not hold it"),
         }
     }
 }

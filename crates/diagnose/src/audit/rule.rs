@@ -25,6 +25,8 @@ pub struct Rule {
 pub enum Look {
     /// Each host by itself.
     Host(fn(&Snapshot) -> Option<Found>),
+    /// Each host by itself, with the other one where that is known.
+    Each(fn(&Snapshot, Option<&Snapshot>) -> Option<Found>),
     /// Both hosts together: client, server.
     Pair(fn(&Snapshot, &Snapshot) -> Option<Found>),
 }
@@ -77,6 +79,10 @@ impl Rule {
             Look::Host(look) => [(Place::Client, client), (Place::Server, server)]
                 .into_iter()
                 .filter_map(|(at, host)| Some(hazard(at, look(host?)?)))
+                .collect(),
+            Look::Each(look) => [(Place::Client, client, server), (Place::Server, server, client)]
+                .into_iter()
+                .filter_map(|(at, host, peer)| Some(hazard(at, look(host?, peer)?)))
                 .collect(),
             Look::Pair(look) => client
                 .zip(server)

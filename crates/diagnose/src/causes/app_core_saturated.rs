@@ -13,7 +13,7 @@
 
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::{Ceiling, Fix, Method, plan::Application, plan::TcpPlan, units};
+use narrows_model::{Ceiling, Fix, Method, Witness, plan::Application, plan::TcpPlan, units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
@@ -69,7 +69,19 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
             units::percent(core.softirq)
         )));
     }
+    witnesses.extend(starved(evidence, seat));
     Testimony::Says { share, witnesses }
+}
+
+/// The other end of the socket's queue says so, too: it ran empty while the writer computed, or full while the reader
+/// did. A thread that wanders between cores fills none of them for long, so this is the witness where no core is
+/// full.
+fn starved(evidence: &Evidence<'_>, seat: Seat) -> Option<Witness> {
+    let (share, what) = match seat {
+        Seat::Sender => (1.0 - evidence.base.shares?.busy, "nothing was left to send"),
+        _ => (evidence.held_by_window()?, "the sender waited for the receive window"),
+    };
+    (share >= 0.2).then(|| counter(format!("{what} {} of the time", units::percent(share))))
 }
 
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
@@ -86,5 +98,79 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
             "spread the data over more streams (--streams), write and read in larger pieces, avoid copies, or use a \
              faster core",
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, core, link, named, none_proven,
+        ordinary_host, testimony,
+    };
+    use narrows_model::{Place, Status};
+
+    /// 4 Gbit/s on a link of ten, since the writing thread never sleeps.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 4e9,
+            rtt_us: 35_100,
+            sender_thread: 0.98,
+            sender_core: core(0.05, 0.94),
+            sender_facts: link(10_000, ordinary_host()),
+            receiver_facts: link(10_000, ordinary_host()),
+            ..Scene::default()
+        }
+    }
+
+    #[test]
+    fn a_thread_that_fills_its_core_is_named() {
+        let finding = named(&truth(), &[], "app-core-saturated", Place::Client);
+        assert_rejects(&finding, "softirq-core-saturated", "no core of the sender");
+        assert_rejects(&finding, "tester-limited", "were busy 50 %");
+        assert_rejects(&finding, "sender-app-slow", "had data to send 100 %");
+        assert_rejects(&finding, "path-capacity", "a core is full");
+    }
+
+    #[test]
+    fn the_clock_of_the_thread_alone_is_a_suspicion() {
+        let verdict = crate::testing::verdict(&Scene { hidden: &[Hidden::Cores], ..truth() }, &[]);
+        assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Suspected, "app-core-saturated"));
+    }
+
+    #[test]
+    fn a_socket_that_runs_empty_meanwhile_is_the_second_witness() {
+        let scene = Scene { hidden: &[Hidden::Cores], busy: 0.7, ..truth() };
+        named(&scene, &[], "app-core-saturated", Place::Client);
+        let reader = Scene { sender_thread: 0.2, receiver_thread: 0.97, rwnd: 0.5, busy: 1.0, ..scene };
+        named(&reader, &[], "app-core-saturated", Place::Server);
+    }
+
+    #[test]
+    fn a_thread_with_an_eighth_of_its_core_left_is_not_full() {
+        let at = |sender_thread| testimony(&CAUSE, Seat::Sender, &Scene { sender_thread, ..truth() }, &[]);
+        assert_denies(&at(0.87), "used 87 % of a core");
+        assert_says(&at(0.89));
+    }
+
+    #[test]
+    fn a_full_softirq_core_is_another_cause() {
+        let scene = Scene { sender_thread: 0.3, sender_core: core(0.97, 0.02), ..truth() };
+        assert_denies(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "used 30 %");
+    }
+
+    #[test]
+    fn threads_that_cannot_be_timed_accuse_no_one_else() {
+        let scene = Scene { hidden: &[Hidden::Threads], ..truth() };
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "CPU time of the data threads");
+        none_proven(&scene, &[]);
+    }
+
+    #[test]
+    fn the_fix_of_an_imitated_application_is_to_imitate_it_no_more() {
+        let mut scene = truth();
+        scene.load.application.write_cpu_us_per_mib = 40_000;
+        let finding = crate::testing::verdict(&scene, &[]).causes.remove(0);
+        assert_eq!(finding.fix.load.expect("a load").application, Application::default());
     }
 }

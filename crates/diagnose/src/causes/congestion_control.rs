@@ -35,8 +35,17 @@ pub const CAUSE: Cause = Cause {
 /// Another congestion control must carry this much more before the one in use is blamed.
 const GAIN: f64 = 1.3;
 
+/// Round trips that a trial must have before it says anything of the congestion control: slow start takes about a
+/// dozen on a long fat path. A transfer that was over before that compares with a longer trial as a start with a
+/// steady state.
+const ROUND_TRIPS: f64 = 30.0;
+
+fn too_short(evidence: &Evidence<'_>) -> bool {
+    evidence.min_rtt_us.is_some_and(|rtt| evidence.base.counted_s < ROUND_TRIPS * rtt / 1e6)
+}
+
 /// The part of the time in which nothing but the congestion window (or recovery) held the sender back.
-fn window_share(evidence: &Evidence<'_>) -> Option<f64> {
+pub(super) fn window_share(evidence: &Evidence<'_>) -> Option<f64> {
     let busy = evidence.base.shares?.busy;
     Some((busy - evidence.held_by_window()? - evidence.held_by_buffer()?).max(0.0))
 }
@@ -67,7 +76,13 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if queue {
         return denies("the congestion window is large enough to keep a queue on the path");
     }
+    if too_short(evidence) {
+        return cannot_tell("the transfer was over before a congestion control settles");
+    }
     let in_use = evidence.base.congestion_control.as_deref().unwrap_or("the one in use");
+    if in_use.starts_with("bbr") {
+        return cannot_tell("BBR is in use, and there is none to try that could make more of the path");
+    }
     let Some(other) = evidence.experiments.get(Experiment::OtherCongestionControl.id()) else {
         return ask(
             Experiment::OtherCongestionControl,
@@ -99,4 +114,76 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
         "net.ipv4.tcp_congestion_control",
         "bbr".to_owned(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_denies, assert_rejects, assert_says, named, none_proven,
+        testimony, wanted,
+    };
+    use narrows_model::{Place, plan::TcpPlan};
+
+    /// Reno on 1 Gbit/s and 35 ms: after one loss it climbs for minutes.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 300e6,
+            rtt_us: 35_100,
+            cwnd: 907,
+            lost: 3,
+            segments: 207_000,
+            congestion_control: "reno",
+            ..Scene::default()
+        }
+    }
+
+    fn bbr(goodput_bps: f64) -> Scene {
+        Scene { goodput_bps, congestion_control: "bbr", ..truth() }
+    }
+
+    const OTHER: &str = "other-congestion-control";
+
+    #[test]
+    fn it_is_named_where_bbr_carries_far_more() {
+        let (bbr, more) = (bbr(850e6), Scene { load: TcpPlan { streams: 4, ..truth().load }, ..bbr(930e6) });
+        let finding = named(&truth(), &[(OTHER, &bbr), ("more-streams", &more)], "congestion-control", Place::Client);
+        assert_rejects(&finding, "random-loss", "only 3 of 207000");
+        assert_rejects(&finding, "path-capacity", "four times the streams carried 930 Mbit/s");
+        assert_rejects(&finding, "tcp-receive-window", "only 0 %");
+        let prediction = finding.prediction.expect("what the experiment carried");
+        assert_eq!(prediction.bps, bbr.goodput_bps);
+    }
+
+    #[test]
+    fn it_is_not_guessed_but_tried() {
+        assert_asks(&testimony(&CAUSE, Seat::Sender, &truth(), &[]), Experiment::OtherCongestionControl);
+        assert!(wanted(&truth(), &[]).contains(&Experiment::OtherCongestionControl));
+        none_proven(&truth(), &[]);
+    }
+
+    #[test]
+    fn another_one_must_do_better_by_a_third() {
+        let with = |goodput| testimony(&CAUSE, Seat::Sender, &truth(), &[(OTHER, &bbr(goodput))]);
+        assert_denies(&with(387e6), "BBR carries no more");
+        assert_says(&with(393e6));
+    }
+
+    #[test]
+    fn a_window_that_keeps_a_queue_or_is_not_the_limit_is_large_enough() {
+        let of = |scene| testimony(&CAUSE, Seat::Sender, &scene, &[(OTHER, &bbr(850e6))]);
+        assert_denies(&of(Scene { rtt_us: 40_000, ..truth() }), "keep a queue");
+        assert_denies(&of(Scene { busy: 0.49, ..truth() }), "only 49 %");
+        assert_says(&of(Scene { busy: 0.51, ..truth() }));
+    }
+
+    #[test]
+    fn a_short_transfer_an_old_kernel_and_bbr_itself_leave_it_open() {
+        let of = |scene| testimony(&CAUSE, Seat::Sender, &scene, &[(OTHER, &bbr(850e6))]);
+        // Thirty round trips of 35 ms are 1.05 s.
+        assert_cannot_tell(&of(Scene { span_us: 1_000_000, ..truth() }), "before a congestion control settles");
+        assert_says(&of(Scene { span_us: 1_100_000, ..truth() }));
+        assert_cannot_tell(&of(Scene { hidden: &[Hidden::Chronographs], ..truth() }), "does not say");
+        assert_cannot_tell(&of(Scene { congestion_control: "bbr", ..truth() }), "BBR is in use");
+    }
 }

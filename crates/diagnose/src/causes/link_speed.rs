@@ -2,8 +2,8 @@
 //!
 //! A host's link runs more slowly than it could, or than the other end's, and the goodput lies at it.
 //!
-//! **Shows**: the negotiated speed lies below the fastest supported one (or the peer's, where that is not known), and
-//! the goodput is that speed less headers: 94 % of it with full Ethernet frames.
+//! **Shows**: the negotiated speed lies below the fastest supported one (or, below 1 Gbit/s and where that is not
+//! known, the peer's), and the goodput is that speed less headers: 94 % of it with full Ethernet frames.
 //!
 //! **Mistaken for**: the path's capacity. A link at its best speed is no fault.
 //!
@@ -43,6 +43,11 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     ceiling(CAUSE.id, evidence, seat, speed * efficiency, [0.95, 1.01], Method::Computed, how)
 }
 
+/// Whether a card could run faster its driver says, mostly. Where it does not, a card below this speed beside a
+/// faster peer is one that negotiated badly; from this speed on it is as likely just another card: 1 against 10
+/// Gbit/s is no fault.
+const ORDINARY_BPS: f64 = 1e9;
+
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let Some(speed) = real_link_bps(evidence, seat) else {
         return cannot_tell(format!("the device of {} reports no link speed", super::who(evidence, seat)));
@@ -51,7 +56,12 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let slower_than = match (evidence.number(seat, "nic.speed.max"), real_link_bps(evidence, other)) {
         (Some(max), _) if speed < 0.99 * max => format!("its link supports {}", units::bps(max)),
         (Some(_), _) => return denies(format!("the link of {} runs at its best speed", super::who(evidence, seat))),
-        (None, Some(peer)) if speed < 0.99 * peer => format!("the other end's link runs at {}", units::bps(peer)),
+        (None, Some(peer)) if speed < ORDINARY_BPS && speed < 0.99 * peer => {
+            format!("the other end's link runs at {}", units::bps(peer))
+        }
+        (None, Some(peer)) if speed < 0.99 * peer => {
+            return cannot_tell("the fastest supported speed is not known, and hosts may well have different cards");
+        }
         (None, Some(_)) => {
             return denies(format!("the link of {} is no slower than the other end's", super::who(evidence, seat)));
         }
@@ -77,5 +87,76 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     Fix {
         commands: vec![Command { at: evidence.place(seat), run: format!("ethtool -s {device} autoneg on") }],
         ..advice("check the cable and the switch port, and let both sides negotiate the speed")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, fact, link, named, none_proven,
+        ordinary_host, testimony, virtual_hosts, with, without,
+    };
+    use narrows_model::{Fact, Place};
+
+    fn fastest(mbps: i64, facts: Vec<Fact>) -> Vec<Fact> {
+        with(facts, fact("nic.speed.max", mbps * 1_000_000, Unit::BitsPerSecond))
+    }
+
+    /// A card of 1 Gbit/s that came up with 100 Mbit/s.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 94.1e6,
+            early_peak_bps: 94e6,
+            sender_facts: fastest(1_000, link(100, ordinary_host())),
+            receiver_facts: fastest(1_000, ordinary_host()),
+            ..Scene::default()
+        }
+    }
+
+    #[test]
+    fn a_gigabit_card_at_100_mbit_is_named() {
+        let finding = named(&truth(), &[], "link-speed", Place::Client);
+        assert_rejects(&finding, "path-shaper", "close to what the slower link carries");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+        assert_eq!(finding.fix.commands[0].run, "ethtool -s eth0 autoneg on");
+        assert_denies(&testimony(&CAUSE, Seat::Receiver, &truth(), &[]), "at its best speed");
+    }
+
+    #[test]
+    fn a_link_at_its_best_speed_is_capacity() {
+        let scene = Scene { sender_facts: fastest(100, link(100, ordinary_host())), ..truth() };
+        assert_denies(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "at its best speed");
+        assert_eq!(crate::testing::verdict(&scene, &[]).causes[0].id, "path-capacity");
+    }
+
+    #[test]
+    fn the_peer_is_the_measure_below_1_gbit_only_and_where_modes_are_not_known() {
+        let unknown = |own, peer, goodput_bps| Scene {
+            goodput_bps,
+            sender_facts: link(own, ordinary_host()),
+            receiver_facts: link(peer, ordinary_host()),
+            ..truth()
+        };
+        named(&unknown(100, 1_000, 94.1e6), &[], "link-speed", Place::Client);
+        let of = |scene| testimony(&CAUSE, Seat::Sender, &scene, &[]);
+        assert_cannot_tell(&of(unknown(1_000, 10_000, 941e6)), "different cards");
+        assert_denies(&of(unknown(100, 100, 94.1e6)), "no slower than the other end's");
+    }
+
+    #[test]
+    fn a_goodput_below_the_link_is_something_else() {
+        let of = |goodput_bps| testimony(&CAUSE, Seat::Sender, &Scene { goodput_bps, ..truth() }, &[]);
+        assert_denies(&of(83e6), "would carry 94.1 Mbit/s");
+        assert_says(&of(90e6));
+    }
+
+    #[test]
+    fn a_speed_that_no_one_reports_or_enforces_accuses_no_one() {
+        let scene = virtual_hosts(Scene { rtt_us: 35_100, ..truth() });
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "no link speed");
+        none_proven(&scene, &[]);
+        let scene = Scene { sender_facts: without(truth().sender_facts, "nic.speed"), rtt_us: 35_100, ..truth() };
+        none_proven(&scene, &[]);
     }
 }

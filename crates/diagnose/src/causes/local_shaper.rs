@@ -49,6 +49,11 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
             None => cannot_tell("the sender's queueing disciplines could not be read"),
         };
     };
+    if roof(evidence, seat).is_none() {
+        return cannot_tell(
+            "the segment size could not be read, so the goodput cannot be held against the shaper's rate",
+        );
+    }
     match evidence.grew(seat, "qdisc.overlimits") {
         None => cannot_tell("the counters of the sender's queueing discipline could not be read"),
         Some(0) => denies(format!("the shaper of {} never had to hold a packet back", units::bps(rate))),
@@ -67,4 +72,67 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let kind = evidence.text(seat, "qdisc.root.kind").unwrap_or("shaper");
     let advice = format!("remove the {kind} shaper from {device}, or raise its rate if it is there on purpose");
     setting_fix(evidence, seat, advice, Setting::RootQdisc { device, kind: "default".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, fact, named, none_proven, ordinary_host,
+        testimony, with, without,
+    };
+    use narrows_model::{Place, Status};
+
+    /// tbf at 200 Mbit/s: 191 Mbit/s of payload, and a queue in the sender's own host.
+    fn truth() -> Scene {
+        let facts = with(ordinary_host(), fact("qdisc.rate", 200_000_000_i64, Unit::BitsPerSecond));
+        Scene {
+            goodput_bps: 191e6,
+            early_peak_bps: 900e6,
+            rtt_us: 60_000,
+            sender_facts: with(facts, fact("qdisc.root.kind", "tbf", Unit::Text)),
+            sender_counts: vec![("qdisc.overlimits", 9_000), ("qdisc.drops", 0)],
+            ..Scene::default()
+        }
+    }
+
+    #[test]
+    fn a_token_bucket_on_the_own_device_is_named() {
+        let finding = named(&truth(), &[], "local-shaper", Place::Client);
+        assert_rejects(&finding, "path-shaper", "the sender's own shaper explains the rate");
+        assert_rejects(&finding, "qdisc-drop", "dropped nothing");
+        assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
+        assert_eq!(finding.fix.commands[0].run, "tc qdisc del dev eth0 root");
+    }
+
+    #[test]
+    fn a_shaper_that_never_held_a_packet_back_is_none() {
+        let scene = Scene { sender_counts: vec![("qdisc.overlimits", 0)], ..truth() };
+        assert_denies(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "never had to hold");
+        let scene = Scene { sender_facts: without(truth().sender_facts, "qdisc.rate"), ..truth() };
+        assert_denies(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "has no rate");
+    }
+
+    #[test]
+    fn a_rate_that_the_goodput_does_not_lie_at_is_a_hazard() {
+        for goodput_bps in [150e6, 230e6] {
+            let verdict = crate::testing::verdict(&Scene { goodput_bps, early_peak_bps: goodput_bps, ..truth() }, &[]);
+            assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
+            assert!(verdict.hazards[0].starts_with("local-shaper at client is at work"), "{:?}", verdict.hazards);
+        }
+        for goodput_bps in [172e6, 205e6] {
+            named(&Scene { goodput_bps, ..truth() }, &[], "local-shaper", Place::Client);
+        }
+    }
+
+    #[test]
+    fn counters_or_segments_that_cannot_be_read_leave_it_open() {
+        let scene = Scene { sender_counts: Vec::new(), ..truth() };
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "counters");
+        let scene = Scene { hidden: &[Hidden::Mss], ..truth() };
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "segment size");
+        let scene = Scene { sender_facts: Vec::new(), rtt_us: 35_100, ..truth() };
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "could not be read");
+        none_proven(&scene, &[]);
+    }
 }

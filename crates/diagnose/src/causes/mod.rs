@@ -5,7 +5,7 @@
 
 use crate::evidence::{Evidence, Seat};
 use crate::experiment::Experiment;
-use narrows_model::{Ceiling, Command, Fix, Key, Method, Setting, Witness};
+use narrows_model::{Ceiling, Command, Fix, Key, Method, Setting, Witness, units};
 
 /// What a rule says of one cause at one seat.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,8 +148,9 @@ fn ceiling(
     })
 }
 
-/// A ceiling of a window that is in flight as a whole: at best one window each smallest RTT; where the window leaves as one burst
-/// the RTT grows by the time that the burst takes on the slower link. Windows of a few super-packets are also rounded down to whole ones.
+/// A ceiling of a window that is in flight as a whole: at best one window each smallest RTT; where the window leaves
+/// as one burst the RTT grows by the time that the burst takes on the slower link. Windows of a few super-packets are
+/// also rounded down to whole ones.
 fn window_ceiling(
     id: &str,
     evidence: &Evidence<'_>,
@@ -169,6 +170,55 @@ fn window_ceiling(
 
 fn no_ceiling(_: &Evidence<'_>, _: Seat) -> Option<Ceiling> {
     None
+}
+
+/// A window or buffer that holds the sender back at the very rate that it allows.
+fn held_back(evidence: &Evidence<'_>) -> Option<String> {
+    let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
+    [
+        (&tcp_receive_window::CAUSE, Seat::Receiver, window),
+        (&tcp_receive_buffer_fixed::CAUSE, Seat::Receiver, window),
+        (&tcp_send_buffer::CAUSE, Seat::Sender, buffer),
+        (&tcp_send_buffer_fixed::CAUSE, Seat::Sender, buffer),
+    ]
+    .into_iter()
+    .filter(|(_, _, held)| *held >= 0.2)
+    .find(|(cause, seat, _)| {
+        (cause.ceiling)(evidence, *seat).is_some_and(|roof| crate::roofline::sits_at(&roof, evidence.goodput_bps()))
+    })
+    .map(|(cause, _, held)| {
+        format!("{} held the sender back {} of the time, at its ceiling", cause.id, units::percent(held))
+    })
+}
+
+/// Why an end, and not the path, explains the goodput, where one does. What an end holds back also makes bursts, and
+/// with them small queues and a fast beginning: they say nothing of the path then.
+fn end_bound(evidence: &Evidence<'_>) -> Option<String> {
+    if let Some(why) = held_back(evidence) {
+        return Some(why);
+    }
+    if receiver_app_slow::reader_lags(evidence) {
+        return Some("data waits unread at the receiver: its application is what holds the sender back".to_owned());
+    }
+    for seat in [Seat::Sender, Seat::Receiver] {
+        if let Some(share) = evidence.end(seat).and_then(|end| end.thread_share).filter(|share| *share >= 0.85) {
+            return Some(format!(
+                "the data thread of {} fills {} of a core",
+                who(evidence, seat),
+                units::percent(share)
+            ));
+        }
+    }
+    let idle = 1.0 - evidence.base.shares?.busy;
+    (idle >= 0.2).then(|| format!("the application left the connection idle {} of the time", units::percent(idle)))
+}
+
+/// Why the CPU is not what ends the goodput, where that is known: it lies at the slower link, or a window explains it.
+fn cpu_innocent(evidence: &Evidence<'_>) -> Option<String> {
+    if fills_link(evidence) {
+        return Some("the goodput is what the slower link carries".to_owned());
+    }
+    held_back(evidence)
 }
 
 /// A fix by one sysctl, which `--try` can apply.

@@ -27,6 +27,7 @@ pub const CAUSE: Cause = Cause {
         Key::new("nic.feature.gro", Unit::Flag),
         Key::new("nic.feature.tx_checksum", Unit::Flag),
         Key::new("nic.feature.rx_checksum", Unit::Flag),
+        Key::new("nic.kind", Unit::Text),
         Key::new("nic.name", Unit::Text),
     ],
     ceiling: roof,
@@ -45,16 +46,28 @@ const fn features(seat: Seat) -> &'static [(&'static str, &'static str)] {
     }
 }
 
+/// Whether the device lies above or beside others in the same machine: a veth has GRO off by default and misses
+/// nothing, since what it gets was coalesced below it or never cut.
+fn is_stacked(evidence: &Evidence<'_>, seat: Seat) -> bool {
+    evidence.text(seat, "nic.kind").is_some_and(|kind| !matches!(kind, "physical" | "virtual" | "tun" | "unknown"))
+}
+
 fn off(evidence: &Evidence<'_>, seat: Seat) -> Vec<&'static str> {
-    features(seat).iter().filter(|(key, _)| evidence.flag(seat, key) == Some(false)).map(|(_, word)| *word).collect()
+    let off = features(seat).iter().filter(|(key, _)| evidence.flag(seat, key) == Some(false)).map(|(_, word)| *word);
+    let hardware = evidence.text(seat, "nic.kind").is_none_or(|kind| kind == "physical");
+    // Only hardware can sum what it receives; a TUN without that feature has nothing switched off.
+    off.filter(|word| (*word != "gro" || !is_stacked(evidence, seat)) && (*word != "rx" || hardware)).collect()
 }
 
 /// The fullest that the CPU is at a seat: its data thread, its softirq core or the whole machine.
 fn fullness(evidence: &Evidence<'_>, seat: Seat) -> Option<f64> {
     let end = evidence.end(seat)?;
     let softirq = end.softirq_core().map(|core| core.softirq);
-    let core = end.cores.iter().map(|core| core.busy).reduce(f64::max);
-    [end.thread_share, softirq, core, end.machine_busy()].into_iter().flatten().reduce(f64::max)
+    // A core that is full of a neighbour's work and handles no packets is not what offloads would relieve.
+    let core = end.cores.iter().filter(|core| core.softirq >= 0.2).map(|core| core.busy).reduce(f64::max);
+    // Nor is user code: segments are cut and summed in the kernel.
+    let kernel = end.cores.iter().map(|core| core.system + core.softirq).reduce(f64::max);
+    [end.thread_share, softirq, core, kernel].into_iter().flatten().reduce(f64::max)
 }
 
 /// Segmentation in software, GSO, does nearly as well as TSO: only both off, or a checksum off, costs much; a
@@ -83,6 +96,9 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let off = off(evidence, seat);
     if !costly(&off) {
         return denies(format!("the offloads that matter are on at {}", super::who(evidence, seat)));
+    }
+    if let Some(why) = super::cpu_innocent(evidence) {
+        return denies(why);
     }
     let Some(full) = fullness(evidence, seat) else { return cannot_tell("the times of the cores could not be read") };
     if full < 0.88 {
@@ -123,4 +139,90 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
         .collect();
     let commands = settings.iter().map(|(at, setting)| Command { at: *at, run: setting.to_string() }).collect();
     Fix { advice: format!("turn {} on", words.join(", ")), commands, settings, load: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, core, fact, link, named,
+        none_proven, ordinary_host, testimony, with,
+    };
+    use narrows_model::{Fact, Place};
+
+    fn without_features(words: &[&str]) -> Vec<Fact> {
+        let off = |facts, word: &&str| with(facts, fact(&format!("nic.feature.{word}"), false, Unit::Flag));
+        words.iter().fold(link(10_000, ordinary_host()), off)
+    }
+
+    /// 3 Gbit/s on a link of ten: the sender cuts every segment by itself.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 3e9,
+            rtt_us: 35_100,
+            sender_thread: 0.97,
+            sender_core: core(0.03, 0.95),
+            sender_facts: without_features(&["tso", "gso"]),
+            receiver_facts: link(10_000, ordinary_host()),
+            ..Scene::default()
+        }
+    }
+
+    #[test]
+    fn segments_cut_by_a_full_core_are_named_before_the_core() {
+        let finding = named(&truth(), &[], "offloads-off", Place::Client);
+        assert_rejects(&finding, "tester-limited", "were busy 49 %");
+        assert_rejects(&finding, "softirq-core-saturated", "no core of the sender");
+        let commands: Vec<&str> = finding.fix.commands.iter().map(|command| command.run.as_str()).collect();
+        assert_eq!(commands, ["ethtool -K eth0 gso on", "ethtool -K eth0 tso on"]);
+    }
+
+    #[test]
+    fn checksums_are_turned_on_before_what_needs_them() {
+        let scene = Scene { sender_facts: without_features(&["tso", "gso", "tx_checksum"]), ..truth() };
+        let finding = named(&scene, &[], "offloads-off", Place::Client);
+        assert_eq!(finding.fix.commands[0].run, "ethtool -K eth0 tx on");
+    }
+
+    #[test]
+    fn segmentation_in_software_is_good_enough() {
+        let scene = Scene { sender_facts: without_features(&["tso"]), ..truth() };
+        assert_denies(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "the offloads that matter are on");
+        named(&scene, &[], "app-core-saturated", Place::Client);
+    }
+
+    #[test]
+    fn a_core_with_time_left_does_not_miss_them() {
+        let at = |sender_thread| {
+            let scene = Scene { sender_thread, sender_core: core(0.03, 0.5), ..truth() };
+            testimony(&CAUSE, Seat::Sender, &scene, &[])
+        };
+        assert_denies(&at(0.87), "had 13 % of its time left");
+        assert_says(&at(0.89));
+    }
+
+    #[test]
+    fn a_receiver_without_gro_is_named_and_a_veth_without_it_is_not() {
+        let scene = Scene {
+            sender_facts: link(10_000, ordinary_host()),
+            sender_thread: 0.3,
+            sender_core: core(0.1, 0.3),
+            receiver_facts: without_features(&["gro"]),
+            receiver_core: core(0.96, 0.02),
+            ..truth()
+        };
+        named(&scene, &[], "offloads-off", Place::Server);
+        let veth = with(without_features(&["gro"]), fact("nic.kind", "veth", Unit::Text));
+        let scene = Scene { receiver_facts: veth, ..scene };
+        assert_denies(&testimony(&CAUSE, Seat::Receiver, &scene, &[]), "are on");
+    }
+
+    #[test]
+    fn features_or_cores_that_cannot_be_read_leave_it_open() {
+        let scene = Scene { sender_facts: Vec::new(), ..truth() };
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "features could not be read");
+        let scene = Scene { hidden: &[Hidden::Cores, Hidden::Threads], ..truth() };
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "times of the cores");
+        none_proven(&scene, &[]);
+    }
 }

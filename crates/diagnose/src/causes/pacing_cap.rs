@@ -72,3 +72,58 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, named, none_proven, testimony,
+    };
+    use narrows_model::Place;
+
+    /// SO_MAX_PACING_RATE of 200 Mbit/s.
+    fn truth() -> Scene {
+        Scene { goodput_bps: 198e6, rtt_us: 35_100, cwnd: 1_200, max_pacing_bytes_s: 25_000_000, ..Scene::default() }
+    }
+
+    #[test]
+    fn a_cap_on_the_socket_is_named() {
+        let mut scene = truth();
+        scene.load.pacing_bps = Some(200_000_000);
+        let finding = named(&scene, &[], "pacing-cap", Place::Client);
+        assert_rejects(&finding, "sender-app-slow", "had data to send 100 %");
+        assert_rejects(&finding, "path-shaper", "no queue");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+        assert_eq!(finding.fix.load.expect("the load without its cap").pacing_bps, None);
+    }
+
+    #[test]
+    fn the_cap_counts_for_each_stream() {
+        let load = TcpPlan { streams: 4, ..truth().load };
+        named(&Scene { goodput_bps: 790e6, load: load.clone(), ..truth() }, &[], "pacing-cap", Place::Client);
+        // One cap's worth over four streams is something else.
+        none_proven(&Scene { load, ..truth() }, &[]);
+    }
+
+    #[test]
+    fn an_infinite_cap_is_none() {
+        let scene = Scene { max_pacing_bytes_s: u64::MAX, congestion_control: "bbr", ..truth() };
+        assert_denies(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "no cap");
+        none_proven(&scene, &[]);
+    }
+
+    #[test]
+    fn a_queue_or_a_window_says_that_the_cap_is_not_reached() {
+        let of = |scene| testimony(&CAUSE, Seat::Sender, &scene, &[]);
+        assert_denies(&of(Scene { rtt_us: 40_000, ..truth() }), "takes less than the cap");
+        assert_denies(&of(Scene { rwnd: 0.52, ..truth() }), "receive window");
+        assert_says(&of(Scene { rwnd: 0.48, ..truth() }));
+    }
+
+    #[test]
+    fn a_kernel_without_chronographs_leaves_it_open() {
+        let scene = Scene { hidden: &[Hidden::Chronographs], ..truth() };
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "does not say");
+        none_proven(&scene, &[]);
+    }
+}

@@ -10,6 +10,7 @@
 //!
 //! Source: RFC 2475 2.3.3.4; Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016.
 
+use super::congestion_control::window_share;
 use super::{Cause, Testimony, advice, ask, cannot_tell, counter, denies, no_ceiling};
 use crate::evidence::{Evidence, FlowView, Seat};
 use crate::experiment::Experiment;
@@ -29,6 +30,9 @@ pub const CAUSE: Cause = Cause {
     healthy: false,
     rank: 6,
 };
+
+/// A first burst this much faster than the later rate is a bucket and not the noise of acknowledgements.
+const BURST: f64 = 1.5;
 
 /// How loss behaved when the load was paced at half the goodput.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +60,18 @@ pub(super) fn paced(evidence: &Evidence<'_>, paced: &FlowView) -> Option<Paced> 
     })
 }
 
+/// Why loss cannot be what limits, where the congestion window is not: loss slows a sender down through it alone.
+pub(super) fn loss_does_not_bind(evidence: &Evidence<'_>) -> Option<Testimony> {
+    match window_share(evidence) {
+        None => Some(cannot_tell("the sender's kernel does not say what held it back")),
+        Some(share) if share < 0.5 => Some(denies(format!(
+            "the congestion window, which loss acts on, held the sender back only {} of the time",
+            units::percent(share)
+        ))),
+        Some(_) => None,
+    }
+}
+
 /// Whether the sender's own queue dropped about as much as was lost.
 pub(super) fn lost_at_home(evidence: &Evidence<'_>) -> bool {
     let (Some(drops), Some(loss)) = (evidence.grew(Seat::Sender, "qdisc.drops"), evidence.base.loss_whole) else {
@@ -68,6 +84,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let Some(loss) = evidence.base.loss else { return cannot_tell("the sender's retransmissions could not be read") };
     if loss.lost() < 20 {
         return denies(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
+    }
+    if let Some(testimony) = loss_does_not_bind(evidence) {
+        return testimony;
     }
     if lost_at_home(evidence) {
         return denies("the sender's own queue dropped them");
@@ -82,7 +101,17 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
         return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
     };
+    let burst = evidence
+        .base
+        .early_peak_bps
+        .map(|peak| peak / evidence.goodput_bps())
+        .filter(|burst| *burst >= BURST && burst.is_finite());
     match paced(evidence, trial) {
+        // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and
+        // then, and it lets no burst pass above the rate of the path.
+        Some(Paced::Vanished) if burst.is_none() && evidence.queue_filled_at_times() != Some(false) => {
+            return cannot_tell("a short queue filled at times, and its loss looks like a policer's");
+        }
         Some(Paced::Vanished) => {}
         Some(Paced::Stayed) => return denies("paced at half the goodput the same part was lost"),
         Some(Paced::TooFew) | None => return cannot_tell("too few segments were lost to compare the paced trial with"),
@@ -98,9 +127,7 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
             trial.loss.map_or(0, |loss| loss.sent)
         )),
     ];
-    if let Some(burst) =
-        evidence.base.early_peak_bps.map(|peak| peak / evidence.goodput_bps()).filter(|burst| *burst >= 1.5)
-    {
+    if let Some(burst) = burst {
         witnesses.push(counter(format!("a first burst passed at {burst:.1} times the later rate")));
     }
     Testimony::Says { share: 0.85, witnesses }
@@ -112,4 +139,84 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
          the contract",
         units::bps(evidence.goodput_bps())
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_denies, assert_rejects, assert_says, named, none_proven,
+        testimony,
+    };
+    use narrows_model::Place;
+
+    /// A policer of 100 Mbit/s: what exceeds it is lost at once, after a first burst that its bucket let pass.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 80e6,
+            early_peak_bps: 300e6,
+            rtt_us: 35_100,
+            cwnd: 242,
+            lost: 700,
+            segments: 56_000,
+            ..Scene::default()
+        }
+    }
+
+    /// Paced at half the rate, with so many lost.
+    fn half(lost: u64) -> Scene {
+        Scene { goodput_bps: 40e6, segments: 8_600, lost, ..truth() }
+    }
+
+    fn with(scene: &Scene, paced: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Path, scene, &[("paced-half", paced)])
+    }
+
+    #[test]
+    fn loss_at_the_smallest_rtt_that_ends_when_paced_is_named() {
+        let finding = named(&truth(), &[("paced-half", &half(0))], "path-policer", Place::Path);
+        assert_rejects(&finding, "random-loss", "the loss ended");
+        assert_rejects(&finding, "path-shaper", "no queue");
+        assert!(finding.witnesses.iter().any(|witness| witness.says.contains("first burst passed at 3.8 times")));
+        assert_asks(&testimony(&CAUSE, Seat::Path, &truth(), &[]), Experiment::PacedHalf);
+    }
+
+    #[test]
+    fn loss_that_stays_when_paced_is_random() {
+        // 107 are to be expected in 8600 segments.
+        assert_denies(&with(&truth(), &half(100)), "the same part was lost");
+        assert_cannot_tell(&with(&truth(), &half(30)), "too few");
+        assert_says(&with(&truth(), &half(20)));
+    }
+
+    #[test]
+    fn a_queue_of_the_path_or_of_the_sender_is_another_cause() {
+        assert_denies(&with(&Scene { rtt_us: 40_000, ..truth() }, &half(0)), "a queue stood");
+        let home = Scene { sender_counts: vec![("qdisc.drops", 360)], ..truth() };
+        assert_denies(&with(&home, &half(0)), "own queue");
+        assert_says(&with(&Scene { sender_counts: vec![("qdisc.drops", 340)], ..truth() }, &half(0)));
+    }
+
+    #[test]
+    fn a_short_queue_that_fills_at_times_is_told_from_it_by_the_burst() {
+        let short = |early_peak_bps, high| Scene { early_peak_bps, rtt_high_us: Some(high), ..truth() };
+        assert_cannot_tell(&with(&short(119e6, 36_100), &half(0)), "short queue");
+        assert_says(&with(&short(121e6, 36_100), &half(0)));
+        assert_says(&with(&short(119e6, 35_900), &half(0)));
+    }
+
+    #[test]
+    fn a_few_losses_and_those_of_a_window_limited_sender_do_not_bind() {
+        assert_denies(&with(&Scene { lost: 19, ..truth() }, &half(0)), "only 19");
+        assert_denies(&with(&Scene { rwnd: 0.6, ..truth() }, &half(0)), "congestion window");
+    }
+
+    #[test]
+    fn unknown_losses_round_trips_and_time_leave_it_open() {
+        for hidden in [&[Hidden::Segments] as &[Hidden], &[Hidden::Rtt], &[Hidden::Chronographs]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&with(&scene, &half(0)), "");
+            none_proven(&scene, &[("paced-half", &half(0))]);
+        }
+    }
 }

@@ -36,6 +36,24 @@ fn burst(evidence: &Evidence<'_>) -> Option<f64> {
     Some(evidence.base.early_peak_bps? / evidence.goodput_bps())
 }
 
+/// Eight of ten intervals of the later two thirds lie within this part of their median where a shaper holds the rate;
+/// flows that share a path give and take more.
+const STEADY: f64 = 0.15;
+
+fn steady(evidence: &Evidence<'_>) -> Option<bool> {
+    let later = &evidence.base.interval_bps[evidence.base.interval_bps.len() / 3..];
+    // Closer samples would measure the scheduling of the host.
+    let rates: Vec<f64> = later.chunks_exact((later.len() / 12).max(1)).map(mean).collect();
+    let [low, middle, high] = [0.1, 0.5, 0.9].map(|p| narrows_stats::quantile(&rates, p));
+    (rates.len() >= 6).then_some(high? - middle? <= STEADY * middle? && middle? - low? <= STEADY * middle?)
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    #[allow(clippy::cast_precision_loss)]
+    let n = rates.len() as f64;
+    rates.iter().sum::<f64>() / n
+}
+
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     if evidence.queue_stood()? && burst(evidence)? >= BURST {
         let how = "steady goodput behind the shaper's queue".to_owned();
@@ -48,6 +66,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let goodput = evidence.goodput_bps();
     if evidence.number(Seat::Sender, "qdisc.rate").is_some_and(|rate| goodput > 0.85 * rate) {
         return denies("the sender's own shaper explains the rate");
+    }
+    if let Some(why) = super::end_bound(evidence) {
+        return denies(why);
     }
     match evidence.queue_stood() {
         None => return cannot_tell("the RTT could not be read, so a queue on the path cannot be seen"),
@@ -62,6 +83,13 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     };
     if burst < BURST {
         return denies(format!("the first burst was no faster than the steady rate ({burst:.1} times)"));
+    }
+    match steady(evidence) {
+        Some(true) => {}
+        Some(false) => {
+            return cannot_tell("the goodput went up and down: other traffic may have taken what the first burst had");
+        }
+        None => return cannot_tell("too few samples to say whether the rate was constant"),
     }
     Testimony::Says {
         share: 0.9,
@@ -81,4 +109,70 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
         "look into the contract or the device that shapes the path to about {}; no setting of the hosts raises it",
         units::bps(evidence.goodput_bps())
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, fact, named, none_proven,
+        ordinary_host, testimony, with,
+    };
+    use narrows_model::Place;
+    use narrows_model::fact::Unit;
+
+    /// A contract of 100 Mbit/s on links of 1 Gbit/s: a bucket passes at once, then a queue of 45 ms stands.
+    fn truth() -> Scene {
+        Scene { goodput_bps: 96e6, early_peak_bps: 900e6, rtt_us: 80_000, ..Scene::default() }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Path, scene, &[])
+    }
+
+    #[test]
+    fn a_bucket_and_then_a_queue_at_a_constant_rate_is_named() {
+        let finding = named(&truth(), &[], "path-shaper", Place::Path);
+        assert_rejects(&finding, "path-policer", "only 0 segments");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+        assert!(finding.fix.commands.is_empty());
+    }
+
+    #[test]
+    fn a_slower_link_on_the_path_lets_no_burst_pass() {
+        assert_denies(&of(&Scene { early_peak_bps: 143e6, ..truth() }), "no faster");
+        assert_says(&of(&Scene { early_peak_bps: 145e6, ..truth() }));
+        assert_eq!(
+            crate::testing::verdict(&Scene { early_peak_bps: 110e6, ..truth() }, &[]).causes[0].id,
+            "path-capacity"
+        );
+    }
+
+    #[test]
+    fn no_queue_is_no_shaper_and_neither_is_a_full_link() {
+        assert_denies(&of(&Scene { rtt_us: 36_000, ..truth() }), "no queue");
+        assert_denies(
+            &of(&Scene { goodput_bps: 860e6, early_peak_bps: 2e9, ..truth() }),
+            "close to what the slower link",
+        );
+    }
+
+    #[test]
+    fn the_senders_own_shaper_is_another_cause() {
+        let own = with(ordinary_host(), fact("qdisc.rate", 100_000_000_i64, Unit::BitsPerSecond));
+        assert_denies(&of(&Scene { sender_facts: own, ..truth() }), "own shaper");
+    }
+
+    #[test]
+    fn a_rate_that_swings_is_shared_and_not_shaped() {
+        assert_says(&of(&Scene { wobble: 0.1, ..truth() }));
+        assert_cannot_tell(&of(&Scene { wobble: 0.3, ..truth() }), "up and down");
+    }
+
+    #[test]
+    fn an_unknown_rtt_leaves_it_open() {
+        let scene = Scene { hidden: &[Hidden::Rtt], ..truth() };
+        assert_cannot_tell(&of(&scene), "RTT");
+        none_proven(&scene, &[]);
+    }
 }

@@ -91,3 +91,79 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
 fn fix(_: &Evidence<'_>, _: Seat) -> Fix {
     advice("move the card to a slot with all the lanes that it supports; check the slot's wiring and the BIOS setting")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Scene, assert_asks, assert_cannot_tell, assert_denies, assert_rejects, assert_says, fact, link, named,
+        none_proven, ordinary_host, testimony, with, without,
+    };
+    use narrows_model::{Fact, Place, Status};
+
+    /// A 10 Gbit/s card for eight lanes of 2.5 GT/s; 8b/10b leaves 2 Gbit/s a lane.
+    fn card(lanes: i64) -> Vec<Fact> {
+        let facts = with(link(10_000, ordinary_host()), fact("nic.mtu", 9000_i64, Unit::Bytes));
+        let facts = with(facts, fact("path.mtu", 9000_i64, Unit::Bytes));
+        let facts = with(facts, fact("pcie.bandwidth", lanes * 2_000_000_000, Unit::BitsPerSecond));
+        with(facts, fact("pcie.bandwidth.max", 16_000_000_000_i64, Unit::BitsPerSecond))
+    }
+
+    /// The two hosts of 2010: the client's card sits in a slot of four lanes, and 3.83 Gbit/s is all that passes,
+    /// both ways.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 3.83e9,
+            min_rtt_us: 100,
+            rtt_us: 300,
+            mss: 8948,
+            sender_facts: card(4),
+            receiver_facts: card(8),
+            ..Scene::default()
+        }
+    }
+
+    fn other(goodput_bps: f64) -> Scene {
+        Scene { goodput_bps, ..truth() }
+    }
+
+    #[test]
+    fn four_lanes_for_a_card_of_eight_are_named_by_the_plateau_of_both_ways() {
+        let finding = named(&truth(), &[("other-direction", &other(3.83e9))], "pcie-width", Place::Client);
+        assert!(finding.witnesses.iter().any(|witness| witness.says.contains("carries 8.00 Gbit/s")), "{finding:#?}");
+        assert_rejects(&finding, "link-speed", "no slower than the other end's");
+        assert_rejects(&finding, "app-core-saturated", "of a core");
+        assert_denies(&testimony(&CAUSE, Seat::Receiver, &truth(), &[]), "all its lanes");
+    }
+
+    #[test]
+    fn it_is_not_guessed_from_one_direction() {
+        assert_asks(&testimony(&CAUSE, Seat::Sender, &truth(), &[]), Experiment::OtherDirection);
+        none_proven(&truth(), &[]);
+    }
+
+    #[test]
+    fn a_direction_that_carries_a_quarter_more_has_another_limit() {
+        let with = |bps| testimony(&CAUSE, Seat::Sender, &truth(), &[("other-direction", &other(bps))]);
+        assert_says(&with(4.7e9));
+        assert_denies(&with(4.9e9), "a different plateau");
+        assert_denies(&with(3.0e9), "a different plateau");
+    }
+
+    #[test]
+    fn a_plateau_far_below_the_lanes_is_a_hazard_at_most() {
+        let slow = Scene { goodput_bps: 2e9, ..truth() };
+        let verdict = crate::testing::verdict(&slow, &[("other-direction", &slow)]);
+        assert_eq!(verdict.status, Status::Unknown, "{verdict:#?}");
+        assert!(verdict.hazards.iter().any(|hazard| hazard.starts_with("pcie-width")), "{:?}", verdict.hazards);
+    }
+
+    #[test]
+    fn a_slow_link_does_not_need_the_lanes_and_unknown_lanes_leave_it_open() {
+        let gigabit = Scene { sender_facts: link(1_000, card(4)), ..truth() };
+        assert_denies(&testimony(&CAUSE, Seat::Sender, &gigabit, &[]), "much slower than the lanes");
+        let scene = Scene { sender_facts: without(card(4), "pcie.bandwidth"), ..truth() };
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "no PCIe card");
+        none_proven(&scene, &[("other-direction", &other(3.83e9))]);
+    }
+}

@@ -10,6 +10,7 @@
 //!
 //! Source: tc(8), `TCA_STATS2`.
 
+use super::path_policer::loss_does_not_bind;
 use super::{Cause, Testimony, cannot_tell, counter, denies, no_ceiling, setting_fix};
 use crate::evidence::{Evidence, Seat};
 use narrows_model::fact::Unit;
@@ -29,6 +30,9 @@ pub const CAUSE: Cause = Cause {
     rank: 8,
 };
 
+/// Fewer losses than this over a trial do not slow it down.
+const FEW: u64 = 20;
+
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let Some(dropped) = evidence.grew(seat, "qdisc.drops") else {
         return cannot_tell("the counters of the sender's queueing discipline could not be read");
@@ -39,8 +43,19 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let Some(loss) = evidence.base.loss_whole else {
         return cannot_tell("the sender's retransmissions could not be read");
     };
+    // The counter is the device's: drops of other traffic cost this connection nothing. It has lost, by its
+    // congestion window, and not with a queue further on that says that the path is full anyway.
+    if loss.lost() < FEW {
+        return denies(format!("TCP had to send only {} segments again", loss.lost()));
+    }
+    if let Some(testimony) = loss_does_not_bind(evidence) {
+        return testimony;
+    }
+    if evidence.queue_stood() == Some(true) {
+        return denies("a queue stood on the path, so the path is full whatever the sender's own queue drops");
+    }
     #[allow(clippy::cast_precision_loss)]
-    let part = dropped as f64 / loss.lost().max(1) as f64;
+    let part = dropped as f64 / loss.lost() as f64;
     if part < 0.5 {
         return denies(format!(
             "the queueing discipline dropped {dropped} packets, but {} segments were lost",
@@ -77,4 +92,76 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     let kind = evidence.text(seat, "qdisc.root.kind").unwrap_or("queueing discipline");
     let advice = format!("give {device} a longer queue: replace its {kind} by the default one, or raise the limit");
     setting_fix(evidence, seat, advice, Setting::RootQdisc { device, kind: "default".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, fact, named, none_proven,
+        ordinary_host, testimony, with,
+    };
+    use narrows_model::Place;
+
+    /// A queue of a few packets: 500 dropped, 520 sent again.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 200e6,
+            rtt_us: 35_100,
+            cwnd: 600,
+            lost: 520,
+            segments: 140_000,
+            sender_counts: vec![("qdisc.drops", 500)],
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Sender, scene, &[])
+    }
+
+    fn dropped(n: i64) -> Scene {
+        Scene { sender_counts: vec![("qdisc.drops", n)], ..truth() }
+    }
+
+    #[test]
+    fn drops_of_the_own_queue_that_account_for_the_loss_are_named() {
+        let finding = named(&truth(), &[], "qdisc-drop", Place::Client);
+        assert_rejects(&finding, "random-loss", "own queue");
+        assert_rejects(&finding, "path-policer", "own queue");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+    }
+
+    #[test]
+    fn half_of_the_loss_must_be_accounted_for() {
+        assert_denies(&of(&dropped(255)), "but 520 segments were lost");
+        assert_says(&of(&dropped(265)));
+        assert_denies(&of(&dropped(0)), "dropped nothing");
+    }
+
+    #[test]
+    fn drops_that_cost_this_connection_nothing_are_not_its_cause() {
+        assert_denies(&of(&Scene { lost: 19, ..truth() }), "only 19 segments again");
+        assert_says(&of(&Scene { lost: 20, ..truth() }));
+        assert_denies(&of(&Scene { rtt_us: 50_000, ..truth() }), "a queue stood on the path");
+        assert_denies(&of(&Scene { rwnd: 0.7, ..truth() }), "congestion window");
+    }
+
+    #[test]
+    fn a_queue_that_is_full_at_its_rate_is_at_capacity() {
+        let shaped = with(ordinary_host(), fact("qdisc.rate", 220_000_000_i64, Unit::BitsPerSecond));
+        assert_denies(&of(&Scene { sender_facts: shaped, ..truth() }), "at capacity");
+        let faster = with(ordinary_host(), fact("qdisc.rate", 260_000_000_i64, Unit::BitsPerSecond));
+        assert_says(&of(&Scene { sender_facts: faster, ..truth() }));
+    }
+
+    #[test]
+    fn counters_that_cannot_be_read_leave_it_open() {
+        let scene = Scene { sender_counts: Vec::new(), ..truth() };
+        assert_cannot_tell(&of(&scene), "counters");
+        none_proven(&scene, &[]);
+        for hidden in [&[Hidden::Segments] as &[Hidden], &[Hidden::Chronographs]] {
+            assert_cannot_tell(&of(&Scene { hidden, ..truth() }), "");
+        }
+    }
 }

@@ -12,9 +12,9 @@
 //! Source: Mathis et al., *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997; RFC
 //! 9438 5.1.
 
-use super::path_policer::{Paced, lost_at_home, paced};
+use super::path_policer::{Paced, loss_does_not_bind, lost_at_home, paced};
 use super::{Cause, Testimony, advice, ask, cannot_tell, ceiling, counter, denies};
-use crate::evidence::{Evidence, Seat};
+use crate::evidence::{Evidence, FlowView, Seat};
 use crate::experiment::Experiment;
 use narrows_model::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, units};
@@ -35,6 +35,17 @@ pub const CAUSE: Cause = Cause {
 
 /// Loss below this is what long paths have; a congestion control must cope with it.
 const COMMON: f64 = 1e-4;
+
+/// BBR slows down at no loss (v1) or at more than 2 % of it in a round (v2 and v3, `BBRLossThresh`).
+const BBR_MINDS: f64 = 0.02;
+
+/// The trial under BBR, where it went at twice the rate and more and lost about the same part: what a full queue or a
+/// policer drops grows with the rate.
+fn at_a_higher_rate<'e>(evidence: &'e Evidence<'_>) -> Option<&'e FlowView> {
+    let fast = evidence.experiments.get(Experiment::OtherCongestionControl.id())?;
+    let same = fast.loss?.rate() <= 2.5 * evidence.base.loss?.rate() && paced(evidence, fast)? == Paced::Stayed;
+    (same && evidence.goodput_bps() > 0.0 && fast.goodput_bps >= 2.0 * evidence.goodput_bps()).then_some(fast)
+}
 
 /// Segments per RTT that a loss-based congestion control averages at loss rate `p` (RFC 9438: CUBIC, never below Reno).
 fn response_segments(p: f64, rtt_s: f64) -> f64 {
@@ -65,6 +76,14 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if loss.lost() < 5 || loss.rate() < COMMON {
         return denies(format!("only {} of {} segments were lost", loss.lost(), loss.sent));
     }
+    if let Some(testimony) = loss_does_not_bind(evidence) {
+        return testimony;
+    }
+    if evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"))
+        && loss.rate() < BBR_MINDS
+    {
+        return denies(format!("BBR does not slow down at a loss of {}", units::percent(loss.rate())));
+    }
     if lost_at_home(evidence) {
         return denies("the sender's own queue dropped them");
     }
@@ -76,12 +95,18 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
         return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
     };
-    match paced(evidence, trial) {
-        Some(Paced::Stayed) => {}
+    let (at, other) = match paced(evidence, trial) {
+        Some(Paced::Stayed) => ("paced at half of the goodput".to_owned(), trial.loss.unwrap_or_default()),
         Some(Paced::Vanished) => return denies("paced at half the goodput the loss ended"),
-        Some(Paced::TooFew) | None => return cannot_tell("too few segments were lost to compare the paced trial with"),
-    }
-    let paced = trial.loss.unwrap_or_default();
+        // A slow load loses too few to count; one that BBR drives many times as fast loses enough.
+        Some(Paced::TooFew) | None => match at_a_higher_rate(evidence) {
+            Some(fast) => (
+                format!("at {:.0} times the goodput (BBR)", fast.goodput_bps / evidence.goodput_bps()),
+                fast.loss.unwrap_or_default(),
+            ),
+            None => return cannot_tell("too few segments were lost to compare the paced trial with"),
+        },
+    };
     Testimony::Says {
         share: 0.9,
         witnesses: vec![
@@ -92,10 +117,10 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
                 loss.sent
             )),
             super::experiment(format!(
-                "paced at half of the goodput {} were lost all the same ({} of {})",
-                units::percent(paced.rate()),
-                paced.lost(),
-                paced.sent
+                "{at} {} were lost all the same ({} of {})",
+                units::percent(other.rate()),
+                other.lost(),
+                other.sent
             )),
         ],
     }
@@ -106,4 +131,96 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
         format!("; until then BBR carries {} over this path", units::bps(bbr.goodput_bps))
     });
     advice(format!("find the hop that loses packets by its error counters (cables, optics, radio, duplex){help}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_denies, assert_rejects, assert_says, named, none_proven,
+        testimony,
+    };
+    use narrows_model::Place;
+
+    /// 0.1 % at 1 ms: CUBIC averages 39 segments a round trip, 449 Mbit/s at best.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 300e6,
+            early_peak_bps: 320e6,
+            min_rtt_us: 1_000,
+            rtt_us: 1_100,
+            cwnd: 30,
+            lost: 200,
+            segments: 200_000,
+            ..Scene::default()
+        }
+    }
+
+    /// Paced at half the rate, with so many lost.
+    fn half(lost: u64) -> Scene {
+        Scene { goodput_bps: 150e6, segments: 40_000, lost, ..truth() }
+    }
+
+    fn with(scene: &Scene, paced: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Path, scene, &[("paced-half", paced)])
+    }
+
+    #[test]
+    fn the_same_loss_at_half_the_rate_is_named() {
+        let finding = named(&truth(), &[("paced-half", &half(41))], "random-loss", Place::Path);
+        assert_rejects(&finding, "path-policer", "the same part was lost");
+        assert_rejects(&finding, "path-capacity", "no queue stood");
+        assert_rejects(&finding, "sack-off", "has selective acknowledgements");
+        assert_asks(&testimony(&CAUSE, Seat::Path, &truth(), &[]), Experiment::PacedHalf);
+    }
+
+    #[test]
+    fn loss_that_ends_when_paced_is_not_random() {
+        assert_denies(&with(&truth(), &half(0)), "the loss ended");
+        assert_cannot_tell(&with(&truth(), &half(12)), "too few");
+        assert_says(&with(&truth(), &half(16)));
+    }
+
+    #[test]
+    fn where_too_few_are_lost_when_paced_bbr_shows_the_same_part_at_many_times_the_rate() {
+        // 0.5 % at 35 ms: CUBIC carries 6 Mbit/s, so half of that loses three segments.
+        let slow = Scene { goodput_bps: 6e6, min_rtt_us: 35_000, rtt_us: 35_100, lost: 21, segments: 4_200, ..truth() };
+        let paced = Scene { goodput_bps: 3e6, lost: 3, segments: 640, ..slow.clone() };
+        let bbr =
+            |lost| Scene { goodput_bps: 600e6, congestion_control: "bbr", lost, segments: 104_000, ..slow.clone() };
+        let of = |lost| {
+            let bbr = bbr(lost);
+            testimony(&CAUSE, Seat::Path, &slow, &[("paced-half", &paced), ("other-congestion-control", &bbr)])
+        };
+        assert_says(&of(520));
+        // A policer or a full queue drops far more at a hundred times the rate.
+        assert_cannot_tell(&of(5_000), "too few");
+        let experiments = [("paced-half", &paced), ("other-congestion-control", &bbr(520))];
+        named(&slow, &experiments, "random-loss", Place::Path);
+    }
+
+    #[test]
+    fn common_loss_and_loss_that_does_not_bind_are_left_alone() {
+        assert_denies(&with(&Scene { lost: 19, ..truth() }, &half(4)), "only 19 of 200000");
+        assert_says(&with(&Scene { lost: 21, ..truth() }, &half(4)));
+        assert_denies(&with(&Scene { rwnd: 0.7, ..truth() }, &half(41)), "congestion window");
+        assert_denies(&with(&Scene { congestion_control: "bbr", ..truth() }, &half(41)), "BBR does not slow down");
+        assert_denies(&with(&Scene { rtt_us: 1_700, ..truth() }, &half(41)), "a queue stood");
+    }
+
+    #[test]
+    fn a_goodput_far_above_what_the_loss_allows_has_another_limit() {
+        // 0.1 % at 35 ms allows 13 Mbit/s.
+        let scene = Scene { min_rtt_us: 35_000, rtt_us: 35_200, ..truth() };
+        none_proven(&scene, &[("paced-half", &half(41))]);
+    }
+
+    #[test]
+    fn unknown_losses_round_trips_and_time_leave_it_open() {
+        for hidden in [&[Hidden::Segments] as &[Hidden], &[Hidden::Rtt], &[Hidden::Chronographs]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&with(&scene, &half(41)), "");
+            none_proven(&scene, &[("paced-half", &half(41))]);
+        }
+    }
 }

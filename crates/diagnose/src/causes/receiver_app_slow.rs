@@ -37,6 +37,11 @@ fn backlog(evidence: &Evidence<'_>) -> Option<f64> {
     Some(base.recv_q_bytes? / (base.snd_wnd_bytes? + base.recv_q_bytes?).max(1.0))
 }
 
+/// Whether the reader, and not the window, is what the sender waits for.
+pub(super) fn reader_lags(evidence: &Evidence<'_>) -> bool {
+    backlog(evidence).is_some_and(|part| part >= 0.25) && evidence.held_by_window().is_some_and(|held| held >= 0.2)
+}
+
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     if backlog(evidence)? < 0.25 || evidence.held_by_window()? < 0.2 {
         return None;
@@ -50,10 +55,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
     if held < 0.2 {
-        return denies(format!(
-            "the receive window held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the receive window held the sender back only {} of the time", units::percent(held)));
     }
     let (Some(backlog), Some(unread)) = (backlog(evidence), evidence.base.recv_q_bytes) else {
         return cannot_tell("the receiver's queue could not be read");
@@ -62,10 +64,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return denies(format!("the reader keeps up: only {} wait unread", units::bytes(unread as u64)));
     }
     let mut witnesses = vec![
-        counter(format!(
-            "the sender waited for the receive window {} of the time",
-            units::percent(held)
-        )),
+        counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
         counter(format!(
             "{} waited unread at the receiver, {} of what its window allows",
             units::bytes(unread as u64),
@@ -87,5 +86,65 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
             "make the receiving application read faster: a thread that only reads, larger reads, no disk in \
              between, another core",
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, named, none_proven, testimony,
+    };
+    use narrows_model::Place;
+
+    /// 100 Mbit/s is all that the reader takes: 3 MB wait for it.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 100e6,
+            rtt_us: 35_200,
+            rwnd: 0.9,
+            snd_wnd: 1_000_000,
+            recv_q: 3_000_000,
+            cwnd: 500,
+            receiver_counts: vec![("netstat.TcpExt.TCPToZeroWindowAdv", 40)],
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn a_reader_with_data_waiting_for_it_is_named() {
+        let mut scene = truth();
+        scene.load.application.read_bps = 100_000_000;
+        let finding = named(&scene, &[], "receiver-app-slow", Place::Server);
+        assert_rejects(&finding, "tcp-receive-window", "the reader is slow, not the window");
+        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the buffer to the kernel");
+        assert_rejects(&finding, "app-core-saturated", "of a core");
+        assert_eq!(finding.fix.load.expect("a load").application, Application::default());
+    }
+
+    #[test]
+    fn a_quarter_of_the_window_must_wait_unread() {
+        // 24 and 26 % of what the window would be with the queue read.
+        assert_denies(&of(&Scene { recv_q: 315_000, ..truth() }), "the reader keeps up");
+        assert_says(&of(&Scene { recv_q: 352_000, ..truth() }));
+    }
+
+    #[test]
+    fn a_window_that_does_not_hold_the_sender_back_is_no_matter() {
+        assert_denies(&of(&Scene { rwnd: 0.19, ..truth() }), "only 19 %");
+        assert_says(&of(&Scene { rwnd: 0.21, ..truth() }));
+    }
+
+    #[test]
+    fn a_queue_or_times_that_cannot_be_read_leave_it_open() {
+        for (hidden, word) in [(&[Hidden::RecvQ] as &[Hidden], "queue"), (&[Hidden::Chronographs], "held it back")] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), word);
+            none_proven(&scene, &[]);
+        }
     }
 }

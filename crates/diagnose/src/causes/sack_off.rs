@@ -93,3 +93,74 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_says, fact, named, none_proven, ordinary_host,
+        testimony, with, without,
+    };
+    use narrows_model::{Place, TcpInfo};
+
+    /// The receiver has the option off on a path that loses now and then.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 50e6,
+            rtt_us: 35_100,
+            cwnd: 150,
+            lost: 300,
+            segments: 35_000,
+            recovery: 0.5,
+            options: TcpInfo::OPT_TIMESTAMPS | TcpInfo::OPT_WSCALE,
+            receiver_facts: with(ordinary_host(), fact("tcp.sack", false, Unit::Flag)),
+            sender_counts: vec![("netstat.TcpExt.TCPRenoRecovery", 12)],
+            ..Scene::default()
+        }
+    }
+
+    fn of(seat: Seat, scene: &Scene) -> Testimony {
+        testimony(&CAUSE, seat, scene, &[])
+    }
+
+    #[test]
+    fn long_repairs_without_the_option_are_named_at_the_end_that_has_it_off() {
+        let finding = named(&truth(), &[], "sack-off", Place::Server);
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_sack=1");
+        assert_eq!(finding.witnesses.len(), 3, "{finding:#?}");
+        assert_denies(&of(Seat::Sender, &truth()), "not where the option was lost");
+    }
+
+    #[test]
+    fn an_option_that_both_offer_was_stripped_by_the_path() {
+        let scene = Scene { receiver_facts: ordinary_host(), ..truth() };
+        let finding = named(&scene, &[], "sack-off", Place::Path);
+        assert!(finding.fix.commands.is_empty());
+    }
+
+    #[test]
+    fn it_is_missed_only_where_repairs_take_long() {
+        assert_denies(&of(Seat::Receiver, &Scene { recovery: 0.18, ..truth() }), "repaired loss only");
+        assert_says(&of(Seat::Receiver, &Scene { recovery: 0.22, ..truth() }));
+        assert_denies(&of(Seat::Receiver, &Scene { lost: 0, ..truth() }), "not missed");
+    }
+
+    #[test]
+    fn a_lossy_path_with_the_option_is_not_at_fault_here() {
+        let scene = Scene { options: TcpInfo::OPT_SACK, ..truth() };
+        assert_denies(&of(Seat::Receiver, &scene), "has selective acknowledgements");
+    }
+
+    #[test]
+    fn options_facts_or_times_that_cannot_be_read_leave_it_open() {
+        for hidden in [&[Hidden::Options] as &[Hidden], &[Hidden::Segments], &[Hidden::Chronographs]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(Seat::Receiver, &scene), "");
+            none_proven(&scene, &[]);
+        }
+        let scene = Scene { receiver_facts: without(ordinary_host(), "tcp.sack"), ..truth() };
+        assert_cannot_tell(&of(Seat::Receiver, &scene), "tcp_sack could not be read");
+        assert_cannot_tell(&of(Seat::Path, &scene), "tcp_sack could not be read");
+        none_proven(&scene, &[]);
+    }
+}

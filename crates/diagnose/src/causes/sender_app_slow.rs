@@ -32,6 +32,10 @@ pub const CAUSE: Cause = Cause {
 /// Idle shares below this are the gaps that any writer leaves on a short path.
 const IDLE: f64 = 0.2;
 
+/// A thread that uses this much of a core and is not idle else shares a full core with someone; one that uses less
+/// waits for its source, whoever fills the core.
+const WRITING: f64 = 0.3;
+
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     let idle = 1.0 - evidence.base.shares?.busy;
     if idle < IDLE {
@@ -57,6 +61,10 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     if evidence.end(seat).and_then(super::super::evidence::EndView::machine_busy).is_some_and(|busy| busy >= 0.93) {
         return cannot_tell("every core of the sender is busy, so the writer may only be waiting for its turn");
     }
+    let full = base.sender.cores.iter().any(|core| core.busy >= 0.95);
+    if full && base.sender.thread_share.is_none_or(|share| share >= WRITING) {
+        return cannot_tell("a core of the sender is full, so the writer may only be waiting for its turn");
+    }
     let mut witnesses =
         vec![counter(format!("the connection had nothing to send {} of the time", units::percent(idle)))];
     if let Some(unsent) = base.unsent_share.filter(|share| *share < 0.5) {
@@ -77,5 +85,65 @@ fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {
             "make the sending application write faster: a source that keeps up, larger writes, a thread that only \
              writes",
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, core, named, none_proven,
+        testimony,
+    };
+    use narrows_model::{CpuTimes, Place};
+
+    /// The writer offers 100 Mbit/s: most of the time there is nothing to send.
+    fn truth() -> Scene {
+        Scene { goodput_bps: 100e6, rtt_us: 35_050, busy: 0.4, cwnd: 300, ..Scene::default() }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Sender, scene, &[])
+    }
+
+    #[test]
+    fn a_connection_that_waits_for_its_writer_is_named() {
+        let mut scene = truth();
+        scene.load.application.write_bps = 100_000_000;
+        let finding = named(&scene, &[], "sender-app-slow", Place::Client);
+        assert_rejects(&finding, "app-core-saturated", "of a core");
+        assert_rejects(&finding, "pacing-cap", "no cap");
+        assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
+        assert_rejects(&finding, "path-capacity", "left the connection idle");
+        assert_eq!(finding.fix.load.expect("a load").application, Application::default());
+    }
+
+    #[test]
+    fn gaps_of_a_fifth_are_those_of_any_writer() {
+        assert_denies(&of(&Scene { busy: 0.81, ..truth() }), "had data to send 81 %");
+        assert_says(&of(&Scene { busy: 0.79, ..truth() }));
+    }
+
+    #[test]
+    fn idle_time_alone_is_a_suspicion() {
+        let verdict = crate::testing::verdict(&Scene { unsent: 4_000, ..truth() }, &[]);
+        assert_eq!(verdict.status, narrows_model::Status::Suspected, "{verdict:#?}");
+    }
+
+    #[test]
+    fn a_writer_that_computes_or_waits_for_its_turn_is_not_waiting_for_its_source() {
+        assert_denies(&of(&Scene { sender_thread: 0.86, ..truth() }), "fills a whole core");
+        let shared = Scene { sender_core: core(0.5, 0.46), ..truth() };
+        assert_cannot_tell(&of(&Scene { sender_thread: 0.4, ..shared.clone() }), "a core of the sender is full");
+        assert_says(&of(&Scene { sender_thread: 0.2, ..shared }));
+        let full = CpuTimes { user_us: 8_000_000, ..CpuTimes::default() };
+        assert_cannot_tell(&of(&Scene { sender_core: full, other_core: full, ..truth() }), "every core");
+    }
+
+    #[test]
+    fn a_kernel_without_chronographs_leaves_it_open() {
+        let scene = Scene { hidden: &[Hidden::Chronographs], ..truth() };
+        assert_cannot_tell(&of(&scene), "does not say");
+        none_proven(&scene, &[]);
     }
 }

@@ -22,6 +22,7 @@ pub const CAUSE: Cause = Cause {
     seats: &[Seat::Sender, Seat::Receiver],
     needs: &[
         Key::new("softnet.dropped", Unit::Count),
+        Key::new("softnet.time_squeeze", Unit::Count),
         Key::new("taps.count", Unit::Number),
         Key::new("netfilter.rules", Unit::Number),
     ],
@@ -32,6 +33,12 @@ pub const CAUSE: Cause = Cause {
     healthy: false,
     rank: 7,
 };
+
+/// An ordinary host has a few packet sockets (DHCP, LLDP), whose filters pass nearly nothing.
+const MANY_TAPS: f64 = 8.0;
+
+/// A rule costs some tens of nanoseconds a packet: a hundred of them cost as much as the rest of the receive path.
+const MANY_RULES: f64 = 100.0;
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     let share = evidence.end(seat)?.softirq_core()?.softirq;
@@ -58,6 +65,9 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     if end.and_then(|end| end.thread_share).is_some_and(|share| share > 0.9) {
         return denies("the data thread itself fills a core");
     }
+    if let Some(why) = super::cpu_innocent(evidence) {
+        return denies(why);
+    }
     let mut witnesses = vec![counter(format!(
         "core {} of {} spent {} of the time in softirq",
         core.cpu,
@@ -67,10 +77,14 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     if let Some(dropped) = evidence.grew(seat, "softnet.dropped").filter(|n| *n > 0) {
         witnesses.push(counter(format!("the softnet backlog dropped {dropped} packets")));
     }
-    for (key, what) in
-        [("taps.count", "packet sockets listen on this host"), ("netfilter.rules", "netfilter rules are loaded")]
-    {
-        if let Some(n) = evidence.number(seat, key).filter(|n| *n > 0.0) {
+    if let Some(squeezed) = evidence.grew(seat, "softnet.time_squeeze").filter(|n| *n > 0) {
+        witnesses.push(counter(format!("its softirq had to stop {squeezed} times with packets left (time_squeeze)")));
+    }
+    for (key, many, what) in [
+        ("taps.count", MANY_TAPS, "packet sockets listen on this host"),
+        ("netfilter.rules", MANY_RULES, "netfilter rules are loaded"),
+    ] {
+        if let Some(n) = evidence.number(seat, key).filter(|n| *n >= many) {
             witnesses.push(super::parameter(format!("{n:.0} {what}: each costs time for each packet")));
         }
     }
@@ -85,4 +99,76 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
         "spread packet processing over more cores (RSS queues: ethtool -L; RPS: /sys/class/net/*/queues/*/rps_cpus) \
          and make each packet cheaper (GRO, fewer netfilter rules){extra}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, core, fact, link, named,
+        none_proven, ordinary_host, testimony, verdict, with,
+    };
+    use narrows_model::{Place, Status};
+
+    /// All packets of a link of ten on one core, whose backlog overflows.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 2e9,
+            rtt_us: 35_300,
+            receiver_thread: 0.4,
+            receiver_core: core(0.96, 0.02),
+            receiver_counts: vec![("softnet.dropped", 1_200)],
+            sender_facts: link(10_000, ordinary_host()),
+            receiver_facts: link(10_000, ordinary_host()),
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn a_core_full_of_packets_is_named() {
+        let finding = named(&truth(), &[], "softirq-core-saturated", Place::Server);
+        assert_rejects(&finding, "app-core-saturated", "used 10 % of a core");
+        assert_rejects(&finding, "tester-limited", "were busy");
+        assert_rejects(&finding, "receiver-app-slow", "only 0 %");
+        assert_rejects(&finding, "path-capacity", "a core is full");
+    }
+
+    #[test]
+    fn the_core_alone_is_a_suspicion_and_its_ceiling_no_second_witness() {
+        let alone = Scene { receiver_counts: Vec::new(), ..truth() };
+        assert_eq!(verdict(&alone, &[]).status, Status::Suspected);
+        let squeezed = Scene { receiver_counts: vec![("softnet.time_squeeze", 900)], ..alone };
+        named(&squeezed, &[], "softirq-core-saturated", Place::Server);
+    }
+
+    #[test]
+    fn many_taps_are_a_witness_and_a_few_are_not() {
+        let taps = |n: i64| Scene {
+            receiver_counts: Vec::new(),
+            receiver_facts: with(truth().receiver_facts, fact("taps.count", n, Unit::Number)),
+            ..truth()
+        };
+        assert_eq!(verdict(&taps(7), &[]).status, Status::Suspected);
+        let finding = named(&taps(64), &[], "softirq-core-saturated", Place::Server);
+        assert!(finding.fix.advice.contains("stop the 64 packet sockets"), "{}", finding.fix.advice);
+    }
+
+    #[test]
+    fn squeezes_and_drops_without_a_full_core_mean_nothing() {
+        let busy = |softirq| Scene { receiver_core: core(softirq, 0.02), ..truth() };
+        assert_denies(&of(&busy(0.84)), "no core of the receiver");
+        assert_says(&of(&busy(0.86)));
+        assert_denies(&of(&Scene { receiver_thread: 0.95, ..truth() }), "the data thread itself");
+    }
+
+    #[test]
+    fn cores_that_cannot_be_read_leave_it_open() {
+        let scene = Scene { hidden: &[Hidden::Cores], ..truth() };
+        assert_cannot_tell(&of(&scene), "times of the cores");
+        none_proven(&scene, &[]);
+    }
 }

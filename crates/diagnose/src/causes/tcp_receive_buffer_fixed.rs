@@ -5,18 +5,19 @@
 //!
 //! **Shows**: as tcp-receive-window, but the socket is locked (`SO_BUF_LOCK`).
 //!
-//! **Mistaken for**: tcp-receive-window (then the socket is not locked), a slow reader (its queue is full), window scaling
-//! that is off (then no buffer helps).
+//! **Mistaken for**: tcp-receive-window (then the socket is not locked), a slow reader (its queue is full), window
+//! scaling that is off (then no buffer helps).
 //!
 //! **Fix**: drop the call; if it must stay, raise it together with `net.core.rmem_max`, which caps it (and caps
 //! nothing else).
 //!
 //! Source: `net/core/sock.c`, `SO_RCVBUF`; socket(7).
 
-use super::{Cause, Testimony, advice, cannot_tell, counter, denies, parameter, window_ceiling};
+use super::{Cause, Testimony, advice, ask, cannot_tell, counter, denies, experiment, parameter, window_ceiling};
 use crate::evidence::{Evidence, Seat};
+use crate::experiment::Experiment;
 use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, plan::TcpPlan, units};
+use narrows_model::{Ceiling, Fix, Key, Method, Witness, plan::TcpPlan, units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
@@ -32,11 +33,36 @@ pub const CAUSE: Cause = Cause {
     rank: 6,
 };
 
+/// Buffers that the kernel tunes must carry this much more before the fixed one is blamed.
+const GAIN: f64 = 1.3;
+
+/// Whether a buffer is fixed, with the witness of the trial where that had to tell: a kernel before 5.11 does not say
+/// (`SO_BUF_LOCK`), and where the load asks for a size it may have got enough.
+pub(super) fn fixed(
+    evidence: &Evidence<'_>,
+    locked: Option<bool>,
+    asked_bytes: Option<u32>,
+) -> Result<Option<Witness>, Testimony> {
+    match (locked, asked_bytes) {
+        (Some(true), _) => return Ok(None),
+        (Some(false), _) => return Err(denies("the application left the buffer to the kernel")),
+        (None, None) => {
+            return Err(cannot_tell(
+                "the kernel does not say whether the application fixed the buffer (SO_BUF_LOCK, 5.11)",
+            ));
+        }
+        (None, Some(_)) => {}
+    }
+    let Some(tuned) = evidence.experiments.get(Experiment::LargerBuffer.id()) else {
+        return Err(ask(Experiment::LargerBuffer, "whether buffers that the kernel tunes carry more was not measured"));
+    };
+    let says = format!("with buffers that the kernel tunes the same load carried {}", units::bps(tuned.goodput_bps));
+    if tuned.goodput_bps < GAIN * evidence.goodput_bps() { Err(denies(says)) } else { Ok(Some(experiment(says))) }
+}
+
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     let base = &evidence.base;
-    if base.receive_locked != Some(true) {
-        return None;
-    }
+    fixed(evidence, base.receive_locked, evidence.load.receive_buffer_bytes).ok()?;
     let window = base.snd_wnd_bytes?;
     let how = format!(
         "window of {} (all that SO_RCVBUF {} gives) / RTT {}",
@@ -49,21 +75,15 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
-    match base.receive_locked {
-        None => {
-            return cannot_tell(
-                "the kernel does not say whether the application fixed the receive buffer (SO_BUF_LOCK, 5.11)",
-            );
-        }
-        Some(false) => return denies("the application left the receive buffer to the kernel"),
-        Some(true) => {}
-    }
-    let Some(held) = evidence.held_by_window() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let tried = match fixed(evidence, base.receive_locked, evidence.load.receive_buffer_bytes) {
+        Ok(tried) => tried,
+        Err(testimony) => return testimony,
+    };
+    let Some(held) = evidence.held_by_window() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if held < 0.2 {
-        return denies(format!(
-            "the receive window held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the receive window held the sender back only {} of the time", units::percent(held)));
     }
     let (Some(unread), Some(window)) = (base.recv_q_bytes, base.snd_wnd_bytes) else {
         return cannot_tell("the receiver's queue could not be read, so a slow reader cannot be told apart");
@@ -75,19 +95,15 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
             evidence.place(seat)
         ));
     }
-    Testimony::Says {
-        share: held,
-        witnesses: vec![
-            counter(format!(
-                "the sender waited for the receive window {} of the time",
-                units::percent(held)
-            )),
-            parameter(format!(
-                "the application fixed SO_RCVBUF: the kernel holds it at {}",
-                units::bytes(base.rcvbuf_bytes.unwrap_or(0.0) as u64)
-            )),
-        ],
-    }
+    let mut witnesses = vec![
+        counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
+        parameter(format!(
+            "the application fixed SO_RCVBUF: the kernel holds it at {}",
+            units::bytes(base.rcvbuf_bytes.unwrap_or(0.0) as u64)
+        )),
+    ];
+    witnesses.extend(tried);
+    Testimony::Says { share: held, witnesses }
 }
 
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
@@ -100,5 +116,86 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
             "drop the application's SO_RCVBUF call, so that the kernel tunes the buffer; if it must stay, ask for \
              more and raise net.core.rmem_max{limit}"
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_denies, assert_rejects, assert_says, fact, named,
+        none_proven, ordinary_host, testimony, wanted, with,
+    };
+    use narrows_model::{BufferLock, Place};
+
+    /// The story of 2007: `iperf -s -w4M` got 256 KiB, since net.core.rmem_max was 131071; 42 Mbit/s at 35 ms, though
+    /// tcp_rmem would have grown to 20 MB.
+    fn truth() -> Scene {
+        let facts = with(ordinary_host(), fact("tcp.rmem.max", 20_000_000_i64, Unit::Bytes));
+        Scene {
+            goodput_bps: 42.1e6,
+            rtt_us: 35_100,
+            rwnd: 0.97,
+            snd_wnd: 184_000,
+            rcvbuf: 262_142,
+            lock: BufferLock { send: false, receive: true },
+            receiver_facts: with(facts, fact("core.rmem.max", 131_071_i64, Unit::Bytes)),
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn the_call_that_capped_the_buffer_is_named_and_not_the_sysctl() {
+        let finding = named(&truth(), &[], "tcp-receive-buffer-fixed", Place::Server);
+        assert_rejects(&finding, "tcp-receive-window", "the application fixed the receive buffer");
+        assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
+        assert_rejects(&finding, "window-scaling-off", "has window scaling");
+        assert!(finding.fix.advice.contains("rmem_max (now 128 KiB)"), "{}", finding.fix.advice);
+        assert_eq!(finding.fix.load.expect("a load").receive_buffer_bytes, None);
+    }
+
+    #[test]
+    fn a_buffer_that_the_kernel_tunes_is_another_cause() {
+        assert_denies(&of(&Scene { lock: BufferLock::default(), ..truth() }), "left the buffer to the kernel");
+    }
+
+    #[test]
+    fn a_fixed_buffer_that_is_large_enough_is_no_matter() {
+        let wide = |rwnd| Scene { rwnd, snd_wnd: 8_000_000, ..truth() };
+        assert_denies(&of(&wide(0.19)), "only 19 %");
+        assert_says(&of(&wide(0.21)));
+    }
+
+    #[test]
+    fn a_slow_reader_fills_a_fixed_buffer_too() {
+        assert_denies(&of(&Scene { recv_q: 47_000, ..truth() }), "the reader is slow");
+        assert_says(&of(&Scene { recv_q: 45_000, ..truth() }));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_tell_of_the_call_is_asked_by_a_trial_with_tuned_buffers() {
+        let mut scene = Scene { hidden: &[Hidden::BufferLock], ..truth() };
+        scene.load.receive_buffer_bytes = Some(4 << 20);
+        assert_asks(&of(&scene), Experiment::LargerBuffer);
+        assert!(wanted(&scene, &[]).contains(&Experiment::LargerBuffer));
+        let tuned = |goodput_bps| Scene { goodput_bps, ..truth() };
+        let with = |tuned: &Scene| testimony(&CAUSE, Seat::Receiver, &scene, &[("larger-buffer", tuned)]);
+        assert_denies(&with(&tuned(54e6)), "carried 54.0 Mbit/s");
+        assert_says(&with(&tuned(55e6)));
+        let finding = named(&scene, &[("larger-buffer", &tuned(828e6))], CAUSE.id, Place::Server);
+        assert_eq!(finding.prediction.expect("what was measured").bps, tuned(828e6).goodput_bps);
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_tell_of_the_call_accuses_no_one_else() {
+        for hidden in [&[Hidden::BufferLock] as &[Hidden], &[Hidden::RecvQ], &[Hidden::Chronographs]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), "");
+            none_proven(&scene, &[]);
+        }
     }
 }

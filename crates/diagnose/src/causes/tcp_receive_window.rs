@@ -15,7 +15,8 @@
 //! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323.
 
 use super::{
-    Cause, Testimony, cannot_tell, ceiling, counter, denies, needed_buffer_bytes, raised_max, sysctl_fix, window_ceiling,
+    Cause, Testimony, cannot_tell, ceiling, counter, denies, needed_buffer_bytes, raised_max, sysctl_fix,
+    window_ceiling,
 };
 use crate::evidence::{Evidence, Seat};
 use narrows_model::fact::Unit;
@@ -75,19 +76,19 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
     ceiling(CAUSE.id, evidence, seat, bps, [low / likely, high / likely], Method::Computed, how)
 }
 
-/// Whether the buffer stands at the maximum. A maximum below the default size counts from there: sockets begin with the default.
+/// Whether the buffer stands at the maximum. A maximum below the default size counts from there: sockets begin with
+/// the default.
 fn grown(evidence: &Evidence<'_>, max: f64) -> bool {
     evidence.base.rcvbuf_bytes.is_some_and(|buffer| buffer >= 0.95 * max)
 }
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
-    let Some(held) = evidence.held_by_window() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let Some(held) = evidence.held_by_window() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if held < 0.2 {
-        return denies(format!(
-            "the receive window held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the receive window held the sender back only {} of the time", units::percent(held)));
     }
     if base.receive_locked == Some(true) {
         return denies("the application fixed the receive buffer (SO_RCVBUF), so tcp_rmem is not what ends it");
@@ -137,4 +138,85 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
         units::bytes(needed)
     );
     sysctl_fix(evidence, seat, advice, "net.ipv4.tcp_rmem", value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, fact, named, none_proven,
+        ordinary_host, testimony, verdict, with, without,
+    };
+    use narrows_model::{BufferLock, Place, Status, TcpInfo};
+
+    /// The figures of the story: 256 KiB at 35 ms carry 42 Mbit/s.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 42.1e6,
+            rtt_us: 35_100,
+            rwnd: 0.97,
+            snd_wnd: 184_000,
+            rcvbuf: 262_144,
+            receiver_facts: with(ordinary_host(), fact("tcp.rmem.max", 262_144_i64, Unit::Bytes)),
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn a_window_of_256_kib_at_35_ms_is_named() {
+        let finding = named(&truth(), &[], "tcp-receive-window", Place::Server);
+        assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
+        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the buffer to the kernel");
+        assert_rejects(&finding, "window-scaling-off", "has window scaling");
+        assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
+        // 941 Mbit/s x 35 ms are 4.1 MB: twice that, of which half may be overhead, rounded up.
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432'");
+    }
+
+    #[test]
+    fn its_look_alikes_speak_for_themselves() {
+        assert_denies(&of(&Scene { recv_q: 60_000, ..truth() }), "the reader is slow, not the window");
+        let fixed = BufferLock { send: false, receive: true };
+        assert_denies(&of(&Scene { lock: fixed, ..truth() }), "SO_RCVBUF");
+        assert_denies(&of(&Scene { options: TcpInfo::OPT_SACK, ..truth() }), "window scaling is off");
+    }
+
+    #[test]
+    fn a_buffer_that_may_still_grow_is_not_at_its_limit() {
+        let of_buffer = |rcvbuf| of(&Scene { rcvbuf, ..truth() });
+        assert_denies(&of_buffer(235_000), "would let it grow");
+        assert_says(&of_buffer(237_000));
+    }
+
+    #[test]
+    fn a_fifth_of_the_time_must_be_lost_to_it() {
+        // With a window that is not full at most instants, the chronograph alone decides.
+        let held = |rwnd| of(&Scene { rwnd, cwnd: 50, ..truth() });
+        assert_denies(&held(0.19), "only 19 %");
+        assert_says(&held(0.21));
+    }
+
+    #[test]
+    fn a_window_whose_ceiling_is_elsewhere_is_a_hazard() {
+        // The same window at 10 ms carries 147 Mbit/s: 42 have another cause.
+        let verdict = verdict(&Scene { min_rtt_us: 10_000, rtt_us: 10_100, ..truth() }, &[]);
+        assert_eq!(verdict.status, Status::Unknown, "{verdict:#?}");
+        assert!(verdict.hazards[0].contains("does not sit at the goodput"), "{:?}", verdict.hazards);
+    }
+
+    #[test]
+    fn what_a_kernel_or_a_host_does_not_tell_leaves_it_open() {
+        for hidden in [&[Hidden::Chronographs] as &[Hidden], &[Hidden::SocketMemory], &[Hidden::RecvQ]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), "");
+            none_proven(&scene, &[]);
+        }
+        let scene = Scene { receiver_facts: without(ordinary_host(), "tcp.rmem.max"), ..truth() };
+        assert_cannot_tell(&of(&scene), "tcp_rmem could not be read");
+        none_proven(&scene, &[]);
+    }
 }

@@ -52,12 +52,11 @@ fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
 
 fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let base = &evidence.base;
-    let Some(held) = evidence.held_by_buffer() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let Some(held) = evidence.held_by_buffer() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if held < 0.2 {
-        return denies(format!(
-            "the send buffer held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the send buffer held the sender back only {} of the time", units::percent(held)));
     }
     if base.send_locked == Some(true) {
         return denies("the application fixed the send buffer (SO_SNDBUF), so tcp_wmem is not what ends it");
@@ -92,4 +91,77 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
         units::bytes(needed)
     );
     sysctl_fix(evidence, seat, advice, "net.ipv4.tcp_wmem", value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, fact, named, none_proven,
+        ordinary_host, testimony, with, without,
+    };
+    use narrows_model::{BufferLock, Place, Status};
+
+    /// The second act: 4 MiB at 35 ms carry 634 Mbit/s.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 634e6,
+            rtt_us: 35_300,
+            sndbuf: 0.9,
+            sndbuf_bytes: 4_194_304,
+            sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 4_194_304_i64, Unit::Bytes)),
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Sender, scene, &[])
+    }
+
+    #[test]
+    fn a_send_buffer_of_4_mib_at_35_ms_is_named() {
+        let finding = named(&truth(), &[], "tcp-send-buffer", Place::Client);
+        assert_rejects(&finding, "tcp-send-buffer-fixed", "left the buffer to the kernel");
+        assert_rejects(&finding, "tcp-receive-window", "only 0 %");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+        assert!(
+            finding.fix.commands[0].run.starts_with("sysctl -w net.ipv4.tcp_wmem='4096 16384 "),
+            "{:?}",
+            finding.fix
+        );
+    }
+
+    #[test]
+    fn a_fixed_buffer_is_another_cause_and_one_that_may_grow_is_none() {
+        let fixed = BufferLock { send: true, receive: false };
+        assert_denies(&of(&Scene { lock: fixed, ..truth() }), "SO_SNDBUF");
+        assert_denies(&of(&Scene { sndbuf_bytes: 3_770_000, ..truth() }), "would let it grow");
+        assert_says(&of(&Scene { sndbuf_bytes: 3_780_000, ..truth() }));
+    }
+
+    #[test]
+    fn a_fifth_of_the_time_must_be_lost_to_it() {
+        assert_denies(&of(&Scene { sndbuf: 0.19, ..truth() }), "only 19 %");
+        assert_says(&of(&Scene { sndbuf: 0.21, ..truth() }));
+    }
+
+    #[test]
+    fn behind_a_queue_of_the_path_it_is_full_and_not_small() {
+        let queued = Scene { goodput_bps: 300e6, early_peak_bps: 300e6, rtt_us: 80_000, ..truth() };
+        let verdict = crate::testing::verdict(&queued, &[]);
+        assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
+        assert!(verdict.hazards[0].starts_with("tcp-send-buffer at client is at work"), "{:?}", verdict.hazards);
+    }
+
+    #[test]
+    fn what_a_kernel_or_a_host_does_not_tell_leaves_it_open() {
+        for hidden in [&[Hidden::Chronographs] as &[Hidden], &[Hidden::SocketMemory]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), "");
+            none_proven(&scene, &[]);
+        }
+        let scene = Scene { sender_facts: without(ordinary_host(), "tcp.wmem.max"), ..truth() };
+        assert_cannot_tell(&of(&scene), "tcp_wmem could not be read");
+        none_proven(&scene, &[]);
+    }
 }

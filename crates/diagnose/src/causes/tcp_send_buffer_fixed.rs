@@ -5,13 +5,14 @@
 //! **Shows**: as tcp-send-buffer, but the socket is locked (`SO_BUF_LOCK`) and its buffer lies below `tcp_wmem`'s
 //! maximum.
 //!
-//! **Mistaken for**: tcp-send-buffer (then the socket is not locked), a receive window that is full first, an application
-//! that writes slowly (then its buffer is empty).
+//! **Mistaken for**: tcp-send-buffer (then the socket is not locked), a receive window that is full first, an
+//! application that writes slowly (then its buffer is empty).
 //!
 //! **Fix**: drop the call; if it must stay, raise it together with `net.core.wmem_max`, which caps it.
 //!
 //! Source: `net/core/sock.c`, `SO_SNDBUF`; socket(7).
 
+use super::tcp_receive_buffer_fixed::fixed;
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, parameter};
 use crate::evidence::{Evidence, Seat};
 use narrows_model::fact::Unit;
@@ -32,8 +33,8 @@ pub const CAUSE: Cause = Cause {
 };
 
 /// A writer that found its buffer full sleeps until a third of it is free (`sk_stream_is_writeable`,
-/// include/net/sock.h), then fills it at one go; the freed third waits for the next wake-up. So two thirds of a large buffer
-/// are in flight on average. Seen on 6.18 at 35 ms: 0.67 of 4 MiB, 0.71 of 1 MiB; at 1 ms all of 48 KiB.
+/// include/net/sock.h), then fills it at one go; the freed third waits for the next wake-up. So two thirds of a large
+/// buffer are in flight on average. Seen on 6.18 at 35 ms: 0.67 of 4 MiB, 0.71 of 1 MiB; at 1 ms all of 48 KiB.
 const FILL: f64 = 2.0 / 3.0;
 
 /// The last write may exceed the limit by a super-packet, which counts where the buffer is small.
@@ -59,44 +60,32 @@ pub(super) fn from_buffer(evidence: &Evidence<'_>, buffer: f64, name: &str) -> O
 }
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
-    if evidence.base.send_locked != Some(true) {
-        return None;
-    }
+    fixed(evidence, evidence.base.send_locked, evidence.load.send_buffer_bytes).ok()?;
     let (bps, spread, how) = from_buffer(evidence, evidence.base.sndbuf_bytes?, "SO_SNDBUF")?;
     ceiling(CAUSE.id, evidence, seat, bps, spread, Method::Computed, how)
 }
 
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let base = &evidence.base;
-    match base.send_locked {
-        None => {
-            return cannot_tell(
-                "the kernel does not say whether the application fixed the send buffer (SO_BUF_LOCK, 5.11)",
-            );
-        }
-        Some(false) => return denies("the application left the send buffer to the kernel"),
-        Some(true) => {}
-    }
-    let Some(held) = evidence.held_by_buffer() else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let tried = match fixed(evidence, base.send_locked, evidence.load.send_buffer_bytes) {
+        Ok(tried) => tried,
+        Err(testimony) => return testimony,
+    };
+    let Some(held) = evidence.held_by_buffer() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
     if held < 0.2 {
-        return denies(format!(
-            "the send buffer held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the send buffer held the sender back only {} of the time", units::percent(held)));
     }
-    Testimony::Says {
-        share: held,
-        witnesses: vec![
-            counter(format!(
-                "the sender waited for room in its send buffer {} of the time",
-                units::percent(held)
-            )),
-            parameter(format!(
-                "the application fixed SO_SNDBUF: the kernel holds it at {}",
-                units::bytes(base.sndbuf_bytes.unwrap_or(0.0) as u64)
-            )),
-        ],
-    }
+    let mut witnesses = vec![
+        counter(format!("the sender waited for room in its send buffer {} of the time", units::percent(held))),
+        parameter(format!(
+            "the application fixed SO_SNDBUF: the kernel holds it at {}",
+            units::bytes(base.sndbuf_bytes.unwrap_or(0.0) as u64)
+        )),
+    ];
+    witnesses.extend(tried);
+    Testimony::Says { share: held, witnesses }
 }
 
 fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
@@ -109,5 +98,69 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
             "drop the application's SO_SNDBUF call, so that the kernel tunes the buffer; if it must stay, ask for \
              more and raise net.core.wmem_max{limit}"
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, named, none_proven, testimony,
+    };
+    use narrows_model::{BufferLock, Place, Status};
+
+    /// SO_SNDBUF of 512 KiB at 35 ms: two thirds of its payload in flight, 83 Mbit/s.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 83e6,
+            rtt_us: 35_100,
+            sndbuf: 0.92,
+            sndbuf_bytes: 524_288,
+            cwnd: 400,
+            lock: BufferLock { send: true, receive: false },
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Testimony {
+        testimony(&CAUSE, Seat::Sender, scene, &[])
+    }
+
+    #[test]
+    fn the_call_that_fixed_the_buffer_is_named() {
+        let finding = named(&truth(), &[], "tcp-send-buffer-fixed", Place::Client);
+        assert_rejects(&finding, "tcp-send-buffer", "SO_SNDBUF");
+        assert_rejects(&finding, "tcp-receive-window", "only 0 %");
+        assert_rejects(&finding, "sender-app-slow", "had data to send 100 %");
+        assert_eq!(finding.fix.load.expect("a load").send_buffer_bytes, None);
+    }
+
+    #[test]
+    fn a_buffer_that_the_kernel_tunes_is_another_cause() {
+        assert_denies(&of(&Scene { lock: BufferLock::default(), ..truth() }), "left the buffer to the kernel");
+    }
+
+    #[test]
+    fn a_fixed_buffer_that_seldom_fills_is_no_matter() {
+        assert_denies(&of(&Scene { sndbuf: 0.19, ..truth() }), "only 19 %");
+        assert_says(&of(&Scene { sndbuf: 0.21, ..truth() }));
+    }
+
+    #[test]
+    fn a_fixed_buffer_that_would_carry_far_more_is_a_hazard() {
+        let verdict = crate::testing::verdict(&Scene { sndbuf_bytes: 4_194_304, ..truth() }, &[]);
+        assert_eq!(verdict.status, Status::Unknown, "{verdict:#?}");
+        assert!(verdict.hazards[0].starts_with("tcp-send-buffer-fixed"), "{:?}", verdict.hazards);
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_tell_leaves_it_open() {
+        for (hidden, word) in
+            [(&[Hidden::BufferLock] as &[Hidden], "SO_BUF_LOCK"), (&[Hidden::Chronographs], "held it")]
+        {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), word);
+            none_proven(&scene, &[]);
+        }
     }
 }

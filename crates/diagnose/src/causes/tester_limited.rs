@@ -53,6 +53,16 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
             units::percent(busy)
         ));
     }
+    if let Some(why) = super::cpu_innocent(evidence) {
+        return denies(why);
+    }
+    let user = evidence.end(seat).map_or(0.0, |end| end.cores.iter().map(|core| core.user + core.steal).sum::<f64>());
+    let cores = evidence.end(seat).map_or(1, |end| end.cores.len());
+    #[allow(clippy::cast_precision_loss)]
+    if user / cores as f64 > 0.5 {
+        // The engine lives in system calls and softirqs: so much user code is somebody else's.
+        return cannot_tell(format!("other programs take most of the CPU time of {}", super::who(evidence, seat)));
+    }
     let Some(more) = evidence.experiments.get(Experiment::MoreStreams.id()) else {
         return ask(
             Experiment::MoreStreams,
@@ -88,4 +98,76 @@ fn fix(_: &Evidence<'_>, _: Seat) -> Fix {
         "measure from a machine with more or faster cores; this result is a lower bound for the path and accuses \
          nothing",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_denies, assert_rejects, assert_says, link, named,
+        none_proven, ordinary_host, testimony,
+    };
+    use narrows_model::{CpuTimes, Place};
+
+    fn full(part: f64) -> CpuTimes {
+        let busy = (part * 8e6) as u64;
+        CpuTimes { user_us: busy / 2, system_us: busy / 2, idle_us: 8_000_000 - busy, ..CpuTimes::default() }
+    }
+
+    /// A small machine that has no time left at 2 Gbit/s on a link of ten.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 2e9,
+            rtt_us: 35_300,
+            sender_core: full(0.98),
+            receiver_core: full(0.1),
+            other_core: full(0.98),
+            sender_facts: link(10_000, ordinary_host()),
+            receiver_facts: link(10_000, ordinary_host()),
+            ..Scene::default()
+        }
+    }
+
+    fn more(goodput_bps: f64) -> Scene {
+        Scene { goodput_bps, ..truth() }
+    }
+
+    #[test]
+    fn a_machine_without_time_left_is_named_where_more_streams_carry_no_more() {
+        let finding = named(&truth(), &[("more-streams", &more(2.05e9))], "tester-limited", Place::Client);
+        assert_rejects(&finding, "app-core-saturated", "of a core");
+        assert_rejects(&finding, "softirq-core-saturated", "in softirq");
+        assert_rejects(&finding, "path-capacity", "a core is full");
+        assert!(finding.fix.commands.is_empty());
+    }
+
+    #[test]
+    fn it_is_not_guessed_but_tried() {
+        assert_asks(&testimony(&CAUSE, Seat::Sender, &truth(), &[]), Experiment::MoreStreams);
+        none_proven(&truth(), &[]);
+    }
+
+    #[test]
+    fn more_streams_that_carry_a_third_more_speak_against_it() {
+        let with = |bps| testimony(&CAUSE, Seat::Sender, &truth(), &[("more-streams", &more(bps))]);
+        assert_says(&with(2.55e9));
+        assert_denies(&with(2.65e9), "1.3 times as much");
+    }
+
+    #[test]
+    fn a_machine_with_a_tenth_of_its_time_left_is_not_full() {
+        let at = |part| {
+            let scene = Scene { sender_core: full(part), other_core: full(part), ..truth() };
+            testimony(&CAUSE, Seat::Sender, &scene, &[("more-streams", &more(2e9))])
+        };
+        assert_denies(&at(0.92), "were busy 92 %");
+        assert_says(&at(0.94));
+    }
+
+    #[test]
+    fn cores_that_cannot_be_read_leave_it_open() {
+        let scene = Scene { hidden: &[Hidden::Cores], ..truth() };
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Sender, &scene, &[]), "times of the cores");
+        assert_ne!(crate::testing::verdict(&scene, &[]).status, narrows_model::Status::Limited);
+    }
 }

@@ -70,18 +70,12 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
     if held < 0.2 {
-        return denies(format!(
-            "the window of 64 KiB held the sender back only {} of the time",
-            units::percent(held)
-        ));
+        return denies(format!("the window of 64 KiB held the sender back only {} of the time", units::percent(held)));
     }
     Testimony::Says {
         share: held,
         witnesses: vec![
-            counter(format!(
-                "the sender waited for the receive window {} of the time",
-                units::percent(held)
-            )),
+            counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
             parameter(if seat == Seat::Path {
                 "both hosts offer window scaling, yet the connection has none: something on the path strips the option"
                     .to_owned()
@@ -102,5 +96,72 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
             "net.ipv4.tcp_window_scaling",
             "1".to_owned(),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_denies, assert_rejects, assert_says, fact, named, none_proven,
+        ordinary_host, testimony, with, without,
+    };
+    use narrows_model::{Place, TcpInfo};
+
+    /// 64 KiB at 35 ms: 15 Mbit/s at most.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 14.2e6,
+            rtt_us: 35_100,
+            rwnd: 0.96,
+            snd_wnd: 65_535,
+            options: TcpInfo::OPT_SACK | TcpInfo::OPT_TIMESTAMPS,
+            receiver_facts: with(ordinary_host(), fact("tcp.window_scaling", false, Unit::Flag)),
+            ..Scene::default()
+        }
+    }
+
+    fn of(seat: Seat, scene: &Scene) -> Testimony {
+        testimony(&CAUSE, seat, scene, &[])
+    }
+
+    #[test]
+    fn a_window_of_64_kib_is_named_at_the_end_that_has_the_option_off() {
+        let finding = named(&truth(), &[], "window-scaling-off", Place::Server);
+        assert_rejects(&finding, "tcp-receive-window", "window scaling is off");
+        assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_window_scaling=1");
+    }
+
+    #[test]
+    fn an_option_that_both_offer_was_stripped_by_the_path() {
+        let scene = Scene { receiver_facts: ordinary_host(), ..truth() };
+        assert!(named(&scene, &[], "window-scaling-off", Place::Path).fix.commands.is_empty());
+        assert_denies(&of(Seat::Path, &truth()), "not where the option was lost");
+    }
+
+    #[test]
+    fn a_connection_with_the_option_has_another_limit() {
+        let scene = Scene { options: TcpInfo::OPT_WSCALE, ..truth() };
+        assert_denies(&of(Seat::Receiver, &scene), "has window scaling");
+    }
+
+    #[test]
+    fn a_window_that_seldom_fills_is_no_matter() {
+        let held = |rwnd| of(Seat::Receiver, &Scene { rwnd, cwnd: 20, ..truth() });
+        assert_denies(&held(0.19), "only 19 %");
+        assert_says(&held(0.21));
+    }
+
+    #[test]
+    fn options_facts_or_times_that_cannot_be_read_leave_it_open() {
+        for hidden in [&[Hidden::Options] as &[Hidden], &[Hidden::Chronographs]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(Seat::Receiver, &scene), "");
+            none_proven(&scene, &[]);
+        }
+        let scene = Scene { receiver_facts: without(ordinary_host(), "tcp.window_scaling"), ..truth() };
+        assert_cannot_tell(&of(Seat::Receiver, &scene), "could not be read");
+        none_proven(&scene, &[]);
     }
 }

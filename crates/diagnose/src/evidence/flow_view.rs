@@ -65,6 +65,8 @@ pub struct FlowView {
     pub interval_bps: Vec<f64>,
     /// Median of the smoothed RTT, microseconds.
     pub rtt_us: Option<f64>,
+    /// The RTT that a tenth of the samples exceed, microseconds.
+    pub rtt_high_us: Option<f64>,
     /// Smallest RTT that TCP saw, microseconds.
     pub min_rtt_us: Option<f64>,
     /// Payload of a full segment, bytes.
@@ -177,6 +179,7 @@ impl FlowView {
             goodput_bps,
             interval_bps: intervals(&counted(receiving, flow, 0)),
             rtt_us: median(each(&sent, |sample| sample.tcp.rtt_us)),
+            rtt_high_us: narrows_stats::quantile(&each(&sent, |sample| sample.tcp.rtt_us), 0.9),
             min_rtt_us: smallest(&each(&whole, |sample| sample.tcp.min_rtt_us.filter(|&us| us < u64::from(u32::MAX)))),
             mss_bytes,
             timestamps: last.tcp.negotiated(narrows_model::TcpInfo::OPT_TIMESTAMPS).unwrap_or(true),
@@ -237,8 +240,9 @@ fn window_full(sample: &StreamSample) -> Option<bool> {
     Some(in_flight.saturating_mul(10) >= sample.tcp.snd_wnd_bytes?.saturating_mul(8))
 }
 
-/// A writer that found the buffer full is woken when a third of it is free, so a buffer that limits is between two thirds
-/// full and full; all of it is in flight. Where the congestion window limits, most of what the buffer holds is unsent.
+/// A writer that found the buffer full is woken when a third of it is free, so a buffer that limits is between two
+/// thirds full and full; all of it is in flight. Where the congestion window limits, most of what the buffer holds is
+/// unsent.
 fn buffer_full(sample: &StreamSample) -> Option<bool> {
     let memory = sample.memory?;
     let full = u64::from(memory.wmem_queued_bytes) * 10 >= u64::from(memory.sndbuf_bytes) * 6;

@@ -158,8 +158,8 @@ impl<'a> Evidence<'a> {
         Some(streams * bytes * 8.0 / (self.min_rtt_us? / 1e6))
     }
 
-    /// How much of the time the receiver's window held the sender back: by TCP's chronograph or, where its jiffies are too coarse
-    /// (round trips of a few milliseconds, pacing), by the samples that found the window full.
+    /// How much of the time the receiver's window held the sender back: by TCP's chronograph or, where its jiffies
+    /// are too coarse (round trips of a few milliseconds, pacing), by the samples that found the window full.
     #[must_use]
     pub fn held_by_window(&self) -> Option<f64> {
         held(self.base.shares.map(|shares| shares.receive_window), self.base.window_full_share)
@@ -185,12 +185,22 @@ impl<'a> Evidence<'a> {
         let queue = self.queue_us()?;
         Some(queue >= 500.0 && queue >= 0.1 * self.min_rtt_us?)
     }
+
+    /// Whether a queue filled now and then, by a millisecond at least, though it may not have stood: a switch with a
+    /// short buffer on a long path does that at capacity.
+    #[must_use]
+    pub fn queue_filled_at_times(&self) -> Option<bool> {
+        Some(self.base.rtt_high_us? - self.min_rtt_us? >= SHORT_QUEUE_US)
+    }
 }
 
 /// The chronograph is needed: without it nothing is known. Samples count where they are a majority.
 fn held(chronograph: Option<f64>, sampled: Option<f64>) -> Option<f64> {
     Some(chronograph?.max(sampled.filter(|share| *share > 0.5).unwrap_or(0.0)))
 }
+
+/// A tenth of the RTT samples lies this far above the smallest RTT where a short queue fills now and then.
+const SHORT_QUEUE_US: f64 = 1_000.0;
 
 /// Median of finite numbers.
 #[must_use]

@@ -87,8 +87,8 @@ impl Anything {
 
     fn counts(&mut self) -> Vec<(&'static str, i64)> {
         let keys = TABLE.iter().flat_map(|cause| cause.needs).filter(|key| key.unit == Unit::Count);
-        keys.filter_map(|key| self.coin().then(|| (key.name, i64::try_from(self.number()).unwrap_or(i64::MAX))))
-            .collect()
+        let keys: Vec<_> = keys.filter(|_| self.coin()).collect();
+        keys.into_iter().map(|key| (key.name, i64::try_from(self.number()).unwrap_or(i64::MAX))).collect()
     }
 
     fn load(&mut self) -> TcpPlan {
@@ -145,6 +145,7 @@ impl Anything {
             receiver_thread: self.share(),
             sender_core: self.core(),
             receiver_core: self.core(),
+            other_core: self.core(),
             sender_facts: self.facts(),
             receiver_facts: self.facts(),
             sender_counts: self.counts(),
@@ -159,8 +160,8 @@ impl Anything {
         }
     }
 
-    /// A scene near to an ordinary one, so that rules get past their first question: some groups of fields of any scene, the
-    /// rest clean.
+    /// A scene near to an ordinary one, so that rules get past their first question: some groups of fields of any
+    /// scene, the rest clean.
     fn near(&mut self) -> Scene {
         let (any, clean) = (self.scene(), Scene::default());
         let mut taken = || self.0.random_bool(0.3);
@@ -225,7 +226,7 @@ fn run_of(seed: u64) -> Run {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_run_is_diagnosed_without_panic_and_within_the_rules_of_a_verdict(seed: u64) {
@@ -254,7 +255,7 @@ proptest! {
             if let Some(prediction) = &cause.prediction {
                 let [low, high] = prediction.interval_bps;
                 prop_assert!([low, prediction.bps, high].iter().all(|bps| bps.is_finite()), "{prediction:?}");
-                prop_assert!((prediction.then.as_str(), prediction.then_at) != (cause.id.as_str(), cause.at), "{cause:?}");
+                prop_assert!((&prediction.then, prediction.then_at) != (&cause.id, cause.at), "{cause:?}");
             }
         }
         match verdict.status {
@@ -286,7 +287,8 @@ proptest! {
             prop_assert!(!evidence.experiments.contains_key(experiment.id()));
             if let Some(plan) = experiment.plan(&evidence) {
                 prop_assert!(plan.streams >= evidence.load.streams && plan.streams <= TcpPlan::MOST_STREAMS);
-                prop_assert!(matches!(plan.limit, Limit::DurationMs(ms) if ms <= 3_000 && plan.omit_ms < ms), "{plan:?}");
+                let short = matches!(plan.limit, Limit::DurationMs(ms) if ms <= 3_000 && plan.omit_ms < ms);
+                prop_assert!(short, "{plan:?}");
             }
         }
     }

@@ -6,6 +6,7 @@ use super::line::{Line, Piece};
 use super::meter::Nanos;
 use super::pool::Pool;
 use super::too_big;
+use super::wake::Wake;
 use narrows_model::lab::{Impairment, PathCounters};
 use narrows_sys::event::{Event, wait_readable};
 use narrows_sys::tun::Tun;
@@ -21,12 +22,12 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 16;
 /// A wait shorter than this is spent spinning: a sleep would end later than it should.
 const SPIN: Nanos = 20_000;
-/// A wait longer than this is made of two.
+/// A wait longer than this is made of two, and its end is spent spinning: what departs seldom is worth it.
 const LONG: Nanos = 2_000_000;
 /// Memory for what is under way: 100 ms at 40 Gbit/s.
 const MEMORY_BYTES: usize = 512 << 20;
 /// After this long without a packet the memory is given back.
-const QUIET: Duration = Duration::from_secs(2);
+const QUIET: Nanos = 2_000_000_000;
 
 #[derive(Debug)]
 struct Shared {
@@ -78,6 +79,9 @@ impl Relay {
             shared: Arc::clone(&shared),
             began: clock::now(),
             seen_changes: 0,
+            rested: false,
+            wake: Wake::default(),
+            arrival: None,
         };
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
@@ -141,6 +145,11 @@ struct Carrier {
     shared: Arc<Shared>,
     began: Instant,
     seen_changes: u64,
+    /// Whether there was a long wait since the last departure.
+    rested: bool,
+    wake: Wake,
+    /// When the packet came that ended the last wait.
+    arrival: Option<Nanos>,
 }
 
 impl Carrier {
@@ -183,6 +192,7 @@ impl Carrier {
                 self.line.refused_by_device(&piece);
             }
             self.pool.release(piece.slot);
+            self.rested = false;
             sent += 1;
         }
         sent
@@ -212,7 +222,7 @@ impl Carrier {
                 self.line.refuse(&frame);
                 continue;
             };
-            let now = self.now();
+            let now = self.arrival.take().unwrap_or_else(|| self.now());
             let accepted = self.line.accept(now, slot, &frame);
             if let Some(mtu) = accepted.too_big {
                 self.answer_too_big(slot, mtu);
@@ -230,24 +240,33 @@ impl Carrier {
     }
 
     fn wait(&mut self, quiet: &mut bool) -> narrows_sys::Result<()> {
+        let began = self.now();
         let time = match self.line.next_departure() {
             Some(at) => {
-                let left = at.saturating_sub(self.now());
-                if left < SPIN {
+                let left = at.saturating_sub(began);
+                let early = if self.rested { self.wake.early() } else { 0 };
+                if left <= SPIN.max(early) {
                     std::hint::spin_loop();
                     return Ok(());
                 }
                 // The kernel may end a wait of ppoll late by a thousandth (`select_estimate_accuracy`): a long one is
                 // ended early and followed by a short one.
-                Some(Duration::from_nanos(if left > LONG { left - left / 64 } else { left }))
+                self.rested |= left > LONG;
+                Some(if left > LONG { left - left / 64 } else { left - early })
             }
             None if *quiet => None,
             None => Some(QUIET),
         };
-        let [readable, woken] = wait_readable([self.from.as_fd(), self.shared.wake.as_fd()], time)?;
+        let descriptors = [self.from.as_fd(), self.shared.wake.as_fd()];
+        let [readable, woken] = wait_readable(descriptors, time.map(Duration::from_nanos))?;
+        let ended = self.now();
         if woken {
             self.shared.wake.clear();
-        } else if !readable && self.line.next_departure().is_none() {
+        } else if readable {
+            self.arrival = Some(self.wake.arrival(began, ended));
+        } else if let Some(asked) = time.filter(|asked| *asked < LONG) {
+            self.wake.learn(asked, ended.saturating_sub(began + asked));
+        } else if self.line.next_departure().is_none() {
             *quiet = true;
             self.pool.shrink();
         }

@@ -18,7 +18,7 @@ pub(super) const FAULT: Fault = Fault {
     places: HOSTS,
     parameter: Some(Parameter {
         unit: Unit::Count,
-        default: "64",
+        default: "128",
         about: "packet taps, each with a filter of 4096 steps",
     }),
     host: Some(inject),

@@ -8,7 +8,9 @@ use narrows_runner::live::LiveInstruments;
 
 /// Put both hosts' parameters side by side and mark hazards
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  narrows audit                 this host alone\n  narrows audit server --token-file token")]
+#[command(
+    after_help = "Examples:\n  narrows audit                 this host alone\n  narrows audit server --token-file token"
+)]
 pub(crate) struct Args {
     /// A name or address that runs `narrows serve`, or ssh://[user@]host[:port] (default: this host alone)
     host: Option<String>,

@@ -80,7 +80,9 @@ impl Args {
         let tuner = match (self.try_fixes, state::directory()) {
             (false, _) => None,
             (true, Some(directory)) => Some(tune::Tuner::new(&directory, "diagnose")),
-            (true, None) => return Err(Failure::run("there is no place for the journal of changes: set HOME or XDG_STATE_HOME")),
+            (true, None) => {
+                return Err(Failure::run("there is no place for the journal of changes: set HOME or XDG_STATE_HOME"));
+            }
         };
         let (id, made_by) = stored::new_name().map_err(Failure::run)?;
         let file = stored::place(self.output.clone(), &id).map_err(Failure::run)?;

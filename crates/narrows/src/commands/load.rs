@@ -10,7 +10,7 @@ pub(crate) fn bps(word: &str) -> Result<u64, String> {
     units::parse_bps(word).map_err(|error| error.to_string())
 }
 
-fn size(word: &str) -> Result<u64, String> {
+pub(crate) fn size(word: &str) -> Result<u64, String> {
     units::parse_size(word).map_err(|error| error.to_string())
 }
 
@@ -134,7 +134,9 @@ fn millis(time: Duration) -> u64 {
 }
 
 fn whole(what: &str, bytes: Option<u64>) -> Result<Option<u32>, Failure> {
-    bytes.map(|n| u32::try_from(n).map_err(|_| Failure::usage(format!("a {what} of {n} bytes is too large")))).transpose()
+    bytes
+        .map(|n| u32::try_from(n).map_err(|_| Failure::usage(format!("a {what} of {n} bytes is too large"))))
+        .transpose()
 }
 
 impl LoadArgs {

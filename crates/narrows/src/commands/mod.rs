@@ -14,8 +14,8 @@ pub(crate) mod tune;
 
 use crate::failure::Failure;
 use crate::output::Format;
-use narrows_model::run::{Ending, RunPlan};
 use narrows_model::Run;
+use narrows_model::run::{Ending, RunPlan};
 use narrows_render::Style;
 
 /// A run in the form that was asked for, diagnosed by today's rules.

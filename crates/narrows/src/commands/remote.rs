@@ -36,7 +36,13 @@ pub(crate) struct WayArgs {
     #[arg(long, short = '6')]
     ipv6: bool,
     /// With ssh://: the command that is narrows on the other end
-    #[arg(long, env = "NARROWS_REMOTE_COMMAND", hide_env_values = true, value_name = "COMMAND", default_value = "narrows")]
+    #[arg(
+        long,
+        env = "NARROWS_REMOTE_COMMAND",
+        hide_env_values = true,
+        value_name = "COMMAND",
+        default_value = "narrows"
+    )]
     remote_command: String,
 }
 

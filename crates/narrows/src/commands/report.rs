@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 /// Render a stored run again
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: narrows report ~/.local/state/narrows/runs/20260101T120000-1a2b3c4d.run.json --format markdown")]
+#[command(
+    after_help = "Example: narrows report ~/.local/state/narrows/runs/20260101T120000-1a2b3c4d.run.json --format markdown"
+)]
 pub(crate) struct Args {
     /// A run's file, or the id of a run in the default directory
     run: PathBuf,

@@ -9,7 +9,9 @@ use narrows_runner::tune::Tuner;
 
 /// Show, make and undo changes of this host
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  narrows tune list\n  narrows tune apply net.ipv4.tcp_rmem='4096 131072 33554432'\n  narrows tune undo all")]
+#[command(
+    after_help = "Examples:\n  narrows tune list\n  narrows tune apply net.ipv4.tcp_rmem='4096 131072 33554432'\n  narrows tune undo all"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
@@ -66,7 +68,9 @@ fn apply(tuner: &Tuner, words: &[String]) -> Outcome {
     let settings: Vec<Setting> = words
         .iter()
         .map(|word| match word.split_once('=') {
-            Some((key, value)) if !key.is_empty() => Ok(Setting::Sysctl { key: key.trim().into(), value: value.trim().into() }),
+            Some((key, value)) if !key.is_empty() => {
+                Ok(Setting::Sysctl { key: key.trim().into(), value: value.trim().into() })
+            }
             _ => Err(Failure::usage(format!("`{word}` is no setting; write it like net.ipv4.tcp_sack=1"))),
         })
         .collect::<Result<_, _>>()?;

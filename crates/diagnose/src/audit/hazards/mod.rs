@@ -42,6 +42,7 @@ hazards! {
     tcp_wmem_small,
     timestamps_off,
     tx_ring_small,
+    txqueuelen_unusual,
     window_scaling_off,
 }
 

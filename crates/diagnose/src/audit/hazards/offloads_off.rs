@@ -1,7 +1,7 @@
 //! Offloads that save most of the CPU time are off. Source: Documentation/networking/segmentation-offloads.rst.
 
 use crate::audit::rule::{Found, Look, Rule, device, is_off};
-use narrows_model::{Key, Severity, Unit};
+use narrows_model::{Key, Severity, Unit, Value};
 
 /// Key, the name of `ethtool -K`.
 const OFFLOADS: &[(&str, &str)] = &[
@@ -24,13 +24,20 @@ pub(super) const HAZARD: Rule = Rule {
         Key::new("nic.feature.tx_checksum", Unit::Flag),
         Key::new("nic.feature.rx_checksum", Unit::Flag),
         Key::new("nic.feature.scatter_gather", Unit::Flag),
+        Key::new("nic.feature.fixed_off", Unit::Text),
+        Key::new("nic.name", Unit::Text),
     ],
     matters: "The kernel handles each packet of 1500 bytes by itself instead of 64 KiB at once: several times the CPU time \
               a byte.",
-    harmless: "Where no core is near its limit, on interfaces whose driver has no such feature, and on routers that \
-               switched LRO or GRO off on purpose.",
+    harmless: "Where no core is near its limit, and on routers that switched LRO or GRO off on purpose.",
     look: Look::Host(|host| {
-        let off: Vec<&str> = OFFLOADS.iter().filter(|(key, _)| is_off(host, key)).map(|(_, name)| *name).collect();
+        // What the card cannot do is no setting of anyone.
+        let fixed = |name: &str| match host.get("nic.feature.fixed_off").map(|fact| &fact.value) {
+            Some(Value::List(words)) => words.iter().any(|word| word == name),
+            _ => false,
+        };
+        let off = OFFLOADS.iter().filter(|(key, name)| is_off(host, key) && !fixed(name));
+        let off: Vec<&str> = off.map(|(_, name)| *name).collect();
         let switch = off.iter().map(|name| format!("{name} on")).collect::<Vec<_>>().join(" ");
         (!off.is_empty()).then(|| {
             Found::new(format!("offloads are off: {}", off.join(", ")))
@@ -61,5 +68,22 @@ mod tests {
         assert_eq!(says, "offloads are off: tso, gro");
         assert_eq!(command.as_deref(), Some("ethtool -K eth2 tso on gro on"));
         assert!(flags(true, true).is_none());
+    }
+
+    #[test]
+    fn what_the_card_cannot_do_is_not_named() {
+        let fixed = ["tso", "gso", "sg"].map(str::to_owned).to_vec();
+        let host = |gro: bool| {
+            found(
+                &HAZARD,
+                &[
+                    ("nic.feature.tso", Value::Flag(false), Unit::Flag),
+                    ("nic.feature.gro", Value::Flag(gro), Unit::Flag),
+                    ("nic.feature.fixed_off", Value::List(fixed.clone()), Unit::Text),
+                ],
+            )
+        };
+        assert_eq!(host(false).expect("found").0, "offloads are off: gro");
+        assert!(host(true).is_none());
     }
 }

@@ -1,9 +1,11 @@
-//! The largest send buffer is below twice the bandwidth-delay product of the link at 100 ms.
+//! The largest send buffer is below twice the bandwidth-delay product of the slower link at 40 ms.
 //! Source: Documentation/networking/ip-sysctl.rst, tcp_wmem.
 
-use super::buffers::{enough, needed, triple};
-use crate::audit::rule::{Found, Look, Rule, sysctl_words};
+use super::buffers::Buffer;
+use crate::audit::rule::{Look, Rule};
 use narrows_model::{Key, Severity, Unit};
+
+const BUFFER: Buffer = Buffer { name: "wmem", word: "send", default: 16384 };
 
 pub(super) const HAZARD: Rule = Rule {
     id: "tcp-wmem-small",
@@ -16,15 +18,9 @@ pub(super) const HAZARD: Rule = Rule {
         Key::new("nic.speed", Unit::BitsPerSecond),
     ],
     matters: "One connection cannot have more in flight than the sender's buffer holds: on a longer path it stays below \
-              the link's rate. A path of 100 ms is assumed; `narrows diagnose` uses the one that is there.",
+              the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the one that is there.",
     harmless: "On shorter paths, below the link's rate, and with several connections at once.",
-    look: Look::Host(|host| {
-        let most = host.number("tcp.wmem.max")?;
-        let needed = needed(host)?;
-        let says = format!("send buffers end early: {}", enough(host, most)?);
-        (most < needed)
-            .then(|| Found::new(says).mend(sysctl_words("net.ipv4.tcp_wmem", triple(host, "wmem", 16384, needed))))
-    }),
+    look: Look::Each(|host, peer| BUFFER.small(host, peer)),
 };
 
 #[cfg(test)]
@@ -34,7 +30,7 @@ mod tests {
     use narrows_model::{Unit, Value};
 
     #[test]
-    fn too_small_for_the_link_at_100_ms() {
+    fn too_small_for_the_link_at_40_ms() {
         let host = |most: i64, speed: i64| {
             found(
                 &HAZARD,

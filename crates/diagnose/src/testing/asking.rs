@@ -1,0 +1,89 @@
+//! What the tests ask of the diagnosis: one rule's testimony, or the whole verdict.
+
+use super::{Scene, fact, ordinary_host, with};
+use crate::causes::{Cause, Testimony};
+use crate::evidence::{Evidence, Seat};
+use crate::{Experiment, diagnose_act};
+use narrows_model::fact::{Fact, Unit};
+use narrows_model::trial::CpuTimes;
+use narrows_model::{Finding, Place, Status, Verdict};
+
+pub(crate) fn verdict(scene: &Scene, experiments: &[(&str, &Scene)]) -> Verdict {
+    diagnose_act(&scene.run(experiments), 0).expect("a baseline").verdict
+}
+
+pub(crate) fn wanted(scene: &Scene, experiments: &[(&str, &Scene)]) -> Vec<Experiment> {
+    diagnose_act(&scene.run(experiments), 0).expect("a baseline").wanted
+}
+
+/// The finding of a cause that is proven and first.
+#[track_caller]
+pub(crate) fn named(scene: &Scene, experiments: &[(&str, &Scene)], id: &str, at: Place) -> Finding {
+    let verdict = verdict(scene, experiments);
+    let first = verdict.causes.first().map(|finding| (finding.id.as_str(), finding.at));
+    assert_eq!((verdict.status, first), (Status::Limited, Some((id, at))), "{verdict:#?}");
+    verdict.causes.into_iter().next().expect("it is there")
+}
+
+/// Not one cause is proven: neither this one for want of evidence nor another in its place.
+#[track_caller]
+pub(crate) fn none_proven(scene: &Scene, experiments: &[(&str, &Scene)]) {
+    let verdict = verdict(scene, experiments);
+    assert!(matches!(verdict.status, Status::Unknown | Status::Suspected), "{verdict:#?}");
+}
+
+#[track_caller]
+pub(crate) fn assert_rejects(finding: &Finding, id: &str, why: &str) {
+    let rejected = finding.rejected.iter().find(|rejected| rejected.id == id);
+    assert!(rejected.is_some_and(|rejected| rejected.why.contains(why)), "{id}, {why}: {:#?}", finding.rejected);
+}
+
+/// What one rule says of a scene.
+pub(crate) fn testimony(cause: &Cause, seat: Seat, scene: &Scene, experiments: &[(&str, &Scene)]) -> Testimony {
+    (cause.witness)(&Evidence::of(&scene.run(experiments), 0).expect("a baseline"), seat)
+}
+
+#[track_caller]
+pub(crate) fn assert_says(testimony: &Testimony) {
+    assert!(matches!(testimony, Testimony::Says { .. }), "{testimony:?}");
+}
+
+#[track_caller]
+pub(crate) fn assert_denies(testimony: &Testimony, words: &str) {
+    assert!(matches!(testimony, Testimony::Denies(why) if why.contains(words)), "{words}: {testimony:?}");
+}
+
+#[track_caller]
+pub(crate) fn assert_cannot_tell(testimony: &Testimony, words: &str) {
+    assert!(matches!(testimony, Testimony::CannotTell { why, .. } if why.contains(words)), "{words}: {testimony:?}");
+}
+
+#[track_caller]
+pub(crate) fn assert_asks(testimony: &Testimony, experiment: Experiment) {
+    assert!(
+        matches!(testimony, Testimony::CannotTell { ask: Some(asked), .. } if *asked == experiment),
+        "{testimony:?}"
+    );
+}
+
+/// Facts with another link speed.
+pub(crate) fn link(mbps: i64, facts: Vec<Fact>) -> Vec<Fact> {
+    with(facts, fact("nic.speed", mbps * 1_000_000, Unit::BitsPerSecond))
+}
+
+/// Hosts whose devices are virtual and say nothing that could be believed: what a path carries must then be seen.
+pub(crate) fn virtual_hosts(scene: Scene) -> Scene {
+    let host = || with(ordinary_host(), fact("nic.kind", "veth", Unit::Text));
+    Scene { sender_facts: host(), receiver_facts: host(), ..scene }
+}
+
+/// A core that spends these parts of eight seconds in softirq and in system calls.
+pub(crate) fn core(softirq: f64, system: f64) -> CpuTimes {
+    let us = |part: f64| (part * 8e6) as u64;
+    CpuTimes {
+        softirq_us: us(softirq),
+        system_us: us(system),
+        idle_us: us(1.0 - softirq - system),
+        ..CpuTimes::default()
+    }
+}

@@ -1,0 +1,251 @@
+//! `narrows lab`: an emulated network on this machine.
+
+mod path;
+mod status;
+
+use super::load::DirectionWord;
+use super::remote::stop_on_interrupt;
+use crate::failure::{Failure, Outcome};
+use crate::output::print;
+use clap::{Subcommand, ValueEnum};
+use narrows_model::Place;
+use narrows_runner::emulated::{self, Labs, Launcher};
+use narrows_runner::{bank, demo};
+use path::PathArgs;
+use std::path::{Path, PathBuf};
+
+/// An emulated network on this machine
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+/// Where a fault is.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PlaceWord {
+    /// The client host
+    Client,
+    /// The server host
+    Server,
+    /// Between them
+    Path,
+}
+
+impl From<PlaceWord> for Place {
+    fn from(word: PlaceWord) -> Self {
+        match word {
+            PlaceWord::Client => Self::Client,
+            PlaceWord::Server => Self::Server,
+            PlaceWord::Path => Self::Path,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Bring a lab up: hosts `client` and `server` with an emulated path between them
+    Up {
+        /// Its name
+        #[arg(default_value = "lab")]
+        name: String,
+        #[command(flatten)]
+        path: Box<PathArgs>,
+    },
+    /// Run a command on a host of a lab
+    Exec {
+        /// The lab
+        name: String,
+        /// client, server or router
+        host: String,
+        /// The command and its words
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+        command: Vec<String>,
+    },
+    /// Inject a fault; `narrows list faults` shows them
+    Fault {
+        /// The lab
+        name: String,
+        /// Id of the fault
+        id: String,
+        /// Where
+        #[arg(long, value_enum)]
+        at: PlaceWord,
+        /// Its size, in the fault's own unit
+        #[arg(long)]
+        value: Option<String>,
+        /// Of a fault of the path: which direction
+        #[arg(long, value_enum, default_value = "both")]
+        direction: DirectionWord,
+    },
+    /// Take a fault back
+    Unfault {
+        /// The lab
+        name: String,
+        /// Id of the fault, or `all`
+        id: String,
+        /// Only there
+        #[arg(long, value_enum)]
+        at: Option<PlaceWord>,
+    },
+    /// Show a lab, or all of them
+    Status {
+        /// The lab
+        name: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a lab down
+    Down {
+        /// The lab
+        #[arg(default_value = "lab")]
+        name: String,
+    },
+    /// Hold a lab; started by `up`
+    #[command(hide = true)]
+    Hold,
+    /// Play the story of the small receive window: three acts on 1 Gbit/s and 35 ms
+    Demo {
+        /// Keep the run in this file
+        #[arg(long, short = 'o', value_name = "PATH")]
+        output: Option<PathBuf>,
+    },
+    /// Run the fault bank: every injectable cause and healthy paths, judged by the injector's truth
+    Bank {
+        /// Only scenarios whose name contains one of these words
+        #[arg(value_name = "WORD")]
+        only: Vec<String>,
+        /// Runs of each case
+        #[arg(long, short = 'r', default_value_t = 1, value_name = "N")]
+        repetitions: u32,
+        /// Keep each run in this directory
+        #[arg(long, value_name = "DIRECTORY")]
+        keep: Option<PathBuf>,
+    },
+    /// Check the emulator: a table of asked against measured
+    Verify,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        let labs = Labs::of_user();
+        match self.what {
+            What::Up { name, path } => {
+                let status =
+                    labs.up(&path.spec(&name)?, &Launcher::own().map_err(Failure::run)?).map_err(Failure::run)?;
+                print(&status::text(&status))?;
+                Ok(0)
+            }
+            What::Exec { name, host, command } => {
+                let (program, words) = command.split_first().ok_or_else(|| Failure::usage("a command is missing"))?;
+                match labs.exec(&name, &host, program, words) {
+                    Err(error) => Err(Failure::run(error)),
+                    Ok(never) => match never {},
+                }
+            }
+            What::Fault { name, id, at, value, direction } => {
+                let faults =
+                    labs.fault(&name, &id, at.into(), value.as_deref(), direction.into()).map_err(Failure::run)?;
+                in_force(&faults)
+            }
+            What::Unfault { name, id, at } => {
+                in_force(&labs.unfault(&name, &id, at.map(Place::from)).map_err(Failure::run)?)
+            }
+            What::Status { name, json } => show(&labs, name, json),
+            What::Down { name } => {
+                labs.down(&name).map_err(Failure::run)?;
+                print(&format!("lab {name} is down"))?;
+                Ok(0)
+            }
+            // The holder has said on its standard output what went wrong.
+            What::Hold => Ok(u8::from(emulated::hold().is_err())),
+            What::Demo { output } => {
+                able()?;
+                let code =
+                    demo::play(output.as_deref(), &mut |line| anstream::eprintln!("{line}")).map_err(Failure::run)?;
+                Ok(u8::try_from(code).unwrap_or(1))
+            }
+            What::Bank { only, repetitions, keep } => able().and_then(|()| bank(&only, repetitions, keep.as_deref())),
+            What::Verify => able().and_then(|()| verify()),
+        }
+    }
+}
+
+/// Without root a lab lives in a user namespace, which only a process with one thread can enter.
+fn able() -> Result<(), Failure> {
+    emulated::become_able().map_err(Failure::run)
+}
+
+fn in_force(faults: &[emulated::InForce]) -> Outcome {
+    if faults.is_empty() {
+        print("no fault is in force")?;
+    }
+    for fault in faults {
+        print(&format!("{} at {} ({}): {}", fault.id, fault.at, fault.value, fault.about))?;
+    }
+    Ok(0)
+}
+
+fn show(labs: &Labs, name: Option<String>, json: bool) -> Outcome {
+    let names = name.map_or_else(|| labs.names(), |name| vec![name]);
+    if names.is_empty() && !json {
+        print("no lab is up; `narrows lab up` makes one")?;
+    }
+    for name in names {
+        let status = labs.status(&name).map_err(Failure::run)?;
+        print(&if json {
+            narrows_render::json::pretty(&status).map_err(Failure::run)?
+        } else {
+            status::text(&status)
+        })?;
+    }
+    Ok(0)
+}
+
+fn bank(only: &[String], repetitions: u32, keep: Option<&Path>) -> Outcome {
+    let mut cases = bank::all_cases().map_err(Failure::run)?;
+    cases.retain(|case| only.is_empty() || only.iter().any(|word| case.scenario.contains(word.as_str())));
+    if cases.is_empty() {
+        return Err(Failure::usage("no scenario has such a name; `narrows list scenarios` shows them"));
+    }
+    let stop = stop_on_interrupt()?;
+    let total = cases.len() * repetitions.max(1) as usize;
+    let mut tally = bank::Tally::default();
+    let mut done = 0;
+    for repetition in 0..repetitions.max(1) {
+        for case in &cases {
+            if stop.is_set() {
+                anstream::eprintln!("interrupted; what follows is what was run");
+                print(&tally.text())?;
+                return Ok(1);
+            }
+            done += 1;
+            let file = keep
+                .map(|directory| directory.join(format!("{}-{repetition}.run.json", case.name().replace(' ', "-"))));
+            let outcome = bank::run(case, file.as_deref());
+            let words = match &outcome {
+                Ok(said) => said.words(),
+                Err(why) => why.to_string(),
+            };
+            let grade = tally.add(case.clone(), outcome.ok());
+            anstream::eprintln!("{done}/{total} {:<44} {grade:?}: {words}", case.name());
+        }
+    }
+    print(&tally.text())?;
+    Ok(u8::from(!tally.passes()))
+}
+
+fn verify() -> Outcome {
+    let mut broken = 0;
+    narrows_runner::verify_lab(|row: &narrows_runner::VerifyRow| {
+        broken += u8::from(!row.kept);
+        let kept = if row.kept { "kept" } else { "BROKEN" };
+        let _ = print(&format!(
+            "{:<52} {:>12.3} {:>12.3} {:<8} {:<22} {kept}",
+            row.what, row.asked, row.measured, row.unit, row.promise
+        ));
+    })
+    .map_err(Failure::run)?;
+    Ok(u8::from(broken > 0))
+}

@@ -1,0 +1,146 @@
+//! The flags that say what an emulated path does to packets.
+
+use crate::commands::load::{DirectionWord, bps, duration, size};
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use narrows_model::Direction;
+use narrows_model::lab::Impairment;
+use narrows_runner::emulated::{LabSpec, Topology};
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Shape {
+    /// client - path - server
+    Pair,
+    /// client - path - router - server, with a kernel that forwards
+    Chain,
+}
+
+/// `1%`, `0.1%` or `0.001`.
+fn share(word: &str) -> Result<f64, String> {
+    let (number, scale) = word.strip_suffix('%').map_or((word, 1.0), |number| (number, 100.0));
+    match number.trim().parse::<f64>() {
+        Ok(value) if (0.0..=1.0).contains(&(value / scale)) => Ok(value / scale),
+        _ => Err(format!("`{word}` is no share; write it like 1% or 0.01, from 0 to 1")),
+    }
+}
+
+/// A path.
+#[derive(Debug, Args)]
+pub(super) struct PathArgs {
+    /// Shape of the network
+    #[arg(long, value_enum, default_value = "pair")]
+    topology: Shape,
+    /// Only this direction gets what follows; the other stays clean
+    #[arg(long, value_enum, default_value = "both")]
+    direction: DirectionWord,
+    /// Bits per second on the wire, 38 bytes of Ethernet counted with each packet
+    #[arg(long, value_parser = bps, value_name = "RATE")]
+    rate: Option<u64>,
+    /// Bytes counted with each packet beyond its IP length
+    #[arg(long, default_value_t = 38, value_name = "BYTES")]
+    overhead: u32,
+    /// Round-trip time: half of it each way
+    #[arg(long, value_parser = duration, value_name = "TIME", conflicts_with = "delay")]
+    rtt: Option<Duration>,
+    /// Delay each way
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    delay: Option<Duration>,
+    /// Random addition to the delay, from 0 to this
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    jitter: Option<Duration>,
+    /// Share of packets that are lost at random
+    #[arg(long, value_parser = share, value_name = "SHARE")]
+    loss: Option<f64>,
+    /// Burst loss (Gilbert-Elliott): share of packets after which it begins, and after which it ends, and what is lost in between
+    #[arg(long, value_parser = share, num_args = 3, value_names = ["ENTER", "LEAVE", "LOSS"])]
+    burst_loss: Option<Vec<f64>>,
+    /// Share of packets that overtake others
+    #[arg(long, value_parser = share, value_name = "SHARE")]
+    reorder: Option<f64>,
+    /// Share of packets that arrive twice
+    #[arg(long, value_parser = share, value_name = "SHARE")]
+    duplicate: Option<f64>,
+    /// Queue in front of the rate, in packets (1000 where there is a rate and nothing else is said)
+    #[arg(long, value_name = "PACKETS")]
+    queue: Option<u64>,
+    /// Queue in front of the rate, in bytes
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    queue_bytes: Option<u64>,
+    /// Depth of a token bucket in front of the rate: makes a shaper of it
+    #[arg(long, value_parser = size, value_name = "SIZE", requires = "rate")]
+    burst: Option<u64>,
+    /// Drop what exceeds this rate, without a queue
+    #[arg(long, value_parser = bps, value_name = "RATE")]
+    police: Option<u64>,
+    /// Bucket of the policer
+    #[arg(long, value_parser = size, value_name = "SIZE", default_value = "128k")]
+    police_burst: u64,
+    /// Drop packets above this IP length, and tell the sender
+    #[arg(long, value_name = "BYTES")]
+    path_mtu: Option<u32>,
+    /// With --path-mtu: do not tell the sender
+    #[arg(long, requires = "path_mtu")]
+    no_icmp: bool,
+    /// MTU of the hosts
+    #[arg(long, default_value_t = 1500, value_name = "BYTES")]
+    mtu: u32,
+    /// What the hosts' links say they run at (default: the path's rate, or 10G)
+    #[arg(long, value_parser = bps, value_name = "RATE")]
+    link_speed: Option<u64>,
+    /// Makes chance repeatable
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+impl PathArgs {
+    /// The lab that they describe.
+    pub(super) fn spec(&self, name: &str) -> Result<LabSpec, Failure> {
+        let one_way = self.delay.map(micros).or(self.rtt.map(|rtt| micros(rtt) / 2));
+        let burst = self.burst_loss.as_deref().unwrap_or(&[0.0, 0.0, 0.0]);
+        let impaired = Impairment {
+            rate_bps: self.rate.unwrap_or(0),
+            overhead_bytes: self.overhead,
+            burst_bytes: self.burst.unwrap_or(0),
+            delay_us: one_way.unwrap_or(0),
+            jitter_us: self.jitter.map_or(0, micros),
+            loss: self.loss.unwrap_or(0.0),
+            burst_loss_enter: burst[0],
+            burst_loss_leave: burst[1],
+            burst_loss: burst[2],
+            reorder: self.reorder.unwrap_or(0.0),
+            duplicate: self.duplicate.unwrap_or(0.0),
+            queue_bytes: self.queue_bytes.unwrap_or(0),
+            queue_packets: self.queue.unwrap_or(0),
+            police_bps: self.police.unwrap_or(0),
+            police_burst_bytes: if self.police.is_some() { self.police_burst } else { 0 },
+            mtu: self.path_mtu.unwrap_or(0),
+            mtu_icmp: !self.no_icmp,
+        };
+        // Rate and delay belong to the path as a whole; the rest to the direction that was named.
+        let clean = Impairment { rate_bps: impaired.rate_bps, delay_us: impaired.delay_us, ..Impairment::default() };
+        let (up, down) = match Direction::from(self.direction) {
+            Direction::Both => (impaired.clone(), impaired),
+            Direction::Up => (impaired, clean),
+            Direction::Down => (clean, impaired),
+        };
+        let spec = LabSpec {
+            name: name.to_owned(),
+            topology: match self.topology {
+                Shape::Pair => Topology::Pair,
+                Shape::Chain => Topology::Chain,
+            },
+            up,
+            down,
+            link_speed_bps: self.link_speed,
+            mtu: self.mtu,
+            seed: self.seed,
+        };
+        spec.check().map_err(Failure::usage)?;
+        Ok(spec)
+    }
+}
