@@ -101,11 +101,13 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if lost_at_home(evidence) {
         return denies("the sender's own queue dropped them");
     }
-    match evidence.queue_stood() {
+    match evidence.queue_seen() {
         None => {
             return cannot_tell("the RTT could not be read, so a full queue cannot be told from a policer");
         }
-        Some(true) => return denies("a queue stood on the path before the loss"),
+        Some(true) => {
+            return denies("a queue stood on the path before the loss, at the latest when slow start overshot");
+        }
         Some(false) => {}
     }
     let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
@@ -210,10 +212,10 @@ mod tests {
     #[test]
     fn a_short_queue_that_fills_at_times_is_told_from_it_by_the_burst() {
         let short = |early_peak_bps, high| Scene { early_peak_bps, rtt_high_us: Some(high), ..truth() };
-        // Eight packets take 1.23 ms at 80 Mbit/s.
-        assert_cannot_tell(&with(&short(119e6, 36_300), &half(0)), "short queue");
-        assert_says(&with(&short(121e6, 36_300), &half(0)));
-        assert_says(&with(&short(119e6, 36_200), &half(0)));
+        // Sixteen packets take 2.46 ms at 80 Mbit/s.
+        assert_cannot_tell(&with(&short(119e6, 37_500), &half(0)), "short queue");
+        assert_says(&with(&short(121e6, 37_500), &half(0)));
+        assert_says(&with(&short(119e6, 37_400), &half(0)));
     }
 
     #[test]
