@@ -55,7 +55,6 @@ fn part(share: f64, of: u64) -> u64 {
     (share * of as f64) as u64
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn narrow(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
