@@ -1,31 +1,56 @@
-//! Runs on disk, by the user's word for them: a file, or the id of a run in the default directory.
+//! Runs on disk, by the user's word for them: a file, or the id of a run in the state directory.
 
+use crate::state;
 use narrows_model::Run;
 use narrows_store::Error;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a run cannot be had.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// Neither a file nor an id.
+    #[error("there is no run `{}`: it is no file, and no id of a run in {}", word.display(), directory.display())]
+    Unknown {
+        /// The user's word.
+        word: PathBuf,
+        /// Where runs are kept.
+        directory: PathBuf,
+    },
+    /// The file, and what is wrong with it.
+    #[error(transparent)]
+    Stored(#[from] Error),
+}
+
+/// Where runs are kept: `runs/` of the state directory.
+fn directory() -> Result<PathBuf, Error> {
+    state::directory().map(|state| state.join("runs")).ok_or(Error::NoPlace)
+}
 
 /// Loads a run.
 ///
 /// # Errors
-/// The file, and what is wrong with it.
-pub fn load(word: &Path) -> Result<Run, Error> {
+/// The word where it means nothing; the file, and what is wrong with it.
+pub fn load(word: &Path) -> Result<Run, LoadError> {
     if !narrows_sys::files::exists(word) && word.components().count() == 1 {
-        let by_id = narrows_store::default_directory()?.join(narrows_store::file_name(&word.to_string_lossy()));
-        if narrows_sys::files::exists(&by_id) {
-            return narrows_store::load(&by_id);
+        let directory = directory()?;
+        let by_id = directory.join(narrows_store::file_name(&word.to_string_lossy()));
+        if !narrows_sys::files::exists(&by_id) {
+            return Err(LoadError::Unknown { word: word.to_owned(), directory });
         }
+        return Ok(narrows_store::load(&by_id)?);
     }
-    narrows_store::load(word)
+    Ok(narrows_store::load(word)?)
 }
 
-/// Where a run goes: the user's file, or its place in the default directory.
+/// Where a run goes: the user's file, or its place in the state directory.
 ///
 /// # Errors
-/// Where there is no default directory.
+/// Where there is no state directory.
 pub fn place(output: Option<PathBuf>, id: &str) -> Result<PathBuf, Error> {
     match output {
         Some(path) => Ok(path),
-        None => Ok(narrows_store::default_directory()?.join(narrows_store::file_name(id))),
+        None => Ok(directory()?.join(narrows_store::file_name(id))),
     }
 }
 

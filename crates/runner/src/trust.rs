@@ -18,6 +18,9 @@ pub enum TrustError {
     /// A file could not be read or written.
     #[error(transparent)]
     File(#[from] narrows_sys::Error),
+    /// A token file that is not there.
+    #[error("there is no token file {}; copy the one of the server, whose place `narrows serve` tells when it starts", .0.display())]
+    NoTokenFile(PathBuf),
     /// A token file without a token.
     #[error("{path}: {source}", path = path.display())]
     NotAToken {
@@ -126,6 +129,9 @@ pub fn read_token(path: &Path) -> Result<Token, TrustError> {
 /// Where one of them is there and holds no token.
 pub fn client_token(token_file: Option<&Path>) -> Result<Option<Token>, TrustError> {
     if let Some(path) = token_file {
+        if !files::exists(path) {
+            return Err(TrustError::NoTokenFile(path.to_owned()));
+        }
         return read_token(path).map(Some);
     }
     match std::env::var("NARROWS_TOKEN") {

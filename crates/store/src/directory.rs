@@ -1,28 +1,10 @@
-//! Where runs lie when the user does not say, and which ones lie there.
+//! The runs that lie in a directory.
 
 use crate::id::ENDING;
 use crate::{Error, load};
 use narrows_model::Run;
 use narrows_sys::files;
 use std::path::{Path, PathBuf};
-
-/// `$XDG_STATE_HOME/narrows/runs`, or `~/.local/state/narrows/runs`, by this process's environment.
-///
-/// # Errors
-/// Where neither variable gives a place.
-pub fn default_directory() -> Result<PathBuf, Error> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    directory_from(variable("XDG_STATE_HOME").as_deref(), variable("HOME").as_deref())
-}
-
-/// The same with the variables as arguments. As the XDG base directory specification says, a relative one counts as not set.
-fn directory_from(xdg_state_home: Option<&Path>, home: Option<&Path>) -> Result<PathBuf, Error> {
-    let absolute = |path: Option<&Path>| path.filter(|path| path.is_absolute()).map(Path::to_owned);
-    absolute(xdg_state_home)
-        .or_else(|| absolute(home).map(|home| home.join(".local/state")))
-        .map(|state| state.join("narrows/runs"))
-        .ok_or(Error::NoPlace)
-}
 
 /// One file of a directory of runs.
 #[derive(Debug)]
@@ -59,17 +41,6 @@ mod tests {
     use super::*;
     use crate::file::tests::run;
     use crate::{file_name, save};
-
-    #[test]
-    fn state_home_first_then_home() {
-        let place = |xdg: Option<&str>, home: Option<&str>| {
-            directory_from(xdg.map(Path::new), home.map(Path::new)).map_err(|error| error.to_string())
-        };
-        assert_eq!(place(Some("/state"), Some("/home/a")), Ok("/state/narrows/runs".into()));
-        assert_eq!(place(None, Some("/home/a")), Ok("/home/a/.local/state/narrows/runs".into()));
-        assert_eq!(place(Some("relative"), Some("/home/a")), Ok("/home/a/.local/state/narrows/runs".into()));
-        assert!(place(Some(""), None).unwrap_err().contains("--output FILE"));
-    }
 
     #[test]
     fn newest_first_and_a_damaged_one_does_not_hide_the_others() {

@@ -9,7 +9,7 @@ pub mod error;
 pub mod file;
 pub mod id;
 
-pub use directory::{Entry, default_directory, list};
+pub use directory::{Entry, list};
 pub use error::Error;
 pub use file::{LARGEST, load, save};
 pub use id::{file_name, new_id};

@@ -21,6 +21,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const LAST_CALL_LIMIT: Duration = Duration::from_millis(5);
 /// … from so long before it on: all calls that began earlier are over by then.
 const LAST_CALLS_US: u64 = 2 * CALL_LIMIT.as_micros() as u64;
+/// So long after a loss the word that the trial was stopped may still come.
+const WORD_TO_STOP: Duration = Duration::from_millis(250);
 /// After the planned end a receiver waits only so long without any byte.
 const IDLE_AFTER_END_US: u64 = 300_000;
 
@@ -41,6 +43,8 @@ pub(crate) struct Conductor<'a> {
     host: Vec<HostSample>,
     cpu_times: &'a (dyn Fn() -> Vec<CpuTimes> + Sync),
     remarks: Vec<String>,
+    /// The remarks on streams whose peer was gone too early.
+    losses: Vec<String>,
     keep: Keep,
     start: Instant,
     /// The planned end, where there is one.
@@ -83,6 +87,7 @@ impl<'a> Conductor<'a> {
             host: Vec::new(),
             cpu_times,
             remarks,
+            losses: Vec::new(),
             start: clock::now(),
             end_us,
             last_calls: false,
@@ -125,6 +130,9 @@ impl<'a> Conductor<'a> {
         let now = clock::micros_since(self.start);
         self.host.push(HostSample { at_us: now, cpus: (self.cpu_times)() });
         on_progress(self.progress(now, true));
+        if !self.losses.is_empty() && !self.is_told_to_stop() {
+            self.remarks.append(&mut self.losses);
+        }
         if self.keep.step() > 1 {
             self.remarks.push(format!("long trial: one in {} samples was kept", self.keep.step()));
         }
@@ -148,6 +156,15 @@ impl<'a> Conductor<'a> {
 
     fn is_running(&self) -> bool {
         self.streams.iter().any(|live| live.socket.is_some())
+    }
+
+    /// Whether the trial was stopped by its user. A peer that was told so first closes first, so the word may be on its way.
+    fn is_told_to_stop(&self) -> bool {
+        let asked = clock::now();
+        while !self.shared.stop.is_set() && asked.elapsed() < WORD_TO_STOP {
+            clock::sleep(Duration::from_millis(5));
+        }
+        self.shared.stop.is_set()
     }
 
     /// A sample of each running stream and of the host.
@@ -186,7 +203,11 @@ impl<'a> Conductor<'a> {
         let id = live.record.id;
         let remark =
             if live.sends { outcome.remark_on_sender(id, timing) } else { outcome.remark_on_receiver(id, timing) };
-        self.remarks.extend(remark);
+        if matches!(outcome, Outcome::Closed | Outcome::Broken(_)) {
+            self.losses.extend(remark);
+        } else {
+            self.remarks.extend(remark);
+        }
         if live.sends && self.shared.payload.as_ref().is_some_and(|payload| payload.method() != method) {
             self.remarks.push(format!("stream {id}: zero copy is not possible on this socket; it sent copies"));
         }

@@ -1,6 +1,6 @@
 //! `narrows audit`: parameters side by side; no load, no change.
 
-use super::remote::RemoteArgs;
+use super::remote::WayArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Format, print, style};
 use narrows_runner::audit;
@@ -12,8 +12,10 @@ use narrows_runner::live::LiveInstruments;
     after_help = "Examples:\n  narrows audit                 this host alone\n  narrows audit server --token-file token"
 )]
 pub(crate) struct Args {
+    /// A name or address that runs `narrows serve`, or ssh://[user@]host[:port] (default: this host alone)
+    host: Option<String>,
     #[command(flatten)]
-    remote: Option<RemoteArgs>,
+    way: WayArgs,
     /// Form of the audit
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -25,8 +27,8 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let instruments = LiveInstruments { collect: true };
-        let audit = match &self.remote {
-            Some(remote) => audit::both(&remote.connect(false, instruments)?, instruments).map_err(Failure::run)?,
+        let audit = match &self.host {
+            Some(host) => audit::both(&self.way.connect(host, false, instruments)?, instruments).map_err(Failure::run)?,
             None => audit::this_host(instruments),
         };
         let mut style = style();

@@ -87,7 +87,7 @@ impl TcpArgs {
             Form::Json => {}
         }
         let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
-        let mut live = Live::new(&plan, None);
+        let mut live = begun(&plan);
         let mut failed = None;
         let run = measure::measure_tcp(&mut ends, &plan, remote.target(), name, &mut |place, progress| {
             for view in readings(&mut live, &plan, place, progress) {
@@ -122,6 +122,18 @@ impl TcpArgs {
             (None, _) => Ok(0),
         }
     }
+}
+
+/// Live intervals, with the zero from which every stream begins.
+fn begun(plan: &TcpPlan) -> Live {
+    let mut live = Live::new(plan, None);
+    for flow in plan.flows() {
+        for (stream, place) in (0..plan.streams).flat_map(|id| [(id, Place::Client), (id, Place::Server)]) {
+            let zero = Reading { retransmits: Some(0), ..Reading::default() };
+            live.push(place, *flow, stream, zero);
+        }
+    }
+    live
 }
 
 /// What an end says while the trial runs, as finished intervals.

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use clap::Args;
 use narrows_model::Family;
 use narrows_runner::live::LiveInstruments;
-use narrows_runner::remote::{Options, Remote, Session, TargetSpec};
+use narrows_runner::remote::{Options, Remote, RemoteError, Session, TargetSpec};
 use narrows_runner::stop::Stop;
 use narrows_runner::{interrupt, trust};
 use std::path::PathBuf;
@@ -12,12 +12,19 @@ use std::sync::Arc;
 
 /// The other end.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "The other end")]
 pub(crate) struct RemoteArgs {
     /// A name or address that runs `narrows serve`, or ssh://[user@]host[:port]
-    pub(crate) host: String,
+    host: String,
+    #[command(flatten)]
+    way: WayArgs,
+}
+
+/// The way to the other end, wherever that is.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The other end")]
+pub(crate) struct WayArgs {
     /// Port of the other end
-    #[arg(long, short = 'p', default_value_t = 5220, value_name = "PORT")]
+    #[arg(long, short = 'p', default_value_t = 5220, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
     /// File with the other end's token (or the token itself in NARROWS_TOKEN)
     #[arg(long, value_name = "PATH")]
@@ -42,29 +49,41 @@ pub(crate) struct RemoteArgs {
 impl RemoteArgs {
     /// Connects. `tune`: whether a server that ssh starts may change its host.
     pub(crate) fn connect(&self, tune: bool, instruments: LiveInstruments) -> Result<Remote, Failure> {
+        self.way.connect(&self.host, tune, instruments)
+    }
+}
+
+impl WayArgs {
+    /// Connects to a host. `tune`: whether a server that ssh starts may change its host.
+    pub(crate) fn connect(&self, host: &str, tune: bool, instruments: LiveInstruments) -> Result<Remote, Failure> {
         let family = match (self.ipv4, self.ipv6) {
             (true, _) => Some(Family::Ipv4),
             (_, true) => Some(Family::Ipv6),
             _ => None,
         };
         let token = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
-        let spec = TargetSpec { asked: self.host.clone(), family, port: self.port, token };
+        let spec = TargetSpec { asked: host.to_owned(), family, port: self.port, token };
         let options = Options {
             allow_tune: tune,
             remote_command: self.remote_command.clone(),
             ..Options::new(Arc::new(instruments))
         };
-        Remote::connect(&spec, &options).map_err(Failure::run)
+        Remote::connect(&spec, &options).map_err(|error| match error {
+            RemoteError::BadTarget { .. } => Failure::usage(error),
+            _ => Failure::run(error),
+        })
     }
 }
 
 /// Opens a session, telling the user where it stands in the queue; Ctrl-C gives up.
 pub(crate) fn open_session<'a>(remote: &'a Remote, stop: &Stop, quiet: bool) -> Result<Session<'a>, Failure> {
+    let mut told = 0;
     remote
         .open_session(&mut |position, why| {
-            if !quiet {
+            if !quiet && told != position {
                 anstream::eprintln!("waiting, number {position} in the queue: {why}");
             }
+            told = position;
             !stop.is_set()
         })
         .map_err(Failure::run)

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Write a capture of this host that the tests can read back
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Directory to make
+    /// Directory to make, or an empty one
     directory: PathBuf,
     /// Look at the device and the route towards this address (default: the default route)
     #[arg(long, value_name = "ADDRESS")]

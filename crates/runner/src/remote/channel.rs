@@ -184,5 +184,6 @@ pub(super) fn words(error: &dyn std::error::Error) -> String {
         words = format!("{words}: {cause}");
         source = cause.source();
     }
-    words
+    // HTTP/2 keeps of the stream's error nothing but its text; this one is meant for those who write programs.
+    if words.contains("close_notify") { "its connection was closed without a goodbye".to_owned() } else { words }
 }

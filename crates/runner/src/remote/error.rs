@@ -24,7 +24,7 @@ pub enum RemoteError {
         why: String,
     },
     /// No address of the family that the user insists on.
-    #[error("the host `{host}` has no {family} address; leave the family open, or name an address")]
+    #[error("the host `{host}` has no {family} address; name another one, or leave the family open")]
     NoAddressOfFamily {
         /// The name.
         host: String,

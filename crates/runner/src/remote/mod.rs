@@ -141,7 +141,7 @@ impl Remote {
     }
 
     /// Opens a session that may put load on the path, and waits for its turn. `on_queue` hears the place in the queue, from
-    /// 1, and why there is one; where it returns false the waiting ends.
+    /// 1, and why there is one, now and then the same again; where it returns false the waiting ends.
     ///
     /// # Errors
     /// The queue is full, the server is gone, or `on_queue` gave up.

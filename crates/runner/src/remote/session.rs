@@ -6,7 +6,7 @@ use super::{REQUEST, Remote, RemoteError, TrialError, data};
 use crate::instruments::Instruments;
 use crate::stop::Stop;
 use hyper::Method;
-use narrows_model::{Change, EndRecord, Place, Setting, Snapshot, StreamRecord, StreamSample, TcpPlan, Trial};
+use narrows_model::{Change, EndRecord, Limit, Place, Setting, Snapshot, StreamRecord, StreamSample, TcpPlan, Trial};
 use narrows_sys::clock;
 use narrows_wire::api::{
     ChangeRequest, Event, InventoryRequest, SessionUse, TrialProgress, TrialReady, TrialRequest, key_from_hex,
@@ -21,6 +21,10 @@ const INVENTORY: Duration = Duration::from_secs(30);
 const RECORD: Duration = Duration::from_secs(60);
 /// For the server to undo and close, once it was told to.
 const CLOSING: Duration = Duration::from_secs(5);
+/// How often a caller that waits in the queue is asked whether it still wants to.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// For a word that ends a trial early, in either direction.
+const PARTING: Duration = Duration::from_secs(1);
 /// How often a raised flag of the caller is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -61,20 +65,22 @@ impl<'a> Session<'a> {
             Ok::<_, RemoteError>((beats, events::read(channel.clone(), response.into_body(), watch.clone())))
         })?;
         let mut session = Self { remote, channel, id: String::new(), beats: Some(beats), events, watch };
+        let mut queued = None;
         loop {
-            match remote.runtime.block_on(session.events.recv()) {
-                Some(Ok(Event::Admitted { session: id })) => {
+            match remote.runtime.block_on(async { timeout(ASK_AGAIN, session.events.recv()).await }) {
+                Ok(Some(Ok(Event::Admitted { session: id }))) => {
                     session.id = id;
                     return Ok(session);
                 }
-                Some(Ok(Event::Queued { position, why })) => {
-                    if !on_queue(position, &why) {
-                        return Err(RemoteError::Busy(format!("gave up waiting: {why}")));
-                    }
-                }
-                Some(Ok(_)) => {}
-                Some(Err(error)) => return Err(error),
-                None => return Err(session.channel.lost("it says no more")),
+                Ok(Some(Ok(Event::Queued { position, why }))) => queued = Some((position, why)),
+                Ok(Some(Ok(_))) | Err(_) => {}
+                Ok(Some(Err(error))) => return Err(error),
+                Ok(None) => return Err(session.channel.lost("it says no more")),
+            }
+            if let Some((position, why)) = &queued
+                && !on_queue(*position, why)
+            {
+                return Err(RemoteError::Busy(format!("gave up waiting: {why}")));
             }
         }
     }
@@ -166,11 +172,21 @@ impl<'a> Session<'a> {
         };
         client.before = before;
         client.after = instruments.counters(peer);
-        self.await_record(&mut news, on_progress, ready.trial);
+        self.await_word(&mut news, on_progress, ready.trial, RECORD);
         let elapsed_us = flow_time_us(&client);
         let plan = ready.plan;
-        match news.record {
-            Some(server) => Ok(Trial { plan, client, server: *server, elapsed_us }),
+        if news.record.is_some() && !stop.is_set() && (own_stop.is_set() || is_short(&plan, elapsed_us)) {
+            // The server ended its part early, and its reason comes behind its record.
+            self.await_word(&mut news, on_progress, ready.trial, PARTING);
+        }
+        match news.record.take() {
+            Some(server) => {
+                let trial = Trial { plan, client, server: *server, elapsed_us };
+                match news.trouble {
+                    Some(why) => Err(TrialError { partial: Some(Box::new(trial)), why }),
+                    None => Ok(trial),
+                }
+            }
             None => {
                 let why = news.why(self.channel.lost("it did not deliver its record"));
                 let server = from_progress(news.latest, &why);
@@ -204,7 +220,12 @@ impl<'a> Session<'a> {
                 on_progress(News { place: Place::Client, progress });
             })
             .map_err(RemoteError::Here);
-        relay.abort();
+        if callers_stop.is_set() {
+            // The server must hear of it, too, however soon this end was done.
+            let _ = self.remote.runtime.block_on(async { timeout(PARTING, relay).await });
+        } else {
+            relay.abort();
+        }
         self.watch.signs.forget();
         record
     }
@@ -218,10 +239,11 @@ impl<'a> Session<'a> {
         heard
     }
 
-    /// Waits for the server's record, or for the reason why there is none.
-    fn await_record(&mut self, heard: &mut Heard, on_progress: &mut dyn FnMut(News), trial: u32) {
-        let deadline = clock::now() + RECORD;
-        while heard.record.is_none() && heard.trouble.is_none() {
+    /// Waits for the server's record, or for the reason why there is none; where the record is there, for the reason alone.
+    fn await_word(&mut self, heard: &mut Heard, on_progress: &mut dyn FnMut(News), trial: u32, limit: Duration) {
+        let deadline = clock::now() + limit;
+        let had_record = heard.record.is_some();
+        while heard.record.is_some() == had_record && heard.trouble.is_none() {
             let left = deadline.saturating_duration_since(clock::now());
             let next = self.remote.runtime.block_on(async { timeout(left, self.events.recv()).await });
             match next {
@@ -276,14 +298,23 @@ impl Heard {
     }
 }
 
-/// Passes the caller's wish to stop on to both ends.
+/// Whether a trial ended well before its planned end.
+fn is_short(plan: &TcpPlan, elapsed_us: u64) -> bool {
+    match plan.limit {
+        Limit::DurationMs(ms) => elapsed_us < ms * 750,
+        Limit::BytesPerStream(_) => false,
+    }
+}
+
+/// Passes the caller's wish to stop on to both ends: to this one at once, so that what the other one does is not taken for
+/// a loss.
 async fn relay(callers: Stop, own: Stop, channel: Channel, path: String) {
     let mut tick = tokio::time::interval(LOOK);
     while !callers.is_set() {
         tick.tick().await;
     }
-    let _: Result<serde_json::Value, _> = channel.call(Method::POST, &path, &(), REQUEST).await;
     own.stop();
+    let _: Result<serde_json::Value, _> = channel.call(Method::POST, &path, &(), REQUEST).await;
 }
 
 /// From the first to the last sample of any stream.

@@ -9,6 +9,7 @@ use super::shared::Shared;
 use super::stdio;
 use super::trial;
 use crate::trust;
+use crate::tune::TuneError;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -123,7 +124,7 @@ async fn apply_change(rights: Rights, State(shared): Server, Path(id): Path<Stri
     may_tune(&rights)?;
     let request: ChangeRequest = read(body).await?;
     let tuning = shared.clone();
-    let change = blocking(move || session.apply(&tuning, &request.setting)).await?.map_err(Refused::failed)?;
+    let change = blocking(move || session.apply(&tuning, &request.setting)).await?.map_err(not_set)?;
     Ok(json(&change))
 }
 
@@ -167,6 +168,14 @@ fn may_tune(rights: &Rights) -> Result<(), Refused> {
         Reason::NotAllowed,
         "this server does not let clients change its host; start it with `narrows serve --allow-tune`",
     ))
+}
+
+/// Why a setting was not made: it makes no sense, or it was tried.
+fn not_set(error: TuneError) -> Refused {
+    match error {
+        TuneError::NotInTable { .. } | TuneError::BadValue { .. } => Refused::bad(error),
+        _ => Refused::failed(error),
+    }
 }
 
 /// Runs what blocks on a thread of its own. It goes on where the request is given up.
