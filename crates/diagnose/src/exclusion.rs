@@ -3,8 +3,8 @@
 //! open: missing evidence makes no verdict, and never another one.
 //!
 //! Found by taking evidence away from runs of the fault bank, whose truth is known: without the times of the CPUs a full core
-//! looks like a slow application, without the chronographs a slow reader like a shaper, without the facts of a host its
-//! slow link, its MTU or its own shaper like the path.
+//! looks like a slow application, without the chronographs a slow reader like a shaper, as a slow writer does without the
+//! memory of its socket; without the facts of a host its slow link, its MTU or its own shaper like the path.
 
 use crate::causes::{Cause, fills_link};
 use crate::evidence::{Evidence, Seat};
@@ -32,6 +32,11 @@ pub(crate) fn is_open(evidence: &Evidence<'_>, cause: &Cause, seat: Seat) -> Opt
     }
     if evidence.base.shares.is_none() {
         return Some("the sender's kernel does not say what held it back, so its ends cannot be excluded".to_owned());
+    }
+    if evidence.base.buffer_room_share.is_none() {
+        return Some(
+            "the memory of the sender's socket could not be read, so a slow writer cannot be excluded".to_owned(),
+        );
     }
     ENDS.into_iter().find_map(|seat| without_cpu_times(evidence, seat))
 }
@@ -64,6 +69,7 @@ mod tests {
         assert_eq!(verdict(&queued(), &[]).status, Status::Healthy);
         for (hidden, why) in [
             (&[Hidden::Chronographs] as &[Hidden], "what held it back"),
+            (&[Hidden::SocketMemory], "a slow writer"),
             (&[Hidden::Cores, Hidden::Threads], "the client's CPUs"),
         ] {
             assert_open(&verdict(&Scene { hidden, ..queued() }, &[]), why);
