@@ -88,6 +88,7 @@ impl TcpArgs {
         }
         let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
         let mut live = Live::new(&plan, None);
+        begin(&mut live, &plan);
         let mut failed = None;
         let run = measure::measure_tcp(&mut ends, &plan, remote.target(), name, &mut |place, progress| {
             for view in readings(&mut live, &plan, place, progress) {
@@ -124,6 +125,17 @@ impl TcpArgs {
     }
 }
 
+/// The readings at which every first interval begins: nothing has moved yet.
+fn begin(live: &mut Live, plan: &TcpPlan) {
+    for place in [Place::Client, Place::Server] {
+        for flow in plan.flows() {
+            for stream in 0..plan.streams {
+                live.push(place, *flow, stream, Reading { retransmits: Some(0), ..Reading::default() });
+            }
+        }
+    }
+}
+
 /// What an end says while the trial runs, as finished intervals.
 fn readings(
     live: &mut Live,
@@ -131,7 +143,6 @@ fn readings(
     place: Place,
     progress: &TrialProgress,
 ) -> Vec<narrows_model::measure::IntervalView> {
-    let mss = u64::from(plan.mss_bytes.unwrap_or(1448));
     progress
         .streams
         .iter()
@@ -142,7 +153,7 @@ fn readings(
                 acked_bytes: None,
                 retransmits: stream.retransmits,
                 rtt_us: stream.rtt_us,
-                cwnd_bytes: stream.cwnd_segments.map(|segments| segments * mss),
+                cwnd_bytes: stream.cwnd_segments.zip(stream.mss_bytes).map(|(segments, mss)| segments.saturating_mul(mss)),
             };
             live.push(place, stream.flow, stream.id % plan.streams, reading)
         })
