@@ -3,7 +3,7 @@
 use narrows_lab::{Lab, LabSpec};
 use narrows_model::lab::Impairment;
 use narrows_model::{Direction, Family, Place};
-use narrows_sys::{clock, files, net, process};
+use narrows_sys::{clock, files, net, process, random};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -33,6 +33,7 @@ pub struct Stage {
     pub lab: Lab,
     /// Scratch files: token and state of both hosts; gone with this.
     pub scratch: PathBuf,
+    program: PathBuf,
     server: Child,
 }
 
@@ -45,10 +46,19 @@ impl Stage {
     /// # Errors
     /// What could not be had, in a sentence.
     pub fn up(spec: &LabSpec, serve: &[&str]) -> Result<Self, DemoError> {
+        Self::with_program(spec, serve, process::own_program()?)
+    }
+
+    /// The same with another program file than this process's own as narrows.
+    ///
+    /// # Errors
+    /// As [`Stage::up`].
+    pub fn with_program(spec: &LabSpec, serve: &[&str], program: PathBuf) -> Result<Self, DemoError> {
         let lab = Lab::up(spec)?;
-        let scratch = std::env::temp_dir().join(format!("narrows-{}-{}", spec.name, std::process::id()));
+        // Of this process alone, and of this stage among those of its threads.
+        let tag: [u8; 4] = random::bytes()?;
+        let scratch = std::env::temp_dir().join(format!("narrows-{}-{:08x}", spec.name, u32::from_ne_bytes(tag)));
         files::make_directory(&scratch)?;
-        let program = process::own_program()?;
         let server = lab
             .host("server")?
             .command(&program.to_string_lossy())
@@ -61,7 +71,7 @@ impl Stage {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| DemoError::Start("the server", error))?;
-        let stage = Self { lab, scratch, server };
+        let stage = Self { lab, scratch, program, server };
         stage.await_server()?;
         Ok(stage)
     }
@@ -87,13 +97,20 @@ impl Stage {
     /// # Errors
     /// Where the host or the program cannot be found.
     pub fn client(&self, words: &[&str]) -> Result<std::process::Command, DemoError> {
-        let program = process::own_program()?;
-        let mut command = self.lab.host("client")?.command(&program.to_string_lossy());
-        command
-            .args(words)
-            .arg("--token-file")
-            .arg(self.scratch.join("token"))
-            .env("XDG_STATE_HOME", self.scratch.join("client"));
+        let mut command = self.on_client(words)?;
+        command.arg("--token-file").arg(self.scratch.join("token"));
+        Ok(command)
+    }
+}
+
+impl Stage {
+    /// A command that runs narrows on the client host with these words and nothing else.
+    ///
+    /// # Errors
+    /// Where the host cannot be entered.
+    pub fn on_client(&self, words: &[&str]) -> Result<std::process::Command, DemoError> {
+        let mut command = self.lab.host("client")?.command(&self.program.to_string_lossy());
+        command.args(words).env("XDG_STATE_HOME", self.scratch.join("client"));
         Ok(command)
     }
 }
@@ -116,8 +133,8 @@ pub fn play(keep_report: Option<&Path>, say: &mut dyn FnMut(&str)) -> Result<i32
     say("lab: client -- 1 Gbit/s, 35 ms -- server, with the server's tcp_rmem ending at 256 KiB");
     let stage = Stage::up(&spec, &["--allow-tune"])?;
     stage.lab.fault("tcp-receive-window", Place::Server, Some("256k"), Direction::Both)?;
-    say("client$ narrows diagnose server --try");
-    let mut command = stage.client(&["diagnose", "server", "--try", "--exit-zero"])?;
+    say("client$ narrows diagnose server --ipv4 --try");
+    let mut command = stage.client(&["diagnose", "server", "--ipv4", "--try", "--exit-zero"])?;
     if let Some(path) = keep_report {
         command.arg("--output").arg(path);
     }

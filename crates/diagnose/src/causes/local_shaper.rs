@@ -24,6 +24,7 @@ pub const CAUSE: Cause = Cause {
         Key::new("qdisc.rate", Unit::BitsPerSecond),
         Key::new("qdisc.overlimits", Unit::Count),
         Key::new("nic.name", Unit::Text),
+        Key::new("qdisc.root.kind", Unit::Text),
     ],
     ceiling: roof,
     witness: testify,

@@ -209,8 +209,8 @@ fn end_bound(evidence: &Evidence<'_>) -> Option<String> {
             ));
         }
     }
-    let idle = 1.0 - evidence.base.shares?.busy;
-    (idle >= 0.2).then(|| format!("the application left the connection idle {} of the time", units::percent(idle)))
+    let behind = evidence.writer_behind()?;
+    (behind >= 0.2).then(|| format!("the application left the connection idle {} of the time", units::percent(behind)))
 }
 
 /// Why the CPU is not what ends the goodput, where that is known: it lies at the slower link, or a window explains it.

@@ -14,7 +14,7 @@
 use super::{Cause, Testimony, cannot_tell, ceiling, counter, denies, parameter};
 use crate::evidence::{EndView, Evidence, Seat};
 use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Command, Fix, Key, Method, Setting, units};
+use narrows_model::{Ceiling, Command, Fact, Fix, Key, Method, Setting, Value, units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
@@ -29,6 +29,8 @@ pub const CAUSE: Cause = Cause {
         Key::new("nic.feature.rx_checksum", Unit::Flag),
         Key::new("nic.kind", Unit::Text),
         Key::new("nic.name", Unit::Text),
+        Key::new("nic.feature.fixed_off", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
     ],
     ceiling: roof,
     witness: testify,
@@ -52,11 +54,17 @@ fn is_stacked(evidence: &Evidence<'_>, seat: Seat) -> bool {
     evidence.text(seat, "nic.kind").is_some_and(|kind| !matches!(kind, "physical" | "virtual" | "tun" | "unknown"))
 }
 
+/// What is off and could be on; what the device cannot do at all is no cause of anything that a user could mend.
 fn off(evidence: &Evidence<'_>, seat: Seat) -> Vec<&'static str> {
+    let fixed = |word: &str| match evidence.host(seat).and_then(|host| host.get("nic.feature.fixed_off")) {
+        Some(Fact { value: Value::List(words), .. }) => words.iter().any(|fixed| fixed == word),
+        _ => false,
+    };
     let off = features(seat).iter().filter(|(key, _)| evidence.flag(seat, key) == Some(false)).map(|(_, word)| *word);
     let hardware = evidence.text(seat, "nic.kind").is_none_or(|kind| kind == "physical");
     // Only hardware can sum what it receives; a TUN without that feature has nothing switched off.
-    off.filter(|word| (*word != "gro" || !is_stacked(evidence, seat)) && (*word != "rx" || hardware)).collect()
+    let meant = |word: &str| (word != "gro" || !is_stacked(evidence, seat)) && (word != "rx" || hardware);
+    off.filter(|word| meant(word) && !fixed(word)).collect()
 }
 
 /// The fullest that the CPU is at a seat: its data thread, its softirq core or the whole machine.

@@ -18,14 +18,15 @@ use super::{
 };
 use crate::evidence::{Evidence, Seat};
 use crate::experiment::Experiment;
-use narrows_model::{Ceiling, Fix, Method, units};
+use narrows_model::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
     id: "path-capacity",
     about: "the path is at capacity: this is what it carries",
     seats: &[Seat::Path],
-    needs: &[],
+    needs: &[Key::new("nic.kind", Unit::Text), Key::new("nic.speed", Unit::BitsPerSecond)],
     ceiling: roof,
     witness: testify,
     look_alikes: &["path-shaper", "path-policer", "link-speed", "tcp-send-buffer", "tcp-receive-window"],
@@ -110,6 +111,18 @@ fn without_queue(evidence: &Evidence<'_>) -> Testimony {
     }
 }
 
+/// Why a queue need not stand on the path: nothing is known of a host's device, or it may stand in front of a slot.
+/// Without this, evidence that is missing would make a path healthy.
+fn may_stand_in_a_host(evidence: &Evidence<'_>) -> Option<Testimony> {
+    [Seat::Sender, Seat::Receiver].into_iter().find_map(|seat| {
+        if evidence.text(seat, "nic.kind").is_some() {
+            return super::pcie_width::may_hold_a_queue(evidence, seat);
+        }
+        let who = super::who(evidence, seat);
+        Some(cannot_tell(format!("a queue stood, but the device of {who}, where it may be, is not known")))
+    })
+}
+
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let goodput = evidence.goodput_bps();
     let at_link = fills_link(evidence);
@@ -126,6 +139,12 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     }
     if !at_link && let Some(why) = super::end_bound(evidence) {
         return denies(why);
+    }
+    if queue == Some(true)
+        && !at_link
+        && let Some(open) = may_stand_in_a_host(evidence)
+    {
+        return open;
     }
     match queue {
         Some(true) => witnesses.push(counter(format!(

@@ -13,14 +13,19 @@
 
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, link_bps};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::{Ceiling, Fix, Method, units};
+use narrows_model::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
     id: "path-shaper",
     about: "a shaper on the path holds the rate below what the links carry",
     seats: &[Seat::Path],
-    needs: &[],
+    needs: &[
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+        Key::new("qdisc.rate", Unit::BitsPerSecond),
+    ],
     ceiling: roof,
     witness: testify,
     look_alikes: &["path-capacity", "path-policer", "local-shaper", "link-speed"],

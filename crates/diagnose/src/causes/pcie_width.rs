@@ -27,6 +27,8 @@ pub const CAUSE: Cause = Cause {
         Key::new("pcie.bandwidth.max", Unit::BitsPerSecond),
         Key::new("pcie.width", Unit::Lanes),
         Key::new("pcie.width.max", Unit::Lanes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
     ],
     ceiling: roof,
     witness: testify,
@@ -64,9 +66,10 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return denies("the link is much slower than the lanes");
     }
     let slot = parameter(format!(
-        "the slot of {} carries {} and the card could use {}",
+        "the slot of {} carries {}{} and the card could use {}",
         super::who(evidence, seat),
         units::bps(bandwidth),
+        lanes(evidence, seat),
         units::bps(max)
     ));
     let Some(other) = evidence.experiments.get(Experiment::OtherDirection.id()) else {
@@ -85,6 +88,24 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
             slot,
             experiment(format!("both directions end at the same plateau ({})", units::bps(other.goodput_bps))),
         ],
+    }
+}
+
+/// The open question, where the slot of a seat may be what a queue stands in front of: its ceiling sits at the goodput, and the
+/// trial that would tell was not made.
+pub(super) fn may_hold_a_queue(evidence: &Evidence<'_>, seat: Seat) -> Option<Testimony> {
+    roof(evidence, seat).filter(|roof| crate::roofline::sits_at(roof, evidence.goodput_bps()))?;
+    match testify(evidence, seat) {
+        open @ Testimony::CannotTell { ask: Some(_), .. } => Some(open),
+        _ => None,
+    }
+}
+
+/// The card's lanes, where some of them are missing; a bridge on the way may be what is narrow.
+fn lanes(evidence: &Evidence<'_>, seat: Seat) -> String {
+    match (evidence.number(seat, "pcie.width"), evidence.number(seat, "pcie.width.max")) {
+        (Some(now), Some(max)) if now < max => format!(" on {now} of {max} lanes"),
+        _ => String::new(),
     }
 }
 
@@ -140,6 +161,18 @@ mod tests {
     fn it_is_not_guessed_from_one_direction() {
         assert_asks(&testimony(&CAUSE, Seat::Sender, &truth(), &[]), Experiment::OtherDirection);
         none_proven(&truth(), &[]);
+    }
+
+    #[test]
+    fn a_queue_in_front_of_the_slot_is_no_capacity_until_the_other_direction_says_so() {
+        let queued = Scene { rtt_us: 1_200, early_peak_bps: 3.83e9, ..truth() };
+        let open = crate::diagnose_act(&queued.run(&[]), 0).expect("a baseline");
+        assert_eq!(open.verdict.status, Status::Unknown, "{:#?}", open.verdict);
+        assert!(open.wanted.contains(&Experiment::OtherDirection), "{:?}", open.wanted);
+        let told = [("other-direction", &other(9.4e9))];
+        assert_eq!(crate::testing::verdict(&queued, &told).status, Status::Healthy);
+        let wide = Scene { sender_facts: card(8), ..queued };
+        assert_eq!(crate::testing::verdict(&wide, &[]).status, Status::Healthy);
     }
 
     #[test]

@@ -43,7 +43,8 @@ const BBR_MINDS: f64 = 0.02;
 /// policer drops grows with the rate.
 fn at_a_higher_rate<'e>(evidence: &'e Evidence<'_>) -> Option<&'e FlowView> {
     let fast = evidence.experiments.get(Experiment::OtherCongestionControl.id())?;
-    let same = fast.loss?.rate() <= 2.5 * evidence.base.loss?.rate() && paced(evidence, fast)? == Paced::Stayed;
+    let same =
+        fast.loss?.rate() <= 2.5 * evidence.base.loss?.rate() && paced(evidence.base.loss?, fast)? == Paced::Stayed;
     (same && evidence.goodput_bps() > 0.0 && fast.goodput_bps >= 2.0 * evidence.goodput_bps()).then_some(fast)
 }
 
@@ -95,7 +96,7 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
         return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
     };
-    let (at, other) = match paced(evidence, trial) {
+    let (at, other) = match paced(loss, trial) {
         Some(Paced::Stayed) => ("paced at half of the goodput".to_owned(), trial.loss.unwrap_or_default()),
         Some(Paced::Vanished) => return denies("paced at half the goodput the loss ended"),
         // A slow load loses too few to count; one that BBR drives many times as fast loses enough.

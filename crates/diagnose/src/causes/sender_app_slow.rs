@@ -37,12 +37,11 @@ const IDLE: f64 = 0.2;
 const WRITING: f64 = 0.3;
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
-    let idle = 1.0 - evidence.base.shares?.busy;
-    if idle < IDLE {
+    let behind = evidence.writer_behind()?;
+    if behind < IDLE {
         return None;
     }
-    let how =
-        format!("the application wrote this much and left the connection idle {} of the time", units::percent(idle));
+    let how = format!("the application wrote this much and left room for more {} of the time", units::percent(behind));
     ceiling(CAUSE.id, evidence, seat, evidence.goodput_bps(), [0.98, 1.02], Method::Inferred, how)
 }
 
@@ -52,9 +51,9 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
         return cannot_tell("the sender's kernel does not say when it had nothing to send");
     };
     let idle = 1.0 - shares.busy;
-    if idle < IDLE {
+    let Some(behind) = evidence.writer_behind().filter(|behind| *behind >= IDLE) else {
         return denies(format!("the connection had data to send {} of the time", units::percent(shares.busy)));
-    }
+    };
     if base.sender.thread_share.is_some_and(|share| share >= 0.85) {
         return denies("the writing thread fills a whole core: it is not waiting for its source");
     }
@@ -65,15 +64,32 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     if full && base.sender.thread_share.is_none_or(|share| share >= WRITING) {
         return cannot_tell("a core of the sender is full, so the writer may only be waiting for its turn");
     }
-    let mut witnesses =
-        vec![counter(format!("the connection had nothing to send {} of the time", units::percent(idle)))];
+    let mut witnesses = Vec::new();
+    if idle >= IDLE {
+        witnesses.push(counter(format!("the connection had nothing to send {} of the time", units::percent(idle))));
+    }
+    if let Some(room) = base.buffer_room_share.filter(|room| *room > 0.5) {
+        witnesses.push(counter(format!(
+            "more than half of the send buffer stood unused in {} of the samples; a writer that is ready fills it",
+            units::percent(room)
+        )));
+    }
+    // BBR keeps about half of its window in flight when it is busy.
+    if let (Some(in_flight), Some(window)) = (base.in_flight_bytes, base.cwnd_bytes)
+        && in_flight < 0.4 * window
+    {
+        witnesses.push(counter(format!(
+            "what was in flight filled {} of the congestion window",
+            units::percent(in_flight / window)
+        )));
+    }
     if let Some(unsent) = base.unsent_share.filter(|share| *share < 0.5) {
         witnesses.push(counter(format!(
             "nothing waited unsent in the socket in {} of the samples",
             units::percent(1.0 - unsent)
         )));
     }
-    Testimony::Says { share: idle, witnesses }
+    Testimony::Says { share: behind, witnesses }
 }
 
 fn fix(evidence: &Evidence<'_>, _: Seat) -> Fix {

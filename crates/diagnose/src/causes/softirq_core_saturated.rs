@@ -25,6 +25,8 @@ pub const CAUSE: Cause = Cause {
         Key::new("softnet.time_squeeze", Unit::Count),
         Key::new("taps.count", Unit::Number),
         Key::new("netfilter.rules", Unit::Number),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
     ],
     ceiling: roof,
     witness: testify,

@@ -24,7 +24,11 @@ pub const CAUSE: Cause = Cause {
     id: "tcp-receive-buffer-fixed",
     about: "the receiving application fixed a receive buffer that is too small for this RTT",
     seats: &[Seat::Receiver],
-    needs: &[Key::new("core.rmem.max", Unit::Bytes)],
+    needs: &[
+        Key::new("core.rmem.max", Unit::Bytes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+    ],
     ceiling: roof,
     witness: testify,
     look_alikes: &["tcp-receive-window", "receiver-app-slow", "window-scaling-off"],

@@ -31,6 +31,8 @@ pub const CAUSE: Cause = Cause {
         Key::new("tcp.rmem.min", Unit::Bytes),
         Key::new("tcp.rmem.default", Unit::Bytes),
         Key::new("tcp.rmem.max", Unit::Bytes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
     ],
     ceiling: roof,
     witness: testify,

@@ -26,6 +26,8 @@ pub const CAUSE: Cause = Cause {
         Key::new("tcp.wmem.min", Unit::Bytes),
         Key::new("tcp.wmem.default", Unit::Bytes),
         Key::new("tcp.wmem.max", Unit::Bytes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
     ],
     ceiling: roof,
     witness: testify,

@@ -13,14 +13,15 @@
 use super::{Cause, Testimony, advice, ask, cannot_tell, ceiling, counter, denies};
 use crate::evidence::{EndView, Evidence, Seat};
 use crate::experiment::Experiment;
-use narrows_model::{Ceiling, Fix, Method, units};
+use narrows_model::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
     id: "tester-limited",
     about: "the measuring machine itself can do no more",
     seats: &[Seat::Sender, Seat::Receiver],
-    needs: &[],
+    needs: &[Key::new("nic.kind", Unit::Text), Key::new("nic.speed", Unit::BitsPerSecond)],
     ceiling: roof,
     witness: testify,
     look_alikes: &["app-core-saturated", "softirq-core-saturated", "path-capacity"],

@@ -67,6 +67,8 @@ pub struct FlowView {
     pub rtt_us: Option<f64>,
     /// The RTT that a tenth of the samples exceed, microseconds.
     pub rtt_high_us: Option<f64>,
+    /// The highest smoothed RTT of the whole trial, slow start included.
+    pub rtt_peak_us: Option<f64>,
     /// Smallest RTT that TCP saw, microseconds.
     pub min_rtt_us: Option<f64>,
     /// Payload of a full segment, bytes.
@@ -79,6 +81,8 @@ pub struct FlowView {
     pub window_full_share: Option<f64>,
     /// Share of samples that found the send buffer filled by what was in flight, with next to nothing unsent in it.
     pub buffer_full_share: Option<f64>,
+    /// Share of samples that found the send buffer less than half full: the writer had room and did not use it.
+    pub buffer_room_share: Option<f64>,
     /// What was lost.
     pub loss: Option<Loss>,
     /// Loss over the whole trial, the omitted part included.
@@ -179,6 +183,7 @@ impl FlowView {
             goodput_bps,
             interval_bps: intervals(&counted(receiving, flow, 0)),
             rtt_us: median(each(&sent, |sample| sample.tcp.rtt_us)),
+            rtt_peak_us: largest(&each(&whole, |sample| sample.tcp.rtt_us)),
             rtt_high_us: narrows_stats::quantile(&each(&sent, |sample| sample.tcp.rtt_us), 0.9),
             min_rtt_us: smallest(&each(&whole, |sample| sample.tcp.min_rtt_us.filter(|&us| us < u64::from(u32::MAX)))),
             mss_bytes,
@@ -186,6 +191,7 @@ impl FlowView {
             shares: Shares::of(sent.iter().map(|(_, samples)| *samples)),
             window_full_share: share_of(&sent, window_full),
             buffer_full_share: share_of(&sent, buffer_full),
+            buffer_room_share: share_of(&sent, buffer_room),
             loss: Loss::of(sent.iter().map(|(_, samples)| *samples)),
             loss_whole: Loss::of(whole.iter().map(|(_, samples)| *samples)),
             snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
@@ -247,6 +253,12 @@ fn buffer_full(sample: &StreamSample) -> Option<bool> {
     let memory = sample.memory?;
     let full = u64::from(memory.wmem_queued_bytes) * 10 >= u64::from(memory.sndbuf_bytes) * 6;
     Some(full && sample.tcp.notsent_bytes?.saturating_mul(10) <= u64::from(sample.send_q_bytes?))
+}
+
+/// A writer that is always ready keeps the buffer at two thirds or more: the kernel wakes it there.
+fn buffer_room(sample: &StreamSample) -> Option<bool> {
+    let memory = sample.memory?;
+    Some(u64::from(memory.wmem_queued_bytes) * 2 < u64::from(memory.sndbuf_bytes))
 }
 
 /// Payload per byte of send memory, where enough was queued for the ratio to mean something.

@@ -171,6 +171,18 @@ impl<'a> Evidence<'a> {
         held(self.base.shares.map(|shares| shares.send_buffer), self.base.buffer_full_share)
     }
 
+    /// How much of the time the sending application offered less than the connection took: the time with nothing to send or,
+    /// where small writes keep TCP's clock of busy time running, the samples that found more than half of the send buffer
+    /// unused. On the fault bank that was so in no sample of any writer that is always ready.
+    #[must_use]
+    pub fn writer_behind(&self) -> Option<f64> {
+        let idle = 1.0 - self.base.shares?.busy;
+        // A transfer that ends by bytes has nothing more to write at its end.
+        let ends_by_time = matches!(self.load.limit, narrows_model::Limit::DurationMs(_));
+        let room = self.base.buffer_room_share.filter(|share| ends_by_time && *share > 0.5);
+        Some(idle.max(room.unwrap_or(0.0)))
+    }
+
     /// How much the RTT grew under load: its median less the smallest one, microseconds.
     #[must_use]
     pub fn queue_us(&self) -> Option<f64> {
@@ -184,6 +196,16 @@ impl<'a> Evidence<'a> {
     pub fn queue_stood(&self) -> Option<bool> {
         let queue = self.queue_us()?;
         Some(queue >= 500.0 && queue >= 0.1 * self.min_rtt_us?)
+    }
+
+    /// Whether not even the overshoot of slow start found a queue: the RTT never rose by as much as eight packets take at the
+    /// measured rate. Every link has that much of a queue; a policer has none. `None` where eight packets take less than
+    /// half a millisecond, which scheduling hides.
+    #[must_use]
+    pub fn never_queued(&self) -> Option<bool> {
+        let eight_us = 8.0 * 1538.0 * 8.0 / self.goodput_bps() * 1e6;
+        let rise = self.base.rtt_peak_us? - self.min_rtt_us?;
+        (eight_us.is_finite() && eight_us >= 500.0).then_some(rise < eight_us)
     }
 
     /// Whether a queue filled now and then, by a millisecond at least, though it may not have stood: a switch with a

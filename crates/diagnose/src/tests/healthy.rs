@@ -6,7 +6,7 @@ use crate::testing::{Hidden, Scene, core, fact, link, ordinary_host, verdict, vi
 use narrows_model::fact::Unit;
 use narrows_model::plan::{Limit, TcpPlan};
 use narrows_model::trial::CpuTimes;
-use narrows_model::{Family, Status, TcpInfo};
+use narrows_model::{Fact, Family, Status, TcpInfo};
 
 #[track_caller]
 fn healthy(scene: &Scene, experiments: &[(&str, &Scene)]) {
@@ -348,13 +348,14 @@ fn old_kernels_and_silent_hosts_are_not_accused() {
         assert_eq!(verdict.status, Status::Unknown, "{hidden:?}: {verdict:#?}");
         assert!(!verdict.missing.is_empty(), "{hidden:?}");
     }
-    // At capacity without any fact of the hosts: the queue alone says so.
-    let bare = Scene {
-        sender_facts: Vec::new(),
-        receiver_facts: Vec::new(),
+    // A queue says that something is at capacity; whether it stands on the path or in a host's device, only the hosts can say.
+    let bare = |facts: Vec<Fact>| Scene {
+        sender_facts: facts.clone(),
+        receiver_facts: facts,
         hidden: &[Hidden::BufferLock],
         ..Scene::default()
     };
-    healthy(&bare, &[]);
+    unknown(&bare(Vec::new()), &[]);
+    healthy(&bare(vec![fact("nic.kind", "virtual", Unit::Text)]), &[]);
     healthy(&Scene { sender_facts: without(ordinary_host(), "tcp.wmem.max"), ..Scene::default() }, &[]);
 }

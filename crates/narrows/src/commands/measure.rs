@@ -87,8 +87,7 @@ impl TcpArgs {
             Form::Json => {}
         }
         let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
-        let mut live = Live::new(&plan, None);
-        begin(&mut live, &plan);
+        let mut live = begun(&plan);
         let mut failed = None;
         let run = measure::measure_tcp(&mut ends, &plan, remote.target(), name, &mut |place, progress| {
             for view in readings(&mut live, &plan, place, progress) {
@@ -125,15 +124,16 @@ impl TcpArgs {
     }
 }
 
-/// The readings at which every first interval begins: nothing has moved yet.
-fn begin(live: &mut Live, plan: &TcpPlan) {
-    for place in [Place::Client, Place::Server] {
-        for flow in plan.flows() {
-            for stream in 0..plan.streams {
-                live.push(place, *flow, stream, Reading { retransmits: Some(0), ..Reading::default() });
-            }
+/// Live intervals, with the zero from which every stream begins.
+fn begun(plan: &TcpPlan) -> Live {
+    let mut live = Live::new(plan, None);
+    for flow in plan.flows() {
+        for (stream, place) in (0..plan.streams).flat_map(|id| [(id, Place::Client), (id, Place::Server)]) {
+            let zero = Reading { retransmits: Some(0), ..Reading::default() };
+            live.push(place, *flow, stream, zero);
         }
     }
+    live
 }
 
 /// What an end says while the trial runs, as finished intervals.
@@ -143,6 +143,7 @@ fn readings(
     place: Place,
     progress: &TrialProgress,
 ) -> Vec<narrows_model::measure::IntervalView> {
+    let mss = u64::from(plan.mss_bytes.unwrap_or(1448));
     progress
         .streams
         .iter()
@@ -153,7 +154,7 @@ fn readings(
                 acked_bytes: None,
                 retransmits: stream.retransmits,
                 rtt_us: stream.rtt_us,
-                cwnd_bytes: stream.cwnd_segments.zip(stream.mss_bytes).map(|(segments, mss)| segments.saturating_mul(mss)),
+                cwnd_bytes: stream.cwnd_segments.map(|segments| segments * mss),
             };
             live.push(place, stream.flow, stream.id % plan.streams, reading)
         })

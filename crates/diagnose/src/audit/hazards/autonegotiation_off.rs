@@ -4,7 +4,8 @@ use crate::audit::rule::{Found, Look, Rule, device, is_off};
 use narrows_model::{Key, Severity, Unit};
 
 /// Interfaces with no cable to negotiate over.
-const WITHOUT_CABLE: &[&str] = &["veth", "tun", "tap", "bridge", "bond", "vlan", "loopback", "dummy", "virtio_net", "wireguard"];
+const WITHOUT_CABLE: &[&str] =
+    &["veth", "tun", "tap", "bridge", "bond", "vlan", "loopback", "dummy", "virtio_net", "wireguard"];
 
 pub(super) const HAZARD: Rule = Rule {
     id: "autonegotiation-off",
@@ -15,15 +16,15 @@ pub(super) const HAZARD: Rule = Rule {
         Key::new("nic.kind", Unit::Text),
         Key::new("nic.driver", Unit::Text),
         Key::new("nic.speed", Unit::BitsPerSecond),
+        Key::new("nic.name", Unit::Text),
     ],
     matters: "A peer that does negotiate takes a silent side for half duplex; 1000BASE-T does not work without it at all.",
     harmless: "Where both sides are fixed alike, as is usual from 10 Gbit/s on over fibre, and on virtual interfaces.",
     look: Look::Host(|host| {
         let virtual_one = |key| host.text(key).is_some_and(|word| WITHOUT_CABLE.contains(&word));
         let fast = host.number("nic.speed").is_some_and(|speed| speed >= 10e9);
-        (is_off(host, "nic.autoneg") && !virtual_one("nic.kind") && !virtual_one("nic.driver") && !fast).then(|| {
-            Found::new("autonegotiation is off").mend(format!("ethtool -s {} autoneg on", device(host)))
-        })
+        (is_off(host, "nic.autoneg") && !virtual_one("nic.kind") && !virtual_one("nic.driver") && !fast)
+            .then(|| Found::new("autonegotiation is off").mend(format!("ethtool -s {} autoneg on", device(host))))
     }),
 };
 

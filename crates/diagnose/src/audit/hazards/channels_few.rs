@@ -11,6 +11,7 @@ pub(super) const HAZARD: Rule = Rule {
         Key::new("nic.channels.combined", Unit::Number),
         Key::new("nic.channels.combined.max", Unit::Number),
         Key::new("cpu.count", Unit::Number),
+        Key::new("nic.name", Unit::Text),
     ],
     matters: "Flows share fewer cores on their way in: one core can be full of softirq work while others idle.",
     harmless: "For a single flow, which stays on one queue in any case, and where no core is full.",

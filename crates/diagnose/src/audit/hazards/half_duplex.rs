@@ -7,15 +7,13 @@ pub(super) const HAZARD: Rule = Rule {
     id: "half-duplex",
     severity: Severity::Warning,
     key: "nic.duplex",
-    needs: &[Key::new("nic.duplex", Unit::Text)],
+    needs: &[Key::new("nic.duplex", Unit::Text), Key::new("nic.name", Unit::Text)],
     matters: "Either the other side is fixed to full duplex, and frames collide late under load, or the link shares its \
               rate between both directions.",
     harmless: "On a hub, or a radio that only reports itself so.",
     look: Look::Host(|host| {
         let half = host.text("nic.duplex")?.eq_ignore_ascii_case("half");
-        half.then(|| {
-            Found::new("the link runs at half duplex").mend(format!("ethtool -s {} autoneg on", device(host)))
-        })
+        half.then(|| Found::new("the link runs at half duplex").mend(format!("ethtool -s {} autoneg on", device(host))))
     }),
 };
 

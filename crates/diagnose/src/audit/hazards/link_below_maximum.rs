@@ -9,7 +9,11 @@ pub(super) const HAZARD: Rule = Rule {
     id: "link-below-maximum",
     severity: Severity::Warning,
     key: "nic.speed",
-    needs: &[Key::new("nic.speed", Unit::BitsPerSecond), Key::new("nic.speed.max", Unit::BitsPerSecond)],
+    needs: &[
+        Key::new("nic.speed", Unit::BitsPerSecond),
+        Key::new("nic.speed.max", Unit::BitsPerSecond),
+        Key::new("nic.name", Unit::Text),
+    ],
     matters: "A damaged pair in a cable, an old switch port or a fixed setting holds the link to a fraction of its speed.",
     harmless: "Where the other side of the cable can do no more.",
     look: Look::Host(|host| {

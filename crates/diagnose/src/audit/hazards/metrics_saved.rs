@@ -11,7 +11,10 @@ pub(super) const HAZARD: Rule = Rule {
     matters: "A connection begins with the slow-start threshold that an earlier one to the same host ended with: after a bad one the next starts slowly, and repeated measurements depend on each other.",
     harmless: "For anything but measurements, as a rule; `ip tcp_metrics flush` forgets them once.",
     look: Look::Host(|host| {
-        is_off(host, "tcp.no_metrics_save").then(|| Found::new("TCP keeps metrics of earlier connections (the default)").mend(sysctl("net.ipv4.tcp_no_metrics_save", 1)))
+        is_off(host, "tcp.no_metrics_save").then(|| {
+            Found::new("TCP keeps metrics of earlier connections (the default)")
+                .mend(sysctl("net.ipv4.tcp_no_metrics_save", 1))
+        })
     }),
 };
 

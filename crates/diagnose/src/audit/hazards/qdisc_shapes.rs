@@ -9,7 +9,11 @@ pub(super) const HAZARD: Rule = Rule {
     id: "qdisc-shapes",
     severity: Severity::Notice,
     key: "qdisc.rate",
-    needs: &[Key::new("qdisc.rate", Unit::BitsPerSecond), Key::new("qdisc.root.kind", Unit::Text)],
+    needs: &[
+        Key::new("qdisc.rate", Unit::BitsPerSecond),
+        Key::new("qdisc.root.kind", Unit::Text),
+        Key::new("nic.name", Unit::Text),
+    ],
     matters: "Nothing leaves the host faster than this, whatever the link could carry.",
     harmless: "Where it is on purpose, for instance a little below a slower link behind the host.",
     look: Look::Host(|host| {

@@ -11,7 +11,9 @@ pub(super) const HAZARD: Rule = Rule {
     matters: "Receive buffers stay at the default of tcp_rmem, whatever its maximum says: the window is too small on any long path.",
     harmless: "For programs that set SO_RCVBUF themselves, and on paths of a millisecond or less.",
     look: Look::Host(|host| {
-        is_off(host, "tcp.moderate_rcvbuf").then(|| Found::new("receive buffers are not tuned by the kernel").mend(sysctl("net.ipv4.tcp_moderate_rcvbuf", 1)))
+        is_off(host, "tcp.moderate_rcvbuf").then(|| {
+            Found::new("receive buffers are not tuned by the kernel").mend(sysctl("net.ipv4.tcp_moderate_rcvbuf", 1))
+        })
     }),
 };
 

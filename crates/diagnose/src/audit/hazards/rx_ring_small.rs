@@ -7,7 +7,11 @@ pub(super) const HAZARD: Rule = Rule {
     id: "rx-ring-small",
     severity: Severity::Notice,
     key: "nic.ring.rx",
-    needs: &[Key::new("nic.ring.rx", Unit::Number), Key::new("nic.ring.rx.max", Unit::Number)],
+    needs: &[
+        Key::new("nic.ring.rx", Unit::Number),
+        Key::new("nic.ring.rx.max", Unit::Number),
+        Key::new("nic.name", Unit::Text),
+    ],
     matters: "A burst that arrives while the CPU is busy elsewhere overruns a short ring and is lost before the kernel sees it (rx_missed, rx_fifo).",
     harmless: "Where the card counts no missed packets; a longer ring also means more delay when it is full.",
     look: Look::Host(|host| {

@@ -11,7 +11,8 @@ pub(super) const HAZARD: Rule = Rule {
     matters: "After a loss the sender cannot tell what arrived: it repairs one segment a round trip, or waits for a timeout.",
     harmless: "On a path without any loss.",
     look: Look::Host(|host| {
-        is_off(host, "tcp.sack").then(|| Found::new("TCP selective acknowledgements are off").mend(sysctl("net.ipv4.tcp_sack", 1)))
+        is_off(host, "tcp.sack")
+            .then(|| Found::new("TCP selective acknowledgements are off").mend(sysctl("net.ipv4.tcp_sack", 1)))
     }),
 };
 

@@ -11,7 +11,8 @@ pub(super) const HAZARD: Rule = Rule {
     matters: "Round-trip times are measured more coarsely, and above some Gbit/s an old segment can pass for a new one when sequence numbers wrap (PAWS).",
     harmless: "Below some Gbit/s; it even saves 12 bytes in each segment.",
     look: Look::Host(|host| {
-        is_off(host, "tcp.timestamps").then(|| Found::new("TCP timestamps are off").mend(sysctl("net.ipv4.tcp_timestamps", 1)))
+        is_off(host, "tcp.timestamps")
+            .then(|| Found::new("TCP timestamps are off").mend(sysctl("net.ipv4.tcp_timestamps", 1)))
     }),
 };
 

@@ -7,7 +7,11 @@ pub(super) const HAZARD: Rule = Rule {
     id: "tx-ring-small",
     severity: Severity::Info,
     key: "nic.ring.tx",
-    needs: &[Key::new("nic.ring.tx", Unit::Number), Key::new("nic.ring.tx.max", Unit::Number)],
+    needs: &[
+        Key::new("nic.ring.tx", Unit::Number),
+        Key::new("nic.ring.tx.max", Unit::Number),
+        Key::new("nic.name", Unit::Text),
+    ],
     matters: "Senders stop and wait for the card more often.",
     harmless: "Nearly always: byte queue limits keep the ring short on purpose.",
     look: Look::Host(|host| {

@@ -21,6 +21,7 @@ pub(super) const HAZARD: Rule = Rule {
         Key::new("nic.mtu", Unit::Bytes),
         Key::new("nic.speed", Unit::BitsPerSecond),
         Key::new("qdisc.kinds", Unit::Text),
+        Key::new("nic.name", Unit::Text),
     ],
     matters: "Someone changed it: a long queue adds its length in delay once it stands, and hides a slow link behind it; a \
               short one drops packets before they leave the host.",

@@ -11,9 +11,8 @@ pub(super) const HAZARD: Rule = Rule {
     matters: "No TCP window of this host's connections can exceed 64 KiB: 15 Mbit/s at 35 ms, 5.2 Mbit/s at 100 ms.",
     harmless: "On paths of less than half a millisecond, where 64 KiB are enough for 1 Gbit/s.",
     look: Look::Host(|host| {
-        is_off(host, "tcp.window_scaling").then(|| {
-            Found::new("TCP window scaling is off").mend(sysctl("net.ipv4.tcp_window_scaling", 1))
-        })
+        is_off(host, "tcp.window_scaling")
+            .then(|| Found::new("TCP window scaling is off").mend(sysctl("net.ipv4.tcp_window_scaling", 1)))
     }),
 };
 

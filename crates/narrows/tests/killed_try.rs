@@ -1,0 +1,75 @@
+//! A `diagnose --try` that is killed in the middle leaves no change behind: the server sets its own back when it loses the
+//! client, and the client's journal knows the way back for what was changed here.
+
+use narrows_model::lab::Impairment;
+use narrows_model::{Direction, Place};
+use narrows_runner::demo::Stage;
+use narrows_runner::emulated::LabSpec;
+use narrows_sys::{clock, sysctl};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+const BUFFER: &str = "65536";
+
+fn stage(fault: &str, at: Place) -> Stage {
+    let way = Impairment { rate_bps: 200_000_000, delay_us: 10_000, ..Impairment::default() };
+    let spec = LabSpec { name: "killed".to_owned(), up: way.clone(), down: way, ..LabSpec::default() };
+    let program = env!("CARGO_BIN_EXE_narrows").into();
+    let stage =
+        Stage::with_program(&spec, &["--allow-tune"], program).expect("a lab (root, or user namespaces with TUN)");
+    stage.lab.fault(fault, at, Some("64k"), Direction::Both).expect("a fault");
+    stage
+}
+
+fn climb(stage: &Stage) -> Child {
+    let words = ["diagnose", "server", "--try", "--duration", "1s", "--omit", "300ms", "--quiet"];
+    let mut command = stage.client(&words).expect("a client");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a process")
+}
+
+fn max_of(stage: &Stage, host: &str, key: &str) -> String {
+    let words =
+        stage.lab.host(host).and_then(|host| host.run(|| sysctl::read(key).expect("a parameter"))).expect("a host");
+    words.split_whitespace().last().unwrap_or_default().to_owned()
+}
+
+/// Whether the maximum becomes (or stops being) what the fault made it, within twenty seconds.
+fn becomes(stage: &Stage, host: &str, key: &str, faulty: bool) -> bool {
+    (0..400).any(|_| {
+        let now = (max_of(stage, host, key) == BUFFER) == faulty;
+        if !now {
+            clock::sleep(Duration::from_millis(50));
+        }
+        now
+    })
+}
+
+fn journal(stage: &Stage, host: &str) -> usize {
+    let directory = stage.scratch.join(host).join("narrows/changes");
+    narrows_sys::files::list(&directory).map_or(0, |names| names.iter().filter(|name| name.ends_with(".json")).count())
+}
+
+#[test]
+fn the_server_sets_its_changes_back_when_the_client_is_killed() {
+    let stage = stage("tcp-receive-window", Place::Server);
+    let mut client = climb(&stage);
+    assert!(becomes(&stage, "server", "net.ipv4.tcp_rmem", false), "the fix was never applied");
+    client.kill().expect("to end it");
+    client.wait().expect("its end");
+    assert!(becomes(&stage, "server", "net.ipv4.tcp_rmem", true), "the server kept a change of a dead client");
+    assert_eq!(journal(&stage, "server"), 0);
+}
+
+#[test]
+fn a_killed_client_leaves_its_own_way_back() {
+    let stage = stage("tcp-send-buffer", Place::Client);
+    let mut client = climb(&stage);
+    assert!(becomes(&stage, "client", "net.ipv4.tcp_wmem", false), "the fix was never applied");
+    client.kill().expect("to end it");
+    client.wait().expect("its end");
+    assert_ne!(max_of(&stage, "client", "net.ipv4.tcp_wmem"), BUFFER);
+    let undone = stage.on_client(&["tune", "undo", "all"]).expect("a client").output().expect("a process");
+    assert!(undone.status.success(), "{}", String::from_utf8_lossy(&undone.stderr));
+    assert_eq!(max_of(&stage, "client", "net.ipv4.tcp_wmem"), BUFFER, "{}", String::from_utf8_lossy(&undone.stdout));
+    assert_eq!(journal(&stage, "client"), 0);
+}
