@@ -90,18 +90,3 @@ fn a_client_that_dies_frees_the_server_for_the_next() {
         assert_eq!(first.end().code, None, "it was killed");
     });
 }
-
-#[test]
-fn a_lab_without_tun_says_so() {
-    on_loopback(|world| {
-        narrows_sys::mount::cover(std::path::Path::new("/dev/net")).expect("a mount of our own");
-        let said = world.run(&["lab", "demo"]);
-        assert_eq!(said.code, Some(1), "{said:?}");
-        let last = said.err.lines().last().unwrap_or_default();
-        assert_eq!(
-            last,
-            "narrows: the lab cannot run here: /dev/net/tun is not there; load the kernel module with `modprobe tun`, \
-             or build the kernel with CONFIG_TUN"
-        );
-    });
-}

@@ -7,6 +7,7 @@
 
 mod ends;
 mod files;
+mod lab;
 mod reach;
 mod usage;
 mod world;
