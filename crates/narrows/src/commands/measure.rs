@@ -153,7 +153,10 @@ fn readings(
                 acked_bytes: None,
                 retransmits: stream.retransmits,
                 rtt_us: stream.rtt_us,
-                cwnd_bytes: stream.cwnd_segments.zip(stream.mss_bytes).map(|(segments, mss)| segments.saturating_mul(mss)),
+                cwnd_bytes: stream
+                    .cwnd_segments
+                    .zip(stream.mss_bytes)
+                    .map(|(segments, mss)| segments.saturating_mul(mss)),
             };
             live.push(place, stream.flow, stream.id % plan.streams, reading)
         })
