@@ -83,8 +83,8 @@ pub enum Error {
     /// An impairment that makes no sense.
     #[error("a path cannot be like that: {0}")]
     BadImpairment(String),
-    /// The process that holds the lab failed.
-    #[error("the process of lab `{name}` failed: {cause}")]
+    /// The process that holds the lab did not do it.
+    #[error("lab `{name}`: {cause}")]
     Holder {
         /// The lab.
         name: String,

@@ -68,6 +68,7 @@ fn told(progress: &Progress) -> TrialProgress {
                 retransmits: stream.sample.tcp.total_retrans,
                 rtt_us: stream.sample.tcp.rtt_us,
                 cwnd_segments: stream.sample.tcp.snd_cwnd,
+                mss_bytes: stream.sample.tcp.snd_mss_bytes,
             })
             .collect(),
     }

@@ -54,6 +54,14 @@ pub fn fresh_sysfs(keep: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Shows an empty directory in place of an existing one, for the processes of this mount namespace only.
+///
+/// # Errors
+/// No privilege, or the directory is not there.
+pub fn cover(directory: &Path) -> Result<()> {
+    mount(Path::new("tmpfs"), directory, "tmpfs", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
+}
+
 /// Shows `contents` in place of an existing file, for the processes of this mount namespace only.
 ///
 /// # Errors

@@ -130,6 +130,9 @@ pub struct StreamProgress {
     /// Congestion window in segments, where the kernel says.
     #[serde(default)]
     pub cwnd_segments: Option<u64>,
+    /// Payload of a full segment, where the kernel says.
+    #[serde(default)]
+    pub mss_bytes: Option<u64>,
 }
 
 /// How far a trial is, as one end sees it.

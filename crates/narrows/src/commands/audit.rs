@@ -28,7 +28,9 @@ impl Args {
     pub(crate) fn run(self) -> Outcome {
         let instruments = LiveInstruments { collect: true };
         let audit = match &self.host {
-            Some(host) => audit::both(&self.way.connect(host, false, instruments)?, instruments).map_err(Failure::run)?,
+            Some(host) => {
+                audit::both(&self.way.connect(host, false, instruments)?, instruments).map_err(Failure::run)?
+            }
             None => audit::this_host(instruments),
         };
         let mut style = style();

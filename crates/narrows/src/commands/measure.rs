@@ -143,7 +143,6 @@ fn readings(
     place: Place,
     progress: &TrialProgress,
 ) -> Vec<narrows_model::measure::IntervalView> {
-    let mss = u64::from(plan.mss_bytes.unwrap_or(1448));
     progress
         .streams
         .iter()
@@ -154,7 +153,10 @@ fn readings(
                 acked_bytes: None,
                 retransmits: stream.retransmits,
                 rtt_us: stream.rtt_us,
-                cwnd_bytes: stream.cwnd_segments.map(|segments| segments * mss),
+                cwnd_bytes: stream
+                    .cwnd_segments
+                    .zip(stream.mss_bytes)
+                    .map(|(segments, mss)| segments.saturating_mul(mss)),
             };
             live.push(place, stream.flow, stream.id % plan.streams, reading)
         })

@@ -159,9 +159,10 @@ impl<'a> Session<'a> {
         let ready: TrialReady = self.call(Method::POST, "trials", &TrialRequest { plan: plan.clone() }, REQUEST)?;
         let own_stop = Stop::new();
         self.watch.set(Some(own_stop.clone()));
-        let ours = self.own_end(&ready, &own_stop, stop, &*instruments, on_progress);
+        let mut news = Heard::default();
+        let ours = self.own_end(&ready, &own_stop, stop, &*instruments, &mut news, on_progress);
         self.watch.set(None);
-        let mut news = self.hear(on_progress, ready.trial);
+        news.hear(&mut self.events, on_progress, ready.trial);
         let mut client = match ours {
             Ok(record) => record,
             Err(why) => {
@@ -175,7 +176,8 @@ impl<'a> Session<'a> {
         self.await_word(&mut news, on_progress, ready.trial, RECORD);
         let elapsed_us = flow_time_us(&client);
         let plan = ready.plan;
-        if news.record.is_some() && !stop.is_set() && (own_stop.is_set() || is_short(&plan, elapsed_us)) {
+        let early = !stop.is_set() && (own_stop.is_set() || is_short(&plan, elapsed_us));
+        if news.record.is_some() && early {
             // The server ended its part early, and its reason comes behind its record.
             self.await_word(&mut news, on_progress, ready.trial, PARTING);
         }
@@ -183,8 +185,8 @@ impl<'a> Session<'a> {
             Some(server) => {
                 let trial = Trial { plan, client, server: *server, elapsed_us };
                 match news.trouble {
-                    Some(why) => Err(TrialError { partial: Some(Box::new(trial)), why }),
-                    None => Ok(trial),
+                    Some(why) if early => Err(TrialError { partial: Some(Box::new(trial)), why }),
+                    _ => Ok(trial),
                 }
             }
             None => {
@@ -202,6 +204,7 @@ impl<'a> Session<'a> {
         own_stop: &Stop,
         callers_stop: &Stop,
         instruments: &dyn Instruments,
+        news: &mut Heard,
         on_progress: &mut dyn FnMut(News),
     ) -> Result<EndRecord, RemoteError> {
         let key = key_from_hex(&ready.key).ok_or_else(|| self.channel.lost("it gives a key that is none"))?;
@@ -217,6 +220,8 @@ impl<'a> Session<'a> {
         ));
         let record = instruments
             .run(Place::Client, &ready.plan, streams, own_stop, &mut |progress| {
+                // The other end's word is told as it comes, too.
+                news.hear(&mut self.events, on_progress, ready.trial);
                 on_progress(News { place: Place::Client, progress });
             })
             .map_err(RemoteError::Here);
@@ -228,15 +233,6 @@ impl<'a> Session<'a> {
         }
         self.watch.signs.forget();
         record
-    }
-
-    /// Takes what the server has said of a trial so far, without waiting.
-    fn hear(&mut self, on_progress: &mut dyn FnMut(News), trial: u32) -> Heard {
-        let mut heard = Heard::default();
-        while let Ok(event) = self.events.try_recv() {
-            heard.take(event, on_progress, trial);
-        }
-        heard
     }
 
     /// Waits for the server's record, or for the reason why there is none; where the record is there, for the reason alone.
@@ -279,6 +275,13 @@ struct Heard {
 }
 
 impl Heard {
+    /// Takes what the server has said of a trial so far, without waiting.
+    fn hear(&mut self, events: &mut Incomings, on_progress: &mut dyn FnMut(News), trial: u32) {
+        while let Ok(event) = events.try_recv() {
+            self.take(event, on_progress, trial);
+        }
+    }
+
     fn take(&mut self, event: Result<Event, RemoteError>, on_progress: &mut dyn FnMut(News), trial: u32) {
         match event {
             Ok(Event::Progress { trial: of, progress }) if of == trial => {

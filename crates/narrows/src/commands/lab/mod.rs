@@ -150,7 +150,7 @@ impl Args {
                 in_force(&faults)
             }
             What::Unfault { name, id, at } => {
-                in_force(&labs.unfault(&name, &id, at.map(Place::from)).map_err(Failure::run)?)
+                taken_back(&labs.unfault(&name, &id, at.map(Place::from)).map_err(Failure::run)?)
             }
             What::Status { name, json } => show(&labs, name, json),
             What::Down { name } => {
@@ -178,11 +178,18 @@ fn able() -> Result<(), Failure> {
 }
 
 fn in_force(faults: &[emulated::InForce]) -> Outcome {
-    if faults.is_empty() {
-        print("no fault is in force")?;
-    }
     for fault in faults {
         print(&format!("{} at {} ({}): {}", fault.id, fault.at, fault.value, fault.about))?;
+    }
+    Ok(0)
+}
+
+fn taken_back(faults: &[emulated::InForce]) -> Outcome {
+    if faults.is_empty() {
+        print("no fault was in force")?;
+    }
+    for fault in faults {
+        print(&format!("taken back: {} at {} ({})", fault.id, fault.at, fault.value))?;
     }
     Ok(0)
 }

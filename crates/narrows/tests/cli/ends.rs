@@ -1,0 +1,92 @@
+//! A measurement that ends before its time: by Ctrl-C, by the death of the server, by the death of the client.
+
+use crate::world::{Running, Said, World, on_loopback};
+
+const SIGINT: i32 = 2;
+const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
+
+/// A measurement that would take ten seconds, at its first interval.
+fn measuring(world: &World, port: &str, direction: &str) -> Running {
+    let token = world.token_file();
+    let words = ["measure", "tcp", "127.0.0.1", "--port", port, "--token-file", &token, "--direction", direction];
+    let mut client = world.start(&[&words[..], &["-t", "10s", "-i", "100ms", "--pacing-rate", "50M"]].concat());
+    client.await_line("[  0]");
+    client
+}
+
+/// What was measured until then is there: the summary of the stream, with its bytes.
+fn check_summary(said: &Said) {
+    let summary = said.out.split_once("- - -\n").unwrap_or_else(|| panic!("no summary: {said:?}")).1;
+    let stream = summary.lines().next().unwrap_or_default();
+    assert!(stream.starts_with("[  0]") && stream.contains("bit/s"), "{said:?}");
+}
+
+#[test]
+fn ctrl_c_keeps_and_prints_what_was_measured() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        for direction in ["up", "down"] {
+            let client = measuring(world, &port, direction);
+            client.signal(SIGINT);
+            let said = client.end();
+            assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+            check_summary(&said);
+            let first = said.out.lines().nth(1).unwrap_or_default();
+            assert!(first.contains(" 0.0–0.1 s "), "the first interval is there: {said:?}");
+            assert!(said.out.ends_with("interrupted: this is what was measured until then\n"), "{said:?}");
+            assert!(!said.out.contains("lost the peer"), "the end that stops second is no loss: {said:?}");
+        }
+    });
+}
+
+#[test]
+fn ctrl_c_gives_up_waiting() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let _running = measuring(world, &port, "up");
+        let token = world.token_file();
+        let mut second = world.start(&["diagnose", "127.0.0.1", "--port", &port, "--token-file", &token]);
+        second.await_error("waiting, number 1 in the queue: the client 127.0.0.1 is measuring");
+        second.signal(SIGINT);
+        let said = second.end();
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.err.contains("narrows: gave up waiting: the client 127.0.0.1 is measuring"), "{said:?}");
+    });
+}
+
+#[test]
+fn a_server_that_dies_is_told_with_what_was_measured() {
+    for (signal, direction) in [(SIGKILL, "up"), (SIGKILL, "down"), (SIGTERM, "up"), (SIGTERM, "down")] {
+        on_loopback(|world| {
+            let (server, port) = world.serve(&[]);
+            let client = measuring(world, &port, direction);
+            server.signal(signal);
+            let said = client.end();
+            assert_eq!(said.code, Some(1), "{said:?}");
+            check_summary(&said);
+            let sentence = format!("the server at 127.0.0.1:{port} is lost: ");
+            let error = said.err.strip_prefix("narrows: ").unwrap_or_default();
+            assert!(error.starts_with(&sentence) && error.lines().count() == 1, "{said:?}");
+            assert!(said.out.contains("failed: the server at 127.0.0.1:"), "{said:?}");
+            if signal == SIGTERM {
+                assert_eq!(error, format!("{sentence}the server was stopped\n"));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_client_that_dies_frees_the_server_for_the_next() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let first = measuring(world, &port, "up");
+        first.signal(SIGKILL);
+        let token = world.token_file();
+        let words = ["measure", "tcp", "127.0.0.1", "--port", &port, "--token-file", &token, "-t", "300ms"];
+        let said = world.run(&[&words[..], &["--pacing-rate", "50M"]].concat());
+        assert_eq!(said.code, Some(0), "{said:?}");
+        check_summary(&said);
+        assert_eq!(first.end().code, None, "it was killed");
+    });
+}

@@ -1,0 +1,88 @@
+//! Runs, captures and changes that cannot be had or made.
+
+use crate::world::{alone, word};
+
+#[test]
+fn a_run_that_is_none_is_named() {
+    let world = alone();
+    assert_eq!(
+        world.sentence(1, &["report", "nothere"]),
+        format!(
+            "there is no run `nothere`: it is no file, and no id of a run in {}",
+            word(&world.state().join("runs"))
+        )
+    );
+    let missing = word(&world.path("nothere.run.json"));
+    assert_eq!(
+        world.sentence(1, &["report", &missing]),
+        format!("cannot open {missing}: No such file or directory (os error 2)")
+    );
+    let garbage = world.file("garbage", "hello\n");
+    assert_eq!(
+        world.sentence(1, &["report", &garbage]),
+        format!("{garbage} is no run of narrows: expected value at line 1 column 1")
+    );
+    let newer = world.file("newer", r#"{"format": 99, "made_by": "narrows 9.9.9"}"#);
+    assert_eq!(
+        world.sentence(1, &["report", &newer]),
+        format!(
+            "{newer} was written by a newer narrows (narrows 9.9.9): its form is 99, this program reads forms up to 1; \
+             update narrows to read it"
+        )
+    );
+}
+
+#[test]
+fn a_capture_goes_into_a_directory_of_its_own() {
+    let world = alone();
+    let full = world.file("there", "something");
+    let directory = word(full.as_ref()).rsplit_once('/').map(|(parent, _)| parent.to_owned()).expect("a parent");
+    assert_eq!(
+        world.sentence(1, &["snapshot", &directory]),
+        format!("{directory} is there already and holds something; name a new directory")
+    );
+    let sentence = world.sentence(1, &["snapshot", "/proc/nowhere"]);
+    assert!(sentence.starts_with("cannot make directory /proc/nowhere"), "{sentence}");
+}
+
+#[test]
+fn a_setting_that_narrows_does_not_make_is_refused() {
+    let world = alone();
+    let sentence = world.sentence(1, &["tune", "apply", "kernel.panic=1"]);
+    assert!(
+        sentence.starts_with("narrows does not set the kernel parameter `kernel.panic`; it sets only net."),
+        "{sentence}"
+    );
+    assert_eq!(
+        world.sentence(1, &["tune", "apply", "net.ipv4.tcp_sack=9"]),
+        "`9` is no value for net.ipv4.tcp_sack: it must be a number from 0 to 1"
+    );
+    assert_eq!(
+        world.sentence(2, &["tune", "apply", "nonsense"]),
+        "`nonsense` is no setting; write it like net.ipv4.tcp_sack=1"
+    );
+    assert_eq!(world.run(&["tune", "list"]).out, "nothing is changed on this host\n", "none of them left a trace");
+}
+
+#[test]
+fn an_undoing_of_what_was_not_done_is_refused() {
+    let world = alone();
+    for id in ["nosuch", "../../etc/passwd"] {
+        assert_eq!(
+            world.sentence(1, &["tune", "undo", id]),
+            format!(
+                "there is no change {id} in the journal {}; see `narrows tune list`",
+                word(&world.state().join("changes"))
+            )
+        );
+    }
+}
+
+#[test]
+fn without_a_home_there_is_no_place_for_state() {
+    let world = alone();
+    let output = world.command(&["report", "nothere"]).env_remove("HOME").env("XDG_STATE_HOME", "relative").output();
+    let said = String::from_utf8(output.expect("the program").stderr).expect("text");
+    // Root has a place in any case.
+    assert!(said.contains("/var/lib/narrows/runs") || said.contains("neither XDG_STATE_HOME nor HOME"), "{said}");
+}

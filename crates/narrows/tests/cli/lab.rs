@@ -1,0 +1,102 @@
+//! A lab that is not there, or is asked for what it does not have.
+
+use crate::world::{Said, World, alone, on_loopback};
+
+/// A lab that is taken down with the test.
+struct Lab<'a> {
+    world: &'a World,
+    name: String,
+}
+
+impl<'a> Lab<'a> {
+    fn up(world: &'a World) -> Self {
+        let lab = Self { world, name: format!("cli-{}", std::process::id()) };
+        let said = world.run(&["lab", "up", &lab.name]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        lab
+    }
+
+    /// `narrows lab COMMAND NAME WORDS…`
+    fn run(&self, command: &str, words: &[&str]) -> Said {
+        self.world.run(&[&["lab", command, &self.name], words].concat())
+    }
+
+    /// The same, which must fail with a sentence.
+    fn sentence(&self, command: &str, words: &[&str]) -> String {
+        self.world.sentence(1, &[&["lab", command, &self.name], words].concat())
+    }
+}
+
+impl Drop for Lab<'_> {
+    fn drop(&mut self) {
+        let _ = self.world.command(&["lab", "down", &self.name]).status();
+    }
+}
+
+#[test]
+fn a_lab_that_is_not_up_is_named() {
+    let world = alone();
+    for words in [
+        &["status", "nosuch"][..],
+        &["down", "nosuch"],
+        &["exec", "nosuch", "client", "true"],
+        &["unfault", "nosuch", "all"],
+    ] {
+        assert_eq!(
+            world.sentence(1, &[&["lab"], words].concat()),
+            "no lab `nosuch` is up; `narrows lab up nosuch` begins one"
+        );
+    }
+    assert_eq!(
+        world.sentence(2, &["lab", "up", "bad name"]),
+        "`bad name` cannot be the name of a lab: use 1 to 32 small letters, digits and hyphens, a letter first"
+    );
+}
+
+#[test]
+fn what_a_lab_does_not_have_is_named() {
+    let world = alone();
+    let lab = Lab::up(&world);
+    assert_eq!(lab.sentence("exec", &["nowhere", "true"]), "the lab has no host `nowhere`; it has client, server");
+    assert_eq!(
+        lab.sentence("exec", &["client", "no-such-program"]),
+        "cannot run no-such-program: No such file or directory (os error 2)"
+    );
+    assert_eq!(lab.run("exec", &["client", "sh", "-c", "exit 7"]).code, Some(7), "the command's own exit code");
+    let unknown = lab.sentence("fault", &["nosuch", "--at", "server"]);
+    assert!(unknown.starts_with(&format!("lab `{}`: ", lab.name)) && unknown.contains("nosuch"), "{unknown}");
+    let fault = |value| ["tcp-receive-window", "--at", "server", "--value", value];
+    let sentence = lab.sentence("fault", &fault("big"));
+    assert!(
+        sentence.contains("`big` is no value for `tcp-receive-window`, which takes a size such as 256k"),
+        "{sentence}"
+    );
+    assert_eq!(
+        lab.run("fault", &fault("256k")).out,
+        "tcp-receive-window at server (256 KiB): the receive buffer of TCP ends early\n"
+    );
+    assert_eq!(
+        lab.sentence("fault", &fault("256k")),
+        format!("lab `{}`: `tcp-receive-window` is already in force at server; undo it first", lab.name)
+    );
+    assert_eq!(lab.run("unfault", &["tcp-receive-window"]).out, "taken back: tcp-receive-window at server (256 KiB)\n");
+    assert_eq!(lab.run("unfault", &["all"]).out, "no fault was in force\n");
+    let name = &lab.name;
+    assert_eq!(lab.run("down", &[]).out, format!("lab {name} is down\n"));
+    assert_eq!(lab.sentence("status", &[]), format!("no lab `{name}` is up; `narrows lab up {name}` begins one"));
+}
+
+#[test]
+fn a_lab_without_tun_says_so() {
+    on_loopback(|world| {
+        narrows_sys::mount::cover(std::path::Path::new("/dev/net")).expect("a mount of our own");
+        let said = world.run(&["lab", "demo"]);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let last = said.err.lines().last().unwrap_or_default();
+        assert_eq!(
+            last,
+            "narrows: the lab cannot run here: /dev/net/tun is not there; load the kernel module with `modprobe tun`, \
+             or build the kernel with CONFIG_TUN"
+        );
+    });
+}

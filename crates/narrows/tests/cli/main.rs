@@ -1,0 +1,13 @@
+//! The program as its users meet it when something is wrong: one clear sentence and the exit code, and never a stack trace.
+//!
+//! What needs a network gets one of its own: a fresh network namespace with nothing but its loopback device. Loads are
+//! paced and short.
+
+#![allow(clippy::disallowed_methods, clippy::panic)] // a test that runs the program and fails loudly
+
+mod ends;
+mod files;
+mod lab;
+mod reach;
+mod usage;
+mod world;

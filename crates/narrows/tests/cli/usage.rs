@@ -1,0 +1,93 @@
+//! Words that make no sense: exit code 2, the word and what would be one. Nothing is reached for.
+
+use crate::world::alone;
+
+/// The first line that clap says, for words that it refuses.
+fn refusal(words: &[&str]) -> String {
+    let said = alone().run(words);
+    assert_eq!(said.code, Some(2), "narrows {}: {said:?}", words.join(" "));
+    let line = said.err.lines().next().and_then(|line| line.strip_prefix("error: "));
+    line.unwrap_or_else(|| panic!("narrows {}: {said:?}", words.join(" "))).to_owned()
+}
+
+#[test]
+fn a_bad_rate_size_duration_or_port_is_named_with_a_good_one() {
+    for (words, sentence) in [
+        (
+            ["--pacing-rate", "fast"],
+            "invalid value 'fast' for '--pacing-rate <RATE>': `fast` is no rate; write it like 100M, 9.4G or 1.2Mpps",
+        ),
+        (["--size", "big"], "invalid value 'big' for '--size <SIZE>': `big` is no size; write it like 64, 9k or 4M"),
+        (
+            ["--duration", "soon"],
+            "invalid value 'soon' for '--duration <TIME>': `soon` is no duration; write it like 10s, 250ms or 2m",
+        ),
+        (["--port", "70000"], "invalid value '70000' for '--port <PORT>': 70000 is not in 1..=65535"),
+        (["--port", "0"], "invalid value '0' for '--port <PORT>': 0 is not in 1..=65535"),
+    ] {
+        assert_eq!(refusal(&[&["measure", "tcp", "127.0.0.1"][..], &words[..]].concat()), sentence);
+    }
+    for words in [["--direction", "sideways"], ["--streams", "some"], ["--format", "poem"], ["--zero-copy", "maybe"]] {
+        let sentence = refusal(&[&["measure", "tcp", "127.0.0.1"][..], &words[..]].concat());
+        assert!(sentence.starts_with(&format!("invalid value '{}' for '{} <", words[1], words[0])), "{sentence}");
+    }
+}
+
+#[test]
+fn a_plan_that_cannot_be_is_named_with_its_limits() {
+    for (words, sentence) in [
+        (&["-t", "1s", "--omit", "2s"][..], "omit is 2000 ms, but the trial lasts only 1000 ms"),
+        (&["-t", "0s"], "duration in ms is 0, but must be from 100 to 86400000"),
+        (&["--streams", "0"], "streams is 0, but must be from 1 to 128"),
+        (&["--dscp", "64"], "dscp is 64, but must be from 0 to 63"),
+        (&["--mss", "20"], "mss is 20, but must be from 88 to 32767"),
+        (&["--size", "0"], "message bytes is 0, but must be from 1 to 67108864"),
+        (&["--size", "8G"], "a message of 8589934592 bytes is too large"),
+        (&["--interval", "1ms"], "interval in ms is 1, but must be from 10 to 3600000"),
+        (&["--congestion-control", "a b"], "`a b` is no name of a congestion control"),
+    ] {
+        assert_eq!(alone().sentence(2, &[&["measure", "tcp", "127.0.0.1"], words].concat()), sentence);
+    }
+}
+
+#[test]
+fn a_diagnosis_wants_one_direction_and_sound_flags() {
+    assert_eq!(
+        alone().sentence(2, &["diagnose", "127.0.0.1", "--direction", "both"]),
+        "a diagnosis looks at one direction at a time: choose --direction up or down"
+    );
+    assert!(refusal(&["diagnose", "127.0.0.1", "--keep"]).starts_with("the following required arguments"));
+    assert_eq!(
+        refusal(&["diagnose", "127.0.0.1", "--try", "--pairs", "2"]),
+        "invalid value '2' for '--pairs <N>': 2 is not in 3..=100"
+    );
+    assert!(refusal(&["diagnose", "127.0.0.1", "-4", "-6"]).contains("cannot be used with"));
+}
+
+#[test]
+fn a_target_that_is_none_is_named() {
+    for (target, why) in [
+        ("http://a", "it must be a host, an address or ssh://user@host"),
+        ("a:0", "the port is no number from 1 to 65535"),
+        ("a b", "it is no host name and no address"),
+        ("ssh://-oProxyCommand=x", "it must look like ssh://user@host or ssh://user@host:port"),
+    ] {
+        assert_eq!(alone().sentence(2, &["measure", "tcp", target]), format!("`{target}` is no target: {why}"));
+    }
+}
+
+#[test]
+fn unknown_commands_tables_and_names_are_refused() {
+    assert_eq!(refusal(&["nonsense"]), "unrecognized subcommand 'nonsense'");
+    assert_eq!(refusal(&["measure", "smoke", "host"]), "unrecognized subcommand 'smoke'");
+    assert_eq!(refusal(&["lab", "nonsense"]), "unrecognized subcommand 'nonsense'");
+    assert_eq!(refusal(&["list", "nonsense"]), "invalid value 'nonsense' for '<WHAT>'");
+    assert_eq!(
+        refusal(&["snapshot", "new", "--peer", "x"]),
+        "invalid value 'x' for '--peer <ADDRESS>': invalid IP address syntax"
+    );
+    assert_eq!(
+        alone().sentence(2, &["lab", "bank", "no-such-scenario"]),
+        "no scenario has such a name; `narrows list scenarios` shows them"
+    );
+}
