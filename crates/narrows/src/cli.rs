@@ -24,7 +24,7 @@ macro_rules! commands {
     ($($(#[$doc:meta])* $name:ident($args:ty)),* $(,)?) => {
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
-            $($(#[$doc])* $name($args),)*
+            $($(#[$doc])* $name(Box<$args>),)*
         }
 
         impl Command {

@@ -3,37 +3,91 @@
 use crate::tree::{code, entries, has_word, name, root, text};
 use std::collections::BTreeSet;
 
+/// A folder whose files are the entries of a table.
+struct Table {
+    folder: &'static str,
+    /// Where the table is.
+    table: &'static str,
+    /// How the files of entries end.
+    ending: &'static str,
+    /// Files of the folder that help the others.
+    helpers: &'static [&'static str],
+}
+
 /// The folders that are tables. A new one is added here.
-const TABLES: &[&str] = &["crates/collect/src/collectors", "crates/diagnose/src/causes"];
+const TABLES: &[Table] = &[
+    Table {
+        folder: "crates/collect/src/collectors",
+        table: "crates/collect/src/collectors/mod.rs",
+        ending: ".rs",
+        helpers: &[],
+    },
+    Table {
+        folder: "crates/diagnose/src/audit/hazards",
+        table: "crates/diagnose/src/audit/hazards/mod.rs",
+        ending: ".rs",
+        helpers: &["buffers"],
+    },
+    Table {
+        folder: "crates/diagnose/src/causes",
+        table: "crates/diagnose/src/causes/mod.rs",
+        ending: ".rs",
+        helpers: &[],
+    },
+    Table {
+        folder: "crates/lab/src/faults",
+        table: "crates/lab/src/faults.rs",
+        ending: ".rs",
+        helpers: &["undo", "value"],
+    },
+    Table { folder: "crates/runner/scenarios", table: "crates/runner/src/bank/mod.rs", ending: ".toml", helpers: &[] },
+];
+
+/// Whether a table has a line for an entry.
+fn has_line(table: &str, entry: &str) -> bool {
+    // A file that is no Rust is named in quotes; otherwise the table's macro declares and lists a module by one line, or a
+    // `mod` and an entry do.
+    let quoted = table.lines().any(|line| line.trim() == format!("\"{entry}\","));
+    let code = code(table);
+    let in_macro = code.iter().any(|line| line.trim() == format!("{entry},"));
+    let declared = code.iter().any(|line| line.contains(&format!("mod {entry};")));
+    let listed = code.iter().any(|line| has_word(line, entry) && line.contains(&format!("{entry}::")));
+    quoted || in_macro || declared && listed
+}
 
 #[test]
 fn every_entry_is_a_file_and_every_file_an_entry() {
     let mut wrong = Vec::new();
-    for folder in TABLES {
-        let folder = root().join(folder);
-        let table = folder.join("mod.rs");
-        let code = code(&text(&table));
+    for table in TABLES {
+        let folder = root().join(table.folder);
+        let code = text(&root().join(table.table));
         let files: BTreeSet<String> = entries(&folder)
             .iter()
-            .filter_map(|path| Some(path.file_name()?.to_str()?.trim_end_matches(".rs").to_owned()))
-            .filter(|entry| entry != "mod")
+            .filter_map(|path| Some(path.file_name()?.to_str()?.strip_suffix(table.ending)?.to_owned()))
+            .filter(|entry| entry != "mod" && !table.helpers.contains(&entry.as_str()))
             .collect();
-        for entry in &files {
-            // Either the table's macro declares and lists it by one line, or a `mod` and an entry do.
-            let in_macro = code.iter().any(|line| line.trim() == format!("{entry},"));
-            let declared = code.iter().any(|line| line.contains(&format!("mod {entry};")));
-            let listed = code.iter().any(|line| has_word(line, entry) && line.contains(&format!("{entry}::")));
-            if !(in_macro || declared && listed) {
-                wrong.push(format!(
-                    "{}/{entry}.rs is a file without its line: {} needs `{entry},` in its table",
-                    name(&folder),
-                    name(&table)
-                ));
-            }
+        for entry in files.iter().filter(|entry| !has_line(&code, entry)) {
+            wrong.push(format!(
+                "{}/{entry}{} is a file without its line in the table of {}",
+                table.folder, table.ending, table.table
+            ));
         }
-        assert!(!files.is_empty(), "{} is a table without entries", name(&folder));
+        assert!(!files.is_empty(), "{} is a table without entries", table.folder);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_line_is_found_in_each_kind_of_table() {
+    for (table, entry) in [
+        ("causes! {\n    a_b,\n}", "a_b"),
+        ("mod a_b;\nconst ALL: &[Fault] = &[\n    a_b::FAULT,\n];", "a_b"),
+        ("scenarios! {\n    \"a-b\",\n}", "a-b"),
+    ] {
+        assert!(has_line(table, entry), "{table}");
+        assert!(!has_line(table, "a"), "{table}");
+    }
+    assert!(!has_line("mod a_b;\nconst ALL: &[Fault] = &[];", "a_b"), "declared is not listed");
 }
 
 #[test]

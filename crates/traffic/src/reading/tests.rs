@@ -1,3 +1,5 @@
+//! What the readings make of records, on records made by hand.
+
 use super::*;
 use narrows_model::{HostSample, Place, Snapshot};
 
