@@ -80,6 +80,15 @@ pub(super) fn lost_at_home(evidence: &Evidence<'_>) -> bool {
     drops > 0 && drops >= loss.lost().div_ceil(2)
 }
 
+/// An experiment that carried twice as much: a policer lets nobody have more than its rate, of which a loss-based congestion
+/// control gets two thirds and more.
+fn carried_more(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
+    [Experiment::OtherCongestionControl, Experiment::MoreStreams]
+        .into_iter()
+        .filter_map(|experiment| Some((experiment.id(), evidence.experiments.get(experiment.id())?.goodput_bps)))
+        .find(|(_, faster)| *faster >= 2.0 * evidence.goodput_bps())
+}
+
 /// Whether nothing ever queued: not at the end of slow start, or (where packets are too quick to tell) not in a tenth of the samples
 /// of a load that goes on losing.
 fn queueless(evidence: &Evidence<'_>) -> bool {
@@ -113,6 +122,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
         return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
     };
+    if let Some((id, faster)) = carried_more(evidence) {
+        return denies(format!("{id} carried {}: no policer holds the path at the measured rate", units::bps(faster)));
+    }
     let burst = evidence
         .base
         .early_peak_bps
