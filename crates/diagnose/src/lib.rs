@@ -9,6 +9,7 @@ pub mod budget;
 pub mod causes;
 mod disproof;
 pub mod evidence;
+mod exclusion;
 pub mod experiment;
 pub mod report;
 pub mod roofline;

@@ -3,6 +3,7 @@
 use crate::budget::time_budget;
 use crate::causes::{self, Cause, Testimony};
 use crate::evidence::{Evidence, Seat};
+use crate::exclusion::is_open;
 use crate::experiment::Experiment;
 use crate::roofline::{Roof, TOLERANCE, roofline, sits_at};
 use narrows_model::{Accounts, Ceiling, Finding, Prediction, Rejected, Run, Status, Verdict, Witness, units};
@@ -57,6 +58,8 @@ pub fn diagnose_act(run: &Run, act: u32) -> Option<ActDiagnosis> {
                     hazards.push(at_work(&format!("its ceiling of {bps} does not sit at the goodput")));
                 } else if spared_by_a_full_link(&evidence, cause) {
                     hazards.push(at_work("the slower link is full: without it no more would pass"));
+                } else if let Some(why) = is_open(&evidence, cause, seat) {
+                    open.push((cause, seat, why, None));
                 } else {
                     candidates.push(Candidate { cause, seat, roof, share: share.clamp(0.0, 1.0), witnesses });
                 }

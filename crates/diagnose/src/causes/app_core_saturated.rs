@@ -78,7 +78,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
 /// full.
 fn starved(evidence: &Evidence<'_>, seat: Seat) -> Option<Witness> {
     let (share, what) = match seat {
-        Seat::Sender => (1.0 - evidence.base.shares?.busy, "nothing was left to send"),
+        Seat::Sender => (evidence.writer_behind()?, "the socket had room for more than the thread wrote"),
         _ => (evidence.held_by_window()?, "the sender waited for the receive window"),
     };
     (share >= 0.2).then(|| counter(format!("{what} {} of the time", units::percent(share))))

@@ -111,18 +111,6 @@ fn without_queue(evidence: &Evidence<'_>) -> Testimony {
     }
 }
 
-/// Why a queue need not stand on the path: nothing is known of a host's device, or it may stand in front of a slot.
-/// Without this, evidence that is missing would make a path healthy.
-fn may_stand_in_a_host(evidence: &Evidence<'_>) -> Option<Testimony> {
-    [Seat::Sender, Seat::Receiver].into_iter().find_map(|seat| {
-        if evidence.text(seat, "nic.kind").is_some() {
-            return super::pcie_width::may_hold_a_queue(evidence, seat);
-        }
-        let who = super::who(evidence, seat);
-        Some(cannot_tell(format!("a queue stood, but the device of {who}, where it may be, is not known")))
-    })
-}
-
 fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     let goodput = evidence.goodput_bps();
     let at_link = fills_link(evidence);
@@ -142,7 +130,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     }
     if queue == Some(true)
         && !at_link
-        && let Some(open) = may_stand_in_a_host(evidence)
+        && let Some(open) = [Seat::Sender, Seat::Receiver]
+            .into_iter()
+            .find_map(|seat| super::pcie_width::may_hold_a_queue(evidence, seat))
     {
         return open;
     }

@@ -80,6 +80,15 @@ pub(super) fn lost_at_home(evidence: &Evidence<'_>) -> bool {
     drops > 0 && drops >= loss.lost().div_ceil(2)
 }
 
+/// An experiment that carried twice as much: a policer lets nobody have more than its rate, of which a loss-based congestion
+/// control gets two thirds and more.
+fn carried_more(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
+    [Experiment::OtherCongestionControl, Experiment::MoreStreams]
+        .into_iter()
+        .filter_map(|experiment| Some((experiment.id(), evidence.experiments.get(experiment.id())?.goodput_bps)))
+        .find(|(_, faster)| *faster >= 2.0 * evidence.goodput_bps())
+}
+
 /// Whether nothing ever queued: not at the end of slow start, or (where packets are too quick to tell) not in a tenth of the samples
 /// of a load that goes on losing.
 fn queueless(evidence: &Evidence<'_>) -> bool {
@@ -101,16 +110,21 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if lost_at_home(evidence) {
         return denies("the sender's own queue dropped them");
     }
-    match evidence.queue_stood() {
+    match evidence.queue_seen() {
         None => {
             return cannot_tell("the RTT could not be read, so a full queue cannot be told from a policer");
         }
-        Some(true) => return denies("a queue stood on the path before the loss"),
+        Some(true) => {
+            return denies("a queue stood on the path before the loss, at the latest when slow start overshot");
+        }
         Some(false) => {}
     }
     let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
         return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
     };
+    if let Some((id, faster)) = carried_more(evidence) {
+        return denies(format!("{id} carried {}: no policer holds the path at the measured rate", units::bps(faster)));
+    }
     let burst = evidence
         .base
         .early_peak_bps
@@ -210,10 +224,10 @@ mod tests {
     #[test]
     fn a_short_queue_that_fills_at_times_is_told_from_it_by_the_burst() {
         let short = |early_peak_bps, high| Scene { early_peak_bps, rtt_high_us: Some(high), ..truth() };
-        // Eight packets take 1.23 ms at 80 Mbit/s.
-        assert_cannot_tell(&with(&short(119e6, 36_300), &half(0)), "short queue");
-        assert_says(&with(&short(121e6, 36_300), &half(0)));
-        assert_says(&with(&short(119e6, 36_200), &half(0)));
+        // Sixteen packets take 2.46 ms at 80 Mbit/s.
+        assert_cannot_tell(&with(&short(119e6, 37_500), &half(0)), "short queue");
+        assert_says(&with(&short(121e6, 37_500), &half(0)));
+        assert_says(&with(&short(119e6, 37_400), &half(0)));
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn mean(rates: &[f64]) -> f64 {
 }
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
-    if evidence.queue_stood()? && burst(evidence)? >= BURST {
+    if evidence.queue_seen()? && burst(evidence)? >= BURST {
         let how = "steady goodput behind the shaper's queue".to_owned();
         return ceiling(CAUSE.id, evidence, seat, evidence.goodput_bps(), [0.97, 1.03], Method::Measured, how);
     }
@@ -75,7 +75,7 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if let Some(why) = super::end_bound(evidence) {
         return denies(why);
     }
-    match evidence.queue_stood() {
+    match evidence.queue_seen() {
         None => return cannot_tell("the RTT could not be read, so a queue on the path cannot be seen"),
         Some(false) => return denies("no queue stood on the path"),
         Some(true) => {}
@@ -101,8 +101,8 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
         witnesses: vec![
             counter(format!("a first burst passed at {burst:.1} times the steady rate")),
             counter(format!(
-                "then a queue of {} stood at a steady {}",
-                units::micros(evidence.queue_us().unwrap_or(0.0) as u64),
+                "then up to {} of queue filled behind a steady {}",
+                units::micros((evidence.base.rtt_peak_us.unwrap_or(0.0) - evidence.min_rtt_us.unwrap_or(0.0)) as u64),
                 units::bps(goodput)
             )),
         ],

@@ -198,14 +198,22 @@ impl<'a> Evidence<'a> {
         Some(queue >= 500.0 && queue >= 0.1 * self.min_rtt_us?)
     }
 
-    /// Whether not even the overshoot of slow start found a queue: the RTT never rose by as much as eight packets take at the
-    /// measured rate. Every link has that much of a queue; a policer has none. `None` where eight packets take less than
-    /// half a millisecond, which scheduling hides.
+    /// Whether not even the overshoot of slow start found a queue: the RTT never rose by as much as sixteen packets take at the
+    /// measured rate. Links have more of a queue than that; a policer has none. `None` where sixteen packets take less
+    /// than a millisecond, which scheduling hides.
     #[must_use]
     pub fn never_queued(&self) -> Option<bool> {
-        let eight_us = 8.0 * 1538.0 * 8.0 / self.goodput_bps() * 1e6;
+        let sixteen_us = 16.0 * 1538.0 * 8.0 / self.goodput_bps() * 1e6;
         let rise = self.base.rtt_peak_us? - self.min_rtt_us?;
-        (eight_us.is_finite() && eight_us >= 500.0).then_some(rise < eight_us)
+        (sixteen_us.is_finite() && sixteen_us >= 1_000.0).then_some(rise < sixteen_us)
+    }
+
+    /// Whether a queue was seen at all: it stood, or the RTT once rose by five milliseconds (more than a busy host's scheduling
+    /// adds) and by a tenth. BBR fills a queue in its first second and then keeps it empty.
+    #[must_use]
+    pub fn queue_seen(&self) -> Option<bool> {
+        let rise = self.base.rtt_peak_us? - self.min_rtt_us?;
+        Some(self.queue_stood()? || (rise >= 5_000.0 && rise >= 0.1 * self.min_rtt_us?))
     }
 
     /// Whether a queue filled now and then, by a millisecond at least, though it may not have stood: a switch with a

@@ -14,12 +14,17 @@ pub(crate) struct Args {
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// Show every parameter, every rejected look-alike and each ceiling's arithmetic
+    #[arg(long)]
+    full: bool,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let run = stored::load(&self.run).map_err(Failure::run)?;
-        let text = super::render_run(&run, self.format, style())?;
+        let mut style = style();
+        style.full = self.full;
+        let text = super::render_run(&run, self.format, style)?;
         print(&text)?;
         Ok(0)
     }

@@ -173,13 +173,13 @@ impl<'a> Session<'a> {
         };
         client.before = before;
         client.after = instruments.counters(peer);
-        self.await_word(&mut news, on_progress, ready.trial, RECORD);
+        self.await_word(&mut news, on_progress, ready.trial, RECORD, |heard| heard.record.is_some());
         let elapsed_us = flow_time_us(&client);
         let plan = ready.plan;
         let early = !stop.is_set() && (own_stop.is_set() || is_short(&plan, elapsed_us));
         if news.record.is_some() && early {
             // The server ended its part early, and its reason comes behind its record.
-            self.await_word(&mut news, on_progress, ready.trial, PARTING);
+            self.await_word(&mut news, on_progress, ready.trial, PARTING, |_| false);
         }
         match news.record.take() {
             Some(server) => {
@@ -235,11 +235,17 @@ impl<'a> Session<'a> {
         record
     }
 
-    /// Waits for the server's record, or for the reason why there is none; where the record is there, for the reason alone.
-    fn await_word(&mut self, heard: &mut Heard, on_progress: &mut dyn FnMut(News), trial: u32, limit: Duration) {
+    /// Waits until `enough` was heard, for the server's trouble, or for the limit, whichever comes first.
+    fn await_word(
+        &mut self,
+        heard: &mut Heard,
+        on_progress: &mut dyn FnMut(News),
+        trial: u32,
+        limit: Duration,
+        enough: impl Fn(&Heard) -> bool,
+    ) {
         let deadline = clock::now() + limit;
-        let had_record = heard.record.is_some();
-        while heard.record.is_some() == had_record && heard.trouble.is_none() {
+        while !enough(heard) && heard.trouble.is_none() {
             let left = deadline.saturating_duration_since(clock::now());
             let next = self.remote.runtime.block_on(async { timeout(left, self.events.recv()).await });
             match next {

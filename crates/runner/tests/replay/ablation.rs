@@ -64,9 +64,14 @@ fn named(verdict: &Verdict) -> Option<(&str, Place)> {
     verdict.causes.first().filter(|_| verdict.status != Status::Unknown).map(|cause| (cause.id.as_str(), cause.at))
 }
 
-/// Whether `less`, said with less evidence, is no other word than `full`.
+/// Whether `less`, said with less evidence, is no other word than `full`. A mere suspicion may lose sight of the place.
 fn is_no_other(full: &Verdict, less: &Verdict) -> bool {
-    named(less).is_none() || named(less) == named(full)
+    let id = |verdict| named(verdict).map(|(id, _)| id);
+    match less.status {
+        Status::Unknown => true,
+        Status::Suspected => id(less) == id(full),
+        Status::Limited | Status::Healthy => named(less) == named(full),
+    }
 }
 
 #[test]

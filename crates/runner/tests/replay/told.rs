@@ -55,7 +55,6 @@ fn part(share: f64, of: u64) -> u64 {
     (share * of as f64) as u64
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn narrow(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
@@ -119,26 +118,28 @@ impl Told {
 
     fn sample(&self, at: Instant, sending: bool, busy: Busy) -> StreamSample {
         let in_flight = if at.at_us == 0 { 0 } else { part(at.bps / 8e6, self.rtt_us) };
-        let queued = narrow(in_flight).min(self.sndbuf_bytes);
-        let tcp = if sending { self.sent(at, in_flight) } else { self.received(at) };
+        // A writer that is always ready keeps the buffer nearly full; three quarters of the memory is payload.
+        let queued = if sending && at.at_us > 0 { part(0.9, self.sndbuf_bytes.into()) } else { 0 };
+        let payload = part(0.75, queued).max(in_flight);
+        let tcp = if sending { self.sent(at, in_flight, payload - in_flight) } else { self.received(at) };
         StreamSample {
             at_us: at.at_us,
-            bytes: at.received + if sending { in_flight } else { 0 },
+            bytes: at.received + if sending { payload } else { 0 },
             calls: at.received / u64::from(self.plan.message_bytes),
             thread_cpu_us: Some(part(busy.thread, at.at_us)),
             tcp: TcpInfo { state: Some(1), ca_state: Some(0), options: Some(self.options), ..tcp },
             memory: Some(SocketMemory {
                 rcvbuf_bytes: self.rcvbuf_bytes,
                 sndbuf_bytes: self.sndbuf_bytes,
-                wmem_queued_bytes: if sending { queued } else { 0 },
+                wmem_queued_bytes: narrow(queued),
                 ..SocketMemory::default()
             }),
             recv_q_bytes: Some(0),
-            send_q_bytes: Some(if sending { queued } else { 0 }),
+            send_q_bytes: Some(if sending { narrow(payload) } else { 0 }),
         }
     }
 
-    fn sent(&self, at: Instant, in_flight: u64) -> TcpInfo {
+    fn sent(&self, at: Instant, in_flight: u64, unsent: u64) -> TcpInfo {
         let segments = in_flight / self.mss_bytes;
         TcpInfo {
             snd_mss_bytes: Some(self.mss_bytes),
@@ -153,7 +154,7 @@ impl Told {
             data_segs_out: Some((at.received + in_flight) / self.mss_bytes),
             delivered: Some(at.received / self.mss_bytes),
             delivery_rate_bytes_s: Some(part(at.bps / 8.0, 1)),
-            notsent_bytes: Some(0),
+            notsent_bytes: Some(unsent),
             busy_time_us: Some(at.at_us),
             rwnd_limited_us: Some(part(self.held_by_window, at.at_us)),
             sndbuf_limited_us: Some(0),
