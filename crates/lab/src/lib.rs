@@ -6,6 +6,7 @@ mod error;
 pub mod faults;
 mod holder;
 mod host;
+mod inhabitants;
 mod network;
 mod probe;
 pub mod protocol;

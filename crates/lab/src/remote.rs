@@ -1,5 +1,6 @@
 //! A lab that another process holds: beginning it, asking it, entering its hosts, ending it.
 
+use crate::inhabitants;
 use crate::protocol::{LINE_MAX, Order, Reply, Request, Status};
 use crate::registry::Registry;
 use crate::{Error, InForce, LabSpec, Result};
@@ -200,12 +201,16 @@ impl Labs {
         }
     }
 
-    /// Ends a lab: asks, and kills it where it does not obey. When this returns nothing of it is left.
+    /// Ends a lab and what runs on its hosts: asks, and kills what does not obey. When this returns nothing of it is left.
     ///
     /// # Errors
     /// It is not up (and what a killed one left is removed all the same); it cannot be ended.
     pub fn down(&self, name: &str) -> Result<()> {
-        let state = match self.registry.running(name) {
+        let running = self.registry.running(name);
+        if matches!(running, Ok(_) | Err(Error::NotUp { .. })) {
+            inhabitants::end_all(&self.registry.state_path(name))?;
+        }
+        let state = match running {
             Ok(state) => state,
             Err(error @ Error::NotUp { .. }) => {
                 self.registry.forget(name)?;
@@ -248,6 +253,7 @@ impl Labs {
         let namespaces = Namespaces::of_holder(state.pid, found.descriptors)?;
         let mut command = process::free_command(program);
         namespaces.apply(&mut command);
+        command.env(inhabitants::MARK, self.registry.state_path(name));
         let source = command.args(arguments).env("NARROWS_LAB", name).env("NARROWS_LAB_HOST", host).exec();
         Err(narrows_sys::Error::new("run", program, source).into())
     }

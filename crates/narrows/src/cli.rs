@@ -54,6 +54,6 @@ commands! {
     Tune(commands::tune::Args),
     /// An emulated network on this machine
     Lab(commands::lab::Args),
-    /// List what narrows knows: causes, collectors, faults, experiments
+    /// List what narrows knows: causes, experiments, collectors, faults, scenarios
     List(commands::list::Args),
 }

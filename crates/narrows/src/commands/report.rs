@@ -7,11 +7,9 @@ use std::path::PathBuf;
 
 /// Render a stored run again
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example: narrows report ~/.local/state/narrows/runs/20260101T120000-1a2b3c4d.run.json --format markdown"
-)]
+#[command(after_help = "Example: narrows report 20260101-120000-1a2b3c4d --format markdown")]
 pub(crate) struct Args {
-    /// A run's file, or the id of a run in the default directory
+    /// A run's file, or the id of a run in the state directory
     run: PathBuf,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]

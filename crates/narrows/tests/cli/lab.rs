@@ -9,8 +9,8 @@ struct Lab<'a> {
 }
 
 impl<'a> Lab<'a> {
-    fn up(world: &'a World) -> Self {
-        let lab = Self { world, name: format!("cli-{}", std::process::id()) };
+    fn up(world: &'a World, word: &str) -> Self {
+        let lab = Self { world, name: format!("cli-{word}-{}", std::process::id()) };
         let said = world.run(&["lab", "up", &lab.name]);
         assert_eq!(said.code, Some(0), "{said:?}");
         lab
@@ -56,7 +56,7 @@ fn a_lab_that_is_not_up_is_named() {
 #[test]
 fn what_a_lab_does_not_have_is_named() {
     let world = alone();
-    let lab = Lab::up(&world);
+    let lab = Lab::up(&world, "asked");
     assert_eq!(lab.sentence("exec", &["nowhere", "true"]), "the lab has no host `nowhere`; it has client, server");
     assert_eq!(
         lab.sentence("exec", &["client", "no-such-program"]),
@@ -84,6 +84,30 @@ fn what_a_lab_does_not_have_is_named() {
     let name = &lab.name;
     assert_eq!(lab.run("down", &[]).out, format!("lab {name} is down\n"));
     assert_eq!(lab.sentence("status", &[]), format!("no lab `{name}` is up; `narrows lab up {name}` begins one"));
+}
+
+#[test]
+fn what_runs_on_a_host_ends_with_its_lab() {
+    let world = alone();
+    let lab = Lab::up(&world, "guests");
+    let name = lab.name.clone();
+    let sleep = || {
+        let mut sleeper = world.start(&["lab", "exec", &name, "client", "sh", "-c", "echo there; exec sleep 60"]);
+        sleeper.await_line("there");
+        sleeper
+    };
+    let sleeper = sleep();
+    assert_eq!(lab.run("down", &[]).code, Some(0));
+    assert_eq!(sleeper.end().code, None, "ended by a signal");
+    // The same where the lab itself was killed: the next of its name tidies up.
+    let lab = Lab::up(&world, "guests");
+    let sleeper = sleep();
+    let status: serde_json::Value = serde_json::from_str(&lab.run("status", &["--json"]).out).expect("JSON");
+    let holder = status["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("its process");
+    narrows_sys::process::signal(holder, 9).expect("it lives");
+    let again = Lab::up(&world, "guests");
+    assert_eq!(sleeper.end().code, None, "ended by a signal");
+    drop((lab, again));
 }
 
 #[test]
