@@ -26,7 +26,8 @@ fn slow_by_sysctl() -> Run {
     for stream in &mut trial.server.streams {
         let lock = stream.buffer_lock.as_mut().expect("a lock");
         lock.receive = false;
-        buffer = stream.samples.iter().filter_map(|sample| sample.memory).map(|m| m.rcvbuf_bytes).max().expect("memory");
+        buffer =
+            stream.samples.iter().filter_map(|sample| sample.memory).map(|m| m.rcvbuf_bytes).max().expect("memory");
     }
     for snapshot in [&mut run.server, &mut trial.server.before, &mut trial.server.after] {
         for fact in snapshot.facts.iter_mut().filter(|fact| fact.key == "tcp.rmem.max") {
