@@ -204,7 +204,10 @@ impl Scene {
         let streams = u64::from(self.load.streams.max(1));
         let part = interval as f64 / INTERVALS as f64;
         let high = self.rtt_high_us.filter(|_| interval.is_multiple_of(4)).unwrap_or(self.rtt_us);
-        let rate_bps = if at_us <= 500_000 { self.early_peak_bps } else { self.goodput_bps };
+        // Nothing queues from the first moment.
+        let early = at_us <= 500_000;
+        let high = if early { self.min_rtt_us.min(high) } else { high };
+        let rate_bps = if early { self.early_peak_bps } else { self.goodput_bps };
         let share = |part: f64| self.tells(Hidden::Chronographs, (part * at_us as f64) as u64);
         let segments = |n: u64| self.tells(Hidden::Segments, (n as f64 * part) as u64 / streams);
         TcpInfo {

@@ -113,7 +113,7 @@ pub struct FlowView {
     pub max_pacing_bps: Option<f64>,
     /// The congestion control in use.
     pub congestion_control: Option<String>,
-    /// The highest delivery rate that the sender saw in the omitted part, over all streams, bits per second.
+    /// The highest delivery rate that the sender saw before a queue first showed in the RTT, over all streams, bits per second.
     pub early_peak_bps: Option<f64>,
     /// Share of samples in which the send queue held something that was not sent.
     pub unsent_share: Option<f64>,
@@ -299,14 +299,19 @@ fn intervals(got: &Counted<'_>) -> Vec<f64> {
         .collect()
 }
 
-/// The highest sum over streams of the delivery rate at one early sample.
+/// The highest sum over streams of the delivery rate at one sample before a queue first shows in the RTT. A bucket is emptied before
+/// anything queues behind it; later peaks are acknowledgements that came in a bunch.
 #[allow(clippy::cast_precision_loss)]
 fn early_peak(sent: &Counted<'_>, omit_us: u64) -> Option<f64> {
-    let early =
-        sent.iter().map(|(_, samples)| samples.iter().take_while(|sample| sample.at_us <= omit_us.max(500_000)));
-    let per_stream: Vec<Vec<f64>> = early
-        .map(|samples| {
-            samples.filter_map(|sample| sample.tcp.delivery_rate_bytes_s.map(|rate| rate as f64 * 8.0)).collect()
+    let least = smallest(&each(sent, |sample| sample.tcp.min_rtt_us))?;
+    let unqueued = |sample: &&StreamSample| {
+        sample.at_us <= omit_us.max(500_000) && sample.tcp.rtt_us.is_some_and(|rtt| rtt as f64 <= 1.1 * least + 500.0)
+    };
+    let per_stream: Vec<Vec<f64>> = sent
+        .iter()
+        .map(|(_, samples)| {
+            let early = samples.iter().take_while(unqueued);
+            early.filter_map(|sample| sample.tcp.delivery_rate_bytes_s.map(|rate| rate as f64 * 8.0)).collect()
         })
         .collect();
     let shortest = per_stream.iter().map(Vec::len).min()?;
