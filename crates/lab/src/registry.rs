@@ -13,11 +13,13 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// That of this user: `/run/narrows/lab` for root, else below `$XDG_RUNTIME_DIR`, else below `/tmp`.
+    /// That of this user: `/run/narrows/lab` for root, else below `$XDG_RUNTIME_DIR`, else below `/tmp`. Root of a user
+    /// namespace is no root of `/run`.
     #[must_use]
     pub fn of_user() -> Self {
-        if process::is_root() {
-            return Self::at("/run/narrows/lab");
+        let of_root = Path::new("/run/narrows/lab");
+        if process::is_root() && files::make_directory(of_root).is_ok() {
+            return Self::at(of_root);
         }
         match std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty()) {
             Some(directory) => Self::at(Path::new(&directory).join("narrows/lab")),
