@@ -75,6 +75,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if let Some(why) = super::end_bound(evidence) {
         return denies(why);
     }
+    if super::receiver_app_slow::leaves_unread(evidence) {
+        return denies("data waits unread at the receiver: its buffer took the first burst");
+    }
     match evidence.queue_seen() {
         None => return cannot_tell("the RTT could not be read, so a queue on the path cannot be seen"),
         Some(false) => return denies("no queue stood on the path"),

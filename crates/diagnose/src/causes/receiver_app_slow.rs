@@ -37,9 +37,14 @@ fn backlog(evidence: &Evidence<'_>) -> Option<f64> {
     Some(base.recv_q_bytes? / (base.snd_wnd_bytes? + base.recv_q_bytes?).max(1.0))
 }
 
+/// Whether a good part of what could be under way waits unread at the receiver.
+pub(super) fn leaves_unread(evidence: &Evidence<'_>) -> bool {
+    backlog(evidence).is_some_and(|part| part >= 0.25)
+}
+
 /// Whether the reader, and not the window, is what the sender waits for.
 pub(super) fn reader_lags(evidence: &Evidence<'_>) -> bool {
-    backlog(evidence).is_some_and(|part| part >= 0.25) && evidence.held_by_window().is_some_and(|held| held >= 0.2)
+    leaves_unread(evidence) && evidence.held_by_window().is_some_and(|held| held >= 0.2)
 }
 
 fn roof(evidence: &Evidence<'_>, seat: Seat) -> Option<Ceiling> {
