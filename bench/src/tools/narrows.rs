@@ -10,7 +10,7 @@ const PORT: u16 = 5220;
 
 /// As a user runs it.
 pub(super) fn plain(program: &Path) -> Result<Tool, PathBuf> {
-    let serve = Some(words(&format!("serve --open --port {PORT}")));
+    let serve = Some(words(&format!("serve --open --open-rate 1T --port {PORT}")));
     Ok(Tool { serve, ..setting(program, "narrows", |port, streams, seconds| ask(port, streams, seconds, ""))? })
 }
 
@@ -42,7 +42,7 @@ fn ask(port: u16, streams: u32, seconds: u32, more: &str) -> Vec<String> {
 }
 
 fn read(json: &Value) -> Option<Moved> {
-    let flow = json.pointer("/summary/flows/0")?;
+    let flow = json.pointer("/summary/flows/0/total")?;
     Some(Moved { bytes: flow.get("bytes")?.as_f64()?, goodput_bps: flow.get("goodput_bps")?.as_f64()? })
 }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn the_summary_of_the_one_flow_counts() {
-        let said = json!({"summary": {"flows": [{"bytes": 1000, "goodput_bps": 8000.0}]}});
+        let said = json!({"summary": {"flows": [{"total": {"bytes": 1000, "goodput_bps": 8000.0}}]}});
         assert_eq!(read(&said), Some(Moved { bytes: 1000.0, goodput_bps: 8000.0 }));
     }
 }
