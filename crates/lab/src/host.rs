@@ -7,14 +7,18 @@ use narrows_sys::ethtool::{Device, LinkChange};
 use narrows_sys::netns::Namespaces;
 use narrows_sys::rtnl::Links;
 use narrows_sys::tun::Tun;
-use narrows_sys::{mount, process, sysctl};
+use narrows_sys::{clock, files, mount, process, sysctl};
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Packets that the ring of a TUN holds: it must never drop what the emulator has not seen.
 const TX_QUEUE_PACKETS: u32 = 10_000;
+
+/// For the kernel to make the routes of its addresses; a lab without them is still one for IPv4.
+const ADDRESSES: Duration = Duration::from_secs(5);
 
 /// What is mounted below `/sys` and is to be seen in a host as well.
 const SYS_MOUNTS: &[&str] = &["fs/cgroup", "fs/bpf", "kernel/tracing", "kernel/debug", "kernel/security"];
@@ -102,6 +106,27 @@ impl Host {
             }
             Ok(())
         })?
+    }
+
+    /// Waits until the kernel delivers what is sent to the IPv6 addresses: their routes are made by a work queue of its
+    /// own (`addrconf_dad_work` in net/ipv6/addrconf.c), on a busy machine after the call that added them has returned.
+    pub(crate) fn await_addresses(&self) -> Result<()> {
+        let routes = Path::new("/proc/thread-self/net/ipv6_route");
+        self.run(|| {
+            let missing = || {
+                // Absent where the kernel was told to do without IPv6.
+                let routes = files::read_text(routes).ok()?;
+                let is_local = |octets: [u8; 16]| {
+                    let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+                    routes.lines().any(|line| line.starts_with(&format!("{digits} 80 ")))
+                };
+                self.plan.interfaces.iter().find(|interface| !is_local(interface.v6.octets()))
+            };
+            let began = clock::now();
+            while missing().is_some() && began.elapsed() < ADDRESSES {
+                clock::sleep(Duration::from_millis(1));
+            }
+        })
     }
 
     /// The name of the interface that is plugged in there.

@@ -63,6 +63,9 @@ impl Lab {
         for host in &hosts {
             host.route()?;
         }
+        for host in &hosts {
+            host.await_addresses()?;
+        }
         let end = |wire| {
             let host = hosts.iter().find(|host| host.has_wire(wire));
             host.and_then(Host::tun).ok_or_else(|| Error::CannotRun("the path lacks an end".to_owned()))
