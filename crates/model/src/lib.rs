@@ -14,15 +14,18 @@ pub mod audit;
 pub mod change;
 pub mod fact;
 pub mod lab;
+pub mod ledger;
 pub mod measure;
 pub mod place;
 pub mod plan;
 pub mod report;
+pub mod rr;
 pub mod run;
 pub mod show;
 pub mod side_by_side;
 pub mod tcp_info;
 pub mod trial;
+pub mod udp;
 pub mod units;
 pub mod verdict;
 
@@ -30,11 +33,17 @@ pub use account::{Accounts, Ceiling, Method, TimeBudget};
 pub use audit::{Audit, AuditRow, Hazard, Severity};
 pub use change::{Change, Setting};
 pub use fact::{Absent, CollectorRun, Fact, Key, Snapshot, Unit, Value};
+pub use ledger::{Ledger, Stage};
 pub use measure::MeasureReport;
 pub use place::{Direction, Family, Flow, Place};
 pub use plan::{Application, DiagnosePlan, Limit, TcpPlan, ZeroCopy};
 pub use report::Report;
+pub use rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
 pub use run::{Ending, Purpose, Run, Target, TrialRecord};
 pub use tcp_info::TcpInfo;
 pub use trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample, Trial};
+pub use udp::{
+    Batching, DatagramSizes, Distribution, UdpEndRecord, UdpPlan, UdpRate, UdpReceived, UdpSample, UdpSent,
+    UdpStreamRecord, UdpTrial, Unsent,
+};
 pub use verdict::{Command, Finding, Fix, Prediction, Rejected, Status, Verdict, Witness};
