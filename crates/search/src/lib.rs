@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Three strategies share that interface: [`mlr`] (several trials a load, several goals at once, short trials first),
-//! [`bisection`] (one trial a load, as RFC 2544 is commonly automated) and [`loss_curve`] (RFC 2544, section 26.3).
+//! [`bisection`] (one trial a load, as RFC 2544 is commonly automated) and [`mod@loss_curve`] (RFC 2544, section 26.3).
 //! What the trials say is no matter of the strategy: [`results()`] derives it from the plan and the trials alone, at
 //! any later time.
 //!
