@@ -10,6 +10,7 @@ pub mod device;
 pub mod error;
 pub mod ethtool;
 pub mod event;
+pub mod exchange;
 pub mod exclusive;
 pub mod files;
 pub mod interrupt;
