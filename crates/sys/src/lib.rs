@@ -20,6 +20,7 @@ pub mod net;
 pub mod netlink;
 pub mod netns;
 pub mod network_id;
+pub mod nftables;
 pub mod packet_tap;
 pub mod pages;
 pub mod path_mtu;
