@@ -5,6 +5,7 @@
 //! [`run`] does the rest.
 
 mod application;
+mod awake;
 mod batch;
 mod conductor;
 mod counters;

@@ -4,11 +4,12 @@ use super::channel::Channel;
 use super::events::{self, BeatHolder, Incomings, Watch};
 use super::measured::{self, Measured, Typed as _};
 use super::{REQUEST, Remote, RemoteError, TrialError, data};
-use crate::instruments::Instruments;
+use crate::instruments::{Connections, Each, Instruments};
 use crate::stop::Stop;
 use hyper::Method;
 use narrows_model::{
-    Change, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Trial, UdpPlan, UdpTrial,
+    Change, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction, Trial, UdpPlan,
+    UdpTrial,
 };
 use narrows_sys::clock;
 use narrows_wire::api::{
@@ -253,6 +254,11 @@ impl<'a> Session<'a> {
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan, instruments)?;
         self.watch.signs.watch(&streams);
+        let each = match &ready.plan {
+            LoadPlan::Rr(RrPlan { transaction: Transaction::TcpConnect, .. }) => Each::Connect { address, key },
+            _ => Each::Nothing,
+        };
+        let connections = Connections { streams, each };
         let relay = self.remote.runtime.spawn(relay(
             callers_stop.clone(),
             own_stop.clone(),
@@ -260,7 +266,7 @@ impl<'a> Session<'a> {
             self.path("trials/stop"),
         ));
         let record = instruments
-            .run(Place::Client, &ready.plan, streams, own_stop, &mut |progress| {
+            .run(Place::Client, &ready.plan, connections, own_stop, &mut |progress| {
                 // The other end's word is told as it comes, too.
                 news.hear(&mut self.events, on_progress, ready.trial);
                 on_progress(News { place: Place::Client, progress });
