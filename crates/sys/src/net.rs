@@ -146,7 +146,7 @@ fn set_flag(
 }
 
 /// The kernel's form of an address and its length.
-fn raw_address(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+pub(crate) fn raw_address(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: all zero bytes are a valid sockaddr_storage.
     let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
     let length = match address.ip() {

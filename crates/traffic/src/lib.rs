@@ -20,6 +20,7 @@ mod sample;
 mod schedule;
 mod sender;
 mod stop;
+pub mod udp;
 mod worker;
 
 pub use engine::run;
