@@ -22,6 +22,7 @@ mod sample;
 mod schedule;
 mod sender;
 mod stop;
+pub mod udp;
 mod worker;
 
 pub use engine::run;
