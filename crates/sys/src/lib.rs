@@ -22,6 +22,7 @@ pub mod network_id;
 pub mod packet_tap;
 pub mod pages;
 pub mod path_mtu;
+pub mod perf;
 pub mod process;
 pub mod random;
 pub mod rtnl;
@@ -29,6 +30,7 @@ pub mod sock_diag;
 pub mod sysctl;
 pub mod tcp;
 pub mod thread;
+pub mod tracefs;
 pub mod tun;
 pub mod udp;
 
