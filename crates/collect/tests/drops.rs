@@ -20,7 +20,7 @@ fn main() {
         println!("NOT CHECKED: what the kernel counts of drops, since {error}");
         return;
     }
-    let tests: [(&str, fn(&Pair)); 5] = [
+    let tests: [(&str, Test); 5] = [
         ("a_full_socket_is_counted_three_times_alike", a_full_socket_is_counted_three_times_alike),
         ("a_rule_counts_what_it_drops", a_rule_counts_what_it_drops),
         ("a_batch_is_one_packet_to_some_counters_and_many_to_others", batches),
@@ -32,6 +32,8 @@ fn main() {
         println!("test {name} ... ok");
     }
 }
+
+type Test = fn(&Pair);
 
 /// Two hosts with a veth pair between them.
 struct Pair {
