@@ -1,8 +1,8 @@
-//! What an end measures with, as one interface: the collectors and the TCP engine. The control plane knows no more of them
+//! What an end measures with, as one interface: the collectors and the engines. The control plane knows no more of them
 //! than this, so its tests can stand in others.
 
 use crate::stop::Stop;
-use narrows_model::{EndRecord, Flow, Place, Snapshot, TcpPlan};
+use narrows_model::{Flow, LoadPlan, LoadRecord, Place, Snapshot, TcpPlan};
 use narrows_wire::api::TrialProgress;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::BorrowedFd;
@@ -42,29 +42,9 @@ pub trait Instruments: Send + Sync + 'static {
     fn run(
         &self,
         place: Place,
-        plan: &TcpPlan,
+        plan: &LoadPlan,
         streams: Vec<DataStream>,
         stop: &Stop,
         on_progress: &mut dyn FnMut(TrialProgress),
-    ) -> Result<EndRecord, String>;
-}
-
-/// The data connections of a plan, by id: those that go up first.
-pub fn streams_of(plan: &TcpPlan) -> impl Iterator<Item = (u32, Flow)> + use<> {
-    let per_flow = plan.streams;
-    let flows = plan.flows();
-    (0_u32..).zip(flows.iter()).flat_map(move |(nth, flow)| (0..per_flow).map(move |id| (nth * per_flow + id, *flow)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use narrows_model::Direction;
-
-    #[test]
-    fn both_directions_have_ids_of_their_own() {
-        let plan = TcpPlan { streams: 2, direction: Direction::Both, ..TcpPlan::default() };
-        let streams: Vec<_> = streams_of(&plan).collect();
-        assert_eq!(streams, [(0, Flow::Up), (1, Flow::Up), (2, Flow::Down), (3, Flow::Down)]);
-    }
+    ) -> Result<LoadRecord, String>;
 }

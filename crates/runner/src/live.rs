@@ -1,12 +1,15 @@
 //! The real thing: collectors and the TCP engine as the instruments of an end, and a server's session as the other one.
 
 use crate::ends::{Ends, EndsError, TrialFailed};
-use crate::instruments::{DataStream, Instruments, streams_of};
-use crate::remote::{News, Remote, RemoteError, Session, TrialError};
+use crate::instruments::{DataStream, Instruments};
+use crate::remote::{Measured, News, Remote, RemoteError, Session, TrialError};
 use crate::stop::Stop;
 use crate::tune::Tuner;
 use narrows_collect::Live;
-use narrows_model::{Change, EndRecord, Flow, Place, Setting, Snapshot, TcpPlan, Trial};
+use narrows_model::{
+    Change, Flow, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Trial, UdpPlan, UdpTrial,
+    load::Wanted,
+};
 use narrows_sys::net;
 use narrows_traffic::{Progress, Stream};
 use narrows_wire::api::{StreamProgress, TrialProgress};
@@ -41,16 +44,25 @@ impl Instruments for LiveInstruments {
     fn run(
         &self,
         place: Place,
-        plan: &TcpPlan,
+        plan: &LoadPlan,
         streams: Vec<DataStream>,
         stop: &Stop,
         on_progress: &mut dyn FnMut(TrialProgress),
-    ) -> Result<EndRecord, String> {
-        let streams = streams.into_iter().map(|DataStream { id, flow, socket }| Stream { id, flow, socket }).collect();
+    ) -> Result<LoadRecord, String> {
         let none = || Vec::new();
         let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
-        narrows_traffic::run(place, plan, streams, stop, cpu_times, &mut |progress| on_progress(told(&progress)))
-            .map_err(|error| error.to_string())
+        let record = match plan {
+            LoadPlan::Tcp(plan) => {
+                let streams =
+                    streams.into_iter().map(|DataStream { id, flow, socket }| Stream { id, flow, socket }).collect();
+                narrows_traffic::run(place, plan, streams, stop, cpu_times, &mut |progress| {
+                    on_progress(told(&progress))
+                })
+                .map(LoadRecord::Tcp)
+            }
+            LoadPlan::Udp(_) | LoadPlan::Rr(_) => return Err("this engine is not there yet".to_owned()),
+        };
+        record.map_err(|error| error.to_string())
     }
 }
 
@@ -69,6 +81,8 @@ fn told(progress: &Progress) -> TrialProgress {
                 rtt_us: stream.sample.tcp.rtt_us,
                 cwnd_segments: stream.sample.tcp.snd_cwnd,
                 mss_bytes: stream.sample.tcp.snd_mss_bytes,
+                udp: None,
+                rr: None,
             })
             .collect(),
     }
@@ -129,6 +143,26 @@ impl Ends for LiveEnds<'_> {
             .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial })
     }
 
+    fn udp_trial(
+        &mut self,
+        plan: &UdpPlan,
+        watch: &mut dyn FnMut(Place, &TrialProgress),
+    ) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
+        self.session
+            .udp_trial(plan, &self.stop, &mut |News { place, progress }| watch(place, &progress))
+            .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial })
+    }
+
+    fn rr_trial(
+        &mut self,
+        plan: &RrPlan,
+        watch: &mut dyn FnMut(Place, &TrialProgress),
+    ) -> Result<RrTrial, TrialFailed<RrTrial>> {
+        self.session
+            .rr_trial(plan, &self.stop, &mut |News { place, progress }| watch(place, &progress))
+            .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial })
+    }
+
     fn loopback(&mut self, plan: &TcpPlan) -> Result<Trial, TrialFailed> {
         loopback(self.instruments, plan, &self.stop)
             .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None })
@@ -175,7 +209,8 @@ fn loopback(instruments: LiveInstruments, plan: &TcpPlan, stop: &Stop) -> Result
     let listener = net::listen(0).map_err(|error| error.to_string())?;
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for (id, flow) in streams_of(plan) {
+    let load = LoadPlan::Tcp(plan.clone());
+    for Wanted { id, flow, .. } in load.streams() {
         let to = SocketAddr::from(([127, 0, 0, 1], port));
         let socket = net::connect(to, LOCAL, |_| Ok::<_, narrows_sys::Error>(())).map_err(|error| error.to_string())?;
         ours.push(DataStream { id, flow, socket });
@@ -185,15 +220,15 @@ fn loopback(instruments: LiveInstruments, plan: &TcpPlan, stop: &Stop) -> Result
     let peer = Some(IpAddr::from([127, 0, 0, 1]));
     let before = instruments.counters(peer);
     let (client, server) = std::thread::scope(|scope| {
-        let far = scope.spawn(|| instruments.run(Place::Server, plan, theirs, stop, &mut |_| {}));
-        let near = instruments.run(Place::Client, plan, ours, stop, &mut |_| {});
+        let far = scope.spawn(|| instruments.run(Place::Server, &load, theirs, stop, &mut |_| {}));
+        let near = instruments.run(Place::Client, &load, ours, stop, &mut |_| {});
         (near, far.join())
     });
     let server = server.map_err(|_| "the loopback's receiving end failed".to_owned())?;
     let after = instruments.counters(peer);
-    let client = EndRecord { before: before.clone(), after: after.clone(), ..client? };
-    let server = EndRecord { before, after, ..server? };
-    let elapsed_us =
-        client.streams.iter().filter_map(|stream| stream.samples.last()).map(|s| s.at_us).max().unwrap_or(0);
-    Ok(Trial { plan: plan.clone(), client, server, elapsed_us })
+    let client = client?.between(before.clone(), after.clone());
+    let server = server?.between(before, after);
+    let elapsed_us = client.flow_time_us();
+    let measured = Measured { plan: load, client, server, elapsed_us };
+    measured.tcp().ok_or_else(|| "the loopback ran another kind of load".to_owned())
 }

@@ -16,6 +16,7 @@ mod payload;
 mod progress;
 pub mod reading;
 mod receiver;
+pub mod rr;
 mod sample;
 mod schedule;
 mod sender;

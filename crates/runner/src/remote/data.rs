@@ -1,8 +1,9 @@
 //! Data connections: made with the plan's options before the handshake, greeted, and answered.
 
 use super::RemoteError;
-use crate::instruments::{DataStream, Instruments, streams_of};
-use narrows_model::{Flow, Place, TcpPlan};
+use crate::instruments::{DataStream, Instruments};
+use narrows_model::load::Wanted as Needed;
+use narrows_model::{LoadPlan, Place};
 use narrows_sys::{clock, net};
 use narrows_wire::hello::ANSWER_MOST_BYTES;
 use narrows_wire::{Answer, DataHello, Key, Wanted};
@@ -82,11 +83,12 @@ pub(super) fn probe(address: SocketAddr) -> Result<u64, RemoteError> {
 fn open(
     address: SocketAddr,
     key: Key,
-    (id, flow): (u32, Flow),
-    plan: &TcpPlan,
+    Needed { id, flow, .. }: Needed,
+    plan: &LoadPlan,
     instruments: &dyn Instruments,
 ) -> Result<DataStream, RemoteError> {
-    let mut socket = connect(address, |socket| instruments.prepare(socket, Place::Client, flow, plan))?;
+    let options = plan.tcp_of(id).unwrap_or_default();
+    let mut socket = connect(address, |socket| instruments.prepare(socket, Place::Client, flow, &options))?;
     greet(&mut socket, &DataHello { key, wanted: Wanted::Stream { id, flow } })
         .map_err(|why| RemoteError::Data { address: address.to_string(), why })?;
     Ok(DataStream { id, flow, socket })
@@ -96,10 +98,10 @@ fn open(
 pub(super) fn open_all(
     address: SocketAddr,
     key: Key,
-    plan: &TcpPlan,
+    plan: &LoadPlan,
     instruments: &dyn Instruments,
 ) -> Result<Vec<DataStream>, RemoteError> {
-    let wanted: Vec<_> = streams_of(plan).collect();
+    let wanted = plan.streams();
     let mut streams = Vec::with_capacity(wanted.len());
     for some in wanted.chunks(AT_ONCE) {
         let opened = std::thread::scope(|scope| {

@@ -4,9 +4,10 @@ use super::limits::{CONNECT_ALL, longest};
 use super::listen::part;
 use super::session::{Session, lock};
 use super::shared::Shared;
-use crate::instruments::{DataStream, streams_of};
+use crate::instruments::DataStream;
 use crate::stop::Stop;
-use narrows_model::{EndRecord, Flow, Place, Snapshot, TcpPlan};
+use narrows_model::load::Wanted as Needed;
+use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, Snapshot};
 use narrows_wire::api::Event;
 use narrows_wire::hello::Answer;
 use narrows_wire::{DataHello, Key, Wanted};
@@ -36,15 +37,20 @@ impl Running {
 /// A trial as its data connections see it, while they come.
 #[derive(Debug)]
 pub(super) struct Expected {
-    missing: BTreeSet<(u32, Flow)>,
-    plan: TcpPlan,
+    missing: BTreeSet<Needed>,
+    plan: LoadPlan,
     arrived: mpsc::UnboundedSender<DataStream>,
 }
 
 impl Expected {
     /// Takes the place of one stream, so that no other connection can.
-    fn claim(&mut self, id: u32, flow: Flow) -> Option<(TcpPlan, mpsc::UnboundedSender<DataStream>)> {
-        self.missing.remove(&(id, flow)).then(|| (self.plan.clone(), self.arrived.clone()))
+    fn claim(
+        &mut self,
+        id: u32,
+        flow: Flow,
+        carrier: Carrier,
+    ) -> Option<(LoadPlan, mpsc::UnboundedSender<DataStream>)> {
+        self.missing.remove(&Needed { id, flow, carrier }).then(|| (self.plan.clone(), self.arrived.clone()))
     }
 }
 
@@ -52,7 +58,7 @@ impl Expected {
 pub(super) fn begin(
     shared: &Arc<Shared>,
     session: &Arc<Session>,
-    plan: TcpPlan,
+    plan: LoadPlan,
     key: Key,
     before: Snapshot,
 ) -> Result<u32, &'static str> {
@@ -71,7 +77,7 @@ pub(super) fn begin(
         slot.1
     };
     let (arrived, arrivals) = mpsc::unbounded_channel();
-    let missing: BTreeSet<_> = streams_of(&plan).collect();
+    let missing: BTreeSet<_> = plan.streams().into_iter().collect();
     let count = missing.len();
     shared.expect(key, Expected { missing, plan: plan.clone(), arrived });
     let (shared, session) = (shared.clone(), session.clone());
@@ -94,13 +100,13 @@ pub(super) fn begin(
 async fn conduct(
     shared: &Arc<Shared>,
     session: &Arc<Session>,
-    plan: &TcpPlan,
+    plan: &LoadPlan,
     number: u32,
     count: usize,
     arrivals: mpsc::UnboundedReceiver<DataStream>,
     stop: &Stop,
     before: Snapshot,
-) -> Result<Box<EndRecord>, String> {
+) -> Result<Box<LoadRecord>, String> {
     let gathering = timeout(CONNECT_ALL, gather(arrivals, count));
     let streams = tokio::select! {
         why = session.wait_for_end() => return Err(why.to_owned()),
@@ -156,12 +162,12 @@ async fn raised(stop: &Stop) {
 fn run(
     shared: &Shared,
     session: &Session,
-    plan: &TcpPlan,
+    plan: &LoadPlan,
     number: u32,
     streams: Vec<DataStream>,
     stop: &Stop,
     before: Snapshot,
-) -> Result<Box<EndRecord>, String> {
+) -> Result<Box<LoadRecord>, String> {
     let peer = streams.first().and_then(|stream| stream.socket.peer_addr().ok()).map(|peer| peer.ip().to_canonical());
     let instruments = &shared.config.instruments;
     session.signs.watch(&streams);
@@ -169,10 +175,8 @@ fn run(
         session.events.mention(&Event::Progress { trial: number, progress });
     });
     session.signs.forget();
-    let mut record = record?;
-    record.before = before;
-    record.after = shared.as_seen_by(session.standing, instruments.counters(session.address.or(peer)));
-    Ok(Box::new(record))
+    let after = shared.as_seen_by(session.standing, instruments.counters(session.address.or(peer)));
+    Ok(Box::new(record?.between(before, after)))
 }
 
 /// A data connection has said what it is for: it is answered, and handed to its trial.
@@ -181,12 +185,13 @@ pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpSt
         let _ = stream.write_all(&Answer::Ok.encode()).await;
         return;
     };
-    let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow)).flatten();
+    let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow, Carrier::Tcp)).flatten();
     let Some((plan, arrived)) = claimed else {
         let why = "no trial of this key waits for this stream".to_owned();
         return part(stream, &Answer::No(why).encode()).await;
     };
-    if let Err(why) = shared.config.instruments.prepare(stream.as_fd(), Place::Server, flow, &plan) {
+    let options = plan.tcp_of(id).unwrap_or_default();
+    if let Err(why) = shared.config.instruments.prepare(stream.as_fd(), Place::Server, flow, &options) {
         return part(stream, &Answer::No(why).encode()).await;
     }
     // Where it is gone again, the trial will miss it and say so.
