@@ -1,6 +1,7 @@
 //! A scene for the tests of rules: a run of one baseline, told in the terms of the rules and written as raw samples.
 
 mod asking;
+pub(crate) mod udp;
 
 pub(crate) use asking::*;
 use narrows_model::fact::{Fact, Snapshot, Unit, Value};
@@ -347,6 +348,8 @@ impl Scene {
             server: host(Place::Server),
             idle_rtt_us: self.tells(Hidden::Rtt, self.min_rtt_us).into_iter().collect(),
             trials,
+            udp: Vec::new(),
+            rr: Vec::new(),
             attempts: Vec::new(),
             ending: Ending::Complete,
         }

@@ -42,7 +42,7 @@ pub use place::{Direction, Family, Flow, Place};
 pub use plan::{Application, DiagnosePlan, Limit, TcpPlan, ZeroCopy};
 pub use report::Report;
 pub use rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
-pub use run::{Ending, Purpose, Run, Target, TrialRecord};
+pub use run::{Ending, Purpose, RrTrialRecord, Run, Target, TrialRecord, UdpTrialRecord};
 pub use search::{Goal, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord};
 pub use tcp_info::TcpInfo;
 pub use trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample, Trial};

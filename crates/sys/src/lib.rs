@@ -25,6 +25,7 @@ pub mod nftables;
 pub mod packet_tap;
 pub mod pages;
 pub mod path_mtu;
+pub mod perf;
 pub mod process;
 pub mod random;
 pub mod rtnl;
@@ -32,6 +33,7 @@ pub mod sock_diag;
 pub mod sysctl;
 pub mod tcp;
 pub mod thread;
+pub mod tracefs;
 pub mod tun;
 pub mod udp;
 
