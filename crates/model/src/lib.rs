@@ -22,6 +22,7 @@ pub mod plan;
 pub mod report;
 pub mod rr;
 pub mod run;
+pub mod search;
 pub mod show;
 pub mod side_by_side;
 pub mod tcp_info;
@@ -42,6 +43,7 @@ pub use plan::{Application, DiagnosePlan, Limit, TcpPlan, ZeroCopy};
 pub use report::Report;
 pub use rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
 pub use run::{Ending, Purpose, Run, Target, TrialRecord};
+pub use search::{Goal, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord};
 pub use tcp_info::TcpInfo;
 pub use trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample, Trial};
 pub use udp::{
