@@ -40,6 +40,8 @@ pub fn measure_tcp(
         server: Snapshot::default(),
         idle_rtt_us,
         trials: trial.map(|trial| TrialRecord { purpose: Purpose::Measure, at_us, trial }).into_iter().collect(),
+        udp: Vec::new(),
+        rr: Vec::new(),
         attempts: Vec::new(),
         ending,
     }

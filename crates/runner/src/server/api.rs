@@ -51,7 +51,7 @@ async fn nothing_here(_: Rights, uri: Uri) -> Refused {
 }
 
 async fn hello(rights: Rights, State(shared): Server) -> Answer {
-    let mut capabilities = vec!["tcp".to_owned()];
+    let mut capabilities: Vec<String> = ["tcp", "udp", "rr"].map(str::to_owned).into();
     if rights.permissions.tune {
         capabilities.push("tune".to_owned());
     }

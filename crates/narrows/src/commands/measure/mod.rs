@@ -1,0 +1,38 @@
+//! `narrows measure`: one plain measurement.
+
+mod tcp;
+
+use crate::failure::Outcome;
+use clap::{Subcommand, ValueEnum};
+
+/// Make one plain measurement
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Goodput of TCP streams
+    Tcp(Box<tcp::TcpArgs>),
+}
+
+/// The form of a measurement's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A line an interval, then a summary
+    Text,
+    /// One object at the end
+    Json,
+    /// A line of JSON an interval, then one for the summary
+    Ndjson,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        match self.what {
+            What::Tcp(args) => args.run(),
+        }
+    }
+}
