@@ -2,6 +2,8 @@
 //! than this, so its tests can stand in others.
 
 use crate::stop::Stop;
+use narrows_collect::drop_watch::{self, DropWatch};
+use narrows_collect::Missing;
 use narrows_traffic::rr::Answers;
 use narrows_traffic::udp::UdpStream;
 use narrows_sys::udp::Arrival;
@@ -76,6 +78,27 @@ impl Connections {
     }
 }
 
+/// What counts the kernel's drops by reason while a trial runs.
+#[derive(Debug, Default)]
+pub struct Drops(Option<Result<DropWatch, Missing>>);
+
+impl Drops {
+    /// Begins to count, where this host can.
+    #[must_use]
+    pub fn watch() -> Self {
+        Self(Some(DropWatch::start()))
+    }
+
+    /// Ends it and puts what was counted, or why nothing was, into the readings around the trial.
+    pub fn end(self, before: &mut Snapshot, after: &mut Snapshot) {
+        match self.0 {
+            None => {}
+            Some(Ok(watch)) => drop_watch::put(watch.finish(), before, after),
+            Some(Err(why)) => drop_watch::put_absent(&why, before, after),
+        }
+    }
+}
+
 /// The instruments of one end. All act in the network namespace of the calling thread.
 pub trait Instruments: Send + Sync + 'static {
     /// The host's own name.
@@ -86,6 +109,11 @@ pub trait Instruments: Send + Sync + 'static {
 
     /// The counters alone: cheap enough for right before and right after a load.
     fn counters(&self, peer: Option<IpAddr>) -> Snapshot;
+
+    /// Begins to count the kernel's drops.
+    fn watch_drops(&self) -> Drops {
+        Drops::default()
+    }
 
     /// Sets the plan's options that belong before the handshake; on an accepted socket, right after it.
     ///

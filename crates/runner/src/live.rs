@@ -1,7 +1,7 @@
 //! The real thing: collectors and the TCP engine as the instruments of an end, and a server's session as the other one.
 
 use crate::ends::{Ends, EndsError, TrialFailed};
-use crate::instruments::{Connections, DataStream, Each, Instruments, Socket};
+use crate::instruments::{Connections, DataStream, Drops, Each, Instruments, Socket};
 use crate::remote::{Measured, News, Remote, RemoteError, Session, TrialError};
 use crate::stop::Stop;
 use crate::tune::Tuner;
@@ -39,6 +39,10 @@ impl Instruments for LiveInstruments {
 
     fn counters(&self, peer: Option<IpAddr>) -> Snapshot {
         if self.collect { narrows_collect::counters(&Live::new(), peer) } else { Snapshot::default() }
+    }
+
+    fn watch_drops(&self) -> Drops {
+        if self.collect { Drops::watch() } else { Drops::default() }
     }
 
     fn prepare(&self, socket: BorrowedFd<'_>, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), String> {

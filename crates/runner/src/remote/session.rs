@@ -198,8 +198,9 @@ impl<'a> Session<'a> {
         plan.check().map_err(RemoteError::Here)?;
         let instruments = self.remote.instruments.clone();
         let peer = Some(self.remote.data.ip().to_canonical());
-        let before = instruments.counters(peer);
+        let mut before = instruments.counters(peer);
         let ready: TrialReady = self.call(Method::POST, "trials", &TrialRequest { plan: plan.clone() }, REQUEST)?;
+        let drops = instruments.watch_drops();
         let own_stop = Stop::new();
         self.watch.set(Some(own_stop.clone()));
         let mut news = Heard::default();
@@ -214,8 +215,10 @@ impl<'a> Session<'a> {
                 return Err(TrialError { partial: None, why: news.why(why) });
             }
         };
-        let client = client.between(before, instruments.counters(peer));
+        let mut after = instruments.counters(peer);
         self.await_word(&mut news, on_progress, ready.trial, RECORD, |heard| heard.record.is_some());
+        drops.end(&mut before, &mut after);
+        let client = client.between(before, after);
         let elapsed_us = client.flow_time_us();
         let plan = ready.plan;
         let early = !stop.is_set() && (own_stop.is_set() || is_short(&plan, elapsed_us));

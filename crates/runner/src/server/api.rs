@@ -102,7 +102,6 @@ async fn begin_trial(rights: Rights, State(shared): Server, Path(id): Path<Strin
     let key = trust::trial_key().map_err(Refused::failed)?;
     let (reading, peer) = (shared.clone(), session.address);
     let before = blocking(move || reading.config.instruments.counters(peer)).await?;
-    let before = shared.as_seen_by(rights.standing, before);
     let trial = trial::begin(&shared, &session, plan.clone(), key, before).map_err(Refused::bad)?;
     Ok(json(&TrialReady { trial, key: key_to_hex(&key), data_port: shared.port, plan }))
 }

@@ -181,16 +181,19 @@ fn run(
     number: u32,
     connections: Connections,
     stop: &Stop,
-    before: Snapshot,
+    mut before: Snapshot,
 ) -> Result<Box<LoadRecord>, String> {
     let peer = connections.peer();
     let instruments = &shared.config.instruments;
+    let drops = instruments.watch_drops();
     session.signs.watch(&connections.streams);
     let record = instruments.run(Place::Server, plan, connections, stop, &mut |progress| {
         session.events.mention(&Event::Progress { trial: number, progress });
     });
     session.signs.forget();
-    let after = shared.as_seen_by(session.standing, instruments.counters(session.address.or(peer)));
+    let mut after = instruments.counters(session.address.or(peer));
+    drops.end(&mut before, &mut after);
+    let (before, after) = (shared.as_seen_by(session.standing, before), shared.as_seen_by(session.standing, after));
     Ok(Box::new(record?.between(before, after)))
 }
 

@@ -5,7 +5,7 @@ use super::socket;
 use crate::{Error, Result};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// Room for one `in6_pktinfo` and one `in_pktinfo` as control messages.
 const CONTROL: usize = 128;
@@ -112,6 +112,12 @@ impl UdpListener {
         let socket = socket::connect_from(to.local, to.source)?;
         socket.send(bytes).map_err(|error| Error::new("send to", to.source.to_string(), error))?;
         Ok(())
+    }
+}
+
+impl AsRawFd for UdpListener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
     }
 }
 
