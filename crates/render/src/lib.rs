@@ -6,6 +6,7 @@ pub mod audit;
 pub mod json;
 pub mod markdown;
 pub mod measure;
+pub mod rr;
 pub mod style;
 pub mod text;
 pub mod words;
