@@ -12,6 +12,7 @@ pub mod evidence;
 mod exclusion;
 pub mod experiment;
 pub mod ledger;
+pub mod latency;
 pub mod report;
 pub mod roofline;
 pub mod verdict;

@@ -9,6 +9,7 @@ pub mod json;
 pub mod ledger;
 pub mod markdown;
 pub mod measure;
+pub mod rr;
 pub mod style;
 pub mod svg;
 pub mod text;
