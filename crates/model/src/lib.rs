@@ -25,6 +25,7 @@ pub mod run;
 pub mod search;
 pub mod show;
 pub mod side_by_side;
+pub mod sweep;
 pub mod tcp_info;
 pub mod trial;
 pub mod udp;
@@ -44,6 +45,9 @@ pub use report::Report;
 pub use rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
 pub use run::{Ending, Purpose, Run, Target, TrialRecord};
 pub use search::{Goal, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord};
+pub use sweep::{
+    SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint, SweepProtocol, SweepRecord, SweepReport,
+};
 pub use tcp_info::TcpInfo;
 pub use trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample, Trial};
 pub use udp::{

@@ -11,6 +11,7 @@ pub mod markdown;
 pub mod measure;
 pub mod style;
 pub mod svg;
+pub mod sweep;
 pub mod text;
 pub mod udp;
 pub mod words;

@@ -13,6 +13,8 @@ pub(crate) struct Entry {
 pub(crate) enum Kind {
     /// A line with its marker.
     Line(Look),
+    /// A line without markers.
+    Plain(Look),
     /// A filled area.
     Fill(&'static str),
 }
@@ -20,6 +22,10 @@ pub(crate) enum Kind {
 impl Entry {
     pub(crate) fn line(name: impl Into<String>, look: Look) -> Self {
         Self { name: name.into(), kind: Kind::Line(look) }
+    }
+
+    pub(crate) fn plain(name: impl Into<String>, look: Look) -> Self {
+        Self { name: name.into(), kind: Kind::Plain(look) }
     }
 
     pub(crate) fn fill(name: impl Into<String>, color: &'static str) -> Self {
@@ -34,7 +40,7 @@ pub(crate) fn legend(canvas: &mut Canvas, (left, y): (f64, f64), right: f64, ent
     let (mut x, mut row) = (left, y);
     for entry in entries {
         let sample = match entry.kind {
-            Kind::Line(_) => 30.0,
+            Kind::Line(_) | Kind::Plain(_) => 30.0,
             Kind::Fill(_) => 16.0,
         };
         let wide = sample + 7.0 + Font::LABEL.width(&entry.name) + 22.0;
@@ -46,6 +52,7 @@ pub(crate) fn legend(canvas: &mut Canvas, (left, y): (f64, f64), right: f64, ent
                 canvas.line([x, row - 4.0, x + sample, row - 4.0], look.stroke(2.0));
                 canvas.marker(look.marker, (x + sample / 2.0, row - 4.0), 4.0, look.color, "");
             }
+            Kind::Plain(look) => canvas.line([x, row - 4.0, x + sample, row - 4.0], look.stroke(2.0)),
             Kind::Fill(color) => canvas.rect([x, row - 10.0, sample - 2.0, 12.0], color, ""),
         }
         canvas.text((x + sample + 7.0, row), &entry.name, Font::LABEL);
