@@ -23,6 +23,7 @@ pub mod report;
 pub mod rr;
 pub mod run;
 pub mod search;
+pub mod search_report;
 pub mod show;
 pub mod side_by_side;
 pub mod sweep;

@@ -15,8 +15,8 @@ pub(crate) enum Kind {
     Line(Look),
     /// A line without markers.
     Plain(Look),
-    /// A filled area.
-    Fill(&'static str),
+    /// A marker without a line.
+    Point(Look),
 }
 
 impl Entry {
@@ -28,8 +28,8 @@ impl Entry {
         Self { name: name.into(), kind: Kind::Plain(look) }
     }
 
-    pub(crate) fn fill(name: impl Into<String>, color: &'static str) -> Self {
-        Self { name: name.into(), kind: Kind::Fill(color) }
+    pub(crate) fn point(name: impl Into<String>, look: Look) -> Self {
+        Self { name: name.into(), kind: Kind::Point(look) }
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn legend(canvas: &mut Canvas, (left, y): (f64, f64), right: f64, ent
     for entry in entries {
         let sample = match entry.kind {
             Kind::Line(_) | Kind::Plain(_) => 30.0,
-            Kind::Fill(_) => 16.0,
+            Kind::Point(_) => 10.0,
         };
         let wide = sample + 7.0 + Font::LABEL.width(&entry.name) + 22.0;
         if x > left && x + wide > right {
@@ -53,7 +53,7 @@ pub(crate) fn legend(canvas: &mut Canvas, (left, y): (f64, f64), right: f64, ent
                 canvas.marker(look.marker, (x + sample / 2.0, row - 4.0), 4.0, look.color, "");
             }
             Kind::Plain(look) => canvas.line([x, row - 4.0, x + sample, row - 4.0], look.stroke(2.0)),
-            Kind::Fill(color) => canvas.rect([x, row - 10.0, sample - 2.0, 12.0], color, ""),
+            Kind::Point(look) => canvas.marker(look.marker, (x + sample / 2.0, row - 4.0), 4.5, look.color, ""),
         }
         canvas.text((x + sample + 7.0, row), &entry.name, Font::LABEL);
         x += wide;

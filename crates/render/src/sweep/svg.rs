@@ -92,6 +92,8 @@ fn points(rows: &[SweepRow], figure: impl Fn(&SweepRow) -> Option<f64>) -> Vec<(
 
 fn rates(canvas: &mut Canvas, report: &SweepReport, series: &[Series<'_>], place: impl Fn(usize, Scale) -> Panel) {
     type Figure = fn(&SweepRow) -> Option<f64>;
+    /// A title, its three figures, and how a value is told.
+    type Half = (&'static str, [Figure; 3], fn(f64) -> String);
     let bits: [Figure; 3] = [
         |row| row.receiving_bps.map(|it| it.median),
         |row| row.lossless_bps.map(|it| it.median),
@@ -103,8 +105,7 @@ fn rates(canvas: &mut Canvas, report: &SweepReport, series: &[Series<'_>], place
         |row| row.sending_pps.map(|it| it.median).filter(|_| row.protocol == SweepProtocol::Udp),
     ];
     let place: Place<'_> = &place;
-    let halves: [(&str, [Figure; 3], fn(f64) -> String); 2] =
-        [("Payload, bit/s", bits, bps), ("Datagrams a second", packets, pps)];
+    let halves: [Half; 2] = [("Payload, bit/s", bits, bps), ("Datagrams a second", packets, pps)];
     for (at, (title, figures, say)) in halves.into_iter().enumerate() {
         let values = report.rows.iter().flat_map(|row| figures.iter().filter_map(move |figure| figure(row)));
         let panel = place(at, Scale::from_zero(values));
