@@ -25,8 +25,10 @@ pub mod report;
 pub mod rr;
 pub mod run;
 pub mod search;
+pub mod search_report;
 pub mod show;
 pub mod side_by_side;
+pub mod sweep;
 pub mod tcp_info;
 pub mod trial;
 pub mod udp;
@@ -48,6 +50,9 @@ pub use report::Report;
 pub use rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
 pub use run::{Ending, Purpose, RrTrialRecord, Run, Target, TrialRecord, UdpTrialRecord};
 pub use search::{Goal, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord};
+pub use sweep::{
+    SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint, SweepProtocol, SweepRecord, SweepReport,
+};
 pub use tcp_info::TcpInfo;
 pub use trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample, Trial};
 pub use udp::{

@@ -61,6 +61,33 @@ pub fn pps(value: f64) -> String {
     }
 }
 
+/// A rate with as many significant digits as asked for: `81.350 kpps`, `957.39 Mbit/s`. For bounds that are close together.
+#[must_use]
+pub fn precise(value: f64, unit: &str, digits: usize) -> String {
+    if !value.is_finite() {
+        return format!("– {unit}");
+    }
+    // The next prefix begins where these digits would round up to a thousand.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // a handful of digits
+    let below = 1000.0 * (1.0 - 0.5 * 10f64.powi(-(digits as i32)));
+    let (mut scaled, mut prefixes) = (value.abs(), ["", "k", "M", "G", "T"].into_iter());
+    let mut prefix = prefixes.next().unwrap_or_default();
+    while scaled >= below {
+        let Some(next) = prefixes.next() else { break };
+        (scaled, prefix) = (scaled / 1000.0, next);
+    }
+    let whole = if scaled >= 100.0 {
+        3
+    } else if scaled >= 10.0 {
+        2
+    } else {
+        1
+    };
+    let behind = digits.saturating_sub(whole);
+    let sign = if value < 0.0 { "−" } else { "" };
+    format!("{sign}{scaled:.behind$} {prefix}{unit}").trim_end().to_owned()
+}
+
 /// `850 ns`, `12.3 us`, `1.20 ms`, `2.00 s`.
 #[must_use]
 pub fn nanos(value: u64) -> String {
@@ -137,6 +164,15 @@ mod tests {
         assert_eq!(pps(0.5), "0.500 pps");
         assert_eq!(pps_short(0.0), "0");
         assert_eq!(pps_short(f64::NAN), "–");
+    }
+
+    #[test]
+    fn close_bounds_stay_apart() {
+        assert_eq!(precise(81_350.0, "pps", 5), "81.350 kpps");
+        assert_eq!(precise(957_388_800.0, "bit/s", 5), "957.39 Mbit/s");
+        assert_eq!(precise(999_999.0, "pps", 4), "1.000 Mpps");
+        assert_eq!(precise(12.0, "pps", 4), "12.00 pps");
+        assert_eq!(precise(f64::NAN, "pps", 4), "– pps");
     }
 
     #[test]

@@ -88,7 +88,6 @@ impl Font {
 /// A picture that grows shape by shape.
 pub(crate) struct Canvas {
     out: String,
-    pub(crate) width: f64,
 }
 
 impl Canvas {
@@ -106,7 +105,7 @@ impl Canvas {
             w = number(width),
             h = number(height),
         );
-        Self { out, width }
+        Self { out }
     }
 
     pub(crate) fn rect(&mut self, [x, y, wide, high]: [f64; 4], fill: &str, hint: &str) {
@@ -118,19 +117,6 @@ impl Canvas {
             number(wide.max(0.0)),
             number(high.max(0.0)),
             hinted("rect", hint)
-        );
-    }
-
-    /// A frame around nothing.
-    pub(crate) fn frame(&mut self, [x, y, wide, high]: [f64; 4], stroke: Stroke) {
-        let _ = writeln!(
-            self.out,
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\"{}/>",
-            number(x),
-            number(y),
-            number(wide.max(0.0)),
-            number(high.max(0.0)),
-            style(stroke)
         );
     }
 
@@ -203,16 +189,6 @@ impl Canvas {
     }
 
     pub(crate) fn text(&mut self, (x, y): (f64, f64), text: &str, font: Font) {
-        self.put_text((x, y), text, font, "");
-    }
-
-    /// A text that reads from below, around its middle.
-    pub(crate) fn text_upward(&mut self, (x, y): (f64, f64), text: &str, font: Font) {
-        let turn = format!(" transform=\"rotate(-90 {} {})\"", number(x), number(y));
-        self.put_text((x, y), text, font, &turn);
-    }
-
-    fn put_text(&mut self, (x, y): (f64, f64), text: &str, font: Font, more: &str) {
         let anchor = match font.anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -221,7 +197,7 @@ impl Canvas {
         let weight = if font.bold { " font-weight=\"600\"" } else { "" };
         let _ = writeln!(
             self.out,
-            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{weight}{anchor}{more}>{}</text>",
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{weight}{anchor}>{}</text>",
             number(x),
             number(y),
             number(font.size),

@@ -13,8 +13,10 @@ pub(crate) struct Entry {
 pub(crate) enum Kind {
     /// A line with its marker.
     Line(Look),
-    /// A filled area.
-    Fill(&'static str),
+    /// A line without markers.
+    Plain(Look),
+    /// A marker without a line.
+    Point(Look),
 }
 
 impl Entry {
@@ -22,8 +24,12 @@ impl Entry {
         Self { name: name.into(), kind: Kind::Line(look) }
     }
 
-    pub(crate) fn fill(name: impl Into<String>, color: &'static str) -> Self {
-        Self { name: name.into(), kind: Kind::Fill(color) }
+    pub(crate) fn plain(name: impl Into<String>, look: Look) -> Self {
+        Self { name: name.into(), kind: Kind::Plain(look) }
+    }
+
+    pub(crate) fn point(name: impl Into<String>, look: Look) -> Self {
+        Self { name: name.into(), kind: Kind::Point(look) }
     }
 }
 
@@ -34,8 +40,8 @@ pub(crate) fn legend(canvas: &mut Canvas, (left, y): (f64, f64), right: f64, ent
     let (mut x, mut row) = (left, y);
     for entry in entries {
         let sample = match entry.kind {
-            Kind::Line(_) => 30.0,
-            Kind::Fill(_) => 16.0,
+            Kind::Line(_) | Kind::Plain(_) => 30.0,
+            Kind::Point(_) => 10.0,
         };
         let wide = sample + 7.0 + Font::LABEL.width(&entry.name) + 22.0;
         if x > left && x + wide > right {
@@ -46,7 +52,8 @@ pub(crate) fn legend(canvas: &mut Canvas, (left, y): (f64, f64), right: f64, ent
                 canvas.line([x, row - 4.0, x + sample, row - 4.0], look.stroke(2.0));
                 canvas.marker(look.marker, (x + sample / 2.0, row - 4.0), 4.0, look.color, "");
             }
-            Kind::Fill(color) => canvas.rect([x, row - 10.0, sample - 2.0, 12.0], color, ""),
+            Kind::Plain(look) => canvas.line([x, row - 4.0, x + sample, row - 4.0], look.stroke(2.0)),
+            Kind::Point(look) => canvas.marker(look.marker, (x + sample / 2.0, row - 4.0), 4.5, look.color, ""),
         }
         canvas.text((x + sample + 7.0, row), &entry.name, Font::LABEL);
         x += wide;

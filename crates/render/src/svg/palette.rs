@@ -7,7 +7,6 @@ pub(crate) const INK: &str = "#1f2933";
 pub(crate) const MUTED: &str = "#5f6c7b";
 pub(crate) const GRID: &str = "#e4e8ed";
 pub(crate) const AXIS: &str = "#9aa5b1";
-pub(crate) const SHADE: &str = "#f3f5f8";
 
 pub(crate) const BLUE: &str = "#0072b2";
 pub(crate) const VERMILION: &str = "#d55e00";

@@ -42,26 +42,35 @@ impl Panel {
         canvas.text((self.left, self.top - 12.0), title, Font::LABEL.bold());
     }
 
-    /// Ticks at these values with their labels below (`labels` false: the ticks alone), and the axis's title.
+    /// Ticks at these values with their labels below, and the axis's title.
     pub(crate) fn axis_x(&self, canvas: &mut Canvas, values: &[f64], title: &str, label: impl Fn(f64) -> String) {
         let base = self.bottom();
-        let mut taken = f64::NEG_INFINITY;
         for &value in values {
             let x = self.x(value);
             canvas.line([x, self.top, x, base], Stroke::new(palette::GRID, 1.0));
             canvas.line([x, base, x, base + 5.0], Stroke::new(palette::AXIS, 1.0));
+        }
+        // Both ends have their labels; one in between that would touch another is left out, and its tick stays.
+        let mut taken: Vec<(f64, f64)> = Vec::new();
+        let order = (0..values.len().min(1)).chain((1..values.len()).rev().take(1)).chain(1..values.len().max(2) - 1);
+        for &value in order.filter_map(|at| values.get(at)) {
             let text = label(value);
-            let half = Font::SMALL.width(&text) / 2.0;
-            // A label that would touch its neighbour is left out; its tick stays.
-            if !text.is_empty() && x - half > taken + 6.0 {
+            let (x, half) = (self.x(value), Font::SMALL.width(&text) / 2.0 + 3.0);
+            if !text.is_empty() && taken.iter().all(|(from, to)| x + half < *from || x - half > *to) {
                 canvas.text((x, base + 19.0), &text, Font::SMALL.anchored(Anchor::Middle));
-                taken = x + half;
+                taken.push((x - half, x + half));
             }
         }
         canvas.line([self.left, base, self.right(), base], Stroke::new(palette::AXIS, 1.2));
         if !title.is_empty() {
             canvas.text((self.left + self.wide / 2.0, base + 40.0), title, Font::LABEL.anchored(Anchor::Middle));
         }
+    }
+
+    /// A line through the points, without markers.
+    pub(crate) fn plain(&self, canvas: &mut Canvas, points: &[(f64, f64)], look: Look) {
+        let at: Vec<(f64, f64)> = points.iter().map(|(x, y)| (self.x(*x), self.y(*y))).collect();
+        canvas.polyline(&at, look.stroke(1.6));
     }
 
     /// A line through the points, with a marker on each.

@@ -6,7 +6,7 @@ pub mod live;
 mod part;
 mod summary;
 pub mod text;
-mod words;
+pub(crate) mod words;
 
 pub use build::{build, from_trial};
 pub use live::Live;
