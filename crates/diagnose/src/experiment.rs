@@ -65,7 +65,9 @@ impl Experiment {
             Self::LargerBuffer => "the same load with buffers that the kernel tunes",
             Self::OtherCongestionControl => "the same load under BBR, which does not slow down at each loss",
             Self::PacedHalf => "the same load paced at half of the measured goodput",
-            Self::AwakeCores => "the same load while both ends keep their cores awake, so that the kernel sees what interrupts take",
+            Self::AwakeCores => {
+                "the same load while both ends keep their cores awake, so that the kernel sees what interrupts take"
+            }
             Self::Loopback => "both ends of the engine on the client alone",
         }
     }

@@ -2,14 +2,14 @@
 //! than this, so its tests can stand in others.
 
 use crate::stop::Stop;
-use narrows_collect::drop_watch::{self, DropWatch};
 use narrows_collect::Missing;
+use narrows_collect::drop_watch::{self, DropWatch};
+use narrows_model::{Flow, LoadPlan, LoadRecord, Place, Snapshot, TcpPlan};
+use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::Answers;
 use narrows_traffic::udp::UdpStream;
-use narrows_sys::udp::Arrival;
-use narrows_wire::{Key, probe};
-use narrows_model::{Flow, LoadPlan, LoadRecord, Place, Snapshot, TcpPlan};
 use narrows_wire::api::TrialProgress;
+use narrows_wire::{Key, probe};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
 

@@ -20,9 +20,9 @@ pub mod stored;
 pub mod trust;
 pub mod tune;
 
+pub use books::ledgers;
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_lab::{Row as VerifyRow, accuracy as verify_lab};
 pub use narrows_sys::interrupt;
 pub use narrows_wire::api::{StreamProgress, TrialProgress};
-pub use books::ledgers;

@@ -7,8 +7,8 @@ use crate::stop::Stop;
 use crate::tune::Tuner;
 use narrows_collect::Live;
 use narrows_model::{
-    Change, DatagramSizes, Flow, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction, Trial, UdpPlan, UdpTrial,
-    load::Wanted,
+    Change, DatagramSizes, Flow, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction,
+    Trial, UdpPlan, UdpTrial, load::Wanted,
 };
 use narrows_sys::net;
 use narrows_sys::udp::Arrival;
@@ -76,10 +76,12 @@ impl Instruments for LiveInstruments {
         let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
         let Connections { streams, each } = connections;
         let record = match plan {
-            LoadPlan::Tcp(plan) => narrows_traffic::run(place, plan, tcp_of(streams), stop, cpu_times, &mut |progress| {
-                on_progress(told(&progress));
-            })
-            .map(LoadRecord::Tcp),
+            LoadPlan::Tcp(plan) => {
+                narrows_traffic::run(place, plan, tcp_of(streams), stop, cpu_times, &mut |progress| {
+                    on_progress(told(&progress));
+                })
+                .map(LoadRecord::Tcp)
+            }
             LoadPlan::Udp(plan) => udp::run(place, plan, udp_of(streams), stop, cpu_times, &mut |progress| {
                 on_progress(told_of_udp(&progress));
             })

@@ -11,13 +11,7 @@ use std::time::Instant;
 pub type Watch<'a> = &'a mut dyn FnMut(Place, &TrialProgress);
 
 /// A run that holds nothing yet.
-fn begin(
-    ends: &mut dyn Ends,
-    plan: RunPlan,
-    target: Target,
-    (id, made_by): (String, String),
-    began: Instant,
-) -> Run {
+fn begin(ends: &mut dyn Ends, plan: RunPlan, target: Target, (id, made_by): (String, String), began: Instant) -> Run {
     let started_unix_us = clock::unix_us();
     Run {
         format: Run::FORMAT,
@@ -92,13 +86,7 @@ pub fn measure_udp(
 
 /// Measures requests and responses between two ends: on the idle path, and where a load is planned once more beside it. What went
 /// wrong on the way is in the run's ending.
-pub fn measure_rr(
-    ends: &mut dyn Ends,
-    plan: &RrPlan,
-    target: Target,
-    name: (String, String),
-    watch: Watch<'_>,
-) -> Run {
+pub fn measure_rr(ends: &mut dyn Ends, plan: &RrPlan, target: Target, name: (String, String), watch: Watch<'_>) -> Run {
     let began = clock::now();
     let mut run = begin(ends, RunPlan::MeasureRr(plan.clone()), target, name, began);
     let idle = plan.load.as_ref().map(|_| RrPlan { load: None, ..plan.clone() });

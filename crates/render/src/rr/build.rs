@@ -92,14 +92,18 @@ fn intervals(trial: &RrTrial) -> Vec<RrIntervalView> {
     (0..most).flat_map(one).collect()
 }
 
-/// The instants of a stream's samples, as far as cutting needs them; and the thread's CPU time.
-fn times(stream: &RrStreamRecord) -> Vec<StreamSample> {
+/// A stream's samples, as far as the cost of its thread needs them.
+fn costs(stream: &RrStreamRecord) -> Vec<StreamSample> {
     let time = |sample: &RrSample| StreamSample {
         at_us: sample.at_us,
         thread_cpu_us: sample.thread_cpu_us,
         ..StreamSample::default()
     };
     stream.samples.iter().map(time).collect()
+}
+
+fn times(stream: &RrStreamRecord) -> Vec<u64> {
+    stream.samples.iter().map(|sample| sample.at_us).collect()
 }
 
 /// The counted part: from the first sample after the omitted one to the last. A trial that was cut before its counted part is
@@ -168,7 +172,7 @@ fn as_end(end: &RrEndRecord) -> EndRecord {
         sndbuf_bytes: None,
         rcvbuf_bytes: None,
         method: String::new(),
-        samples: times(stream),
+        samples: costs(stream),
     };
     let load = end.load.iter().flat_map(|load| load.streams.iter().cloned());
     EndRecord {

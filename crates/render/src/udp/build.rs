@@ -2,10 +2,10 @@
 
 use super::part::{Part, interval};
 use super::summary;
+use crate::measure::build::run_view;
 use crate::measure::{cpu, cut::cut};
 use narrows_model::measure::Remark;
 use narrows_model::measure_udp::{MeasureUdpReport, SCHEMA, UdpInterval, UdpStreamView, UdpSummary};
-use crate::measure::build::run_view;
 use narrows_model::report::RunView;
 use narrows_model::run::Run;
 use narrows_model::{Flow, UdpEndRecord, UdpSample, UdpStreamRecord, UdpTrial};

@@ -16,7 +16,7 @@ const AT_ONCE: usize = 64;
 
 /// Listens for ever.
 pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
-    let Ok(listener) = AsyncFd::new(listener) else { return };
+    let Ok(listener) = AsyncFd::register(listener) else { return };
     let mut buffer = vec![0; MOST_BYTES];
     loop {
         let Ok(mut ready) = listener.readable().await else { return };

@@ -88,7 +88,9 @@ impl UdpArgs {
         let ledgers = ledgers(&run);
         print(&match self.format {
             Form::Text if self.no_collect => text::summary(&report, style),
-            Form::Text => text::summary(&report, style) + "\n" + &narrows_render::ledger::text::ledgers(&ledgers, style),
+            Form::Text => {
+                text::summary(&report, style) + "\n" + &narrows_render::ledger::text::ledgers(&ledgers, style)
+            }
             Form::Json => narrows_render::json::pretty(&report).map_err(Failure::run)?,
             Form::Ndjson => json::summary(&report).map_err(Failure::run)?,
         })?;
