@@ -12,6 +12,7 @@ pub mod evidence;
 mod exclusion;
 pub mod experiment;
 pub mod latency;
+pub mod ledger;
 pub mod report;
 pub mod roofline;
 pub mod verdict;

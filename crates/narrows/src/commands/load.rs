@@ -129,7 +129,7 @@ pub(crate) struct Defaults {
     pub(crate) interval_ms: u64,
 }
 
-fn millis(time: Duration) -> u64 {
+pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -147,6 +147,7 @@ pub fn summary(report: &MeasureReport, style: Style) -> String {
     page.finish()
 }
 
+/// The cost of one end in words.
 pub(crate) fn cpu(cost: &EndCpu) -> String {
     let mut words = Vec::new();
     if let Some(core) = &cost.busiest {
