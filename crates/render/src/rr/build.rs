@@ -7,10 +7,7 @@ use crate::measure::reading::float;
 use narrows_model::measure::{FlowSummary, Remark};
 use narrows_model::measure_rr::{LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA};
 use narrows_model::report::RunView;
-use narrows_model::{
-    Distribution, EndRecord, Flow, RrEndRecord, RrSample, RrStreamRecord, RrTrial, Snapshot, StreamRecord,
-    StreamSample, Trial,
-};
+use narrows_model::{Distribution, RrEndRecord, RrSample, RrStreamRecord, RrTrial, Trial};
 use narrows_stats::Histogram;
 
 /// The view of a run's trials, in the order in which they were measured. `under_load` is the diagnosis of two of them.
@@ -75,6 +72,7 @@ pub(crate) fn interval(stream: Option<u32>, omit_us: u64, spans: &[Span]) -> Opt
 /// Each interval: its streams, then all of them together.
 fn intervals(trial: &RrTrial) -> Vec<RrIntervalView> {
     let (interval_us, omit_us) = (trial.plan.interval_ms.saturating_mul(1000), trial.plan.omit_ms.saturating_mul(1000));
+    let times = |stream: &RrStreamRecord| stream.samples.iter().map(|sample| sample.at_us).collect::<Vec<_>>();
     let cuts: Vec<Vec<usize>> = trial.client.streams.iter().map(|stream| cut(&times(stream), interval_us)).collect();
     let most = cuts.iter().map(|cuts| cuts.len().saturating_sub(1)).max().unwrap_or(0);
     let one = |k: usize| {
@@ -131,8 +129,8 @@ fn summary(trial: &RrTrial) -> RrSummary {
         latency_ns: all(|stream| &stream.latency_ns),
         connect_ns: all(|stream| &stream.connect_ns),
         load: load(trial),
-        client: cpu::cost(&as_end(&trial.client), omit_us),
-        server: cpu::cost(&as_end(&trial.server), omit_us),
+        client: cpu::rr_cost(&trial.client, omit_us),
+        server: cpu::rr_cost(&trial.server, omit_us),
     }
 }
 
