@@ -1,11 +1,23 @@
-//! The packet ledgers of a run.
+//! What is derived from a run beyond its verdict: packet ledgers, latency under load.
 
+use narrows_diagnose::latency::under_load;
 use narrows_diagnose::ledger::ledger;
-use narrows_model::{Ledger, Run};
+use narrows_model::{Ledger, RrReport, RrTrial, Run};
 
 /// One for each flow of the run's first UDP trial; none where it holds none.
 #[must_use]
 pub fn ledgers(run: &Run) -> Vec<Ledger> {
     let Some(record) = run.udp.first() else { return Vec::new() };
     record.trial.plan.flows().iter().map(|flow| ledger(&record.trial, *flow)).collect()
+}
+
+/// The requests and responses of a run, idle and loaded side by side where both were measured; `None` where there are none.
+#[must_use]
+pub fn rr_report(run: &Run) -> Option<RrReport> {
+    let trials: Vec<RrTrial> = run.rr.iter().map(|record| record.trial.clone()).collect();
+    let idle = trials.iter().find(|trial| trial.plan.load.is_none());
+    let loaded = trials.iter().find(|trial| trial.plan.load.is_some());
+    let side_by_side = idle.zip(loaded).and_then(|(idle, loaded)| under_load(idle, loaded).ok());
+    let view = narrows_render::measure::build::run_view(run);
+    (!trials.is_empty()).then(|| narrows_render::rr::build(view, &trials, side_by_side))
 }

@@ -70,6 +70,12 @@ pub trait Ends {
     /// As [`Ends::trial`].
     fn loopback(&mut self, plan: &TcpPlan) -> Result<Trial, TrialFailed>;
 
+    /// One trial of UDP on the client alone, over its loopback.
+    ///
+    /// # Errors
+    /// As [`Ends::trial`].
+    fn udp_loopback(&mut self, plan: &UdpPlan) -> Result<UdpTrial, TrialFailed<UdpTrial>>;
+
     /// Changes a host; the old value is on its disk before the new one is set.
     ///
     /// # Errors

@@ -2,15 +2,15 @@
 
 use crate::ends::{Ends, EndsError, TrialFailed};
 use crate::instruments::{Connections, DataStream, Drops, Each, Instruments, Socket};
-use crate::remote::{Measured, News, Remote, RemoteError, Session, TrialError};
+use crate::loopback;
+use crate::remote::{News, Remote, RemoteError, Session, TrialError};
 use crate::stop::Stop;
 use crate::tune::Tuner;
 use narrows_collect::Live;
 use narrows_model::{
     Change, DatagramSizes, Flow, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction,
-    Trial, UdpPlan, UdpTrial, load::Wanted,
+    Trial, UdpPlan, UdpTrial,
 };
-use narrows_sys::net;
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::{self, Exchange, RrProgress, RrStream, RrStreamProgress};
 use narrows_traffic::udp::{self, UdpProgress, UdpStream, UdpStreamProgress};
@@ -19,7 +19,6 @@ use narrows_wire::api::{StreamProgress, TrialProgress};
 use narrows_wire::{Key, probe};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
 /// The collectors and the engine of this host.
 #[derive(Debug, Clone, Copy)]
@@ -271,7 +270,12 @@ impl Ends for LiveEnds<'_> {
     }
 
     fn loopback(&mut self, plan: &TcpPlan) -> Result<Trial, TrialFailed> {
-        loopback(self.instruments, plan, &self.stop)
+        loopback::tcp(self.instruments, plan, &self.stop)
+            .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None })
+    }
+
+    fn udp_loopback(&mut self, plan: &UdpPlan) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
+        loopback::udp(self.instruments, plan, &self.stop)
             .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None })
     }
 
@@ -306,36 +310,4 @@ impl Ends for LiveEnds<'_> {
     fn stopped(&self) -> bool {
         self.stop.is_set()
     }
-}
-
-/// For a connection to the same host.
-const LOCAL: Duration = Duration::from_secs(2);
-
-/// Both ends of the engine on this host, over its loopback.
-fn loopback(instruments: LiveInstruments, plan: &TcpPlan, stop: &Stop) -> Result<Trial, String> {
-    let listener = net::listen(0).map_err(|error| error.to_string())?;
-    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    let load = LoadPlan::Tcp(plan.clone());
-    for Wanted { id, flow, .. } in load.streams() {
-        let to = SocketAddr::from(([127, 0, 0, 1], port));
-        let socket = net::connect(to, LOCAL, |_| Ok::<_, narrows_sys::Error>(())).map_err(|error| error.to_string())?;
-        ours.push(DataStream { id, flow, socket: Socket::Tcp(socket), connect_ns: None });
-        let (socket, _) = listener.accept().map_err(|error| error.to_string())?;
-        theirs.push(DataStream { id, flow, socket: Socket::Tcp(socket), connect_ns: None });
-    }
-    let peer = Some(IpAddr::from([127, 0, 0, 1]));
-    let before = instruments.counters(peer);
-    let (client, server) = std::thread::scope(|scope| {
-        let far = scope.spawn(|| instruments.run(Place::Server, &load, Connections::of(theirs), stop, &mut |_| {}));
-        let near = instruments.run(Place::Client, &load, Connections::of(ours), stop, &mut |_| {});
-        (near, far.join())
-    });
-    let server = server.map_err(|_| "the loopback's receiving end failed".to_owned())?;
-    let after = instruments.counters(peer);
-    let client = client?.between(before.clone(), after.clone());
-    let server = server?.between(before, after);
-    let elapsed_us = client.flow_time_us();
-    let measured = Measured { plan: load, client, server, elapsed_us };
-    measured.tcp().ok_or_else(|| "the loopback ran another kind of load".to_owned())
 }

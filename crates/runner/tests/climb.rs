@@ -99,6 +99,10 @@ impl Ends for Played {
         Err(TrialFailed { why: EndsError::Failed("no UDP here".into()), partial: None })
     }
 
+    fn udp_loopback(&mut self, _: &UdpPlan) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
+        Err(TrialFailed { why: EndsError::Failed("no UDP here".into()), partial: None })
+    }
+
     fn rr_trial(
         &mut self,
         _: &RrPlan,

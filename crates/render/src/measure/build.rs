@@ -60,7 +60,9 @@ pub fn from_trial(trial: &Trial, run: RunView) -> MeasureReport {
     }
 }
 
-pub(crate) fn run_view(run: &Run) -> RunView {
+/// Which run it was, for the head of every view.
+#[must_use]
+pub fn run_view(run: &Run) -> RunView {
     RunView {
         id: run.id.clone(),
         made_by: run.made_by.clone(),

@@ -1,5 +1,6 @@
 //! `narrows measure`: one plain measurement.
 
+mod rr;
 mod tcp;
 mod udp;
 
@@ -17,6 +18,10 @@ pub(crate) struct Args {
 enum What {
     /// Goodput of TCP streams
     Tcp(Box<tcp::TcpArgs>),
+    /// Requests and responses over one connection a stream: latency, transactions a second
+    Rr(Box<rr::RrArgs>),
+    /// Connect, request, response, close: each transaction on a connection of its own
+    Crr(Box<rr::CrrArgs>),
     /// UDP at a rate: loss, reordering, delay variation, and where each datagram went
     Udp(Box<udp::UdpArgs>),
 }
@@ -37,6 +42,8 @@ impl Args {
         match self.what {
             What::Tcp(args) => args.run(),
             What::Udp(args) => args.run(),
+            What::Rr(args) => args.run(),
+            What::Crr(args) => args.run(),
         }
     }
 }
