@@ -32,6 +32,7 @@ pub mod trial;
 pub mod udp;
 pub mod units;
 pub mod verdict;
+pub mod watch;
 
 pub use account::{Accounts, Ceiling, Method, TimeBudget};
 pub use audit::{Audit, AuditRow, Hazard, Severity};
@@ -56,3 +57,4 @@ pub use udp::{
     UdpStreamRecord, UdpTrial, Unsent,
 };
 pub use verdict::{Command, Finding, Fix, Prediction, Rejected, Status, Verdict, Witness};
+pub use watch::{InterfaceSample, WatchView};
