@@ -10,6 +10,7 @@ pub mod latency;
 pub mod ledger;
 pub mod markdown;
 pub mod measure;
+pub mod rr;
 pub mod search;
 pub mod style;
 pub mod svg;

@@ -6,6 +6,8 @@
 //! Every function takes plain slices and answers `None` where the numbers do not allow an answer
 //! (too few of them, or one that is not finite): missing is never zero.
 
+pub mod histogram;
+pub mod log_linear;
 pub mod proportion;
 pub mod quantile;
 pub mod rank;
@@ -14,6 +16,8 @@ pub mod series;
 pub mod student;
 pub mod summary;
 
+pub use histogram::Histogram;
+pub use log_linear::LogLinear;
 pub use proportion::wilson;
 pub use quantile::{median, quantile};
 pub use rank::{Shift, shift};

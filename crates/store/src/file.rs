@@ -54,6 +54,8 @@ pub(crate) mod tests {
             server: Snapshot::default(),
             idle_rtt_us: vec![34_851, 35_002],
             trials: vec![],
+            udp: Vec::new(),
+            rr: Vec::new(),
             attempts: vec![],
             ending: Ending::Complete,
         }

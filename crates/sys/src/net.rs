@@ -125,7 +125,7 @@ fn poll(descriptor: BorrowedFd<'_>, events: libc::c_short, limit: Duration) -> i
     }
 }
 
-fn tcp_socket(address: &SocketAddr) -> Result<OwnedFd> {
+pub(crate) fn tcp_socket(address: &SocketAddr) -> Result<OwnedFd> {
     let family = if address.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
     // SAFETY: socket takes plain numbers.
     let raw = unsafe { libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, libc::IPPROTO_TCP) };
@@ -146,7 +146,7 @@ fn set_flag(
 }
 
 /// The kernel's form of an address and its length.
-fn raw_address(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+pub(crate) fn raw_address(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: all zero bytes are a valid sockaddr_storage.
     let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
     let length = match address.ip() {

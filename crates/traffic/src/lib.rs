@@ -5,6 +5,7 @@
 //! [`run`] does the rest.
 
 mod application;
+mod awake;
 mod batch;
 mod conductor;
 mod counters;
@@ -16,10 +17,12 @@ mod payload;
 mod progress;
 pub mod reading;
 mod receiver;
+pub mod rr;
 mod sample;
 mod schedule;
 mod sender;
 mod stop;
+pub mod udp;
 mod worker;
 
 pub use engine::run;

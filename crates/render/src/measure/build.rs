@@ -60,7 +60,7 @@ pub fn from_trial(trial: &Trial, run: RunView) -> MeasureReport {
     }
 }
 
-fn run_view(run: &Run) -> RunView {
+pub(crate) fn run_view(run: &Run) -> RunView {
     RunView {
         id: run.id.clone(),
         made_by: run.made_by.clone(),

@@ -8,5 +8,5 @@ mod summary;
 pub mod text;
 pub(crate) mod words;
 
-pub use build::from_trial;
+pub use build::{build, from_trial};
 pub use live::Live;
