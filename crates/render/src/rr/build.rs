@@ -90,20 +90,6 @@ fn intervals(trial: &RrTrial) -> Vec<RrIntervalView> {
     (0..most).flat_map(one).collect()
 }
 
-/// A stream's samples, as far as the cost of its thread needs them.
-fn costs(stream: &RrStreamRecord) -> Vec<StreamSample> {
-    let time = |sample: &RrSample| StreamSample {
-        at_us: sample.at_us,
-        thread_cpu_us: sample.thread_cpu_us,
-        ..StreamSample::default()
-    };
-    stream.samples.iter().map(time).collect()
-}
-
-fn times(stream: &RrStreamRecord) -> Vec<u64> {
-    stream.samples.iter().map(|sample| sample.at_us).collect()
-}
-
 /// The counted part: from the first sample after the omitted one to the last. A trial that was cut before its counted part is
 /// summed up whole.
 fn summary(trial: &RrTrial) -> RrSummary {
@@ -155,30 +141,4 @@ fn load(trial: &RrTrial) -> Vec<FlowSummary> {
         idle_rtt_us: None,
     };
     from_trial(&load, run).summary.flows
-}
-
-/// An end's threads and cores in the form of a TCP trial's, the threads of its load among them.
-fn as_end(end: &RrEndRecord) -> EndRecord {
-    let stream = |stream: &RrStreamRecord| StreamRecord {
-        id: stream.id,
-        flow: Flow::Up,
-        local: String::new(),
-        remote: String::new(),
-        congestion_control: None,
-        mss_bytes: None,
-        buffer_lock: None,
-        sndbuf_bytes: None,
-        rcvbuf_bytes: None,
-        method: String::new(),
-        samples: costs(stream),
-    };
-    let load = end.load.iter().flat_map(|load| load.streams.iter().cloned());
-    EndRecord {
-        place: end.place,
-        streams: end.streams.iter().map(stream).chain(load).collect(),
-        host: end.host.clone(),
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        remarks: Vec::new(),
-    }
 }
