@@ -34,6 +34,7 @@ pub mod trial;
 pub mod udp;
 pub mod units;
 pub mod verdict;
+pub mod watch;
 
 pub use account::{Accounts, Ceiling, Method, TimeBudget};
 pub use audit::{Audit, AuditRow, Hazard, Severity};
@@ -60,3 +61,4 @@ pub use udp::{
     UdpStreamRecord, UdpTrial, Unsent,
 };
 pub use verdict::{Command, Finding, Fix, Prediction, Rejected, Status, Verdict, Witness};
+pub use watch::{InterfaceSample, WatchView};

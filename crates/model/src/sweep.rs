@@ -90,6 +90,8 @@ impl SweepPlan {
         within("number of directions", self.directions.len() as u64, 1, 3)?;
         within("streams", self.streams.into(), 1, UdpPlan::MOST_STREAMS.into())?;
         within("repetitions", self.repetitions.into(), 1, 1000)?;
+        let cells = self.sizes.len() * self.protocols.len() * self.directions.len();
+        within("points", (cells as u64).saturating_mul(self.repetitions.into()), 1, Self::MOST_CELLS as u64)?;
         within("trial in ms", self.trial_ms, 100, UdpPlan::LONGEST_MS)?;
         if self.omit_ms >= self.trial_ms {
             return Err(format!("omit is {} ms, but a trial lasts only {} ms", self.omit_ms, self.trial_ms));

@@ -17,6 +17,7 @@ pub mod svg;
 pub mod sweep;
 pub mod text;
 pub mod udp;
+pub mod watch;
 pub mod words;
 
 pub use style::Style;

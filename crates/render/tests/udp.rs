@@ -169,3 +169,32 @@ fn live_lines_are_those_of_the_record() {
     }
     assert_eq!(lines[3..], recorded[3..]);
 }
+
+#[test]
+fn a_hostile_record_breaks_nothing() {
+    let mut trial = trial(UdpPlan { streams: 2, direction: Direction::Both, omit_ms: 1, ..plan() }, 4, 100_000, LOSSY);
+    for end in [&mut trial.client, &mut trial.server] {
+        end.remarks.push("\x1b[2J".into());
+        for stream in &mut end.streams {
+            (stream.method, stream.rcvbuf_wanted_bytes) = ("\x1b]0;x\x07".into(), Some(u32::MAX));
+            if let Some(sent) = &mut stream.sent {
+                (sent.datagrams, sent.bytes, sent.active_ns, sent.calls) = (u64::MAX, u64::MAX, 0, u64::MAX);
+                sent.unsent = Unsent { no_buffers: u64::MAX, other: u64::MAX, ..Unsent::default() };
+            }
+            if let Some(received) = &mut stream.received {
+                (received.distinct, received.datagrams, received.lost) = (0, u64::MAX, u64::MAX);
+                (received.jitter_ns, received.stamps) = (f64::NAN, "\x1b".into());
+            }
+            for sample in &mut stream.samples {
+                (sample.lost, sample.bytes, sample.jitter_ns) = (u64::MAX, u64::MAX, f64::INFINITY);
+            }
+            stream.samples.reverse();
+        }
+    }
+    trial.plan.interval_ms = u64::MAX;
+    trial.plan.duration_ms = u64::MAX;
+    let report = udp::from_trial(&trial, run_view());
+    let text = udp::text::report(&report, Style::default());
+    assert!(!text.contains('\x1b'), "{text}");
+    assert!(udp::json::lines(&report).is_ok());
+}
