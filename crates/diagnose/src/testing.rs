@@ -350,6 +350,7 @@ impl Scene {
             trials,
             udp: Vec::new(),
             rr: Vec::new(),
+            search: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
         }

@@ -5,6 +5,8 @@ use crate::fact::Snapshot;
 use crate::place::Family;
 use crate::plan::{DiagnosePlan, TcpPlan};
 use crate::rr::{RrPlan, RrTrial};
+use crate::search::{SearchPlan, SearchRecord};
+use crate::search_report::LoadUnit;
 use crate::trial::Trial;
 use crate::udp::{UdpPlan, UdpTrial};
 use schemars::JsonSchema;
@@ -21,6 +23,17 @@ pub struct Target {
     pub family: Family,
 }
 
+/// What a search was asked for: the load whose rate it seeks, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchOrder {
+    /// The load; its rate is the trials'.
+    pub load: UdpPlan,
+    /// What one of its datagrams is.
+    pub unit: LoadUnit,
+    /// How it is searched.
+    pub plan: SearchPlan,
+}
+
 /// What the user asked for as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -33,6 +46,8 @@ pub enum RunPlan {
     MeasureUdp(UdpPlan),
     /// `narrows measure rr` and `crr`.
     MeasureRr(RrPlan),
+    /// `narrows search`.
+    Search(SearchOrder),
 }
 
 /// Why a trial was made.
@@ -159,6 +174,9 @@ pub struct Run {
     /// Request/response trials, in the order in which they were made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rr: Vec<RrTrialRecord>,
+    /// The trials of a search, and what followed from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchRecord>,
     /// The fixes that were tried.
     pub attempts: Vec<Attempt>,
     /// How it ended.

@@ -2,7 +2,10 @@
 
 use narrows_diagnose::latency::under_load;
 use narrows_diagnose::ledger::ledger;
+use narrows_model::run::RunPlan;
+use narrows_model::search_report::SearchReport;
 use narrows_model::{Ledger, RrReport, RrTrial, Run};
+use narrows_render::search::build::Around;
 
 /// One for each flow of the run's first UDP trial; none where it holds none.
 #[must_use]
@@ -20,4 +23,18 @@ pub fn rr_report(run: &Run) -> Option<RrReport> {
     let side_by_side = idle.zip(loaded).and_then(|(idle, loaded)| under_load(idle, loaded).ok());
     let view = narrows_render::measure::build::run_view(run);
     (!trials.is_empty()).then(|| narrows_render::rr::build(view, &trials, side_by_side))
+}
+
+/// The search of a run; `None` where it holds none.
+#[must_use]
+pub fn search_report(run: &Run) -> Option<SearchReport> {
+    let (record, RunPlan::Search(order)) = (run.search.as_ref()?, &run.plan) else { return None };
+    let around = Around {
+        flow: order.load.flows().first().copied()?,
+        unit: order.unit,
+        history: crate::search::history(record),
+        curve: crate::search::curve(record),
+    };
+    let view = narrows_render::measure::build::run_view(run);
+    Some(narrows_render::search::build(record, around, view))
 }

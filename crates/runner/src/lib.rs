@@ -22,7 +22,7 @@ pub mod stored;
 pub mod trust;
 pub mod tune;
 
-pub use books::{ledgers, rr_report};
+pub use books::{ledgers, rr_report, search_report};
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_lab::{Row as VerifyRow, accuracy as verify_lab};

@@ -27,9 +27,15 @@ fn begin(ends: &mut dyn Ends, plan: RunPlan, target: Target, (id, made_by): (Str
         trials: Vec::new(),
         udp: Vec::new(),
         rr: Vec::new(),
+        search: None,
         attempts: Vec::new(),
         ending: Ending::Complete,
     }
+}
+
+/// A run that holds nothing yet, for a command that fills in its plan and what it measures.
+pub fn empty(ends: &mut dyn Ends, target: Target, name: (String, String)) -> Run {
+    begin(ends, RunPlan::MeasureUdp(UdpPlan::default()), target, name, clock::now())
 }
 
 /// What there is of a trial, and how the run ends with it.

@@ -56,6 +56,7 @@ pub(crate) mod tests {
             trials: vec![],
             udp: Vec::new(),
             rr: Vec::new(),
+            search: None,
             attempts: vec![],
             ending: Ending::Complete,
         }

@@ -60,6 +60,7 @@ pub fn diagnose(
         trials: Vec::new(),
         udp: Vec::new(),
         rr: Vec::new(),
+        search: None,
         attempts: Vec::new(),
         ending: Ending::Complete,
     };

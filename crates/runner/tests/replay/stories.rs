@@ -79,6 +79,7 @@ impl Pair {
             trials,
             udp: Vec::new(),
             rr: Vec::new(),
+            search: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
         }
