@@ -14,6 +14,7 @@ pub mod experiment;
 pub mod ledger;
 pub mod report;
 pub mod roofline;
+pub mod udp;
 pub mod verdict;
 
 #[cfg(test)]
@@ -23,5 +24,7 @@ mod tests;
 
 pub use evidence::{Evidence, Seat};
 pub use experiment::Experiment;
+pub use ledger::{ledger, tcp_ledger};
 pub use report::report;
+pub use udp::{UdpDiagnosis, diagnose_udp};
 pub use verdict::{ActDiagnosis, diagnose_act};
