@@ -22,19 +22,22 @@ pub enum Experiment {
     PacedHalf,
     /// UDP below, at and above the goodput, evenly spaced and in bursts ([`crate::udp::paced`]): several trials, none of TCP.
     PacedUdp,
+    /// Both ends keep their cores awake, so that the kernel's tick sees what interrupts take.
+    AwakeCores,
     /// Both ends of the engine on the client alone: what the tester itself can do.
     Loopback,
 }
 
 impl Experiment {
     /// Every experiment.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::MoreStreams,
         Self::OtherDirection,
         Self::LargerBuffer,
         Self::OtherCongestionControl,
         Self::PacedHalf,
         Self::PacedUdp,
+        Self::AwakeCores,
         Self::Loopback,
     ];
 
@@ -48,6 +51,7 @@ impl Experiment {
             Self::OtherCongestionControl => "other-congestion-control",
             Self::PacedHalf => "paced-half",
             Self::PacedUdp => "paced-udp",
+            Self::AwakeCores => "awake-cores",
             Self::Loopback => "loopback",
         }
     }
@@ -68,6 +72,9 @@ impl Experiment {
             Self::OtherCongestionControl => "the same load under BBR, which does not slow down at each loss",
             Self::PacedHalf => "the same load paced at half of the measured goodput",
             Self::PacedUdp => "UDP below and above the measured goodput, evenly spaced and in bursts",
+            Self::AwakeCores => {
+                "the same load while both ends keep their cores awake, so that the kernel sees what interrupts take"
+            }
             Self::Loopback => "both ends of the engine on the client alone",
         }
     }
@@ -111,6 +118,7 @@ impl Experiment {
             }
             // Its trials are of UDP: `udp_plans`.
             Self::PacedUdp => None,
+            Self::AwakeCores => Some(TcpPlan { awake: true, ..short }),
             Self::Loopback => Some(TcpPlan {
                 streams: load.streams,
                 zero_copy: ZeroCopy::Auto,

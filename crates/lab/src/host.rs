@@ -15,6 +15,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Packets that the ring of a TUN holds: it must never drop what the emulator has not seen.
@@ -33,6 +34,8 @@ pub struct Host {
     namespaces: Namespaces,
     tun: Option<Arc<Tun>>,
     reserved: Arc<Reserved>,
+    /// Whether it ever had a filter: to ask where there was none would make the kernel load its module.
+    filtered: AtomicBool,
     cautions: Vec<String>,
 }
 
@@ -52,7 +55,7 @@ impl Host {
             Ok((tun.map(Arc::new), cautions))
         };
         let (namespaces, (tun, cautions)) = Namespaces::create(plan.name, prepare)?;
-        Ok(Self { plan, namespaces, tun, reserved: Arc::clone(reserved), cautions })
+        Ok(Self { plan, namespaces, tun, reserved: Arc::clone(reserved), filtered: AtomicBool::new(false), cautions })
     }
 
     /// Gives the interfaces their MTU and addresses and sets them up.
@@ -155,6 +158,11 @@ impl Host {
         &self.reserved
     }
 
+    /// Notes that it has a filter of the lab's.
+    pub(crate) fn set_filtered(&self) {
+        self.filtered.store(true, Ordering::Relaxed);
+    }
+
     /// Its name: `client`, `router`, `server`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -216,6 +224,10 @@ impl Host {
             let mut links = Links::open()?;
             let link = links.get(self.device())?;
             let qdisc = links.root_qdisc(self.device())?;
+            let dropped_by = |table| match self.filtered.load(Ordering::Relaxed) {
+                true => Ok::<_, Error>(nftables::counted(table)?.map(|counted| counted.packets)),
+                false => Ok(None),
+            };
             Ok(HostCounters {
                 rx_packets: link.rx_packets,
                 rx_dropped: link.rx_dropped,
@@ -223,8 +235,8 @@ impl Host {
                 tx_dropped: link.tx_dropped,
                 qdisc_drops: qdisc.as_ref().map_or(0, |qdisc| u64::from(qdisc.drops)),
                 qdisc: qdisc.map(|qdisc| qdisc.kind),
-                filter_input_drops: nftables::counted(filter_drop::TABLE)?.map(|counted| counted.packets),
-                filter_output_drops: nftables::counted(send_filter::TABLE)?.map(|counted| counted.packets),
+                filter_input_drops: dropped_by(filter_drop::TABLE)?,
+                filter_output_drops: dropped_by(send_filter::TABLE)?,
             })
         })?
     }

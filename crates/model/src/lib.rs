@@ -17,14 +17,18 @@ pub mod lab;
 pub mod ledger;
 pub mod load;
 pub mod measure;
+pub mod measure_rr;
+pub mod measure_udp;
 pub mod place;
 pub mod plan;
 pub mod report;
 pub mod rr;
 pub mod run;
 pub mod search;
+pub mod search_report;
 pub mod show;
 pub mod side_by_side;
+pub mod sweep;
 pub mod tcp_info;
 pub mod trial;
 pub mod udp;
@@ -38,12 +42,17 @@ pub use fact::{Absent, CollectorRun, Fact, Key, Snapshot, Unit, Value};
 pub use ledger::{Ledger, Stage};
 pub use load::{Carrier, LoadPlan, LoadRecord};
 pub use measure::MeasureReport;
+pub use measure_rr::{LatencyUnderLoad, RrReport};
+pub use measure_udp::{MeasureUdpReport, UdpProgress, UdpStreamProgress};
 pub use place::{Direction, Family, Flow, Place};
 pub use plan::{Application, DiagnosePlan, Limit, TcpPlan, ZeroCopy};
 pub use report::Report;
 pub use rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
 pub use run::{Ending, Purpose, RrTrialRecord, Run, Target, TrialRecord, UdpTrialRecord};
 pub use search::{Goal, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord};
+pub use sweep::{
+    SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint, SweepProtocol, SweepRecord, SweepReport,
+};
 pub use tcp_info::TcpInfo;
 pub use trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample, Trial};
 pub use udp::{

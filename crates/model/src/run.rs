@@ -4,9 +4,9 @@ use crate::change::Change;
 use crate::fact::Snapshot;
 use crate::place::Family;
 use crate::plan::{DiagnosePlan, TcpPlan};
-use crate::rr::RrTrial;
+use crate::rr::{RrPlan, RrTrial};
 use crate::trial::Trial;
-use crate::udp::UdpTrial;
+use crate::udp::{UdpPlan, UdpTrial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,13 +22,17 @@ pub struct Target {
 }
 
 /// What the user asked for as a whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunPlan {
     /// `narrows diagnose`.
     Diagnose(DiagnosePlan),
     /// `narrows measure tcp`.
     MeasureTcp(TcpPlan),
+    /// `narrows measure udp`.
+    MeasureUdp(UdpPlan),
+    /// `narrows measure rr` and `crr`.
+    MeasureRr(RrPlan),
 }
 
 /// Why a trial was made.

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod bank;
+mod books;
 pub mod capture;
 pub mod demo;
 pub mod diagnosis;
@@ -19,8 +20,9 @@ pub mod stored;
 pub mod trust;
 pub mod tune;
 
+pub use books::ledgers;
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_lab::{Row as VerifyRow, accuracy as verify_lab};
 pub use narrows_sys::interrupt;
-pub use narrows_wire::api::TrialProgress;
+pub use narrows_wire::api::{StreamProgress, TrialProgress};

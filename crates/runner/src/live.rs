@@ -1,18 +1,22 @@
 //! The real thing: collectors and the TCP engine as the instruments of an end, and a server's session as the other one.
 
 use crate::ends::{Ends, EndsError, TrialFailed};
-use crate::instruments::{DataStream, Instruments};
+use crate::instruments::{Connections, DataStream, Drops, Each, Instruments, Socket};
 use crate::remote::{Measured, News, Remote, RemoteError, Session, TrialError};
 use crate::stop::Stop;
 use crate::tune::Tuner;
 use narrows_collect::Live;
 use narrows_model::{
-    Change, Flow, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Trial, UdpPlan, UdpTrial,
-    load::Wanted,
+    Change, DatagramSizes, Flow, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction,
+    Trial, UdpPlan, UdpTrial, load::Wanted,
 };
 use narrows_sys::net;
+use narrows_sys::udp::Arrival;
+use narrows_traffic::rr::{self, Exchange, RrProgress, RrStream, RrStreamProgress};
+use narrows_traffic::udp::{self, UdpProgress, UdpStream, UdpStreamProgress};
 use narrows_traffic::{Progress, Stream};
 use narrows_wire::api::{StreamProgress, TrialProgress};
+use narrows_wire::{Key, probe};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -37,33 +41,139 @@ impl Instruments for LiveInstruments {
         if self.collect { narrows_collect::counters(&Live::new(), peer) } else { Snapshot::default() }
     }
 
+    fn watch_drops(&self) -> Drops {
+        if self.collect { Drops::watch() } else { Drops::default() }
+    }
+
     fn prepare(&self, socket: BorrowedFd<'_>, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), String> {
         narrows_traffic::prepare(socket, place, flow, plan).map_err(|error| error.to_string())
+    }
+
+    fn open_udp(
+        &self,
+        address: SocketAddr,
+        key: &Key,
+        id: u32,
+        flow: Flow,
+        plan: &LoadPlan,
+    ) -> Result<UdpStream, String> {
+        udp::open(address, key, id, flow, &handshake(plan)).map_err(|error| error.to_string())
+    }
+
+    fn accept_udp(&self, hello: &probe::Hello, arrival: &Arrival, plan: &LoadPlan) -> Result<UdpStream, String> {
+        udp::accept(hello, arrival, &handshake(plan)).map_err(|error| error.to_string())
     }
 
     fn run(
         &self,
         place: Place,
         plan: &LoadPlan,
-        streams: Vec<DataStream>,
+        connections: Connections,
         stop: &Stop,
         on_progress: &mut dyn FnMut(TrialProgress),
     ) -> Result<LoadRecord, String> {
         let none = || Vec::new();
         let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
+        let Connections { streams, each } = connections;
         let record = match plan {
             LoadPlan::Tcp(plan) => {
-                let streams =
-                    streams.into_iter().map(|DataStream { id, flow, socket }| Stream { id, flow, socket }).collect();
-                narrows_traffic::run(place, plan, streams, stop, cpu_times, &mut |progress| {
-                    on_progress(told(&progress))
+                narrows_traffic::run(place, plan, tcp_of(streams), stop, cpu_times, &mut |progress| {
+                    on_progress(told(&progress));
                 })
                 .map(LoadRecord::Tcp)
             }
-            LoadPlan::Udp(_) | LoadPlan::Rr(_) => return Err("this engine is not there yet".to_owned()),
+            LoadPlan::Udp(plan) => udp::run(place, plan, udp_of(streams), stop, cpu_times, &mut |progress| {
+                on_progress(told_of_udp(&progress));
+            })
+            .map(LoadRecord::Udp),
+            LoadPlan::Rr(plan) => {
+                let connections = requests(plan, streams, each);
+                rr::run(place, plan, connections, stop, cpu_times, &mut |progress| on_progress(told_of_rr(&progress)))
+                    .map(LoadRecord::Rr)
+            }
         };
         record.map_err(|error| error.to_string())
     }
+}
+
+fn tcp_of(streams: Vec<DataStream>) -> Vec<Stream> {
+    let tcp = |DataStream { id, flow, socket, .. }| match socket {
+        Socket::Tcp(socket) => Some(Stream { id, flow, socket }),
+        Socket::Udp(_) => None,
+    };
+    streams.into_iter().filter_map(tcp).collect()
+}
+
+fn udp_of(streams: Vec<DataStream>) -> Vec<UdpStream> {
+    let udp = |stream: DataStream| match stream.socket {
+        Socket::Udp(stream) => Some(stream),
+        Socket::Tcp(_) => None,
+    };
+    streams.into_iter().filter_map(udp).collect()
+}
+
+/// The streams of requests come first, those of the load beside them behind.
+fn requests(plan: &RrPlan, streams: Vec<DataStream>, each: Each) -> rr::Connections {
+    let of_load = |stream: &DataStream| {
+        plan.load.is_some() && (stream.id >= plan.streams || plan.transaction == Transaction::TcpConnect)
+    };
+    let (load, requests): (Vec<_>, Vec<_>) = streams.into_iter().partition(of_load);
+    let request = |DataStream { id, socket, connect_ns, .. }| RrStream {
+        id,
+        socket: match socket {
+            Socket::Tcp(socket) => rr::Socket::Tcp(socket),
+            Socket::Udp(stream) => rr::Socket::Udp(stream.into_socket()),
+        },
+        connect_ns,
+    };
+    let exchange = match each {
+        Each::Nothing => Exchange::Streams(requests.into_iter().map(request).collect()),
+        Each::Connect { address, key } => Exchange::Connect { address, key },
+        Each::Answer(answers) => Exchange::Answer(answers),
+    };
+    rr::Connections { exchange, load: tcp_of(load) }
+}
+
+/// The handshake of requests over UDP: small datagrams that need no particular path MTU.
+fn handshake(plan: &LoadPlan) -> UdpPlan {
+    match plan {
+        LoadPlan::Udp(plan) => plan.clone(),
+        LoadPlan::Rr(plan) => UdpPlan {
+            sizes: DatagramSizes::Sequence(vec![plan.request_bytes.max(plan.response_bytes)]),
+            allow_fragments: true,
+            ..UdpPlan::default()
+        },
+        LoadPlan::Tcp(_) => UdpPlan::default(),
+    }
+}
+
+fn progress_of(id: u32, flow: Flow) -> StreamProgress {
+    StreamProgress {
+        id,
+        flow,
+        bytes: 0,
+        retransmits: None,
+        rtt_us: None,
+        cwnd_segments: None,
+        mss_bytes: None,
+        udp: None,
+        rr: None,
+    }
+}
+
+fn told_of_udp(progress: &UdpProgress) -> TrialProgress {
+    let stream = |stream: &UdpStreamProgress| StreamProgress {
+        bytes: stream.sample.bytes,
+        udp: Some(stream.sample.clone()),
+        ..progress_of(stream.id, stream.flow)
+    };
+    TrialProgress { at_us: progress.at_us, streams: progress.streams.iter().map(stream).collect() }
+}
+
+fn told_of_rr(progress: &RrProgress) -> TrialProgress {
+    let stream =
+        |stream: &RrStreamProgress| StreamProgress { rr: Some(stream.sample), ..progress_of(stream.id, Flow::Up) };
+    TrialProgress { at_us: progress.at_us, streams: progress.streams.iter().map(stream).collect() }
 }
 
 /// What is worth telling the other end while a trial runs.
@@ -74,15 +184,12 @@ fn told(progress: &Progress) -> TrialProgress {
             .streams
             .iter()
             .map(|stream| StreamProgress {
-                id: stream.id,
-                flow: stream.flow,
                 bytes: stream.sample.bytes,
                 retransmits: stream.sample.tcp.total_retrans,
                 rtt_us: stream.sample.tcp.rtt_us,
                 cwnd_segments: stream.sample.tcp.snd_cwnd,
                 mss_bytes: stream.sample.tcp.snd_mss_bytes,
-                udp: None,
-                rr: None,
+                ..progress_of(stream.id, stream.flow)
             })
             .collect(),
     }
@@ -213,15 +320,15 @@ fn loopback(instruments: LiveInstruments, plan: &TcpPlan, stop: &Stop) -> Result
     for Wanted { id, flow, .. } in load.streams() {
         let to = SocketAddr::from(([127, 0, 0, 1], port));
         let socket = net::connect(to, LOCAL, |_| Ok::<_, narrows_sys::Error>(())).map_err(|error| error.to_string())?;
-        ours.push(DataStream { id, flow, socket });
+        ours.push(DataStream { id, flow, socket: Socket::Tcp(socket), connect_ns: None });
         let (socket, _) = listener.accept().map_err(|error| error.to_string())?;
-        theirs.push(DataStream { id, flow, socket });
+        theirs.push(DataStream { id, flow, socket: Socket::Tcp(socket), connect_ns: None });
     }
     let peer = Some(IpAddr::from([127, 0, 0, 1]));
     let before = instruments.counters(peer);
     let (client, server) = std::thread::scope(|scope| {
-        let far = scope.spawn(|| instruments.run(Place::Server, &load, theirs, stop, &mut |_| {}));
-        let near = instruments.run(Place::Client, &load, ours, stop, &mut |_| {});
+        let far = scope.spawn(|| instruments.run(Place::Server, &load, Connections::of(theirs), stop, &mut |_| {}));
+        let near = instruments.run(Place::Client, &load, Connections::of(ours), stop, &mut |_| {});
         (near, far.join())
     });
     let server = server.map_err(|_| "the loopback's receiving end failed".to_owned())?;

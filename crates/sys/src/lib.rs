@@ -16,6 +16,7 @@ pub mod files;
 pub mod interrupt;
 pub mod kernel_file;
 pub mod mount;
+pub mod nanos;
 pub mod net;
 pub mod netlink;
 pub mod netns;

@@ -1,9 +1,35 @@
-//! UDP sockets beyond the standard library: many datagrams per call, large buffers. Source: udp(7), socket(7).
+//! UDP sockets beyond the standard library: many datagrams per call, large buffers, the word of the path MTU.
+//! Source: udp(7), socket(7), ip(7), ipv6(7).
+//!
+//! - [`listener`]: one socket for all comers, which knows the local address that a datagram came to.
+//! - [`socket`]: sockets with one peer, and their options.
+//! - [`send`], [`receive`]: many datagrams a call.
+
+pub mod listener;
+pub mod receive;
+pub mod send;
+pub mod socket;
+
+pub use listener::{Arrival, UdpListener};
+pub use receive::ReceiveBatch;
+pub use send::{Outgoing, SendBatch};
 
 use crate::error::check;
 use crate::{Error, Result};
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd as _;
+
+/// `EMSGSIZE`: the datagram is larger than the path MTU that the kernel knows.
+pub const TOO_BIG: i32 = libc::EMSGSIZE;
+/// `ENOBUFS`: a queue of this host was full.
+pub const NO_BUFFERS: i32 = libc::ENOBUFS;
+
+/// Whether an error says that a run of datagrams cannot be cut here: `EINVAL` and `ENOPROTOOPT` of old kernels, `EIO` of devices
+/// without checksums and of IPsec routes, `EOPNOTSUPP` of tunnels.
+#[must_use]
+pub const fn is_no_segmentation(errno: i32) -> bool {
+    matches!(errno, libc::EINVAL | libc::EIO | libc::EOPNOTSUPP | libc::ENOPROTOOPT)
+}
 
 fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: u32, operation: &'static str) -> Result<()> {
     let number = libc::c_int::try_from(value)

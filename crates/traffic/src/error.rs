@@ -38,6 +38,9 @@ pub enum TrafficError {
         #[source]
         source: std::io::Error,
     },
+    /// A stream of datagrams could not be opened.
+    #[error(transparent)]
+    Udp(#[from] crate::udp::UdpError),
 }
 
 impl TrafficError {

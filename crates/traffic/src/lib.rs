@@ -5,6 +5,7 @@
 //! [`run`] does the rest.
 
 mod application;
+mod awake;
 mod batch;
 mod conductor;
 mod counters;
@@ -21,6 +22,7 @@ mod sample;
 mod schedule;
 mod sender;
 mod stop;
+pub mod udp;
 mod worker;
 
 pub use engine::run;

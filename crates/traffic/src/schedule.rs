@@ -14,15 +14,22 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new(plan: &TcpPlan) -> Self {
+        let duration_ms = match plan.limit {
+            Limit::DurationMs(ms) => Some(ms),
+            Limit::BytesPerStream(_) => None,
+        };
+        Self::of(plan.interval_ms, plan.omit_ms, duration_ms)
+    }
+
+    /// From a plan's times, whatever its engine.
+    pub(crate) fn of(interval_ms: u64, omit_ms: u64, duration_ms: Option<u64>) -> Self {
         let mut extra_us: Vec<u64> = EARLY_MS.iter().map(|ms| ms * 1000).collect();
         // Where the counted part begins and ends there is a sample, whatever the interval.
-        extra_us.push(plan.omit_ms.saturating_mul(1000));
-        if let Limit::DurationMs(ms) = plan.limit {
-            extra_us.push(ms.saturating_mul(1000));
-        }
+        extra_us.push(omit_ms.saturating_mul(1000));
+        extra_us.extend(duration_ms.map(|ms| ms.saturating_mul(1000)));
         extra_us.sort_unstable();
         extra_us.dedup();
-        Self { interval_us: plan.interval_ms.max(1) * 1000, extra_us }
+        Self { interval_us: interval_ms.max(1) * 1000, extra_us }
     }
 
     /// The first instant after `after_us`, and whether an interval ends there.

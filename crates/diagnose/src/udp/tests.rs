@@ -24,8 +24,10 @@ fn what_loses_nothing_is_healthy_however_it_was_sent() {
     });
 }
 
+type Expected = (&'static str, Place, fn(u64) -> Died);
+
 /// Each place with the cause that it is.
-const PLACES: [(&str, Place, fn(u64) -> Died); 7] = [
+const PLACES: [Expected; 7] = [
     ("qdisc-drop", Place::Client, |n| Died { qdisc: n, ..no_death() }),
     ("udp-send-queue", Place::Client, |n| Died { device: n, ..no_death() }),
     ("softnet-backlog", Place::Server, |n| Died { softnet: n, ..no_death() }),

@@ -35,6 +35,7 @@ fn impair(path: &mut Impairment, _: &Value, way: Way) {
 /// Puts a table with a rule into the host's network that drops one UDP packet of `one_of`; the way back takes the table away.
 pub(super) fn drop_some(host: &Host, table: &'static str, hook: Hook, one_of: u32) -> Result<Undo> {
     const UDP: u8 = 17;
+    host.set_filtered();
     host.run(|| nftables::add_drop(table, hook, UDP, one_of))??;
     Ok(Undo::new(move |host| Ok(host.run(|| nftables::delete_table(table))??)))
 }

@@ -33,8 +33,8 @@ const KEYS: [&str; 4] = [
 fn inject(host: &Host, value: &Value) -> Result<Undo> {
     let mut undo = Undo::default();
     for key in KEYS {
-        // Absent where the kernel was told to do without IPv6.
-        if !host.run(|| sysctl::exists(key))? {
+        // Absent where the kernel was told to do without IPv6. Without those of IPv4 there is no such fault.
+        if key.starts_with("net.ipv6") && !host.run(|| sysctl::exists(key))? {
             continue;
         }
         match set_sysctl(host, key, &value.number().to_string()) {

@@ -170,6 +170,7 @@ impl LoadArgs {
             no_delay: self.no_delay,
             pacing_bps: self.pacing_rate,
             zero_copy: self.zero_copy.into(),
+            awake: false,
             application: Application {
                 write_bps: self.app_write_rate.unwrap_or(0),
                 read_bps: self.app_read_rate.unwrap_or(0),

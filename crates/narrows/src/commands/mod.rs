@@ -11,6 +11,7 @@ pub(crate) mod report;
 pub(crate) mod serve;
 pub(crate) mod snapshot;
 pub(crate) mod tune;
+pub(crate) mod udp_load;
 
 use crate::failure::Failure;
 use crate::output::Format;

@@ -35,10 +35,16 @@ const TABLES: &[Table] = &[
         helpers: &[],
     },
     Table {
+        folder: "crates/diagnose/src/udp/causes",
+        table: "crates/diagnose/src/udp/causes/mod.rs",
+        ending: ".rs",
+        helpers: &[],
+    },
+    Table {
         folder: "crates/lab/src/faults",
         table: "crates/lab/src/faults.rs",
         ending: ".rs",
-        helpers: &["undo", "value"],
+        helpers: &["costly_core", "undo", "value"],
     },
     Table { folder: "crates/runner/scenarios", table: "crates/runner/src/bank/mod.rs", ending: ".toml", helpers: &[] },
 ];

@@ -4,11 +4,12 @@ use super::channel::Channel;
 use super::events::{self, BeatHolder, Incomings, Watch};
 use super::measured::{self, Measured, Typed as _};
 use super::{REQUEST, Remote, RemoteError, TrialError, data};
-use crate::instruments::Instruments;
+use crate::instruments::{Connections, Each, Instruments};
 use crate::stop::Stop;
 use hyper::Method;
 use narrows_model::{
-    Change, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Trial, UdpPlan, UdpTrial,
+    Change, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction, Trial, UdpPlan,
+    UdpTrial,
 };
 use narrows_sys::clock;
 use narrows_wire::api::{
@@ -197,8 +198,9 @@ impl<'a> Session<'a> {
         plan.check().map_err(RemoteError::Here)?;
         let instruments = self.remote.instruments.clone();
         let peer = Some(self.remote.data.ip().to_canonical());
-        let before = instruments.counters(peer);
+        let mut before = instruments.counters(peer);
         let ready: TrialReady = self.call(Method::POST, "trials", &TrialRequest { plan: plan.clone() }, REQUEST)?;
+        let drops = instruments.watch_drops();
         let own_stop = Stop::new();
         self.watch.set(Some(own_stop.clone()));
         let mut news = Heard::default();
@@ -213,8 +215,10 @@ impl<'a> Session<'a> {
                 return Err(TrialError { partial: None, why: news.why(why) });
             }
         };
-        let client = client.between(before, instruments.counters(peer));
+        let mut after = instruments.counters(peer);
         self.await_word(&mut news, on_progress, ready.trial, RECORD, |heard| heard.record.is_some());
+        drops.end(&mut before, &mut after);
+        let client = client.between(before, after);
         let elapsed_us = client.flow_time_us();
         let plan = ready.plan;
         let early = !stop.is_set() && (own_stop.is_set() || is_short(&plan, elapsed_us));
@@ -253,6 +257,11 @@ impl<'a> Session<'a> {
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan, instruments)?;
         self.watch.signs.watch(&streams);
+        let each = match &ready.plan {
+            LoadPlan::Rr(RrPlan { transaction: Transaction::TcpConnect, .. }) => Each::Connect { address, key },
+            _ => Each::Nothing,
+        };
+        let connections = Connections { streams, each };
         let relay = self.remote.runtime.spawn(relay(
             callers_stop.clone(),
             own_stop.clone(),
@@ -260,7 +269,7 @@ impl<'a> Session<'a> {
             self.path("trials/stop"),
         ));
         let record = instruments
-            .run(Place::Client, &ready.plan, streams, own_stop, &mut |progress| {
+            .run(Place::Client, &ready.plan, connections, own_stop, &mut |progress| {
                 // The other end's word is told as it comes, too.
                 news.hear(&mut self.events, on_progress, ready.trial);
                 on_progress(News { place: Place::Client, progress });

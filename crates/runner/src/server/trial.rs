@@ -4,17 +4,19 @@ use super::limits::{CONNECT_ALL, longest};
 use super::listen::part;
 use super::session::{Session, lock};
 use super::shared::Shared;
-use crate::instruments::DataStream;
+use crate::instruments::{Connections, DataStream, Each, Socket};
 use crate::stop::Stop;
 use narrows_model::load::Wanted as Needed;
-use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, Snapshot};
+use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, Snapshot, Transaction};
+use narrows_sys::udp::Arrival;
+use narrows_traffic::rr::{ANSWER_LIMIT, Answering, Answers, Step};
 use narrows_wire::api::Event;
 use narrows_wire::hello::Answer;
-use narrows_wire::{DataHello, Key, Wanted};
+use narrows_wire::{DataHello, Key, Wanted, probe};
 use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -40,6 +42,7 @@ pub(super) struct Expected {
     missing: BTreeSet<Needed>,
     plan: LoadPlan,
     arrived: mpsc::UnboundedSender<DataStream>,
+    answers: Option<Answers>,
 }
 
 impl Expected {
@@ -79,10 +82,11 @@ pub(super) fn begin(
     let (arrived, arrivals) = mpsc::unbounded_channel();
     let missing: BTreeSet<_> = plan.streams().into_iter().collect();
     let count = missing.len();
-    shared.expect(key, Expected { missing, plan: plan.clone(), arrived });
+    let answers = answers_of(&plan);
+    shared.expect(key, Expected { missing, plan: plan.clone(), arrived, answers: answers.clone() });
     let (shared, session) = (shared.clone(), session.clone());
     tokio::spawn(async move {
-        let outcome = conduct(&shared, &session, &plan, number, count, arrivals, &stop, before).await;
+        let outcome = conduct(&shared, &session, &plan, number, count, arrivals, answers, &stop, before).await;
         shared.expect_no_more(&key);
         let event = match outcome {
             Ok(record) => Event::Finished { trial: number, record },
@@ -104,6 +108,7 @@ async fn conduct(
     number: u32,
     count: usize,
     arrivals: mpsc::UnboundedReceiver<DataStream>,
+    answers: Option<Answers>,
     stop: &Stop,
     before: Snapshot,
 ) -> Result<Box<LoadRecord>, String> {
@@ -121,7 +126,9 @@ async fn conduct(
     };
     let engine = {
         let (shared, session, plan, stop) = (shared.clone(), session.clone(), plan.clone(), stop.clone());
-        tokio::task::spawn_blocking(move || run(&shared, &session, &plan, number, streams, &stop, before))
+        let each = answers.map_or(Each::Nothing, Each::Answer);
+        let connections = Connections { streams, each };
+        tokio::task::spawn_blocking(move || run(&shared, &session, &plan, number, connections, &stop, before))
     };
     tokio::pin!(engine);
     let backstop = tokio::time::sleep(longest(plan, session.standing));
@@ -135,6 +142,14 @@ async fn conduct(
                 stop.stop();
             }
         }
+    }
+}
+
+/// What the accept path answers by itself, where the plan is one of a connection for each transaction.
+fn answers_of(plan: &LoadPlan) -> Option<Answers> {
+    match plan {
+        LoadPlan::Rr(plan) if plan.transaction == Transaction::TcpConnect => Some(Answers::new(plan)),
+        _ => None,
     }
 }
 
@@ -164,26 +179,33 @@ fn run(
     session: &Session,
     plan: &LoadPlan,
     number: u32,
-    streams: Vec<DataStream>,
+    connections: Connections,
     stop: &Stop,
-    before: Snapshot,
+    mut before: Snapshot,
 ) -> Result<Box<LoadRecord>, String> {
-    let peer = streams.first().and_then(|stream| stream.socket.peer_addr().ok()).map(|peer| peer.ip().to_canonical());
+    let peer = connections.peer();
     let instruments = &shared.config.instruments;
-    session.signs.watch(&streams);
-    let record = instruments.run(Place::Server, plan, streams, stop, &mut |progress| {
+    let drops = instruments.watch_drops();
+    session.signs.watch(&connections.streams);
+    let record = instruments.run(Place::Server, plan, connections, stop, &mut |progress| {
         session.events.mention(&Event::Progress { trial: number, progress });
     });
     session.signs.forget();
-    let after = shared.as_seen_by(session.standing, instruments.counters(session.address.or(peer)));
+    let mut after = instruments.counters(session.address.or(peer));
+    drops.end(&mut before, &mut after);
+    let (before, after) = (shared.as_seen_by(session.standing, before), shared.as_seen_by(session.standing, after));
     Ok(Box::new(record?.between(before, after)))
 }
 
 /// A data connection has said what it is for: it is answered, and handed to its trial.
 pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpStream) {
-    let Wanted::Stream { id, flow } = hello.wanted else {
-        let _ = stream.write_all(&Answer::Ok.encode()).await;
-        return;
+    let (id, flow) = match hello.wanted {
+        Wanted::Stream { id, flow } => (id, flow),
+        Wanted::Transaction { id } => return transact(shared, hello, id, stream).await,
+        Wanted::Probe => {
+            let _ = stream.write_all(&Answer::Ok.encode()).await;
+            return;
+        }
     };
     let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow, Carrier::Tcp)).flatten();
     let Some((plan, arrived)) = claimed else {
@@ -199,6 +221,54 @@ pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpSt
         && let Ok(socket) = stream.into_std()
         && socket.set_nonblocking(false).is_ok()
     {
-        let _ = arrived.send(DataStream { id, flow, socket });
+        let _ = arrived.send(DataStream { id, flow, socket: Socket::Tcp(socket), connect_ns: None });
     }
+}
+
+/// A connection that is a transaction: its request is read and answered here, for it lives no longer.
+async fn transact(shared: &Shared, hello: &DataHello, id: u32, mut stream: TcpStream) {
+    let answers = shared.with_expected(&hello.key, |expected| expected.answers.clone()).flatten();
+    let (Ok(local), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else { return };
+    let begun = answers.ok_or("no trial of this key waits for transactions").and_then(|a| a.begin(id, local, peer));
+    match begun {
+        Ok(answering) => {
+            let _ = timeout(ANSWER_LIMIT, exchange(answering, &mut stream)).await;
+        }
+        Err(why) => part(stream, &Answer::No(why.to_owned()).encode()).await,
+    }
+}
+
+async fn exchange(mut answering: Answering, stream: &mut TcpStream) -> std::io::Result<()> {
+    let mut buffer = Vec::new();
+    loop {
+        match answering.step() {
+            Step::Read(most) => {
+                buffer.resize(most, 0);
+                match stream.read(&mut buffer).await? {
+                    0 => return Ok(()),
+                    count => answering.read(count),
+                }
+            }
+            Step::Write(bytes) => {
+                let count = stream.write(bytes).await?;
+                answering.wrote(count);
+            }
+            Step::Close => return Ok(()),
+        }
+    }
+}
+
+/// A hello of a UDP stream has come: its trial gets a socket for it.
+///
+/// # Errors
+/// Why there is none, for the client. A hello that came twice is none: the stream's own socket answers.
+pub(super) fn attend_datagram(shared: &Shared, hello: &probe::Hello, arrival: &Arrival) -> Result<(), String> {
+    let (id, flow) = (u32::from(hello.stream), hello.flow);
+    let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow, Carrier::Udp));
+    let Some(claimed) = claimed else { return Err("no trial of this key waits for this stream".to_owned()) };
+    let Some((plan, arrived)) = claimed else { return Ok(()) };
+    let stream = shared.config.instruments.accept_udp(hello, arrival, &plan)?;
+    // Where the trial is gone again, nobody misses it.
+    let _ = arrived.send(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: None });
+    Ok(())
 }

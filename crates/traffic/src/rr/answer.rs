@@ -172,8 +172,11 @@ pub fn answer(socket: TcpStream, mut answering: Answering) -> io::Result<()> {
                 done => done.map(|bytes| answering.read(bytes)),
             },
             Step::Write(bytes) => tcp::send(socket.as_fd(), bytes).map(|bytes| answering.wrote(bytes)),
-            // All of the request was read, so this is a close in order.
-            Step::Close => return Ok(()),
+            Step::Close => {
+                // All of the request was read, so this is a close in order.
+                drop(socket);
+                return Ok(());
+            }
         };
         match done {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {

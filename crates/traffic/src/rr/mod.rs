@@ -52,6 +52,8 @@ static FILL: [u8; 64 << 10] = [0xA5; 64 << 10];
 const STACK_BYTES: usize = 256 << 10;
 /// What a socket's buffer takes without being asked (`net.core.rmem_default`).
 const DEFAULT_BUFFER_BYTES: u64 = 200 << 10;
+/// More is not asked for: the kernel doubles it and counts in 31 bits.
+const MOST_BUFFER_BYTES: u32 = 256 << 20;
 
 /// A connected socket of a stream.
 #[derive(Debug)]
@@ -297,6 +299,22 @@ fn check(place: Place, plan: &RrPlan, exchange: &Exchange, load: &[Stream]) -> R
     }
 }
 
+/// Gives a UDP socket room for all requests or answers that may be on their way. [`run`] does it too; do it as soon as the socket
+/// is made where the other end may begin before, or its first requests find no room.
+///
+/// # Errors
+/// What the kernel said; the socket works all the same.
+pub fn prepare(socket: &UdpSocket, plan: &RrPlan) -> Result<(), TrafficError> {
+    // With the kernel's overhead of up to as much again, and at least 768 bytes each.
+    let each = 2 * u64::from(plan.request_bytes.max(plan.response_bytes)) + 768;
+    let wanted = u64::from(plan.outstanding) * each;
+    if wanted <= DEFAULT_BUFFER_BYTES {
+        return Ok(());
+    }
+    let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(MOST_BUFFER_BYTES);
+    udp::set_receive_buffer(socket, wanted).map_err(|error| TrafficError::option("new socket", error, ""))
+}
+
 /// Sets what a socket needs, and opens its stream's record.
 fn settle(stream: &RrStream, plan: &RrPlan, remarks: &mut Vec<String>) -> Result<RrStreamRecord, TrafficError> {
     let on = format!("stream {}", stream.id);
@@ -320,12 +338,7 @@ fn settle(stream: &RrStream, plan: &RrPlan, remarks: &mut Vec<String>) -> Result
         Socket::Udp(socket) => {
             socket.set_nonblocking(false).map_err(plain("make blocking"))?;
             limit(socket.as_fd())?;
-            // What is on its way at the same time, with the kernel's overhead of up to as much again, and at least 768 bytes each.
-            let each = 2 * u64::from(plan.request_bytes.max(plan.response_bytes)) + 768;
-            let wanted = u64::from(plan.outstanding) * each;
-            if wanted > DEFAULT_BUFFER_BYTES
-                && let Err(error) = udp::set_receive_buffer(socket, u32::try_from(wanted).unwrap_or(u32::MAX >> 1))
-            {
+            if let Err(error) = prepare(socket, plan) {
                 remarks.push(format!("{on}: {error}"));
             }
             (address(socket.local_addr()), address(socket.peer_addr()))

@@ -1,6 +1,7 @@
 //! `narrows measure`: one plain measurement.
 
 mod tcp;
+mod udp;
 
 use crate::failure::Outcome;
 use clap::{Subcommand, ValueEnum};
@@ -16,6 +17,8 @@ pub(crate) struct Args {
 enum What {
     /// Goodput of TCP streams
     Tcp(Box<tcp::TcpArgs>),
+    /// UDP at a rate: loss, reordering, delay variation, and where each datagram went
+    Udp(Box<udp::UdpArgs>),
 }
 
 /// The form of a measurement's result.
@@ -33,6 +36,7 @@ impl Args {
     pub(crate) fn run(self) -> Outcome {
         match self.what {
             What::Tcp(args) => args.run(),
+            What::Udp(args) => args.run(),
         }
     }
 }

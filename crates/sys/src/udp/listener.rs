@@ -1,0 +1,217 @@
+//! One UDP socket for all comers. It knows the local address that a datagram came to (`IP_PKTINFO`), so that the answer can go
+//! out from the same one: on a host with several addresses the kernel would choose another.
+
+use super::socket;
+use crate::{Error, Result};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+
+/// Room for one `in6_pktinfo` and one `in_pktinfo` as control messages.
+const CONTROL: usize = 128;
+
+/// A control buffer with the alignment that `cmsghdr` needs.
+#[repr(align(8))]
+struct Control([u8; CONTROL]);
+
+/// A datagram that came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its payload, also where the buffer was shorter.
+    pub bytes: usize,
+    /// Who sent it; an IPv4 address as such, also where the socket is of IPv6.
+    pub source: SocketAddr,
+    /// Which address of this host it was sent to, with the listener's port.
+    pub local: SocketAddr,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct UdpListener {
+    socket: UdpSocket,
+    port: u16,
+}
+
+impl UdpListener {
+    /// Binds a port of all addresses, IPv6 and IPv4 on the one socket; on a host without IPv6, of all IPv4 addresses. Port 0
+    /// takes a free one.
+    ///
+    /// # Errors
+    /// The port, and what the kernel said: mostly that it is taken.
+    pub fn bind(port: u16) -> Result<Self> {
+        match Self::bind_at(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))) {
+            Err(error) if matches!(error.errno(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL)) => {
+                Self::bind_at(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
+            }
+            done => done,
+        }
+    }
+
+    /// Binds one address; the unspecified IPv6 address takes IPv4 datagrams as well.
+    ///
+    /// # Errors
+    /// The address, and what the kernel said.
+    pub fn bind_at(address: SocketAddr) -> Result<Self> {
+        let fd = socket::open(&address)?;
+        if address.is_ipv6() {
+            socket::set(&fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0, "clear IPV6_V6ONLY of", &address)?;
+            socket::set(&fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1, "set IPV6_RECVPKTINFO of", &address)?;
+        } else {
+            socket::set(&fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1, "set IP_PKTINFO of", &address)?;
+        }
+        socket::bind(&fd, &address)?;
+        let socket = UdpSocket::from(fd);
+        let local = socket.local_addr().map_err(|error| Error::new("name", address.to_string(), error))?;
+        Ok(Self { socket, port: local.port() })
+    }
+
+    /// The port, also where 0 was asked for.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Takes the next datagram into `buffer`, without waiting. `None`: there is none. Wait for one with
+    /// [`crate::event::wait_readable`].
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>> {
+        // SAFETY: all zero bytes are a valid sockaddr_storage and a valid msghdr.
+        let (mut source, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { std::mem::zeroed() };
+        let mut control = Control([0; CONTROL]);
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        message.msg_name = (&raw mut source).cast();
+        message.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = CONTROL;
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        // SAFETY: the message points to a name, a buffer and a control buffer that live through the call, with their lengths.
+        let taken = crate::tcp::moved(unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) });
+        let bytes = match taken {
+            Ok(bytes) => bytes,
+            // An ICMP word on an answer of ours concerns no one who comes next.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(Error::new("receive at", format!("UDP port {}", self.port), error)),
+        };
+        let local = local_of(&message, self.port);
+        // SAFETY: the kernel filled in an address of the family that it names.
+        let source = unsafe { address_of(&source) };
+        Ok(source.zip(local).map(|(source, local)| Arrival { bytes, source, local }))
+    }
+
+    /// Sends an answer from the address that the datagram came to.
+    ///
+    /// # Errors
+    /// The address, and what the kernel said.
+    pub fn answer(&self, bytes: &[u8], to: &Arrival) -> Result<()> {
+        let socket = socket::connect_from(to.local, to.source)?;
+        socket.send(bytes).map_err(|error| Error::new("send to", to.source.to_string(), error))?;
+        Ok(())
+    }
+}
+
+impl AsRawFd for UdpListener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl AsFd for UdpListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The address in the control messages of a received datagram.
+fn local_of(message: &libc::msghdr, port: u16) -> Option<SocketAddr> {
+    // SAFETY: the kernel filled the control buffer of the message, which is alive; the macros stay within its length.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(found) = header.as_ref() {
+            let data = libc::CMSG_DATA(header);
+            match (found.cmsg_level, found.cmsg_type) {
+                (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                    let info = data.cast::<libc::in_pktinfo>().read_unaligned();
+                    return Some(SocketAddr::new(Ipv4Addr::from(info.ipi_addr.s_addr.to_ne_bytes()).into(), port));
+                }
+                (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                    let info = data.cast::<libc::in6_pktinfo>().read_unaligned();
+                    return Some(with_scope(Ipv6Addr::from(info.ipi6_addr.s6_addr), port, info.ipi6_ifindex));
+                }
+                _ => header = libc::CMSG_NXTHDR(message, header),
+            }
+        }
+    }
+    None
+}
+
+/// # Safety
+/// The storage holds an address of the family that it names.
+unsafe fn address_of(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    match libc::c_int::from(storage.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: a sockaddr_in, as the family says.
+            let raw = unsafe { &*std::ptr::from_ref(storage).cast::<libc::sockaddr_in>() };
+            let ip = Ipv4Addr::from(raw.sin_addr.s_addr.to_ne_bytes());
+            Some(SocketAddr::new(ip.into(), u16::from_be(raw.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: a sockaddr_in6, as the family says.
+            let raw = unsafe { &*std::ptr::from_ref(storage).cast::<libc::sockaddr_in6>() };
+            Some(with_scope(Ipv6Addr::from(raw.sin6_addr.s6_addr), u16::from_be(raw.sin6_port), raw.sin6_scope_id))
+        }
+        _ => None,
+    }
+}
+
+/// An address as people write it; only a link-local one needs to say on which link.
+fn with_scope(ip: Ipv6Addr, port: u16, link: u32) -> SocketAddr {
+    match IpAddr::V6(ip).to_canonical() {
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => SocketAddrV6::new(ip, port, 0, link).into(),
+        ip => SocketAddr::new(ip, port),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Event, wait_readable};
+    use std::time::Duration;
+
+    #[test]
+    fn the_local_address_is_known_and_a_connected_socket_takes_over() {
+        let listener = UdpListener::bind(0).expect("a free port");
+        let never = Event::new().expect("an event");
+        let next = |buffer: &mut [u8]| {
+            let _ = wait_readable([listener.as_fd(), never.as_fd()], Some(Duration::from_secs(5)));
+            listener.receive(buffer).expect("received")
+        };
+        for ip in [IpAddr::from([127, 0, 0, 9]), IpAddr::from(Ipv6Addr::LOCALHOST)] {
+            let Ok(client) = socket::connect(SocketAddr::new(ip, listener.port())) else {
+                continue; // a machine without IPv6
+            };
+            client.set_read_timeout(Some(Duration::from_secs(5))).expect("an option");
+            client.send(&[7; 40]).expect("sent");
+            let mut buffer = [0; 8];
+            let arrival = next(&mut buffer).expect("a datagram");
+            assert_eq!((arrival.bytes, buffer), (40, [7; 8]));
+            assert_eq!(arrival.local, SocketAddr::new(ip, listener.port()));
+            assert_eq!(arrival.source, client.local_addr().expect("bound"));
+
+            // The answer comes from where the client asked, or its connected socket would not take it.
+            listener.answer(b"no", &arrival).expect("answered");
+            assert_eq!(client.recv(&mut buffer).expect("an answer"), 2);
+
+            let stream = socket::connect_from(arrival.local, arrival.source).expect("a socket beside the listener");
+            stream.set_read_timeout(Some(Duration::from_secs(5))).expect("an option");
+            client.send(b"to the stream").expect("sent");
+            assert_eq!(stream.recv(&mut [0; 100]).expect("received"), 13);
+            assert_eq!(listener.receive(&mut buffer).expect("looked"), None);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Many datagrams in one call: `recvmmsg`, with the kernel's receive time stamps, and with runs of datagrams that the kernel hands
+//! over as one (`UDP_GRO`). Where the room for a datagram is short, only its beginning is copied, and its length is told all the
+//! same (`MSG_TRUNC`).
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd as _;
+
+/// `SCM_TIMESTAMPNS` as a control message has 32 bytes, `UDP_GRO` 24.
+const CONTROL: usize = 64;
+/// The kernel handles no more in one call (`UIO_MAXIOV`).
+const MOST: usize = 1024;
+
+/// Control messages with the alignment that `cmsghdr` needs.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Control([u8; CONTROL]);
+
+/// One received message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Incoming<'a> {
+    /// As much of it as there was room for.
+    pub bytes: &'a [u8],
+    /// How long it was.
+    pub length: usize,
+    /// When it entered the host, ns since the Unix epoch, where the socket has receive stamps.
+    pub stamp_ns: Option<u64>,
+    /// The size of the datagrams that it is made of, the last one perhaps shorter, where it is a run of several.
+    pub segment_bytes: Option<usize>,
+}
+
+/// The buffers of a batch, kept from call to call.
+pub struct ReceiveBatch {
+    headers: Vec<libc::mmsghdr>,
+    /// What the headers point to: never touched but by the kernel.
+    _parts: Vec<libc::iovec>,
+    controls: Vec<Control>,
+    buffer: Vec<u8>,
+    room: usize,
+    filled: usize,
+}
+
+impl std::fmt::Debug for ReceiveBatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ReceiveBatch of {} x {} bytes", self.headers.len(), self.room)
+    }
+}
+
+impl ReceiveBatch {
+    /// Buffers for calls of up to `most` messages of which the first `room` bytes are kept.
+    #[must_use]
+    pub fn new(most: usize, room: usize) -> Self {
+        let (most, room) = (most.clamp(1, MOST), room.max(1));
+        let mut buffer = vec![0; most * room];
+        let mut controls = vec![Control([0; CONTROL]); most];
+        let mut parts: Vec<libc::iovec> = buffer
+            .chunks_exact_mut(room)
+            .map(|chunk| libc::iovec { iov_base: chunk.as_mut_ptr().cast(), iov_len: room })
+            .collect();
+        // SAFETY: all zero bytes are a valid mmsghdr.
+        let empty: libc::mmsghdr = unsafe { std::mem::zeroed() };
+        let mut headers = vec![empty; most];
+        for ((header, part), control) in headers.iter_mut().zip(&mut parts).zip(&mut controls) {
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = CONTROL;
+        }
+        Self { headers, _parts: parts, controls, buffer, room, filled: 0 }
+    }
+
+    /// The most messages that a call takes.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// Takes what is there; how many messages, at least one. `wait`: where there is nothing, waits for the first one as long as
+    /// the socket's read time-out says.
+    ///
+    /// # Errors
+    /// `WouldBlock`: nothing is there; else what the kernel said.
+    pub fn receive(&mut self, socket: &UdpSocket, wait: bool) -> io::Result<usize> {
+        // The kernel wrote the lengths that it used over those that there are.
+        for header in &mut self.headers[..self.filled] {
+            header.msg_hdr.msg_controllen = CONTROL;
+        }
+        self.filled = 0;
+        let flags = libc::MSG_TRUNC | if wait { libc::MSG_WAITFORONE } else { libc::MSG_DONTWAIT };
+        // SAFETY: every header points to one part of the buffer and to one control buffer, which live as long as `self` and are
+        // not otherwise borrowed now; their number is given.
+        let taken = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                self.headers.len() as libc::c_uint,
+                flags as _,
+                std::ptr::null_mut(),
+            )
+        };
+        let taken = usize::try_from(taken).map_err(|_| io::Error::last_os_error())?;
+        self.filled = taken.min(self.headers.len());
+        Ok(taken)
+    }
+
+    /// The message at `index` of the last call, which took more than that.
+    #[inline]
+    #[must_use]
+    pub fn message(&self, index: usize) -> Option<Incoming<'_>> {
+        let header = self.headers.get(..self.filled)?.get(index)?;
+        let length = header.msg_len as usize;
+        let start = index * self.room;
+        let bytes = self.buffer.get(start..start + length.min(self.room))?;
+        let used = header.msg_hdr.msg_controllen;
+        let (stamp_ns, segment_bytes) = read_control(self.controls[index].0.get(..used)?);
+        let segment_bytes = segment_bytes.filter(|&bytes| bytes > 0 && bytes < length);
+        Some(Incoming { bytes, length, stamp_ns, segment_bytes })
+    }
+}
+
+/// Time stamp and segment size out of the control messages, by hand: the macros of libc cost more than the call's share.
+/// `struct cmsghdr`: length (8 bytes, itself included), level (4), type (4), then the data, padded to 8.
+#[inline]
+fn read_control(mut bytes: &[u8]) -> (Option<u64>, Option<usize>) {
+    let (mut stamp, mut segment) = (None, None);
+    while let Some((head, data)) = bytes.split_first_chunk::<16>() {
+        let [l0, l1, l2, l3, l4, l5, l6, l7, v0, v1, v2, v3, t0, t1, t2, t3] = *head;
+        let length = usize::from_ne_bytes([l0, l1, l2, l3, l4, l5, l6, l7]);
+        let level = i32::from_ne_bytes([v0, v1, v2, v3]);
+        let kind = i32::from_ne_bytes([t0, t1, t2, t3]);
+        match (level, kind) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                if let Some((seconds, rest)) = data.split_first_chunk::<8>()
+                    && let Some(nanos) = rest.first_chunk::<8>()
+                {
+                    let whole = u64::from_ne_bytes(*seconds).wrapping_mul(1_000_000_000);
+                    stamp = Some(whole.wrapping_add(u64::from_ne_bytes(*nanos)));
+                }
+            }
+            (libc::SOL_UDP, libc::UDP_GRO) => {
+                segment = data.first_chunk::<4>().and_then(|raw| usize::try_from(i32::from_ne_bytes(*raw)).ok());
+            }
+            _ => {}
+        }
+        match bytes.get(length.saturating_add(7).max(16) & !7..) {
+            Some(rest) => bytes = rest,
+            None => break,
+        }
+    }
+    (stamp, segment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::send::{Outgoing, SendBatch};
+    use super::super::socket;
+    use super::*;
+
+    fn pair() -> (UdpSocket, UdpSocket) {
+        let receiver = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        let sender = socket::connect(receiver.local_addr().expect("bound")).expect("a route");
+        (sender, receiver)
+    }
+
+    #[test]
+    fn beginnings_lengths_and_stamps_of_many_at_once() {
+        let (sender, receiver) = pair();
+        socket::set_receive_stamps(&receiver, true).expect("an option");
+        let before = crate::nanos::real();
+        for bytes in 1..=5_u8 {
+            sender.send(&vec![bytes; usize::from(bytes) * 10]).expect("sent");
+        }
+        let mut batch = ReceiveBatch::new(4, 16);
+        assert_eq!(batch.receive(&receiver, false).expect("received"), 4);
+        for index in 0..4 {
+            let message = batch.message(index).expect("within");
+            assert_eq!(message.length, (index + 1) * 10);
+            assert_eq!(message.bytes, vec![index as u8 + 1; message.length.min(16)]);
+            assert!((before..before + 10_000_000_000).contains(&message.stamp_ns.expect("a stamp")));
+            assert_eq!(message.segment_bytes, None);
+        }
+        assert_eq!(batch.receive(&receiver, false).expect("received"), 1);
+        assert_eq!(batch.message(0).expect("within").length, 50);
+        assert_eq!(batch.receive(&receiver, false).expect_err("empty").kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn a_run_comes_as_one_message_with_its_segment_size() {
+        let (sender, receiver) = pair();
+        socket::set_coalescing(&receiver, true).expect("Linux 5.0");
+        let run = [Outgoing { from: 0, bytes: 2500, segment_bytes: 1000 }];
+        SendBatch::new(1).send(&sender, &[3; 2500], &run).expect("sent");
+        let mut batch = ReceiveBatch::new(4, 65_536);
+        let mut seen = Vec::new();
+        while let Ok(taken) = batch.receive(&receiver, false) {
+            seen.extend((0..taken).filter_map(|index| batch.message(index)).map(|m| (m.length, m.segment_bytes)));
+        }
+        // Loopback segments late, so the run arrives whole.
+        assert_eq!(seen, [(2500, Some(1000))]);
+    }
+
+    #[test]
+    fn control_bytes_of_any_kind_are_survived() {
+        assert_eq!(read_control(&[]), (None, None));
+        assert_eq!(read_control(&[0; 64]), (None, None));
+        assert_eq!(read_control(&[0xFF; 33]), (None, None));
+    }
+}

@@ -1,0 +1,129 @@
+//! Many datagrams in one call: `sendmmsg`, each message perhaps a run of datagrams of one size that the kernel or the device
+//! cuts (`UDP_SEGMENT`, net/ipv4/udp.c).
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd as _;
+
+/// The most datagrams in one message on every kernel that can cut (`UDP_MAX_SEGMENTS`; 128 since Linux 6.10).
+pub const SEGMENTS: usize = 64;
+/// The most bytes in one message: the length field of an IPv4 packet, less the headers.
+pub const MESSAGE_BYTES: usize = 65_507;
+
+/// One message: a part of the buffer that is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Where it begins.
+    pub from: usize,
+    /// How long it is.
+    pub bytes: usize,
+    /// The size of the datagrams to cut it into; 0: it is one datagram.
+    pub segment_bytes: u16,
+}
+
+/// `CMSG_SPACE(sizeof(u16))`
+const CONTROL: usize = 24;
+
+/// One control message with the alignment that `cmsghdr` needs.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct Control([u8; CONTROL]);
+
+/// The kernel's view of a batch, kept from call to call so that nothing is allocated.
+pub struct SendBatch {
+    headers: Vec<libc::mmsghdr>,
+    parts: Vec<libc::iovec>,
+    controls: Vec<Control>,
+}
+
+impl std::fmt::Debug for SendBatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SendBatch of {}", self.headers.len())
+    }
+}
+
+impl SendBatch {
+    /// Room for calls of up to `most` messages; the kernel takes at most 1,024.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        let most = most.clamp(1, 1024);
+        // SAFETY: all zero bytes are valid values of both types.
+        let (header, part): (libc::mmsghdr, libc::iovec) = unsafe { std::mem::zeroed() };
+        Self { headers: vec![header; most], parts: vec![part; most], controls: vec![Control([0; CONTROL]); most] }
+    }
+
+    /// Hands messages over, as many as there is room for; how many the kernel took, at least one.
+    ///
+    /// # Errors
+    /// What the kernel said about the first message. About a later one it says so when that one is tried again.
+    ///
+    /// # Panics
+    /// Never: a message outside of the buffer is `InvalidInput`.
+    pub fn send(&mut self, socket: &UdpSocket, buffer: &[u8], messages: &[Outgoing]) -> io::Result<usize> {
+        let slots = self.headers.iter_mut().zip(&mut self.parts).zip(&mut self.controls);
+        let mut count: libc::c_uint = 0;
+        for (message, ((header, part), control)) in messages.iter().zip(slots) {
+            let bytes = buffer.get(message.from..).and_then(|rest| rest.get(..message.bytes));
+            let bytes = bytes.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+            part.iov_base = bytes.as_ptr().cast_mut().cast();
+            part.iov_len = bytes.len();
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+            if message.segment_bytes > 0 {
+                header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
+                header.msg_hdr.msg_controllen = CONTROL;
+                write_segment(&header.msg_hdr, message.segment_bytes);
+            } else {
+                header.msg_hdr.msg_control = std::ptr::null_mut();
+                header.msg_hdr.msg_controllen = 0;
+            }
+            count += 1;
+        }
+        // SAFETY: the first `count` headers point to parts of `buffer` and to own control buffers, all alive; the kernel only
+        // reads the former.
+        let sent =
+            unsafe { libc::sendmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), count, libc::MSG_NOSIGNAL as _) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+/// Writes the one control message of a header.
+fn write_segment(header: &libc::msghdr, bytes: u16) {
+    // SAFETY: the header has a control buffer of `CONTROL` bytes, room for one cmsghdr and a u16 after it.
+    unsafe {
+        let control = libc::CMSG_FIRSTHDR(header);
+        (*control).cmsg_level = libc::SOL_UDP;
+        (*control).cmsg_type = libc::UDP_SEGMENT;
+        (*control).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
+        libc::CMSG_DATA(control).cast::<u16>().write_unaligned(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_carries_runs_and_single_datagrams() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        let socket = super::super::socket::connect(receiver.local_addr().expect("bound")).expect("a route");
+        let buffer = [1; 1000];
+        let messages = [
+            Outgoing { from: 0, bytes: 300, segment_bytes: 100 },
+            Outgoing { from: 300, bytes: 50, segment_bytes: 0 },
+            Outgoing { from: 350, bytes: 150, segment_bytes: 100 },
+        ];
+        let mut batch = SendBatch::new(8);
+        assert_eq!(batch.send(&socket, &buffer, &messages).expect("sent"), 3);
+        let sizes = [(); 6].map(|()| receiver.recv(&mut [0; 200]).expect("a datagram"));
+        assert_eq!(sizes, [100, 100, 100, 50, 100, 50]);
+    }
+
+    #[test]
+    fn a_part_outside_of_the_buffer_is_an_error() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        let outside = [Outgoing { from: 90, bytes: 20, segment_bytes: 0 }];
+        let error = SendBatch::new(1).send(&socket, &[0; 100], &outside).expect_err("outside");
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    }
+}

@@ -1,0 +1,181 @@
+//! UDP sockets that know one peer, and the options that a measurement needs.
+
+use crate::error::check;
+use crate::{Error, Result, net};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::time::Duration;
+
+/// Bytes of the IP and UDP headers around a datagram.
+#[must_use]
+pub const fn header_bytes(peer: &SocketAddr) -> u32 {
+    if peer.is_ipv4() { 28 } else { 48 }
+}
+
+/// A socket of its own port, connected to `peer`: it takes datagrams of that peer only, and has a route.
+///
+/// # Errors
+/// No route to the peer, or out of descriptors.
+pub fn connect(peer: SocketAddr) -> Result<UdpSocket> {
+    let any = match peer {
+        SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    };
+    let socket = UdpSocket::bind(any).map_err(|error| Error::new("bind a UDP socket for", peer.to_string(), error))?;
+    socket.connect(peer).map_err(|error| Error::new("find a route to", peer.to_string(), error))?;
+    Ok(socket)
+}
+
+/// A socket at an address that a [`super::UdpListener`] holds too, connected to `peer`: from here on the kernel hands what that
+/// peer sends to this socket, and everything else to the listener (`SO_REUSEADDR` on both; the better match wins).
+///
+/// # Errors
+/// The address, and what the kernel said.
+pub fn connect_from(local: SocketAddr, peer: SocketAddr) -> Result<UdpSocket> {
+    let socket = open(&local)?;
+    bind(&socket, &local)?;
+    let socket = UdpSocket::from(socket);
+    socket.connect(peer).map_err(|error| Error::new("find a route to", peer.to_string(), error))?;
+    Ok(socket)
+}
+
+/// A datagram socket of the address's family with `SO_REUSEADDR`.
+pub(super) fn open(address: &SocketAddr) -> Result<OwnedFd> {
+    let family = if address.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
+    // SAFETY: socket takes plain numbers.
+    let raw = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::IPPROTO_UDP) };
+    let raw = check(raw, "open a UDP socket for", address.to_string())?;
+    // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
+    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "set SO_REUSEADDR of a socket for", address)?;
+    Ok(socket)
+}
+
+pub(super) fn bind(socket: &OwnedFd, address: &SocketAddr) -> Result<()> {
+    let (raw, length) = net::raw_address(address);
+    // SAFETY: `raw` is a socket address of `length` valid bytes that lives over the call.
+    let bound = unsafe { libc::bind(socket.as_raw_fd(), (&raw const raw).cast(), length) };
+    check(bound, "bind", address.to_string())?;
+    Ok(())
+}
+
+pub(super) fn set(
+    socket: &OwnedFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+    operation: &'static str,
+    address: &SocketAddr,
+) -> Result<()> {
+    crate::tcp::set_option(socket.as_fd(), level, name, &value, operation, || address.to_string())
+}
+
+/// What happens to a datagram that the path carries only in fragments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fragments {
+    /// Never made: DF is set, and a send above the path MTU that the kernel knows, by its route or by ICMP, fails with
+    /// `EMSGSIZE` (`IP_PMTUDISC_DO`; `IP_PMTUDISC_PROBE` would ignore ICMP).
+    Refused,
+    /// Made here or on the way (`IP_PMTUDISC_DONT`).
+    Allowed,
+}
+
+/// Sets whether datagrams may be fragmented.
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_fragments(socket: &UdpSocket, ipv4: bool, fragments: Fragments) -> Result<()> {
+    let (level, name, value) = match (ipv4, fragments) {
+        (true, Fragments::Refused) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO),
+        (true, Fragments::Allowed) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
+        (false, Fragments::Refused) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO),
+        (false, Fragments::Allowed) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
+    };
+    crate::tcp::set_option(socket.as_fd(), level, name, &value, "set IP_MTU_DISCOVER of", || "a UDP socket".to_owned())
+}
+
+/// Bytes of the largest IP packet that the kernel would now send to the peer of a connected socket in one piece (`IP_MTU`).
+///
+/// # Errors
+/// The socket is not connected, or the route is gone.
+pub fn path_mtu(socket: &UdpSocket, ipv4: bool) -> Result<u32> {
+    let (level, name) = if ipv4 { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
+    let mut mtu: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the value is one int that is valid for writing, and its length is given.
+    let result = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut mtu).cast(), &raw mut length) };
+    check(result, "read IP_MTU of", "a UDP socket")?;
+    Ok(u32::try_from(mtu).unwrap_or(0))
+}
+
+/// Asks for a send buffer of `bytes`, above `net.core.wmem_max` where this process may (`SO_SNDBUFFORCE`).
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_send_buffer(socket: &UdpSocket, bytes: u32) -> Result<()> {
+    let forced = super::set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes, "set SO_SNDBUFFORCE of");
+    forced.or_else(|_| super::set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes, "set SO_SNDBUF of"))
+}
+
+/// Lets the kernel hand several datagrams of one size over as one (`UDP_GRO`, Linux 5.0), or not.
+///
+/// # Errors
+/// An older kernel.
+pub fn set_coalescing(socket: &UdpSocket, on: bool) -> Result<()> {
+    super::set(socket, libc::SOL_UDP, libc::UDP_GRO, u32::from(on), "set UDP_GRO of")
+}
+
+/// Makes the kernel stamp each datagram with the wall clock when it enters the host (`SO_TIMESTAMPNS`).
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_receive_stamps(socket: &UdpSocket, on: bool) -> Result<()> {
+    super::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, u32::from(on), "set SO_TIMESTAMPNS of")
+}
+
+/// No send blocks longer than `limit` (`SO_SNDTIMEO`).
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_send_limit(socket: &UdpSocket, limit: Duration) -> Result<()> {
+    socket.set_write_timeout(Some(limit)).map_err(|error| Error::new("set SO_SNDTIMEO of", "a UDP socket", error))
+}
+
+/// Whether the kernel can pace datagrams by a time of departure in each of them (`SO_TXTIME`): it takes the option, and the
+/// queueing discipline that the packets meet must be `fq` or `etf`, which the caller knows; without it the times are ignored.
+///
+/// # Errors
+/// The reason why not, as a sentence.
+pub fn txtime(queueing_discipline: Option<&str>) -> std::result::Result<(), String> {
+    match queueing_discipline {
+        Some("fq" | "etf") => Ok(()),
+        Some(other) => {
+            Err(format!("SO_TXTIME needs the queueing discipline fq or etf on the device, which has {other}"))
+        }
+        None => Err("SO_TXTIME needs the queueing discipline fq or etf on the device, which has none".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connected_socket_has_a_path_mtu_and_refuses_more() {
+        let sink = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        let socket = connect(sink.local_addr().expect("bound")).expect("a route");
+        set_fragments(&socket, true, Fragments::Refused).expect("an option");
+        let mtu = path_mtu(&socket, true).expect("a route");
+        assert!(mtu >= 1500, "{mtu}");
+        set_coalescing(&socket, true).expect("Linux 5.0");
+        set_receive_stamps(&socket, true).expect("an option");
+        set_send_buffer(&socket, 50_000).expect("a buffer");
+        assert_eq!(crate::tcp::send_buffer(&socket).expect("readable"), 100_000);
+    }
+
+    #[test]
+    fn txtime_names_what_it_lacks() {
+        assert!(txtime(Some("fq")).is_ok());
+        assert!(txtime(Some("pfifo_fast")).expect_err("no fq").ends_with("has pfifo_fast"));
+    }
+}

@@ -1,0 +1,102 @@
+//! Between the handshake and the trial the client may still ask: for an answer that got lost, or whether another size comes
+//! through. On the server a small thread answers until the engine takes over, or until the first datagram of another kind, which it
+//! leaves in the queue.
+
+use super::error::UdpError;
+use narrows_sys::event::{Event, wait_readable};
+use narrows_sys::udp;
+use narrows_wire::Key;
+use narrows_wire::probe::{HEADER_BYTES, Header, Hello, Kind};
+use std::net::UdpSocket;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Who opened a stream and never ran it loses its answerer so late.
+const LONGEST: Duration = Duration::from_secs(120);
+/// A thread that calls nothing deep, and a buffer for the largest datagram.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Answers a hello on a stream's own socket, if it knows the key. `length`: of the whole datagram.
+pub(crate) fn answer(socket: &UdpSocket, key: &Key, bytes: &[u8], length: usize) -> bool {
+    let Ok(hello) = Hello::decode(bytes) else { return false };
+    if hello.key != *key {
+        return false;
+    }
+    let (largest, overhead) = largest(socket);
+    let sent = socket.send(&hello.ok(length, largest));
+    // Too large for the way back: a short answer tells what fits.
+    if sent.is_err() && length as u64 + u64::from(overhead) > u64::from(largest) {
+        let _ = socket.send(&hello.ok(0, self::largest(socket).0));
+    }
+    true
+}
+
+/// The most bytes in one packet to the peer by this host's route, 0 where it does not say; and the headers around them.
+fn largest(socket: &UdpSocket) -> (u32, u32) {
+    let Ok(peer) = socket.peer_addr() else { return (0, 0) };
+    let overhead = udp::socket::header_bytes(&peer);
+    let mtu = udp::socket::path_mtu(socket, peer.is_ipv4()).unwrap_or(0);
+    (mtu.saturating_sub(overhead), overhead)
+}
+
+/// The thread; ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Answerer {
+    end: Arc<Event>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Answerer {
+    pub(crate) fn start(socket: &UdpSocket, key: Key, stream: u32) -> Result<Self, UdpError> {
+        let failed = |operation: &'static str| {
+            move |error| UdpError::Socket {
+                stream,
+                source: narrows_sys::Error::new(operation, "the answers to hellos", error),
+            }
+        };
+        let socket = socket.try_clone().map_err(failed("copy the socket for"))?;
+        let end = Arc::new(Event::new().map_err(|source| UdpError::Socket { stream, source })?);
+        let ended = Arc::clone(&end);
+        let builder = std::thread::Builder::new().name(format!("hello {stream}")).stack_size(STACK_BYTES);
+        let thread = builder.spawn(move || serve(&socket, &key, &ended)).map_err(failed("start the thread for"))?;
+        Ok(Self { end, thread: Some(thread) })
+    }
+}
+
+impl Drop for Answerer {
+    fn drop(&mut self) {
+        self.end.signal();
+        if let Some(thread) = self.thread.take() {
+            // It does not panic; and if it did, the stream is still good.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(socket: &UdpSocket, key: &Key, end: &Event) {
+    let began = narrows_sys::clock::now();
+    let mut buffer = vec![0; 65_536];
+    while began.elapsed() < LONGEST {
+        let Ok([readable, ended]) = wait_readable([socket.as_fd(), end.as_fd()], Some(LONGEST)) else { return };
+        if ended {
+            return;
+        }
+        if !readable {
+            continue;
+        }
+        // Looked at first: what belongs to the trial stays in the queue. An error is an ICMP word, taken by the look.
+        let mut head = [0; HEADER_BYTES];
+        if socket.peek(&mut head).is_ok() {
+            match Header::decode(&head) {
+                Ok(Header { kind: Kind::Data | Kind::Go | Kind::Fin, .. }) => return,
+                _ => {
+                    if let Ok(length) = socket.recv(&mut buffer) {
+                        answer(socket, key, &buffer[..length], length);
+                    }
+                }
+            }
+        }
+    }
+}

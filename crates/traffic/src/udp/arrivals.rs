@@ -1,0 +1,131 @@
+//! When datagrams came: gaps, jitter, delay above the smallest. Pure; times are nanoseconds.
+
+use narrows_stats::LogLinear;
+
+/// The mark from which delays are measured follows the smallest delay in steps of at least this: each step touches all buckets.
+const STEP_NS: i64 = 250;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    first_ns: Option<u64>,
+    last_ns: u64,
+    transit_ns: i64,
+    jitter_ns: f64,
+    gaps: LogLinear,
+    delays: LogLinear,
+    /// Delays are measured from here; never more than a step above the smallest.
+    mark_ns: i64,
+    smallest_ns: i64,
+}
+
+impl Arrivals {
+    pub(crate) fn new() -> Self {
+        Self {
+            first_ns: None,
+            last_ns: 0,
+            transit_ns: 0,
+            jitter_ns: 0.0,
+            gaps: LogLinear::new(),
+            delays: LogLinear::new(),
+            mark_ns: 0,
+            smallest_ns: 0,
+        }
+    }
+
+    /// Takes one arrival, by the sender's and the receiver's wall clocks.
+    #[inline]
+    pub(crate) fn arrive(&mut self, sent_ns: u64, received_ns: u64) {
+        // The clocks differ by anything, and a stranger may say anything.
+        let transit = received_ns.wrapping_sub(sent_ns).cast_signed();
+        if self.first_ns.is_none() {
+            self.first_ns = Some(received_ns);
+            (self.mark_ns, self.smallest_ns) = (transit, transit);
+        } else {
+            self.gaps.record(received_ns.saturating_sub(self.last_ns));
+            // RFC 3550, section 6.4.1: J += (|D| - J) / 16
+            #[allow(clippy::cast_precision_loss)] // above 2^53 ns nothing is measured
+            let difference = transit.abs_diff(self.transit_ns) as f64;
+            self.jitter_ns += (difference - self.jitter_ns) / 16.0;
+        }
+        self.last_ns = received_ns;
+        self.transit_ns = transit;
+        if transit < self.smallest_ns {
+            self.smallest_ns = transit;
+            let below = self.mark_ns.saturating_sub(transit);
+            if below >= STEP_NS {
+                self.delays.shift_up(below.cast_unsigned());
+                self.mark_ns = transit;
+            }
+        }
+        self.delays.record(u64::try_from(transit.saturating_sub(self.mark_ns)).unwrap_or(0));
+    }
+
+    #[inline]
+    pub(crate) const fn jitter_ns(&self) -> f64 {
+        self.jitter_ns
+    }
+
+    /// From the first to the last arrival.
+    pub(crate) fn active_ns(&self) -> u64 {
+        self.first_ns.map_or(0, |first| self.last_ns.saturating_sub(first))
+    }
+
+    /// Gaps between arrivals.
+    pub(crate) const fn gaps(&self) -> &LogLinear {
+        &self.gaps
+    }
+
+    /// Delays above the smallest one.
+    pub(crate) const fn delays(&self) -> &LogLinear {
+        &self.delays
+    }
+
+    /// The smallest difference of the two clocks.
+    pub(crate) fn smallest_ns(&self) -> Option<i64> {
+        self.first_ns.map(|_| self.smallest_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_is_that_of_rfc_3550() {
+        let mut arrivals = Arrivals::new();
+        // Transit 50, 66, 50 us: D is 16 us twice. J = 1, then 1 + (16 - 1) / 16.
+        for (sent, received) in [(0, 50_000), (100_000, 166_000), (200_000, 250_000)] {
+            arrivals.arrive(sent, received);
+        }
+        assert!((arrivals.jitter_ns() - 1937.5).abs() < 1e-9);
+        assert_eq!(arrivals.active_ns(), 200_000);
+        assert_eq!(arrivals.gaps().max(), Some(116_000));
+    }
+
+    #[test]
+    fn delays_are_above_the_smallest_wherever_it_comes() {
+        let mut arrivals = Arrivals::new();
+        // The receiver's clock is an hour behind: all differences are negative.
+        let behind = 3_600_000_000_000;
+        for (n, delay) in [900_000_u64, 400_000, 100_000, 500_000, 100_100].iter().enumerate() {
+            let sent = 10_000_000_000_000 + n as u64 * 1_000_000;
+            arrivals.arrive(sent, sent + delay - behind);
+        }
+        assert_eq!(arrivals.smallest_ns(), Some(100_000 - behind as i64));
+        assert_eq!(arrivals.delays().min(), Some(0));
+        let largest = arrivals.delays().max().unwrap();
+        assert!(largest.abs_diff(800_000) <= 800_000 / 64, "{largest}");
+        let median = arrivals.delays().quantile(0.5).unwrap();
+        assert!(median.abs_diff(300_000) <= 300_000 / 64, "{median}");
+    }
+
+    #[test]
+    fn strange_times_are_survived() {
+        let mut arrivals = Arrivals::new();
+        for (sent, received) in [(u64::MAX, 0), (0, u64::MAX), (1 << 63, 0), (0, 1 << 63), (5, 5)] {
+            arrivals.arrive(sent, received);
+        }
+        assert_eq!(arrivals.delays().count(), 5);
+    }
+}

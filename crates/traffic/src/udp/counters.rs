@@ -1,0 +1,116 @@
+//! What a data thread tells about itself while it runs: plain atomics, one writer, no order needed.
+
+use narrows_model::{SocketMemory, UdpSample};
+use narrows_sys::{clock, cpu};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+/// One data thread's counters, on cache lines of their own so that the sampler does not slow the others down.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Counters {
+    datagrams: AtomicU64,
+    bytes: AtomicU64,
+    calls: AtomicU64,
+    errors: AtomicU64,
+    unsent: AtomicU64,
+    lost: AtomicU64,
+    duplicates: AtomicU64,
+    reordered: AtomicU64,
+    jitter: AtomicU64,
+    thread: AtomicI32,
+    /// The thread's CPU time when it ended; [`Counters::RUNS`] until then.
+    cpu_us_at_end: AtomicU64,
+}
+
+/// What a receiver publishes beyond its totals.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Order {
+    pub(crate) lost: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) reordered: u64,
+    pub(crate) jitter_ns: f64,
+}
+
+impl Counters {
+    const RUNS: u64 = u64::MAX;
+
+    pub(crate) const fn new() -> Self {
+        const ZERO: AtomicU64 = AtomicU64::new(0);
+        Self {
+            datagrams: ZERO,
+            bytes: ZERO,
+            calls: ZERO,
+            errors: ZERO,
+            unsent: ZERO,
+            lost: ZERO,
+            duplicates: ZERO,
+            reordered: ZERO,
+            jitter: ZERO,
+            thread: AtomicI32::new(0),
+            cpu_us_at_end: AtomicU64::new(Self::RUNS),
+        }
+    }
+
+    /// Called by the data thread when it begins.
+    pub(crate) fn begin(&self) {
+        self.thread.store(cpu::this_thread().0, Ordering::Relaxed);
+    }
+
+    /// Called by the data thread when it ends: nobody can ask its clock any more.
+    pub(crate) fn end(&self) {
+        self.cpu_us_at_end.store(clock::thread_cpu_us(), Ordering::Relaxed);
+    }
+
+    /// Called by the data thread after each call, with its totals.
+    #[inline]
+    pub(crate) fn publish(&self, datagrams: u64, bytes: u64, calls: u64) {
+        self.datagrams.store(datagrams, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+        self.calls.store(calls, Ordering::Relaxed);
+    }
+
+    /// Called by a sender after a call that failed.
+    pub(crate) fn publish_failures(&self, errors: u64, unsent: u64) {
+        self.errors.store(errors, Ordering::Relaxed);
+        self.unsent.store(unsent, Ordering::Relaxed);
+    }
+
+    /// Called by a receiver after each call.
+    #[inline]
+    pub(crate) fn publish_order(&self, order: Order) {
+        self.lost.store(order.lost, Ordering::Relaxed);
+        self.duplicates.store(order.duplicates, Ordering::Relaxed);
+        self.reordered.store(order.reordered, Ordering::Relaxed);
+        self.jitter.store(order.jitter_ns.to_bits(), Ordering::Relaxed);
+    }
+
+    /// All of it, with what the socket says; `drops_before`: what it had dropped before the trial.
+    pub(crate) fn sample(&self, at_us: u64, memory: Option<SocketMemory>, receives: bool) -> UdpSample {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        UdpSample {
+            at_us,
+            datagrams: load(&self.datagrams),
+            bytes: load(&self.bytes),
+            calls: load(&self.calls),
+            errors: load(&self.errors),
+            unsent: load(&self.unsent),
+            lost: load(&self.lost),
+            duplicates: load(&self.duplicates),
+            reordered: load(&self.reordered),
+            jitter_ns: f64::from_bits(load(&self.jitter)),
+            socket_drops: memory.filter(|_| receives).map(|memory| u64::from(memory.drops)),
+            thread_cpu_us: self.cpu_us(),
+            memory,
+        }
+    }
+
+    /// CPU time of the data thread so far.
+    fn cpu_us(&self) -> Option<u64> {
+        let at_end = || Some(self.cpu_us_at_end.load(Ordering::Relaxed)).filter(|&us| us != Self::RUNS);
+        match self.thread.load(Ordering::Relaxed) {
+            0 => Some(0),
+            // It may end between the two looks.
+            id => at_end().or_else(|| cpu::thread_cpu_us(cpu::ThreadId(id))).or_else(at_end),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Why a stream of datagrams was not opened.
+
+use std::net::SocketAddr;
+use thiserror::Error;
+
+/// What went wrong with the handshake of a stream.
+#[derive(Debug, Error)]
+pub enum UdpError {
+    /// A socket could not be made, or did not take an option.
+    #[error("stream {stream}: {source}")]
+    Socket {
+        /// Its number.
+        stream: u32,
+        /// The operation, and what the kernel said.
+        #[source]
+        source: narrows_sys::Error,
+    },
+    /// Stream numbers are 16 bits wide on the wire.
+    #[error("stream {0}: streams of datagrams are numbered from 0 to 65535")]
+    Number(u32),
+    /// The datagrams would be fragmented.
+    #[error(
+        "datagrams of {bytes} bytes do not fit: the path MTU towards {peer} is {path_mtu_bytes} bytes, which carry {most} in one \
+         packet; choose a size up to that, or allow fragments"
+    )]
+    TooLarge {
+        /// The other end.
+        peer: SocketAddr,
+        /// What the plan asks for.
+        bytes: u32,
+        /// As the kernel knows it by its route and by ICMP.
+        path_mtu_bytes: u32,
+        /// The largest datagram that it carries.
+        most: u32,
+    },
+    /// Large datagrams vanish without a word, small ones do not.
+    #[error(
+        "datagrams of {bytes} bytes vanish on the path to {peer}, those of {works} bytes arrive, and nobody on the way says so by \
+         ICMP; choose a smaller size, or the largest that fits"
+    )]
+    Vanish {
+        /// The other end.
+        peer: SocketAddr,
+        /// What the plan asks for.
+        bytes: u32,
+        /// What was answered.
+        works: u32,
+    },
+    /// The server does not want the stream.
+    #[error("{peer} refused stream {stream}: {why}")]
+    Refused {
+        /// The other end.
+        peer: SocketAddr,
+        /// Its number.
+        stream: u32,
+        /// Its sentence.
+        why: String,
+    },
+    /// Nothing came back.
+    #[error(
+        "no answer from {peer} by UDP within {} s{}; does narrows serve run there, and does every firewall on the way pass UDP to \
+         port {}?", waited_ms.div_ceil(1000), if *unreachable { ", but word that nobody listens there" } else { "" }, peer.port()
+    )]
+    Silent {
+        /// The other end.
+        peer: SocketAddr,
+        /// How long it was asked.
+        waited_ms: u64,
+        /// Whether ICMP said that the port is closed.
+        unreachable: bool,
+    },
+}

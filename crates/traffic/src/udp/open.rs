@@ -1,0 +1,280 @@
+//! The client's end of the handshake: hellos of the size that is wanted, until one is answered.
+
+use super::accept::set_options;
+use super::buffers;
+use super::error::UdpError;
+use super::size::SizeSearch;
+use super::stream::UdpStream;
+use crate::error::TrafficError;
+use narrows_model::{DatagramSizes, Flow, Place, UdpPlan};
+use narrows_sys::udp::socket;
+use narrows_sys::{Error, clock, nanos};
+use narrows_wire::Key;
+use narrows_wire::probe::{HELLO_FILLED_BYTES, Header, Hello, Reply};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// So long a server is asked.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Where ICMP says that nobody listens, so long.
+const PATIENCE_IF_UNREACHABLE: Duration = Duration::from_secs(1);
+/// The first wait for an answer; each further one is half as long again.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// Hellos of the wanted size that vanish before another one is searched for.
+const LARGE_ATTEMPTS: u32 = 3;
+const SMALL: u32 = HELLO_FILLED_BYTES as u32;
+
+/// Opens one stream to a server that knows the key: a socket of its own, its options, the handshake, and the datagram size.
+///
+/// Blocks for 5 s at most, or 2 s longer where the path swallows large datagrams without a word.
+///
+/// # Errors
+/// No answer, a refusal with the server's sentence, a size that would be fragmented, a socket that did not take an option.
+pub fn open(address: SocketAddr, key: &Key, id: u32, flow: Flow, plan: &UdpPlan) -> Result<UdpStream, TrafficError> {
+    plan.check().map_err(TrafficError::Plan)?;
+    let number = u16::try_from(id).map_err(|_| UdpError::Number(id))?;
+    let own = socket::connect(address).map_err(|source| UdpError::Socket { stream: id, source })?;
+    set_options(&own, address, id, plan)?;
+    let mut asking = Asking::new(&own, address, Hello { key: *key, stream: number, flow, attempt: 0, time_ns: 0 });
+    let datagram_bytes = asking.settle(plan)?;
+    let path_mtu_bytes = match &plan.sizes {
+        DatagramSizes::Largest => Some(datagram_bytes + asking.overhead),
+        DatagramSizes::Sequence(_) => socket::path_mtu(&own, address.is_ipv4()).ok(),
+    };
+    let sizes = match &plan.sizes {
+        DatagramSizes::Largest => vec![datagram_bytes],
+        DatagramSizes::Sequence(sizes) => sizes.clone(),
+    };
+    let buffers = buffers::set(&own, Place::Client, flow, id, plan, &sizes)?;
+    Ok(UdpStream {
+        id,
+        flow,
+        socket: own,
+        peer: address,
+        number,
+        key: *key,
+        datagram_bytes,
+        path_mtu_bytes,
+        buffers,
+        heard: Arc::default(),
+        answerer: None,
+    })
+}
+
+/// What came back within a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    /// This size came through, in both directions.
+    Size(u32),
+    /// The kernel or the server knows that no more than this fits.
+    AtMost(u32),
+    /// Nothing.
+    Nothing,
+}
+
+struct Asking<'a> {
+    socket: &'a UdpSocket,
+    peer: SocketAddr,
+    overhead: u32,
+    hello: Hello,
+    began: Instant,
+    unreachable: bool,
+    /// The longest that an answer took.
+    round_trip: Duration,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Asking<'a> {
+    fn new(socket: &'a UdpSocket, peer: SocketAddr, hello: Hello) -> Self {
+        Self {
+            socket,
+            peer,
+            overhead: socket::header_bytes(&peer),
+            hello,
+            began: clock::now(),
+            unreachable: false,
+            round_trip: Duration::ZERO,
+            buffer: vec![0; 65_536],
+        }
+    }
+
+    /// What fits into one packet as far as the kernel knows.
+    fn most(&self) -> Result<u32, UdpError> {
+        let mtu = socket::path_mtu(self.socket, self.peer.is_ipv4()).map_err(|source| self.failed(source))?;
+        Ok(mtu.saturating_sub(self.overhead).min(UdpPlan::MOST_BYTES))
+    }
+
+    fn failed(&self, source: Error) -> UdpError {
+        UdpError::Socket { stream: self.hello.stream.into(), source }
+    }
+
+    /// The size to use.
+    fn settle(&mut self, plan: &UdpPlan) -> Result<u32, UdpError> {
+        let most = self.most()?;
+        match &plan.sizes {
+            DatagramSizes::Largest => self.ask(most, true),
+            DatagramSizes::Sequence(sizes) => {
+                let bytes = sizes.iter().copied().max().unwrap_or(UdpPlan::LEAST_BYTES);
+                if plan.allow_fragments {
+                    self.ask(SMALL, false)?;
+                } else if bytes > most {
+                    return Err(self.too_large(bytes, most));
+                } else {
+                    self.ask(bytes, false)?;
+                }
+                Ok(bytes)
+            }
+        }
+    }
+
+    const fn too_large(&self, bytes: u32, most: u32) -> UdpError {
+        UdpError::TooLarge { peer: self.peer, bytes, path_mtu_bytes: most + self.overhead, most }
+    }
+
+    /// Asks with a size, and where `adapts` with smaller ones, until one is answered.
+    fn ask(&mut self, wanted: u32, adapts: bool) -> Result<u32, UdpError> {
+        let (mut size, mut wait, mut large_attempts, mut small_works) = (wanted, FIRST_WAIT, 0, false);
+        let mut first = true;
+        loop {
+            let mut heard = self.send(size)?;
+            large_attempts += 1;
+            // From the second time on a small one goes along: is it the size, or is nobody there?
+            if !first && size > SMALL {
+                self.send(SMALL)?;
+            }
+            first = false;
+            if !matches!(heard, Heard::AtMost(most) if most < size) {
+                heard = self.listen(size, &mut small_works, wait)?;
+            }
+            match heard {
+                Heard::Size(works) if works >= size.min(wanted) => return Ok(size),
+                Heard::Size(_) => small_works = true,
+                Heard::AtMost(most) if most < size => {
+                    if !adapts {
+                        return Err(self.too_large(size, most));
+                    }
+                    (size, large_attempts) = (most.max(UdpPlan::LEAST_BYTES), 0);
+                    continue;
+                }
+                Heard::AtMost(_) | Heard::Nothing => {}
+            }
+            if small_works && large_attempts >= LARGE_ATTEMPTS {
+                return if adapts {
+                    self.search(size)
+                } else {
+                    Err(UdpError::Vanish { peer: self.peer, bytes: size, works: self.search(size)? })
+                };
+            }
+            let patience = if self.unreachable { PATIENCE_IF_UNREACHABLE } else { PATIENCE };
+            if self.began.elapsed() >= patience {
+                let waited_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                return Err(UdpError::Silent { peer: self.peer, waited_ms, unreachable: self.unreachable });
+            }
+            wait = (wait + wait / 2).min(PATIENCE.saturating_sub(self.began.elapsed()).max(FIRST_WAIT));
+        }
+    }
+
+    /// Finds the largest size below one that vanishes.
+    fn search(&mut self, vanishes: u32) -> Result<u32, UdpError> {
+        let mut search = SizeSearch::new(SMALL, vanishes);
+        while let Some(sizes) = search.sizes() {
+            let wait = (2 * self.round_trip).clamp(2 * FIRST_WAIT, PATIENCE / 10);
+            let mut best = None;
+            for size in sizes.iter().chain(&sizes) {
+                if let Heard::AtMost(most) = self.send(*size)? {
+                    search.bound(most);
+                }
+            }
+            let until = clock::now() + wait;
+            while best < sizes.last().copied() {
+                let left = until.saturating_duration_since(clock::now());
+                if left.is_zero() {
+                    break;
+                }
+                match self.hear(left)? {
+                    Heard::Size(size) if sizes.contains(&size) => best = best.max(Some(size)),
+                    Heard::AtMost(most) => search.bound(most),
+                    Heard::Size(_) | Heard::Nothing => {}
+                }
+            }
+            search.tried(best);
+        }
+        Ok(search.works())
+    }
+
+    /// Sends a hello of a size; a word on the size may come back at once.
+    fn send(&mut self, bytes: u32) -> Result<Heard, UdpError> {
+        self.hello.attempt += 1;
+        self.hello.time_ns = nanos::real();
+        // The filling makes room for a refusal's sentence; the size that counts is larger in all that matters.
+        let bytes = self.hello.encode(bytes.max(SMALL) as usize);
+        match self.socket.send(&bytes) {
+            Ok(_) => Ok(Heard::Nothing),
+            Err(error) => self.weigh(error),
+        }
+    }
+
+    /// Waits for an answer to a hello of this size.
+    fn listen(&mut self, size: u32, small_works: &mut bool, wait: Duration) -> Result<Heard, UdpError> {
+        let until = clock::now() + wait;
+        loop {
+            let left = until.saturating_duration_since(clock::now());
+            if left.is_zero() {
+                return Ok(Heard::Nothing);
+            }
+            match self.hear(left)? {
+                Heard::Size(works) if works < size => *small_works = true,
+                Heard::Nothing => {}
+                heard => return Ok(heard),
+            }
+        }
+    }
+
+    /// Takes one datagram, or an error in its place.
+    fn hear(&mut self, wait: Duration) -> Result<Heard, UdpError> {
+        let limited = self.socket.set_read_timeout(Some(wait.max(Duration::from_micros(100))));
+        limited.map_err(|error| self.failed(Error::new("set SO_RCVTIMEO of", "a UDP socket", error)))?;
+        let length = match self.socket.recv(&mut self.buffer) {
+            Ok(length) => length,
+            Err(error) => return self.weigh(error),
+        };
+        let bytes = &self.buffer[..length];
+        match Reply::decode(bytes, self.hello.stream) {
+            Ok(Reply::Ok { hello_bytes, largest, .. }) => {
+                if let Ok(header) = Header::decode(bytes) {
+                    let took = Duration::from_nanos(nanos::real().saturating_sub(header.time_ns));
+                    self.round_trip = self.round_trip.max(took).min(PATIENCE);
+                }
+                let full = length as u64 >= u64::from(hello_bytes);
+                match largest {
+                    // The hello came through; an answer as long does not fit on the way back.
+                    Some(largest) if !full && largest < UdpPlan::MOST_BYTES => Ok(Heard::AtMost(largest)),
+                    _ => Ok(Heard::Size(hello_bytes.min(u32::try_from(length).unwrap_or(u32::MAX)))),
+                }
+            }
+            Ok(Reply::No(why)) => Err(UdpError::Refused { peer: self.peer, stream: self.hello.stream.into(), why }),
+            // Not ours, or not for us.
+            Err(_) => Ok(Heard::Nothing),
+        }
+    }
+
+    /// What an error says about the path, where it says something.
+    fn weigh(&mut self, error: io::Error) -> Result<Heard, UdpError> {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                self.unreachable = true;
+                Ok(Heard::Nothing)
+            }
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => Ok(Heard::Nothing),
+            _ if is_too_big(&error) => Ok(Heard::AtMost(self.most()?)),
+            _ => Err(self.failed(Error::new("talk to", self.peer.to_string(), error))),
+        }
+    }
+}
+
+/// `EMSGSIZE`: from the kernel's own knowledge, or from an ICMP word that came in.
+fn is_too_big(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(narrows_sys::udp::TOO_BIG)
+}

@@ -1,0 +1,41 @@
+//! How a stream ended, and what the record says about it.
+
+use narrows_sys::net;
+use std::io;
+
+/// Why a data thread stopped.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// As planned.
+    Complete,
+    /// By the stop flag.
+    Stopped,
+    /// The receiver's word that it is ready never came.
+    NoGo,
+    /// Not one datagram came.
+    NoData,
+    /// The sender's last word never came: how many it sent is not known.
+    NoFin,
+    /// The socket failed.
+    Broken(io::Error),
+}
+
+impl Outcome {
+    /// The sentence for the record, where there is something to say.
+    pub(crate) fn remark(&self, stream: u32) -> Option<String> {
+        Some(match self {
+            Self::Complete | Self::Stopped => return None,
+            Self::NoGo => format!("stream {stream}: the receiver never said that it was ready, so nothing was sent"),
+            Self::NoData => format!("stream {stream}: not one datagram came"),
+            Self::NoFin => format!(
+                "stream {stream}: the sender's last word did not come; losses after the last datagram that came are not counted here"
+            ),
+            Self::Broken(error) => format!("stream {stream}: the socket failed: {error}"),
+        })
+    }
+}
+
+/// `address:port` of one end, for the record.
+pub(crate) fn named(address: io::Result<std::net::SocketAddr>) -> String {
+    address.map_or_else(|_| "unknown".to_owned(), |address| net::canonical(address).to_string())
+}

@@ -1,0 +1,25 @@
+//! What an end tells while a trial runs.
+
+use narrows_model::{Flow, UdpSample};
+
+/// All streams of one end at the end of an interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UdpProgress {
+    /// Since the trial began on this end.
+    pub at_us: u64,
+    /// By id. A stream that has ended shows its last sample.
+    pub streams: Vec<UdpStreamProgress>,
+    /// Whether it is the last word.
+    pub done: bool,
+}
+
+/// One stream at the end of an interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UdpStreamProgress {
+    /// Its number.
+    pub id: u32,
+    /// Which way its data goes.
+    pub flow: Flow,
+    /// Totals so far.
+    pub sample: UdpSample,
+}

@@ -1,0 +1,93 @@
+//! The largest datagram that a path carries, where nobody on the way says so: a bounded search among the sizes between one
+//! that came through and one that did not. Pure: what came through is told to it.
+
+/// Sizes that are tried at once.
+const AT_ONCE: u32 = 8;
+/// Rounds at most: 8 to the sixth is more than the largest datagram.
+const ROUNDS: u32 = 7;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SizeSearch {
+    /// Came through.
+    works: u32,
+    /// The largest that may.
+    most: u32,
+    rounds: u32,
+}
+
+impl SizeSearch {
+    /// Between a size that works and one that vanishes.
+    pub(crate) const fn new(works: u32, vanishes: u32) -> Self {
+        Self { works, most: vanishes.saturating_sub(1), rounds: 0 }
+    }
+
+    /// The largest size that is known to work.
+    pub(crate) const fn works(&self) -> u32 {
+        self.works
+    }
+
+    /// The sizes to try next, ascending; `None`: it is over.
+    pub(crate) fn sizes(&self) -> Option<Vec<u32>> {
+        let left = self.most.saturating_sub(self.works);
+        if left == 0 || self.rounds >= ROUNDS {
+            return None;
+        }
+        let parts = left.min(AT_ONCE);
+        Some(
+            (1..=parts)
+                .map(|part| self.works + (u64::from(left) * u64::from(part) / u64::from(parts)) as u32)
+                .collect(),
+        )
+    }
+
+    /// Takes the largest of the tried sizes that came through.
+    pub(crate) fn tried(&mut self, largest: Option<u32>) {
+        let sizes = self.sizes().unwrap_or_default();
+        if let Some(largest) = largest {
+            self.works = self.works.max(largest.min(self.most));
+        }
+        if let Some(above) = sizes.iter().find(|size| **size > self.works) {
+            self.most = above - 1;
+        }
+        self.rounds += 1;
+    }
+
+    /// Takes the kernel's word that no more than this fits.
+    pub(crate) fn bound(&mut self, most: u32) {
+        self.most = self.most.min(most).max(self.works);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_is_found_in_a_few_rounds() {
+        for vanishes in [1473, 8973, 65_508] {
+            for truth in (256..vanishes).step_by(37) {
+                let mut search = SizeSearch::new(256, vanishes);
+                let mut rounds = 0;
+                while let Some(sizes) = search.sizes() {
+                    assert!(sizes.len() <= 8 && sizes.iter().all(|size| *size < vanishes));
+                    search.tried(sizes.iter().copied().filter(|size| *size <= truth).max());
+                    rounds += 1;
+                }
+                assert_eq!(search.works(), truth);
+                assert!(rounds <= 6, "{rounds} for {truth} below {vanishes}");
+            }
+        }
+    }
+
+    #[test]
+    fn it_ends_whatever_is_said() {
+        let mut search = SizeSearch::new(256, 1473);
+        search.bound(1400);
+        for said in [Some(9000), None, None, Some(3)] {
+            search.tried(said);
+        }
+        assert_eq!((search.works(), search.sizes()), (1400, None));
+        assert_eq!(SizeSearch::new(256, 256).sizes(), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! An opened stream: what the handshake leaves to the engine.
+
+use super::answerer::Answerer;
+use super::buffers::Buffers;
+use narrows_model::{DatagramSizes, Flow, Place, UdpPlan};
+use narrows_wire::Key;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// A socket connected to the other end, and what the handshake found.
+#[derive(Debug)]
+pub struct UdpStream {
+    /// From 0, the same on both ends.
+    pub id: u32,
+    /// Which way its data goes.
+    pub flow: Flow,
+    pub(crate) socket: UdpSocket,
+    pub(crate) peer: SocketAddr,
+    pub(crate) number: u16,
+    pub(crate) key: Key,
+    /// The largest datagram that it may send, by handshake or plan.
+    pub(crate) datagram_bytes: u32,
+    pub(crate) path_mtu_bytes: Option<u32>,
+    pub(crate) buffers: Buffers,
+    /// On the server, until the engine takes over.
+    pub(crate) answerer: Option<Answerer>,
+    /// See [`UdpStream::heard`].
+    pub(crate) heard: Arc<AtomicU64>,
+}
+
+impl UdpStream {
+    /// The other end.
+    #[must_use]
+    pub const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Counts the calls that brought something from the other end, while the stream runs: a sign that it lives.
+    #[must_use]
+    pub fn heard(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.heard)
+    }
+
+    /// The connected socket, for another engine; from here on no hello is answered.
+    #[must_use]
+    pub fn into_socket(self) -> UdpSocket {
+        self.socket
+    }
+
+    /// The largest datagram that the stream sends, bytes of payload.
+    #[must_use]
+    pub const fn datagram_bytes(&self) -> u32 {
+        self.datagram_bytes
+    }
+
+    /// Bytes of the IP packet that the path was found to carry in one piece; where the plan has fixed sizes, what the kernel
+    /// takes the path to carry.
+    #[must_use]
+    pub const fn path_mtu_bytes(&self) -> Option<u32> {
+        self.path_mtu_bytes
+    }
+
+    /// Whether `place` sends on it.
+    pub(crate) fn sends(&self, place: Place) -> bool {
+        self.flow.sender() == place
+    }
+
+    /// The sizes to send, one after another.
+    pub(crate) fn sizes(&self, plan: &UdpPlan) -> Vec<u32> {
+        match &plan.sizes {
+            DatagramSizes::Largest => vec![self.datagram_bytes.max(UdpPlan::LEAST_BYTES)],
+            DatagramSizes::Sequence(sizes) => sizes.clone(),
+        }
+    }
+}
