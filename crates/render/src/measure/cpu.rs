@@ -2,7 +2,7 @@
 
 use super::reading::float;
 use narrows_model::measure::{CpuShare, EndCpu, HostCpu};
-use narrows_model::{CpuTimes, EndRecord, HostSample, UdpEndRecord};
+use narrows_model::{CpuTimes, EndRecord, HostSample, RrEndRecord, UdpEndRecord};
 
 /// The cost of a TCP trial on one end; `None` where nothing of it was recorded.
 pub(crate) fn cost(end: &EndRecord, omit_us: u64) -> Option<EndCpu> {
@@ -16,6 +16,14 @@ pub(crate) fn udp_cost(end: &UdpEndRecord, omit_us: u64) -> Option<EndCpu> {
     let threads: Vec<Vec<_>> =
         end.streams.iter().map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect()).collect();
     cost_of(&end.host, &threads, omit_us)
+}
+
+/// The cost of a request/response trial on one end, its load included; `None` where nothing of it was recorded.
+pub(crate) fn rr_cost(end: &RrEndRecord, omit_us: u64) -> Option<EndCpu> {
+    let own = end.streams.iter().map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect());
+    let load = end.load.iter().flat_map(|load| &load.streams);
+    let load = load.map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect());
+    cost_of(&end.host, &own.chain(load).collect::<Vec<_>>(), omit_us)
 }
 
 /// A thread's CPU time at its samples: when, and how much so far.

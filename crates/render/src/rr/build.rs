@@ -7,10 +7,7 @@ use crate::measure::reading::float;
 use narrows_model::measure::{FlowSummary, Remark};
 use narrows_model::measure_rr::{LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA};
 use narrows_model::report::RunView;
-use narrows_model::{
-    Distribution, EndRecord, Flow, RrEndRecord, RrSample, RrStreamRecord, RrTrial, Snapshot, StreamRecord,
-    StreamSample, Trial,
-};
+use narrows_model::{Distribution, RrEndRecord, RrSample, RrStreamRecord, RrTrial, Trial};
 use narrows_stats::Histogram;
 
 /// The view of a run's trials, in the order in which they were measured. `under_load` is the diagnosis of two of them.
@@ -75,6 +72,7 @@ pub(crate) fn interval(stream: Option<u32>, omit_us: u64, spans: &[Span]) -> Opt
 /// Each interval: its streams, then all of them together.
 fn intervals(trial: &RrTrial) -> Vec<RrIntervalView> {
     let (interval_us, omit_us) = (trial.plan.interval_ms.saturating_mul(1000), trial.plan.omit_ms.saturating_mul(1000));
+    let times = |stream: &RrStreamRecord| stream.samples.iter().map(|sample| sample.at_us).collect::<Vec<_>>();
     let cuts: Vec<Vec<usize>> = trial.client.streams.iter().map(|stream| cut(&times(stream), interval_us)).collect();
     let most = cuts.iter().map(|cuts| cuts.len().saturating_sub(1)).max().unwrap_or(0);
     let one = |k: usize| {
@@ -90,20 +88,6 @@ fn intervals(trial: &RrTrial) -> Vec<RrIntervalView> {
         views
     };
     (0..most).flat_map(one).collect()
-}
-
-/// A stream's samples, as far as the cost of its thread needs them.
-fn costs(stream: &RrStreamRecord) -> Vec<StreamSample> {
-    let time = |sample: &RrSample| StreamSample {
-        at_us: sample.at_us,
-        thread_cpu_us: sample.thread_cpu_us,
-        ..StreamSample::default()
-    };
-    stream.samples.iter().map(time).collect()
-}
-
-fn times(stream: &RrStreamRecord) -> Vec<u64> {
-    stream.samples.iter().map(|sample| sample.at_us).collect()
 }
 
 /// The counted part: from the first sample after the omitted one to the last. A trial that was cut before its counted part is
@@ -131,8 +115,8 @@ fn summary(trial: &RrTrial) -> RrSummary {
         latency_ns: all(|stream| &stream.latency_ns),
         connect_ns: all(|stream| &stream.connect_ns),
         load: load(trial),
-        client: cpu::cost(&as_end(&trial.client), omit_us),
-        server: cpu::cost(&as_end(&trial.server), omit_us),
+        client: cpu::rr_cost(&trial.client, omit_us),
+        server: cpu::rr_cost(&trial.server, omit_us),
     }
 }
 
@@ -157,30 +141,4 @@ fn load(trial: &RrTrial) -> Vec<FlowSummary> {
         idle_rtt_us: None,
     };
     from_trial(&load, run).summary.flows
-}
-
-/// An end's threads and cores in the form of a TCP trial's, the threads of its load among them.
-fn as_end(end: &RrEndRecord) -> EndRecord {
-    let stream = |stream: &RrStreamRecord| StreamRecord {
-        id: stream.id,
-        flow: Flow::Up,
-        local: String::new(),
-        remote: String::new(),
-        congestion_control: None,
-        mss_bytes: None,
-        buffer_lock: None,
-        sndbuf_bytes: None,
-        rcvbuf_bytes: None,
-        method: String::new(),
-        samples: costs(stream),
-    };
-    let load = end.load.iter().flat_map(|load| load.streams.iter().cloned());
-    EndRecord {
-        place: end.place,
-        streams: end.streams.iter().map(stream).chain(load).collect(),
-        host: end.host.clone(),
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        remarks: Vec::new(),
-    }
 }

@@ -3,11 +3,13 @@
 
 use super::shared::Shared;
 use super::trial;
-use narrows_sys::udp::{Arrival, UdpListener};
+use narrows_sys::udp::UdpListener;
 use narrows_traffic::udp::refuse;
 use narrows_wire::probe::Hello;
+use std::io::ErrorKind;
 use std::sync::Arc;
-use tokio::io::unix::AsyncFd;
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
 
 /// The longest datagram of a hello: the largest of UDP.
 const MOST_BYTES: usize = 65_536;
@@ -16,32 +18,24 @@ const AT_ONCE: usize = 64;
 
 /// Listens for ever.
 pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
-    let Ok(listener) = AsyncFd::register(listener) else { return };
+    let Ok(Ok(ready)) = listener.watched().map(UdpSocket::from_std) else { return };
     let mut buffer = vec![0; MOST_BYTES];
-    loop {
-        let Ok(mut ready) = listener.readable().await else { return };
+    while ready.readable().await.is_ok() {
         for _ in 0..AT_ONCE {
-            match listener.get_ref().receive(&mut buffer) {
-                Ok(Some(arrival)) => {
-                    if let Ok(hello) = Hello::decode(&buffer[..arrival.bytes.min(MOST_BYTES)]) {
-                        attend(&shared, listener.get_ref(), &hello, &arrival);
-                    }
-                }
+            let received = ready.try_io(Interest::READABLE, || match listener.receive(&mut buffer) {
+                Ok(Some(arrival)) => Ok(Some(arrival)),
+                Ok(None) => Err(ErrorKind::WouldBlock.into()),
                 // What is broken about one datagram is not about the next.
-                Err(_) => {}
-                Ok(None) => {
-                    ready.clear_ready();
-                    break;
-                }
+                Err(_) => Ok(None),
+            });
+            let Ok(arrival) = received else { break };
+            let Some(arrival) = arrival else { continue };
+            if let Ok(hello) = Hello::decode(&buffer[..arrival.bytes.min(MOST_BYTES)])
+                && let Err(why) = trial::attend_datagram(&shared, &hello, &arrival)
+            {
+                refuse(&listener, &hello, &arrival, &why);
             }
         }
         tokio::task::yield_now().await;
-    }
-}
-
-fn attend(shared: &Shared, listener: &UdpListener, hello: &Hello, arrival: &Arrival) {
-    match trial::attend_datagram(shared, hello, arrival) {
-        Ok(()) => {}
-        Err(why) => refuse(listener, hello, arrival, &why),
     }
 }

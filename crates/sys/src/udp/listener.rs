@@ -5,7 +5,7 @@ use super::socket;
 use crate::{Error, Result};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 /// Room for one `in6_pktinfo` and one `in_pktinfo` as control messages.
 const CONTROL: usize = 128;
@@ -65,6 +65,16 @@ impl UdpListener {
         Ok(Self { socket, port: local.port() })
     }
 
+    /// A second handle of the socket, for an event loop that waits for datagrams; it does not block.
+    ///
+    /// # Errors
+    /// Out of descriptors.
+    pub fn watched(&self) -> io::Result<UdpSocket> {
+        let socket = self.socket.try_clone()?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    }
+
     /// The port, also where 0 was asked for.
     #[must_use]
     pub const fn port(&self) -> u16 {
@@ -112,12 +122,6 @@ impl UdpListener {
         let socket = socket::connect_from(to.local, to.source)?;
         socket.send(bytes).map_err(|error| Error::new("send to", to.source.to_string(), error))?;
         Ok(())
-    }
-}
-
-impl AsRawFd for UdpListener {
-    fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
     }
 }
 
