@@ -22,6 +22,7 @@ mod nap;
 mod open;
 mod outcome;
 mod pacer;
+mod precedence;
 mod progress;
 mod receiver;
 mod sender;

@@ -1,17 +1,20 @@
 //! When datagrams leave: a schedule of absolute instants, one for each datagram, and a bounded way to come back to it.
 //!
 //! Datagrams leave in bursts of at most `burst`; each burst leaves at the instant of its first datagram, so late wake-ups do not
-//! add up. Who is late comes back at 5/4 of the rate, burst by burst, never in a longer burst. What is due since more than the
-//! tolerance is given up and counted. Pure: the time is an argument, in nanoseconds since the sender's start.
+//! add up. Who was stalled comes back at 102 % of the rate, burst by burst, never in a longer burst. What is due since more than
+//! the tolerance is given up and counted. Pure: the time is an argument, in nanoseconds since the sender's start.
 
 /// The fraction of a nanosecond in which instants are kept: at 10 million a second the rate is exact to 10^-7.
 const FRACTION_BITS: u32 = 16;
 /// Longer than any trial.
 const FOREVER: u64 = 1 << 60;
 
-/// How late a datagram may leave. A host's scheduler makes a thread wait about so long now and then; forgiving more would send
-/// more above the rate afterwards than small queues hold.
-pub(crate) const TOLERANCE_NS: u64 = 1_000_000;
+/// How late a datagram may leave. A host's scheduler makes a thread wait about so long now and then (a tick is 4 ms with
+/// `CONFIG_HZ=250`).
+pub(crate) const TOLERANCE_NS: u64 = 5_000_000;
+/// Bursts come closer by this part of their time while a stall is made up for: little enough that queues and policers that carry
+/// the rate with some room to spare do not feel it.
+const CATCH_UP: u64 = 50;
 
 /// What to do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,10 +95,10 @@ impl Pacer {
             count += 1;
         }
         let span = self.next - begin;
-        // Spaced by 4/5 of its time from when it should have left, so that a constant lateness costs nothing; from when it did leave
-        // by 1/5 at least, so that two bursts never become one.
+        // Measured from when the burst should have left, so that an even lateness of a timer costs nothing; but two bursts never
+        // become one.
         let late = (now - start).min(span / 5 * 3);
-        self.earliest = now.saturating_add(span - span / 5 - late);
+        self.earliest = now.saturating_add(span - span / CATCH_UP - late);
         self.issued += u64::from(count);
         Due::Now(count)
     }
@@ -167,7 +170,7 @@ mod tests {
     #[test]
     fn small_oversleeps_lose_nothing() {
         for (cost, burst) in [(11_776.0, 8), (117_760.0, 1), (2_355.2, 42)] {
-            let (bursts, skipped) = run(Pacer::new(&[cost], burst, 0.0, SECOND), |n| (n as u64 * 7919) % 90_000);
+            let (bursts, skipped) = run(Pacer::new(&[cost], burst, 0.0, SECOND), |n| (n as u64 * 7919) % 50_000);
             assert_eq!(skipped, 0);
             assert_eq!(sum(&bursts), (1e9 / cost).ceil() as u64);
             assert!(bursts.iter().all(|(_, count)| *count <= burst));
@@ -179,14 +182,14 @@ mod tests {
         let (cost, burst) = (10_000, 10);
         let stall = |n| if n == 50 { 100_000_000 } else { 0 };
         let (bursts, skipped) = run(Pacer::new(&[cost as f64], burst, 0.0, SECOND), stall);
-        // 100 ms are 10,000 datagrams; those of the last millisecond are made up for, the others given up.
-        assert!((9_895..=9_905).contains(&skipped), "{skipped}");
+        // 100 ms are 10,000 datagrams; those of the last 5 ms are made up for, the others given up.
+        assert!((9_495..=9_505).contains(&skipped), "{skipped}");
         assert_eq!(sum(&bursts) + skipped, 100_000);
-        // No burst is longer. One comes sooner after the stall, but not at once; the others no sooner than at 5/4 of the rate.
+        // No burst is longer. One comes sooner after the stall, but not at once; the others no sooner than at 102 % of the rate.
         let mut gaps: Vec<u64> = bursts.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
         gaps.sort_unstable();
         let span = cost * u64::from(burst);
-        assert!(gaps[0] >= span / 5 && gaps[1] >= span * 4 / 5, "{:?}", &gaps[..2]);
+        assert!(gaps[0] >= span / 5 * 2 - 1000 && gaps[1] >= span - span / 50, "{:?}", &gaps[..2]);
         assert!(bursts.iter().all(|(_, count)| *count <= burst));
         // Over any time no more than the rate and the tolerance allow.
         for (first, (from, _)) in bursts.iter().enumerate() {

@@ -6,6 +6,7 @@ use super::departures::Departures;
 use super::load::Load;
 use super::outcome::Outcome;
 use super::pacer::{Due, Pacer};
+use super::precedence::Precedence;
 use super::stream::UdpStream;
 use crate::stop::Stop;
 use narrows_model::{Batching, Place, UdpPlan, UdpSent, Unsent};
@@ -217,15 +218,18 @@ impl<'a> Sending<'a> {
         let offset_ns = f64::from(self.sender.turn) * mean_ns * f64::from(burst) / streams;
         let length_ns = self.sender.plan.duration_ms * 1_000_000;
         let mut pacer = Pacer::new(costs_ns, burst, offset_ns, length_ns);
+        let mut precedence = Precedence::ask();
         let start = nanos::monotonic();
         let mut now = 0;
         while !self.sender.is_over() {
+            let mut slept = 0;
             match pacer.poll(now) {
                 Due::Now(count) => self.burst(u64::from(count)),
-                Due::At(at) => wait(start, at),
+                Due::At(at) => slept = wait(start, at),
                 Due::Over => break,
             }
             now = nanos::monotonic().saturating_sub(start);
+            precedence.waited(now, slept);
         }
         (pacer.intended(now), pacer.skipped())
     }
@@ -363,17 +367,19 @@ fn is_uncut(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(narrows_sys::udp::is_no_segmentation)
 }
 
-/// Waits until an instant after `start`; a stop ends it early.
-fn wait(start: u64, at: u64) {
+/// Waits until an instant after `start`, but no longer than a stop may take; how long it slept.
+fn wait(start: u64, at: u64) -> u64 {
     let until = start + at;
     let now = nanos::monotonic();
     if until.saturating_sub(now) > SPIN_NS {
-        nanos::sleep_until(until.min(now + SLEEP_NS));
-        return;
+        let until = until.min(now + SLEEP_NS);
+        nanos::sleep_until(until);
+        return until - now;
     }
     while nanos::monotonic() < until {
         std::hint::spin_loop();
     }
+    0
 }
 
 /// Bytes without a pattern, so that nothing on the way compresses them (xorshift64).

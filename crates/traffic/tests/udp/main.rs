@@ -2,3 +2,7 @@
 
 mod common;
 mod ends;
+mod handshake;
+mod hosts;
+mod order;
+mod path;
