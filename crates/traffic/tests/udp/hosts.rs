@@ -40,3 +40,48 @@ fn finish(links: &mut Links, name: &str, mtu: u32, which: usize) -> narrows_sys:
     links.set_up(name, true)?;
     links.add_address(name, addresses(true)[which], 64)
 }
+
+/// Two hosts with a router between them, whose second wire carries less; it says so by ICMP.
+pub(crate) fn routed(far_mtu: u32) -> (Namespaces, Namespaces, Namespaces) {
+    let (near, router, far) = (host("near"), host("router"), host("far"));
+    let net = |wire: u8, host: u8| {
+        [
+            (IpAddr::from([10, 78, wire, host]), 24),
+            (IpAddr::from([0xfd01, u16::from(wire), 0, 0, 0, 0, 0, u16::from(host)]), 64),
+        ]
+    };
+    let end = |links: &mut Links, name: &str, wire, host| {
+        links.set_up("lo", true)?;
+        links.set_up(name, true)?;
+        net(wire, host).into_iter().try_for_each(|(address, bits)| links.add_address(name, address, bits))
+    };
+    let gateways = |links: &mut Links, name: &str, wire| {
+        let [(v4, _), (v6, _)] = net(wire, 9);
+        links.add_route(name, IpAddr::from([0; 4]), 0, Some(v4))?;
+        links.add_route(name, IpAddr::from([0_u16; 8]), 0, Some(v6))
+    };
+    links(&router, |links| {
+        links.add_veth("r1", "near0", near.network())?;
+        links.add_veth("r2", "far0", far.network())?;
+        links.set_mtu("r2", far_mtu)?;
+        end(links, "r1", 1, 9)?;
+        end(links, "r2", 2, 9)
+    });
+    let forward = ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"];
+    router.run(|| forward.iter().for_each(|key| narrows_sys::sysctl::write(key, "1").unwrap())).unwrap();
+    links(&near, |links| {
+        end(links, "near0", 1, 1)?;
+        gateways(links, "near0", 1)
+    });
+    links(&far, |links| {
+        links.set_mtu("far0", far_mtu)?;
+        end(links, "far0", 2, 2)?;
+        gateways(links, "far0", 2)
+    });
+    (near, router, far)
+}
+
+/// The address of the far one of two hosts with a router between them.
+pub(crate) fn far_address(ipv6: bool) -> IpAddr {
+    if ipv6 { IpAddr::from([0xfd01, 2, 0, 0, 0, 0, 0, 2]) } else { IpAddr::from([10, 78, 2, 2]) }
+}

@@ -1,13 +1,13 @@
 //! The datagram size that a path carries, and what the sender's host refuses.
 
 use crate::common::{open_all, plan, roles, run_end, serve};
-use crate::hosts::{addresses, links, neighbours};
+use crate::hosts::{addresses, far_address, links, neighbours, routed};
 use narrows_model::{DatagramSizes, Direction, Place, UdpEndRecord, UdpPlan, UdpRate};
 use narrows_sys::netns::Namespaces;
 use narrows_sys::rtnl::Qdisc;
 use narrows_sys::udp::UdpListener;
 use narrows_traffic::TrafficError;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc;
 use std::thread;
 
@@ -15,6 +15,16 @@ use std::thread;
 fn run_between(
     (near, far): &(Namespaces, Namespaces),
     ipv6: bool,
+    plan: &UdpPlan,
+    between: impl FnOnce() + Send,
+) -> Result<(UdpEndRecord, UdpEndRecord), TrafficError> {
+    run_towards(near, far, addresses(ipv6)[1], plan, between)
+}
+
+fn run_towards(
+    near: &Namespaces,
+    far: &Namespaces,
+    ip: IpAddr,
     plan: &UdpPlan,
     between: impl FnOnce() + Send,
 ) -> Result<(UdpEndRecord, UdpEndRecord), TrafficError> {
@@ -27,7 +37,7 @@ fn run_between(
                 run_end(Place::Server, plan, serve(&listener, plan, roles(plan).len()))
             })
         });
-        let address = SocketAddr::new(addresses(ipv6)[1], ready.recv().unwrap());
+        let address = SocketAddr::new(ip, ready.recv().unwrap());
         let client = near.run(|| {
             let streams = open_all(address, plan)?;
             between();
@@ -53,6 +63,20 @@ fn the_largest_datagram_fills_one_packet_in_either_family() {
             let received = received.as_ref().unwrap();
             assert_eq!(received.bytes, received.datagrams * u64::from(largest));
             assert_eq!((received.lost, received.datagrams > 0), (0, true));
+        }
+    }
+}
+
+#[test]
+fn a_router_says_what_fits() {
+    let plan = UdpPlan { direction: Direction::Both, duration_ms: 100, ..plan() };
+    let (near, _router, far) = routed(1380);
+    for (ipv6, largest) in [(false, 1352), (true, 1332)] {
+        let (client, server) = run_towards(&near, &far, far_address(ipv6), &plan, || ()).unwrap();
+        assert_eq!(sizes(&client), [(largest, Some(1380)); 2]);
+        for received in [&server.streams[0].received, &client.streams[1].received] {
+            let received = received.as_ref().unwrap();
+            assert_eq!((received.lost, received.bytes), (0, received.datagrams * u64::from(largest)));
         }
     }
 }
