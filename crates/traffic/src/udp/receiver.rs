@@ -7,6 +7,7 @@ use super::counters::{Counters, Order};
 use super::distribution;
 use super::nap::Nap;
 use super::outcome::Outcome;
+use super::precedence::Precedence;
 use super::stream::UdpStream;
 use super::window::Window;
 use crate::stop::Stop;
@@ -147,8 +148,11 @@ impl<'a> Receiving<'a> {
         let mut moving = Some(moving);
         let buffer = self.receiver.stream.buffers.receive.unwrap_or(0);
         let mut nap = Nap::new(HEADS, buffer, nanos::monotonic());
+        let mut precedence = Precedence::ask(nanos::monotonic());
         let mut go_ns = 0;
         let mut wait = true;
+        // Since when it waits.
+        let mut waiting_ns = nanos::monotonic();
         loop {
             if self.receiver.is_over() {
                 let stopped = self.receiver.stop.is_set();
@@ -175,15 +179,19 @@ impl<'a> Receiving<'a> {
                     if self.is_complete() {
                         return Outcome::Complete;
                     }
+                    precedence.waited(self.seen_ns, if wait { self.seen_ns.saturating_sub(waiting_ns) } else { 0 });
                     wait = false;
                     // A full batch: more is there.
                     if taken == self.batch.most() {
                         continue;
                     }
                     self.choose_way();
-                    match nap.after(nanos::monotonic(), self.datagrams, self.bytes) {
-                        Some(ns) => nanos::sleep_until(nanos::monotonic() + ns),
-                        None => wait = true,
+                    match nap.after(self.seen_ns, self.datagrams, self.bytes) {
+                        Some(ns) => {
+                            nanos::sleep_until(self.seen_ns + ns);
+                            precedence.waited(nanos::monotonic(), ns);
+                        }
+                        None => (wait, waiting_ns) = (true, self.seen_ns),
                     }
                 }
                 Err(error) => {
@@ -194,8 +202,8 @@ impl<'a> Receiving<'a> {
                     self.calls += 1;
                     if !wait {
                         nap.idle();
+                        (wait, waiting_ns) = (true, nanos::monotonic());
                     }
-                    wait = true;
                     if let Some(outcome) = self.is_silent() {
                         return outcome;
                     }
@@ -320,8 +328,16 @@ impl<'a> Receiving<'a> {
     fn finish(self, socket_drops: Option<u64>) -> Received {
         let counted = self.window.finish(self.fin.map(|(total, _)| total));
         let runs = self.runs > 0;
-        let remark = (!runs && self.receiver.plan.coalescing == Batching::On && self.messages > WITHOUT_RUN)
-            .then(|| "the kernel coalesced no datagrams (UDP_GRO)".to_owned());
+        let remark = if runs && socket_drops.is_some_and(|drops| drops > 0) {
+            Some(
+                "the socket's drops are counted in runs of datagrams, as the kernel coalesced and dropped them"
+                    .to_owned(),
+            )
+        } else if !runs && self.receiver.plan.coalescing == Batching::On && self.messages > WITHOUT_RUN {
+            Some("the kernel coalesced no datagrams (UDP_GRO)".to_owned())
+        } else {
+            None
+        };
         let received = UdpReceived {
             datagrams: self.datagrams,
             bytes: self.bytes,

@@ -218,7 +218,7 @@ impl<'a> Sending<'a> {
         let offset_ns = f64::from(self.sender.turn) * mean_ns * f64::from(burst) / streams;
         let length_ns = self.sender.plan.duration_ms * 1_000_000;
         let mut pacer = Pacer::new(costs_ns, burst, offset_ns, length_ns);
-        let mut precedence = Precedence::ask();
+        let mut precedence = Precedence::ask(0);
         let start = nanos::monotonic();
         let mut now = 0;
         while !self.sender.is_over() {
