@@ -10,7 +10,7 @@ pub use recorded::{CaptureError, Meta, Recorded};
 pub use recorder::{Keep, Recording, record};
 
 use crate::Missing;
-use crate::kernel::{Answer, Ethtool, Link, Neighbour, Qdiscs, Question, Route, Statistics};
+use crate::kernel::{Answer, Ethtool, FilterDrops, Link, Neighbour, Qdiscs, Question, Route, Statistics};
 use std::net::IpAddr;
 
 /// A host that can be read: its files below `/proc` and `/sys`, and the kernel's answers that are no files.
@@ -91,6 +91,11 @@ impl dyn Host + '_ {
     typed!(
         /// The driver's own counters.
         statistics(device: &str) -> Statistics, Question::Statistics { device: device.to_owned() }
+    );
+
+    typed!(
+        /// What the rules of `nf_tables` that drop packets have counted in this network namespace.
+        filter_drops() -> FilterDrops, Question::FilterDrops
     );
 
     /// How many rules `nf_tables` holds in this network namespace.

@@ -14,6 +14,7 @@ pub use links::Link;
 pub use neighbours::Neighbour;
 pub use qdiscs::{Class, Qdisc, Qdiscs};
 pub use routes::Route;
+pub use rules::FilterDrops;
 
 use crate::Missing;
 use narrows_sys::netlink::{self, Family, Message, Socket};
@@ -58,6 +59,8 @@ pub enum Question {
     },
     /// How many `nf_tables` rules there are.
     FilterRules,
+    /// What the `nf_tables` rules that drop have counted.
+    FilterDrops,
 }
 
 /// What the kernel said.
@@ -78,6 +81,8 @@ pub enum Answer {
     Statistics(Statistics),
     /// To [`Question::FilterRules`].
     FilterRules(u64),
+    /// To [`Question::FilterDrops`].
+    FilterDrops(FilterDrops),
 }
 
 impl Question {
@@ -92,6 +97,7 @@ impl Question {
             Self::Ethtool { device } => format!("ethtool-{device}.json"),
             Self::Statistics { device } => format!("statistics-{device}.json"),
             Self::FilterRules => "filter-rules.json".to_owned(),
+            Self::FilterDrops => "filter-drops.json".to_owned(),
         }
     }
 }
@@ -137,5 +143,6 @@ pub(crate) fn ask(sockets: &Sockets, question: &Question) -> Result<Answer, Miss
         Question::Ethtool { device } => Answer::Ethtool(ethtool::ask(device)?),
         Question::Statistics { device } => Answer::Statistics(ethtool::statistics(device)?),
         Question::FilterRules => Answer::FilterRules(rules::count(sockets)?),
+        Question::FilterDrops => Answer::FilterDrops(rules::drops(sockets)?),
     })
 }

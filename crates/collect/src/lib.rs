@@ -9,6 +9,7 @@
 pub mod collector;
 mod collectors;
 mod cpu_times;
+pub mod drop_watch;
 pub mod host;
 pub mod kernel;
 mod missing;
@@ -19,6 +20,7 @@ mod settings;
 pub use collector::{Class, Collector, Context, Peer, Sink};
 pub use collectors::table;
 pub use cpu_times::cpu_times;
+pub use drop_watch::DropWatch;
 pub use host::{CaptureError, Host, Keep, Live, Meta, Recorded, Recording, record};
 pub use missing::Missing;
 pub use run::{counters, inventory};

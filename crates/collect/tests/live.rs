@@ -197,8 +197,12 @@ fn a_capture_gives_the_same_facts() {
     for (live, again) in
         [(&recording.inventory, inventory(&replayed, None)), (&recording.counters, counters(&replayed, None))]
     {
-        assert_eq!(again.facts, live.facts);
-        assert_eq!(again.absent, live.absent);
+        // The mark of the running kernel is an identifier, which a capture does not keep.
+        let live_facts: Vec<_> = live.facts.iter().filter(|fact| fact.key != "host.boot").cloned().collect();
+        assert_eq!(again.facts, live_facts);
+        let live_absent = live.absent.clone();
+        let again_absent: Vec<_> = again.absent.iter().filter(|absent| absent.what != "host.boot").cloned().collect();
+        assert_eq!(again_absent, live_absent);
         assert_eq!((&again.host, again.taken_unix_us), (&live.host, live.taken_unix_us));
     }
 

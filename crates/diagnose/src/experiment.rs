@@ -18,18 +18,21 @@ pub enum Experiment {
     OtherCongestionControl,
     /// Paced at half the goodput: loss that a full queue or a policer makes ends, random loss stays.
     PacedHalf,
+    /// Both ends keep their cores awake, so that the kernel's tick sees what interrupts take.
+    AwakeCores,
     /// Both ends of the engine on the client alone: what the tester itself can do.
     Loopback,
 }
 
 impl Experiment {
     /// Every experiment.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::MoreStreams,
         Self::OtherDirection,
         Self::LargerBuffer,
         Self::OtherCongestionControl,
         Self::PacedHalf,
+        Self::AwakeCores,
         Self::Loopback,
     ];
 
@@ -42,6 +45,7 @@ impl Experiment {
             Self::LargerBuffer => "larger-buffer",
             Self::OtherCongestionControl => "other-congestion-control",
             Self::PacedHalf => "paced-half",
+            Self::AwakeCores => "awake-cores",
             Self::Loopback => "loopback",
         }
     }
@@ -61,6 +65,9 @@ impl Experiment {
             Self::LargerBuffer => "the same load with buffers that the kernel tunes",
             Self::OtherCongestionControl => "the same load under BBR, which does not slow down at each loss",
             Self::PacedHalf => "the same load paced at half of the measured goodput",
+            Self::AwakeCores => {
+                "the same load while both ends keep their cores awake, so that the kernel sees what interrupts take"
+            }
             Self::Loopback => "both ends of the engine on the client alone",
         }
     }
@@ -90,6 +97,7 @@ impl Experiment {
                 // The first second may still drain what the pacing rate cannot know of; it is short all the same.
                 (half >= 80_000).then_some(TcpPlan { pacing_bps: Some(half), omit_ms: 500, ..short })
             }
+            Self::AwakeCores => Some(TcpPlan { awake: true, ..short }),
             Self::Loopback => Some(TcpPlan {
                 streams: load.streams,
                 zero_copy: ZeroCopy::Auto,

@@ -11,6 +11,8 @@ mod disproof;
 pub mod evidence;
 mod exclusion;
 pub mod experiment;
+pub mod latency;
+pub mod ledger;
 pub mod report;
 pub mod roofline;
 pub mod verdict;

@@ -1,6 +1,7 @@
 //! A scene for the tests of rules: a run of one baseline, told in the terms of the rules and written as raw samples.
 
 mod asking;
+pub(crate) mod udp;
 
 pub(crate) use asking::*;
 use narrows_model::fact::{Fact, Snapshot, Unit, Value};
@@ -26,6 +27,8 @@ pub(crate) struct Scene {
     pub(crate) rcvbuf: u32,
     pub(crate) sndbuf_bytes: u32,
     pub(crate) recv_q: u32,
+    /// The part of the receive buffer that unread packets fill.
+    pub(crate) rcvbuf_filled: f64,
     pub(crate) cwnd: u64,
     pub(crate) segments: u64,
     pub(crate) lost: u64,
@@ -143,6 +146,7 @@ impl Default for Scene {
             rcvbuf: 24_000_000,
             sndbuf_bytes: 16_000_000,
             recv_q: 0,
+            rcvbuf_filled: 0.0,
             cwnd: 3600,
             segments: 600_000,
             lost: 0,
@@ -245,6 +249,7 @@ impl Scene {
                 Hidden::SocketMemory,
                 SocketMemory {
                     rcvbuf_bytes: self.rcvbuf,
+                    rmem_alloc_bytes: if sending { 0 } else { (f64::from(self.rcvbuf) * self.rcvbuf_filled) as u32 },
                     sndbuf_bytes: self.sndbuf_bytes,
                     wmem_queued_bytes: self.queued(),
                     ..SocketMemory::default()
@@ -343,6 +348,9 @@ impl Scene {
             server: host(Place::Server),
             idle_rtt_us: self.tells(Hidden::Rtt, self.min_rtt_us).into_iter().collect(),
             trials,
+            udp: Vec::new(),
+            rr: Vec::new(),
+            search: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
         }

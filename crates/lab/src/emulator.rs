@@ -3,6 +3,7 @@
 //! `line` and what it is made of are pure: a packet in at an instant, a departure or a drop out. `relay` is the thread that
 //! moves the bytes. A [`Path`] is two of them.
 
+pub mod corrupt;
 pub mod cut;
 pub mod frame;
 pub mod gilbert_elliott;
@@ -12,6 +13,7 @@ pub mod pool;
 pub mod queue;
 pub mod random;
 pub mod relay;
+pub mod reserved;
 pub mod too_big;
 pub mod wake;
 
@@ -22,6 +24,7 @@ use narrows_model::Flow;
 use narrows_model::lab::{Impairment, PathCounters};
 use narrows_sys::tun::Tun;
 use relay::Relay;
+use reserved::Reserved;
 use std::sync::Arc;
 
 /// A running path between the devices of two hosts.
@@ -32,7 +35,8 @@ pub struct Path {
 }
 
 impl Path {
-    /// Begins to carry packets between the client's and the server's device. `seed` makes its chances repeatable.
+    /// Begins to carry packets between the client's and the server's device, on other cores than the reserved ones.
+    /// `seed` makes its chances repeatable.
     ///
     /// # Errors
     /// Out of descriptors or threads.
@@ -42,10 +46,11 @@ impl Path {
         up: Impairment,
         down: Impairment,
         seed: u64,
+        reserved: &Arc<Reserved>,
     ) -> narrows_sys::Result<Self> {
         Ok(Self {
-            up: Relay::start("path-up", Arc::clone(client), Arc::clone(server), up, seed)?,
-            down: Relay::start("path-down", Arc::clone(server), Arc::clone(client), down, !seed)?,
+            up: Relay::start("path-up", [client, server], up, seed, reserved)?,
+            down: Relay::start("path-down", [server, client], down, !seed, reserved)?,
         })
     }
 

@@ -12,6 +12,9 @@ pub enum Error {
     /// The kernel refused a link, an address or a route.
     #[error(transparent)]
     Links(#[from] narrows_sys::rtnl::Error),
+    /// The kernel refused a filter.
+    #[error(transparent)]
+    Filter(#[from] narrows_sys::nftables::Error),
     /// The lab cannot run here at all.
     #[error("the lab cannot run here: {0}")]
     CannotRun(String),

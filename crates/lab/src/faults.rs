@@ -1,12 +1,27 @@
 //! The faults that a lab can have: each is one file with its documentation, and one line in [`ALL`].
 //!
-//! Each is named as the cause that it makes, so that the truth of a scenario is the fault's own id.
+//! Each is named as the cause that it makes, so that the truth of a scenario is the fault's own id. A fault at a host is in
+//! that host alone, and gone when the lab is, however it ends. Three causes have therefore no fault here:
+//!
+//! - *udp-receive-buffer*: `net.core.rmem_max` and `rmem_default` belong to the machine. A host of a lab may read and not write
+//!   them (net/core/sysctl_net_core.c shows them read-only in every network namespace but the first), and to lower them for the
+//!   machine would lower them for the other host and for all else that runs. The load fixes its own socket's buffer instead
+//!   (`UdpPlan::receive_buffer_bytes`).
+//! - *udp-memory*: `net.ipv4.udp_mem` too is the machine's; no other namespace has it. It needs a recorded host.
+//! - *small-datagrams*: it is in the load, not in the network.
+//!
+//! `net.core.netdev_max_backlog` is the machine's as well: *softnet-backlog* fills the queue instead of shortening it.
 
 mod burst_loss;
+mod checksum_errors;
 mod congestion_control;
+mod costly_core;
 mod delay;
+pub(crate) mod filter_drop;
+mod ip_fragmentation;
 mod link_speed;
 mod local_shaper;
+mod mtu_black_hole;
 mod mtu_mismatch;
 mod offloads_off;
 mod path_capacity;
@@ -16,10 +31,13 @@ mod qdisc_drop;
 mod random_loss;
 mod reordering;
 mod sack_off;
+pub(crate) mod send_filter;
 mod shallow_queue;
 mod softirq_core_saturated;
+mod softnet_backlog;
 mod tcp_receive_window;
 mod tcp_send_buffer;
+mod udp_send_queue;
 mod undo;
 mod value;
 mod window_scaling_off;
@@ -30,16 +48,20 @@ pub use value::{Unit, Value};
 use crate::host::Host;
 use crate::{Error, Result};
 use narrows_model::lab::Impairment;
-use narrows_model::{Direction, Place};
+use narrows_model::{Direction, Flow, Place};
 use serde::{Deserialize, Serialize};
 
 /// All faults, by their ids.
 pub const ALL: &[Fault] = &[
     burst_loss::FAULT,
+    checksum_errors::FAULT,
     congestion_control::FAULT,
     delay::FAULT,
+    filter_drop::FAULT,
+    ip_fragmentation::FAULT,
     link_speed::FAULT,
     local_shaper::FAULT,
+    mtu_black_hole::FAULT,
     mtu_mismatch::FAULT,
     offloads_off::FAULT,
     path_capacity::FAULT,
@@ -49,10 +71,13 @@ pub const ALL: &[Fault] = &[
     random_loss::FAULT,
     reordering::FAULT,
     sack_off::FAULT,
+    send_filter::FAULT,
     shallow_queue::FAULT,
     softirq_core_saturated::FAULT,
+    softnet_backlog::FAULT,
     tcp_receive_window::FAULT,
     tcp_send_buffer::FAULT,
+    udp_send_queue::FAULT,
     window_scaling_off::FAULT,
 ];
 
@@ -80,8 +105,25 @@ pub struct Fault {
     pub parameter: Option<Parameter>,
     /// What it does to a host.
     pub host: Option<fn(&Host, &Value) -> Result<Undo>>,
-    /// What it does to the path while it is in force at that place, in the directions in which it is.
-    pub path: Option<fn(&mut Impairment, &Value, Place)>,
+    /// What it does to the path while it is in force, in the directions in which it is.
+    pub path: Option<fn(&mut Impairment, &Value, Way)>,
+}
+
+/// Where a fault is and which packets meet it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    /// Its place.
+    pub at: Place,
+    /// The direction of the packets.
+    pub flow: Flow,
+}
+
+impl Way {
+    /// Whether the packets go to the host that has the fault.
+    #[must_use]
+    pub fn leads_to_it(self) -> bool {
+        self.flow.receiver() == self.at
+    }
 }
 
 /// A fault that is in force.
@@ -160,8 +202,10 @@ mod tests {
         for fault in ALL {
             let Some(change) = fault.path else { continue };
             let mut path = Impairment::default();
-            let place = *fault.places.last().expect("somewhere");
-            change(&mut path, &fault.value(place, None).expect("the default"), place);
+            let at = *fault.places.last().expect("somewhere");
+            for flow in [Flow::Up, Flow::Down] {
+                change(&mut path, &fault.value(at, None).expect("the default"), Way { at, flow });
+            }
             assert_ne!(path, Impairment::default(), "{} does something", fault.id);
             crate::spec::check_impairment(&path).expect(fault.id);
         }

@@ -1,17 +1,21 @@
 //! A host of the lab: a network, a host name and a view of `/sys` of its own, held by this process alone.
 
+use crate::emulator::reserved::Reserved;
+use crate::faults::{filter_drop, send_filter};
 use crate::topology::{HostPlan, Topology, Wire};
 use crate::{Error, Result};
+use narrows_model::lab::HostCounters;
 use narrows_model::{Family, Place};
 use narrows_sys::ethtool::{Device, LinkChange};
 use narrows_sys::netns::Namespaces;
 use narrows_sys::rtnl::Links;
 use narrows_sys::tun::Tun;
-use narrows_sys::{clock, files, mount, process, sysctl};
+use narrows_sys::{clock, files, mount, nftables, process, sysctl};
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Packets that the ring of a TUN holds: it must never drop what the emulator has not seen.
@@ -29,12 +33,15 @@ pub struct Host {
     plan: HostPlan,
     namespaces: Namespaces,
     tun: Option<Arc<Tun>>,
+    reserved: Arc<Reserved>,
+    /// Whether it ever had a filter: to ask where there was none would make the kernel load its module.
+    filtered: AtomicBool,
     cautions: Vec<String>,
 }
 
 impl Host {
     /// Makes the host and its end of the path, not yet addressed.
-    pub(crate) fn create(plan: HostPlan, topology: Topology) -> Result<Self> {
+    pub(crate) fn create(plan: HostPlan, topology: Topology, reserved: &Arc<Reserved>) -> Result<Self> {
         let prepare = || -> Result<(Option<Arc<Tun>>, Vec<String>)> {
             let mut cautions = Vec::new();
             if let Err(error) = mount::fresh_sysfs(SYS_MOUNTS) {
@@ -48,7 +55,7 @@ impl Host {
             Ok((tun.map(Arc::new), cautions))
         };
         let (namespaces, (tun, cautions)) = Namespaces::create(plan.name, prepare)?;
-        Ok(Self { plan, namespaces, tun, cautions })
+        Ok(Self { plan, namespaces, tun, reserved: Arc::clone(reserved), filtered: AtomicBool::new(false), cautions })
     }
 
     /// Gives the interfaces their MTU and addresses and sets them up.
@@ -146,6 +153,16 @@ impl Host {
         self.tun.as_ref()
     }
 
+    /// The cores that the path keeps off.
+    pub(crate) fn reserved(&self) -> &Reserved {
+        &self.reserved
+    }
+
+    /// Notes that it has a filter of the lab's.
+    pub(crate) fn set_filtered(&self) {
+        self.filtered.store(true, Ordering::Relaxed);
+    }
+
     /// Its name: `client`, `router`, `server`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -196,6 +213,32 @@ impl Host {
         let mut command = process::bound_command(program);
         self.namespaces.apply(&mut command);
         command
+    }
+
+    /// What it did to packets where the path does not see it, so far.
+    ///
+    /// # Errors
+    /// Where the host cannot be entered, or the kernel does not tell.
+    pub fn counters(&self) -> Result<HostCounters> {
+        self.run(|| {
+            let mut links = Links::open()?;
+            let link = links.get(self.device())?;
+            let qdisc = links.root_qdisc(self.device())?;
+            let dropped_by = |table| match self.filtered.load(Ordering::Relaxed) {
+                true => Ok::<_, Error>(nftables::counted(table)?.map(|counted| counted.packets)),
+                false => Ok(None),
+            };
+            Ok(HostCounters {
+                rx_packets: link.rx_packets,
+                rx_dropped: link.rx_dropped,
+                tx_packets: link.tx_packets,
+                tx_dropped: link.tx_dropped,
+                qdisc_drops: qdisc.as_ref().map_or(0, |qdisc| u64::from(qdisc.drops)),
+                qdisc: qdisc.map(|qdisc| qdisc.kind),
+                filter_input_drops: dropped_by(filter_drop::TABLE)?,
+                filter_output_drops: dropped_by(send_filter::TABLE)?,
+            })
+        })?
     }
 
     /// Sets the speed that the device towards the path says it has, in Mbit/s; gives the one before.

@@ -1,7 +1,8 @@
 //! A lab that runs in this process: its hosts, the path between them, the faults in force. All of it goes when it is dropped.
 
 use crate::emulator::Path;
-use crate::faults::{self, Fault, InForce, Undo, Value};
+use crate::emulator::reserved::Reserved;
+use crate::faults::{self, Fault, InForce, Undo, Value, Way};
 use crate::host::{self, Host};
 use crate::spec::{LabSpec, check_impairment};
 use crate::topology::Wire;
@@ -10,7 +11,7 @@ use narrows_model::lab::{Impairment, PathCounters};
 use narrows_model::{Direction, Family, Flow, Place};
 use narrows_sys::rtnl::Links;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A running lab.
 #[derive(Debug)]
@@ -52,9 +53,10 @@ impl Lab {
     pub fn up(spec: &LabSpec) -> Result<Self> {
         spec.check()?;
         can_run()?;
+        let reserved = Arc::new(Reserved::default());
         let mut hosts = Vec::new();
         for plan in spec.topology.hosts() {
-            hosts.push(Host::create(*plan, spec.topology)?);
+            hosts.push(Host::create(*plan, spec.topology, &reserved)?);
         }
         connect_lan(&hosts)?;
         for host in &hosts {
@@ -71,7 +73,7 @@ impl Lab {
             host.and_then(Host::tun).ok_or_else(|| Error::CannotRun("the path lacks an end".to_owned()))
         };
         let (near, far) = (end(Wire::PathNear)?, end(Wire::PathFar)?);
-        let path = Path::start(near, far, spec.up.clone(), spec.down.clone(), spec.seed)?;
+        let path = Path::start(near, far, spec.up.clone(), spec.down.clone(), spec.seed, &reserved)?;
         for host in hosts.iter().filter(|host| host.tun().is_some()) {
             let sends = if host.has_wire(Wire::PathNear) { &spec.up } else { &spec.down };
             host.set_link_speed(spec.link_speed_mbps(sends))?;
@@ -149,7 +151,7 @@ impl Lab {
             let mut impairment = base.clone();
             for entry in &state.faults {
                 if let Some(change) = entry.fault.path.filter(|_| entry.in_force.direction.flows().contains(&flow)) {
-                    change(&mut impairment, &entry.value, entry.in_force.at);
+                    change(&mut impairment, &entry.value, Way { at: entry.in_force.at, flow });
                 }
             }
             if impairment != self.path.impairment(flow) {

@@ -1,7 +1,7 @@
 //! What is said between the process that holds a lab and those that ask it: one line of JSON each way.
 
 use crate::{InForce, Lab, LabSpec, Topology};
-use narrows_model::lab::{Impairment, PathCounters};
+use narrows_model::lab::{HostCounters, Impairment, PathCounters};
 use narrows_model::{Direction, Family, Flow, Place};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -132,6 +132,9 @@ pub struct HostStatus {
     pub device: String,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
+    /// What it did to packets; absent where the kernel does not tell, and then a caution says why.
+    #[serde(default)]
+    pub counters: Option<HostCounters>,
 }
 
 /// One direction of the path.
@@ -147,17 +150,27 @@ impl Status {
     /// Of a lab in this process.
     #[must_use]
     pub fn of(lab: &Lab) -> Self {
+        let mut silent = Vec::new();
+        let mut counters = |host: &crate::Host| match host.counters() {
+            Ok(counters) => Some(counters),
+            Err(error) => {
+                silent.push(format!("what {} dropped is not known: {error}", host.name()));
+                None
+            }
+        };
+        let hosts = lab.hosts().iter().map(|host| (host, counters(host))).collect::<Vec<_>>();
         let direction = |flow| DirectionStatus { impairment: lab.impairment(flow), counters: lab.counters(flow) };
         let mut cautions: Vec<String> = lab.hosts().iter().flat_map(|host| host.cautions().to_vec()).collect();
+        cautions.append(&mut silent);
         cautions.extend(lab.failure().map(|failure| format!("the path has stopped: {failure}")));
         Self {
             name: lab.spec().name.clone(),
             pid: std::process::id(),
             topology: lab.spec().topology,
-            hosts: lab
-                .hosts()
-                .iter()
-                .map(|host| HostStatus {
+            hosts: hosts
+                .into_iter()
+                .map(|(host, counters)| HostStatus {
+                    counters,
                     name: host.name().to_owned(),
                     device: host.device().to_owned(),
                     addresses: [Family::Ipv4, Family::Ipv6]

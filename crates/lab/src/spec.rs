@@ -90,6 +90,7 @@ pub fn check_impairment(path: &Impairment) -> Result<()> {
         ("burst_loss", path.burst_loss),
         ("reorder", path.reorder),
         ("duplicate", path.duplicate),
+        ("corrupt", path.corrupt),
     ];
     for (name, chance) in chances {
         if !(0.0..=1.0).contains(&chance) {
@@ -104,6 +105,9 @@ pub fn check_impairment(path: &Impairment) -> Result<()> {
     }
     if path.delay_us > 60_000_000 || path.jitter_us > 60_000_000 {
         return bad("a delay is at most 60 s".to_owned());
+    }
+    if path.gather_us > 1_000_000 {
+        return bad("packets are gathered for at most 1 s".to_owned());
     }
     if path.overhead_bytes > 1000 {
         return bad(format!("{} bytes of overhead are more than 1000", path.overhead_bytes));

@@ -117,6 +117,7 @@ fn every_packet_is_delivered_or_counted() {
             police_bps: 150_000_000,
             police_burst_bytes: 50_000,
             mtu: 1400,
+            corrupt: 0.01,
             ..Impairment::default()
         };
     });
@@ -153,6 +154,7 @@ fn every_packet_is_delivered_or_counted() {
             ("queue or policer", counters.dropped_queue + counters.dropped_policer),
             ("duplicated", counters.duplicated),
             ("reordered", counters.reordered),
+            ("corrupted", counters.corrupted),
         ] {
             assert!(count > 0, "{name}: {counters:?}");
         }

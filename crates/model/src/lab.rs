@@ -40,6 +40,13 @@ pub struct Impairment {
     pub mtu: u32,
     /// Whether a packet that is too big is answered with ICMP.
     pub mtu_icmp: bool,
+    /// Probability that a packet arrives with a bit of it flipped, so that its transport checksum is wrong.
+    pub corrupt: f64,
+    /// Packets are gathered and leave together, once in so many microseconds, as from a device that coalesces its
+    /// interrupts for long or a guest that is not scheduled; 0 = each leaves when it is due.
+    pub gather_us: u64,
+    /// Whether each packet is handed over by itself, and never as part of a super-packet.
+    pub single_packets: bool,
 }
 
 impl Default for Impairment {
@@ -62,6 +69,9 @@ impl Default for Impairment {
             police_burst_bytes: 0,
             mtu: 0,
             mtu_icmp: true,
+            corrupt: 0.0,
+            gather_us: 0,
+            single_packets: false,
         }
     }
 }
@@ -92,8 +102,34 @@ pub struct PathCounters {
     pub duplicated: u64,
     /// Delivered before an earlier one.
     pub reordered: u64,
+    /// Delivered with a flipped bit, second deliveries included.
+    #[serde(default)]
+    pub corrupted: u64,
     /// In the queue or under way at this instant.
     pub waiting_packets: u64,
     /// The deepest that the queue was, in bytes.
     pub queue_bytes_max: u64,
+}
+
+/// What a host of the lab did to packets where the path does not see it: the ground truth of the faults at a host, since the
+/// host was made. What the kernel hands on as one super-packet counts as one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct HostCounters {
+    /// Packets that the device towards the path received.
+    pub rx_packets: u64,
+    /// Of these, dropped before a protocol saw them: the softnet backlog was full (`rx_dropped`).
+    pub rx_dropped: u64,
+    /// Packets that the device sent.
+    pub tx_packets: u64,
+    /// Dropped by the device for want of room in its ring (`tx_dropped`).
+    pub tx_dropped: u64,
+    /// The queueing discipline at the root of the device, where there is one.
+    pub qdisc: Option<String>,
+    /// Packets that it dropped since it was put there, each segment counted where it cuts super-packets.
+    pub qdisc_drops: u64,
+    /// Packets that the lab's own rule dropped on their way in, since it was put there; `None`: there is no such rule.
+    pub filter_input_drops: Option<u64>,
+    /// On their way out.
+    pub filter_output_drops: Option<u64>,
 }

@@ -15,31 +15,45 @@ pub mod change;
 pub mod fact;
 pub mod lab;
 pub mod ledger;
+pub mod load;
 pub mod measure;
+pub mod measure_rr;
+pub mod measure_udp;
 pub mod place;
 pub mod plan;
 pub mod report;
 pub mod rr;
 pub mod run;
+pub mod search;
+pub mod search_report;
 pub mod show;
 pub mod side_by_side;
+pub mod sweep;
 pub mod tcp_info;
 pub mod trial;
 pub mod udp;
 pub mod units;
 pub mod verdict;
+pub mod watch;
 
 pub use account::{Accounts, Ceiling, Method, TimeBudget};
 pub use audit::{Audit, AuditRow, Hazard, Severity};
 pub use change::{Change, Setting};
 pub use fact::{Absent, CollectorRun, Fact, Key, Snapshot, Unit, Value};
 pub use ledger::{Ledger, Stage};
+pub use load::{Carrier, LoadPlan, LoadRecord};
 pub use measure::MeasureReport;
+pub use measure_rr::{LatencyUnderLoad, RrReport};
+pub use measure_udp::{MeasureUdpReport, UdpProgress, UdpStreamProgress};
 pub use place::{Direction, Family, Flow, Place};
 pub use plan::{Application, DiagnosePlan, Limit, TcpPlan, ZeroCopy};
 pub use report::Report;
 pub use rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
-pub use run::{Ending, Purpose, Run, Target, TrialRecord};
+pub use run::{Ending, Purpose, RrTrialRecord, Run, Target, TrialRecord, UdpTrialRecord};
+pub use search::{Goal, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord};
+pub use sweep::{
+    SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint, SweepProtocol, SweepRecord, SweepReport,
+};
 pub use tcp_info::TcpInfo;
 pub use trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample, Trial};
 pub use udp::{
@@ -47,3 +61,4 @@ pub use udp::{
     UdpStreamRecord, UdpTrial, Unsent,
 };
 pub use verdict::{Command, Finding, Fix, Prediction, Rejected, Status, Verdict, Witness};
+pub use watch::{InterfaceSample, WatchView};

@@ -135,6 +135,26 @@ pub struct EndCpu {
     pub busy_cores: Option<f64>,
     /// Cores that the threads which move the data took, user and system.
     pub data_threads_cores: Option<f64>,
+    /// Where the time of all cores together went.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<HostCpu>,
+}
+
+/// Where the time of all cores of a host went, in cores: 1.0 is one core wholly, and all of them sum to `cores`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostCpu {
+    /// Online cores.
+    pub cores: u32,
+    /// User code.
+    pub user: f64,
+    /// The kernel on behalf of processes.
+    pub system: f64,
+    /// Interrupts, soft ones included.
+    pub softirq: f64,
+    /// Given to other guests by the hypervisor.
+    pub steal: f64,
+    /// Nothing to do.
+    pub idle: f64,
 }
 
 /// Where one core's time went, as fractions.

@@ -76,6 +76,10 @@ pub struct TcpPlan {
     pub zero_copy: ZeroCopy,
     /// The application that the two ends imitate.
     pub application: Application,
+    /// Both ends keep their cores awake with threads that yield to everything else. The clock tick that the kernel accounts by
+    /// stands still on a core that is idle but for interrupts; on one that is awake it sees what they take.
+    #[serde(default)]
+    pub awake: bool,
 }
 
 impl TcpPlan {
@@ -156,6 +160,7 @@ impl Default for TcpPlan {
             pacing_bps: None,
             zero_copy: ZeroCopy::Auto,
             application: Application::default(),
+            awake: false,
         }
     }
 }

@@ -123,6 +123,9 @@ pub struct RrSample {
     pub transactions: u64,
     /// Requests that were given up so far (client).
     pub failures: u64,
+    /// The latencies of all completed transactions together (client): between two samples it gives their mean.
+    #[serde(default)]
+    pub latency_sum_ns: u64,
     /// CPU time of the thread so far, user and system.
     pub thread_cpu_us: Option<u64>,
 }
@@ -132,15 +135,17 @@ pub struct RrSample {
 pub struct RrStreamRecord {
     /// From 0, the same on both ends.
     pub id: u32,
-    /// `address:port` of this end.
+    /// `address:port` of this end; port 0 where each transaction has a connection of its own.
     pub local: String,
-    /// `address:port` of the other end.
+    /// `address:port` of the other end; port 0 as above.
     pub remote: String,
     /// Completed (client) or answered (server), the omitted part included.
     pub transactions: u64,
     /// Lost, timed out or refused (client).
     pub failures: u64,
-    /// From a request's first byte out to its response's last byte in, ns, without the omitted part (client).
+    /// From a request's first byte out to its response's last byte in, ns, without the omitted part (client). With
+    /// [`Transaction::TcpConnect`] from the beginning of the connection; with a rate from the instant at which the request was due,
+    /// so that those which a slow answer held up count as late.
     pub latency_ns: Distribution,
     /// Connection set-up, ns: of the stream's own connection, or of each with [`Transaction::TcpConnect`] (client).
     pub connect_ns: Distribution,

@@ -4,7 +4,11 @@ use crate::change::Change;
 use crate::fact::Snapshot;
 use crate::place::Family;
 use crate::plan::{DiagnosePlan, TcpPlan};
+use crate::rr::{RrPlan, RrTrial};
+use crate::search::{SearchPlan, SearchRecord};
+use crate::search_report::LoadUnit;
 use crate::trial::Trial;
+use crate::udp::{UdpPlan, UdpTrial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,14 +23,31 @@ pub struct Target {
     pub family: Family,
 }
 
+/// What a search was asked for: the load whose rate it seeks, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchOrder {
+    /// The load; its rate is the trials'.
+    pub load: UdpPlan,
+    /// What one of its datagrams is.
+    pub unit: LoadUnit,
+    /// How it is searched.
+    pub plan: SearchPlan,
+}
+
 /// What the user asked for as a whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunPlan {
     /// `narrows diagnose`.
     Diagnose(DiagnosePlan),
     /// `narrows measure tcp`.
     MeasureTcp(TcpPlan),
+    /// `narrows measure udp`.
+    MeasureUdp(UdpPlan),
+    /// `narrows measure rr` and `crr`.
+    MeasureRr(RrPlan),
+    /// `narrows search`.
+    Search(SearchOrder),
 }
 
 /// Why a trial was made.
@@ -67,6 +88,28 @@ pub struct TrialRecord {
     pub at_us: u64,
     /// What both ends saw.
     pub trial: Trial,
+}
+
+/// A UDP trial and why it was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UdpTrialRecord {
+    /// Why.
+    pub purpose: Purpose,
+    /// Since the run began.
+    pub at_us: u64,
+    /// What both ends saw.
+    pub trial: UdpTrial,
+}
+
+/// A request/response trial and why it was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RrTrialRecord {
+    /// Why.
+    pub purpose: Purpose,
+    /// Since the run began.
+    pub at_us: u64,
+    /// What both ends saw.
+    pub trial: RrTrial,
 }
 
 /// How a run ended.
@@ -125,6 +168,15 @@ pub struct Run {
     pub idle_rtt_us: Vec<u64>,
     /// In the order in which they were made.
     pub trials: Vec<TrialRecord>,
+    /// UDP trials, in the order in which they were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub udp: Vec<UdpTrialRecord>,
+    /// Request/response trials, in the order in which they were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rr: Vec<RrTrialRecord>,
+    /// The trials of a search, and what followed from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchRecord>,
     /// The fixes that were tried.
     pub attempts: Vec<Attempt>,
     /// How it ended.
@@ -140,6 +192,14 @@ impl Run {
     pub fn baseline(&self, act: u32) -> Option<&Trial> {
         self.trials.iter().find_map(|record| match record.purpose {
             Purpose::Baseline { act: of } if of == act => Some(&record.trial),
+            _ => None,
+        })
+    }
+
+    /// The UDP experiments of an act, with their ids.
+    pub fn udp_experiments(&self, act: u32) -> impl Iterator<Item = (&str, &UdpTrial)> {
+        self.udp.iter().filter_map(move |record| match &record.purpose {
+            Purpose::Experiment { act: of, id } if *of == act => Some((id.as_str(), &record.trial)),
             _ => None,
         })
     }

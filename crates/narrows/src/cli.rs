@@ -46,6 +46,8 @@ commands! {
     Audit(commands::audit::Args),
     /// Make one plain measurement
     Measure(commands::measure::Args),
+    /// Search the highest rate of UDP within a loss goal
+    Search(commands::search::Args),
     /// Render a stored run again, and diagnose it again by today's rules
     Report(commands::report::Args),
     /// Write a capture of this host that the tests can read back

@@ -1,6 +1,8 @@
-//! JSON: the view as it is. Its schema is published in `docs/report.schema.json`.
+//! JSON: the view as it is. The schemas are published in `docs/`, each as `<name>.schema.json`.
 
-use narrows_model::Report;
+use narrows_model::search_report::SearchReport;
+use narrows_model::{Ledger, MeasureUdpReport, Report, SweepReport};
+use schemars::{Schema, schema_for};
 use serde::Serialize;
 
 /// A view as JSON for people and programs: pretty, with a line break at the end.
@@ -19,10 +21,35 @@ pub fn line<T: Serialize>(view: &T) -> serde_json::Result<String> {
     serde_json::to_string(view).map(|text| text + "\n")
 }
 
-/// The JSON Schema (draft 2020-12) of a [`Report`].
+/// The name of a schema's page, and how it is made.
+type Published = (&'static str, fn() -> Schema);
+
+/// Every view whose schema is published.
+const SCHEMAS: &[Published] = &[
+    ("ledger", || schema_for!(Ledger)),
+    ("measure-udp", || schema_for!(MeasureUdpReport)),
+    ("report", || schema_for!(Report)),
+    ("search", || schema_for!(SearchReport)),
+    ("sweep", || schema_for!(SweepReport)),
+];
+
+/// The names of the published schemas.
+pub fn schema_names() -> impl Iterator<Item = &'static str> {
+    SCHEMAS.iter().map(|(name, _)| *name)
+}
+
+/// The JSON Schema (draft 2020-12) of that name; `None` where there is none.
+///
+/// # Errors
+/// As [`pretty`].
+pub fn schema(name: &str) -> serde_json::Result<Option<String>> {
+    SCHEMAS.iter().find(|(of, _)| *of == name).map(|(_, make)| pretty(&make())).transpose()
+}
+
+/// The JSON Schema of a [`Report`].
 ///
 /// # Errors
 /// As [`pretty`].
 pub fn report_schema() -> serde_json::Result<String> {
-    pretty(&schemars::schema_for!(Report))
+    pretty(&schema_for!(Report))
 }

@@ -3,11 +3,21 @@
 //! What comes from the other end is not trusted: every word passes [`words::clean`] before a terminal or a page sees it.
 
 pub mod audit;
+pub mod distribution;
+pub mod figures;
 pub mod json;
+pub mod latency;
+pub mod ledger;
 pub mod markdown;
 pub mod measure;
+pub mod rr;
+pub mod search;
 pub mod style;
+pub mod svg;
+pub mod sweep;
 pub mod text;
+pub mod udp;
+pub mod watch;
 pub mod words;
 
 pub use style::Style;

@@ -6,14 +6,25 @@ use narrows_model::Report;
 use narrows_render::json;
 use serde_json::Value;
 
+const PUBLISHED: &[(&str, &str)] = &[
+    ("ledger", include_str!("../../../docs/ledger.schema.json")),
+    ("measure-udp", include_str!("../../../docs/measure-udp.schema.json")),
+    ("report", include_str!("../../../docs/report.schema.json")),
+    ("search", include_str!("../../../docs/search.schema.json")),
+    ("sweep", include_str!("../../../docs/sweep.schema.json")),
+];
+
 #[test]
-fn the_published_schema_is_fresh() {
-    let published = include_str!("../../../docs/report.schema.json");
-    assert_eq!(
-        published,
-        json::report_schema().unwrap(),
-        "run: cargo run -p narrows-render --example schema > docs/report.schema.json"
-    );
+fn the_published_schemas_are_fresh() {
+    assert!(json::schema_names().eq(PUBLISHED.iter().map(|(name, _)| *name)), "each schema has its page");
+    for (name, published) in PUBLISHED {
+        assert_eq!(
+            Some(*published),
+            json::schema(name).unwrap().as_deref(),
+            "run: cargo run -p narrows-render --example schema -- {name} > docs/{name}.schema.json"
+        );
+    }
+    assert_eq!(json::schema("nothing").unwrap(), None);
 }
 
 /// Each path with the kind of value it must hold. `*` is any index. Scripts rely on these: add, never take away.

@@ -1,6 +1,6 @@
 //! The two ends of a path, as the orchestration needs them. Live ones talk to a server; tests bring their own.
 
-use narrows_model::{Change, Place, Setting, Snapshot, TcpPlan, Trial};
+use narrows_model::{Change, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Trial, UdpPlan, UdpTrial};
 use narrows_wire::api::TrialProgress;
 use thiserror::Error;
 
@@ -20,11 +20,11 @@ pub enum EndsError {
 
 /// A trial that ended early, with what was measured.
 #[derive(Debug)]
-pub struct TrialFailed {
+pub struct TrialFailed<T = Trial> {
     /// Why.
     pub why: EndsError,
     /// What both ends saw so far.
-    pub partial: Option<Box<Trial>>,
+    pub partial: Option<Box<T>>,
 }
 
 /// The two ends of a path.
@@ -44,11 +44,37 @@ pub trait Ends {
     /// Why it ended early, and what was measured.
     fn trial(&mut self, plan: &TcpPlan, watch: &mut dyn FnMut(Place, &TrialProgress)) -> Result<Trial, TrialFailed>;
 
+    /// One trial of UDP over the path.
+    ///
+    /// # Errors
+    /// As [`Ends::trial`].
+    fn udp_trial(
+        &mut self,
+        plan: &UdpPlan,
+        watch: &mut dyn FnMut(Place, &TrialProgress),
+    ) -> Result<UdpTrial, TrialFailed<UdpTrial>>;
+
+    /// One trial of requests and responses over the path.
+    ///
+    /// # Errors
+    /// As [`Ends::trial`].
+    fn rr_trial(
+        &mut self,
+        plan: &RrPlan,
+        watch: &mut dyn FnMut(Place, &TrialProgress),
+    ) -> Result<RrTrial, TrialFailed<RrTrial>>;
+
     /// One trial on the client alone, over its loopback.
     ///
     /// # Errors
     /// As [`Ends::trial`].
     fn loopback(&mut self, plan: &TcpPlan) -> Result<Trial, TrialFailed>;
+
+    /// One trial of UDP on the client alone, over its loopback.
+    ///
+    /// # Errors
+    /// As [`Ends::trial`].
+    fn udp_loopback(&mut self, plan: &UdpPlan) -> Result<UdpTrial, TrialFailed<UdpTrial>>;
 
     /// Changes a host; the old value is on its disk before the new one is set.
     ///

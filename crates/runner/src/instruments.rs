@@ -1,21 +1,102 @@
-//! What an end measures with, as one interface: the collectors and the TCP engine. The control plane knows no more of them
+//! What an end measures with, as one interface: the collectors and the engines. The control plane knows no more of them
 //! than this, so its tests can stand in others.
 
 use crate::stop::Stop;
-use narrows_model::{EndRecord, Flow, Place, Snapshot, TcpPlan};
+use narrows_collect::Missing;
+use narrows_collect::drop_watch::{self, DropWatch};
+use narrows_model::{Flow, LoadPlan, LoadRecord, Place, Snapshot, TcpPlan};
+use narrows_sys::udp::Arrival;
+use narrows_traffic::rr::Answers;
+use narrows_traffic::udp::UdpStream;
 use narrows_wire::api::TrialProgress;
-use std::net::{IpAddr, TcpStream};
+use narrows_wire::{Key, probe};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
 
-/// One connected data connection of a trial.
+/// What carries a stream.
+#[derive(Debug)]
+pub enum Socket {
+    /// A data connection, blocking.
+    Tcp(TcpStream),
+    /// A pair of connected sockets, after their handshake.
+    Udp(UdpStream),
+}
+
+/// One connected stream of a trial.
 #[derive(Debug)]
 pub struct DataStream {
     /// From 0, the same on both ends.
     pub id: u32,
     /// Which way its data goes.
     pub flow: Flow,
-    /// Blocking.
-    pub socket: TcpStream,
+    /// What carries it.
+    pub socket: Socket,
+    /// How long its connection took to be made, on the end that made it.
+    pub connect_ns: Option<u64>,
+}
+
+/// The connections that a trial makes while it runs: one for each transaction of `TCP_CRR`.
+#[derive(Debug, Clone)]
+pub enum Each {
+    /// None.
+    Nothing,
+    /// This end makes them.
+    Connect {
+        /// The server's one port.
+        address: SocketAddr,
+        /// Of the trial.
+        key: Key,
+    },
+    /// The server's accept path answers them.
+    Answer(Answers),
+}
+
+/// All connections of one end of a trial.
+#[derive(Debug)]
+pub struct Connections {
+    /// Those that are there before it begins.
+    pub streams: Vec<DataStream>,
+    /// Those that come while it runs.
+    pub each: Each,
+}
+
+impl Connections {
+    /// Streams alone.
+    #[must_use]
+    pub const fn of(streams: Vec<DataStream>) -> Self {
+        Self { streams, each: Each::Nothing }
+    }
+
+    /// The address of the other end, where a stream knows it.
+    #[must_use]
+    pub fn peer(&self) -> Option<IpAddr> {
+        let peer = match &self.streams.first()?.socket {
+            Socket::Tcp(socket) => socket.peer_addr().ok()?,
+            Socket::Udp(stream) => stream.peer(),
+        };
+        Some(peer.ip().to_canonical())
+    }
+}
+
+/// What counts the kernel's drops by reason while a trial runs.
+#[derive(Debug, Default)]
+pub struct Drops(Option<Result<DropWatch, Missing>>);
+
+impl Drops {
+    /// Begins to count, where this host can.
+    #[must_use]
+    pub fn watch() -> Self {
+        Self(Some(DropWatch::start()))
+    }
+
+    /// Ends it and puts what was counted, or why nothing was, into the readings around the trial.
+    pub fn end(self, before: &mut Snapshot, after: &mut Snapshot) {
+        match self.0 {
+            None => {}
+            Some(Ok(watch)) => drop_watch::put(watch.finish(), before, after),
+            Some(Err(why)) => drop_watch::put_absent(&why, before, after),
+        }
+    }
 }
 
 /// The instruments of one end. All act in the network namespace of the calling thread.
@@ -29,11 +110,35 @@ pub trait Instruments: Send + Sync + 'static {
     /// The counters alone: cheap enough for right before and right after a load.
     fn counters(&self, peer: Option<IpAddr>) -> Snapshot;
 
+    /// Begins to count the kernel's drops.
+    fn watch_drops(&self) -> Drops {
+        Drops::default()
+    }
+
     /// Sets the plan's options that belong before the handshake; on an accepted socket, right after it.
     ///
     /// # Errors
     /// The option that the kernel refused, in a sentence.
     fn prepare(&self, socket: BorrowedFd<'_>, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), String>;
+
+    /// The client's end of the handshake of a UDP stream.
+    ///
+    /// # Errors
+    /// Why there is no such stream, in a sentence.
+    fn open_udp(
+        &self,
+        address: SocketAddr,
+        key: &Key,
+        id: u32,
+        flow: Flow,
+        plan: &LoadPlan,
+    ) -> Result<UdpStream, String>;
+
+    /// The server's end of the handshake: a socket of its own for the stream whose hello arrived.
+    ///
+    /// # Errors
+    /// Why there is no such stream, in a sentence.
+    fn accept_udp(&self, hello: &probe::Hello, arrival: &Arrival, plan: &LoadPlan) -> Result<UdpStream, String>;
 
     /// Runs one end of a trial until it is over or `stop` is raised. The snapshots of the record are left empty.
     ///
@@ -42,29 +147,9 @@ pub trait Instruments: Send + Sync + 'static {
     fn run(
         &self,
         place: Place,
-        plan: &TcpPlan,
-        streams: Vec<DataStream>,
+        plan: &LoadPlan,
+        connections: Connections,
         stop: &Stop,
         on_progress: &mut dyn FnMut(TrialProgress),
-    ) -> Result<EndRecord, String>;
-}
-
-/// The data connections of a plan, by id: those that go up first.
-pub fn streams_of(plan: &TcpPlan) -> impl Iterator<Item = (u32, Flow)> + use<> {
-    let per_flow = plan.streams;
-    let flows = plan.flows();
-    (0_u32..).zip(flows.iter()).flat_map(move |(nth, flow)| (0..per_flow).map(move |id| (nth * per_flow + id, *flow)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use narrows_model::Direction;
-
-    #[test]
-    fn both_directions_have_ids_of_their_own() {
-        let plan = TcpPlan { streams: 2, direction: Direction::Both, ..TcpPlan::default() };
-        let streams: Vec<_> = streams_of(&plan).collect();
-        assert_eq!(streams, [(0, Flow::Up), (1, Flow::Up), (2, Flow::Down), (3, Flow::Down)]);
-    }
+    ) -> Result<LoadRecord, String>;
 }

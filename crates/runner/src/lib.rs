@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod bank;
+mod books;
 pub mod capture;
 pub mod demo;
 pub mod diagnosis;
@@ -9,8 +10,10 @@ pub mod ends;
 pub mod instruments;
 pub mod known;
 pub mod live;
+mod loopback;
 pub mod measure;
 pub mod remote;
+pub mod search;
 pub mod server;
 mod signs;
 pub mod state;
@@ -19,8 +22,9 @@ pub mod stored;
 pub mod trust;
 pub mod tune;
 
+pub use books::{ledgers, rr_report, search_report};
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_lab::{Row as VerifyRow, accuracy as verify_lab};
 pub use narrows_sys::interrupt;
-pub use narrows_wire::api::TrialProgress;
+pub use narrows_wire::api::{StreamProgress, TrialProgress};

@@ -1,18 +1,24 @@
 //! The real thing: collectors and the TCP engine as the instruments of an end, and a server's session as the other one.
 
 use crate::ends::{Ends, EndsError, TrialFailed};
-use crate::instruments::{DataStream, Instruments, streams_of};
+use crate::instruments::{Connections, DataStream, Drops, Each, Instruments, Socket};
+use crate::loopback;
 use crate::remote::{News, Remote, RemoteError, Session, TrialError};
 use crate::stop::Stop;
 use crate::tune::Tuner;
 use narrows_collect::Live;
-use narrows_model::{Change, EndRecord, Flow, Place, Setting, Snapshot, TcpPlan, Trial};
-use narrows_sys::net;
+use narrows_model::{
+    Change, DatagramSizes, Flow, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction,
+    Trial, UdpPlan, UdpTrial,
+};
+use narrows_sys::udp::Arrival;
+use narrows_traffic::rr::{self, Exchange, RrProgress, RrStream, RrStreamProgress};
+use narrows_traffic::udp::{self, UdpProgress, UdpStream, UdpStreamProgress};
 use narrows_traffic::{Progress, Stream};
 use narrows_wire::api::{StreamProgress, TrialProgress};
+use narrows_wire::{Key, probe};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
 /// The collectors and the engine of this host.
 #[derive(Debug, Clone, Copy)]
@@ -34,24 +40,139 @@ impl Instruments for LiveInstruments {
         if self.collect { narrows_collect::counters(&Live::new(), peer) } else { Snapshot::default() }
     }
 
+    fn watch_drops(&self) -> Drops {
+        if self.collect { Drops::watch() } else { Drops::default() }
+    }
+
     fn prepare(&self, socket: BorrowedFd<'_>, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), String> {
         narrows_traffic::prepare(socket, place, flow, plan).map_err(|error| error.to_string())
+    }
+
+    fn open_udp(
+        &self,
+        address: SocketAddr,
+        key: &Key,
+        id: u32,
+        flow: Flow,
+        plan: &LoadPlan,
+    ) -> Result<UdpStream, String> {
+        udp::open(address, key, id, flow, &handshake(plan)).map_err(|error| error.to_string())
+    }
+
+    fn accept_udp(&self, hello: &probe::Hello, arrival: &Arrival, plan: &LoadPlan) -> Result<UdpStream, String> {
+        udp::accept(hello, arrival, &handshake(plan)).map_err(|error| error.to_string())
     }
 
     fn run(
         &self,
         place: Place,
-        plan: &TcpPlan,
-        streams: Vec<DataStream>,
+        plan: &LoadPlan,
+        connections: Connections,
         stop: &Stop,
         on_progress: &mut dyn FnMut(TrialProgress),
-    ) -> Result<EndRecord, String> {
-        let streams = streams.into_iter().map(|DataStream { id, flow, socket }| Stream { id, flow, socket }).collect();
+    ) -> Result<LoadRecord, String> {
         let none = || Vec::new();
         let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
-        narrows_traffic::run(place, plan, streams, stop, cpu_times, &mut |progress| on_progress(told(&progress)))
-            .map_err(|error| error.to_string())
+        let Connections { streams, each } = connections;
+        let record = match plan {
+            LoadPlan::Tcp(plan) => {
+                narrows_traffic::run(place, plan, tcp_of(streams), stop, cpu_times, &mut |progress| {
+                    on_progress(told(&progress));
+                })
+                .map(LoadRecord::Tcp)
+            }
+            LoadPlan::Udp(plan) => udp::run(place, plan, udp_of(streams), stop, cpu_times, &mut |progress| {
+                on_progress(told_of_udp(&progress));
+            })
+            .map(LoadRecord::Udp),
+            LoadPlan::Rr(plan) => {
+                let connections = requests(plan, streams, each);
+                rr::run(place, plan, connections, stop, cpu_times, &mut |progress| on_progress(told_of_rr(&progress)))
+                    .map(LoadRecord::Rr)
+            }
+        };
+        record.map_err(|error| error.to_string())
     }
+}
+
+fn tcp_of(streams: Vec<DataStream>) -> Vec<Stream> {
+    let tcp = |DataStream { id, flow, socket, .. }| match socket {
+        Socket::Tcp(socket) => Some(Stream { id, flow, socket }),
+        Socket::Udp(_) => None,
+    };
+    streams.into_iter().filter_map(tcp).collect()
+}
+
+fn udp_of(streams: Vec<DataStream>) -> Vec<UdpStream> {
+    let udp = |stream: DataStream| match stream.socket {
+        Socket::Udp(stream) => Some(stream),
+        Socket::Tcp(_) => None,
+    };
+    streams.into_iter().filter_map(udp).collect()
+}
+
+/// The streams of requests come first, those of the load beside them behind.
+fn requests(plan: &RrPlan, streams: Vec<DataStream>, each: Each) -> rr::Connections {
+    let of_load = |stream: &DataStream| {
+        plan.load.is_some() && (stream.id >= plan.streams || plan.transaction == Transaction::TcpConnect)
+    };
+    let (load, requests): (Vec<_>, Vec<_>) = streams.into_iter().partition(of_load);
+    let request = |DataStream { id, socket, connect_ns, .. }| RrStream {
+        id,
+        socket: match socket {
+            Socket::Tcp(socket) => rr::Socket::Tcp(socket),
+            Socket::Udp(stream) => rr::Socket::Udp(stream.into_socket()),
+        },
+        connect_ns,
+    };
+    let exchange = match each {
+        Each::Nothing => Exchange::Streams(requests.into_iter().map(request).collect()),
+        Each::Connect { address, key } => Exchange::Connect { address, key },
+        Each::Answer(answers) => Exchange::Answer(answers),
+    };
+    rr::Connections { exchange, load: tcp_of(load) }
+}
+
+/// The handshake of requests over UDP: small datagrams that need no particular path MTU.
+fn handshake(plan: &LoadPlan) -> UdpPlan {
+    match plan {
+        LoadPlan::Udp(plan) => plan.clone(),
+        LoadPlan::Rr(plan) => UdpPlan {
+            sizes: DatagramSizes::Sequence(vec![plan.request_bytes.max(plan.response_bytes)]),
+            allow_fragments: true,
+            ..UdpPlan::default()
+        },
+        LoadPlan::Tcp(_) => UdpPlan::default(),
+    }
+}
+
+fn progress_of(id: u32, flow: Flow) -> StreamProgress {
+    StreamProgress {
+        id,
+        flow,
+        bytes: 0,
+        retransmits: None,
+        rtt_us: None,
+        cwnd_segments: None,
+        mss_bytes: None,
+        udp: None,
+        rr: None,
+    }
+}
+
+fn told_of_udp(progress: &UdpProgress) -> TrialProgress {
+    let stream = |stream: &UdpStreamProgress| StreamProgress {
+        bytes: stream.sample.bytes,
+        udp: Some(stream.sample.clone()),
+        ..progress_of(stream.id, stream.flow)
+    };
+    TrialProgress { at_us: progress.at_us, streams: progress.streams.iter().map(stream).collect() }
+}
+
+fn told_of_rr(progress: &RrProgress) -> TrialProgress {
+    let stream =
+        |stream: &RrStreamProgress| StreamProgress { rr: Some(stream.sample), ..progress_of(stream.id, Flow::Up) };
+    TrialProgress { at_us: progress.at_us, streams: progress.streams.iter().map(stream).collect() }
 }
 
 /// What is worth telling the other end while a trial runs.
@@ -62,13 +183,12 @@ fn told(progress: &Progress) -> TrialProgress {
             .streams
             .iter()
             .map(|stream| StreamProgress {
-                id: stream.id,
-                flow: stream.flow,
                 bytes: stream.sample.bytes,
                 retransmits: stream.sample.tcp.total_retrans,
                 rtt_us: stream.sample.tcp.rtt_us,
                 cwnd_segments: stream.sample.tcp.snd_cwnd,
                 mss_bytes: stream.sample.tcp.snd_mss_bytes,
+                ..progress_of(stream.id, stream.flow)
             })
             .collect(),
     }
@@ -129,8 +249,33 @@ impl Ends for LiveEnds<'_> {
             .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial })
     }
 
+    fn udp_trial(
+        &mut self,
+        plan: &UdpPlan,
+        watch: &mut dyn FnMut(Place, &TrialProgress),
+    ) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
+        self.session
+            .udp_trial(plan, &self.stop, &mut |News { place, progress }| watch(place, &progress))
+            .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial })
+    }
+
+    fn rr_trial(
+        &mut self,
+        plan: &RrPlan,
+        watch: &mut dyn FnMut(Place, &TrialProgress),
+    ) -> Result<RrTrial, TrialFailed<RrTrial>> {
+        self.session
+            .rr_trial(plan, &self.stop, &mut |News { place, progress }| watch(place, &progress))
+            .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial })
+    }
+
     fn loopback(&mut self, plan: &TcpPlan) -> Result<Trial, TrialFailed> {
-        loopback(self.instruments, plan, &self.stop)
+        loopback::tcp(self.instruments, plan, &self.stop)
+            .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None })
+    }
+
+    fn udp_loopback(&mut self, plan: &UdpPlan) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
+        loopback::udp(self.instruments, plan, &self.stop)
             .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None })
     }
 
@@ -165,35 +310,4 @@ impl Ends for LiveEnds<'_> {
     fn stopped(&self) -> bool {
         self.stop.is_set()
     }
-}
-
-/// For a connection to the same host.
-const LOCAL: Duration = Duration::from_secs(2);
-
-/// Both ends of the engine on this host, over its loopback.
-fn loopback(instruments: LiveInstruments, plan: &TcpPlan, stop: &Stop) -> Result<Trial, String> {
-    let listener = net::listen(0).map_err(|error| error.to_string())?;
-    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for (id, flow) in streams_of(plan) {
-        let to = SocketAddr::from(([127, 0, 0, 1], port));
-        let socket = net::connect(to, LOCAL, |_| Ok::<_, narrows_sys::Error>(())).map_err(|error| error.to_string())?;
-        ours.push(DataStream { id, flow, socket });
-        let (socket, _) = listener.accept().map_err(|error| error.to_string())?;
-        theirs.push(DataStream { id, flow, socket });
-    }
-    let peer = Some(IpAddr::from([127, 0, 0, 1]));
-    let before = instruments.counters(peer);
-    let (client, server) = std::thread::scope(|scope| {
-        let far = scope.spawn(|| instruments.run(Place::Server, plan, theirs, stop, &mut |_| {}));
-        let near = instruments.run(Place::Client, plan, ours, stop, &mut |_| {});
-        (near, far.join())
-    });
-    let server = server.map_err(|_| "the loopback's receiving end failed".to_owned())?;
-    let after = instruments.counters(peer);
-    let client = EndRecord { before: before.clone(), after: after.clone(), ..client? };
-    let server = EndRecord { before, after, ..server? };
-    let elapsed_us =
-        client.streams.iter().filter_map(|stream| stream.samples.last()).map(|s| s.at_us).max().unwrap_or(0);
-    Ok(Trial { plan: plan.clone(), client, server, elapsed_us })
 }

@@ -1,9 +1,10 @@
 //! Signs of life of the other end while its beats are late: the data of the running trial. A queue that fills up on the path
 //! delays the beats for as long as it is deep, but what drains out of it still arrives.
 
-use crate::instruments::DataStream;
+use crate::instruments::{DataStream, Socket};
 use narrows_sys::sock_diag;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,19 +13,31 @@ const PAUSE: Duration = Duration::from_millis(400);
 /// After a sign of life, how long a beat is waited for before the next look.
 pub(crate) const AGAIN: Duration = Duration::from_millis(200);
 
-/// The data connections of the running trial, by their addresses; none between trials.
+/// Where a stream shows that the other end's data arrives.
+#[derive(Debug, Clone)]
+enum Sign {
+    /// The kernel's counters of a connection, by its addresses.
+    Connection(SocketAddr, SocketAddr),
+    /// The engine's own counter of what a UDP stream heard.
+    Heard(Arc<AtomicU64>),
+}
+
+/// The streams of the running trial; none between trials.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Signs(Arc<Mutex<Vec<(SocketAddr, SocketAddr)>>>);
+pub(crate) struct Signs(Arc<Mutex<Vec<Sign>>>);
 
 impl Signs {
-    fn set(&self, connections: Vec<(SocketAddr, SocketAddr)>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = connections;
+    fn set(&self, signs: Vec<Sign>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = signs;
     }
 
     /// Looks at these from now on.
     pub(crate) fn watch(&self, streams: &[DataStream]) {
-        let ends = |stream: &DataStream| Some((stream.socket.local_addr().ok()?, stream.socket.peer_addr().ok()?));
-        self.set(streams.iter().filter_map(ends).collect());
+        let sign = |stream: &DataStream| match &stream.socket {
+            Socket::Tcp(socket) => Some(Sign::Connection(socket.local_addr().ok()?, socket.peer_addr().ok()?)),
+            Socket::Udp(stream) => Some(Sign::Heard(stream.heard())),
+        };
+        self.set(streams.iter().filter_map(sign).collect());
     }
 
     /// The trial is over.
@@ -34,12 +47,15 @@ impl Signs {
 
     /// What came in from the other end or was acknowledged by it, per connection.
     fn moved(&self) -> Vec<u64> {
-        let connections = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let moved = |(local, remote): (SocketAddr, SocketAddr)| {
-            let info = sock_diag::tcp_info(local, remote).ok().flatten()?;
-            Some(info.bytes_received.unwrap_or(0) + info.bytes_acked.unwrap_or(0))
+        let signs = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let moved = |sign: Sign| match sign {
+            Sign::Connection(local, remote) => {
+                let info = sock_diag::tcp_info(local, remote).ok().flatten()?;
+                Some(info.bytes_received.unwrap_or(0) + info.bytes_acked.unwrap_or(0))
+            }
+            Sign::Heard(count) => Some(count.load(Ordering::Relaxed)),
         };
-        connections.into_iter().map(|connection| moved(connection).unwrap_or(0)).collect()
+        signs.into_iter().map(|sign| moved(sign).unwrap_or(0)).collect()
     }
 
     /// Whether anything moves just now. A kernel that alone still answers, for a process that hangs, moves nothing.

@@ -43,6 +43,14 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
     Ok(narrows_store::load(word)?)
 }
 
+/// Writes what a user asked for into a file.
+///
+/// # Errors
+/// The file, and why it could not be written.
+pub fn write(path: &Path, text: &str) -> Result<(), narrows_sys::Error> {
+    narrows_sys::files::write_whole(path, text.as_bytes(), 0o644)
+}
+
 /// Where a run goes: the user's file, or its place in the state directory.
 ///
 /// # Errors

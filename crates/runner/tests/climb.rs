@@ -3,7 +3,7 @@
 
 use narrows_model::plan::{DiagnosePlan, TcpPlan};
 use narrows_model::run::{Ending, Purpose};
-use narrows_model::{Change, Place, Run, Setting, Snapshot, Status, Trial, Value};
+use narrows_model::{Change, Place, RrPlan, RrTrial, Run, Setting, Snapshot, Status, Trial, UdpPlan, UdpTrial, Value};
 use narrows_runner::TrialProgress;
 use narrows_runner::diagnosis::{self, Watch};
 use narrows_runner::ends::{Ends, EndsError, TrialFailed};
@@ -89,6 +89,26 @@ impl Ends for Played {
             return Err(TrialFailed { why, partial: Some(Box::new(trial)) });
         }
         Ok(trial)
+    }
+
+    fn udp_trial(
+        &mut self,
+        _: &UdpPlan,
+        _: &mut dyn FnMut(Place, &TrialProgress),
+    ) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
+        Err(TrialFailed { why: EndsError::Failed("no UDP here".into()), partial: None })
+    }
+
+    fn udp_loopback(&mut self, _: &UdpPlan) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
+        Err(TrialFailed { why: EndsError::Failed("no UDP here".into()), partial: None })
+    }
+
+    fn rr_trial(
+        &mut self,
+        _: &RrPlan,
+        _: &mut dyn FnMut(Place, &TrialProgress),
+    ) -> Result<RrTrial, TrialFailed<RrTrial>> {
+        Err(TrialFailed { why: EndsError::Failed("no requests here".into()), partial: None })
     }
 
     fn loopback(&mut self, _: &TcpPlan) -> Result<Trial, TrialFailed> {

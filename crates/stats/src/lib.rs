@@ -6,6 +6,7 @@
 //! Every function takes plain slices and answers `None` where the numbers do not allow an answer
 //! (too few of them, or one that is not finite): missing is never zero.
 
+pub mod histogram;
 pub mod log_linear;
 pub mod proportion;
 pub mod quantile;
@@ -15,6 +16,7 @@ pub mod series;
 pub mod student;
 pub mod summary;
 
+pub use histogram::Histogram;
 pub use log_linear::LogLinear;
 pub use proportion::wilson;
 pub use quantile::{median, quantile};

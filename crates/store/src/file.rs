@@ -54,6 +54,9 @@ pub(crate) mod tests {
             server: Snapshot::default(),
             idle_rtt_us: vec![34_851, 35_002],
             trials: vec![],
+            udp: Vec::new(),
+            rr: Vec::new(),
+            search: None,
             attempts: vec![],
             ending: Ending::Complete,
         }

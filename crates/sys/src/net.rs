@@ -125,7 +125,7 @@ fn poll(descriptor: BorrowedFd<'_>, events: libc::c_short, limit: Duration) -> i
     }
 }
 
-fn tcp_socket(address: &SocketAddr) -> Result<OwnedFd> {
+pub(crate) fn tcp_socket(address: &SocketAddr) -> Result<OwnedFd> {
     let family = if address.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
     // SAFETY: socket takes plain numbers.
     let raw = unsafe { libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, libc::IPPROTO_TCP) };

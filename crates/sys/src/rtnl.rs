@@ -2,7 +2,7 @@
 
 pub mod qdisc;
 
-pub use qdisc::Qdisc;
+pub use qdisc::{Qdisc, QdiscCounters};
 
 use crate::netlink::{self, Builder, Family, Socket, find, i32_at, u32_at, u64_at};
 use std::net::IpAddr;
@@ -269,6 +269,18 @@ impl Links {
         Ok(())
     }
 
+    /// What the queueing discipline at the root of a device counted; `None` where there is none.
+    ///
+    /// # Errors
+    /// There is no device of that name.
+    pub fn root_qdisc(&mut self, name: &str) -> Result<Option<QdiscCounters>> {
+        let index = self.get(name)?.index;
+        let request = Builder::with_header(&qdisc::header(index, 0, 0));
+        let operation = "read the queueing discipline of link";
+        let replies = self.send(operation, name, libc::RTM_GETQDISC, netlink::DUMP, request)?;
+        Ok(replies.iter().find_map(|reply| QdiscCounters::of_root(&reply.payload, index)))
+    }
+
     /// Takes the queueing discipline at the root away: the kernel puts its default there. None there is fine.
     ///
     /// # Errors
@@ -323,8 +335,24 @@ mod tests {
             ] {
                 links.replace_qdisc("lan0", &qdisc)?;
             }
+            other.run(|| Links::open()?.set_up("b0", true)).expect("entered")?;
+            let full = Qdisc::TokenBucket { rate_bps: 8_000, burst_bytes: 2000, limit_bytes: 3000 };
+            links.replace_qdisc("lan0", &full)?;
+            let before = links.root_qdisc("lan0")?.expect("one is there");
+            assert_eq!((before.kind.as_str(), before.drops), ("tbf", 0));
+            let socket = std::net::UdpSocket::bind("10.1.0.1:0").expect("the address is there");
+            // A broadcast asks for no neighbour.
+            socket.set_broadcast(true).expect("set");
+            for _ in 0..10 {
+                socket.send_to(&[0; 958], "10.1.0.255:9").expect("dropped without a word");
+            }
+            let after = links.root_qdisc("lan0")?.expect("one is there");
+            // Of 1000 bytes each, two are through at once and three wait; the kernel may have something to say itself.
+            assert!(after.drops >= 5 && after.packets + u64::from(after.waiting + after.drops) >= 10, "{after:?}");
             links.delete_qdisc("lan0")?;
-            links.delete_qdisc("lan0")
+            links.delete_qdisc("lan0")?;
+            assert_ne!(links.root_qdisc("lan0")?.map(|qdisc| qdisc.kind).as_deref(), Some("tbf"));
+            Ok(())
         });
     }
 

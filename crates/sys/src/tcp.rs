@@ -48,6 +48,16 @@ pub fn receive_buffer(socket: impl AsFd) -> Result<u32> {
     get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, "SO_RCVBUF")
 }
 
+/// Sends lost segments of a connection that carries little again at an even pace, without waiting twice as long each time
+/// (`TCP_THIN_LINEAR_TIMEOUTS`, kernel Documentation/networking/tcp-thin.rst): for a connection that must live through an
+/// overload.
+///
+/// # Errors
+/// What the kernel said.
+pub fn set_thin(socket: impl AsFd) -> Result<()> {
+    set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, 1, "set TCP_THIN_LINEAR_TIMEOUTS to")
+}
+
 /// Which buffers are fixed (`SO_BUF_LOCK`, Linux 5.15).
 ///
 /// # Errors

@@ -13,6 +13,15 @@ pub fn set_nice(nice: i32) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
 
+/// Lets the calling thread run only where nothing else wants to (`SCHED_IDLE`); no privilege is needed. Whether it was
+/// done.
+#[must_use]
+pub fn set_idle() -> bool {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 is the calling thread; the parameter lives through the call.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) == 0 }
+}
+
 /// Lets the calling thread run before every ordinary one, whenever it has something to do (`SCHED_RR`, lowest real-time
 /// priority); threads that it starts do not inherit that. Whether it was allowed: it needs root.
 #[must_use]

@@ -95,8 +95,14 @@ pub fn run(
         }
         // Only the data threads hold it now: when all have ended, the inbox says so.
         drop(outbox);
+        if plan.awake
+            && let Err(remark) = crate::awake::keep(scope, &shared.over)
+        {
+            remarks.push(remark);
+        }
         let conductor = Conductor::new(&shared, records, sockets, &counters, cpu_times, remarks);
         let (streams, host, remarks) = conductor.run(&inbox, sends, on_progress);
+        shared.over.stop();
         Ok(EndRecord { place, streams, host, before: Snapshot::default(), after: Snapshot::default(), remarks })
     })
 }

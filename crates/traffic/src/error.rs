@@ -15,6 +15,9 @@ pub enum TrafficError {
     /// A path moves no data of its own.
     #[error("a trial runs on the client or the server, not on the path")]
     NotAnEnd,
+    /// The sockets are not those of the plan.
+    #[error("the plan cannot be run on these sockets: {0}")]
+    Sockets(String),
     /// A socket did not take an option.
     #[error("{on}: {source}{allowed}")]
     Option {

@@ -5,6 +5,7 @@
 //! [`run`] does the rest.
 
 mod application;
+mod awake;
 mod batch;
 mod conductor;
 mod counters;
@@ -16,6 +17,7 @@ mod payload;
 mod progress;
 pub mod reading;
 mod receiver;
+pub mod rr;
 mod sample;
 mod schedule;
 mod sender;

@@ -32,11 +32,11 @@ impl Timing {
     /// The clocks of the two ends begin about a round-trip time apart: an end that came this much early is still in time.
     const SLACK_US: u64 = 1_000_000;
 
-    fn in_time(self) -> bool {
+    pub(crate) fn in_time(self) -> bool {
         self.end_us.is_some_and(|end| self.ended_us >= end - Self::SLACK_US.min(end / 4))
     }
 
-    fn when(self) -> String {
+    pub(crate) fn when(self) -> String {
         #[allow(clippy::cast_precision_loss)]
         let seconds = |us: u64| us as f64 / 1e6;
         match self.end_us {

@@ -14,7 +14,7 @@
 //!
 //! What is refused is answered with an HTTP status and a [`Refusal`].
 
-use narrows_model::{EndRecord, Flow, Setting, TcpPlan};
+use narrows_model::{Flow, LoadPlan, LoadRecord, RrSample, Setting, UdpSample};
 use serde::{Deserialize, Serialize};
 
 /// The header that names the protocol and the program's version in every request of a client: `1 0.1.0`.
@@ -86,14 +86,14 @@ pub struct InventoryRequest {
 }
 
 /// Asks for a trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRequest {
     /// What to do.
-    pub plan: TcpPlan,
+    pub plan: LoadPlan,
 }
 
 /// The server waits for the trial's data connections.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialReady {
     /// The trial's number within the session.
     pub trial: u32,
@@ -102,7 +102,7 @@ pub struct TrialReady {
     /// The port of the data connections.
     pub data_port: u16,
     /// The plan as it will be run: the one asked for, within what this client may do.
-    pub plan: TcpPlan,
+    pub plan: LoadPlan,
 }
 
 /// Asks for a change.
@@ -113,7 +113,7 @@ pub struct ChangeRequest {
 }
 
 /// How far one stream is, as one end sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamProgress {
     /// From 0, the same on both ends.
     pub id: u32,
@@ -133,10 +133,16 @@ pub struct StreamProgress {
     /// Payload of a full segment, where the kernel says.
     #[serde(default)]
     pub mss_bytes: Option<u64>,
+    /// Of a UDP stream: its latest sample.
+    #[serde(default)]
+    pub udp: Option<UdpSample>,
+    /// Of a stream of requests: its latest sample.
+    #[serde(default)]
+    pub rr: Option<RrSample>,
 }
 
 /// How far a trial is, as one end sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrialProgress {
     /// Since the trial began on that end.
     pub at_us: u64,
@@ -174,7 +180,7 @@ pub enum Event {
         /// The trial's number.
         trial: u32,
         /// The server's record.
-        record: Box<EndRecord>,
+        record: Box<LoadRecord>,
     },
     /// The server's end of a trial could not be done.
     Failed {

@@ -7,6 +7,8 @@
 //!
 //! Numbers are big-endian. The first six bytes never change their meaning, so that every version can tell another one.
 //! The server answers with one line: `ok`, or `no: ` and a sentence. After `ok` the connection belongs to the engine.
+//! A transaction is the exception: its hello is the beginning of the request itself, and what is answered is the response,
+//! or the line that says why not.
 
 use crate::version::{Mismatch, PROTOCOL};
 use narrows_model::Flow;
@@ -43,6 +45,12 @@ pub enum Wanted {
         id: u32,
         /// Which way its data goes.
         flow: Flow,
+    },
+    /// One transaction of a request/response trial (`TCP_CRR`): the request goes on behind the hello up to its size, the
+    /// response follows without a line before it, and the server closes.
+    Transaction {
+        /// The requesting stream: from 0, unique within the trial.
+        id: u32,
     },
 }
 
@@ -85,14 +93,15 @@ impl DataHello {
         let mut bytes = [0; LENGTH];
         bytes[..4].copy_from_slice(&MAGIC);
         bytes[4..6].copy_from_slice(&PROTOCOL.to_be_bytes());
-        if let Wanted::Stream { id, flow } = self.wanted {
-            bytes[6] = 1;
-            bytes[7] = match flow {
-                Flow::Up => 0,
-                Flow::Down => 1,
-            };
-            bytes[8..12].copy_from_slice(&id.to_be_bytes());
-        }
+        let (kind, flow, id) = match self.wanted {
+            Wanted::Probe => (0, 0, 0),
+            Wanted::Stream { id, flow: Flow::Up } => (1, 0, id),
+            Wanted::Stream { id, flow: Flow::Down } => (1, 1, id),
+            Wanted::Transaction { id } => (2, 0, id),
+        };
+        bytes[6] = kind;
+        bytes[7] = flow;
+        bytes[8..12].copy_from_slice(&id.to_be_bytes());
         bytes[12..].copy_from_slice(&self.key.0);
         bytes
     }
@@ -113,6 +122,7 @@ impl DataHello {
             (0, 0) if id == 0 => Wanted::Probe,
             (1, 0) => Wanted::Stream { id, flow: Flow::Up },
             (1, 1) => Wanted::Stream { id, flow: Flow::Down },
+            (2, 0) => Wanted::Transaction { id },
             _ => return Err(HelloError::Unknown),
         };
         Ok(Self { key: Key(key), wanted })
@@ -194,6 +204,7 @@ mod tests {
             Just(Wanted::Probe),
             (any::<u32>(), any::<bool>())
                 .prop_map(|(id, up)| Wanted::Stream { id, flow: if up { Flow::Up } else { Flow::Down } }),
+            any::<u32>().prop_map(|id| Wanted::Transaction { id }),
         ];
         (any::<[u8; 32]>(), wanted).prop_map(|(key, wanted)| DataHello { key: Key(key), wanted })
     }
@@ -212,7 +223,7 @@ mod tests {
             whole[6..12].copy_from_slice(&head);
             whole[12..].copy_from_slice(&bytes);
             // Small kinds and flows are the interesting ones.
-            whole[6] %= 3;
+            whole[6] %= 4;
             whole[7] %= 3;
             if let Ok(hello) = DataHello::decode(&whole) {
                 prop_assert_eq!(hello.encode(), whole);

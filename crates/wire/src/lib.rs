@@ -5,6 +5,7 @@
 //! - [`hello`]: the fixed-length greeting of a data connection, and its answer.
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
 //! - [`probe`]: the datagrams of a UDP trial.
+//! - [`rr`]: the header of a request and a response over UDP.
 //! - [`token`]: the string that carries both sides' identity.
 //! - [`version`]: the protocol's number, and the sentence when the numbers do not meet.
 
@@ -12,6 +13,7 @@ pub mod api;
 pub mod first;
 pub mod hello;
 pub mod probe;
+pub mod rr;
 pub mod token;
 pub mod version;
 

@@ -6,7 +6,10 @@ mod core_settings;
 mod cpu;
 mod cpu_time;
 mod filter;
+mod filter_drops;
+mod fragments;
 mod host;
+mod kernel_id;
 mod memory;
 mod nic;
 mod nic_counters;
@@ -37,6 +40,7 @@ use crate::Collector;
 pub fn table() -> &'static [Collector] {
     const TABLE: &[Collector] = &[
         host::COLLECTOR,
+        kernel_id::COLLECTOR,
         cpu::COLLECTOR,
         memory::COLLECTOR,
         cgroup::COLLECTOR,
@@ -63,6 +67,8 @@ pub fn table() -> &'static [Collector] {
         softnet::COLLECTOR,
         softirq::COLLECTOR,
         sockstat::COLLECTOR,
+        fragments::COLLECTOR,
+        filter_drops::COLLECTOR,
         vmstat::COLLECTOR,
         cpu_time::COLLECTOR,
     ];

@@ -1,4 +1,4 @@
-//! The counters of IP, TCP and UDP: `/proc/net/netstat`, `/proc/net/snmp`, `/proc/net/snmp6`. Names are the kernel's.
+//! The counters of IP, ICMP, TCP and UDP: `/proc/net/netstat`, `/proc/net/snmp`, `/proc/net/snmp6`. Names are the kernel's.
 //! Source: kernel `net/ipv4/proc.c`, `net/ipv6/proc.c`, `Documentation/networking/snmp_counter.rst`.
 
 use crate::collector::{Class, Collector, Context, Sink, always};
@@ -7,11 +7,12 @@ use narrows_model::{Key, Unit};
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "protocols",
-    about: "counters of IP, TCP and UDP of this network namespace",
+    about: "counters of IP, ICMP, TCP and UDP of this network namespace",
     provides: &[
         Key::new("netstat.TcpExt.*", Unit::Count),
         Key::new("netstat.IpExt.*", Unit::Count),
         Key::new("snmp.Ip.*", Unit::Count),
+        Key::new("snmp.Icmp.*", Unit::Count),
         Key::new("snmp.Tcp.*", Unit::Count),
         Key::new("snmp.Udp.*", Unit::Count),
         Key::new("snmp6.*", Unit::Count),
@@ -23,7 +24,7 @@ pub(super) const COLLECTOR: Collector = Collector {
 
 /// Where, the word before it in keys, and the groups that are kept.
 const FILES: [(&str, &str, &[&str]); 2] =
-    [("/proc/net/netstat", "netstat", &["TcpExt", "IpExt"]), ("/proc/net/snmp", "snmp", &["Ip", "Tcp", "Udp"])];
+    [("/proc/net/netstat", "netstat", &["TcpExt", "IpExt"]), ("/proc/net/snmp", "snmp", &["Ip", "Icmp", "Tcp", "Udp"])];
 
 /// Members of these tables that are settings or levels, not running counts.
 const NO_COUNTS: [&str; 7] = ["RtoAlgorithm", "RtoMin", "RtoMax", "MaxConn", "CurrEstab", "Forwarding", "DefaultTTL"];

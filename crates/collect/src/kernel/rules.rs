@@ -1,17 +1,152 @@
-//! How large the packet filter is: `NFT_MSG_GETRULE`. Source: kernel `include/uapi/linux/netfilter/nf_tables.h`.
+//! The packet filter: how large it is, and what its rules that drop have counted: `NFT_MSG_GETRULE`.
+//! Source: kernel `include/uapi/linux/netfilter/nf_tables.h`, `net/netfilter/nft_counter.c`, `nft_immediate.c`.
 
 use super::Sockets;
 use crate::Missing;
-use narrows_sys::netlink::{self, Family};
+use narrows_sys::netlink::{self, Attribute, Family, Message, find};
+use serde::{Deserialize, Serialize};
 
 /// `NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETRULE`
 const GET_RULES: u16 = 10 << 8 | 7;
 /// `struct nfgenmsg`: every family, version 0.
 const EVERY_FAMILY: [u8; 4] = [0; 4];
 
+const NFTA_RULE_EXPRESSIONS: u16 = 4;
+const NFTA_EXPR_NAME: u16 = 1;
+const NFTA_EXPR_DATA: u16 = 2;
+const NFTA_COUNTER_BYTES: u16 = 1;
+const NFTA_COUNTER_PACKETS: u16 = 2;
+const NFTA_IMMEDIATE_DATA: u16 = 2;
+const NFTA_DATA_VERDICT: u16 = 2;
+const NFTA_VERDICT_CODE: u16 = 1;
+const NF_DROP: u32 = 0;
+
+/// What the rules that drop (or reject) have counted. A rule counts only where it was given a `counter`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FilterDrops {
+    /// Rules that drop.
+    pub rules: u64,
+    /// Of them, rules without a counter.
+    pub uncounted: u64,
+    /// Packets that those with a counter dropped; a batch that the kernel holds as one (GRO, GSO) is one.
+    pub packets: u64,
+    /// Their bytes, IP header included.
+    pub bytes: u64,
+}
+
+fn rules(sockets: &Sockets) -> Result<Vec<Message>, Missing> {
+    let what = "the rules of nf_tables (NFT_MSG_GETRULE)";
+    sockets.request(Family::Netfilter, what, GET_RULES, netlink::DUMP, &EVERY_FAMILY)
+}
+
 /// The rules of all tables of this network namespace.
 pub(super) fn count(sockets: &Sockets) -> Result<u64, Missing> {
-    let what = "the rules of nf_tables (NFT_MSG_GETRULE)";
-    let replies = sockets.request(Family::Netfilter, what, GET_RULES, netlink::DUMP, &EVERY_FAMILY)?;
-    Ok(replies.len() as u64)
+    Ok(rules(sockets)?.len() as u64)
+}
+
+/// What those that drop have counted.
+pub(super) fn drops(sockets: &Sockets) -> Result<FilterDrops, Missing> {
+    Ok(rules(sockets)?.iter().filter_map(dropped).fold(FilterDrops::default(), |mut sum, rule| {
+        sum.rules += 1;
+        match rule {
+            Some(counter) => {
+                sum.packets = sum.packets.saturating_add(counter.packets);
+                sum.bytes = sum.bytes.saturating_add(counter.bytes);
+            }
+            None => sum.uncounted += 1,
+        }
+        sum
+    }))
+}
+
+struct Counter {
+    packets: u64,
+    bytes: u64,
+}
+
+/// Of a rule that drops its counter, where that counts what is dropped: nothing may be matched between it and the verdict.
+fn dropped(rule: &Message) -> Option<Option<Counter>> {
+    let expressions = find(rule.payload.get(EVERY_FAMILY.len()..)?, NFTA_RULE_EXPRESSIONS)?;
+    let mut counter = None;
+    for expression in expressions.nested() {
+        let name = expression.find(NFTA_EXPR_NAME).and_then(|name| name.text()).unwrap_or_default();
+        let data = expression.find(NFTA_EXPR_DATA);
+        match name.as_str() {
+            "counter" => counter = data.as_ref().and_then(read),
+            "immediate" if data.as_ref().and_then(verdict) == Some(NF_DROP) => return Some(counter),
+            "reject" => return Some(counter),
+            "immediate" | "log" => {}
+            _ => counter = None,
+        }
+    }
+    None
+}
+
+fn read(data: &Attribute<'_>) -> Option<Counter> {
+    let number = |kind| data.find(kind)?.be64();
+    Some(Counter { packets: number(NFTA_COUNTER_PACKETS)?, bytes: number(NFTA_COUNTER_BYTES)? })
+}
+
+fn verdict(data: &Attribute<'_>) -> Option<u32> {
+    data.find(NFTA_IMMEDIATE_DATA)?.find(NFTA_DATA_VERDICT)?.find(NFTA_VERDICT_CODE)?.be32()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_sys::netlink::Builder;
+    use proptest::prelude::*;
+
+    const LIST_ELEMENT: u16 = 1;
+
+    /// A rule of these expressions: `counter`, `drop`, `accept` or a name without data.
+    fn rule(expressions: &[&str]) -> Message {
+        let mut rule = Builder::with_header(&EVERY_FAMILY);
+        rule.text(1, "filter").text(2, "input").nest(NFTA_RULE_EXPRESSIONS, |list| {
+            for name in expressions {
+                list.nest(LIST_ELEMENT, |element| {
+                    let verdict = match *name {
+                        "drop" => Some(NF_DROP),
+                        "accept" => Some(1),
+                        _ => None,
+                    };
+                    element.text(NFTA_EXPR_NAME, if verdict.is_some() { "immediate" } else { name });
+                    element.nest(NFTA_EXPR_DATA, |data| {
+                        if let Some(code) = verdict {
+                            data.be32(1, 0).nest(NFTA_IMMEDIATE_DATA, |value| {
+                                value.nest(NFTA_DATA_VERDICT, |verdict| {
+                                    verdict.be32(NFTA_VERDICT_CODE, code);
+                                });
+                            });
+                        } else if *name == "counter" {
+                            data.be64(NFTA_COUNTER_BYTES, 15_000).be64(NFTA_COUNTER_PACKETS, 10);
+                        }
+                    });
+                });
+            }
+        });
+        Message { kind: 10 << 8 | 6, payload: rule.finish().expect("short") }
+    }
+
+    fn packets(expressions: &[&str]) -> Option<Option<u64>> {
+        dropped(&rule(expressions)).map(|counter| counter.map(|counter| counter.packets))
+    }
+
+    #[test]
+    fn only_a_counter_right_before_the_verdict_counts_what_is_dropped() {
+        assert_eq!(packets(&["payload", "cmp", "counter", "drop"]), Some(Some(10)));
+        assert_eq!(packets(&["counter", "log", "reject"]), Some(Some(10)));
+        assert_eq!(packets(&["counter", "payload", "cmp", "drop"]), Some(None), "not all that was counted matched");
+        assert_eq!(packets(&["payload", "cmp", "drop"]), Some(None));
+        assert_eq!(packets(&["counter", "accept"]), None);
+        assert_eq!(packets(&["counter"]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(payload in proptest::collection::vec(any::<u8>(), 0..200)) {
+            dropped(&Message { kind: 0, payload });
+        }
+    }
 }

@@ -16,7 +16,7 @@ use super::congestion_control::window_share;
 use super::{
     Cause, Testimony, advice, ask, cannot_tell, ceiling, counter, denies, fills_link, link_bps, link_goodput_bps,
 };
-use crate::evidence::{Evidence, Seat};
+use crate::evidence::{EndView, Evidence, Seat};
 use crate::experiment::Experiment;
 use narrows_model::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, units};
@@ -61,10 +61,11 @@ pub(super) fn cpu_bound(evidence: &Evidence<'_>) -> bool {
     if evidence.queue_us().is_some_and(|queue| queue >= LONG_QUEUE_US) {
         return false;
     }
-    [Seat::Sender, Seat::Receiver].into_iter().filter_map(|seat| evidence.end(seat)).any(|end| {
-        end.machine_busy().is_some_and(|busy| busy > 0.93)
-            || end.thread_share.is_some_and(|share| share > 0.88)
-            || end.softirq_core().is_some_and(|core| core.softirq >= 0.85)
+    [Seat::Sender, Seat::Receiver].into_iter().any(|seat| {
+        let end = evidence.end(seat);
+        end.and_then(EndView::machine_busy).is_some_and(|busy| busy > 0.93)
+            || end.and_then(|end| end.thread_share).is_some_and(|share| share > 0.88)
+            || evidence.softirq_core(seat).is_some_and(|core| core.softirq >= 0.85)
     })
 }
 
@@ -127,6 +128,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     }
     if !at_link && let Some(why) = super::end_bound(evidence) {
         return denies(why);
+    }
+    if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
+        return open;
     }
     if queue == Some(true)
         && !at_link

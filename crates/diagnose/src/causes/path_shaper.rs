@@ -75,6 +75,9 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
     if let Some(why) = super::end_bound(evidence) {
         return denies(why);
     }
+    if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
+        return open;
+    }
     if super::receiver_app_slow::leaves_unread(evidence) {
         return denies("data waits unread at the receiver: its buffer took the first burst");
     }

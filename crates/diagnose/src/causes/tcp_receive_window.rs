@@ -101,7 +101,7 @@ fn testify(evidence: &Evidence<'_>, seat: Seat) -> Testimony {
     let (Some(unread), Some(buffer), Some(window)) = (base.recv_q_bytes, base.rcvbuf_bytes, base.snd_wnd_bytes) else {
         return cannot_tell("the receiver's socket memory could not be read, so a slow reader cannot be told apart");
     };
-    if unread > 0.25 * window {
+    if unread > 0.25 * window || super::receiver_app_slow::leaves_unread(evidence) {
         return denies(format!(
             "{} wait unread at {}: the reader is slow, not the window",
             units::bytes(unread as u64),

@@ -95,6 +95,9 @@ pub struct FlowView {
     pub sndbuf_bytes: Option<f64>,
     /// Median of what waited unread at the receiver, per stream, bytes.
     pub recv_q_bytes: Option<f64>,
+    /// How full the receive buffer of a stream was on average, in kernel memory: a packet that is read in part still holds
+    /// all of its own.
+    pub rcvbuf_filled: Option<f64>,
     /// Median of payload in flight per stream, bytes.
     pub in_flight_bytes: Option<f64>,
     /// Median of the congestion window per stream, bytes.
@@ -198,6 +201,7 @@ impl FlowView {
             rcvbuf_bytes: largest(&each(&got, |sample| sample.memory.map(|memory| memory.rcvbuf_bytes.into()))),
             sndbuf_bytes: largest(&each(&sent, |sample| sample.memory.map(|memory| memory.sndbuf_bytes.into()))),
             recv_q_bytes: median(each(&got, |sample| sample.recv_q_bytes.map(u64::from))),
+            rcvbuf_filled: mean(&got, filled),
             in_flight_bytes: mss_bytes
                 .and_then(|mss| median(each(&sent, |sample| sample.tcp.unacked)).map(|segments| segments * mss)),
             cwnd_bytes: mss_bytes
@@ -238,6 +242,18 @@ fn share_of(streams: &Counted<'_>, holds: impl Fn(&StreamSample) -> Option<bool>
     let said: Vec<bool> = streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(holds).collect();
     #[allow(clippy::cast_precision_loss)]
     (!said.is_empty()).then(|| said.iter().filter(|holds| **holds).count() as f64 / said.len() as f64)
+}
+
+/// The mean of what the samples tell; `None` where none does.
+fn mean(streams: &Counted<'_>, of: impl Fn(&StreamSample) -> Option<f64>) -> Option<f64> {
+    let told: Vec<f64> = streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(of).collect();
+    #[allow(clippy::cast_precision_loss)]
+    (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
+}
+
+fn filled(sample: &StreamSample) -> Option<f64> {
+    let memory = sample.memory.filter(|memory| memory.rcvbuf_bytes > 0)?;
+    Some(f64::from(memory.rmem_alloc_bytes) / f64::from(memory.rcvbuf_bytes))
 }
 
 /// What is in flight comes within a super-packet's rounding of the announced window.
@@ -304,14 +320,15 @@ fn intervals(got: &Counted<'_>) -> Vec<f64> {
 #[allow(clippy::cast_precision_loss)]
 fn early_peak(sent: &Counted<'_>, omit_us: u64) -> Option<f64> {
     let least = smallest(&each(sent, |sample| sample.tcp.min_rtt_us))?;
-    let unqueued = |sample: &&StreamSample| {
-        sample.at_us <= omit_us.max(500_000) && sample.tcp.rtt_us.is_some_and(|rtt| rtt as f64 <= 1.1 * least + 500.0)
-    };
+    let early = |sample: &StreamSample| sample.at_us <= omit_us.max(500_000);
+    let queued = |sample: &StreamSample| sample.tcp.rtt_us.is_none_or(|rtt| rtt as f64 > 1.1 * least + 500.0);
     let per_stream: Vec<Vec<f64>> = sent
         .iter()
         .map(|(_, samples)| {
-            let early = samples.iter().take_while(unqueued);
-            early.filter_map(|sample| sample.tcp.delivery_rate_bytes_s.map(|rate| rate as f64 * 8.0)).collect()
+            // One late acknowledgement is the host's; two in a row are the queue's.
+            let end = samples.windows(2).position(|two| two.iter().all(queued)).unwrap_or(samples.len());
+            let free = samples[..end].iter().take_while(|sample| early(sample)).filter(|sample| !queued(sample));
+            free.filter_map(|sample| sample.tcp.delivery_rate_bytes_s.map(|rate| rate as f64 * 8.0)).collect()
         })
         .collect();
     let shortest = per_stream.iter().map(Vec::len).min()?;

@@ -13,6 +13,7 @@ pub use flow_view::{EndView, FlowView};
 pub use loss::Loss;
 pub use shares::Shares;
 
+use crate::experiment::Experiment;
 use narrows_model::plan::TcpPlan;
 use narrows_model::{Direction, Flow, Place, Run, Snapshot};
 use std::collections::BTreeMap;
@@ -129,6 +130,18 @@ impl<'a> Evidence<'a> {
             Seat::Receiver => Some(&self.base.receiver),
             Seat::Path => None,
         }
+    }
+
+    /// The core of a host with the most softirq time, in the baseline or in the experiment that shows what an idle core hides.
+    #[must_use]
+    pub fn softirq_core(&self, seat: Seat) -> Option<&CoreShare> {
+        let awake = self.experiments.get(Experiment::AwakeCores.id()).and_then(|view| match seat {
+            Seat::Sender => view.sender.softirq_core(),
+            Seat::Receiver => view.receiver.softirq_core(),
+            Seat::Path => None,
+        });
+        let base = self.end(seat).and_then(EndView::softirq_core);
+        [base, awake].into_iter().flatten().max_by(|a, b| a.softirq.total_cmp(&b.softirq))
     }
 
     /// Goodput of the baseline.

@@ -132,6 +132,7 @@ impl Anything {
             rcvbuf: self.number32(),
             sndbuf_bytes: self.number32(),
             recv_q: self.number32(),
+            rcvbuf_filled: f64::from(self.number32() % 300) / 100.0,
             cwnd: self.number(),
             segments: self.number(),
             lost: self.number(),

@@ -1,7 +1,7 @@
 //! One direction of a path, as pure logic: a packet in at an instant, a departure or a drop out. No IO, no clock.
 //!
 //! A packet meets, in this order: the MTU, random loss, burst loss, the policer, the queue and its rate, the delay with jitter or
-//! reordering, duplication. Each segment of a super-packet is a packet of its own here. Segments that stay together, and
+//! reordering, corruption, duplication. Each segment of a super-packet is a packet of its own here. Segments that stay together, and
 //! depart within [`COALESCE`] of each other, leave as one piece when the last bit of the last one is through, as a NIC
 //! with interrupt coalescing and GRO would hand them up; so a slow rate does not bunch 64 KiB, and a fast one needs no cutting.
 
@@ -29,6 +29,8 @@ pub struct Piece {
     pub bytes: u64,
     /// Delivered for the second time.
     pub duplicate: bool,
+    /// To be delivered with a flipped bit; such a piece is one packet.
+    pub corrupt: bool,
 }
 
 /// Pieces in the order in which they leave.
@@ -120,9 +122,11 @@ impl Line {
             };
             let (at, overtakes) = self.depart(through);
             self.counters.waiting_packets += 1;
-            let piece = Piece { slot, first: index, count: 1, bytes: u64::from(bytes), duplicate: false };
+            let corrupt = self.random.chance(self.impairment.corrupt);
+            let piece = Piece { slot, first: index, count: 1, bytes: u64::from(bytes), duplicate: false, corrupt };
+            let alone = corrupt || self.impairment.single_packets;
             match &mut run {
-                Some(run) if run.overtakes == overtakes && at - run.began <= COALESCE => {
+                Some(run) if !alone && run.overtakes == overtakes && at - run.began <= COALESCE => {
                     run.piece.count += 1;
                     run.piece.bytes += u64::from(bytes);
                     run.at = at;
@@ -131,6 +135,9 @@ impl Line {
                     self.flush(&mut run, &mut accepted);
                     run = Some(Run { piece, began: at, at, overtakes });
                 }
+            }
+            if alone {
+                self.flush(&mut run, &mut accepted);
             }
             if self.random.chance(self.impairment.duplicate) {
                 self.flush(&mut run, &mut accepted);
@@ -191,6 +198,8 @@ impl Line {
             0 => through.saturating_add(delay),
             most => through.saturating_add(delay).saturating_add(self.random.up_to(most)),
         };
+        let gather = self.impairment.gather_us.saturating_mul(1000);
+        let wanted = if gather == 0 { wanted } else { wanted.checked_next_multiple_of(gather).unwrap_or(wanted) };
         let lane = if skips { &mut self.express } else { &mut self.main };
         let at = wanted.max(lane.last);
         lane.last = at;
@@ -224,6 +233,7 @@ impl Line {
         let main = self.main.waiting.front().is_some_and(|(at, _)| *at == due);
         let lane = if main { &mut self.main } else { &mut self.express };
         let (_, piece) = lane.waiting.pop_front()?;
+        self.counters.corrupted += u64::from(piece.corrupt);
         if piece.duplicate {
             self.counters.duplicated += u64::from(piece.count);
         } else {
@@ -236,6 +246,7 @@ impl Line {
 
     /// Takes a delivery back: the receiving device refused it.
     pub fn refused_by_device(&mut self, piece: &Piece) {
+        self.counters.corrupted -= u64::from(piece.corrupt);
         if piece.duplicate {
             self.counters.duplicated -= u64::from(piece.count);
         } else {

@@ -155,6 +155,39 @@ fn a_policer_drops_what_a_shaper_delays() {
     assert_eq!(last, Some(20 * 1538 * 1000), "the rest at 1 byte per microsecond");
 }
 
+#[test]
+fn a_corrupt_packet_leaves_alone_and_is_counted() {
+    let mut line = Line::new(path(|path| path.corrupt = 0.1), 1);
+    for _ in 0..100 {
+        line.accept(0, 0, &super_packet(40));
+    }
+    let pieces: Vec<_> = drain(&mut line).into_iter().map(|(_, piece)| piece).collect();
+    let corrupt: Vec<_> = pieces.iter().filter(|piece| piece.corrupt).collect();
+    assert!(corrupt.iter().all(|piece| piece.count == 1));
+    assert_eq!(pieces.iter().map(|piece| piece.count).sum::<u32>(), 4000, "none is lost here");
+    assert_eq!(line.counters().corrupted, corrupt.len() as u64);
+    assert!((300..500).contains(&corrupt.len()), "{}", corrupt.len());
+    line.refused_by_device(corrupt[0]);
+    assert_eq!(line.counters().corrupted, corrupt.len() as u64 - 1);
+}
+
+#[test]
+fn single_packets_stay_single() {
+    let mut line = Line::new(path(|path| path.single_packets = true), 1);
+    assert_eq!(line.accept(0, 0, &super_packet(44)).pieces, 44);
+    assert!(drain(&mut line).iter().enumerate().all(|(at, (_, piece))| (piece.first, piece.count) == (at as u32, 1)));
+}
+
+#[test]
+fn gathered_packets_leave_together() {
+    let mut line = Line::new(path(|path| (path.delay_us, path.gather_us) = (500, 2000)), 1);
+    for index in 0..5 {
+        line.accept(index * 1_000_000, 0, &packet(1500));
+    }
+    let times: Vec<_> = drain(&mut line).iter().map(|(at, _)| at / 1000).collect();
+    assert_eq!(times, [2000, 2000, 4000, 4000, 6000]);
+}
+
 prop_compose! {
     fn any_path()(
         rate_bps in prop_oneof![Just(0_u64), 100_000_u64..10_000_000_000],
@@ -165,9 +198,12 @@ prop_compose! {
         queue_packets in prop_oneof![Just(0_u64), 1_u64..100], queue_bytes in prop_oneof![Just(0_u64), 1_000_u64..200_000],
         police_bps in prop_oneof![Just(0_u64), 100_000_u64..1_000_000_000],
         mtu in prop_oneof![Just(0_u32), 600_u32..1600],
+        corrupt in prop_oneof![Just(0.0), 0.0..0.5], gather_us in prop_oneof![Just(0_u64), 1_u64..5_000],
+        single_packets in any::<bool>(),
     ) -> Impairment {
         Impairment {
             rate_bps, burst_bytes, delay_us, jitter_us, loss, reorder, duplicate, queue_packets, queue_bytes, police_bps, mtu,
+            corrupt, gather_us, single_packets,
             burst_loss_enter: enter, burst_loss_leave: 0.3, burst_loss: 0.8, police_burst_bytes: 20_000,
             ..Impairment::default()
         }

@@ -1,16 +1,18 @@
 //! The thread that moves the bytes of one direction: reads from one TUN, asks the line, writes to the other.
 
+use super::corrupt::corrupt;
 use super::cut::{self, HEADERS_MAX};
 use super::frame::Frame;
 use super::line::{Line, Piece};
 use super::meter::Nanos;
 use super::pool::Pool;
+use super::reserved::Reserved;
 use super::too_big;
 use super::wake::Wake;
 use narrows_model::lab::{Impairment, PathCounters};
 use narrows_sys::event::{Event, wait_readable};
 use narrows_sys::tun::Tun;
-use narrows_sys::{clock, thread};
+use narrows_sys::{clock, cpu, thread};
 use std::io::IoSlice;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,16 +53,16 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Begins to carry packets from one host's device to the other's.
+    /// Begins to carry packets from one host's device to the other's, on other cores than the reserved ones.
     ///
     /// # Errors
     /// Out of descriptors or threads.
     pub fn start(
         name: &str,
-        from: Arc<Tun>,
-        to: Arc<Tun>,
+        [from, to]: [&Arc<Tun>; 2],
         impairment: Impairment,
         seed: u64,
+        reserved: &Arc<Reserved>,
     ) -> narrows_sys::Result<Self> {
         let shared = Arc::new(Shared {
             wanted: Mutex::new(impairment.clone()),
@@ -71,14 +73,17 @@ impl Relay {
             wake: Event::new()?,
         });
         let mut carrier = Carrier {
-            from,
-            to,
+            from: Arc::clone(from),
+            to: Arc::clone(to),
             line: Line::new(impairment, seed),
             pool: Pool::new(MEMORY_BYTES),
             headers: Box::new([0; HEADERS_MAX]),
             shared: Arc::clone(&shared),
             began: clock::now(),
             seen_changes: 0,
+            reserved: Arc::clone(reserved),
+            cores: Vec::new(),
+            seen_reserved: 0,
             rested: false,
             wake: Wake::default(),
             arrival: None,
@@ -87,6 +92,7 @@ impl Relay {
             .name(name.to_owned())
             .spawn(move || {
                 thread::exact_timers();
+                carrier.cores = cpu::allowed_cpus().unwrap_or_default();
                 // The emulator comes before the load that it carries: a path does not wait for the hosts' processors.
                 // Without root it is one of many, and on a full machine less exact.
                 let _ = thread::set_real_time() || thread::set_nice(-10);
@@ -145,6 +151,10 @@ struct Carrier {
     shared: Arc<Shared>,
     began: Instant,
     seen_changes: u64,
+    reserved: Arc<Reserved>,
+    /// Those that the thread may run on where none is reserved.
+    cores: Vec<u32>,
+    seen_reserved: u64,
     /// Whether there was a long wait since the last departure.
     rested: bool,
     wake: Wake,
@@ -181,6 +191,12 @@ impl Carrier {
             let wanted = lock(&self.shared.wanted).clone();
             self.line.configure(wanted);
         }
+        let reserved = self.reserved.changes();
+        if reserved != self.seen_reserved {
+            self.seen_reserved = reserved;
+            // Where it cannot be moved it is less exact, as on a machine of one core.
+            let _ = cpu::pin(&self.reserved.free_of(&self.cores));
+        }
     }
 
     /// Writes what is due; how many pieces.
@@ -200,6 +216,9 @@ impl Carrier {
 
     fn write(&mut self, piece: &Piece) -> bool {
         let Some(slot) = self.pool.slot(piece.slot) else { return false };
+        if piece.corrupt {
+            return self.write_corrupt(piece).is_some();
+        }
         if piece.count == slot.frame.segments {
             return self.to.write(&[IoSlice::new(slot.bytes())]).is_ok();
         }
@@ -208,6 +227,20 @@ impl Carrier {
         let Some((length, payload)) = cut else { return false };
         let (Some(headers), Some(payload)) = (self.headers.get(..length), bytes.get(payload)) else { return false };
         self.to.write(&[IoSlice::new(headers), IoSlice::new(payload)]).is_ok()
+    }
+
+    /// Writes a piece of one packet with a flipped bit; `None` where it cannot be cut or the device refuses it.
+    fn write_corrupt(&mut self, piece: &Piece) -> Option<()> {
+        let slot = self.pool.slot(piece.slot)?;
+        let bytes = slot.bytes();
+        let mut packet = if slot.frame.segments == 1 {
+            bytes.to_vec()
+        } else {
+            let (length, payload) = cut::headers(&slot.frame, bytes, piece.first, 1, &mut self.headers)?;
+            [self.headers.get(..length)?, bytes.get(payload)?].concat()
+        };
+        corrupt(&mut packet);
+        self.to.write(&[IoSlice::new(&packet)]).ok().map(drop)
     }
 
     /// Reads what waits, a batch at most; how many frames.

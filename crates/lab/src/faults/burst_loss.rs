@@ -2,8 +2,7 @@
 //!
 //! Losses come in bursts of five packets on average (Gilbert–Elliott).
 
-use super::{Fault, PATH, Parameter, Unit, Value};
-use narrows_model::Place;
+use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;
 
 pub(super) const FAULT: Fault = Fault {
@@ -21,7 +20,7 @@ pub(super) const FAULT: Fault = Fault {
 
 const LEAVE: f64 = 0.2;
 
-fn impair(path: &mut Impairment, value: &Value, _: Place) {
+fn impair(path: &mut Impairment, value: &Value, _: Way) {
     // The chain is in its bad state for enter / (enter + leave) of the packets.
     let share = value.probability();
     path.burst_loss_enter = (share * LEAVE / (1.0 - share)).min(1.0);

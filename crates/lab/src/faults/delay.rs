@@ -2,8 +2,7 @@
 //!
 //! The path is longer: added to its one-way delay in each direction in which it is in force.
 
-use super::{Fault, PATH, Parameter, Unit, Value};
-use narrows_model::Place;
+use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;
 
 pub(super) const FAULT: Fault = Fault {
@@ -15,6 +14,6 @@ pub(super) const FAULT: Fault = Fault {
     path: Some(impair),
 };
 
-fn impair(path: &mut Impairment, value: &Value, _: Place) {
+fn impair(path: &mut Impairment, value: &Value, _: Way) {
     path.delay_us = path.delay_us.saturating_add(value.number());
 }

@@ -3,10 +3,9 @@
 //! The host's link came up slower than it could be: its device says so, and the path carries no more than that in either direction.
 //! The modes that the device supports stay what they are.
 
-use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
+use super::{Fault, HOSTS, Parameter, Undo, Unit, Value, Way};
 use crate::Result;
 use crate::host::Host;
-use narrows_model::Place;
 use narrows_model::lab::Impairment;
 
 pub(super) const FAULT: Fault = Fault {
@@ -27,7 +26,7 @@ fn inject(host: &Host, value: &Value) -> Result<Undo> {
     }))
 }
 
-fn impair(path: &mut Impairment, value: &Value, _: Place) {
+fn impair(path: &mut Impairment, value: &Value, _: Way) {
     path.rate_bps = match path.rate_bps {
         0 => value.number(),
         rate => rate.min(value.number()),

@@ -3,7 +3,7 @@
 //! One device's MTU differs from the others': a host with 9000 among hosts with 1500, or one with 1400; or a link in the middle of the path
 //! that carries less than both hosts think, which it says by ICMP (RFC 1191, RFC 8201).
 
-use super::{Fault, Parameter, Undo, Unit, Value};
+use super::{Fault, Parameter, Undo, Unit, Value, Way};
 use crate::Result;
 use crate::host::Host;
 use narrows_model::Place;
@@ -31,8 +31,8 @@ fn inject(host: &Host, value: &Value) -> Result<Undo> {
     Ok(Undo::new(move |host| Ok(host.run(|| Links::open()?.set_mtu(device, before))??)))
 }
 
-fn impair(path: &mut Impairment, value: &Value, at: Place) {
-    if at == Place::Path {
+fn impair(path: &mut Impairment, value: &Value, way: Way) {
+    if way.at == Place::Path {
         path.mtu = value.number32().max(576);
     }
 }

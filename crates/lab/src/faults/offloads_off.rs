@@ -1,6 +1,7 @@
 //! # offloads-off
 //!
-//! Segmentation and receive offload are off (`ethtool -K DEVICE tso off gso off gro off`): each packet goes through the whole stack alone.
+//! Segmentation and receive offload are off (`ethtool -K DEVICE tso off gso off gro off tx-udp-segmentation off`): each
+//! packet goes through the whole stack alone, and each datagram of a batch (`UDP_SEGMENT`) through the device.
 
 use super::{Fault, HOSTS, Undo, Value};
 use crate::Result;
@@ -21,7 +22,7 @@ fn inject(host: &Host, _: &Value) -> Result<Undo> {
     let mut before = Vec::new();
     let turned_off = host.run(|| -> Result<()> {
         let device = Device::open(name)?;
-        for feature in ["tso", "gso", "gro"] {
+        for feature in ["tso", "gso", "gro", "tx-udp-segmentation"] {
             before.extend(device.set_feature(feature, false)?);
         }
         Ok(())

@@ -2,8 +2,7 @@
 //!
 //! A token bucket without a queue (RFC 2697 with one colour): what is above the rate is dropped while the round trip time stays.
 
-use super::{Fault, PATH, Parameter, Unit, Value};
-use narrows_model::Place;
+use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;
 
 pub(super) const FAULT: Fault = Fault {
@@ -17,7 +16,7 @@ pub(super) const FAULT: Fault = Fault {
 
 const BURST_MS: u64 = 10;
 
-fn impair(path: &mut Impairment, value: &Value, _: Place) {
+fn impair(path: &mut Impairment, value: &Value, _: Way) {
     path.police_bps = value.number();
     path.police_burst_bytes = (value.number() / 8 * BURST_MS / 1000).max(32 << 10);
 }

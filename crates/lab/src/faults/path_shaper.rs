@@ -2,8 +2,7 @@
 //!
 //! A token bucket with a queue: a burst passes at once, then the rate holds, and packets wait in a queue of 50 ms.
 
-use super::{Fault, PATH, Parameter, Unit, Value};
-use narrows_model::Place;
+use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;
 
 pub(super) const FAULT: Fault = Fault {
@@ -19,7 +18,7 @@ pub(super) const FAULT: Fault = Fault {
 const BURST_BYTES: u64 = 1 << 20;
 const QUEUE_MS: u64 = 50;
 
-fn impair(path: &mut Impairment, value: &Value, _: Place) {
+fn impair(path: &mut Impairment, value: &Value, _: Way) {
     path.rate_bps = value.number();
     path.burst_bytes = BURST_BYTES;
     path.queue_packets = 0;

@@ -1,7 +1,10 @@
 //! # qdisc-drop
 //!
 //! The queue of the host's own device is too small for what TCP hands down at once: the packets are lost before they leave.
-//! The rate of the discipline is far above what the path carries, so that it is its queue alone that matters.
+//! The rate of the discipline is far above what the path carries, so that it is its queue alone that matters. So it is with the
+//! bursts of UDP.
+//!
+//! Truth: `qdisc_drops` of the host. Batches of more than 4 KiB are cut first and each packet counts; a smaller one is one packet.
 
 use super::local_shaper::set_root;
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};

@@ -3,8 +3,7 @@
 //! Some packets skip the delay and so overtake others, as over links that carry one flow side by side. Without a delay there is
 //! nothing to overtake.
 
-use super::{Fault, PATH, Parameter, Unit, Value};
-use narrows_model::Place;
+use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;
 
 pub(super) const FAULT: Fault = Fault {
@@ -16,6 +15,6 @@ pub(super) const FAULT: Fault = Fault {
     path: Some(impair),
 };
 
-fn impair(path: &mut Impairment, value: &Value, _: Place) {
+fn impair(path: &mut Impairment, value: &Value, _: Way) {
     path.reorder = value.probability();
 }

@@ -3,8 +3,7 @@
 //! The queue in front of the path's rate holds few packets: bursts are lost although the path is not full on average. Where the path
 //! has no rate, it gets 1 Gbit/s.
 
-use super::{Fault, PATH, Parameter, Unit, Value};
-use narrows_model::Place;
+use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;
 
 pub(super) const FAULT: Fault = Fault {
@@ -16,7 +15,7 @@ pub(super) const FAULT: Fault = Fault {
     path: Some(impair),
 };
 
-fn impair(path: &mut Impairment, value: &Value, _: Place) {
+fn impair(path: &mut Impairment, value: &Value, _: Way) {
     if path.rate_bps == 0 {
         path.rate_bps = 1_000_000_000;
     }

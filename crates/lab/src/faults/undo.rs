@@ -22,6 +22,12 @@ impl Undo {
         Self(vec![Box::new(step)])
     }
 
+    /// These steps and then others: on the way back the others come first.
+    pub fn then(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// Does all steps, and gives the first error of any.
     ///
     /// # Errors

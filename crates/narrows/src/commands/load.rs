@@ -129,7 +129,7 @@ pub(crate) struct Defaults {
     pub(crate) interval_ms: u64,
 }
 
-fn millis(time: Duration) -> u64 {
+pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -170,6 +170,7 @@ impl LoadArgs {
             no_delay: self.no_delay,
             pacing_bps: self.pacing_rate,
             zero_copy: self.zero_copy.into(),
+            awake: false,
             application: Application {
                 write_bps: self.app_write_rate.unwrap_or(0),
                 read_bps: self.app_read_rate.unwrap_or(0),

@@ -8,9 +8,11 @@ pub(crate) mod load;
 pub(crate) mod measure;
 pub(crate) mod remote;
 pub(crate) mod report;
+pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod snapshot;
 pub(crate) mod tune;
+pub(crate) mod udp_load;
 
 use crate::failure::Failure;
 use crate::output::Format;

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 const LAYERS: &[&[&str]] = &[
     &["model"],
     &["stats", "sys", "wire"],
-    &["collect", "diagnose", "lab", "render", "store", "traffic"],
+    &["collect", "diagnose", "lab", "render", "search", "store", "traffic"],
     &["runner"],
     &["narrows"],
 ];
 
 /// Crates without IO and without a clock: what they need comes in as an argument.
-const PURE: &[&str] = &["diagnose", "model", "render", "stats", "wire"];
+const PURE: &[&str] = &["diagnose", "model", "render", "search", "stats", "wire"];
 
 /// What a pure crate must not depend on, with any name: these are the ways to files, sockets, clocks and threads.
 const IMPURE: &[&str] = &["axum", "hyper", "libc", "narrows-sys", "nix", "rustix", "socket2", "tokio"];

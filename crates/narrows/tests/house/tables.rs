@@ -38,7 +38,7 @@ const TABLES: &[Table] = &[
         folder: "crates/lab/src/faults",
         table: "crates/lab/src/faults.rs",
         ending: ".rs",
-        helpers: &["undo", "value"],
+        helpers: &["costly_core", "undo", "value"],
     },
     Table { folder: "crates/runner/scenarios", table: "crates/runner/src/bank/mod.rs", ending: ".toml", helpers: &[] },
 ];

@@ -60,7 +60,9 @@ pub fn from_trial(trial: &Trial, run: RunView) -> MeasureReport {
     }
 }
 
-fn run_view(run: &Run) -> RunView {
+/// Which run it was, for the head of every view.
+#[must_use]
+pub fn run_view(run: &Run) -> RunView {
     RunView {
         id: run.id.clone(),
         made_by: run.made_by.clone(),
@@ -146,8 +148,9 @@ impl<'a> FlowRecords<'a> {
 
     /// Each interval: its streams, then all of them together.
     fn intervals(&self) -> Vec<Vec<IntervalView>> {
+        let times = |stream: &StreamRecord| stream.samples.iter().map(|sample| sample.at_us).collect::<Vec<_>>();
         let cuts: Vec<Vec<usize>> =
-            self.pairs.iter().map(|(stream, _)| cut(&stream.samples, self.interval_us)).collect();
+            self.pairs.iter().map(|(stream, _)| cut(&times(stream), self.interval_us)).collect();
         let most = cuts.iter().map(|cuts| cuts.len().saturating_sub(1)).max().unwrap_or(0);
         (0..most).map(|k| self.one_interval(&cuts, k)).collect()
     }

@@ -1,18 +1,60 @@
 //! What a trial cost one end, over its counted part.
 
 use super::reading::float;
-use narrows_model::measure::{CpuShare, EndCpu};
-use narrows_model::{CpuTimes, EndRecord, HostSample};
+use narrows_model::measure::{CpuShare, EndCpu, HostCpu};
+use narrows_model::{CpuTimes, EndRecord, HostSample, RrEndRecord, UdpEndRecord};
 
-/// The cost of a trial on one end; `None` where nothing of it was recorded.
+/// The cost of a TCP trial on one end; `None` where nothing of it was recorded.
 pub(crate) fn cost(end: &EndRecord, omit_us: u64) -> Option<EndCpu> {
-    let cores = cores(&end.host, omit_us);
+    let threads: Vec<Vec<_>> =
+        end.streams.iter().map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect()).collect();
+    cost_of(&end.host, &threads, omit_us)
+}
+
+/// The cost of a UDP trial on one end; `None` where nothing of it was recorded.
+pub(crate) fn udp_cost(end: &UdpEndRecord, omit_us: u64) -> Option<EndCpu> {
+    let threads: Vec<Vec<_>> =
+        end.streams.iter().map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect()).collect();
+    cost_of(&end.host, &threads, omit_us)
+}
+
+/// The cost of a request/response trial on one end, its load included; `None` where nothing of it was recorded.
+pub(crate) fn rr_cost(end: &RrEndRecord, omit_us: u64) -> Option<EndCpu> {
+    let own = end.streams.iter().map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect());
+    let load = end.load.iter().flat_map(|load| &load.streams);
+    let load = load.map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect());
+    cost_of(&end.host, &own.chain(load).collect::<Vec<_>>(), omit_us)
+}
+
+/// A thread's CPU time at its samples: when, and how much so far.
+type ThreadTimes = Vec<(u64, Option<u64>)>;
+
+fn cost_of(samples: &[HostSample], streams: &[ThreadTimes], omit_us: u64) -> Option<EndCpu> {
+    let cores = cores(samples, omit_us);
     let shares: Vec<CpuShare> = cores.iter().filter_map(share).collect();
     let busiest = shares.iter().copied().min_by(|a, b| a.idle.total_cmp(&b.idle));
     let busy = |times: &CpuTimes| float(times.busy_us()) / float(times.total_us().max(1));
     let busy_cores = (!cores.is_empty()).then(|| cores.iter().map(busy).sum());
-    let data_threads_cores = threads(end, omit_us);
-    (busiest.is_some() || data_threads_cores.is_some()).then_some(EndCpu { busiest, busy_cores, data_threads_cores })
+    let data_threads_cores = threads(streams, omit_us);
+    (busiest.is_some() || data_threads_cores.is_some()).then(|| EndCpu {
+        busiest,
+        busy_cores,
+        data_threads_cores,
+        host: whole(&shares),
+    })
+}
+
+/// All cores together.
+fn whole(shares: &[CpuShare]) -> Option<HostCpu> {
+    let sum = |part: fn(&CpuShare) -> f64| shares.iter().map(part).sum();
+    (!shares.is_empty()).then(|| HostCpu {
+        cores: u32::try_from(shares.len()).unwrap_or(u32::MAX),
+        user: sum(|it| it.user),
+        system: sum(|it| it.system),
+        softirq: sum(|it| it.softirq + it.irq),
+        steal: sum(|it| it.steal),
+        idle: sum(|it| it.idle),
+    })
 }
 
 /// What passed on each core between the first counted sample and the last.
@@ -42,13 +84,13 @@ fn share(times: &CpuTimes) -> Option<CpuShare> {
 }
 
 /// Cores that the threads which move the data took; `None` where a stream does not know.
-fn threads(end: &EndRecord, omit_us: u64) -> Option<f64> {
-    let of = |stream: &narrows_model::StreamRecord| {
-        let mut counted = stream.samples.iter().filter(|sample| sample.at_us >= omit_us);
+fn threads(streams: &[ThreadTimes], omit_us: u64) -> Option<f64> {
+    let of = |samples: &ThreadTimes| {
+        let mut counted = samples.iter().filter(|(at_us, _)| *at_us >= omit_us);
         let (first, last) = (counted.next()?, counted.next_back()?);
-        let spent = last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?);
-        let time = last.at_us.checked_sub(first.at_us).filter(|time| *time > 0)?;
+        let spent = last.1?.saturating_sub(first.1?);
+        let time = last.0.checked_sub(first.0).filter(|time| *time > 0)?;
         Some(float(spent) / float(time))
     };
-    (!end.streams.is_empty()).then(|| end.streams.iter().map(of).sum::<Option<f64>>())?
+    (!streams.is_empty()).then(|| streams.iter().map(of).sum::<Option<f64>>())?
 }

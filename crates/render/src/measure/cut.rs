@@ -1,29 +1,29 @@
 //! Samples into intervals: which samples stand at the interval's ends.
 
-use narrows_model::StreamSample;
-
 /// Indices of the samples that begin and end the intervals, first to last; fewer than two where there is no interval.
 ///
 /// Samples are taken about every interval, and more closely at the start. Each boundary takes the sample nearest to it, and
 /// the true times of the samples are what rates are made from. A rest of less than a quarter of an interval belongs to the
 /// last one: it is the draining of what was under way.
-pub(crate) fn cut(samples: &[StreamSample], interval_us: u64) -> Vec<usize> {
-    let Some(last) = samples.len().checked_sub(1) else { return Vec::new() };
+///
+/// `times_us` are the samples' times, in their order.
+pub(crate) fn cut(times_us: &[u64], interval_us: u64) -> Vec<usize> {
+    let Some(last) = times_us.len().checked_sub(1) else { return Vec::new() };
     let interval_us = interval_us.max(1);
     let mut cuts = vec![0];
-    let end = samples[last].at_us;
+    let end = times_us[last];
     // No more boundaries than samples, whatever the times in a record from outside say.
-    for boundary in (1..=samples.len() as u64).map(|k| k.saturating_mul(interval_us)).take_while(|at| *at <= end) {
-        let after = samples.partition_point(|sample| sample.at_us < boundary).min(last);
+    for boundary in (1..=times_us.len() as u64).map(|k| k.saturating_mul(interval_us)).take_while(|at| *at <= end) {
+        let after = times_us.partition_point(|at| *at < boundary).min(last);
         let before = after.saturating_sub(1);
-        let off = |at: usize| samples[at].at_us.abs_diff(boundary);
+        let off = |at: usize| times_us[at].abs_diff(boundary);
         let nearest = if off(before) < off(after) { before } else { after };
         if off(nearest) <= interval_us / 2 && cuts.last().is_some_and(|cut| nearest > *cut) {
             cuts.push(nearest);
         }
     }
     if let Some(&cut) = cuts.last().filter(|cut| **cut < last) {
-        if cuts.len() > 1 && end.saturating_sub(samples[cut].at_us) < interval_us / 4 {
+        if cuts.len() > 1 && end.saturating_sub(times_us[cut]) < interval_us / 4 {
             cuts.pop();
         }
         cuts.push(last);
@@ -35,8 +35,8 @@ pub(crate) fn cut(samples: &[StreamSample], interval_us: u64) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn at(times_ms: &[u64]) -> Vec<StreamSample> {
-        times_ms.iter().map(|ms| StreamSample { at_us: ms * 1000, ..StreamSample::default() }).collect()
+    fn at(times_ms: &[u64]) -> Vec<u64> {
+        times_ms.iter().map(|ms| ms * 1000).collect()
     }
 
     #[test]

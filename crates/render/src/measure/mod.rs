@@ -1,8 +1,8 @@
 //! A plain measurement: building its view from what was recorded, and that view as text, JSON and newline-delimited JSON.
 
 pub mod build;
-mod cpu;
-mod cut;
+pub(crate) mod cpu;
+pub(crate) mod cut;
 pub mod json;
 pub mod live;
 pub mod reading;

@@ -1,5 +1,6 @@
 //! One stream at one instant, as far as an interval needs it; and the interval between two of them.
 
+pub(crate) use crate::figures::float;
 use narrows_model::measure::IntervalView;
 use narrows_model::{Flow, Place, StreamSample};
 
@@ -87,10 +88,4 @@ fn carried(flow: Flow, seen_by: Place, (from, to): Span) -> u64 {
 fn retransmits(part: &Part) -> Option<u64> {
     let (from, to) = part.sender?;
     Some(to.retransmits?.saturating_sub(from.retransmits?))
-}
-
-/// A count as a number: exact up to 2^53.
-#[allow(clippy::cast_precision_loss)]
-pub(crate) const fn float(count: u64) -> f64 {
-    count as f64
 }

@@ -147,7 +147,8 @@ pub fn summary(report: &MeasureReport, style: Style) -> String {
     page.finish()
 }
 
-fn cpu(cost: &EndCpu) -> String {
+/// The cost of one end in words.
+pub(crate) fn cpu(cost: &EndCpu) -> String {
     let mut words = Vec::new();
     if let Some(core) = &cost.busiest {
         let steal = if core.steal >= 0.005 { format!(", steal {}", share(core.steal)) } else { String::new() };

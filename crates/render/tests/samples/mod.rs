@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test binary uses its own part
 
 pub(crate) mod runs;
+pub(crate) mod udp;
 
 use narrows_model::report::*;
 use narrows_model::*;

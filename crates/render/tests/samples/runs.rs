@@ -97,6 +97,9 @@ pub(crate) fn run(plan: TcpPlan, seconds: u64, bytes_s: u64) -> Run {
         server: Snapshot::default(),
         idle_rtt_us: vec![34_851],
         trials: vec![TrialRecord { purpose: Purpose::Measure, at_us: 0, trial }],
+        udp: Vec::new(),
+        rr: Vec::new(),
+        search: None,
         attempts: vec![],
         ending: Ending::Complete,
     }

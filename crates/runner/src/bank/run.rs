@@ -6,6 +6,7 @@ use narrows_lab::LabSpec;
 use narrows_model::lab::Impairment;
 use narrows_model::{Direction, Report};
 use narrows_sys::{clock, process};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 use thiserror::Error;
@@ -19,6 +20,9 @@ pub enum CaseError {
     /// The lab.
     #[error(transparent)]
     Lab(#[from] narrows_lab::Error),
+    /// A kept run.
+    #[error(transparent)]
+    Kept(#[from] crate::stored::LoadError),
     /// The diagnosis did not give a report.
     #[error("the diagnosis gave no report: {0}")]
     NoReport(String),
@@ -31,7 +35,7 @@ const LOAD: [&str; 4] = ["--duration", "5s", "--omit", "1500ms"];
 ///
 /// # Errors
 /// Why there is no verdict.
-pub fn run(case: &Case, keep: Option<&std::path::Path>) -> Result<Said, CaseError> {
+pub fn run(case: &Case, keep: Option<&Path>) -> Result<Said, CaseError> {
     let way = Impairment {
         rate_bps: case.rate_bps,
         delay_us: case.rtt_us / 2,
@@ -63,11 +67,24 @@ pub fn run(case: &Case, keep: Option<&std::path::Path>) -> Result<Said, CaseErro
     let output = output.map_err(|error| DemoError::Start("the diagnosis", error))?;
     let report: Report = serde_json::from_slice(&output.stdout)
         .map_err(|_| CaseError::NoReport(String::from_utf8_lossy(&output.stderr).trim().chars().take(400).collect()))?;
-    Ok(Said {
+    Ok(said(report))
+}
+
+/// What today's rules say of a run of the case that was kept.
+///
+/// # Errors
+/// The run cannot be read, or holds no measurement.
+pub fn again(_: &Case, kept: &Path) -> Result<Said, CaseError> {
+    let run = crate::stored::load(kept)?;
+    crate::report(&run).map(said).ok_or_else(|| CaseError::NoReport("the run holds no measurement".to_owned()))
+}
+
+fn said(report: Report) -> Said {
+    Said {
         status: report.verdict.status,
         causes: report.verdict.causes.into_iter().map(|cause| (cause.id, cause.at)).collect(),
         goodput_bps: report.verdict.goodput_bps,
-    })
+    }
 }
 
 /// Who else is on the machine or on the path: loops that fill a core, other clients. All end with this process.

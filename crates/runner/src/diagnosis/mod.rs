@@ -58,6 +58,9 @@ pub fn diagnose(
         server: narrows_model::Snapshot::default(),
         idle_rtt_us: Vec::new(),
         trials: Vec::new(),
+        udp: Vec::new(),
+        rr: Vec::new(),
+        search: None,
         attempts: Vec::new(),
         ending: Ending::Complete,
     };

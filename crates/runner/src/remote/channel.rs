@@ -53,6 +53,8 @@ pub(super) async fn over_tls(
     let here = |error: std::io::Error| RemoteError::Connect(format!("cannot use the connection to {address}: {error}"));
     stream.set_nonblocking(true).map_err(here)?;
     let _ = stream.set_nodelay(true);
+    // Beats must come through while the path is overloaded.
+    let _ = narrows_sys::tcp::set_thin(&stream);
     let stream = tokio::net::TcpStream::from_std(stream).map_err(here)?;
     let name = ServerName::try_from("narrows").map_err(|error| RemoteError::Here(error.to_string()))?;
     let tls = match timeout(HANDSHAKE, TlsConnector::from(config).connect(name, stream)).await {

@@ -1,15 +1,16 @@
 //! Data connections: made with the plan's options before the handshake, greeted, and answered.
 
 use super::RemoteError;
-use crate::instruments::{DataStream, Instruments, streams_of};
-use narrows_model::{Flow, Place, TcpPlan};
+use crate::instruments::{DataStream, Instruments, Socket};
+use narrows_model::load::Wanted as Needed;
+use narrows_model::{Carrier, LoadPlan, Place};
 use narrows_sys::{clock, net};
 use narrows_wire::hello::ANSWER_MOST_BYTES;
 use narrows_wire::{Answer, DataHello, Key, Wanted};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// For one connection, and for the answer to its hello.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -82,24 +83,36 @@ pub(super) fn probe(address: SocketAddr) -> Result<u64, RemoteError> {
 fn open(
     address: SocketAddr,
     key: Key,
-    (id, flow): (u32, Flow),
-    plan: &TcpPlan,
+    Needed { id, flow, carrier }: Needed,
+    plan: &LoadPlan,
     instruments: &dyn Instruments,
 ) -> Result<DataStream, RemoteError> {
-    let mut socket = connect(address, |socket| instruments.prepare(socket, Place::Client, flow, plan))?;
+    if carrier == Carrier::Udp {
+        let start = clock::now();
+        let stream = instruments.open_udp(address, &key, id, flow, plan).map_err(RemoteError::Here)?;
+        return Ok(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: Some(nanos(start)) });
+    }
+    let start = clock::now();
+    let options = plan.tcp_of(id).unwrap_or_default();
+    let mut socket = connect(address, |socket| instruments.prepare(socket, Place::Client, flow, &options))?;
+    let connect_ns = Some(nanos(start));
     greet(&mut socket, &DataHello { key, wanted: Wanted::Stream { id, flow } })
         .map_err(|why| RemoteError::Data { address: address.to_string(), why })?;
-    Ok(DataStream { id, flow, socket })
+    Ok(DataStream { id, flow, socket: Socket::Tcp(socket), connect_ns })
+}
+
+fn nanos(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// All data connections of a trial, several at a time.
 pub(super) fn open_all(
     address: SocketAddr,
     key: Key,
-    plan: &TcpPlan,
+    plan: &LoadPlan,
     instruments: &dyn Instruments,
 ) -> Result<Vec<DataStream>, RemoteError> {
-    let wanted: Vec<_> = streams_of(plan).collect();
+    let wanted = plan.streams();
     let mut streams = Vec::with_capacity(wanted.len());
     for some in wanted.chunks(AT_ONCE) {
         let opened = std::thread::scope(|scope| {

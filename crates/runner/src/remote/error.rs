@@ -150,15 +150,15 @@ impl RemoteError {
 /// A trial that did not end as planned.
 #[derive(Debug, Error)]
 #[error("{why}")]
-pub struct TrialError {
+pub struct TrialError<T: std::fmt::Debug = Trial> {
     /// What was measured until then: this end's record, and the other's as far as it was told.
-    pub partial: Option<Box<Trial>>,
+    pub partial: Option<Box<T>>,
     /// What happened.
     #[source]
     pub why: RemoteError,
 }
 
-impl From<RemoteError> for TrialError {
+impl<T: std::fmt::Debug> From<RemoteError> for TrialError<T> {
     fn from(why: RemoteError) -> Self {
         Self { partial: None, why }
     }

@@ -8,12 +8,14 @@ mod data;
 mod dial;
 mod error;
 mod events;
+mod measured;
 mod pin;
 mod session;
 mod spec;
 mod ssh;
 
 pub use error::{RemoteError, TrialError};
+pub use measured::Measured;
 pub use session::{News, Session};
 pub use spec::TargetSpec;
 

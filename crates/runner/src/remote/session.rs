@@ -2,11 +2,15 @@
 
 use super::channel::Channel;
 use super::events::{self, BeatHolder, Incomings, Watch};
+use super::measured::{self, Measured, Typed as _};
 use super::{REQUEST, Remote, RemoteError, TrialError, data};
-use crate::instruments::Instruments;
+use crate::instruments::{Connections, Each, Instruments};
 use crate::stop::Stop;
 use hyper::Method;
-use narrows_model::{Change, EndRecord, Limit, Place, Setting, Snapshot, StreamRecord, StreamSample, TcpPlan, Trial};
+use narrows_model::{
+    Change, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction, Trial, UdpPlan,
+    UdpTrial,
+};
 use narrows_sys::clock;
 use narrows_wire::api::{
     ChangeRequest, Event, InventoryRequest, SessionUse, TrialProgress, TrialReady, TrialRequest, key_from_hex,
@@ -29,7 +33,7 @@ const PARTING: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How far one end of a trial is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct News {
     /// Which end.
     pub place: Place,
@@ -139,6 +143,45 @@ impl<'a> Session<'a> {
         self.call(Method::GET, "changes", &(), REQUEST)
     }
 
+    /// Runs one trial of TCP on both ends; see [`Session::trial`].
+    ///
+    /// # Errors
+    /// As [`Session::trial`].
+    pub fn tcp_trial(
+        &mut self,
+        plan: &TcpPlan,
+        stop: &Stop,
+        on_progress: &mut dyn FnMut(News),
+    ) -> Result<Trial, TrialError> {
+        self.trial(&LoadPlan::Tcp(plan.clone()), stop, on_progress).typed(Measured::tcp)
+    }
+
+    /// Runs one trial of UDP on both ends; see [`Session::trial`].
+    ///
+    /// # Errors
+    /// As [`Session::trial`].
+    pub fn udp_trial(
+        &mut self,
+        plan: &UdpPlan,
+        stop: &Stop,
+        on_progress: &mut dyn FnMut(News),
+    ) -> Result<UdpTrial, TrialError<UdpTrial>> {
+        self.trial(&LoadPlan::Udp(plan.clone()), stop, on_progress).typed(Measured::udp)
+    }
+
+    /// Runs one trial of requests and responses on both ends; see [`Session::trial`].
+    ///
+    /// # Errors
+    /// As [`Session::trial`].
+    pub fn rr_trial(
+        &mut self,
+        plan: &RrPlan,
+        stop: &Stop,
+        on_progress: &mut dyn FnMut(News),
+    ) -> Result<RrTrial, TrialError<RrTrial>> {
+        self.trial(&LoadPlan::Rr(plan.clone()), stop, on_progress).typed(Measured::rr)
+    }
+
     /// Runs one trial on both ends. Raising `stop` ends it early with what was measured until then, which is no error.
     /// `on_progress` hears of both ends.
     ///
@@ -146,24 +189,25 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Why it could not be made or not be ended as planned, with what was measured until then.
-    pub fn tcp_trial(
+    pub fn trial(
         &mut self,
-        plan: &TcpPlan,
+        plan: &LoadPlan,
         stop: &Stop,
         on_progress: &mut dyn FnMut(News),
-    ) -> Result<Trial, TrialError> {
+    ) -> Result<Measured, TrialError<Measured>> {
         plan.check().map_err(RemoteError::Here)?;
         let instruments = self.remote.instruments.clone();
         let peer = Some(self.remote.data.ip().to_canonical());
-        let before = instruments.counters(peer);
+        let mut before = instruments.counters(peer);
         let ready: TrialReady = self.call(Method::POST, "trials", &TrialRequest { plan: plan.clone() }, REQUEST)?;
+        let drops = instruments.watch_drops();
         let own_stop = Stop::new();
         self.watch.set(Some(own_stop.clone()));
         let mut news = Heard::default();
         let ours = self.own_end(&ready, &own_stop, stop, &*instruments, &mut news, on_progress);
         self.watch.set(None);
         news.hear(&mut self.events, on_progress, ready.trial);
-        let mut client = match ours {
+        let client = match ours {
             Ok(record) => record,
             Err(why) => {
                 // The server must not wait for what will not come.
@@ -171,10 +215,11 @@ impl<'a> Session<'a> {
                 return Err(TrialError { partial: None, why: news.why(why) });
             }
         };
-        client.before = before;
-        client.after = instruments.counters(peer);
+        let mut after = instruments.counters(peer);
         self.await_word(&mut news, on_progress, ready.trial, RECORD, |heard| heard.record.is_some());
-        let elapsed_us = flow_time_us(&client);
+        drops.end(&mut before, &mut after);
+        let client = client.between(before, after);
+        let elapsed_us = client.flow_time_us();
         let plan = ready.plan;
         let early = !stop.is_set() && (own_stop.is_set() || is_short(&plan, elapsed_us));
         if news.record.is_some() && early {
@@ -183,16 +228,16 @@ impl<'a> Session<'a> {
         }
         match news.record.take() {
             Some(server) => {
-                let trial = Trial { plan, client, server: *server, elapsed_us };
+                let measured = Measured { plan, client, server: *server, elapsed_us };
                 match news.trouble {
-                    Some(why) if early => Err(TrialError { partial: Some(Box::new(trial)), why }),
-                    _ => Ok(trial),
+                    Some(why) if early => Err(TrialError { partial: Some(Box::new(measured)), why }),
+                    _ => Ok(measured),
                 }
             }
             None => {
                 let why = news.why(self.channel.lost("it did not deliver its record"));
-                let server = from_progress(news.latest, &why);
-                Err(TrialError { partial: Some(Box::new(Trial { plan, client, server, elapsed_us })), why })
+                let server = measured::from_progress(&plan, news.latest, &why.to_string());
+                Err(TrialError { partial: Some(Box::new(Measured { plan, client, server, elapsed_us })), why })
             }
         }
     }
@@ -206,12 +251,17 @@ impl<'a> Session<'a> {
         instruments: &dyn Instruments,
         news: &mut Heard,
         on_progress: &mut dyn FnMut(News),
-    ) -> Result<EndRecord, RemoteError> {
+    ) -> Result<LoadRecord, RemoteError> {
         let key = key_from_hex(&ready.key).ok_or_else(|| self.channel.lost("it gives a key that is none"))?;
         let mut address = self.remote.data;
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan, instruments)?;
         self.watch.signs.watch(&streams);
+        let each = match &ready.plan {
+            LoadPlan::Rr(RrPlan { transaction: Transaction::TcpConnect, .. }) => Each::Connect { address, key },
+            _ => Each::Nothing,
+        };
+        let connections = Connections { streams, each };
         let relay = self.remote.runtime.spawn(relay(
             callers_stop.clone(),
             own_stop.clone(),
@@ -219,7 +269,7 @@ impl<'a> Session<'a> {
             self.path("trials/stop"),
         ));
         let record = instruments
-            .run(Place::Client, &ready.plan, streams, own_stop, &mut |progress| {
+            .run(Place::Client, &ready.plan, connections, own_stop, &mut |progress| {
                 // The other end's word is told as it comes, too.
                 news.hear(&mut self.events, on_progress, ready.trial);
                 on_progress(News { place: Place::Client, progress });
@@ -276,7 +326,7 @@ impl Drop for Session<'_> {
 #[derive(Default)]
 struct Heard {
     latest: TrialProgress,
-    record: Option<Box<EndRecord>>,
+    record: Option<Box<LoadRecord>>,
     trouble: Option<RemoteError>,
 }
 
@@ -308,11 +358,8 @@ impl Heard {
 }
 
 /// Whether a trial ended well before its planned end.
-fn is_short(plan: &TcpPlan, elapsed_us: u64) -> bool {
-    match plan.limit {
-        Limit::DurationMs(ms) => elapsed_us < ms * 750,
-        Limit::BytesPerStream(_) => false,
-    }
+fn is_short(plan: &LoadPlan, elapsed_us: u64) -> bool {
+    plan.duration_ms().is_some_and(|ms| elapsed_us < ms * 750)
 }
 
 /// Passes the caller's wish to stop on to both ends: to this one at once, so that what the other one does is not taken for
@@ -324,36 +371,4 @@ async fn relay(callers: Stop, own: Stop, channel: Channel, path: String) {
     }
     own.stop();
     let _: Result<serde_json::Value, _> = channel.call(Method::POST, &path, &(), REQUEST).await;
-}
-
-/// From the first to the last sample of any stream.
-fn flow_time_us(record: &EndRecord) -> u64 {
-    let times = || record.streams.iter().flat_map(|stream| stream.samples.iter().map(|sample| sample.at_us));
-    times().max().unwrap_or(0).saturating_sub(times().min().unwrap_or(0))
-}
-
-/// The server's end as far as it was told before it was lost.
-fn from_progress(latest: TrialProgress, why: &RemoteError) -> EndRecord {
-    let at_us = latest.at_us;
-    let stream = |progress: narrows_wire::api::StreamProgress| StreamRecord {
-        id: progress.id,
-        flow: progress.flow,
-        local: String::new(),
-        remote: String::new(),
-        congestion_control: None,
-        mss_bytes: None,
-        buffer_lock: None,
-        sndbuf_bytes: None,
-        rcvbuf_bytes: None,
-        method: "unknown".to_owned(),
-        samples: vec![StreamSample { at_us, bytes: progress.bytes, ..StreamSample::default() }],
-    };
-    EndRecord {
-        place: Place::Server,
-        streams: latest.streams.into_iter().map(stream).collect(),
-        host: Vec::new(),
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        remarks: vec![format!("the record of this end is only what it told while it ran: {why}")],
-    }
 }

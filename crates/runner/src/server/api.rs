@@ -51,7 +51,7 @@ async fn nothing_here(_: Rights, uri: Uri) -> Refused {
 }
 
 async fn hello(rights: Rights, State(shared): Server) -> Answer {
-    let mut capabilities = vec!["tcp".to_owned()];
+    let mut capabilities: Vec<String> = ["tcp", "udp", "rr"].map(str::to_owned).into();
     if rights.permissions.tune {
         capabilities.push("tune".to_owned());
     }
@@ -102,7 +102,6 @@ async fn begin_trial(rights: Rights, State(shared): Server, Path(id): Path<Strin
     let key = trust::trial_key().map_err(Refused::failed)?;
     let (reading, peer) = (shared.clone(), session.address);
     let before = blocking(move || reading.config.instruments.counters(peer)).await?;
-    let before = shared.as_seen_by(rights.standing, before);
     let trial = trial::begin(&shared, &session, plan.clone(), key, before).map_err(Refused::bad)?;
     Ok(json(&TrialReady { trial, key: key_to_hex(&key), data_port: shared.port, plan }))
 }

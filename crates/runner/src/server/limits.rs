@@ -1,6 +1,6 @@
 //! What a client may do, by how it showed who it is.
 
-use narrows_model::{Absent, Snapshot, TcpPlan};
+use narrows_model::{Absent, LoadPlan, Snapshot, TcpPlan, UdpPlan, UdpRate};
 use narrows_wire::api::Permissions;
 use std::time::Duration;
 
@@ -46,37 +46,62 @@ impl Standing {
 }
 
 /// The plan as this client may run it: checked, and for a client without a token bounded in time, streams and rate.
-pub(super) fn bounded(mut plan: TcpPlan, standing: Standing, open_most_bps: u64) -> Result<TcpPlan, String> {
+pub(super) fn bounded(plan: LoadPlan, standing: Standing, open_most_bps: u64) -> Result<LoadPlan, String> {
     plan.check()?;
     if standing == Standing::Trusted {
         return Ok(plan);
     }
-    if let narrows_model::Limit::DurationMs(ms) = plan.limit
-        && ms > OPEN_TRIAL_MOST_MS
-    {
+    if let Some(ms) = plan.duration_ms().filter(|ms| *ms > OPEN_TRIAL_MOST_MS) {
         return Err(format!(
             "the trial would last {} s, but without a token this server runs at most {} s",
             ms.div_ceil(1000),
             OPEN_TRIAL_MOST_MS / 1000
         ));
     }
-    if plan.streams > OPEN_STREAMS {
-        return Err(format!("without a token this server takes at most {OPEN_STREAMS} streams, not {}", plan.streams));
+    Ok(match plan {
+        LoadPlan::Tcp(plan) => LoadPlan::Tcp(bounded_tcp(plan, open_most_bps)?),
+        LoadPlan::Udp(plan) => LoadPlan::Udp(bounded_udp(plan, open_most_bps)?),
+        LoadPlan::Rr(mut plan) => {
+            few(plan.streams)?;
+            plan.load = plan.load.map(|load| bounded_tcp(load, open_most_bps)).transpose()?;
+            LoadPlan::Rr(plan)
+        }
+    })
+}
+
+fn few(streams: u32) -> Result<(), String> {
+    if streams > OPEN_STREAMS {
+        return Err(format!("without a token this server takes at most {OPEN_STREAMS} streams, not {streams}"));
     }
+    Ok(())
+}
+
+fn bounded_tcp(mut plan: TcpPlan, open_most_bps: u64) -> Result<TcpPlan, String> {
+    few(plan.streams)?;
     let most = (open_most_bps / u64::from(plan.streams)).max(8_000);
     plan.pacing_bps = Some(plan.pacing_bps.map_or(most, |bps| bps.min(most)));
     Ok(plan)
 }
 
+fn bounded_udp(mut plan: UdpPlan, open_most_bps: u64) -> Result<UdpPlan, String> {
+    few(plan.streams)?;
+    for rate in [&mut plan.rate_up, &mut plan.rate_down] {
+        *rate = match *rate {
+            UdpRate::Bps(bps) => UdpRate::Bps(bps.min(open_most_bps)),
+            // What a number of packets is in bits depends on sizes that may not be known yet.
+            UdpRate::Pps(_) => return Err("without a token this server takes rates in bit/s only".to_owned()),
+            UdpRate::Max => UdpRate::Bps(open_most_bps),
+        };
+    }
+    Ok(plan)
+}
+
 /// The longest that a trial of this client may take, as a backstop behind the engine's own end.
-pub(super) fn longest(plan: &TcpPlan, standing: Standing) -> Duration {
-    let planned = match plan.limit {
-        narrows_model::Limit::DurationMs(ms) => ms,
-        narrows_model::Limit::BytesPerStream(_) => match standing {
-            Standing::Trusted => TRIAL_MOST_MS,
-            Standing::Open => OPEN_TRIAL_MOST_MS,
-        },
-    };
+pub(super) fn longest(plan: &LoadPlan, standing: Standing) -> Duration {
+    let planned = plan.duration_ms().unwrap_or(match standing {
+        Standing::Trusted => TRIAL_MOST_MS,
+        Standing::Open => OPEN_TRIAL_MOST_MS,
+    });
     Duration::from_millis(planned) + Duration::from_secs(10)
 }
 
@@ -103,13 +128,17 @@ mod tests {
 
     #[test]
     fn without_a_token_time_streams_and_rate_are_bounded() {
-        let plan = TcpPlan { streams: 4, ..TcpPlan::default() };
+        let tcp = TcpPlan { streams: 4, ..TcpPlan::default() };
+        let plan = LoadPlan::Tcp(tcp.clone());
         assert_eq!(bounded(plan.clone(), Standing::Trusted, MOST), Ok(plan.clone()));
-        let paced = bounded(plan, Standing::Open, MOST).expect("within limits");
-        assert_eq!(paced.pacing_bps, Some(MOST / 4));
-        let long = TcpPlan { limit: Limit::DurationMs(61_000), ..TcpPlan::default() };
+        let paced = LoadPlan::Tcp(TcpPlan { pacing_bps: Some(MOST / 4), ..tcp });
+        assert_eq!(bounded(plan, Standing::Open, MOST), Ok(paced));
+        let udp = UdpPlan { rate_up: UdpRate::Max, ..UdpPlan::default() };
+        let slow = UdpPlan { rate_up: UdpRate::Bps(MOST), ..UdpPlan::default() };
+        assert_eq!(bounded(LoadPlan::Udp(udp), Standing::Open, MOST), Ok(LoadPlan::Udp(slow)));
+        let long = LoadPlan::Tcp(TcpPlan { limit: Limit::DurationMs(61_000), ..TcpPlan::default() });
         assert!(bounded(long, Standing::Open, MOST).expect_err("too long").contains("at most 60 s"));
-        let wide = TcpPlan { streams: 17, ..TcpPlan::default() };
+        let wide = LoadPlan::Tcp(TcpPlan { streams: 17, ..TcpPlan::default() });
         assert!(bounded(wide, Standing::Open, MOST).expect_err("too many").contains("at most 16 streams"));
     }
 

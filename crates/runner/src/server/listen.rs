@@ -13,6 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
+use narrows_sys::tcp;
 use narrows_wire::first::{self, Kind, classify};
 use narrows_wire::hello::{self, Answer, DataHello, HelloError};
 use std::net::SocketAddr;
@@ -60,7 +61,11 @@ async fn greet(
     // One limit for all of the greeting, however slowly its bytes come.
     let greeted = timeout(GREETING, async {
         match (first_bytes(&stream).await, acceptor) {
-            (Kind::Tls, Some(acceptor)) => acceptor.accept(stream).await.ok(),
+            (Kind::Tls, Some(acceptor)) => {
+                // Beats must come through while the path is overloaded.
+                let _ = tcp::set_thin(&stream);
+                acceptor.accept(stream).await.ok()
+            }
             (Kind::Data, _) => {
                 data(&shared, stream, &guest).await;
                 None

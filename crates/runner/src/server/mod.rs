@@ -1,6 +1,7 @@
 //! The other end: `narrows serve`.
 //!
-//! One port takes the TLS control connections and the data connections, told apart by their first bytes ([`listen`]); over
+//! One port takes the TLS control connections and the data connections, told apart by their first bytes ([`listen`]), and the
+//! same number the hellos of UDP streams ([`datagrams`]); over
 //! ssh the control connection is standard input and output instead ([`stdio`]). Everything that a session started or
 //! changed ends with it ([`session`]).
 //!
@@ -8,6 +9,7 @@
 //! the thread that called [`Server::start`], and so are in its network namespace.
 
 mod api;
+mod datagrams;
 mod events;
 mod gate;
 mod guests;
@@ -23,6 +25,7 @@ mod trial;
 use crate::instruments::Instruments;
 use crate::trust::{Identity, TrustError};
 use narrows_sys::net;
+use narrows_sys::udp::UdpListener;
 use narrows_wire::token::Token;
 pub(crate) use refusal::VERSION;
 use shared::Shared;
@@ -119,6 +122,10 @@ impl Server {
             _ => ServeError::Listen(error),
         })?;
         let port = listener.local_addr().map_err(ServeError::Start)?.port();
+        let datagrams = UdpListener::bind(port).map_err(|error| match error.errno() {
+            Some(98) => ServeError::PortTaken { port },
+            _ => ServeError::Listen(error),
+        })?;
         listener.set_nonblocking(true).map_err(ServeError::Start)?;
         let identity = if config.stdio {
             None
@@ -136,7 +143,7 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("narrows-serve".to_owned())
             .spawn(move || {
-                runtime.block_on(run(serving, listener, acceptor, stopped));
+                runtime.block_on(run(serving, listener, datagrams, acceptor, stopped));
                 // A blocking read of standard input cannot be interrupted: what still runs is left behind.
                 runtime.shutdown_timeout(Duration::from_millis(100));
             })
@@ -148,17 +155,20 @@ impl Server {
 async fn run(
     shared: Arc<Shared>,
     listener: std::net::TcpListener,
+    datagrams: UdpListener,
     acceptor: Option<tokio_rustls::TlsAcceptor>,
     mut stopped: watch::Receiver<bool>,
 ) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let accepting = tokio::spawn(listen::accept(shared.clone(), listener, acceptor));
+    let listening = tokio::spawn(datagrams::listen(shared.clone(), datagrams));
     if shared.config.stdio {
         tokio::spawn(stdio::serve(shared.clone()));
     }
     // The sender is held by `shared`, so an error cannot be.
     let _ = stopped.wait_for(|stop| *stop).await;
     accepting.abort();
+    listening.abort();
     shared.end_all("the server was stopped").await;
 }
 
@@ -202,12 +212,12 @@ impl ServerHandle {
     pub fn announcement(&self) -> String {
         match &self.token {
             Some((token, file)) => format!(
-                "narrows serves on port {} (TCP); token in {}; key {}",
+                "narrows serves on port {} (TCP and UDP); token in {}; key {}",
                 self.port,
                 file.display(),
                 token.fingerprint
             ),
-            None => format!("narrows serves on standard input and output, data on port {} (TCP)", self.port),
+            None => format!("narrows serves on standard input and output, data on port {} (TCP and UDP)", self.port),
         }
     }
 

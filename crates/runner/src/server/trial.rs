@@ -4,16 +4,19 @@ use super::limits::{CONNECT_ALL, longest};
 use super::listen::part;
 use super::session::{Session, lock};
 use super::shared::Shared;
-use crate::instruments::{DataStream, streams_of};
+use crate::instruments::{Connections, DataStream, Each, Socket};
 use crate::stop::Stop;
-use narrows_model::{EndRecord, Flow, Place, Snapshot, TcpPlan};
+use narrows_model::load::Wanted as Needed;
+use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, Snapshot, Transaction};
+use narrows_sys::udp::Arrival;
+use narrows_traffic::rr::{ANSWER_LIMIT, Answering, Answers, Step};
 use narrows_wire::api::Event;
 use narrows_wire::hello::Answer;
-use narrows_wire::{DataHello, Key, Wanted};
+use narrows_wire::{DataHello, Key, Wanted, probe};
 use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -36,15 +39,21 @@ impl Running {
 /// A trial as its data connections see it, while they come.
 #[derive(Debug)]
 pub(super) struct Expected {
-    missing: BTreeSet<(u32, Flow)>,
-    plan: TcpPlan,
+    missing: BTreeSet<Needed>,
+    plan: LoadPlan,
     arrived: mpsc::UnboundedSender<DataStream>,
+    answers: Option<Answers>,
 }
 
 impl Expected {
     /// Takes the place of one stream, so that no other connection can.
-    fn claim(&mut self, id: u32, flow: Flow) -> Option<(TcpPlan, mpsc::UnboundedSender<DataStream>)> {
-        self.missing.remove(&(id, flow)).then(|| (self.plan.clone(), self.arrived.clone()))
+    fn claim(
+        &mut self,
+        id: u32,
+        flow: Flow,
+        carrier: Carrier,
+    ) -> Option<(LoadPlan, mpsc::UnboundedSender<DataStream>)> {
+        self.missing.remove(&Needed { id, flow, carrier }).then(|| (self.plan.clone(), self.arrived.clone()))
     }
 }
 
@@ -52,7 +61,7 @@ impl Expected {
 pub(super) fn begin(
     shared: &Arc<Shared>,
     session: &Arc<Session>,
-    plan: TcpPlan,
+    plan: LoadPlan,
     key: Key,
     before: Snapshot,
 ) -> Result<u32, &'static str> {
@@ -71,12 +80,13 @@ pub(super) fn begin(
         slot.1
     };
     let (arrived, arrivals) = mpsc::unbounded_channel();
-    let missing: BTreeSet<_> = streams_of(&plan).collect();
+    let missing: BTreeSet<_> = plan.streams().into_iter().collect();
     let count = missing.len();
-    shared.expect(key, Expected { missing, plan: plan.clone(), arrived });
+    let answers = answers_of(&plan);
+    shared.expect(key, Expected { missing, plan: plan.clone(), arrived, answers: answers.clone() });
     let (shared, session) = (shared.clone(), session.clone());
     tokio::spawn(async move {
-        let outcome = conduct(&shared, &session, &plan, number, count, arrivals, &stop, before).await;
+        let outcome = conduct(&shared, &session, &plan, number, count, arrivals, answers, &stop, before).await;
         shared.expect_no_more(&key);
         let event = match outcome {
             Ok(record) => Event::Finished { trial: number, record },
@@ -94,13 +104,14 @@ pub(super) fn begin(
 async fn conduct(
     shared: &Arc<Shared>,
     session: &Arc<Session>,
-    plan: &TcpPlan,
+    plan: &LoadPlan,
     number: u32,
     count: usize,
     arrivals: mpsc::UnboundedReceiver<DataStream>,
+    answers: Option<Answers>,
     stop: &Stop,
     before: Snapshot,
-) -> Result<Box<EndRecord>, String> {
+) -> Result<Box<LoadRecord>, String> {
     let gathering = timeout(CONNECT_ALL, gather(arrivals, count));
     let streams = tokio::select! {
         why = session.wait_for_end() => return Err(why.to_owned()),
@@ -115,7 +126,9 @@ async fn conduct(
     };
     let engine = {
         let (shared, session, plan, stop) = (shared.clone(), session.clone(), plan.clone(), stop.clone());
-        tokio::task::spawn_blocking(move || run(&shared, &session, &plan, number, streams, &stop, before))
+        let each = answers.map_or(Each::Nothing, Each::Answer);
+        let connections = Connections { streams, each };
+        tokio::task::spawn_blocking(move || run(&shared, &session, &plan, number, connections, &stop, before))
     };
     tokio::pin!(engine);
     let backstop = tokio::time::sleep(longest(plan, session.standing));
@@ -129,6 +142,14 @@ async fn conduct(
                 stop.stop();
             }
         }
+    }
+}
+
+/// What the accept path answers by itself, where the plan is one of a connection for each transaction.
+fn answers_of(plan: &LoadPlan) -> Option<Answers> {
+    match plan {
+        LoadPlan::Rr(plan) if plan.transaction == Transaction::TcpConnect => Some(Answers::new(plan)),
+        _ => None,
     }
 }
 
@@ -156,37 +177,43 @@ async fn raised(stop: &Stop) {
 fn run(
     shared: &Shared,
     session: &Session,
-    plan: &TcpPlan,
+    plan: &LoadPlan,
     number: u32,
-    streams: Vec<DataStream>,
+    connections: Connections,
     stop: &Stop,
-    before: Snapshot,
-) -> Result<Box<EndRecord>, String> {
-    let peer = streams.first().and_then(|stream| stream.socket.peer_addr().ok()).map(|peer| peer.ip().to_canonical());
+    mut before: Snapshot,
+) -> Result<Box<LoadRecord>, String> {
+    let peer = connections.peer();
     let instruments = &shared.config.instruments;
-    session.signs.watch(&streams);
-    let record = instruments.run(Place::Server, plan, streams, stop, &mut |progress| {
+    let drops = instruments.watch_drops();
+    session.signs.watch(&connections.streams);
+    let record = instruments.run(Place::Server, plan, connections, stop, &mut |progress| {
         session.events.mention(&Event::Progress { trial: number, progress });
     });
     session.signs.forget();
-    let mut record = record?;
-    record.before = before;
-    record.after = shared.as_seen_by(session.standing, instruments.counters(session.address.or(peer)));
-    Ok(Box::new(record))
+    let mut after = instruments.counters(session.address.or(peer));
+    drops.end(&mut before, &mut after);
+    let (before, after) = (shared.as_seen_by(session.standing, before), shared.as_seen_by(session.standing, after));
+    Ok(Box::new(record?.between(before, after)))
 }
 
 /// A data connection has said what it is for: it is answered, and handed to its trial.
 pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpStream) {
-    let Wanted::Stream { id, flow } = hello.wanted else {
-        let _ = stream.write_all(&Answer::Ok.encode()).await;
-        return;
+    let (id, flow) = match hello.wanted {
+        Wanted::Stream { id, flow } => (id, flow),
+        Wanted::Transaction { id } => return transact(shared, hello, id, stream).await,
+        Wanted::Probe => {
+            let _ = stream.write_all(&Answer::Ok.encode()).await;
+            return;
+        }
     };
-    let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow)).flatten();
+    let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow, Carrier::Tcp)).flatten();
     let Some((plan, arrived)) = claimed else {
         let why = "no trial of this key waits for this stream".to_owned();
         return part(stream, &Answer::No(why).encode()).await;
     };
-    if let Err(why) = shared.config.instruments.prepare(stream.as_fd(), Place::Server, flow, &plan) {
+    let options = plan.tcp_of(id).unwrap_or_default();
+    if let Err(why) = shared.config.instruments.prepare(stream.as_fd(), Place::Server, flow, &options) {
         return part(stream, &Answer::No(why).encode()).await;
     }
     // Where it is gone again, the trial will miss it and say so.
@@ -194,6 +221,54 @@ pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpSt
         && let Ok(socket) = stream.into_std()
         && socket.set_nonblocking(false).is_ok()
     {
-        let _ = arrived.send(DataStream { id, flow, socket });
+        let _ = arrived.send(DataStream { id, flow, socket: Socket::Tcp(socket), connect_ns: None });
     }
+}
+
+/// A connection that is a transaction: its request is read and answered here, for it lives no longer.
+async fn transact(shared: &Shared, hello: &DataHello, id: u32, mut stream: TcpStream) {
+    let answers = shared.with_expected(&hello.key, |expected| expected.answers.clone()).flatten();
+    let (Ok(local), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else { return };
+    let begun = answers.ok_or("no trial of this key waits for transactions").and_then(|a| a.begin(id, local, peer));
+    match begun {
+        Ok(answering) => {
+            let _ = timeout(ANSWER_LIMIT, exchange(answering, &mut stream)).await;
+        }
+        Err(why) => part(stream, &Answer::No(why.to_owned()).encode()).await,
+    }
+}
+
+async fn exchange(mut answering: Answering, stream: &mut TcpStream) -> std::io::Result<()> {
+    let mut buffer = Vec::new();
+    loop {
+        match answering.step() {
+            Step::Read(most) => {
+                buffer.resize(most, 0);
+                match stream.read(&mut buffer).await? {
+                    0 => return Ok(()),
+                    count => answering.read(count),
+                }
+            }
+            Step::Write(bytes) => {
+                let count = stream.write(bytes).await?;
+                answering.wrote(count);
+            }
+            Step::Close => return Ok(()),
+        }
+    }
+}
+
+/// A hello of a UDP stream has come: its trial gets a socket for it.
+///
+/// # Errors
+/// Why there is none, for the client. A hello that came twice is none: the stream's own socket answers.
+pub(super) fn attend_datagram(shared: &Shared, hello: &probe::Hello, arrival: &Arrival) -> Result<(), String> {
+    let (id, flow) = (u32::from(hello.stream), hello.flow);
+    let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow, Carrier::Udp));
+    let Some(claimed) = claimed else { return Err("no trial of this key waits for this stream".to_owned()) };
+    let Some((plan, arrived)) = claimed else { return Ok(()) };
+    let stream = shared.config.instruments.accept_udp(hello, arrival, &plan)?;
+    // Where the trial is gone again, nobody misses it.
+    let _ = arrived.send(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: None });
+    Ok(())
 }

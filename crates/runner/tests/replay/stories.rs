@@ -77,6 +77,9 @@ impl Pair {
             server: inventoried(&self.server),
             idle_rtt_us: self.idle_rtt_us.clone(),
             trials,
+            udp: Vec::new(),
+            rr: Vec::new(),
+            search: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
         }

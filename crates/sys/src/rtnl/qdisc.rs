@@ -1,6 +1,6 @@
 //! Queueing disciplines that can be set. Source: kernel `include/uapi/linux/pkt_sched.h`, `net/sched/sch_tbf.c`, `sch_htb.c`.
 
-use crate::netlink::Builder;
+use crate::netlink::{Builder, find, u32_at, u64_at};
 
 /// `TC_H_ROOT`
 pub(super) const ROOT: u32 = 0xffff_ffff;
@@ -42,6 +42,45 @@ pub enum Qdisc {
     },
     /// `pfifo_fast`, whose queue is the device's.
     PacketFifoFast,
+}
+
+/// What a queueing discipline did since it was put there. Source: kernel `include/uapi/linux/gen_stats.h`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QdiscCounters {
+    /// `tbf`, `pfifo_fast`, …
+    pub kind: String,
+    /// Packets that it passed on.
+    pub packets: u64,
+    /// Packets that it dropped, segments where it cuts super-packets (`tbf_segment` in net/sched/sch_tbf.c).
+    pub drops: u32,
+    /// Packets that wait in it.
+    pub waiting: u32,
+    /// How often it held a packet back.
+    pub overlimits: u32,
+}
+
+impl QdiscCounters {
+    /// From `tcmsg` and attributes; `None`: it is not the root of that device.
+    pub(super) fn of_root(payload: &[u8], index: u32) -> Option<Self> {
+        const STATS2: u16 = 7;
+        let (basic, queue, packets64) = (1, 3, 8);
+        if u32_at(payload, 4)? != index || u32_at(payload, 12)? != ROOT {
+            return None;
+        }
+        let attributes = payload.get(20..)?;
+        let statistics = find(attributes, STATS2)?;
+        // struct gnet_stats_basic: bytes, packets; struct gnet_stats_queue: qlen, backlog, drops, requeues, overlimits.
+        let packets32 = statistics.find(basic).and_then(|value| u32_at(value.payload, 8)).map(u64::from);
+        let packets = statistics.find(packets64).and_then(|value| u64_at(value.payload, 0)).or(packets32);
+        let queue = statistics.find(queue).map(|value| value.payload)?;
+        Some(Self {
+            kind: find(attributes, TCA_KIND)?.text()?,
+            packets: packets?,
+            drops: u32_at(queue, 8)?,
+            waiting: u32_at(queue, 0)?,
+            overlimits: u32_at(queue, 16)?,
+        })
+    }
 }
 
 /// One netlink message.

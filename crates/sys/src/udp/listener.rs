@@ -65,6 +65,16 @@ impl UdpListener {
         Ok(Self { socket, port: local.port() })
     }
 
+    /// A second handle of the socket, for an event loop that waits for datagrams; it does not block.
+    ///
+    /// # Errors
+    /// Out of descriptors.
+    pub fn watched(&self) -> io::Result<UdpSocket> {
+        let socket = self.socket.try_clone()?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    }
+
     /// The port, also where 0 was asked for.
     #[must_use]
     pub const fn port(&self) -> u16 {

@@ -10,6 +10,7 @@ use narrows_sys::udp::{self, Arrival, UdpListener, socket};
 use narrows_sys::{Error, tcp};
 use narrows_wire::probe::Hello;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
 
 /// Makes the socket of a stream: at the local address that the hello came to, connected to the client, so that from here on
 /// the kernel hands it all that the client sends on this stream; then answers the hello, and goes on answering until [`super::run`].
@@ -46,6 +47,7 @@ pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStr
         key: hello.key,
         datagram_bytes,
         buffers,
+        heard: Arc::default(),
     })
 }
 

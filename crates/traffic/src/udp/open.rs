@@ -13,6 +13,7 @@ use narrows_wire::Key;
 use narrows_wire::probe::{HELLO_FILLED_BYTES, Header, Hello, Reply};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// So long a server is asked.
@@ -57,6 +58,7 @@ pub fn open(address: SocketAddr, key: &Key, id: u32, flow: Flow, plan: &UdpPlan)
         datagram_bytes,
         path_mtu_bytes,
         buffers,
+        heard: Arc::default(),
         answerer: None,
     })
 }

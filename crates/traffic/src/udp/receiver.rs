@@ -16,6 +16,7 @@ use narrows_sys::udp::{ReceiveBatch, socket};
 use narrows_sys::{clock, nanos, tcp, thread};
 use narrows_wire::probe::{Header, Kind, go};
 use std::io;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Messages in a call, where only their beginnings are taken.
@@ -169,6 +170,7 @@ impl<'a> Receiving<'a> {
             match self.batch.receive(own, wait) {
                 Ok(taken) => {
                     self.calls += 1;
+                    self.receiver.stream.heard.fetch_add(1, Ordering::Relaxed);
                     self.weigh_all(taken);
                     if self.first_ns.is_some()
                         && let Some(moving) = moving.take()

@@ -5,6 +5,8 @@ use super::buffers::Buffers;
 use narrows_model::{DatagramSizes, Flow, Place, UdpPlan};
 use narrows_wire::Key;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A socket connected to the other end, and what the handshake found.
 #[derive(Debug)]
@@ -23,9 +25,29 @@ pub struct UdpStream {
     pub(crate) buffers: Buffers,
     /// On the server, until the engine takes over.
     pub(crate) answerer: Option<Answerer>,
+    /// See [`UdpStream::heard`].
+    pub(crate) heard: Arc<AtomicU64>,
 }
 
 impl UdpStream {
+    /// The other end.
+    #[must_use]
+    pub const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Counts the calls that brought something from the other end, while the stream runs: a sign that it lives.
+    #[must_use]
+    pub fn heard(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.heard)
+    }
+
+    /// The connected socket, for another engine; from here on no hello is answered.
+    #[must_use]
+    pub fn into_socket(self) -> UdpSocket {
+        self.socket
+    }
+
     /// The largest datagram that the stream sends, bytes of payload.
     #[must_use]
     pub const fn datagram_bytes(&self) -> u32 {

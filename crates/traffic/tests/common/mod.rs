@@ -1,6 +1,8 @@
 //! Both ends of a trial in one process, over loopback.
 #![allow(dead_code, clippy::unwrap_used)] // each test file uses its part; helpers of tests may unwrap as tests do
 
+pub(crate) mod rr;
+
 use narrows_model::{CpuTimes, Direction, EndRecord, Flow, Place, TcpPlan};
 use narrows_sys::net;
 use narrows_traffic::{Progress, Stop, Stream, TrafficError, prepare, run};

@@ -122,6 +122,9 @@ enum What {
         /// Keep each run in this directory
         #[arg(long, value_name = "DIRECTORY")]
         keep: Option<PathBuf>,
+        /// Run nothing: judge the runs that an earlier bank kept in this directory by today's rules
+        #[arg(long, value_name = "DIRECTORY", conflicts_with = "keep")]
+        again: Option<PathBuf>,
     },
     /// Check the emulator: a table of asked against measured
     Verify,
@@ -166,7 +169,14 @@ impl Args {
                     demo::play(output.as_deref(), &mut |line| anstream::eprintln!("{line}")).map_err(Failure::run)?;
                 Ok(u8::try_from(code).unwrap_or(1))
             }
-            What::Bank { only, repetitions, keep } => able().and_then(|()| bank(&only, repetitions, keep.as_deref())),
+            What::Bank { only, repetitions, again: Some(kept), .. } => {
+                bank(&only, repetitions, |case, file| bank::again(case, &kept.join(file)))
+            }
+            What::Bank { only, repetitions, keep, .. } => able().and_then(|()| {
+                bank(&only, repetitions, |case, file| {
+                    bank::run(case, keep.as_ref().map(|directory| directory.join(file)).as_deref())
+                })
+            }),
             What::Verify => able().and_then(|()| verify()),
         }
     }
@@ -210,7 +220,12 @@ fn show(labs: &Labs, name: Option<String>, json: bool) -> Outcome {
     Ok(0)
 }
 
-fn bank(only: &[String], repetitions: u32, keep: Option<&Path>) -> Outcome {
+/// Grades each case by what `diagnose` says of it; it is told the name of the case's file.
+fn bank(
+    only: &[String],
+    repetitions: u32,
+    diagnose: impl Fn(&bank::Case, &Path) -> Result<bank::Said, bank::CaseError>,
+) -> Outcome {
     let mut cases = bank::all_cases().map_err(Failure::run)?;
     cases.retain(|case| only.is_empty() || only.iter().any(|word| case.scenario.contains(word.as_str())));
     if cases.is_empty() {
@@ -228,9 +243,8 @@ fn bank(only: &[String], repetitions: u32, keep: Option<&Path>) -> Outcome {
                 return Ok(1);
             }
             done += 1;
-            let file = keep
-                .map(|directory| directory.join(format!("{}-{repetition}.run.json", case.name().replace(' ', "-"))));
-            let outcome = bank::run(case, file.as_deref());
+            let file = format!("{}-{repetition}.run.json", case.name().replace(' ', "-"));
+            let outcome = diagnose(case, Path::new(&file));
             let words = match &outcome {
                 Ok(said) => said.words(),
                 Err(why) => why.to_string(),

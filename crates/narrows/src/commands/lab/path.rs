@@ -120,6 +120,7 @@ impl PathArgs {
             police_burst_bytes: if self.police.is_some() { self.police_burst } else { 0 },
             mtu: self.path_mtu.unwrap_or(0),
             mtu_icmp: !self.no_icmp,
+            ..Impairment::default()
         };
         // Rate and delay belong to the path as a whole; the rest to the direction that was named.
         let clean = Impairment { rate_bps: impaired.rate_bps, delay_us: impaired.delay_us, ..Impairment::default() };

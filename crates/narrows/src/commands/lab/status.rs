@@ -1,6 +1,6 @@
 //! A lab's state as text.
 
-use narrows_model::lab::Impairment;
+use narrows_model::lab::{HostCounters, Impairment};
 use narrows_model::units::{bps, bytes, micros, percent};
 use narrows_runner::emulated::{DirectionStatus, Status};
 use std::fmt::Write as _;
@@ -11,6 +11,10 @@ pub(super) fn text(status: &Status) -> String {
     for host in &status.hosts {
         let addresses: Vec<String> = host.addresses.iter().map(ToString::to_string).collect();
         let _ = writeln!(text, "  {:<8} {:<8} {}", host.name, host.device, addresses.join("  "));
+        let drops = host.counters.as_ref().map(dropped_by_host).unwrap_or_default();
+        if !drops.is_empty() {
+            let _ = writeln!(text, "           {drops}");
+        }
     }
     for (word, direction) in [("up", &status.up), ("down", &status.down)] {
         let _ = writeln!(text, "  {word:<8} {}", path(&direction.impairment));
@@ -45,7 +49,21 @@ fn path(path: &Impairment) -> String {
     say(path.queue_bytes > 0, format!("queue {}", bytes(path.queue_bytes)));
     say(path.police_bps > 0, format!("policed to {}", bps(path.police_bps as f64)));
     say(path.mtu > 0, format!("MTU {}", path.mtu));
+    say(path.corrupt > 0.0, format!("corruption {}", percent(path.corrupt)));
+    say(path.gather_us > 0, format!("gathered for {}", micros(path.gather_us)));
     if words.is_empty() { "as it comes".to_owned() } else { words.join(", ") }
+}
+
+fn dropped_by_host(count: &HostCounters) -> String {
+    let drops = [
+        (count.rx_dropped, "dropped by the backlog"),
+        (count.tx_dropped, "dropped by the device's ring"),
+        (count.qdisc_drops, "dropped by the queueing discipline"),
+        (count.filter_input_drops.unwrap_or(0), "dropped by the rule for what comes in"),
+        (count.filter_output_drops.unwrap_or(0), "dropped by the rule for what goes out"),
+    ];
+    let words = drops.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn counters(direction: &DirectionStatus) -> String {
@@ -59,6 +77,7 @@ fn counters(direction: &DirectionStatus) -> String {
         (count.dropped_device, "refused by the device"),
         (count.duplicated, "duplicated"),
         (count.reordered, "reordered"),
+        (count.corrupted, "corrupted"),
         (count.waiting_packets, "under way"),
     ] {
         if n > 0 {

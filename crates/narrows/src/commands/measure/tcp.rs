@@ -1,45 +1,22 @@
-//! `narrows measure`: one plain measurement.
+//! `narrows measure tcp`.
 
-use super::load::{Defaults, LoadArgs};
-use super::remote::{RemoteArgs, open_session, stop_on_interrupt};
+use super::Form;
+use crate::commands::load::{Defaults, LoadArgs};
+use crate::commands::remote::{RemoteArgs, open_session, stop_on_interrupt};
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
-use clap::{Subcommand, ValueEnum};
 use narrows_model::{Ending, Place, TcpPlan};
 use narrows_render::measure::{Live, Reading, json, text};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{TrialProgress, measure, stored};
 use std::path::PathBuf;
 
-/// Make one plain measurement
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, Subcommand)]
-enum What {
-    /// Goodput of TCP streams
-    Tcp(Box<TcpArgs>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// A line an interval, then a summary
-    Text,
-    /// One object at the end
-    Json,
-    /// A line of JSON an interval, then one for the summary
-    Ndjson,
-}
-
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     narrows measure tcp server --token-file token\n  \
     narrows measure tcp server --streams 4 --direction both --duration 30s --omit 2s\n  \
     narrows measure tcp server --format ndjson | jq -c 'select(.event==\"interval\")'")]
-struct TcpArgs {
+pub(super) struct TcpArgs {
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
@@ -63,16 +40,8 @@ struct TcpArgs {
 
 const DEFAULTS: Defaults = Defaults { duration_ms: 10_000, omit_ms: 0, interval_ms: 1_000 };
 
-impl Args {
-    pub(crate) fn run(self) -> Outcome {
-        match self.what {
-            What::Tcp(args) => args.run(),
-        }
-    }
-}
-
 impl TcpArgs {
-    fn run(self) -> Outcome {
+    pub(super) fn run(self) -> Outcome {
         let plan = self.load.plan(&DEFAULTS)?;
         let stop = stop_on_interrupt()?;
         let instruments = LiveInstruments { collect: !self.no_collect };

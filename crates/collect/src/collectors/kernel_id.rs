@@ -1,0 +1,24 @@
+//! Which running kernel this is. Two ends of a path may be network namespaces of one kernel, and then share what it counts for all:
+//! `softnet_stat`, the reasons of drops, CPU times.
+
+use crate::Missing;
+use crate::collector::{Class, Collector, always};
+use narrows_model::{Key, Unit};
+
+pub(super) const COLLECTOR: Collector = Collector {
+    id: "kernel-id",
+    about: "a mark of the running kernel, new at each boot",
+    provides: &[Key::new("host.boot", Unit::Text)],
+    class: Class::Both,
+    can_run: always,
+    collect: |context, sink| {
+        let path = "/proc/sys/kernel/random/boot_id";
+        let id = context.host.word(path)?;
+        // A part is enough to tell two kernels apart, and too little to know one again by. A capture holds no identifiers.
+        let is_mark = |mark: &&str| mark.bytes().all(|byte| byte.is_ascii_hexdigit()) && *mark != "00000000";
+        let mark = id.get(..8).filter(is_mark);
+        let mark = mark.ok_or_else(|| Missing::because(format!("{path} holds no mark here")))?;
+        sink.fact("host.boot", mark, path);
+        Ok(())
+    },
+};

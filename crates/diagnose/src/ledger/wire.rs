@@ -1,0 +1,131 @@
+//! Between the hosts: what left one device and did not reach the other; and the end of all ranges.
+
+use super::Entry;
+use super::books::Books;
+use super::claim::{Claim, close};
+
+/// Packets of neighbours' discovery and of the control connection that only one of two snapshots has.
+const EDGE: u64 = 16;
+
+/// What the devices say of the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Devices {
+    /// So many more left than arrived; the figures of both, and by how much other traffic may blur them.
+    Lost { lost: i128, sent: u64, got: u64, blur: u64 },
+    /// They count batches, or fragments, and not the same at both ends.
+    OtherUnits,
+    /// One of them does not count.
+    Silent,
+}
+
+/// Where the stages that lie behind IP of the receiver begin.
+const AFTER_IP: [&str; 4] = ["receive-filter", "reassembly", "checksum", "receive-buffer"];
+
+/// Closes every range and books the path. By how much other traffic may blur what is left unexplained.
+pub(super) fn book(books: &Books, entries: &mut [Entry], missing: i128, remarks: &mut Vec<String>) -> u64 {
+    close_behind_ip(books, entries);
+    let left =
+        |entries: &[Entry]| missing - entries.iter().map(|entry| i128::from(entry.claim.dropped())).sum::<i128>();
+    let devices = devices(books, entries);
+    let expected = match devices {
+        Devices::Lost { lost, .. } => lost.max(0),
+        Devices::OtherUnits | Devices::Silent => 0,
+    };
+    if let Ok(extra @ 1..) = u64::try_from(left(entries) - expected) {
+        close(entries.iter_mut().map(|entry| &mut entry.claim), extra);
+    }
+    let rest = left(entries);
+    let Some(path) = entries.iter_mut().find(|entry| entry.id == "path") else { return 0 };
+    let whole = |n: i128| u64::try_from(n.max(0)).unwrap_or(u64::MAX);
+    let mut blurred = 0;
+    match devices {
+        Devices::Lost { lost, sent, got, blur } => {
+            path.source = format!("{sent} packets left the sender's device, {got} reached the receiver's");
+            let apart = whole((lost - rest).abs());
+            if apart <= blur && rest >= 0 {
+                // Two independent reckonings agree but for what other traffic may blur.
+                path.claim = Claim { shared: apart, ..Claim::exactly(whole(rest)) };
+            } else {
+                path.claim = Claim::exactly(whole(lost));
+                blurred = blur;
+            }
+        }
+        Devices::OtherUnits | Devices::Silent => {
+            path.claim = Claim { counted: false, ..Claim::exactly(whole(rest)) };
+            path.source = if devices == Devices::Silent {
+                "what the other stages leave: a device gave no counters".to_owned()
+            } else {
+                "what the other stages leave: the devices count batches or fragments".to_owned()
+            };
+        }
+    }
+    if rest < 0 && matches!(devices, Devices::Lost { .. }) {
+        remarks.push("the counters claim more than is missing: other traffic shares them".to_owned());
+    }
+    blurred
+}
+
+/// Behind IP of the receiver each segment was counted on arrival: what is missing from there on is what these stages dropped.
+fn close_behind_ip(books: &Books, entries: &mut [Entry]) {
+    if !entries.iter().any(|entry| AFTER_IP.contains(&entry.id) && !entry.claim.closed) || books.fragments_each() > 1 {
+        return;
+    }
+    let Some(arrivals) = books.arrivals() else { return };
+    let behind = || AFTER_IP.iter();
+    let booked: u64 = entries
+        .iter()
+        .filter(|entry| behind().any(|id| *id == entry.id))
+        .fold(0, |sum, entry| sum.saturating_add(entry.claim.dropped()));
+    let lost = arrivals.saturating_sub(books.delivered).saturating_sub(books.duplicated);
+    let mut open: Vec<&mut Claim> = entries
+        .iter_mut()
+        .filter(|entry| AFTER_IP.contains(&entry.id))
+        .map(|entry| &mut entry.claim)
+        .filter(|claim| !claim.closed && claim.low > 0)
+        .collect();
+    let extra = lost.saturating_sub(booked);
+    if let [only] = open.as_mut_slice() {
+        only.close_at(only.low.saturating_add(extra));
+    } else {
+        close(open.into_iter(), extra);
+    }
+}
+
+fn devices(books: &Books, entries: &[Entry]) -> Devices {
+    let (sent, got) = (books.sent("nic.counter.tx_packets"), books.got("nic.counter.rx_packets"));
+    let (Some(sent), Some(got)) = (sent, got) else { return Devices::Silent };
+    let dropped = |ids: &[&str]| -> u64 {
+        entries
+            .iter()
+            .filter(|entry| ids.contains(&entry.id))
+            .fold(0, |sum, entry| sum.saturating_add(entry.claim.dropped()))
+    };
+    // What the socket took, less what was dropped before the wire; a drop that was told was not among what it took.
+    let told = super::sending::Told::of(books);
+    let to_wire = books
+        .accepted
+        .saturating_add(told.qdisc)
+        .saturating_add(told.device)
+        .saturating_sub(dropped(&["qdisc", "nic-tx"]));
+    let at_the_peer = super::sending::at_the_peer(books);
+    let arrived = books.delivered.saturating_add(books.duplicated);
+    let tcp = books.sent("snmp.Tcp.OutSegs").unwrap_or(0).saturating_add(books.got("snmp.Tcp.InSegs").unwrap_or(0));
+    let blur = EDGE.saturating_add(sent.saturating_sub(to_wire).saturating_add(tcp) / 4);
+    if books.fragments_each() > 1 {
+        return Devices::OtherUnits;
+    }
+    let each_a_packet = sent.saturating_add(at_the_peer) >= to_wire && got >= arrived;
+    if each_a_packet {
+        let lost = i128::from(sent) + i128::from(books.duplicated) - i128::from(got);
+        return Devices::Lost { lost, sent, got, blur };
+    }
+    // In whatever batches: as many left as arrived.
+    if books.batch_got() > 1 && sent.abs_diff(got) <= EDGE {
+        return Devices::Lost { lost: 0, sent, got, blur: EDGE };
+    }
+    if books.batch_got() > 1 {
+        return Devices::OtherUnits;
+    }
+    let lost = i128::from(sent) + i128::from(books.duplicated) - i128::from(got);
+    Devices::Lost { lost, sent, got, blur }
+}

@@ -1,0 +1,346 @@
+//! A scene of UDP: one trial of one flow, told by what happened to its datagrams and written as the counters of both ends.
+
+use super::fact;
+use narrows_model::fact::{Fact, Snapshot, Unit};
+use narrows_model::trial::{CpuTimes, HostSample, SocketMemory};
+use narrows_model::udp::{
+    DatagramSizes, Distribution, UdpEndRecord, UdpPlan, UdpRate, UdpReceived, UdpSample, UdpSent, UdpStreamRecord,
+    UdpTrial, Unsent,
+};
+use narrows_model::{Flow, Place};
+
+/// Where datagrams died, in the order of the way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Died {
+    pub(crate) refused: Unsent,
+    /// In the sender's queue, without a word to the application.
+    pub(crate) qdisc: u64,
+    /// In the sender's queue, told as `ENOBUFS` (not in `refused`).
+    pub(crate) qdisc_told: u64,
+    pub(crate) device: u64,
+    pub(crate) path: u64,
+    pub(crate) ring: u64,
+    pub(crate) softnet: u64,
+    pub(crate) filter: u64,
+    pub(crate) corrupt: u64,
+    pub(crate) buffer: u64,
+    pub(crate) memory: u64,
+    /// In no place that counts.
+    pub(crate) nowhere: u64,
+}
+
+impl Died {
+    pub(crate) fn total(&self) -> u64 {
+        self.refused.total() + self.qdisc + self.qdisc_told + self.device + self.path + self.behind_the_path()
+    }
+
+    pub(crate) fn behind_the_path(&self) -> u64 {
+        self.ring + self.softnet + self.filter + self.corrupt + self.buffer + self.memory + self.nowhere
+    }
+}
+
+/// One UDP trial as it shall look. The defaults: 100 Mbit/s of 1472 bytes for 8 s, nothing lost, on hosts of their own.
+#[derive(Debug, Clone)]
+pub(crate) struct UdpScene {
+    /// Handed over by the application, refused ones included.
+    pub(crate) offered: u64,
+    pub(crate) died: Died,
+    pub(crate) copies: u64,
+    /// What the plan asked for in that time; `None`: as many as were handed over.
+    pub(crate) intended: Option<u64>,
+    pub(crate) skipped: u64,
+    pub(crate) size: u32,
+    pub(crate) rate: UdpRate,
+    pub(crate) burst: Option<u32>,
+    pub(crate) span_us: u64,
+    pub(crate) rcvbuf: u32,
+    pub(crate) rcvbuf_wanted: u32,
+    pub(crate) asked_rcvbuf: Option<u32>,
+    pub(crate) loss_burst_max: u64,
+    /// Share of the samples that find the receive buffer full.
+    pub(crate) buffer_full: bool,
+    pub(crate) sender_thread: f64,
+    pub(crate) receiver_thread: f64,
+    pub(crate) sender_core: CpuTimes,
+    pub(crate) receiver_core: CpuTimes,
+    pub(crate) delay_us: [u64; 3],
+    /// Packets of TCP that both ends exchange besides.
+    pub(crate) others: u64,
+    pub(crate) one_kernel: bool,
+    /// Whether the reasons of drops were watched.
+    pub(crate) watched: bool,
+    pub(crate) sender_facts: Vec<Fact>,
+    pub(crate) receiver_facts: Vec<Fact>,
+    /// Counts that replace those that follow from the scene.
+    pub(crate) sender_counts: Vec<(&'static str, i64)>,
+    pub(crate) receiver_counts: Vec<(&'static str, i64)>,
+    /// Counts that an end does not give.
+    pub(crate) hidden: &'static [&'static str],
+    /// Whether the socket tells of its drops.
+    pub(crate) socket_tells: bool,
+    pub(crate) flow: Flow,
+}
+
+impl Default for UdpScene {
+    fn default() -> Self {
+        Self {
+            offered: 67_935,
+            died: Died::default(),
+            copies: 0,
+            intended: None,
+            skipped: 0,
+            size: 1472,
+            rate: UdpRate::Bps(100_000_000),
+            burst: None,
+            span_us: 8_000_000,
+            rcvbuf: 4_194_304,
+            rcvbuf_wanted: 4_194_304,
+            asked_rcvbuf: None,
+            loss_burst_max: 0,
+            buffer_full: false,
+            sender_thread: 0.1,
+            receiver_thread: 0.1,
+            sender_core: CpuTimes { system_us: 800_000, idle_us: 7_200_000, ..CpuTimes::default() },
+            receiver_core: CpuTimes { softirq_us: 800_000, idle_us: 7_200_000, ..CpuTimes::default() },
+            delay_us: [20, 60, 120],
+            others: 0,
+            one_kernel: false,
+            watched: true,
+            sender_facts: host_facts(),
+            receiver_facts: host_facts(),
+            sender_counts: Vec::new(),
+            receiver_counts: Vec::new(),
+            hidden: &[],
+            socket_tells: true,
+            flow: Flow::Up,
+        }
+    }
+}
+
+/// What the rules of UDP read of an ordinary host.
+pub(crate) fn host_facts() -> Vec<Fact> {
+    let mut facts = super::ordinary_host();
+    facts.extend([
+        fact("core.rmem.max", 212_992_i64, Unit::Bytes),
+        fact("core.wmem.max", 212_992_i64, Unit::Bytes),
+        fact("core.netdev_max_backlog", 1000_i64, Unit::Packets),
+        fact("udp.mem.low", 100_000_i64, Unit::Pages),
+        fact("udp.mem.pressure", 130_000_i64, Unit::Pages),
+        fact("udp.mem.high", 200_000_i64, Unit::Pages),
+        fact("nic.txqueuelen", 1000_i64, Unit::Packets),
+        fact("qdisc.limit.packets", 1000_i64, Unit::Packets),
+    ]);
+    facts
+}
+
+#[allow(clippy::cast_possible_wrap)]
+impl UdpScene {
+    pub(crate) fn delivered(&self) -> u64 {
+        self.offered - self.died.total()
+    }
+
+    /// What the socket took: all but what it refused or was told of.
+    fn accepted(&self) -> u64 {
+        self.offered - self.died.refused.total() - self.died.qdisc_told
+    }
+
+    fn left_the_device(&self) -> u64 {
+        self.accepted() - self.died.qdisc - self.died.device
+    }
+
+    fn reached_the_device(&self) -> u64 {
+        self.left_the_device() - self.died.path - self.died.ring + self.copies
+    }
+
+    fn sender(&self) -> Vec<(&'static str, i64)> {
+        let died = &self.died;
+        let drops = died.qdisc + died.qdisc_told;
+        vec![
+            ("qdisc.drops", drops as i64),
+            ("qdisc.sent.packets", (self.left_the_device() + died.device + self.others) as i64),
+            ("nic.counter.tx_packets", (self.left_the_device() + self.others) as i64),
+            ("nic.counter.tx_dropped", died.device as i64),
+            ("nic.counter.tx_errors", 0),
+            ("nic.counter.rx_packets", self.others as i64),
+            ("snmp.Tcp.OutSegs", self.others as i64),
+            ("snmp.Tcp.InSegs", self.others as i64),
+            ("snmp.Udp.SndbufErrors", (drops + died.device) as i64),
+            ("snmp.Ip.OutDiscards", (drops + died.device) as i64),
+            ("snmp.Ip.FragOKs", 0),
+            ("snmp.Ip.FragCreates", 0),
+            ("softnet.dropped", if self.one_kernel { died.softnet as i64 } else { 0 }),
+            ("drop.lost_records", 0),
+            ("drop.reason.QDISC_DROP", drops as i64),
+        ]
+    }
+
+    fn receiver(&self) -> Vec<(&'static str, i64)> {
+        let died = &self.died;
+        let arrived = self.reached_the_device() - died.softnet;
+        vec![
+            ("nic.counter.rx_packets", (self.reached_the_device() + self.others) as i64),
+            ("nic.counter.rx_dropped", died.softnet as i64),
+            ("nic.counter.rx_missed_errors", died.ring as i64),
+            ("nic.counter.rx_fifo_errors", 0),
+            ("nic.counter.rx_over_errors", 0),
+            ("nic.counter.rx_crc_errors", 0),
+            ("softnet.dropped", died.softnet as i64),
+            ("filter.drop.packets", died.filter as i64),
+            ("filter.drop.bytes", (died.filter * (u64::from(self.size) + 28)) as i64),
+            ("netstat.TcpExt.IPReversePathFilter", 0),
+            ("netstat.IpExt.InNoECTPkts", (arrived + self.others) as i64),
+            ("netstat.IpExt.InECT0Pkts", 0),
+            ("netstat.IpExt.InECT1Pkts", 0),
+            ("netstat.IpExt.InCEPkts", 0),
+            ("snmp.Icmp.InMsgs", 0),
+            ("snmp.Tcp.InSegs", self.others as i64),
+            ("snmp.Tcp.OutSegs", self.others as i64),
+            ("snmp.Ip.ReasmReqds", 0),
+            ("snmp.Ip.ReasmOKs", 0),
+            ("snmp.Ip.ReasmFails", 0),
+            ("snmp.Udp.InDatagrams", (self.delivered() + self.copies) as i64),
+            ("snmp.Udp.NoPorts", 0),
+            ("snmp.Udp.InCsumErrors", died.corrupt as i64),
+            ("snmp.Udp.RcvbufErrors", died.buffer as i64),
+            ("snmp.Udp.MemErrors", died.memory as i64),
+            ("snmp.Udp.InErrors", (died.corrupt + died.buffer + died.memory) as i64),
+            ("drop.lost_records", 0),
+            ("drop.reason.SOCKET_RCVBUFF", died.buffer as i64),
+            ("drop.reason.PROTO_MEM", died.memory as i64),
+            ("drop.reason.UDP_CSUM", died.corrupt as i64),
+            ("drop.reason.NETFILTER_DROP", died.filter as i64),
+            ("drop.reason.CPU_BACKLOG", died.softnet as i64),
+        ]
+    }
+
+    fn snapshots(&self, sending: bool) -> (Snapshot, Snapshot) {
+        let (mut counts, replaced, facts) = if sending {
+            (self.sender(), &self.sender_counts, &self.sender_facts)
+        } else {
+            (self.receiver(), &self.receiver_counts, &self.receiver_facts)
+        };
+        counts.retain(|(key, _)| !replaced.iter().any(|(other, _)| key == other));
+        counts.extend(replaced.iter().copied());
+        counts.retain(|(key, _)| {
+            let hidden = self.hidden.iter().any(|hidden| key.starts_with(hidden));
+            !(hidden || !self.watched && key.starts_with("drop."))
+        });
+        let boot = if self.one_kernel {
+            "0123abcd"
+        } else if sending {
+            "11111111"
+        } else {
+            "22222222"
+        };
+        let snapshot = |grown: bool| Snapshot {
+            facts: counts
+                .iter()
+                .map(|(key, n)| fact(key, if grown { *n } else { 0 }, Unit::Count))
+                .chain(facts.iter().cloned())
+                .chain([fact("host.boot", boot, Unit::Text)])
+                .collect(),
+            ..Snapshot::default()
+        };
+        (snapshot(false), snapshot(true))
+    }
+
+    fn end(&self, place: Place) -> UdpEndRecord {
+        let sending = self.flow.sender() == place;
+        let (before, after) = self.snapshots(sending);
+        let drops = self.died.buffer + self.died.memory + self.died.corrupt;
+        let [p50, p99, max] = self.delay_us.map(|us| us * 1000);
+        let sent = UdpSent {
+            intended: self.intended.unwrap_or(self.offered),
+            datagrams: self.accepted(),
+            bytes: self.accepted() * u64::from(self.size),
+            calls: self.accepted().div_ceil(8),
+            errors: 0,
+            unsent: Unsent { no_buffers: self.died.refused.no_buffers + self.died.qdisc_told, ..self.died.refused },
+            skipped: self.skipped,
+            active_ns: self.span_us * 1000,
+            gaps_ns: Distribution::default(),
+            burst_max: u64::from(self.burst.unwrap_or(1)),
+        };
+        let got = UdpReceived {
+            datagrams: self.delivered() + self.copies,
+            bytes: (self.delivered() + self.copies) * u64::from(self.size),
+            distinct: self.delivered(),
+            duplicates: self.copies,
+            lost: self.accepted() - self.delivered(),
+            loss_bursts: u64::from(self.died.total() > 0),
+            loss_burst_max: self.loss_burst_max,
+            socket_drops: self.socket_tells.then_some(drops),
+            active_ns: self.span_us * 1000,
+            stamps: "kernel".to_owned(),
+            delay_variation_ns: Distribution {
+                count: self.delivered(),
+                p50,
+                p90: p99,
+                p99,
+                max,
+                ..Distribution::default()
+            },
+            ..UdpReceived::default()
+        };
+        let thread = if sending { self.sender_thread } else { self.receiver_thread };
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let sample = |part: u64| UdpSample {
+            at_us: self.span_us * part / 8,
+            datagrams: (if sending { self.accepted() } else { self.delivered() }) * part / 8,
+            bytes: (if sending { self.accepted() } else { self.delivered() }) * part / 8 * u64::from(self.size),
+            thread_cpu_us: Some((self.span_us as f64 * part as f64 / 8.0 * thread) as u64),
+            memory: (!sending && self.socket_tells).then(|| SocketMemory {
+                rcvbuf_bytes: self.rcvbuf,
+                rmem_alloc_bytes: if self.buffer_full && part > 0 { self.rcvbuf } else { 0 },
+                drops: u32::try_from(drops * part / 8).unwrap_or(u32::MAX),
+                ..SocketMemory::default()
+            }),
+            ..UdpSample::default()
+        };
+        let core = if sending { self.sender_core } else { self.receiver_core };
+        let idle = CpuTimes { cpu: 1, idle_us: 8_000_000, ..CpuTimes::default() };
+        UdpEndRecord {
+            place,
+            streams: vec![UdpStreamRecord {
+                id: 0,
+                flow: self.flow,
+                local: "192.0.2.1:5000".to_owned(),
+                remote: "192.0.2.2:5220".to_owned(),
+                datagram_bytes: self.size,
+                path_mtu_bytes: Some(1500),
+                sndbuf_bytes: Some(4_194_304),
+                rcvbuf_bytes: Some(self.rcvbuf),
+                rcvbuf_wanted_bytes: Some(self.rcvbuf_wanted),
+                method: if sending { "sendmmsg" } else { "recvmmsg" }.to_owned(),
+                sent: sending.then_some(sent),
+                received: (!sending).then_some(got),
+                samples: (0..=8).map(sample).collect(),
+            }],
+            host: vec![
+                HostSample { at_us: 0, cpus: vec![CpuTimes::default(), CpuTimes { cpu: 1, ..CpuTimes::default() }] },
+                HostSample { at_us: self.span_us, cpus: vec![core, idle] },
+            ],
+            before,
+            after,
+            remarks: Vec::new(),
+        }
+    }
+
+    pub(crate) fn trial(&self) -> UdpTrial {
+        UdpTrial {
+            plan: UdpPlan {
+                direction: self.flow.direction(),
+                rate_up: self.rate,
+                rate_down: self.rate,
+                sizes: DatagramSizes::Sequence(vec![self.size]),
+                duration_ms: self.span_us / 1000,
+                burst_datagrams: self.burst,
+                receive_buffer_bytes: self.asked_rcvbuf,
+                ..UdpPlan::default()
+            },
+            client: self.end(Place::Client),
+            server: self.end(Place::Server),
+            elapsed_us: self.span_us,
+        }
+    }
+}

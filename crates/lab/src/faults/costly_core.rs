@@ -1,0 +1,51 @@
+//! A host whose packets are received by one core, at a cost.
+
+use super::Undo;
+use crate::Result;
+use crate::host::Host;
+use narrows_sys::packet_tap::{INSTRUCTIONS_MAX, PacketTap};
+use narrows_sys::rtnl::Links;
+use narrows_sys::{files, process};
+use std::path::PathBuf;
+
+/// The most taps that a host gets.
+const TAPS_MAX: u64 = 1024;
+
+/// Steers all that the host's device receives to the last core (`rps_cpus`), and makes each packet cost something there: so
+/// many packet taps, each with the longest filter there is, about 4 us. The path keeps off that core.
+pub(super) fn steer(host: &Host, taps: u64) -> Result<Undo> {
+    let name = host.device();
+    let steering = PathBuf::from(format!("/sys/class/net/{name}/queues/rx-0/rps_cpus"));
+    let core = process::cores().saturating_sub(1);
+    let (taps, before) = host.run(|| -> Result<_> {
+        let index = Links::open()?.get(name)?.index;
+        let open = |_| PacketTap::open(name, index, INSTRUCTIONS_MAX);
+        let taps = (0..taps.min(TAPS_MAX)).map(open).collect::<narrows_sys::Result<Vec<_>>>()?;
+        let before = files::read_text(&steering)?;
+        files::write_kernel(&steering, &mask(core))?;
+        Ok((taps, before.trim().to_owned()))
+    })??;
+    host.reserved().take(core);
+    Ok(Undo::new(move |host| {
+        drop(taps);
+        host.reserved().give_back(core);
+        Ok(host.run(|| files::write_kernel(&steering, &before))??)
+    }))
+}
+
+/// The word of the kernel for one core: hexadecimal groups of 32 cores, the highest first.
+fn mask(core: usize) -> String {
+    let groups = core / 32;
+    format!("{:x}{}", 1_u32 << (core % 32), ",00000000".repeat(groups))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mask;
+
+    #[test]
+    fn a_core_has_its_bit() {
+        assert_eq!(mask(1), "2");
+        assert_eq!(mask(33), "2,00000000");
+    }
+}

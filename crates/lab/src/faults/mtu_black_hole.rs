@@ -1,0 +1,23 @@
+//! # mtu-black-hole
+//!
+//! A link in the middle of the path carries less than the hosts think, and nobody says so: packets that are too big vanish, since
+//! a filter swallows the ICMP that path MTU discovery lives on (RFC 2923, section 2.1). Small packets pass.
+//!
+//! Truth: the path's `dropped_mtu`.
+
+use super::{Fault, PATH, Parameter, Unit, Value, Way};
+use narrows_model::lab::Impairment;
+
+pub(super) const FAULT: Fault = Fault {
+    id: "mtu-black-hole",
+    about: "packets above the path's MTU vanish without a word",
+    places: PATH,
+    parameter: Some(Parameter { unit: Unit::Count, default: "1400", about: "the MTU of the path in bytes" }),
+    host: None,
+    path: Some(impair),
+};
+
+fn impair(path: &mut Impairment, value: &Value, _: Way) {
+    path.mtu = value.number32().max(576);
+    path.mtu_icmp = false;
+}

@@ -1,0 +1,401 @@
+//! The search for the highest load within a loss goal: what is sought, each trial as it was seen, and what follows from
+//! it. Loads are datagrams (or frames) a second in one direction. The trials are the raw data; results are derived from
+//! the plan and the trials, so that they can be derived again. Words as in draft-ietf-bmwg-mlrsearch-15 (RFC 9971) and
+//! RFC 2285.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What counts as passing a load, and how surely it must be known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Goal {
+    /// How reports call it; each goal of a plan has its own.
+    pub name: String,
+    /// A trial with a greater loss ratio is a high-loss trial; from 0 to below 1.
+    pub loss_ratio: f64,
+    /// The part of the duration sum that may be high-loss trials at a load that still passes; from 0 to below 1.
+    pub exceed_ratio: f64,
+    /// A shorter trial alone does not make a load pass.
+    pub final_trial_ms: u64,
+    /// Effective durations of trials at one load after which it is decided in any case.
+    pub duration_sum_ms: u64,
+    /// The shortest trial used for this goal, with which the search begins.
+    pub initial_trial_ms: u64,
+    /// The search ends when `(upper − lower) ÷ upper` is not greater.
+    pub width: f64,
+}
+
+impl Goal {
+    fn named(name: &str, loss_ratio: f64, exceed_ratio: f64, durations_ms: [u64; 3]) -> Self {
+        let [initial_trial_ms, final_trial_ms, duration_sum_ms] = durations_ms;
+        Self {
+            name: name.to_owned(),
+            loss_ratio,
+            exceed_ratio,
+            final_trial_ms,
+            duration_sum_ms,
+            initial_trial_ms,
+            width: 0.005,
+        }
+    }
+
+    /// Non-drop rate: no loss in more than half of the trials of a second, up to eleven of them.
+    #[must_use]
+    pub fn ndr() -> Self {
+        Self::named("NDR", 0.0, 0.5, [1_000, 1_000, 11_000])
+    }
+
+    /// Partial drop rate: at most 0.5 % lost in more than half of the trials of a second, up to eleven of them.
+    #[must_use]
+    pub fn pdr() -> Self {
+        Self::named("PDR", 0.005, 0.5, [1_000, 1_000, 11_000])
+    }
+
+    /// Throughput as in RFC 2544, section 26.1: no loss in one trial of a minute.
+    #[must_use]
+    pub fn rfc2544() -> Self {
+        Self::named("RFC 2544", 0.0, 0.0, [1_000, 60_000, 60_000])
+    }
+
+    /// Like ETSI GS NFV-TST 009: no loss in one of two trials of a minute.
+    #[must_use]
+    pub fn tst009() -> Self {
+        Self::named("TST009", 0.0, 0.5, [1_000, 60_000, 120_000])
+    }
+}
+
+/// How loads are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchMethod {
+    /// Multiple loss ratio search: several trials a load, all goals at once, short trials first.
+    #[default]
+    Mlr,
+    /// Plain bisection as RFC 2544 is commonly automated: one trial of the final duration a load, which decides. The
+    /// exceed ratio and the duration sum of the goals have no meaning here.
+    Bisection,
+    /// Loss at falling loads (RFC 2544, section 26.3): from the highest load down until two trials in a row lose
+    /// nothing.
+    LossCurve {
+        /// By which part of the highest load the next one is lower; the RFC allows 0.1 and less.
+        step: f64,
+        /// How long each trial is.
+        trial_ms: u64,
+    },
+}
+
+/// One search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchPlan {
+    /// How loads are chosen.
+    pub method: SearchMethod,
+    /// No lower load is tried. High enough that losses at it mean something.
+    pub min_load_pps: f64,
+    /// No higher load is tried; the 100 % of a loss curve.
+    pub max_load_pps: f64,
+    /// What is sought, all in the same search; not used by a loss curve.
+    pub goals: Vec<Goal>,
+    /// A trial that would end later is not begun.
+    pub max_search_ms: u64,
+    /// The most trials.
+    pub max_trials: u32,
+    /// The highest load that the tester itself was seen to carry without loss, over loopback or with the device left
+    /// out. `None`: not qualified.
+    pub tester_max_pps: Option<f64>,
+    /// Whether a goal that fails at the lowest load ends the search for all.
+    pub fail_fast: bool,
+    /// Coarser searches with shorter sums before the final one of each goal, each twice as wide as the next.
+    pub preceding_targets: u32,
+    /// By how much a step grows when one into the unknown did not find the other bound.
+    pub expansion: f64,
+    /// How often an invalid trial is repeated before its load counts as beyond the tester.
+    pub invalid_retries: u32,
+}
+
+impl SearchPlan {
+    /// The most goals.
+    pub const MOST_GOALS: usize = 16;
+    /// The longest trial.
+    pub const LONGEST_TRIAL_MS: u64 = 24 * 3600 * 1000;
+    /// The longest search.
+    pub const LONGEST_MS: u64 = 14 * 24 * 3600 * 1000;
+    /// The most trials of a search.
+    pub const MOST_TRIALS: u32 = 100_000;
+
+    /// NDR and PDR together, for someone who waits for them: about half a minute on a quiet path, five minutes at most.
+    #[must_use]
+    pub fn between(min_load_pps: f64, max_load_pps: f64) -> Self {
+        Self {
+            method: SearchMethod::Mlr,
+            min_load_pps,
+            max_load_pps,
+            goals: vec![Goal::ndr(), Goal::pdr()],
+            max_search_ms: 300_000,
+            max_trials: 1_000,
+            tester_max_pps: None,
+            fail_fast: false,
+            preceding_targets: 2,
+            expansion: 2.0,
+            invalid_retries: 2,
+        }
+    }
+
+    /// What is wrong with the plan, if anything.
+    ///
+    /// # Errors
+    /// One sentence that names the field, its value and what is allowed.
+    pub fn check(&self) -> Result<(), String> {
+        within("lowest load in packets/s", self.min_load_pps, 0.01, 1e12)?;
+        within("highest load in packets/s", self.max_load_pps, 0.01, 1e12)?;
+        if self.min_load_pps >= self.max_load_pps {
+            return Err(format!(
+                "lowest load is {} packets/s, but must be below the highest, {} packets/s",
+                self.min_load_pps, self.max_load_pps
+            ));
+        }
+        within("longest search in ms", self.max_search_ms as f64, 10.0, Self::LONGEST_MS as f64)?;
+        within("most trials", self.max_trials.into(), 1.0, Self::MOST_TRIALS.into())?;
+        if let Some(pps) = self.tester_max_pps {
+            within("maximum of the tester in packets/s", pps, 0.01, 1e12)?;
+        }
+        within("number of preceding targets", self.preceding_targets.into(), 0.0, 10.0)?;
+        within("expansion", self.expansion, 1.1, 100.0)?;
+        within("repetitions of an invalid trial", self.invalid_retries.into(), 0.0, 100.0)?;
+        if let SearchMethod::LossCurve { step, trial_ms } = self.method {
+            within("step of the loss curve", step, 0.001, 0.5)?;
+            return self.check_trial("trial", trial_ms);
+        }
+        within("number of goals", self.goals.len() as f64, 1.0, Self::MOST_GOALS as f64)?;
+        self.goals.iter().enumerate().try_for_each(|(index, goal)| {
+            if self.goals[..index].iter().any(|other| other.name == goal.name) {
+                return Err(format!("two goals are called {}, but each must have a name of its own", goal.name));
+            }
+            self.check_goal(goal).map_err(|error| format!("goal {}: {error}", goal.name))
+        })
+    }
+
+    fn check_goal(&self, goal: &Goal) -> Result<(), String> {
+        within("loss ratio", goal.loss_ratio, 0.0, 0.99)?;
+        within("exceed ratio", goal.exceed_ratio, 0.0, 0.99)?;
+        within("width", goal.width, 0.0001, 0.5)?;
+        self.check_trial("initial trial", goal.initial_trial_ms)?;
+        self.check_trial("final trial", goal.final_trial_ms)?;
+        let longest_sum_ms = 1000 * Self::LONGEST_TRIAL_MS;
+        within("final trial in ms", goal.final_trial_ms as f64, goal.initial_trial_ms as f64, longest_sum_ms as f64)?;
+        within("duration sum in ms", goal.duration_sum_ms as f64, goal.final_trial_ms as f64, longest_sum_ms as f64)
+    }
+
+    /// A trial is long enough for a datagram at the lowest load: otherwise there is no loss ratio.
+    fn check_trial(&self, name: &str, trial_ms: u64) -> Result<(), String> {
+        let longest_ms = Self::LONGEST_TRIAL_MS.min(self.max_search_ms);
+        within(&format!("{name} in ms"), trial_ms as f64, 10.0, longest_ms as f64)?;
+        if self.min_load_pps * (trial_ms as f64) < 1_000.0 {
+            return Err(format!(
+                "{name} of {trial_ms} ms holds no datagram at the lowest load, {} packets/s; raise one of them",
+                self.min_load_pps
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn within(name: &str, value: f64, least: f64, most: f64) -> Result<(), String> {
+    // A NaN is in no range.
+    if (least..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{name} is {value}, but must be from {least} to {most}"))
+    }
+}
+
+/// What the tester saw of one trial. Counts are of datagrams (or frames) over all streams of the direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct Observation {
+    /// Due by load × duration.
+    pub intended: u64,
+    /// Handed to the socket or the device, whether it took them or not.
+    pub offered: u64,
+    /// Taken by the socket or the device.
+    pub sent: u64,
+    /// Arrived, each counted once, after waiting for those under way.
+    pub received: u64,
+    /// What the trial took with its set-up and its waiting; less than the duration asked for counts as that duration.
+    pub effective_ms: u64,
+    /// Why the trial says nothing about its load: the rate was not kept, an end stood still, counters disagree.
+    pub invalid: Option<String>,
+}
+
+impl Observation {
+    /// Due and never sent: the tester's loss.
+    #[must_use]
+    pub const fn unsent(&self) -> u64 {
+        self.intended.saturating_sub(self.sent)
+    }
+
+    /// Sent and never received: the path's loss. What was received beyond what was sent makes a trial invalid, so
+    /// nothing is hidden by the zero.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.received)
+    }
+
+    /// `(lost + unsent) ÷ max(offered, intended)`; `None` where nothing was due.
+    #[must_use]
+    pub fn loss_ratio(&self) -> Option<f64> {
+        self.ratio(self.lost().saturating_add(self.unsent()))
+    }
+
+    /// The part of [`Observation::loss_ratio`] that was sent and lost.
+    #[must_use]
+    pub fn path_loss_ratio(&self) -> Option<f64> {
+        self.ratio(self.lost())
+    }
+
+    fn ratio(&self, count: u64) -> Option<f64> {
+        let of = self.offered.max(self.intended);
+        (of > 0).then(|| count as f64 / of as f64)
+    }
+}
+
+/// One trial of a search: what was asked for, and what was seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadTrial {
+    /// Intended load.
+    pub load_pps: f64,
+    /// Duration asked for.
+    pub duration_ms: u64,
+    /// When its observation came, since the search began.
+    pub ended_at_ms: u64,
+    /// What the tester saw.
+    pub seen: Observation,
+}
+
+/// What of the tester, not of the path, ended a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TesterLimit {
+    /// The upper bound comes from datagrams that were never sent.
+    Unsent,
+    /// Trials at the upper bound stayed invalid.
+    Invalid,
+    /// The result is at what the tester carries by itself.
+    AtMaximum,
+}
+
+/// How the search for one goal ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Both bounds, not further apart than the goal's width.
+    Found,
+    /// The lowest load fails already.
+    MinLoadFails,
+    /// The highest load passes: the path's limit is above it.
+    MaxLoadPasses,
+    /// The time or the trials were over, or the search was stopped, before the bounds were near each other.
+    Unfinished,
+    /// The bounds are the tester's and say of the path only that it carries the lower one.
+    TesterLimited(TesterLimit),
+}
+
+/// The result for one goal, derived from the plan and the trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GoalResult {
+    /// [`Goal::name`].
+    pub goal: String,
+    /// How the search for it ended.
+    pub outcome: Outcome,
+    /// Relevant lower bound: the highest load that passes below the upper bound.
+    pub lower_pps: Option<f64>,
+    /// Relevant upper bound: the lowest load that fails.
+    pub upper_pps: Option<f64>,
+    /// Conditional throughput: the forwarding rate to expect at the lower bound.
+    pub conditional_throughput_pps: Option<f64>,
+}
+
+/// Where the search for one goal stands, for those who watch it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GoalBounds {
+    /// [`Goal::name`].
+    pub goal: String,
+    /// The highest load that passes so far, by the target being worked on.
+    pub lower_pps: Option<f64>,
+    /// The lowest load that fails so far.
+    pub upper_pps: Option<f64>,
+    /// The target being worked on, from 1.
+    pub target: u32,
+    /// How many targets there are; the last one is the goal itself.
+    pub targets: u32,
+    /// Whether nothing is left to do for this goal.
+    pub settled: bool,
+}
+
+/// One point of a loss curve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LossPoint {
+    /// Intended load.
+    pub load_pps: f64,
+    /// In percent of the highest load.
+    pub load_percent: f64,
+    /// Lost and unsent.
+    pub loss_ratio: f64,
+    /// The part of it that was never sent.
+    pub unsent_ratio: f64,
+}
+
+/// A whole search: enough to derive its results again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchRecord {
+    /// What was sought.
+    pub plan: SearchPlan,
+    /// Every trial in the order of time, the invalid ones too.
+    pub trials: Vec<LoadTrial>,
+    /// One per goal, in the plan's order; none of a loss curve.
+    pub results: Vec<GoalResult>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> SearchPlan {
+        SearchPlan::between(1_000.0, 1e6)
+    }
+
+    #[test]
+    fn the_presets_are_sound() {
+        assert_eq!(plan().check(), Ok(()));
+        let goals = vec![Goal::rfc2544(), Goal::tst009()];
+        assert_eq!(SearchPlan { goals, ..plan() }.check(), Ok(()));
+        let method = SearchMethod::LossCurve { step: 0.1, trial_ms: 1_000 };
+        assert_eq!(SearchPlan { method, goals: Vec::new(), ..plan() }.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_bad_plan_names_the_field_and_the_limits() {
+        let refused = |plan: SearchPlan| plan.check().expect_err("refused");
+        assert!(
+            refused(SearchPlan { max_load_pps: f64::NAN, ..plan() }).starts_with("highest load in packets/s is NaN")
+        );
+        assert_eq!(
+            refused(SearchPlan { max_load_pps: 10.0, ..plan() }),
+            "lowest load is 1000 packets/s, but must be below the highest, 10 packets/s"
+        );
+        let goals = vec![Goal { exceed_ratio: 1.0, ..Goal::ndr() }];
+        assert_eq!(refused(SearchPlan { goals, ..plan() }), "goal NDR: exceed ratio is 1, but must be from 0 to 0.99");
+        let goals = vec![Goal { initial_trial_ms: 2_000, ..Goal::ndr() }];
+        assert!(refused(SearchPlan { goals, ..plan() }).contains("final trial in ms is 1000"));
+        assert!(refused(SearchPlan { goals: vec![Goal::ndr(), Goal::ndr()], ..plan() }).contains("a name of its own"));
+        assert!(refused(SearchPlan { goals: Vec::new(), ..plan() }).contains("number of goals is 0"));
+        assert!(refused(SearchPlan { min_load_pps: 0.5, ..plan() }).contains("holds no datagram"));
+    }
+
+    #[test]
+    fn what_was_never_sent_is_loss_but_not_of_the_path() {
+        let seen = Observation { intended: 1_000, offered: 980, sent: 950, received: 940, ..Observation::default() };
+        assert_eq!((seen.unsent(), seen.lost()), (50, 10));
+        assert_eq!(seen.loss_ratio(), Some(0.06));
+        assert_eq!(seen.path_loss_ratio(), Some(0.01));
+        assert_eq!(Observation::default().loss_ratio(), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! `narrows measure`: one plain measurement.
+
+mod rr;
+mod tcp;
+mod udp;
+
+use crate::failure::Outcome;
+use clap::{Subcommand, ValueEnum};
+
+/// Make one plain measurement
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Goodput of TCP streams
+    Tcp(Box<tcp::TcpArgs>),
+    /// Requests and responses over one connection a stream: latency, transactions a second
+    Rr(Box<rr::RrArgs>),
+    /// Connect, request, response, close: each transaction on a connection of its own
+    Crr(Box<rr::CrrArgs>),
+    /// UDP at a rate: loss, reordering, delay variation, and where each datagram went
+    Udp(Box<udp::UdpArgs>),
+}
+
+/// The form of a measurement's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A line an interval, then a summary
+    Text,
+    /// One object at the end
+    Json,
+    /// A line of JSON an interval, then one for the summary
+    Ndjson,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        match self.what {
+            What::Tcp(args) => args.run(),
+            What::Udp(args) => args.run(),
+            What::Rr(args) => args.run(),
+            What::Crr(args) => args.run(),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `narrows measure rr` and `narrows measure crr`.
+
+use super::Form;
+use crate::commands::load::{DirectionWord, duration, millis, size};
+use crate::commands::remote::{RemoteArgs, open_session, stop_on_interrupt};
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, style};
+use clap::Args;
+use narrows_model::plan::{Limit, TcpPlan};
+use narrows_model::{Ending, Place, RrPlan, Transaction};
+use narrows_render::rr::{Live, json, text};
+use narrows_runner::live::{LiveEnds, LiveInstruments};
+use narrows_runner::{TrialProgress, measure, stored};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    narrows measure rr server\n  \
+    narrows measure rr server --udp --request 64 --response 64 --outstanding 16\n  \
+    narrows measure rr server --rate 1000 --loaded          latency of the idle and of the loaded path, side by side")]
+pub(super) struct RrArgs {
+    #[command(flatten)]
+    remote: RemoteArgs,
+    /// Over UDP instead of TCP
+    #[arg(long)]
+    udp: bool,
+    /// Requests that each stream has on their way
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    outstanding: u32,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    narrows measure crr server\n  \
+    narrows measure crr server --streams 4 --request 200 --response 10k")]
+pub(super) struct CrrArgs {
+    #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// Bytes of a request (1; over UDP 20, which its header takes)
+    #[arg(long, value_parser = size, value_name = "SIZE", help_heading = "Load")]
+    request: Option<u64>,
+    /// Bytes of a response (1; over UDP 20)
+    #[arg(long, value_parser = size, value_name = "SIZE", help_heading = "Load")]
+    response: Option<u64>,
+    /// Requesters at the same time
+    #[arg(long, short = 'P', default_value_t = 1, value_name = "N", help_heading = "Load")]
+    streams: u32,
+    /// Transactions a second over all streams; without it the next one as soon as one is done
+    #[arg(long, short = 'b', value_name = "N", help_heading = "Load")]
+    rate: Option<f64>,
+    /// How long it lasts
+    #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "10s", help_heading = "Load")]
+    duration: Duration,
+    /// Leave the first part out of the summary
+    #[arg(long, short = 'O', value_parser = duration, value_name = "TIME", help_heading = "Load")]
+    omit: Option<Duration>,
+    /// Time between interval lines
+    #[arg(long, short = 'i', value_parser = duration, value_name = "TIME", default_value = "1s", help_heading = "Load")]
+    interval: Duration,
+    /// Measure the idle path first, then once more while TCP streams load it
+    #[arg(long, help_heading = "Load")]
+    loaded: bool,
+    /// Which way the load goes
+    #[arg(long, value_enum, default_value = "both", requires = "loaded", help_heading = "Load")]
+    load_direction: DirectionWord,
+    /// Streams of the load in each direction
+    #[arg(long, default_value_t = 4, value_name = "N", requires = "loaded", help_heading = "Load")]
+    load_streams: u32,
+    /// Form of the result
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+    /// Keep the run in this file
+    #[arg(long, short = 'o', value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// Show each stream
+    #[arg(long)]
+    full: bool,
+    /// No interval lines
+    #[arg(long, short = 'q')]
+    quiet: bool,
+}
+
+impl RrArgs {
+    pub(super) fn run(self) -> Outcome {
+        let transaction = if self.udp { Transaction::Udp } else { Transaction::Tcp };
+        let plan = self.common.plan(transaction, self.outstanding)?;
+        self.common.run(&self.remote, &plan)
+    }
+}
+
+impl CrrArgs {
+    pub(super) fn run(self) -> Outcome {
+        let plan = self.common.plan(Transaction::TcpConnect, 1)?;
+        self.common.run(&self.remote, &plan)
+    }
+}
+
+impl Common {
+    fn plan(&self, transaction: Transaction, outstanding: u32) -> Result<RrPlan, Failure> {
+        let least = if transaction == Transaction::Udp { RrPlan::LEAST_UDP_BYTES } else { 1 };
+        let bytes = |what: &str, given: Option<u64>| {
+            let bytes = given.unwrap_or(least.into());
+            u32::try_from(bytes).map_err(|_| Failure::usage(format!("a {what} of {bytes} bytes is too large")))
+        };
+        let duration_ms = millis(self.duration);
+        // A load needs a while to fill the path.
+        let fills = if self.loaded { 2_000.min(duration_ms / 4) } else { 0 };
+        let omit_ms = self.omit.map_or(fills, millis);
+        let load = self.loaded.then(|| TcpPlan {
+            streams: self.load_streams,
+            direction: self.load_direction.into(),
+            limit: Limit::DurationMs(duration_ms),
+            omit_ms,
+            interval_ms: millis(self.interval),
+            ..TcpPlan::default()
+        });
+        let plan = RrPlan {
+            transaction,
+            streams: self.streams,
+            outstanding,
+            request_bytes: bytes("request", self.request)?,
+            response_bytes: bytes("response", self.response)?,
+            duration_ms,
+            omit_ms,
+            interval_ms: millis(self.interval),
+            rate_per_s: self.rate,
+            load,
+        };
+        plan.check().map_err(Failure::usage)?;
+        Ok(plan)
+    }
+
+    fn run(&self, remote: &RemoteArgs, plan: &RrPlan) -> Outcome {
+        let stop = stop_on_interrupt()?;
+        let instruments = LiveInstruments { collect: true };
+        let remote = remote.connect(false, instruments)?;
+        let target = remote.target();
+        let name = stored::new_name().map_err(Failure::run)?;
+        let mut style = style();
+        style.full = self.full;
+        let session = open_session(&remote, &stop, self.quiet)?;
+        let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
+        let mut failed = None;
+        let mut say = |line: Result<String, Failure>| {
+            if let Err(why) = line.and_then(|line| print(&line)) {
+                failed.get_or_insert(why);
+            }
+        };
+        // Of two trials the first one is without the load; a fall of the clock is the begin of the next.
+        let (mut phase, mut live, mut last_us) = (plan.clone(), None, 0);
+        phase.load = None;
+        let run = measure::measure_rr(&mut ends, plan, target.clone(), name, &mut |place, progress| {
+            if place != Place::Client {
+                return;
+            }
+            if live.is_some() && progress.at_us < last_us {
+                (phase, live) = (plan.clone(), None);
+            }
+            last_us = progress.at_us;
+            let live = live.get_or_insert_with(|| {
+                match self.format {
+                    Form::Text => say(Ok(text::header(&target, &phase, style))),
+                    Form::Ndjson => say(json::start(&phase).map_err(Failure::run)),
+                    Form::Json => {}
+                }
+                Live::new(&phase)
+            });
+            for view in live.push(samples(progress)) {
+                match self.format {
+                    Form::Text if !self.quiet && text::shown(&view, &phase, style) => {
+                        say(Ok(text::interval(&view, style)));
+                    }
+                    Form::Ndjson => say(json::interval(&view).map_err(Failure::run)),
+                    _ => {}
+                }
+            }
+        });
+        drop(ends);
+        if let Some(file) = &self.output {
+            stored::save(&run, file).map_err(Failure::run)?;
+        }
+        let Some(report) = narrows_runner::rr_report(&run) else {
+            return Err(match run.ending {
+                Ending::Failed(why) => Failure::run(why),
+                _ => Failure::run("nothing was measured"),
+            });
+        };
+        match self.format {
+            Form::Text => {
+                for phase in &report.phases {
+                    print(&text::summary(phase, style))?;
+                }
+                if let Some(view) = &report.under_load {
+                    print(&text::under_load(view, style))?;
+                }
+            }
+            Form::Json => print(&narrows_render::json::pretty(&report).map_err(Failure::run)?)?,
+            Form::Ndjson => {
+                for phase in &report.phases {
+                    print(&json::summary(&report.run, phase).map_err(Failure::run)?)?;
+                }
+                if let Some(view) = &report.under_load {
+                    print(&json::under_load(view).map_err(Failure::run)?)?;
+                }
+            }
+        }
+        match (failed, run.ending) {
+            (Some(why), _) => Err(why),
+            (None, Ending::Failed(why)) => Err(Failure::run(why)),
+            (None, _) => Ok(0),
+        }
+    }
+}
+
+fn samples(progress: &TrialProgress) -> impl Iterator<Item = (u32, narrows_model::RrSample)> + '_ {
+    progress.streams.iter().filter_map(|stream| Some((stream.id, stream.rr?)))
+}

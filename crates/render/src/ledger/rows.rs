@@ -1,0 +1,57 @@
+//! The ledger's stages sorted by what they say: those that dropped, those that did not, those that nobody counts.
+
+use crate::words::clean;
+use narrows_model::{Ledger, Place, Stage};
+
+/// A stage that dropped something, with where its bar begins.
+pub(super) struct Dropped<'a> {
+    pub(super) stage: &'a Stage,
+    /// Packets that had been dropped before it.
+    pub(super) before: u64,
+}
+
+/// The stages that dropped anything, in the order of the way.
+pub(super) fn dropped(ledger: &Ledger) -> Vec<Dropped<'_>> {
+    let mut before = 0u64;
+    let stages = stages(ledger).filter(|stage| stage.dropped > 0);
+    stages
+        .map(|stage| {
+            let row = Dropped { stage, before };
+            before = before.saturating_add(stage.dropped);
+            row
+        })
+        .collect()
+}
+
+/// The stages that dropped nothing: those whose counter says so, and those that have none.
+pub(super) fn silent(ledger: &Ledger) -> (Vec<&Stage>, Vec<&Stage>) {
+    stages(ledger).filter(|stage| stage.dropped == 0).partition(|stage| stage.counted)
+}
+
+/// All stages but the last, which is the delivery itself.
+pub(super) fn stages(ledger: &Ledger) -> impl Iterator<Item = &Stage> {
+    ledger.stages.iter().filter(|stage| stage.id != "delivered")
+}
+
+/// The names of stages, each once: `qdisc (client), softnet (server)`.
+pub(super) fn names(stages: &[&Stage]) -> String {
+    let names: Vec<String> = stages.iter().map(|stage| format!("{} ({})", clean(&stage.id), stage.at)).collect();
+    names.join(", ")
+}
+
+/// What was offered and did not arrive, as far as stages and the remainder say: the length of the waterfall.
+pub(super) fn missing(ledger: &Ledger) -> u64 {
+    let dropped = stages(ledger).fold(0u64, |sum, stage| sum.saturating_add(stage.dropped));
+    let unexplained = u64::try_from(ledger.unexplained).unwrap_or(0);
+    dropped.saturating_add(unexplained).max(ledger.offered.saturating_sub(ledger.delivered))
+}
+
+/// Whether the remainder is no more than its own error.
+pub(super) const fn balances(ledger: &Ledger) -> bool {
+    ledger.unexplained.unsigned_abs() <= ledger.uncertainty
+}
+
+/// The end that receives.
+pub(super) const fn receiver(ledger: &Ledger) -> Place {
+    ledger.flow.receiver()
+}

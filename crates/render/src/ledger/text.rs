@@ -1,0 +1,162 @@
+//! The packet ledger on a terminal: a row a stage that dropped something, its bar where the waterfall has it.
+
+use super::rows::{Dropped, balances, dropped, missing, names, receiver, silent, stages};
+use crate::figures::{float, grouped, grouped_signed, ratio, success};
+use crate::style::{Style, Tone};
+use crate::text::page::Page;
+use crate::words::{clean, columns, fit, left, right};
+use narrows_model::{Flow, Ledger, Stage};
+
+const NAME: usize = 15;
+const PLACE: usize = 7;
+const COUNT: usize = 13;
+const SHARE: usize = 8;
+const BAR: usize = 24;
+/// Columns below which a source says nothing any more.
+const SOURCE: usize = 12;
+
+/// The ledgers of a trial, one for each flow. Stages that dropped nothing are folded unless `style.full`.
+#[must_use]
+pub fn ledgers(ledgers: &[Ledger], style: Style) -> String {
+    let mut page = Page::new(style);
+    for ledger in ledgers {
+        one(&mut page, ledger);
+    }
+    page.finish()
+}
+
+fn one(page: &mut Page, ledger: &Ledger) {
+    let way = match ledger.flow {
+        Flow::Up => "up",
+        Flow::Down => "down",
+    };
+    let missing = missing(ledger);
+    let unit = clean(&ledger.unit);
+    let remark = match missing {
+        0 => String::new(),
+        n => format!("(bars: the {} that did not arrive)", grouped(n)),
+    };
+    page.heading(&format!("where the {unit} went, {way}"), &remark);
+    let plain = |name: &str, at: &str, count: &str, share: &str| {
+        format!("  {} {} {} {}", left(name, NAME), left(at, PLACE), right(count, COUNT), right(share, SHARE))
+    };
+    page.line(&plain("offered", ledger.flow.sender().word(), &grouped(ledger.offered), ""));
+    if page.style().full {
+        let rows = dropped(ledger);
+        for stage in stages(ledger) {
+            match rows.iter().find(|row| std::ptr::eq(row.stage, stage)) {
+                Some(row) => drop_row(page, ledger, row, missing),
+                None => quiet_row(page, stage),
+            }
+        }
+    } else {
+        dropped(ledger).iter().for_each(|row| drop_row(page, ledger, row, missing));
+    }
+    let share =
+        if ledger.offered > 0 { success(float(ledger.delivered) / float(ledger.offered)) } else { String::new() };
+    page.line(&page.style().paint(
+        Tone::Strong,
+        plain("delivered", receiver(ledger).word(), &grouped(ledger.delivered), &share).trim_end(),
+    ));
+    if ledger.duplicated > 0 {
+        page.line(&plain("  and copies", receiver(ledger).word(), &grouped(ledger.duplicated), ""));
+    }
+    let count = format!("{} ± {}", grouped_signed(ledger.unexplained), grouped(ledger.uncertainty));
+    let (tone, says) = if balances(ledger) {
+        (
+            Tone::Good,
+            if ledger.uncertainty == 0 { "the ledger balances" } else { "the ledger balances within its error" },
+        )
+    } else if ledger.unexplained > 0 {
+        (Tone::Bad, "gone where no counter looks")
+    } else {
+        (Tone::Bad, "counters claim more than is missing: other traffic shares them")
+    };
+    page.line(&page.style().paint(tone, &format!("{}   {says}", plain("unexplained", "", &count, ""))));
+    if !page.style().full {
+        let (silent, blind) = silent(ledger);
+        if !silent.is_empty() {
+            let text = format!("dropped nothing: {}", names(&silent));
+            page.beside("  ", &text, Some(Tone::Faint));
+        }
+        if !blind.is_empty() {
+            page.beside("  ", &format!("not counted by anyone: {}", names(&blind)), Some(Tone::Faint));
+        }
+    }
+    for remark in &ledger.remarks {
+        page.beside("  ! ", &clean(remark), Some(Tone::Mark));
+    }
+}
+
+/// A count with its error; `~` where it is what the neighbours' counters leave.
+fn count(stage: &Stage) -> String {
+    let mark = if stage.counted { "" } else { "~" };
+    let error = if stage.uncertainty > 0 { format!(" ± {}", grouped(stage.uncertainty)) } else { String::new() };
+    format!("{mark}{}{error}", grouped(stage.dropped))
+}
+
+fn drop_row(page: &mut Page, ledger: &Ledger, row: &Dropped<'_>, missing: u64) {
+    let stage = row.stage;
+    let share = if ledger.offered > 0 { ratio(float(stage.dropped) / float(ledger.offered)) } else { "–".to_owned() };
+    let lead = format!(
+        "{} {} {} {} {}",
+        left(&clean(&stage.id), NAME),
+        left(stage.at.word(), PLACE),
+        right(&count(stage), COUNT),
+        right(&share, SHARE),
+        bar(row.before, stage.dropped, missing),
+    );
+    let lead = format!("  {}", page.style().paint(Tone::Bad, &lead));
+    source(page, &lead, stage);
+}
+
+fn quiet_row(page: &mut Page, stage: &Stage) {
+    let count = if stage.counted { "0".to_owned() } else { "–".to_owned() };
+    let lead = format!(
+        "  {} {} {} {} {}",
+        left(&clean(&stage.id), NAME),
+        left(stage.at.word(), PLACE),
+        right(&count, COUNT),
+        " ".repeat(SHARE),
+        " ".repeat(BAR),
+    );
+    source(page, &lead, stage);
+}
+
+/// Where the count was read, beside the bar as far as there is room; all of it below where it is asked for.
+fn source(page: &mut Page, lead: &str, stage: &Stage) {
+    let used = 2 + NAME + 1 + PLACE + 1 + COUNT + 1 + SHARE + 1 + BAR + 1;
+    let text = clean(&stage.source);
+    let room = page.width().saturating_sub(used);
+    if room < SOURCE && !page.style().full {
+        page.line(lead);
+    } else if columns(&text) <= room || !page.style().full {
+        let text = page.style().paint(Tone::Faint, &fit(&text, room));
+        page.line(&format!("{lead} {text}"));
+    } else {
+        page.line(lead);
+        page.beside("      ", &text, Some(Tone::Faint));
+    }
+}
+
+/// The bar of a stage within those of all: it begins where the one before ended, and is never too thin to be seen.
+fn bar(before: u64, dropped: u64, missing: u64) -> String {
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to BAR
+    let column = |packets: u64| (float(packets) / float(missing.max(1)) * BAR as f64).round().min(BAR as f64) as usize;
+    let from = column(before).min(BAR - 1);
+    let to = column(before.saturating_add(dropped)).max(from + 1);
+    format!("{}{}{}", " ".repeat(from), "█".repeat(to - from), " ".repeat(BAR - to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_follow_one_another_and_none_is_lost() {
+        assert_eq!(bar(0, 12, 24), format!("{}{}", "█".repeat(12), " ".repeat(12)));
+        assert_eq!(bar(12, 12, 24), format!("{}{}", " ".repeat(12), "█".repeat(12)));
+        assert_eq!(bar(1_000_000, 1, 1_000_001).trim_start(), "█");
+        assert_eq!(columns(&bar(u64::MAX, u64::MAX, 1)), BAR);
+    }
+}

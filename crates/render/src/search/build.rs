@@ -1,0 +1,85 @@
+//! The view of a search from its record.
+
+use narrows_model::Flow;
+use narrows_model::report::RunView;
+use narrows_model::search::{GoalResult, LossPoint, Outcome, SearchPlan, SearchRecord, TesterLimit};
+use narrows_model::search_report::{BoundsAt, GoalView, LoadUnit, SCHEMA, SearchReport};
+
+/// What the record itself does not hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Around {
+    /// Which way the load went.
+    pub flow: Flow,
+    /// What a packet of it is.
+    pub unit: LoadUnit,
+    /// Where the goals stood after each trial.
+    pub history: Vec<BoundsAt>,
+    /// The points of a loss curve, derived from the record.
+    pub curve: Vec<LossPoint>,
+}
+
+/// The view of a search.
+#[must_use]
+pub fn build(record: &SearchRecord, around: Around, run: RunView) -> SearchReport {
+    let Around { flow, unit, history, curve } = around;
+    let load = |pps: Option<f64>| pps.map(|pps| unit.load(pps));
+    let goals = record
+        .plan
+        .goals
+        .iter()
+        .filter_map(|goal| {
+            let result = record.results.iter().find(|result| result.goal == goal.name)?;
+            Some(GoalView {
+                goal: goal.clone(),
+                result: result.clone(),
+                lower: load(result.lower_pps),
+                upper: load(result.upper_pps),
+                conditional_throughput: load(result.conditional_throughput_pps),
+                why: why(result, &record.plan, &unit),
+            })
+        })
+        .collect();
+    let mut remarks = Vec::new();
+    if record.plan.tester_max_pps.is_none() {
+        remarks.push(
+            "the tester was not qualified: what it carries by itself is not known, and may be what was found"
+                .to_owned(),
+        );
+    }
+    SearchReport {
+        schema: SCHEMA.to_owned(),
+        run,
+        flow,
+        unit,
+        plan: record.plan.clone(),
+        trials: record.trials.clone(),
+        history,
+        goals,
+        curve,
+        remarks,
+    }
+}
+
+/// Why a bound is missing, or whose bound it is.
+fn why(result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) -> Option<String> {
+    let load =
+        |pps: f64| format!("{} ({})", crate::figures::pps(pps), narrows_model::units::bps(unit.load(pps).payload_bps));
+    Some(match result.outcome {
+        Outcome::Found => return None,
+        Outcome::MinLoadFails => format!("the lowest load, {}, fails already", load(plan.min_load_pps)),
+        Outcome::MaxLoadPasses => {
+            format!("the highest load, {}, passes: the limit is above it", load(plan.max_load_pps))
+        }
+        Outcome::Unfinished => "the search ended before the bounds were near each other".to_owned(),
+        Outcome::TesterLimited(TesterLimit::Unsent) => {
+            "limited by the tester: above the lower bound it could not send what was due".to_owned()
+        }
+        Outcome::TesterLimited(TesterLimit::Invalid) => {
+            "limited by the tester: above the lower bound its trials stayed invalid".to_owned()
+        }
+        Outcome::TesterLimited(TesterLimit::AtMaximum) => match plan.tester_max_pps {
+            Some(most) => format!("limited by the tester: it carries {} by itself", load(most)),
+            None => "limited by the tester".to_owned(),
+        },
+    })
+}

@@ -1,0 +1,210 @@
+//! A search on a terminal: a line a trial with the bounds as they tighten, then a table of the goals or of the loss curve.
+
+use crate::figures::{grouped, pps, precise, ratio};
+use crate::style::{Style, Tone};
+use crate::text::page::Page;
+use crate::words::{clean, columns, left, plural, right};
+use narrows_model::search::{GoalBounds, LoadTrial, Outcome, SearchMethod, SearchPlan};
+use narrows_model::search_report::{GoalView, LoadUnit, LoadView, SearchReport};
+use narrows_model::units::{bps, micros, percent};
+use narrows_model::{Ending, Flow, Target};
+
+/// Columns of a rate in a table.
+const RATE: usize = 15;
+/// Significant digits of a bound in the table, and of one in a trial's line: bounds come close to one another.
+const DIGITS: usize = 5;
+const SHORT: usize = 4;
+
+/// The whole output of a search that is over.
+#[must_use]
+pub fn report(report: &SearchReport, style: Style) -> String {
+    let mut out = header(&report.run.target, report.flow, &report.plan, &report.unit, style);
+    for (at, it) in report.trials.iter().enumerate() {
+        let bounds = report.history.get(at).map_or(&[][..], |at| at.bounds.as_slice());
+        out += &trial(at + 1, it, bounds, style);
+    }
+    out + &summary(report, style)
+}
+
+/// What will be sought; before the first trial.
+#[must_use]
+pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, style: Style) -> String {
+    let mut page = Page::new(style);
+    let (what, way) = match plan.method {
+        SearchMethod::LossCurve { .. } => ("frame loss curve", way(flow)),
+        SearchMethod::Mlr | SearchMethod::Bisection => ("search for the highest load", way(flow)),
+    };
+    let text = format!(
+        "{what} {way} {} ({}), datagrams of {:.0} B, from {} to {}",
+        clean(&target.asked),
+        clean(&target.address),
+        unit.payload_bytes,
+        pps(plan.min_load_pps),
+        pps(plan.max_load_pps)
+    );
+    page.beside("", &text, Some(Tone::Strong));
+    let method = match plan.method {
+        SearchMethod::Mlr => "MLRsearch",
+        SearchMethod::Bisection => "bisection",
+        SearchMethod::LossCurve { .. } => "",
+    };
+    if let SearchMethod::LossCurve { step, trial_ms } = plan.method {
+        let text = format!("steps of {}, {} each", percent(step), micros(trial_ms.saturating_mul(1000)));
+        page.beside("  ", &text, Some(Tone::Faint));
+    } else {
+        for goal in &plan.goals {
+            let time = |ms: u64| micros(ms.saturating_mul(1000));
+            let loss = if goal.loss_ratio > 0.0 {
+                format!("loss up to {}", ratio(goal.loss_ratio))
+            } else {
+                "no loss".to_owned()
+            };
+            let (first, last) = (time(goal.initial_trial_ms), time(goal.final_trial_ms));
+            let trials = if first == last { first } else { format!("{first} to {last}") };
+            let text = format!(
+                "{}: {loss} ({method}; trials of {trials}, {} in all at one load, of which {} may lose more)",
+                clean(&goal.name),
+                time(goal.duration_sum_ms),
+                percent(goal.exceed_ratio)
+            );
+            page.beside("  ", &text, Some(Tone::Faint));
+        }
+    }
+    page.finish()
+}
+
+const fn way(flow: Flow) -> &'static str {
+    match flow {
+        Flow::Up => "to",
+        Flow::Down => "from",
+    }
+}
+
+/// One trial's line, its line break included. `bounds` are those after it; goals that find no room are left out.
+#[must_use]
+pub fn trial(number: usize, trial: &LoadTrial, bounds: &[GoalBounds], style: Style) -> String {
+    let lead = format!(
+        "{} {} {} {} ",
+        right(&format!("#{number}"), 5),
+        right(&micros(trial.ended_at_ms.saturating_mul(1000)), 7),
+        right(&precise(trial.load_pps, "pps", SHORT), 11),
+        right(&micros(trial.duration_ms.saturating_mul(1000)), 7),
+    );
+    if let Some(why) = &trial.seen.invalid {
+        let room = style.columns().saturating_sub(columns(&lead) + 9);
+        return lead + &style.paint(Tone::Mark, &format!("invalid: {}", crate::words::fit(&clean(why), room))) + "\n";
+    }
+    let seen = &trial.seen;
+    let loss = seen.loss_ratio();
+    let tone = if loss.is_some_and(|loss| loss > 0.0) { Tone::Bad } else { Tone::Good };
+    let word = format!("loss {}", loss.map_or_else(|| "–".to_owned(), ratio));
+    let unsent = if seen.unsent() > 0 { format!(" unsent {}", grouped(seen.unsent())) } else { String::new() };
+    let mut used = columns(&lead) + 15;
+    let mut line = lead + &style.paint(tone, &left(&word, 14)) + " ";
+    for part in unsent_and_goals(&unsent, bounds) {
+        if used + columns(&part) <= style.columns() {
+            used += columns(&part);
+            line += &part;
+        }
+    }
+    line.trim_end().to_owned() + "\n"
+}
+
+fn unsent_and_goals(unsent: &str, bounds: &[GoalBounds]) -> Vec<String> {
+    let goal = |it: &GoalBounds| {
+        let bound =
+            |pps: Option<f64>| pps.map_or_else(|| "?".to_owned(), |pps| precise(pps, "", SHORT).replace(' ', ""));
+        let mark = if it.settled { "✓" } else { "" };
+        format!("  {} {}–{}{mark}", clean(&it.goal), bound(it.lower_pps), bound(it.upper_pps))
+    };
+    let mut parts: Vec<String> = bounds.iter().map(goal).collect();
+    // The bounds come first: the unsent are seen again in the reasons.
+    parts.extend((!unsent.is_empty()).then(|| format!(" {unsent}")));
+    parts
+}
+
+/// The table of what was found, with the reasons of what was not.
+#[must_use]
+pub fn summary(report: &SearchReport, style: Style) -> String {
+    let mut page = Page::new(style);
+    if report.curve.is_empty() {
+        goals(&mut page, report);
+    } else {
+        curve(&mut page, report);
+    }
+    let invalid = report.trials.iter().filter(|trial| trial.seen.invalid.is_some()).count() as u64;
+    let invalid = if invalid > 0 { format!(", {} of them invalid", grouped(invalid)) } else { String::new() };
+    let took = report.trials.last().map_or(0, |trial| trial.ended_at_ms);
+    page.blank();
+    let trials = plural(report.trials.len() as u64, "trial");
+    page.line(&format!("{trials}{invalid} in {}", micros(took.saturating_mul(1000))));
+    for remark in &report.remarks {
+        page.beside("! ", &clean(remark), Some(Tone::Mark));
+    }
+    match &report.run.ending {
+        Ending::Complete => {}
+        Ending::Interrupted => page.line("interrupted: this is what was known until then"),
+        Ending::Failed(why) => page.beside("failed: ", &clean(why), Some(Tone::Bad)),
+    }
+    format!("\n{}", page.finish())
+}
+
+fn goals(page: &mut Page, report: &SearchReport) {
+    let name = report.goals.iter().map(|view| columns(&clean(&view.goal.name))).max().unwrap_or(0).clamp(4, 20);
+    page.heading("highest load within each goal", "(payload and wire are bit/s; wire has all of Ethernet's overhead)");
+    let rates: String = ["packets/s", "payload", "wire"].iter().map(|word| right(word, RATE)).collect();
+    page.line(&page.style().paint(Tone::Faint, &format!("  {} {} {rates}", left("goal", name), left("", 22))));
+    for view in &report.goals {
+        let found = matches!(view.result.outcome, Outcome::Found);
+        let title = clean(&view.goal.name);
+        row(page, name, &title, "lower bound (passes)", view.lower, found);
+        row(page, name, "", "upper bound (fails)", view.upper, false);
+        row(page, name, "", "conditional throughput", view.conditional_throughput, false);
+        if let Some(why) = reason(view) {
+            page.beside(&format!("  {} ", left("", name)), &why, Some(Tone::Mark));
+        }
+    }
+}
+
+fn reason(view: &GoalView) -> Option<String> {
+    view.why.as_deref().map(clean).or_else(|| view.lower.is_none().then(|| "no load passed".to_owned()))
+}
+
+fn row(page: &mut Page, name: usize, goal: &str, what: &str, load: Option<LoadView>, strong: bool) {
+    let rates: String = match load {
+        Some(it) => {
+            let rates = [(it.pps, "pps"), (it.payload_bps, "bit/s"), (it.wire_bps, "bit/s")];
+            rates.iter().map(|(rate, unit)| right(&precise(*rate, unit, DIGITS), RATE)).collect()
+        }
+        None => right("–", RATE).repeat(3),
+    };
+    let line = format!("  {} {} {rates}", left(goal, name), left(what, 22));
+    page.line(&if strong { page.style().paint(Tone::Strong, &line) } else { line });
+}
+
+fn curve(page: &mut Page, report: &SearchReport) {
+    page.heading("loss at falling loads", "(unsent is the tester's part of the loss)");
+    let head: String = ["load", "packets/s", "payload", "wire", "loss", "unsent"]
+        .iter()
+        .zip([9, RATE, RATE, RATE, 10, 10])
+        .map(|(word, wide)| right(word, wide))
+        .collect();
+    page.line(&page.style().paint(Tone::Faint, &head));
+    let most = report.curve.iter().map(|point| point.loss_ratio).fold(0.0, f64::max);
+    for point in &report.curve {
+        let load = report.unit.load(point.load_pps);
+        let cells = [
+            (format!("{:.1} %", point.load_percent), 9),
+            (pps(load.pps), RATE),
+            (bps(load.payload_bps), RATE),
+            (bps(load.wire_bps), RATE),
+            (ratio(point.loss_ratio), 10),
+            (ratio(point.unsent_ratio), 10),
+        ];
+        let line: String = cells.iter().map(|(text, wide)| right(text, *wide)).collect();
+        let room = page.width().saturating_sub(columns(&line) + 2).min(24);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to `room`
+        let long = if most > 0.0 { (point.loss_ratio / most * room as f64).ceil() as usize } else { 0 };
+        page.line(&format!("{line}  {}", page.style().paint(Tone::Bad, &"█".repeat(long.min(room)))));
+    }
+}

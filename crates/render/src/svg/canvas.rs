@@ -1,0 +1,267 @@
+//! The sheet that pictures are drawn on: shapes in, SVG 1.1 out.
+
+use super::palette::{self, Marker};
+use crate::words::clean;
+use std::fmt::Write as _;
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stroke {
+    pub(crate) color: &'static str,
+    pub(crate) width: f64,
+    /// `stroke-dasharray`; empty: solid.
+    pub(crate) dash: &'static str,
+}
+
+impl Stroke {
+    pub(crate) const fn new(color: &'static str, width: f64) -> Self {
+        Self { color, width, dash: "" }
+    }
+}
+
+/// Where a text stands from its point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// How a text is set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Font {
+    pub(crate) size: f64,
+    pub(crate) bold: bool,
+    pub(crate) color: &'static str,
+    pub(crate) anchor: Anchor,
+}
+
+impl Font {
+    pub(crate) const TITLE: Self = Self { size: 18.0, bold: true, color: palette::INK, anchor: Anchor::Start };
+    pub(crate) const SUBTITLE: Self = Self { size: 12.5, bold: false, color: palette::MUTED, anchor: Anchor::Start };
+    pub(crate) const LABEL: Self = Self { size: 12.0, bold: false, color: palette::INK, anchor: Anchor::Start };
+    pub(crate) const SMALL: Self = Self { size: 11.0, bold: false, color: palette::MUTED, anchor: Anchor::Start };
+
+    pub(crate) const fn anchored(self, anchor: Anchor) -> Self {
+        Self { anchor, ..self }
+    }
+
+    pub(crate) const fn bold(self) -> Self {
+        Self { bold: true, ..self }
+    }
+
+    pub(crate) const fn color(self, color: &'static str) -> Self {
+        Self { color, ..self }
+    }
+
+    /// About how wide a text is in a sans-serif face of this size, in pixels.
+    pub(crate) fn width(self, text: &str) -> f64 {
+        let em: f64 = text
+            .chars()
+            .map(|c| match c {
+                'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' => 0.29,
+                'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '/' | '-' => 0.35,
+                'm' | 'w' | 'M' | 'W' | '%' => 0.86,
+                c if c.is_uppercase() => 0.69,
+                _ => 0.56,
+            })
+            .sum();
+        em * self.size * if self.bold { 1.06 } else { 1.0 }
+    }
+
+    /// The text cut to about this many pixels.
+    pub(crate) fn fit(self, text: &str, pixels: f64) -> String {
+        if self.width(text) <= pixels {
+            return text.to_owned();
+        }
+        let mut cut = String::new();
+        for c in text.chars() {
+            if self.width(&cut) + self.size > pixels {
+                break;
+            }
+            cut.push(c);
+        }
+        cut.trim_end().to_owned() + "…"
+    }
+}
+
+/// A picture that grows shape by shape.
+pub(crate) struct Canvas {
+    out: String,
+}
+
+impl Canvas {
+    /// An empty sheet. `title` and `description` are for those who hear the picture rather than see it.
+    pub(crate) fn new(width: f64, height: f64, title: &str, description: &str) -> Self {
+        let mut out = String::new();
+        let _ = write!(
+            out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
+             font-family=\"'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif\">\n<title>{}</title>\n\
+             <desc>{}</desc>\n<rect width=\"{w}\" height=\"{h}\" fill=\"{}\"/>\n",
+            escape(title),
+            escape(description),
+            palette::PAPER,
+            w = number(width),
+            h = number(height),
+        );
+        Self { out }
+    }
+
+    pub(crate) fn rect(&mut self, [x, y, wide, high]: [f64; 4], fill: &str, hint: &str) {
+        let _ = writeln!(
+            self.out,
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"{}",
+            number(x),
+            number(y),
+            number(wide.max(0.0)),
+            number(high.max(0.0)),
+            hinted("rect", hint)
+        );
+    }
+
+    pub(crate) fn line(&mut self, [x1, y1, x2, y2]: [f64; 4], stroke: Stroke) {
+        let _ = writeln!(
+            self.out,
+            "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}/>",
+            number(x1),
+            number(y1),
+            number(x2),
+            number(y2),
+            style(stroke)
+        );
+    }
+
+    pub(crate) fn polyline(&mut self, points: &[(f64, f64)], stroke: Stroke) {
+        if points.len() < 2 {
+            return;
+        }
+        let _ = writeln!(
+            self.out,
+            "<polyline points=\"{}\" fill=\"none\" stroke-linejoin=\"round\" stroke-linecap=\"round\"{}/>",
+            path(points),
+            style(stroke)
+        );
+    }
+
+    pub(crate) fn polygon(&mut self, points: &[(f64, f64)], fill: &str, opacity: f64) {
+        if points.len() < 3 {
+            return;
+        }
+        let _ = writeln!(
+            self.out,
+            "<polygon points=\"{}\" fill=\"{fill}\" fill-opacity=\"{}\"/>",
+            path(points),
+            number(opacity)
+        );
+    }
+
+    /// A marker around a point, with a thin rim of paper that keeps neighbours apart.
+    pub(crate) fn marker(&mut self, marker: Marker, (x, y): (f64, f64), radius: f64, fill: &str, hint: &str) {
+        let rim = format!(" stroke=\"{}\" stroke-width=\"1\"", palette::PAPER);
+        let corner = |dx: f64, dy: f64| (x + dx * radius, y + dy * radius);
+        let _ = match marker {
+            Marker::Circle => writeln!(
+                self.out,
+                "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\"{rim}{}",
+                number(x),
+                number(y),
+                number(radius),
+                hinted("circle", hint)
+            ),
+            shape => {
+                let points = match shape {
+                    Marker::Square | Marker::Circle => {
+                        vec![corner(-0.9, -0.9), corner(0.9, -0.9), corner(0.9, 0.9), corner(-0.9, 0.9)]
+                    }
+                    Marker::Diamond => vec![corner(0.0, -1.3), corner(1.3, 0.0), corner(0.0, 1.3), corner(-1.3, 0.0)],
+                    Marker::Up => vec![corner(0.0, -1.3), corner(1.15, 0.85), corner(-1.15, 0.85)],
+                    Marker::Down => vec![corner(0.0, 1.3), corner(1.15, -0.85), corner(-1.15, -0.85)],
+                };
+                writeln!(
+                    self.out,
+                    "<polygon points=\"{}\" fill=\"{fill}\"{rim}{}",
+                    path(&points),
+                    hinted("polygon", hint)
+                )
+            }
+        };
+    }
+
+    pub(crate) fn text(&mut self, (x, y): (f64, f64), text: &str, font: Font) {
+        let anchor = match font.anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let weight = if font.bold { " font-weight=\"600\"" } else { "" };
+        let _ = writeln!(
+            self.out,
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{weight}{anchor}>{}</text>",
+            number(x),
+            number(y),
+            number(font.size),
+            font.color,
+            escape(text)
+        );
+    }
+
+    pub(crate) fn finish(self) -> String {
+        self.out + "</svg>\n"
+    }
+}
+
+fn style(stroke: Stroke) -> String {
+    let dash = if stroke.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", stroke.dash) };
+    format!(" stroke=\"{}\" stroke-width=\"{}\"{dash}", stroke.color, number(stroke.width))
+}
+
+/// The end of an element: with a hint that viewers show under the pointer, or without.
+fn hinted(element: &str, hint: &str) -> String {
+    if hint.is_empty() { "/>".to_owned() } else { format!("><title>{}</title></{element}>", escape(hint)) }
+}
+
+fn path(points: &[(f64, f64)]) -> String {
+    points.iter().map(|(x, y)| format!("{},{}", number(*x), number(*y))).collect::<Vec<_>>().join(" ")
+}
+
+/// A coordinate with at most two digits behind the point. What is no number becomes 0: a broken figure must not break the file.
+fn number(value: f64) -> String {
+    let value = if value.is_finite() { value } else { 0.0 };
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// A text as XML holds it; what comes from the other end cannot leave its element.
+fn escape(text: &str) -> String {
+    clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_are_short_and_always_numbers() {
+        assert_eq!(number(12.0), "12");
+        assert_eq!(number(1.0 / 3.0), "0.33");
+        assert_eq!(number(-0.001), "0");
+        assert_eq!(number(f64::NAN), "0");
+    }
+
+    #[test]
+    fn words_stay_in_their_element() {
+        let mut canvas = Canvas::new(10.0, 10.0, "a<b", "\"");
+        canvas.text((0.0, 0.0), "</text><script>\x1b", Font::LABEL);
+        let text = canvas.finish();
+        assert!(!text.contains("<script>") && text.contains("&lt;script&gt;?"), "{text}");
+    }
+
+    #[test]
+    fn a_text_is_cut_to_its_room() {
+        assert_eq!(Font::LABEL.fit("abc", 100.0), "abc");
+        let cut = Font::LABEL.fit(&"m".repeat(50), 100.0);
+        assert!(cut.ends_with('…') && Font::LABEL.width(&cut) < 110.0, "{cut}");
+    }
+}

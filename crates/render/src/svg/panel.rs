@@ -1,0 +1,90 @@
+//! One plot: a rectangle with two axes, its grid, and series in it.
+
+use super::canvas::{Anchor, Canvas, Font, Stroke};
+use super::palette::{self, Look};
+use super::scale::Scale;
+
+/// A plot's place on the sheet and its two axes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Panel {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) wide: f64,
+    pub(crate) high: f64,
+    pub(crate) xs: Scale,
+    pub(crate) ys: Scale,
+}
+
+impl Panel {
+    pub(crate) fn x(&self, value: f64) -> f64 {
+        self.left + self.xs.part(value).clamp(-0.02, 1.02) * self.wide
+    }
+
+    pub(crate) fn y(&self, value: f64) -> f64 {
+        self.top + (1.0 - self.ys.part(value).clamp(-0.02, 1.02)) * self.high
+    }
+
+    pub(crate) const fn bottom(&self) -> f64 {
+        self.top + self.high
+    }
+
+    pub(crate) const fn right(&self) -> f64 {
+        self.left + self.wide
+    }
+
+    /// Horizontal lines with their values to the left, and the axis's title above them.
+    pub(crate) fn grid_y(&self, canvas: &mut Canvas, title: &str, label: impl Fn(f64) -> String) {
+        for value in self.ys.ticks((self.high / 38.0).clamp(2.0, 8.0)) {
+            let y = self.y(value);
+            canvas.line([self.left, y, self.right(), y], Stroke::new(palette::GRID, 1.0));
+            canvas.text((self.left - 8.0, y + 4.0), &label(value), Font::SMALL.anchored(Anchor::End));
+        }
+        canvas.text((self.left, self.top - 12.0), title, Font::LABEL.bold());
+    }
+
+    /// Ticks at these values with their labels below, and the axis's title.
+    pub(crate) fn axis_x(&self, canvas: &mut Canvas, values: &[f64], title: &str, label: impl Fn(f64) -> String) {
+        let base = self.bottom();
+        for &value in values {
+            let x = self.x(value);
+            canvas.line([x, self.top, x, base], Stroke::new(palette::GRID, 1.0));
+            canvas.line([x, base, x, base + 5.0], Stroke::new(palette::AXIS, 1.0));
+        }
+        // Both ends have their labels; one in between that would touch another is left out, and its tick stays.
+        let mut taken: Vec<(f64, f64)> = Vec::new();
+        let order = (0..values.len().min(1)).chain((1..values.len()).rev().take(1)).chain(1..values.len().max(2) - 1);
+        for &value in order.filter_map(|at| values.get(at)) {
+            let text = label(value);
+            let (x, half) = (self.x(value), Font::SMALL.width(&text) / 2.0 + 3.0);
+            if !text.is_empty() && taken.iter().all(|(from, to)| x + half < *from || x - half > *to) {
+                canvas.text((x, base + 19.0), &text, Font::SMALL.anchored(Anchor::Middle));
+                taken.push((x - half, x + half));
+            }
+        }
+        canvas.line([self.left, base, self.right(), base], Stroke::new(palette::AXIS, 1.2));
+        if !title.is_empty() {
+            canvas.text((self.left + self.wide / 2.0, base + 40.0), title, Font::LABEL.anchored(Anchor::Middle));
+        }
+    }
+
+    /// A line through the points, without markers.
+    pub(crate) fn plain(&self, canvas: &mut Canvas, points: &[(f64, f64)], look: Look) {
+        let at: Vec<(f64, f64)> = points.iter().map(|(x, y)| (self.x(*x), self.y(*y))).collect();
+        canvas.polyline(&at, look.stroke(1.6));
+    }
+
+    /// A line through the points, with a marker on each.
+    pub(crate) fn series(
+        &self,
+        canvas: &mut Canvas,
+        points: &[(f64, f64)],
+        look: Look,
+        hint: impl Fn((f64, f64)) -> String,
+    ) {
+        let at: Vec<(f64, f64)> = points.iter().map(|(x, y)| (self.x(*x), self.y(*y))).collect();
+        canvas.polyline(&at, look.stroke(2.0));
+        for (point, at) in points.iter().zip(at) {
+            canvas.marker(look.marker, at, 4.0, look.color, &hint(*point));
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The rows of a sweep as its tables and lines have them: one group for each protocol, direction and flow.
+
+use narrows_model::sweep::SweepRow;
+use narrows_model::{Direction, Flow, SweepReport};
+
+/// Neighbouring rows of one protocol, direction and flow.
+pub(super) fn groups(report: &SweepReport) -> impl Iterator<Item = &[SweepRow]> {
+    report.rows.chunk_by(|a, b| (a.protocol, a.direction, a.flow) == (b.protocol, b.direction, b.flow))
+}
+
+/// `UDP up`, `TCP down (both ways at once)`.
+pub(super) fn name(row: &SweepRow) -> String {
+    let flow = match row.flow {
+        Flow::Up => "up",
+        Flow::Down => "down",
+    };
+    let at_once = if row.direction == Direction::Both { ", both ways at once" } else { "" };
+    format!("{} {flow}{at_once}", row.protocol.word())
+}
+
+/// The unit in which a whole sweep's bit rates are told, and its factor.
+pub(super) fn bit_unit(report: &SweepReport) -> (&'static str, f64) {
+    let most = report
+        .rows
+        .iter()
+        .flat_map(|row| [row.sending_bps, row.receiving_bps, row.lossless_bps])
+        .flatten()
+        .map(|spread| spread.median)
+        .fold(0.0, f64::max);
+    match most {
+        v if v >= 0.5e9 => ("Gbit/s", 1e9),
+        v if v >= 0.5e6 => ("Mbit/s", 1e6),
+        _ => ("kbit/s", 1e3),
+    }
+}

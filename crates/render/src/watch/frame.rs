@@ -1,0 +1,124 @@
+//! One frame of the terminal view: each interface of both ends with now, peak and total, in and out. The caller paints it
+//! over the frame before.
+
+use crate::figures::{grouped, pps_short};
+use crate::style::{Style, Tone};
+use crate::text::page::Page;
+use crate::words::{clean, fit, left, right};
+use narrows_model::units::{bps, bytes};
+use narrows_model::watch::{WatchEnd, WatchRow, WatchTraffic, WatchView};
+
+const NAME: usize = 15;
+const WAY: usize = 4;
+const RATE: usize = 12;
+const PACKETS: usize = 7;
+const TOTAL: usize = 10;
+const COUNT: usize = 14;
+const DROPS: usize = 9;
+
+/// The frame, `rows` lines at most: what does not fit is said in the last one. Interfaces that were silent so far are left
+/// out unless `style.full`.
+#[must_use]
+pub fn frame(view: &WatchView, style: Style, rows: usize) -> String {
+    let mut page = Page::new(style);
+    // A bar is only drawn against what was seen on the same end.
+    for end in &view.ends {
+        one(&mut page, end, view.elapsed_s);
+    }
+    let text = page.finish();
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= rows.max(2) {
+        return text;
+    }
+    let kept = rows.max(2) - 1;
+    let more = format!("… {} more lines: a higher terminal shows them", lines.len() - kept);
+    let mut out = lines[..kept].join("\n");
+    out += &format!("\n{}\n", style.paint(Tone::Faint, &more));
+    out
+}
+
+/// Columns beyond the ones that are always there: the totals in packets, then the bar.
+struct Room {
+    count: bool,
+    bar: usize,
+}
+
+impl Room {
+    fn of(width: usize) -> Self {
+        let least = NAME + WAY + 2 * (RATE + PACKETS) + TOTAL + DROPS;
+        let count = width >= least + COUNT;
+        let used = least + if count { COUNT } else { 0 };
+        let bar = width.saturating_sub(used + 2);
+        Self { count, bar: if bar >= 8 { bar.min(30) } else { 0 } }
+    }
+}
+
+fn one(page: &mut Page, end: &WatchEnd, elapsed_s: f64) {
+    let room = Room::of(page.width());
+    let name = if end.host.is_empty() { String::new() } else { format!(" ({})", clean(&end.host)) };
+    page.heading(&format!("{}{}", end.place, fit(&name, 50)), &format!("{elapsed_s:.0} s"));
+    if let Some(why) = &end.silent {
+        page.beside("  ", &format!("silent: {}", clean(why)), Some(Tone::Bad));
+    }
+    let mut head = left("", NAME + WAY);
+    for word in ["now", "peak"] {
+        head += &(right(word, RATE) + &right("pps", PACKETS));
+    }
+    head += &right("total", TOTAL);
+    if room.count {
+        head += &right("packets", COUNT);
+    }
+    head += &right("dropped", DROPS);
+    page.line(&page.style().paint(Tone::Faint, &head));
+    let active = |row: &&WatchRow| {
+        let packets = row.rx.total_packets.saturating_add(row.tx.total_packets);
+        packets > 0 || row.rx.dropped > 0 || row.tx.dropped > 0
+    };
+    let full = page.style().full;
+    let shown: Vec<&WatchRow> = end.interfaces.iter().filter(|row| full || active(row)).collect();
+    let most = shown.iter().flat_map(|row| [row.rx.peak_bps, row.tx.peak_bps]).flatten().fold(0.0, f64::max);
+    for row in &shown {
+        way(page, &clean(&row.name), "in", &row.rx, &room, most);
+        way(page, "", "out", &row.tx, &room, most);
+    }
+    let quiet = end.interfaces.len() - shown.len();
+    if quiet > 0 {
+        let word = if quiet == 1 { "interface" } else { "interfaces" };
+        page.line(&page.style().paint(Tone::Faint, &format!("  {quiet} {word} without traffic")));
+    }
+}
+
+fn way(page: &mut Page, name: &str, word: &str, it: &WatchTraffic, room: &Room, most: f64) {
+    let rate = |bits: Option<f64>, packets: Option<f64>| {
+        let dash = || "–".to_owned();
+        right(&bits.map_or_else(dash, bps), RATE) + &right(&packets.map_or_else(dash, pps_short), PACKETS)
+    };
+    let mut line = left(name, NAME - 1) + " " + &left(word, WAY);
+    line += &(rate(it.now_bps, it.now_pps) + &rate(it.peak_bps, it.peak_pps));
+    line += &right(&bytes(it.total_bytes), TOTAL);
+    if room.count {
+        line += &right(&grouped(it.total_packets), COUNT);
+    }
+    let drops = right(&grouped(it.dropped), DROPS);
+    line += &if it.dropped > 0 { page.style().paint(Tone::Bad, &drops) } else { drops };
+    if room.bar > 0 {
+        line += &format!("  {}", bar(it, room.bar, most));
+    }
+    page.line(&line);
+}
+
+/// Now as a bar, and the peak as a mark, against the highest peak of the end.
+fn bar(it: &WatchTraffic, wide: usize, most: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to `wide`
+    let column =
+        |bits: f64| if most > 0.0 { (bits / most * wide as f64).round().clamp(0.0, wide as f64) as usize } else { 0 };
+    let now = it.now_bps.map_or(0, column);
+    let peak = it.peak_bps.map_or(0, column);
+    (1..=wide)
+        .map(|at| match at {
+            at if at <= now => '█',
+            at if at == peak => '│',
+            _ => ' ',
+        })
+        .collect()
+}

@@ -1,0 +1,161 @@
+//! The search: its lines, tables and pictures.
+
+mod samples;
+
+use narrows_model::search::*;
+use narrows_model::search_report::{BoundsAt, LoadUnit, SearchReport};
+use narrows_model::*;
+use narrows_render::{Style, json, search};
+use samples::udp::run_view;
+
+fn plan() -> SearchPlan {
+    SearchPlan { tester_max_pps: Some(1.2e6), ..SearchPlan::between(1_000.0, 1_000_000.0) }
+}
+
+fn trial(load_pps: f64, ended_at_ms: u64, loss: f64) -> LoadTrial {
+    let intended = load_pps as u64;
+    let received = intended - (intended as f64 * loss) as u64;
+    let seen =
+        Observation { intended, offered: intended, sent: intended, received, effective_ms: 1_050, invalid: None };
+    LoadTrial { load_pps, duration_ms: 1_000, ended_at_ms, seen }
+}
+
+fn result(goal: &str, outcome: Outcome, lower: Option<f64>, upper: Option<f64>) -> GoalResult {
+    GoalResult {
+        goal: goal.into(),
+        outcome,
+        lower_pps: lower,
+        upper_pps: upper,
+        conditional_throughput_pps: lower.map(|pps| pps * 0.9999),
+    }
+}
+
+fn record() -> SearchRecord {
+    let loads = [
+        (1_000_000.0, 0.9),
+        (100_000.0, 0.19),
+        (81_000.0, 0.0),
+        (90_000.0, 0.1),
+        (82_000.0, 0.012),
+        (81_200.0, 0.0),
+        (81_400.0, 0.002),
+        (81_300.0, 0.0),
+        (81_600.0, 0.004),
+        (81_350.0, 0.0004),
+        (81_700.0, 0.006),
+    ];
+    let mut trials: Vec<LoadTrial> =
+        loads.iter().enumerate().map(|(n, (load, loss))| trial(*load, 1_050 * (n as u64 + 1), *loss)).collect();
+    trials[0].seen.sent = 900_000;
+    trials[3].seen.invalid = Some("the rate was not kept: 88.1 kpps of 90.0 kpps".into());
+    SearchRecord {
+        plan: plan(),
+        trials,
+        results: vec![
+            result("NDR", Outcome::Found, Some(81_300.0), Some(81_350.0)),
+            result("PDR", Outcome::Found, Some(81_600.0), Some(81_700.0)),
+        ],
+    }
+}
+
+fn history(record: &SearchRecord) -> Vec<BoundsAt> {
+    let of = |goal: &Goal, until: usize| {
+        let seen = || record.trials[..=until].iter().filter(|it| it.seen.invalid.is_none());
+        let passes = |it: &&LoadTrial| it.seen.loss_ratio().expect("something was due") <= goal.loss_ratio;
+        GoalBounds {
+            goal: goal.name.clone(),
+            lower_pps: seen().filter(passes).map(|it| it.load_pps).max_by(f64::total_cmp),
+            upper_pps: seen().filter(|it| !passes(it)).map(|it| it.load_pps).min_by(f64::total_cmp),
+            target: 1,
+            targets: 3,
+            settled: until >= 9,
+        }
+    };
+    (0..record.trials.len())
+        .map(|n| BoundsAt {
+            at_ms: record.trials[n].ended_at_ms,
+            bounds: record.plan.goals.iter().map(|goal| of(goal, n)).collect(),
+        })
+        .collect()
+}
+
+fn built(record: &SearchRecord, curve: Vec<LossPoint>) -> SearchReport {
+    let unit = LoadUnit::datagram(1472, Family::Ipv4);
+    let around = search::build::Around { flow: Flow::Up, unit, history: history(record), curve };
+    search::build(record, around, run_view())
+}
+
+fn curve() -> SearchReport {
+    let mut record = record();
+    record.plan.method = SearchMethod::LossCurve { step: 0.1, trial_ms: 1_000 };
+    record.plan.max_load_pps = 100_000.0;
+    record.plan.goals.clear();
+    record.results.clear();
+    record.trials = (0..6)
+        .map(|n| {
+            let load = 100_000.0 - 10_000.0 * f64::from(n);
+            trial(load, 1_050 * (u64::from(n as u32) + 1), (1.0 - 81_300.0 / load).max(0.0))
+        })
+        .collect();
+    let points = record.trials.iter().map(|it| LossPoint {
+        load_pps: it.load_pps,
+        load_percent: it.load_pps / 1e3,
+        loss_ratio: it.seen.loss_ratio().expect("something was due"),
+        unsent_ratio: if it.load_pps > 95_000.0 { 0.02 } else { 0.0 },
+    });
+    let points = points.collect();
+    built(&record, points)
+}
+
+#[test]
+fn two_goals() {
+    insta::assert_snapshot!(search::text::report(&built(&record(), vec![]), Style::default()));
+}
+
+#[test]
+fn what_was_not_found_has_its_reason() {
+    let mut record = record();
+    record.plan.tester_max_pps = None;
+    record.plan.goals =
+        vec![Goal::ndr(), Goal::pdr(), Goal::rfc2544(), Goal::tst009(), Goal { name: "own".into(), ..Goal::pdr() }];
+    record.results = vec![
+        result("NDR", Outcome::MinLoadFails, None, Some(1_000.0)),
+        result("PDR", Outcome::MaxLoadPasses, Some(1e6), None),
+        result("RFC 2544", Outcome::Unfinished, Some(81_000.0), Some(90_000.0)),
+        result("TST009", Outcome::TesterLimited(TesterLimit::Unsent), Some(81_000.0), Some(90_000.0)),
+        result("own", Outcome::TesterLimited(TesterLimit::AtMaximum), Some(81_000.0), None),
+    ];
+    let mut report = built(&record, vec![]);
+    report.run.ending = Ending::Interrupted;
+    insta::assert_snapshot!(search::text::summary(&report, Style::default()));
+}
+
+#[test]
+fn a_loss_curve() {
+    insta::assert_snapshot!(search::text::report(&curve(), Style::default()));
+}
+
+#[test]
+fn a_narrow_terminal() {
+    for report in [built(&record(), vec![]), curve()] {
+        let text = search::text::report(&report, Style { width: 80, ..Style::default() });
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
+
+#[test]
+fn as_json_it_reads_back() {
+    let report = built(&record(), vec![]);
+    let text = json::pretty(&report).expect("json");
+    assert_eq!(serde_json::from_str::<SearchReport>(&text).expect("it reads back"), report);
+    assert_eq!(report.goals[0].lower.map(|it| it.wire_bps), Some(81_300.0 * 1538.0 * 8.0));
+}
+
+#[test]
+fn pictures() {
+    insta::assert_snapshot!("search.svg", search::svg::picture(&built(&record(), vec![])));
+    insta::assert_snapshot!("curve.svg", search::curve::picture(&curve()));
+    let mut nothing = record();
+    nothing.trials.clear();
+    assert!(search::svg::picture(&built(&nothing, vec![])).contains("No trial was made."));
+}

@@ -1,0 +1,200 @@
+//! A UDP measurement: its figures, its text and its events.
+
+mod samples;
+
+use narrows_model::measure_udp::{MeasureUdpReport, UdpProgress, UdpStreamProgress};
+use narrows_model::*;
+use narrows_render::{Style, json, udp};
+use samples::udp::{Trouble, run_view, trial};
+
+fn plan() -> UdpPlan {
+    UdpPlan { rate_up: UdpRate::Pps(100_000.0), duration_ms: 4_000, ..UdpPlan::default() }
+}
+
+fn built(plan: UdpPlan, trouble: Trouble) -> MeasureUdpReport {
+    udp::from_trial(&trial(plan, 4, 100_000, trouble), run_view())
+}
+
+const LOSSY: Trouble = Trouble { lost_s: 310, unsent_s: 12, reordered_s: 1 };
+
+#[test]
+fn figures_of_a_flow() {
+    let report = built(plan(), LOSSY);
+    let total = &report.summary.flows[0].total;
+    let (sent, got) = (total.sent.as_ref().expect("sender"), total.received.as_ref().expect("receiver"));
+    assert_eq!((sent.datagrams, sent.unsent, got.lost), (4 * 99_988, 48, 1240));
+    assert!((sent.pps - 99_988.0).abs() < 1.0, "{}", sent.pps);
+    assert!((sent.of_asked.expect("a rate was asked") - 0.99988).abs() < 1e-9);
+    assert!((got.loss.expect("something was sent") - 1240.0 / 399_952.0).abs() < 1e-12);
+    assert!((got.pps / sent.pps - (1.0 - 1240.0 / 399_952.0)).abs() < 1e-9, "one time base");
+    assert!((sent.offered_pps - 100_000.0).abs() < 1.0);
+    let short = &report.summary.flows[0].short_buffers[0];
+    assert_eq!((short.at, short.sysctl.as_str(), short.needs), (Place::Server, "net.core.rmem_max", 4 << 20));
+    let host = report.summary.server.as_ref().and_then(|cost| cost.host).expect("cpu");
+    assert_eq!(host.cores, 2);
+    assert!((host.user - 0.26).abs() < 1e-9 && (host.softirq - 0.31).abs() < 1e-9, "{host:?}");
+}
+
+#[test]
+fn the_omitted_part_is_not_counted() {
+    let report = built(UdpPlan { omit_ms: 1_000, ..plan() }, LOSSY);
+    let total = &report.summary.flows[0].total;
+    let (sent, got) = (total.sent.as_ref().expect("sender"), total.received.as_ref().expect("receiver"));
+    assert_eq!((sent.datagrams, sent.unsent, got.lost), (3 * 99_988, 36, 930));
+    assert!((sent.pps - 99_988.0).abs() < 1.0, "{}", sent.pps);
+    let omitted: Vec<_> = report.intervals.iter().filter(|it| it.stream.is_none()).map(|it| it.omitted).collect();
+    assert_eq!(omitted, [true, false, false, false]);
+}
+
+#[test]
+fn datagrams_after_the_last_arrival_are_lost_too() {
+    let mut trial = trial(plan(), 4, 100_000, Trouble::default());
+    let received = trial.server.streams[0].received.as_mut().expect("a receiver");
+    (received.datagrams, received.distinct, received.lost) = (300_000, 300_000, 0);
+    received.active_ns /= 2;
+    let report = udp::from_trial(&trial, run_view());
+    let got = report.summary.flows[0].total.received.clone().expect("receiver");
+    assert_eq!((got.lost, got.loss), (100_000, Some(0.25)));
+    assert!((got.pps - 75_000.0).abs() < 1.0, "over the sender's time: {}", got.pps);
+}
+
+#[test]
+fn intervals_sum_to_the_whole() {
+    for streams in [1, 3, 9] {
+        let report = built(UdpPlan { streams, direction: Direction::Both, ..plan() }, LOSSY);
+        for flow in &report.summary.flows {
+            let own = report.intervals.iter().filter(|it| it.flow == flow.flow && it.stream.is_none());
+            let parts: Vec<_> = own.map(|it| (it.sent.expect("sent"), it.received.expect("received"))).collect();
+            let (sent, got) = (flow.total.sent.as_ref().expect("sent"), flow.total.received.as_ref().expect("got"));
+            assert_eq!(parts.iter().map(|it| it.0.datagrams).sum::<u64>(), sent.datagrams);
+            assert_eq!(parts.iter().map(|it| it.1.lost).sum::<u64>(), got.lost);
+            assert_eq!(sent.datagrams, u64::from(streams) * 4 * 99_988);
+        }
+    }
+}
+
+#[test]
+fn a_missing_record_is_no_zero() {
+    let mut trial = trial(plan(), 4, 100_000, Trouble::default());
+    trial.server.streams.clear();
+    trial.server.host.clear();
+    let mut run = run_view();
+    run.ending = Ending::Failed("the server was lost after 4.1 s".into());
+    let report = udp::from_trial(&trial, run);
+    assert!(report.summary.flows[0].total.received.is_none());
+    insta::assert_snapshot!(udp::text::report(&report, Style::default()));
+    trial.client.streams.clear();
+    assert!(udp::from_trial(&trial, run_view()).summary.flows.is_empty());
+}
+
+#[test]
+fn one_stream_with_trouble() {
+    insta::assert_snapshot!(udp::text::report(&built(UdpPlan { omit_ms: 1_000, ..plan() }, LOSSY), Style::default()));
+}
+
+#[test]
+fn one_stream_at_its_best() {
+    let mut trial = trial(UdpPlan { rate_up: UdpRate::Max, ..plan() }, 4, 100_000, Trouble::default());
+    trial.server.streams[0].rcvbuf_wanted_bytes = Some(212_992);
+    insta::assert_snapshot!(udp::text::report(&udp::from_trial(&trial, run_view()), Style::default()));
+}
+
+#[test]
+fn both_ways_with_two_streams() {
+    let plan = UdpPlan {
+        streams: 2,
+        direction: Direction::Both,
+        rate_down: UdpRate::Bps(1_000_000_000),
+        sizes: DatagramSizes::Sequence(vec![64, 570, 1448]),
+        ..plan()
+    };
+    let mut report = built(plan, LOSSY);
+    report.remarks = vec![narrows_model::measure::Remark { at: Place::Server, says: "no\x1b[31m time stamps".into() }];
+    insta::assert_snapshot!(udp::text::report(&report, Style { width: 120, ..Style::default() }));
+}
+
+#[test]
+fn a_narrow_terminal_loses_columns_and_not_its_shape() {
+    let text = udp::text::report(&built(plan(), LOSSY), Style { width: 80, ..Style::default() });
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("jitter") && !text.contains("  dup"), "{text}");
+}
+
+#[test]
+fn many_streams_show_their_sum() {
+    let report = built(UdpPlan { streams: 9, ..plan() }, LOSSY);
+    let text = udp::text::report(&report, Style::default());
+    assert_eq!(text.matches("[sum]").count(), 4, "{text}");
+    assert!(!text.contains("[  0]") && !text.contains("stream 0"));
+    assert!(udp::text::report(&report, Style { full: true, ..Style::default() }).contains("[  8]"));
+}
+
+#[test]
+fn events_a_line_each() {
+    let report = built(plan(), LOSSY);
+    let lines = udp::json::lines(&report).expect("json");
+    let events: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    assert_eq!(events[0]["event"], "start");
+    assert_eq!(events[0]["schema"], "narrows.measure-udp/1");
+    assert!(events[1..events.len() - 1].iter().all(|event| event["event"] == "interval"));
+    assert!(events[1]["sent"]["pps"].is_number() && events[1]["received"]["lost"] == 310);
+    let last = &events[events.len() - 1];
+    assert_eq!(last["event"], "summary");
+    assert_eq!(last["flows"][0]["total"]["sent"]["unsent_by"]["no_buffers"], 48);
+    assert!(last["client"]["host"]["softirq"].is_number());
+    let text = json::pretty(&report).expect("json");
+    assert_eq!(serde_json::from_str::<MeasureUdpReport>(&text).expect("it reads back"), report);
+}
+
+#[test]
+fn live_lines_are_those_of_the_record() {
+    let trial = trial(UdpPlan { streams: 2, omit_ms: 1_000, ..plan() }, 4, 100_000, LOSSY);
+    let mut live = udp::Live::new(&trial.plan, None);
+    let mut lines = Vec::new();
+    for at in 0..trial.client.streams[0].samples.len() {
+        for end in [&trial.client, &trial.server] {
+            let of =
+                |it: &UdpStreamRecord| UdpStreamProgress { id: it.id, flow: it.flow, sample: it.samples[at].clone() };
+            lines.extend(live.push(&UdpProgress { place: end.place, streams: end.streams.iter().map(of).collect() }));
+        }
+    }
+    let recorded = udp::from_trial(&trial, run_view()).intervals;
+    assert_eq!(lines.len(), recorded.len());
+    // A live stream begins at its zero, a recorded one at its first sample: the first rates differ by that.
+    for (live, recorded) in lines.iter().zip(&recorded) {
+        assert_eq!((live.stream, live.omitted), (recorded.stream, recorded.omitted));
+        assert_eq!(live.sent.map(|it| it.datagrams), recorded.sent.map(|it| it.datagrams));
+        assert_eq!(live.received.map(|it| it.lost), recorded.received.map(|it| it.lost));
+    }
+    assert_eq!(lines[3..], recorded[3..]);
+}
+
+#[test]
+fn a_hostile_record_breaks_nothing() {
+    let mut trial = trial(UdpPlan { streams: 2, direction: Direction::Both, omit_ms: 1, ..plan() }, 4, 100_000, LOSSY);
+    for end in [&mut trial.client, &mut trial.server] {
+        end.remarks.push("\x1b[2J".into());
+        for stream in &mut end.streams {
+            (stream.method, stream.rcvbuf_wanted_bytes) = ("\x1b]0;x\x07".into(), Some(u32::MAX));
+            if let Some(sent) = &mut stream.sent {
+                (sent.datagrams, sent.bytes, sent.active_ns, sent.calls) = (u64::MAX, u64::MAX, 0, u64::MAX);
+                sent.unsent = Unsent { no_buffers: u64::MAX, other: u64::MAX, ..Unsent::default() };
+            }
+            if let Some(received) = &mut stream.received {
+                (received.distinct, received.datagrams, received.lost) = (0, u64::MAX, u64::MAX);
+                (received.jitter_ns, received.stamps) = (f64::NAN, "\x1b".into());
+            }
+            for sample in &mut stream.samples {
+                (sample.lost, sample.bytes, sample.jitter_ns) = (u64::MAX, u64::MAX, f64::INFINITY);
+            }
+            stream.samples.reverse();
+        }
+    }
+    trial.plan.interval_ms = u64::MAX;
+    trial.plan.duration_ms = u64::MAX;
+    let report = udp::from_trial(&trial, run_view());
+    let text = udp::text::report(&report, Style::default());
+    assert!(!text.contains('\x1b'), "{text}");
+    assert!(udp::json::lines(&report).is_ok());
+}

@@ -1,0 +1,186 @@
+//! The search for the highest load: what `narrows_search` asks for, made real by one UDP trial after the other.
+
+use crate::ends::{Ends, EndsError, TrialFailed};
+use narrows_model::run::Ending;
+use narrows_model::search::{GoalBounds, LoadTrial, LossPoint, Observation, SearchPlan, SearchRecord};
+use narrows_model::search_report::{BoundsAt, LoadUnit};
+use narrows_model::{DatagramSizes, Family, Flow, UdpPlan, UdpRate, UdpTrial};
+use narrows_search::{Search, SearchError, Step};
+use narrows_sys::clock;
+use std::time::Duration;
+
+/// A rate is kept where this part of it, at most, was given up after stalls.
+const KEPT: f64 = 0.001;
+/// Trials that end before the path is seen at work say nothing; the first of a search warms both ends up.
+const WARM_UP_MS: u64 = 200;
+/// How long the tester is looked at by itself.
+const QUALIFY_MS: u64 = 1_000;
+
+/// Hears of each trial, with what is known after it. The answer is whether to go on.
+pub type Watch<'a> = &'a mut dyn FnMut(usize, &LoadTrial, &[GoalBounds]);
+
+/// A search as far as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Searched {
+    /// What is stored.
+    pub record: SearchRecord,
+    /// Where the goals stood after each trial.
+    pub history: Vec<BoundsAt>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// The load of a search at a rate: its direction must be `up` or `down`.
+fn at_load(load: &UdpPlan, pps: f64, duration: Duration) -> UdpPlan {
+    let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let rate = UdpRate::Pps(pps);
+    UdpPlan { rate_up: rate, rate_down: rate, duration_ms: ms, interval_ms: ms.max(1_000), omit_ms: 0, ..load.clone() }
+}
+
+/// What a trial says of the load: everything sent counts, and what the socket refused was not sent.
+///
+/// What the sender gave up after it had stood still for a moment makes the trial invalid where it is more than a
+/// thousandth: the load was another one. Up to that the load that was really intended is lower by it.
+#[must_use]
+pub fn observation(trial: &UdpTrial, flow: Flow, intended: u64, took: Duration) -> Observation {
+    let effective_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let sum = |of: &dyn Fn(&narrows_model::UdpStreamRecord) -> u64, place| {
+        let streams = trial.end(place).map(|end| end.streams.as_slice()).unwrap_or_default();
+        streams.iter().filter(|stream| stream.flow == flow).map(of).fold(0, u64::saturating_add)
+    };
+    let sent = sum(&|s| s.sent.as_ref().map_or(0, |sent| sent.datagrams), flow.sender());
+    let unsent = sum(&|s| s.sent.as_ref().map_or(0, |sent| sent.unsent.total()), flow.sender());
+    let skipped = sum(&|s| s.sent.as_ref().map_or(0, |sent| sent.skipped), flow.sender());
+    let received = sum(&|s| s.received.as_ref().map_or(0, |got| got.distinct), flow.receiver());
+    let offered = sent.saturating_add(unsent);
+    #[allow(clippy::cast_precision_loss)]
+    let given_up = skipped as f64 / (intended.max(1)) as f64;
+    let invalid = (given_up > KEPT)
+        .then(|| format!("the sender stood still: {skipped} of {intended} datagrams were due meanwhile and not sent"));
+    let intended = if invalid.is_none() { intended.saturating_sub(skipped).max(offered) } else { intended };
+    Observation { intended, offered, sent, received, effective_ms, invalid }
+}
+
+/// The highest rate that the tester itself carries, in datagrams a second: both ends on the client, over its loopback.
+///
+/// # Errors
+/// Why it could not be looked at.
+pub fn qualify(ends: &mut dyn Ends, load: &UdpPlan, bytes: u32) -> Result<f64, EndsError> {
+    let plan = UdpPlan {
+        sizes: DatagramSizes::Sequence(vec![bytes]),
+        direction: narrows_model::Direction::Up,
+        rate_up: UdpRate::Max,
+        duration_ms: QUALIFY_MS,
+        omit_ms: 0,
+        ..load.clone()
+    };
+    let trial = ends.udp_loopback(&plan).map_err(|failed| failed.why)?;
+    let rate = |stream: &narrows_model::UdpStreamRecord| {
+        let got = stream.received.as_ref()?;
+        #[allow(clippy::cast_precision_loss)]
+        (got.active_ns > 0).then(|| got.distinct as f64 * 1e9 / got.active_ns as f64)
+    };
+    let pps: f64 = trial.server.streams.iter().filter_map(rate).sum();
+    if pps > 0.0 { Ok(pps) } else { Err(EndsError::Failed("nothing arrived over the loopback".to_owned())) }
+}
+
+/// The datagram size that the path carries in one piece, and proof that anything passes: a short, slow trial.
+///
+/// # Errors
+/// Why nothing passes.
+pub fn first_look(ends: &mut dyn Ends, load: &UdpPlan, flow: Flow) -> Result<u32, EndsError> {
+    let plan = at_load(load, 100.0, Duration::from_millis(WARM_UP_MS));
+    let trial = ends.udp_trial(&plan, &mut |_, _| {}).map_err(|failed| failed.why)?;
+    let stream = trial.end(flow.sender()).and_then(|end| end.streams.iter().find(|stream| stream.flow == flow));
+    stream
+        .map(|stream| stream.datagram_bytes)
+        .ok_or_else(|| EndsError::Failed("the first trial left no record of its sender".to_owned()))
+}
+
+/// Searches. What goes wrong on the way is in the ending; what was found until then is kept.
+///
+/// # Errors
+/// A plan that makes no sense.
+pub fn search(
+    ends: &mut dyn Ends,
+    load: &UdpPlan,
+    plan: &SearchPlan,
+    watch: Watch<'_>,
+) -> Result<Searched, SearchError> {
+    let flow = load.flows().first().copied().unwrap_or(Flow::Up);
+    let mut search = Search::new(plan)?;
+    let (mut history, mut ending) = (Vec::new(), Ending::Complete);
+    let began = clock::now();
+    while let Step::Trial { load_pps, duration } = search.next(began.elapsed()) {
+        if ends.stopped() {
+            ending = Ending::Interrupted;
+            break;
+        }
+        let start = clock::now();
+        let outcome = ends.udp_trial(&at_load(load, load_pps, duration), &mut |_, _| {});
+        let trial = match outcome {
+            Ok(trial) if !ends.stopped() => trial,
+            Ok(_) | Err(TrialFailed { why: EndsError::Interrupted, .. }) => {
+                ending = Ending::Interrupted;
+                break;
+            }
+            Err(TrialFailed { why, .. }) => {
+                ending = Ending::Failed(why.to_string());
+                break;
+            }
+        };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a rate times a time, far below 2^53
+        let intended = (load_pps * duration.as_secs_f64()).round() as u64;
+        search.observe(observation(&trial, flow, intended, start.elapsed()), began.elapsed())?;
+        let bounds = search.bounds();
+        if let Some(last) = search.trials().last() {
+            watch(search.trials().len(), last, &bounds);
+            history.push(BoundsAt { at_ms: last.ended_at_ms, bounds });
+        }
+    }
+    search.stop();
+    Ok(Searched { record: search.record(), history, ending })
+}
+
+/// Where the goals stood after each trial of a record: the search, told the same again.
+#[must_use]
+pub fn history(record: &SearchRecord) -> Vec<BoundsAt> {
+    let Ok(mut search) = Search::new(&record.plan) else { return Vec::new() };
+    let mut history = Vec::new();
+    for trial in &record.trials {
+        let at = Duration::from_millis(trial.ended_at_ms);
+        let _ = search.next(at.saturating_sub(Duration::from_millis(trial.duration_ms)));
+        if search.observe(trial.seen.clone(), at).is_err() {
+            break;
+        }
+        history.push(BoundsAt { at_ms: trial.ended_at_ms, bounds: search.bounds() });
+    }
+    history
+}
+
+/// The loss at each load of a record.
+#[must_use]
+pub fn curve(record: &SearchRecord) -> Vec<LossPoint> {
+    match record.plan.method {
+        narrows_model::search::SearchMethod::LossCurve { .. } => {
+            narrows_search::loss_curve(&record.plan, &record.trials)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What a datagram of a load takes on the wire; of a list the average.
+#[must_use]
+pub fn unit(sizes: &DatagramSizes, largest: u32, family: Family) -> LoadUnit {
+    let list = match sizes {
+        DatagramSizes::Largest => std::slice::from_ref(&largest),
+        DatagramSizes::Sequence(list) => list.as_slice(),
+    };
+    let units: Vec<LoadUnit> = list.iter().map(|bytes| LoadUnit::datagram(*bytes, family)).collect();
+    #[allow(clippy::cast_precision_loss)]
+    let n = units.len().max(1) as f64;
+    LoadUnit {
+        payload_bytes: units.iter().map(|unit| unit.payload_bytes).sum::<f64>() / n,
+        wire_bytes: units.iter().map(|unit| unit.wire_bytes).sum::<f64>() / n,
+    }
+}

@@ -1,0 +1,41 @@
+//! UDP at the one port: hellos of streams that a trial waits for. Each gets a socket of its own beside this one; everything
+//! else that comes is dropped without an answer, but for a hello whose trial there is not.
+
+use super::shared::Shared;
+use super::trial;
+use narrows_sys::udp::UdpListener;
+use narrows_traffic::udp::refuse;
+use narrows_wire::probe::Hello;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+/// The longest datagram of a hello: the largest of UDP.
+const MOST_BYTES: usize = 65_536;
+/// So many datagrams are looked at before other tasks have their turn.
+const AT_ONCE: usize = 64;
+
+/// Listens for ever.
+pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
+    let Ok(Ok(ready)) = listener.watched().map(UdpSocket::from_std) else { return };
+    let mut buffer = vec![0; MOST_BYTES];
+    while ready.readable().await.is_ok() {
+        for _ in 0..AT_ONCE {
+            let received = ready.try_io(Interest::READABLE, || match listener.receive(&mut buffer) {
+                Ok(Some(arrival)) => Ok(Some(arrival)),
+                Ok(None) => Err(ErrorKind::WouldBlock.into()),
+                // What is broken about one datagram is not about the next.
+                Err(_) => Ok(None),
+            });
+            let Ok(arrival) = received else { break };
+            let Some(arrival) = arrival else { continue };
+            if let Ok(hello) = Hello::decode(&buffer[..arrival.bytes.min(MOST_BYTES)])
+                && let Err(why) = trial::attend_datagram(&shared, &hello, &arrival)
+            {
+                refuse(&listener, &hello, &arrival, &why);
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,214 @@
+//! All trials of a search by load, and the relevant bounds that they give for a target.
+
+use crate::classify::{Class, Weighed, classify, forwarding_ratio, weigh};
+use crate::goal::Target;
+use narrows_model::search::LoadTrial;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+/// A load as a key; the same to the last bit is the same load.
+#[derive(Debug, Clone, Copy)]
+struct Load(f64);
+
+impl Ord for Load {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Load {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Load {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Load {}
+
+/// The trials at one load.
+#[derive(Debug, Clone, Default)]
+struct At {
+    valid: Vec<Weighed>,
+    /// Invalid ones since the last valid one.
+    invalid_run: u32,
+    /// The tester could not make a valid trial here, however often it was asked.
+    blocked: bool,
+}
+
+/// The relevant bounds of a target. `lower < upper` where both are there.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bounds {
+    /// The highest load that passes, below the upper bound.
+    pub lower: Option<f64>,
+    /// The lowest load that fails.
+    pub upper: Option<f64>,
+}
+
+impl Bounds {
+    /// Whether nothing is left to find for the target.
+    #[must_use]
+    pub fn settled(&self, target: &Target, min: f64, max: f64) -> bool {
+        match (self.lower, self.upper) {
+            (Some(lower), Some(upper)) => target.narrow(lower, upper),
+            (None, Some(upper)) => upper <= min,
+            (Some(lower), None) => lower >= max,
+            (None, None) => false,
+        }
+    }
+}
+
+/// The trials of a search by load.
+#[derive(Debug, Clone)]
+pub struct Book {
+    loads: BTreeMap<Load, At>,
+    invalid_retries: u32,
+}
+
+impl Book {
+    /// An empty one; an invalid trial may be repeated so often.
+    #[must_use]
+    pub const fn new(invalid_retries: u32) -> Self {
+        Self { loads: BTreeMap::new(), invalid_retries }
+    }
+
+    /// One with these trials.
+    #[must_use]
+    pub fn of(trials: &[LoadTrial], invalid_retries: u32) -> Self {
+        let mut book = Self::new(invalid_retries);
+        for trial in trials {
+            book.add(trial);
+        }
+        book
+    }
+
+    /// Takes one more trial into account.
+    pub fn add(&mut self, trial: &LoadTrial) {
+        let at = self.loads.entry(Load(trial.load_pps)).or_default();
+        match weigh(trial) {
+            Ok(weighed) => {
+                at.valid.push(weighed);
+                at.invalid_run = 0;
+            }
+            Err(_) => {
+                at.invalid_run = at.invalid_run.saturating_add(1);
+                at.blocked |= at.invalid_run > self.invalid_retries;
+            }
+        }
+    }
+
+    /// Whether the tester could not make a valid trial at a load.
+    #[must_use]
+    pub fn blocked(&self, load: f64) -> bool {
+        self.loads.get(&Load(load)).is_some_and(|at| at.blocked)
+    }
+
+    /// What a load is to a target. A blocked one is an upper bound: nothing is to be learnt there or above.
+    #[must_use]
+    pub fn class(&self, target: &Target, load: f64) -> Class {
+        self.loads.get(&Load(load)).map_or(Class::Undecided, |at| class(target, at))
+    }
+
+    /// What a load would be to a target if nothing had been left unsent.
+    #[must_use]
+    pub fn class_of_path(&self, target: &Target, load: f64) -> Class {
+        classify(target, self.valid(load), |trial| trial.path_loss_ratio)
+    }
+
+    /// The relevant bounds of a target: the lowest upper bound, and the highest lower bound below it.
+    #[must_use]
+    pub fn bounds(&self, target: &Target) -> Bounds {
+        let mut bounds = Bounds::default();
+        for (load, at) in &self.loads {
+            match class(target, at) {
+                Class::Lower => bounds.lower = Some(load.0),
+                Class::Undecided => {}
+                Class::Upper => {
+                    bounds.upper = Some(load.0);
+                    break;
+                }
+            }
+        }
+        bounds
+    }
+
+    /// Conditional throughput at a load that passes.
+    #[must_use]
+    pub fn conditional_throughput(&self, target: &Target, load: f64) -> f64 {
+        load * forwarding_ratio(target, self.valid(load))
+    }
+
+    /// The load that would just pass a target if what got through at this one is all that gets through: the median of
+    /// the trials there. `None` without a valid trial.
+    #[must_use]
+    pub fn estimate(&self, target: &Target, load: f64) -> Option<f64> {
+        let mut ratios: Vec<f64> = self.valid(load).iter().map(|trial| trial.loss_ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios.get(ratios.len() / 2).map(|loss| load * (1.0 - loss) / (1.0 - target.loss_ratio))
+    }
+
+    fn valid(&self, load: f64) -> &[Weighed] {
+        self.loads.get(&Load(load)).map_or(&[], |at| &at.valid)
+    }
+}
+
+fn class(target: &Target, at: &At) -> Class {
+    if at.blocked { Class::Upper } else { classify(target, &at.valid, |trial| trial.loss_ratio) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::search::{Goal, Observation};
+
+    fn trial(load_pps: f64, unsent: u64, lost: u64) -> LoadTrial {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let intended = load_pps as u64;
+        let sent = intended - unsent;
+        let seen =
+            Observation { intended, offered: intended, sent, received: sent - lost, effective_ms: 0, invalid: None };
+        LoadTrial { load_pps, duration_ms: 1_000, ended_at_ms: 0, seen }
+    }
+
+    fn target() -> Target {
+        Target { exceed_ratio: 0.0, sum_ms: 1_000.0, ..Target::last(&Goal::ndr()) }
+    }
+
+    #[test]
+    fn a_load_that_passes_above_one_that_fails_is_not_relevant() {
+        let trials = [trial(1e4, 0, 0), trial(2e4, 0, 1), trial(3e4, 0, 0), trial(4e4, 0, 1), trial(9e3, 0, 0)];
+        let bounds = Book::of(&trials, 2).bounds(&target());
+        assert_eq!(bounds, Bounds { lower: Some(1e4), upper: Some(2e4) });
+    }
+
+    #[test]
+    fn a_load_with_only_invalid_trials_is_a_barrier_after_the_repetitions() {
+        let mut bad = trial(2e4, 0, 0);
+        bad.seen.invalid = Some("the sender stood still".to_owned());
+        let mut book = Book::of(&[trial(1e4, 0, 0), bad.clone(), bad.clone()], 2);
+        assert_eq!(book.bounds(&target()).upper, None);
+        book.add(&bad);
+        assert!(book.blocked(2e4));
+        assert_eq!(book.bounds(&target()), Bounds { lower: Some(1e4), upper: Some(2e4) });
+        let with_a_valid_one = [bad.clone(), bad.clone(), trial(2e4, 0, 0), bad.clone(), bad];
+        assert!(!Book::of(&with_a_valid_one, 2).blocked(2e4));
+    }
+
+    #[test]
+    fn the_path_is_judged_without_what_was_unsent() {
+        let book = Book::of(&[trial(1e4, 1, 0), trial(2e4, 1, 1)], 2);
+        assert_eq!((book.class(&target(), 1e4), book.class_of_path(&target(), 1e4)), (Class::Upper, Class::Lower));
+        assert_eq!((book.class(&target(), 2e4), book.class_of_path(&target(), 2e4)), (Class::Upper, Class::Upper));
+    }
+
+    #[test]
+    fn what_got_through_is_the_first_guess() {
+        let book = Book::of(&[trial(1e5, 0, 60_000)], 2);
+        assert_eq!(book.estimate(&target(), 1e5), Some(4e4));
+        assert_eq!(book.estimate(&target(), 2e5), None);
+    }
+}

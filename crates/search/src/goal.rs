@@ -1,0 +1,154 @@
+//! Targets: what a goal asks of a load at one stage of its search. The last target of a goal is the goal itself; those
+//! before it are wider and need shorter sums of trials, so that the dear trials are made where they matter.
+
+use narrows_model::search::{Goal, SearchMethod, SearchPlan};
+
+/// The part of a target's width that steps and splits aim at, so that rounded loads stay within it.
+const AIM: f64 = 0.97;
+
+/// What is asked of a load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Target {
+    /// A trial above it is a high-loss trial.
+    pub loss_ratio: f64,
+    /// The part of the sum that high-loss trials may have at a load that passes.
+    pub exceed_ratio: f64,
+    /// A shorter trial is a short trial; new trials are of this duration.
+    pub trial_ms: u64,
+    /// Sum of effective durations after which a load is decided.
+    pub sum_ms: f64,
+    /// `ln(upper ÷ lower)` that is narrow enough: doubling it doubles the distance at every load.
+    pub log_width: f64,
+}
+
+impl Target {
+    /// The goal itself.
+    #[must_use]
+    pub fn last(goal: &Goal) -> Self {
+        Self {
+            loss_ratio: goal.loss_ratio,
+            exceed_ratio: goal.exceed_ratio,
+            trial_ms: goal.final_trial_ms,
+            sum_ms: goal.duration_sum_ms as f64,
+            log_width: -f64::ln(1.0 - goal.width),
+        }
+    }
+
+    /// The goal with one trial a load, which decides.
+    #[must_use]
+    pub fn single(goal: &Goal) -> Self {
+        Self { exceed_ratio: 0.0, sum_ms: goal.final_trial_ms as f64, ..Self::last(goal) }
+    }
+
+    /// The targets of a goal from the coarsest to the goal itself: sums in a geometric row from the initial trial to
+    /// the duration sum, each twice as wide as the next. Trials are as long as the sum, up to the final duration.
+    #[must_use]
+    pub fn chain(goal: &Goal, preceding: u32) -> Vec<Self> {
+        let last = Self::last(goal);
+        let shortest_ms = goal.initial_trial_ms as f64;
+        let mut targets: Vec<Self> = (1..=preceding)
+            .rev()
+            .map(|back| {
+                let part = f64::from(back) / f64::from(preceding);
+                let sum_ms = (last.sum_ms * (shortest_ms / last.sum_ms).powf(part)).max(shortest_ms);
+                let longest_ms = goal.final_trial_ms as f64;
+                // Between the initial and the final duration, which are whole milliseconds: nothing is cut off.
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                let trial_ms = sum_ms.min(longest_ms).round() as u64;
+                Self { trial_ms, sum_ms, log_width: last.log_width * 2.0_f64.powf(f64::from(back)), ..last }
+            })
+            .collect();
+        targets.push(last);
+        targets
+    }
+
+    /// What decides in the end, by the method of the plan.
+    #[must_use]
+    pub fn deciding(plan: &SearchPlan, goal: &Goal) -> Self {
+        match plan.method {
+            SearchMethod::Mlr => Self::last(goal),
+            SearchMethod::Bisection | SearchMethod::LossCurve { .. } => Self::single(goal),
+        }
+    }
+
+    /// The distance of two loads in widths.
+    #[must_use]
+    pub fn widths(&self, lower: f64, upper: f64) -> f64 {
+        (upper / lower).ln() / self.log_width
+    }
+
+    /// Whether two loads are near enough; a hair is for the logarithm.
+    #[must_use]
+    pub fn narrow(&self, lower: f64, upper: f64) -> bool {
+        self.widths(lower, upper) <= 1.0 + 1e-9
+    }
+
+    /// The step that leads to bounds within the width.
+    #[must_use]
+    pub fn step(&self) -> f64 {
+        self.log_width * AIM
+    }
+
+    /// A load between two bounds that are too far apart. The interval is cut where the fewest trials are to be
+    /// expected: one part is a power of two of the width, which halves without a remainder.
+    #[must_use]
+    pub fn split(&self, lower: f64, upper: f64) -> f64 {
+        let steps = (upper / lower).ln() / self.step();
+        if steps <= 2.0 {
+            return (lower * upper).sqrt();
+        }
+        let half = 2.0_f64.powf(steps.log2().ceil() - 1.0);
+        let piece = if steps <= 1.5 * half { half / 2.0 } else { half };
+        lower * (piece * self.step()).exp()
+    }
+
+    /// A load with no more digits than the width is worth, strictly between two others.
+    #[must_use]
+    pub fn rounded(&self, load: f64, above: f64, below: f64) -> f64 {
+        let exponent = (load * self.log_width / 50.0).log10().floor();
+        let round = if exponent >= 0.0 {
+            let unit = 10.0_f64.powf(exponent);
+            (load / unit).round() * unit
+        } else {
+            let parts = 10.0_f64.powf(-exponent);
+            (load * parts).round() / parts
+        };
+        if above < round && round < below { round } else { load }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_grow_and_widths_halve_towards_the_goal() {
+        let chain = Target::chain(&Goal::rfc2544(), 2);
+        let trials: Vec<u64> = chain.iter().map(|target| target.trial_ms).collect();
+        // √(1 s × 60 s) = 7.746 s
+        assert_eq!(trials, [1_000, 7_746, 60_000]);
+        assert!((chain[0].log_width / chain[2].log_width - 4.0).abs() < 1e-12);
+        assert_eq!(chain[2], Target::last(&Goal::rfc2544()));
+        let sums: Vec<f64> = Target::chain(&Goal::ndr(), 2).iter().map(|target| target.sum_ms.round()).collect();
+        assert_eq!(sums, [1_000.0, 3_317.0, 11_000.0]);
+        assert_eq!(Target::chain(&Goal::ndr(), 0), [Target::last(&Goal::ndr())]);
+    }
+
+    #[test]
+    fn a_split_leaves_what_halves_without_a_remainder() {
+        let target = Target::last(&Goal::ndr());
+        let at = |steps: f64| 1_000.0 * (steps * target.step()).exp();
+        for (steps, piece) in [(1.4, 0.7), (1.9, 0.95), (2.2, 1.0), (2.9, 1.0), (3.1, 2.0), (3.9, 2.0), (7.0, 4.0)] {
+            let load = target.split(1_000.0, at(steps));
+            assert!((load - at(piece)).abs() < 1e-6, "{steps} steps: {load}, not {}", at(piece));
+        }
+    }
+
+    #[test]
+    fn loads_are_rounded_to_what_the_width_is_worth() {
+        let target = Target::last(&Goal::ndr());
+        assert_eq!(target.rounded(1_234_567.89, 1e6, 2e6), 1_234_600.0);
+        assert_eq!(target.rounded(14.123_456, 1.0, 20.0), 14.123);
+        assert_eq!(target.rounded(1_234_567.89, 1_234_567.0, 1_234_568.0), 1_234_567.89, "not onto a bound");
+    }
+}

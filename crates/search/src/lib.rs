@@ -1,0 +1,37 @@
+//! The search for the highest load that a path or a device carries within a loss goal. It does no IO and reads no
+//! clock: whoever runs the trials asks for the next one and hands back what was seen.
+//!
+//! ```text
+//! Search::new(&plan) -> next(now) -> Trial { load_pps, duration } -> the tester
+//!                        ^   |                                          |
+//!                        |   +-> Done(results)    observe(seen, now) <--+
+//!                        +---------------------------------+
+//! ```
+//!
+//! Three strategies share that interface: [`mlr`] (several trials a load, several goals at once, short trials first),
+//! [`bisection`] (one trial a load, as RFC 2544 is commonly automated) and [`mod@loss_curve`] (RFC 2544, section 26.3).
+//! What the trials say is no matter of the strategy: [`results()`] derives it from the plan and the trials alone, at
+//! any later time.
+//!
+//! - A load is judged by all valid trials at it, weighed by their effective durations ([`classify`]).
+//! - Unsent datagrams are loss. Where they alone make a load fail, the result is *limited by the tester*, never the
+//!   path's.
+//! - Every search ends: by its bounds, its time or its number of trials.
+
+pub mod bisection;
+pub mod bounds;
+pub mod classify;
+pub mod goal;
+pub mod loss_curve;
+pub mod mlr;
+pub mod results;
+pub mod search;
+
+#[cfg(test)]
+mod sim;
+#[cfg(test)]
+mod tests;
+
+pub use loss_curve::loss_curve;
+pub use results::results;
+pub use search::{Search, SearchError, Step};

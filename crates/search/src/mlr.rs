@@ -1,0 +1,244 @@
+//! Multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): which load next, for which goal, how long.
+//!
+//! Each goal is pursued through its targets, coarse ones with few short trials first. The goal that is least far comes
+//! first, so that all of them tighten together, and every trial counts for every goal. Within a target: the ends of the
+//! interval that the previous target found are confirmed, or its middle is tried at once where that is narrow enough
+//! already; where a bound is missing, growing steps lead to it; between two bounds the interval is split. A load that
+//! was begun is measured until it is decided.
+
+use crate::bounds::{Book, Bounds};
+use crate::classify::Class;
+use crate::goal::Target;
+use crate::search::{Probe, Strategy};
+use narrows_model::search::{Goal, GoalBounds, SearchPlan};
+
+/// How often a goal may guess its load from what got through at a higher one. The first guess gives one bound, the
+/// second the other; the third is for a device that forwards less under overload.
+const ESTIMATES: u8 = 3;
+
+/// The strategy.
+#[derive(Debug)]
+pub struct Mlr {
+    pursuits: Vec<Pursuit>,
+    fail_fast: bool,
+}
+
+/// Which bound moved last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Lower,
+    Upper,
+}
+
+/// The search for one goal.
+#[derive(Debug)]
+struct Pursuit {
+    name: String,
+    targets: Vec<Target>,
+    /// The target being worked on.
+    level: usize,
+    /// What the previous target found: to be confirmed, not to be trusted.
+    hints: Bounds,
+    /// The load being measured.
+    pending: Option<f64>,
+    /// The next step into the unknown, as a logarithm.
+    step: f64,
+    moved: Side,
+    estimates: u8,
+    expansion: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Mlr {
+    /// All goals of a plan.
+    #[must_use]
+    pub fn new(plan: &SearchPlan) -> Self {
+        Self { pursuits: plan.goals.iter().map(|goal| Pursuit::new(plan, goal)).collect(), fail_fast: plan.fail_fast }
+    }
+}
+
+impl Strategy for Mlr {
+    fn propose(&mut self, book: &Book) -> Option<Probe> {
+        for pursuit in &mut self.pursuits {
+            pursuit.advance(book);
+        }
+        if self.fail_fast && self.pursuits.iter().any(|pursuit| pursuit.fails(book)) {
+            return None;
+        }
+        let open = self.pursuits.iter_mut().filter(|pursuit| !pursuit.settled(book));
+        let pursuit = open.min_by_key(|pursuit| pursuit.level)?;
+        let load_pps = pursuit.load(book);
+        Some(Probe { load_pps, duration_ms: pursuit.target().trial_ms })
+    }
+
+    fn bounds(&self, book: &Book) -> Vec<GoalBounds> {
+        self.pursuits.iter().map(|pursuit| pursuit.standing(book)).collect()
+    }
+}
+
+impl Pursuit {
+    fn new(plan: &SearchPlan, goal: &Goal) -> Self {
+        let targets = Target::chain(goal, plan.preceding_targets);
+        Self {
+            name: goal.name.clone(),
+            level: 0,
+            hints: Bounds::default(),
+            pending: None,
+            step: targets[0].step(),
+            moved: Side::Lower,
+            estimates: ESTIMATES,
+            expansion: plan.expansion,
+            min: plan.min_load_pps,
+            max: plan.max_load_pps,
+            targets,
+        }
+    }
+
+    fn target(&self) -> Target {
+        self.targets[self.level]
+    }
+
+    fn last(&self) -> Target {
+        self.targets[self.targets.len() - 1]
+    }
+
+    fn settled(&self, book: &Book) -> bool {
+        book.bounds(&self.last()).settled(&self.last(), self.min, self.max)
+    }
+
+    fn fails(&self, book: &Book) -> bool {
+        book.bounds(&self.last()).upper.is_some_and(|upper| upper <= self.min)
+    }
+
+    /// Goes on to the next target where this one is reached. There is no way back: what a later target finds out about
+    /// a load would otherwise send the earlier one after loads that only short trials take for good.
+    fn advance(&mut self, book: &Book) {
+        while self.level + 1 < self.targets.len() {
+            let bounds = book.bounds(&self.target());
+            if !bounds.settled(&self.target(), self.min, self.max) {
+                return;
+            }
+            self.hints = bounds;
+            self.level += 1;
+            self.step = self.target().step();
+            self.pending = None;
+        }
+    }
+
+    /// The load to measure next.
+    fn load(&mut self, book: &Book) -> f64 {
+        let target = self.target();
+        let bounds = book.bounds(&target);
+        if let Some(load) = self.pending {
+            let between =
+                bounds.lower.is_none_or(|lower| lower < load) && bounds.upper.is_none_or(|upper| load < upper);
+            if between && book.class(&target, load) == Class::Undecided {
+                return load;
+            }
+            if bounds.lower == self.pending {
+                self.moved = Side::Lower;
+            } else if bounds.upper == self.pending {
+                self.moved = Side::Upper;
+            }
+        }
+        let load = self.choose(book, &target, bounds);
+        self.pending = Some(load);
+        load
+    }
+
+    fn choose(&mut self, book: &Book, target: &Target, bounds: Bounds) -> f64 {
+        let within =
+            |load: f64| bounds.lower.is_none_or(|lower| lower < load) && bounds.upper.is_none_or(|upper| load < upper);
+        let low_hint = self.hints.lower.filter(|load| within(*load));
+        let high_hint = self.hints.upper.filter(|load| within(*load));
+        match (bounds.lower, bounds.upper) {
+            (None, None) => match (low_hint, high_hint) {
+                (Some(low), Some(high)) if !target.narrow(low, high) && target.widths(low, high) <= 2.1 => {
+                    target.rounded(target.split(low, high), low, high)
+                }
+                (Some(load), _) | (None, Some(load)) => load,
+                (None, None) => self.max,
+            },
+            (Some(lower), None) => high_hint.unwrap_or_else(|| self.up(target, lower)),
+            (None, Some(upper)) => low_hint
+                .or_else(|| self.estimate(book, target, None, upper))
+                .unwrap_or_else(|| self.down(target, upper)),
+            (Some(lower), Some(upper)) => high_hint
+                .filter(|high| target.narrow(lower, *high))
+                .or_else(|| low_hint.filter(|low| target.narrow(*low, upper)))
+                .or_else(|| self.estimate(book, target, Some(lower), upper))
+                .unwrap_or_else(|| self.inside(target, lower, upper)),
+        }
+    }
+
+    /// A step up into the unknown; the highest load where it would come near it.
+    fn up(&mut self, target: &Target, lower: f64) -> f64 {
+        let load = lower * self.grown_step().exp();
+        if target.narrow(load, self.max) { self.max } else { target.rounded(load, lower, self.max) }
+    }
+
+    /// A step down into the unknown; the lowest load where it would come near it.
+    fn down(&mut self, target: &Target, upper: f64) -> f64 {
+        let load = upper * (-self.grown_step()).exp();
+        if target.narrow(self.min, load) { self.min } else { target.rounded(load, self.min, upper) }
+    }
+
+    /// Between two bounds: a step from the one that moved last, while steps are small against the interval, since the
+    /// truth is more likely near what was measured last; then a split.
+    fn inside(&mut self, target: &Target, lower: f64, upper: f64) -> f64 {
+        let distance = (upper / lower).ln();
+        let load = if self.step < distance / 2.0 {
+            let step = self.grown_step();
+            match self.moved {
+                Side::Lower => lower * step.exp(),
+                Side::Upper => upper * (-step).exp(),
+            }
+        } else {
+            target.split(lower, upper)
+        };
+        target.rounded(load, lower, upper)
+    }
+
+    fn grown_step(&mut self) -> f64 {
+        let step = self.step;
+        // A step across the whole range is as good as any longer one.
+        self.step = (step * self.expansion).min((self.max / self.min).ln());
+        step
+    }
+
+    /// A load half a width beside what got through at the upper bound: below it first, then above it.
+    fn estimate(&mut self, book: &Book, target: &Target, lower: Option<f64>, upper: f64) -> Option<f64> {
+        if self.estimates == 0 || self.level > 0 {
+            return None;
+        }
+        let passed = book.estimate(target, upper)?;
+        let floor = lower.unwrap_or(self.min);
+        let (width, half) = (target.step().exp(), (target.step() / 2.0).exp());
+        let below = (floor < passed / width).then_some(passed / half);
+        let above = || (passed * width < upper).then_some(passed * half);
+        let load = below.or_else(above).filter(|load| floor < *load && *load < upper)?;
+        self.estimates -= 1;
+        Some(target.rounded(load, floor, upper))
+    }
+
+    /// The bounds of the target being worked on; where it has none yet, what the previous target found.
+    fn standing(&self, book: &Book) -> GoalBounds {
+        let settled = self.settled(book);
+        let level = if settled { self.targets.len() - 1 } else { self.level };
+        let bounds = book.bounds(&self.targets[level]);
+        let hints = if settled { Bounds::default() } else { self.hints };
+        let above = |load: &f64| bounds.lower.is_none_or(|lower| lower < *load);
+        let upper = bounds.upper.or_else(|| hints.upper.filter(above));
+        let below = |load: &f64| upper.is_none_or(|upper| *load < upper);
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        GoalBounds {
+            goal: self.name.clone(),
+            lower_pps: bounds.lower.or_else(|| hints.lower.filter(below)),
+            upper_pps: upper,
+            target: number(level + 1),
+            targets: number(self.targets.len()),
+            settled,
+        }
+    }
+}

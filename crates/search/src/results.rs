@@ -1,0 +1,55 @@
+//! What the trials of a search say: a pure function of the plan and the trials, for a search that goes on, that ended,
+//! or that was stored long ago.
+
+use crate::bounds::{Book, Bounds};
+use crate::classify::Class;
+use crate::goal::Target;
+use narrows_model::search::{Goal, GoalResult, LoadTrial, Outcome, SearchMethod, SearchPlan, TesterLimit};
+
+/// How near to the tester's own maximum a result counts as the tester's: a qualification repeats within a percent or
+/// two.
+const TESTER_REPEATS: f64 = 0.02;
+
+/// The result of each goal of the plan, in its order; none of a loss curve.
+#[must_use]
+pub fn results(plan: &SearchPlan, trials: &[LoadTrial]) -> Vec<GoalResult> {
+    of_book(plan, &Book::of(trials, plan.invalid_retries))
+}
+
+/// The same, of trials by load.
+pub(crate) fn of_book(plan: &SearchPlan, book: &Book) -> Vec<GoalResult> {
+    if matches!(plan.method, SearchMethod::LossCurve { .. }) {
+        return Vec::new();
+    }
+    plan.goals.iter().map(|goal| result(plan, goal, book)).collect()
+}
+
+fn result(plan: &SearchPlan, goal: &Goal, book: &Book) -> GoalResult {
+    let target = Target::deciding(plan, goal);
+    let bounds = book.bounds(&target);
+    GoalResult {
+        goal: goal.name.clone(),
+        outcome: outcome(plan, &target, book, bounds),
+        lower_pps: bounds.lower,
+        upper_pps: bounds.upper,
+        conditional_throughput_pps: bounds.lower.map(|lower| book.conditional_throughput(&target, lower)),
+    }
+}
+
+fn outcome(plan: &SearchPlan, target: &Target, book: &Book, bounds: Bounds) -> Outcome {
+    let beyond_tester =
+        |load: f64| plan.tester_max_pps.is_some_and(|tester_max| load >= tester_max * (1.0 - TESTER_REPEATS));
+    if !bounds.settled(target, plan.min_load_pps, plan.max_load_pps) {
+        return Outcome::Unfinished;
+    }
+    match (bounds.lower, bounds.upper) {
+        (_, Some(upper)) if book.blocked(upper) => Outcome::TesterLimited(TesterLimit::Invalid),
+        (_, Some(upper)) if book.class_of_path(target, upper) != Class::Upper => {
+            Outcome::TesterLimited(TesterLimit::Unsent)
+        }
+        (_, Some(load)) | (Some(load), None) if beyond_tester(load) => Outcome::TesterLimited(TesterLimit::AtMaximum),
+        (Some(_), Some(_)) => Outcome::Found,
+        (None, _) => Outcome::MinLoadFails,
+        (Some(_), None) => Outcome::MaxLoadPasses,
+    }
+}

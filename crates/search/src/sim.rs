@@ -1,0 +1,176 @@
+//! A simulated device under test behind a simulated tester, with a clock of its own: the test bench of the strategies.
+
+use crate::search::{Search, Step};
+use narrows_model::search::{GoalResult, Observation, Outcome, SearchPlan};
+use std::time::Duration;
+
+/// Numbers from a seed (SplitMix64, Steele and others 2014).
+#[derive(Debug, Clone)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) const fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// From 0 to below 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / 9_007_199_254_740_992.0
+    }
+
+    /// How many of `n` are hit, each with probability `p`: Poisson where few are expected, else normal.
+    fn hits(&mut self, n: f64, p: f64) -> f64 {
+        let mean = n * p;
+        if mean > 50.0 {
+            let normal = (0..12).map(|_| self.unit()).sum::<f64>() - 6.0;
+            return (mean + normal * (mean * (1.0 - p)).sqrt()).round().clamp(0.0, n);
+        }
+        let (mut hits, mut product, least) = (0.0, self.unit(), (-mean).exp());
+        while product > least {
+            product *= self.unit();
+            hits += 1.0;
+        }
+        f64::min(hits, n)
+    }
+}
+
+/// What is between the two ends of the tester, and what the tester itself cannot do. Rates in packets a second.
+#[derive(Debug, Clone)]
+pub(crate) struct Device {
+    /// Forwards this rate exactly, and loses what is above.
+    pub(crate) capacity: f64,
+    /// A policer's or a queue's bucket: so many packets above the capacity pass in a trial.
+    pub(crate) bucket: f64,
+    /// A queue of so many packets under arrivals that come in bursts (M/M/1/K): it loses near the capacity too.
+    pub(crate) queue: Option<i32>,
+    /// Each packet is lost with this probability.
+    pub(crate) random_loss: f64,
+    /// A trial suffers a hiccup with this probability, which loses a twentieth of its packets.
+    pub(crate) hiccup: f64,
+    /// The sender cannot send more; what is above stays unsent.
+    pub(crate) sender_max: f64,
+    /// The receiver loses what is above.
+    pub(crate) receiver_max: f64,
+    /// A trial is invalid with this probability.
+    pub(crate) stall: f64,
+    /// Every trial above this load is invalid.
+    pub(crate) stalls_above: f64,
+    /// What a trial takes beyond its duration.
+    pub(crate) overhead_ms: u64,
+}
+
+impl Device {
+    /// Of a capacity, with nothing else in the way.
+    pub(crate) const fn of(capacity: f64) -> Self {
+        Self {
+            capacity,
+            bucket: 0.0,
+            queue: None,
+            random_loss: 0.0,
+            hiccup: 0.0,
+            sender_max: f64::INFINITY,
+            receiver_max: f64::INFINITY,
+            stall: 0.0,
+            stalls_above: f64::INFINITY,
+            overhead_ms: 100,
+        }
+    }
+
+    /// The loss ratio of an M/M/1/K queue at a load.
+    pub(crate) fn queue_loss(&self, load: f64) -> f64 {
+        self.queue.map_or(0.0, |k| {
+            let rho = load / self.capacity;
+            if (rho - 1.0).abs() < 1e-9 {
+                1.0 / f64::from(k + 1)
+            } else {
+                (1.0 - rho) * rho.powi(k) / (1.0 - rho.powi(k + 1))
+            }
+        })
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub(crate) fn trial(&self, load: f64, duration: Duration, dice: &mut Dice) -> Observation {
+        let seconds = duration.as_secs_f64();
+        let intended = (load * seconds).round();
+        let sent = intended.min((self.sender_max * seconds).floor());
+        let mut through = if self.queue.is_some() {
+            sent - dice.hits(sent, self.queue_loss(sent / seconds))
+        } else {
+            sent.min((self.capacity * seconds + self.bucket).floor())
+        };
+        through -= dice.hits(through, self.random_loss);
+        if dice.unit() < self.hiccup {
+            through -= (sent / 20.0).ceil().min(through);
+        }
+        through = through.min((self.receiver_max * seconds).floor());
+        let invalid =
+            (load > self.stalls_above || dice.unit() < self.stall).then(|| "the sender stood still".to_owned());
+        let effective_ms = duration.as_millis() as u64 + self.overhead_ms;
+        Observation {
+            intended: intended as u64,
+            offered: intended as u64,
+            sent: sent as u64,
+            received: through as u64,
+            effective_ms,
+            invalid,
+        }
+    }
+}
+
+/// A search that came to its end.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) search: Search,
+    pub(crate) results: Vec<GoalResult>,
+    pub(crate) took: Duration,
+}
+
+impl Ended {
+    /// The result of a goal by its place in the plan.
+    pub(crate) fn lower(&self, goal: usize) -> f64 {
+        self.results[goal].lower_pps.unwrap_or(0.0)
+    }
+
+    pub(crate) fn outcomes(&self) -> Vec<Outcome> {
+        self.results.iter().map(|result| result.outcome).collect()
+    }
+}
+
+/// Searches a device to the end, on a simulated clock. What must hold at every step is asserted on the way.
+pub(crate) fn search(plan: &SearchPlan, device: &Device, seed: u64) -> Ended {
+    let mut dice = Dice::new(seed);
+    run(plan, |load, duration| device.trial(load, duration, &mut dice))
+}
+
+/// The same with any tester.
+pub(crate) fn run(plan: &SearchPlan, mut tester: impl FnMut(f64, Duration) -> Observation) -> Ended {
+    let began = Duration::from_secs(1_000);
+    let mut now = began;
+    let mut search = Search::new(plan).expect("a sound plan");
+    loop {
+        let step = search.next(now);
+        assert_eq!(search.next(now), step, "the same until something is observed");
+        for bounds in search.bounds() {
+            if let (Some(lower), Some(upper)) = (bounds.lower_pps, bounds.upper_pps) {
+                assert!(lower < upper, "bounds crossed: {bounds:?}");
+            }
+        }
+        match step {
+            Step::Done(results) => return Ended { search, results, took: now - began },
+            Step::Trial { load_pps, duration } => {
+                assert!((plan.min_load_pps..=plan.max_load_pps).contains(&load_pps), "{load_pps} is out of the range");
+                let seen = tester(load_pps, duration);
+                now += Duration::from_millis(seen.effective_ms).max(duration);
+                search.observe(seen, now).expect("asked for");
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The strategies on the test bench.
+
+mod accuracy;
+mod hiccups;
+mod interface;
+mod properties;
+mod tester;

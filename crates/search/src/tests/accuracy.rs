@@ -1,0 +1,132 @@
+//! Known devices: how near the truth, in what time.
+
+use crate::sim::{Device, Ended, search};
+use narrows_model::search::{Goal, Outcome, SearchMethod, SearchPlan};
+
+/// Whether a lower bound is at most 1 % below the truth, and not above it.
+fn near(lower: f64, truth: f64) -> bool {
+    (truth * 0.99..=truth).contains(&lower)
+}
+
+fn plan() -> SearchPlan {
+    SearchPlan::between(1_000.0, 2e7)
+}
+
+fn in_time(ended: &Ended) -> bool {
+    ended.took.as_secs_f64() < 120.0
+}
+
+/// 100 Mbit/s and 1 Gbit/s at 1,500 B, 1 Gbit/s at 64 B frames, odd ones, and one near the highest load.
+const CAPACITIES: [f64; 7] = [1_234.5, 8_333.3, 83_333.3, 812_743.0, 1_488_095.2, 7_654_321.9, 19_500_000.0];
+
+#[test]
+fn a_capacity_is_found_by_both_goals_within_two_minutes() {
+    for capacity in CAPACITIES {
+        let ended = search(&plan(), &Device::of(capacity), 1);
+        assert_eq!(ended.outcomes(), [Outcome::Found; 2], "{capacity}");
+        assert!(near(ended.lower(0), capacity), "NDR of {capacity}: {:?}", ended.results);
+        // PDR lets 0.5 % more in: its truth is capacity ÷ 0.995.
+        assert!(near(ended.lower(1), capacity / 0.995), "PDR of {capacity}: {:?}", ended.results);
+        assert!(in_time(&ended), "{capacity} took {:?}", ended.took);
+        let throughput = ended.results[0].conditional_throughput_pps.expect("with the lower bound");
+        assert_eq!(throughput, ended.lower(0), "no loss at the NDR");
+    }
+}
+
+#[test]
+fn a_policer_with_a_bucket_is_found_at_what_it_lets_through_in_a_trial() {
+    for capacity in CAPACITIES {
+        // A bucket of 4 ms.
+        let device = Device { bucket: (capacity * 0.004).floor(), ..Device::of(capacity) };
+        let ended = search(&plan(), &device, 2);
+        assert_eq!(ended.outcomes(), [Outcome::Found; 2]);
+        assert!(near(ended.lower(0), capacity * 1.004 + 1.0), "{capacity}: {:?}", ended.results);
+        assert!(in_time(&ended), "{capacity} took {:?}", ended.took);
+    }
+}
+
+#[test]
+fn a_shallow_queue_has_a_pdr_where_its_loss_is_half_a_percent() {
+    let device = Device { queue: Some(64), ..Device::of(83_333.0) };
+    let (mut low, mut high) = (1_000.0, 83_333.0);
+    while high - low > 1.0 {
+        let middle = f64::midpoint(low, high);
+        if device.queue_loss(middle) > 0.005 { high = middle } else { low = middle }
+    }
+    for seed in 0..20 {
+        let ended = search(&plan(), &device, seed);
+        // The loss of one trial scatters, so a load within a width above may pass.
+        let error = ended.lower(1) / low - 1.0;
+        assert!((-0.01..=0.005).contains(&error), "seed {seed}: {error:.4}, truth {low}, {:?}", ended.results);
+        assert!(ended.lower(0) < ended.lower(1));
+        assert!(in_time(&ended), "seed {seed} took {:?}", ended.took);
+    }
+}
+
+#[test]
+fn random_loss_leaves_no_ndr_but_the_pdr_of_the_capacity() {
+    // At the lowest load a trial of a second has 20,000 packets, of which some are always lost.
+    let plan = SearchPlan::between(20_000.0, 2e6);
+    for seed in 0..20 {
+        let device = Device { random_loss: 0.001, ..Device::of(812_743.0) };
+        let ended = search(&plan, &device, seed);
+        assert_eq!(ended.outcomes(), [Outcome::MinLoadFails, Outcome::Found], "seed {seed}");
+        // Of 0.5 % that may be lost, 0.1 % is taken.
+        let truth = 812_743.0 * 0.999 / 0.995;
+        assert!(near(ended.lower(1), truth * 1.0005), "seed {seed}: {:?}, truth {truth}", ended.results);
+        assert!(in_time(&ended), "seed {seed} took {:?}", ended.took);
+    }
+}
+
+#[test]
+fn the_ends_of_the_range_are_results_of_their_own() {
+    let ended = search(&plan(), &Device::of(3e7), 1);
+    assert_eq!(ended.outcomes(), [Outcome::MaxLoadPasses; 2]);
+    assert_eq!((ended.results[0].lower_pps, ended.results[0].upper_pps), (Some(2e7), None));
+    let ended = search(&plan(), &Device::of(100.0), 1);
+    assert_eq!(ended.outcomes(), [Outcome::MinLoadFails; 2]);
+    assert_eq!((ended.results[0].lower_pps, ended.results[0].upper_pps), (None, Some(1_000.0)));
+    assert_eq!(ended.results[0].conditional_throughput_pps, None);
+    let fail_fast = search(&SearchPlan { fail_fast: true, ..plan() }, &Device::of(100.0), 1);
+    assert!(fail_fast.took <= ended.took);
+    assert_eq!(fail_fast.outcomes()[0], Outcome::MinLoadFails);
+}
+
+#[test]
+fn bisection_finds_a_quiet_device_too() {
+    for capacity in CAPACITIES {
+        let plan = SearchPlan { method: SearchMethod::Bisection, ..plan() };
+        let ended = search(&plan, &Device::of(capacity), 1);
+        assert_eq!(ended.outcomes(), [Outcome::Found; 2], "{capacity}");
+        assert!(near(ended.lower(0), capacity), "{capacity}: {:?}", ended.results);
+        assert!(near(ended.lower(1), capacity / 0.995), "{capacity}: {:?}", ended.results);
+    }
+}
+
+#[test]
+fn the_long_presets_confirm_at_full_length_only_near_the_truth() {
+    let goals = vec![Goal::rfc2544(), Goal::tst009()];
+    let plan = SearchPlan { goals, max_search_ms: 4 * 3600 * 1000, ..plan() };
+    let ended = search(&plan, &Device::of(812_743.0), 1);
+    assert_eq!(ended.outcomes(), [Outcome::Found; 2]);
+    assert!(near(ended.lower(0), 812_743.0) && near(ended.lower(1), 812_743.0), "{:?}", ended.results);
+    let long: Vec<f64> =
+        ended.search.trials().iter().filter(|trial| trial.duration_ms == 60_000).map(|trial| trial.load_pps).collect();
+    assert!(long.iter().all(|load| (load / 812_743.0 - 1.0).abs() < 0.02), "{long:?}");
+    assert!(long.len() <= 5, "{long:?}");
+}
+
+#[test]
+fn a_loss_curve_falls_until_two_trials_lose_nothing() {
+    let method = SearchMethod::LossCurve { step: 0.1, trial_ms: 1_000 };
+    let plan = SearchPlan { method, goals: Vec::new(), ..SearchPlan::between(1_000.0, 1e6) };
+    let ended = search(&plan, &Device::of(655_000.0), 1);
+    assert!(ended.results.is_empty());
+    let points = crate::loss_curve(&plan, ended.search.trials());
+    let percent: Vec<f64> = points.iter().map(|point| point.load_percent.round()).collect();
+    assert_eq!(percent, [100.0, 90.0, 80.0, 70.0, 60.0, 50.0]);
+    let loss: Vec<f64> = points.iter().map(|point| (point.loss_ratio * 1e3).round() / 1e3).collect();
+    assert_eq!(loss, [0.345, 0.272, 0.181, 0.064, 0.0, 0.0]);
+    let lossy = search(&plan, &Device { random_loss: 0.01, ..Device::of(1e6) }, 1);
+    assert_eq!(lossy.search.trials().len(), 10, "down to the lowest load and no further");
+}

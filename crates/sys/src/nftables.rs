@@ -1,0 +1,307 @@
+//! Tables of one's own in the packet filter (`nf_tables`): a rule that drops and counts.
+//!
+//! All that belongs together goes to the kernel as one batch, which is taken whole or not at all. A table belongs to the network
+//! namespace of the calling thread. Source: kernel `include/uapi/linux/netfilter/nf_tables.h`, `nfnetlink.h`;
+//! net/netfilter/nf_tables_api.c.
+
+use crate::netlink::{
+    self, ACK, Attribute, Builder, CREATE, DUMP, EXCLUSIVE, Family, Outgoing, Socket, attributes, find,
+};
+use thiserror::Error;
+
+/// What could not be done with which table, and what the kernel said.
+#[derive(Debug, Error)]
+#[error("cannot {operation} filter table {table}: {source}")]
+pub struct Error {
+    /// A verb in the infinitive.
+    pub operation: &'static str,
+    /// The table.
+    pub table: String,
+    /// What the kernel said.
+    #[source]
+    pub source: netlink::Error,
+}
+
+/// A result of filtering.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Where in a host packets meet a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    /// What is for this host, reassembled (`NF_INET_LOCAL_IN`).
+    Input,
+    /// What this host sends (`NF_INET_LOCAL_OUT`).
+    Output,
+}
+
+impl Hook {
+    const fn number(self) -> u32 {
+        match self {
+            Self::Input => 1,
+            Self::Output => 3,
+        }
+    }
+}
+
+/// What the counters of a table's rules say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counted {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes from the IP header on.
+    pub bytes: u64,
+}
+
+/// `NFNL_SUBSYS_NFTABLES`
+const SUBSYSTEM: u16 = 10;
+const NEW_TABLE: u16 = SUBSYSTEM << 8;
+const DELETE_TABLE: u16 = SUBSYSTEM << 8 | 2;
+const NEW_CHAIN: u16 = SUBSYSTEM << 8 | 3;
+const NEW_RULE: u16 = SUBSYSTEM << 8 | 6;
+const GET_RULE: u16 = SUBSYSTEM << 8 | 7;
+/// `NFNL_MSG_BATCH_BEGIN` and `NFNL_MSG_BATCH_END`
+const BATCH: [u16; 2] = [0x10, 0x11];
+/// `NFPROTO_INET`: IPv4 and IPv6.
+const INET: u8 = 1;
+const CHAIN: &str = "drops";
+/// `NFTA_TABLE_NAME`, and in the other kinds of messages the name of the table too
+const TABLE: u16 = 1;
+/// `NFTA_RULE_EXPRESSIONS`
+const EXPRESSIONS: u16 = 4;
+/// `NFTA_LIST_ELEM`
+const ELEMENT: u16 = 1;
+/// `NFTA_EXPR_NAME` and `NFTA_EXPR_DATA`
+const NAME: u16 = 1;
+const DATA: u16 = 2;
+/// `NFT_REG_1`
+const REGISTER: u32 = 1;
+
+/// `struct nfgenmsg`
+const fn header(family: u8, resource: u16) -> [u8; 4] {
+    let [high, low] = resource.to_be_bytes();
+    [family, 0, high, low]
+}
+
+/// A message's kind, its `NLM_F_*` and its payload.
+type Part = (u16, u16, Builder);
+
+fn message(kind: u16, flags: u16, fill: impl FnOnce(&mut Builder)) -> Part {
+    let mut builder = Builder::with_header(&header(INET, 0));
+    fill(&mut builder);
+    (kind, flags | ACK, builder)
+}
+
+fn commit(operation: &'static str, table: &str, parts: Vec<Part>) -> Result<()> {
+    let send = || -> netlink::Result<()> {
+        let frame = header(0, SUBSYSTEM);
+        let bodies = parts.into_iter().map(|(kind, flags, body)| Ok((kind, flags, body.finish()?)));
+        let bodies = bodies.collect::<netlink::Result<Vec<_>>>()?;
+        let mut batch = vec![Outgoing { kind: BATCH[0], flags: 0, payload: &frame }];
+        batch.extend(bodies.iter().map(|(kind, flags, payload)| Outgoing { kind: *kind, flags: *flags, payload }));
+        batch.push(Outgoing { kind: BATCH[1], flags: 0, payload: &frame });
+        Socket::open(Family::Netfilter)?.batch(&batch).map(drop)
+    };
+    send().map_err(|source| Error { operation, table: table.to_owned(), source })
+}
+
+/// Makes a table with one chain at `hook` and one rule in it: of the packets of that protocol (17 is UDP) the first and then one
+/// of every `one_of` is counted and dropped. `one_of` 1 drops all.
+///
+/// # Errors
+/// There is such a table; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
+pub fn add_drop(table: &str, hook: Hook, protocol: u8, one_of: u32) -> Result<()> {
+    let make_table = message(NEW_TABLE, CREATE | EXCLUSIVE, |body| {
+        body.text(TABLE, table);
+    });
+    let make_chain = message(NEW_CHAIN, CREATE, |body| {
+        let (name, hook_of, kind, number, priority) = (3, 4, 7, 1, 2);
+        body.text(TABLE, table).text(name, CHAIN).text(kind, "filter");
+        body.nest(hook_of, |inner| {
+            inner.be32(number, hook.number()).be32(priority, 0);
+        });
+    });
+    let append = libc::NLM_F_APPEND as u16;
+    let make_rule = message(NEW_RULE, CREATE | append, |body| {
+        let chain = 2;
+        body.text(TABLE, table).text(chain, CHAIN);
+        body.nest(EXPRESSIONS, |list| {
+            load_protocol(list);
+            compare(list, &[protocol]);
+            number_packets(list, one_of);
+            compare(list, &0_u32.to_ne_bytes());
+            expression(list, "counter", |_| {});
+            drop_packet(list);
+        });
+    });
+    commit("make", table, vec![make_table, make_chain, make_rule])
+}
+
+fn expression(list: &mut Builder, name: &str, fill: impl FnOnce(&mut Builder)) {
+    list.nest(ELEMENT, |element| {
+        element.text(NAME, name).nest(DATA, fill);
+    });
+}
+
+/// The number of the transport protocol into the register.
+fn load_protocol(list: &mut Builder) {
+    const L4PROTO: u32 = 16;
+    let (destination, key) = (1, 2);
+    expression(list, "meta", |data| {
+        data.be32(destination, REGISTER).be32(key, L4PROTO);
+    });
+}
+
+/// Goes on where the register holds these bytes.
+fn compare(list: &mut Builder, bytes: &[u8]) {
+    const EQUAL: u32 = 0;
+    let (source, operation, with, value) = (1, 2, 3, 1);
+    expression(list, "cmp", |data| {
+        data.be32(source, REGISTER).be32(operation, EQUAL);
+        data.nest(with, |inner| {
+            inner.bytes(value, bytes);
+        });
+    });
+}
+
+/// 0, 1, 2, … `modulus` - 1, 0, 1, … into the register.
+fn number_packets(list: &mut Builder, modulus: u32) {
+    const INCREMENTAL: u32 = 0;
+    let (destination, modulus_of, kind) = (1, 2, 3);
+    expression(list, "numgen", |data| {
+        data.be32(destination, REGISTER).be32(modulus_of, modulus).be32(kind, INCREMENTAL);
+    });
+}
+
+fn drop_packet(list: &mut Builder) {
+    const VERDICT_REGISTER: u32 = 0;
+    const NF_DROP: u32 = 0;
+    let (destination, data_of, verdict, code) = (1, 2, 2, 1);
+    expression(list, "immediate", |data| {
+        data.be32(destination, VERDICT_REGISTER);
+        data.nest(data_of, |inner| {
+            inner.nest(verdict, |inner| {
+                inner.be32(code, NF_DROP);
+            });
+        });
+    });
+}
+
+/// Takes a table away with all in it; one that is not there is fine.
+///
+/// # Errors
+/// No privilege.
+pub fn delete_table(table: &str) -> Result<()> {
+    let delete = message(DELETE_TABLE, 0, |body| {
+        body.text(TABLE, table);
+    });
+    match commit("take away", table, vec![delete]) {
+        Err(error) if error.source.errno() == Some(libc::ENOENT) => Ok(()),
+        other => other,
+    }
+}
+
+/// What the rules of a table counted together; `None` where there is no such table, or no rule in it.
+///
+/// # Errors
+/// The kernel has no `nf_tables`.
+pub fn counted(table: &str) -> Result<Option<Counted>> {
+    let ask = || -> netlink::Result<Vec<netlink::Message>> {
+        let mut request = Builder::with_header(&header(INET, 0));
+        request.text(TABLE, table);
+        Socket::open(Family::Netfilter)?.request(GET_RULE, DUMP, &request.finish()?)
+    };
+    let rules = match ask() {
+        Err(error) if error.errno() == Some(libc::ENOENT) => Vec::new(),
+        other => other.map_err(|source| Error { operation: "read", table: table.to_owned(), source })?,
+    };
+    let mut sum = None;
+    for rule in &rules {
+        let body = rule.payload.get(4..).unwrap_or_default();
+        if find(body, TABLE).and_then(|name| name.text()).as_deref() == Some(table) {
+            let Counted { packets, bytes } = sum.unwrap_or_default();
+            let more = counters_of(body);
+            sum = Some(Counted { packets: packets + more.packets, bytes: bytes + more.bytes });
+        }
+    }
+    Ok(sum)
+}
+
+fn counters_of(rule: &[u8]) -> Counted {
+    let (bytes, packets) = (1, 2);
+    let mut sum = Counted::default();
+    let list = find(rule, EXPRESSIONS).map(|list| list.payload).unwrap_or_default();
+    for element in attributes(list) {
+        let is_counter = element.find(NAME).and_then(|name| name.text()).as_deref() == Some("counter");
+        let number = |data: Attribute<'_>, kind| data.find(kind).and_then(|number| number.be64()).unwrap_or(0);
+        if let Some(data) = element.find(DATA).filter(|_| is_counter) {
+            sum.packets += number(data, packets);
+            sum.bytes += number(data, bytes);
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netns::Namespaces;
+    use crate::rtnl::Links;
+    use std::net::UdpSocket;
+    use std::time::Duration;
+
+    /// Runs in a network of its own, whose loopback is up.
+    fn in_a_namespace(work: impl FnOnce() + Send) {
+        let up = || -> std::result::Result<_, crate::Error> {
+            Links::open().and_then(|mut links| links.set_up("lo", true)).expect("the loopback link");
+            Ok(())
+        };
+        let (namespaces, ()) =
+            Namespaces::create("test", up).expect("this test makes network namespaces: it needs root");
+        namespaces.run(work).expect("the namespace is entered");
+    }
+
+    fn pair(address: &str) -> (UdpSocket, UdpSocket) {
+        let receiver = UdpSocket::bind(address).expect("loopback");
+        receiver.set_read_timeout(Some(Duration::from_millis(50))).expect("set");
+        let sender = UdpSocket::bind(address).expect("loopback");
+        sender.connect(receiver.local_addr().expect("bound")).expect("connected");
+        (sender, receiver)
+    }
+
+    #[test]
+    fn of_the_packets_that_come_in_every_tenth_is_dropped_and_counted() {
+        in_a_namespace(|| {
+            assert_eq!(counted("own").expect("nf_tables"), None);
+            add_drop("own", Hook::Input, 17, 10).expect("nf_tables");
+            assert_eq!(counted("own").expect("a table"), Some(Counted::default()));
+            assert!(add_drop("own", Hook::Input, 17, 10).expect_err("twice").to_string().contains("own"));
+            for (address, ip_header) in [("127.0.0.1:0", 20), ("[::1]:0", 40)] {
+                let before = counted("own").expect("a table").expect("a rule");
+                let (sender, receiver) = pair(address);
+                for _ in 0..100 {
+                    sender.send(&[7; 50]).expect("the sender is not told");
+                }
+                let arrived = std::iter::from_fn(|| receiver.recv(&mut [0; 99]).ok()).count();
+                let after = counted("own").expect("a table").expect("a rule");
+                assert_eq!((arrived, after.packets - before.packets), (90, 10), "{address}");
+                assert_eq!(after.bytes - before.bytes, 10 * (ip_header + 8 + 50));
+            }
+            delete_table("own").expect("it goes");
+            assert_eq!(counted("own").expect("nf_tables"), None);
+            delete_table("own").expect("it is gone already");
+        });
+    }
+
+    #[test]
+    fn who_sends_is_told_and_other_protocols_pass() {
+        in_a_namespace(|| {
+            add_drop("own", Hook::Output, 17, 1).expect("nf_tables");
+            let (sender, receiver) = pair("127.0.0.1:0");
+            assert_eq!(sender.send(&[7; 50]).expect_err("refused").raw_os_error(), Some(libc::EPERM));
+            assert!(receiver.recv(&mut [0; 99]).is_err());
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+            std::net::TcpStream::connect(listener.local_addr().expect("bound")).expect("TCP passes");
+            assert_eq!(counted("own").expect("a table").map(|counted| counted.packets), Some(1));
+        });
+    }
+}

@@ -1,0 +1,118 @@
+//! The files that describe the kernel's tracepoints (`tracefs`), found where they are mounted, else in a mount of one's own
+//! that no path leads to: nobody's view of the file system changes, and it goes with its descriptor.
+//!
+//! Source: kernel `Documentation/trace/ftrace.rst`; fsopen(2), fsmount(2) (Linux 5.2).
+
+use crate::error::check;
+use crate::{Error, Result, files};
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::path::Path;
+
+/// Where tracefs is mounted on most hosts.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// More than the longest description of a tracepoint.
+const LIMIT: u64 = 1 << 20;
+
+// include/uapi/linux/mount.h
+const FSOPEN_CLOEXEC: libc::c_long = 1;
+const FSCONFIG_CMD_CREATE: libc::c_long = 6;
+const FSMOUNT_CLOEXEC: libc::c_long = 1;
+
+/// An open tracefs.
+#[derive(Debug)]
+pub struct Tracefs(Root);
+
+#[derive(Debug)]
+enum Root {
+    Mounted(&'static str),
+    Detached(OwnedFd),
+}
+
+impl Tracefs {
+    /// The mounted one, else a detached mount.
+    ///
+    /// # Errors
+    /// It is mounted nowhere, and this process may not mount it, or the kernel has none.
+    pub fn open() -> Result<Self> {
+        let mounted = PLACES.into_iter().find(|place| files::exists(&Path::new(place).join("events")));
+        match mounted {
+            Some(place) => Ok(Self(Root::Mounted(place))),
+            None => Self::detached(),
+        }
+    }
+
+    /// A mount that is attached nowhere.
+    ///
+    /// # Errors
+    /// No privilege, or a kernel without tracefs or before 5.2.
+    pub fn detached() -> Result<Self> {
+        let descriptor = |result: libc::c_long, operation| -> Result<OwnedFd> {
+            let fd = check(libc::c_int::try_from(result).unwrap_or(-1), operation, "tracefs")?;
+            // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
+            Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+        };
+        // SAFETY: the name ends in zero and lives through the call; the flags are plain numbers.
+        let context = unsafe { libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), FSOPEN_CLOEXEC) };
+        let context = descriptor(context, "open the file system")?;
+        let none = std::ptr::null::<libc::c_void>();
+        // SAFETY: this command takes no key and no value.
+        let made =
+            unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), FSCONFIG_CMD_CREATE, none, none, 0_i64) };
+        check(libc::c_int::try_from(made).unwrap_or(-1), "make", "a view of tracefs")?;
+        // SAFETY: plain numbers; the descriptor is open.
+        let mount = unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), FSMOUNT_CLOEXEC, 0_i64) };
+        Ok(Self(Root::Detached(descriptor(mount, "mount")?)))
+    }
+
+    /// The text of a file below the root, as `events/skb/kfree_skb/format`.
+    ///
+    /// # Errors
+    /// The path, where it cannot be read or is larger than 1 MiB.
+    pub fn read(&self, path: &str) -> Result<String> {
+        let bytes = match &self.0 {
+            Root::Mounted(place) => files::read(&Path::new(place).join(path), LIMIT)?,
+            Root::Detached(root) => {
+                let shown = || format!("tracefs {path}");
+                let name = CString::new(path).map_err(|error| Error::new("open", shown(), io::Error::other(error)))?;
+                let file = open_below(root, &name).map_err(|error| Error::new("open", shown(), error))?;
+                let mut bytes = Vec::new();
+                file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| Error::new("read", shown(), error))?;
+                if bytes.len() as u64 > LIMIT {
+                    return Err(Error::new("read", shown(), io::Error::other("it is larger than 1 MiB")));
+                }
+                bytes
+            }
+        };
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+fn open_below(root: &OwnedFd, name: &CStr) -> io::Result<File> {
+    // SAFETY: the name ends in zero and lives through the call; the descriptor is open.
+    let fd = unsafe { libc::openat(root.as_raw_fd(), name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made and nobody else owns it.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detached_mount_shows_what_a_mounted_one_would() {
+        let tracefs = match Tracefs::detached() {
+            Ok(tracefs) => tracefs,
+            Err(error) => return println!("NOT CHECKED: a detached tracefs, since {error}"),
+        };
+        let format = tracefs.read("events/skb/kfree_skb/format").expect("a kernel with a network");
+        assert!(format.starts_with("name: kfree_skb\nID: "), "{format}");
+        assert!(tracefs.read("events/no/such/format").is_err());
+        assert!(tracefs.read("a\0b").is_err());
+    }
+}

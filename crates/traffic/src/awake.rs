@@ -1,0 +1,27 @@
+//! Threads that keep every core awake while a trial runs, and yield to everything else on it.
+
+use crate::stop::Stop;
+use narrows_sys::{cpu, thread as kernel};
+use std::thread::{Builder, Scope};
+
+/// Starts one for each core that this process may use; they end with `over`. Where the kernel does not let a thread yield that
+/// much, there is none: the remark says so.
+pub(crate) fn keep<'scope>(scope: &'scope Scope<'scope, '_>, over: &'scope Stop) -> Result<(), String> {
+    let cpus = cpu::allowed_cpus().map_err(|error| format!("the cores could not be kept awake: {error}"))?;
+    for core in cpus {
+        let spin = move || {
+            // On another core, or before others, it would measure nothing but itself.
+            if !kernel::set_idle() || cpu::pin(&[core]).is_err() {
+                return;
+            }
+            while !over.is_set() {
+                for _ in 0..1_000 {
+                    std::hint::spin_loop();
+                }
+            }
+        };
+        let thread = Builder::new().name("awake".to_owned()).stack_size(64 << 10).spawn_scoped(scope, spin);
+        thread.map_err(|error| format!("the cores could not be kept awake: {error}"))?;
+    }
+    Ok(())
+}

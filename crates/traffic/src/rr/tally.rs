@@ -1,0 +1,60 @@
+//! What a stream's thread, or the answering of its connections, tells while the trial runs.
+
+use crate::counters::Counters;
+use narrows_model::RrSample;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One stream's counts, on cache lines of their own. Plain sums: no order is needed.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Tally {
+    transactions: AtomicU64,
+    failures: AtomicU64,
+    latency_sum_ns: AtomicU64,
+    /// The CPU clock of the stream's thread.
+    pub(crate) thread: Counters,
+}
+
+impl Tally {
+    pub(crate) const fn new() -> Self {
+        Self {
+            transactions: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            latency_sum_ns: AtomicU64::new(0),
+            thread: Counters::new(),
+        }
+    }
+
+    /// A transaction is complete, after so long.
+    #[inline]
+    pub(crate) fn complete(&self, latency_ns: u64) {
+        self.latency_sum_ns.fetch_add(latency_ns, Ordering::Relaxed);
+        self.transactions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many requests were answered.
+    #[inline]
+    pub(crate) fn answered(&self, count: u64) {
+        self.transactions.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// So many transactions were given up.
+    pub(crate) fn fail(&self, count: u64) {
+        self.failures.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn transactions(&self) -> u64 {
+        self.transactions.load(Ordering::Relaxed)
+    }
+
+    /// A look at it; `threaded`: whether the stream has a thread of its own.
+    pub(crate) fn sample(&self, at_us: u64, threaded: bool) -> RrSample {
+        RrSample {
+            at_us,
+            transactions: self.transactions(),
+            failures: self.failures.load(Ordering::Relaxed),
+            latency_sum_ns: self.latency_sum_ns.load(Ordering::Relaxed),
+            thread_cpu_us: self.thread.cpu_us().filter(|_| threaded),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The client's end of a `UDP_RR` stream: as many requests on their way as there are slots. A request's sequence is its slot plus
+//! a multiple of the number of slots, so an answer finds its request at once, and one that comes after its slot was
+//! given up, or a second time, finds none.
+
+use super::outcome::{Leaves, Outcome};
+use super::seat::{BACKOFF, Seat};
+use crate::engine::CALL_LIMIT;
+use narrows_model::RrPlan;
+use narrows_stats::Histogram;
+use narrows_sys::{clock, exchange, tcp};
+use narrows_wire::rr::{self, Header, Role};
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// A response that takes longer is lost.
+const TIMEOUT: Duration = Duration::from_millis(RrPlan::UDP_TIMEOUT_MS);
+/// Room for the largest datagram, and one byte more that shows a larger one.
+pub(super) const MOST_BYTES: usize = (1 << 16) + 1;
+/// `ENOBUFS`: the queue of the device is full for about so long.
+const QUEUE_FULL: Duration = Duration::from_millis(1);
+
+/// A request on its way.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    /// From when its latency counts.
+    origin: Instant,
+    sent: Instant,
+}
+
+/// A place for one request at a time.
+#[derive(Debug)]
+struct Slot {
+    /// Of its request on the way, or of its next one.
+    sequence: u64,
+    asked: Option<Asked>,
+}
+
+/// See the module.
+pub(super) struct UdpRequester<'a> {
+    seat: Seat<'a>,
+    socket: BorrowedFd<'a>,
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    /// No request on its way is given up before.
+    expiry: Instant,
+    /// No request is sent before.
+    rest_until: Instant,
+    /// The request as it is sent; its header changes.
+    request: Vec<u8>,
+    late: u64,
+    foreign: u64,
+    refused_here: u64,
+}
+
+impl<'a> UdpRequester<'a> {
+    pub(super) fn new(seat: Seat<'a>, socket: &'a UdpSocket, start: Instant) -> Self {
+        let count = seat.plan.outstanding as usize;
+        Self {
+            socket: socket.as_fd(),
+            slots: (0..count as u64).map(|sequence| Slot { sequence, asked: None }).collect(),
+            free: (0..count).rev().collect(),
+            expiry: start + TIMEOUT,
+            rest_until: start,
+            request: vec![0; (seat.plan.request_bytes as usize).max(rr::LENGTH)],
+            late: 0,
+            foreign: 0,
+            refused_here: 0,
+            seat,
+        }
+    }
+
+    /// Makes requests until there is a reason not to, and waits for the last answers or their time-outs.
+    pub(super) fn run(mut self) -> Leaves {
+        let outcome = self.exchange();
+        if !matches!(outcome, Outcome::Complete | Outcome::Stopped) {
+            self.seat.tally.fail(self.on_their_way() as u64);
+        }
+        let counts = [
+            (self.late, "answers came after their request had been given up, or twice"),
+            (self.foreign, "datagrams were no answers to this stream"),
+            (self.refused_here, "requests were refused by this host's own queue (ENOBUFS) and sent later"),
+        ];
+        self.seat.notes.extend(counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        self.seat.leave(outcome, Histogram::new())
+    }
+
+    fn on_their_way(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    fn exchange(&mut self) -> Outcome {
+        let mut buffer = vec![0; MOST_BYTES];
+        loop {
+            if let Some(outcome) = self.seat.told() {
+                return outcome;
+            }
+            let now = clock::now();
+            if now >= self.expiry {
+                self.give_up_old(now);
+            }
+            let full = match self.ask(now) {
+                Ok(full) => full,
+                Err(outcome) => return outcome,
+            };
+            // The last time-outs are over before the time for the last answers is; this is for a clock that jumps.
+            if now >= self.seat.deadline && (self.on_their_way() == 0 || self.seat.is_late(now)) {
+                return Outcome::Complete;
+            }
+            match self.receive(&mut buffer, now, full) {
+                Ok(bytes) => self.take(&buffer[..bytes]),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                    if let Some(outcome) = self.refused(&error) {
+                        return outcome;
+                    }
+                }
+                Err(error) => return Outcome::Broken(error),
+            }
+        }
+    }
+
+    /// Sends the requests that may begin now; true where the socket's buffer is full.
+    fn ask(&mut self, now: Instant) -> Result<bool, Outcome> {
+        while now >= self.rest_until && self.seat.is_due(now) {
+            let Some(&at) = self.free.last() else { break };
+            let header = Header { role: Role::Request, stream: self.seat.id, sequence: self.slots[at].sequence };
+            self.request[..rr::LENGTH].copy_from_slice(&header.encode());
+            let sent = clock::now();
+            match exchange::send_now(self.socket, &self.request) {
+                Ok(_) => {
+                    self.free.pop();
+                    let origin = self.seat.begin(sent);
+                    self.slots[at].asked = Some(Asked { origin, sent });
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => return Ok(true),
+                    // Told of an earlier one; this one was not sent.
+                    ErrorKind::ConnectionRefused => return self.refused(&error).map_or(Ok(false), Err),
+                    // A filter of this host.
+                    ErrorKind::PermissionDenied => {
+                        self.seat.begin(sent);
+                        self.rest_until = now + BACKOFF;
+                        if self.seat.fail_at_once() {
+                            return Err(Outcome::GaveUp(format!("this host lets no request out: {error}")));
+                        }
+                    }
+                    _ if error.raw_os_error() == Some(105) => {
+                        self.refused_here += 1;
+                        self.rest_until = now + QUEUE_FULL;
+                    }
+                    _ => {
+                        let size = self.request.len();
+                        return Err(Outcome::GaveUp(format!("cannot send a request of {size} bytes: {error}")));
+                    }
+                },
+            }
+        }
+        Ok(false)
+    }
+
+    /// Waits for an answer, but no longer than until something else is to be done.
+    fn receive(&self, buffer: &mut [u8], now: Instant, full: bool) -> io::Result<usize> {
+        let wait = if full {
+            Some(CALL_LIMIT)
+        } else if self.free.is_empty() {
+            None
+        } else {
+            let rest = self.rest_until.saturating_duration_since(now).min(CALL_LIMIT);
+            self.seat.until_due(now).map(|due| due.max(rest))
+        };
+        match wait {
+            Some(limit) => {
+                if !exchange::wait(self.socket, full, limit)?.read {
+                    return Err(ErrorKind::WouldBlock.into());
+                }
+                exchange::receive_now(self.socket, buffer)
+            }
+            None => tcp::receive(self.socket, buffer),
+        }
+    }
+
+    fn take(&mut self, datagram: &[u8]) {
+        let now = clock::now();
+        let header = match Header::decode(datagram) {
+            Ok(header)
+                if header.role == Role::Response
+                    && header.stream == self.seat.id
+                    && datagram.len() == self.seat.plan.response_bytes as usize =>
+            {
+                header
+            }
+            _ => {
+                self.foreign += 1;
+                return;
+            }
+        };
+        let count = self.slots.len();
+        #[allow(clippy::cast_possible_truncation)] // a remainder
+        let at = (header.sequence % count as u64) as usize;
+        let slot = &mut self.slots[at];
+        match slot.asked.take_if(|_| slot.sequence == header.sequence) {
+            Some(asked) => {
+                slot.sequence += count as u64;
+                self.free.push(at);
+                self.seat.complete(asked.origin, now);
+            }
+            None => self.late += 1,
+        }
+    }
+
+    /// Gives up what was asked too long ago, and finds out when to look again.
+    fn give_up_old(&mut self, now: Instant) {
+        let count = self.slots.len() as u64;
+        let mut next = now + TIMEOUT;
+        for (at, slot) in self.slots.iter_mut().enumerate() {
+            let Some(asked) = slot.asked else { continue };
+            if asked.sent + TIMEOUT <= now {
+                slot.asked = None;
+                slot.sequence += count;
+                self.free.push(at);
+                self.seat.tally.fail(1);
+            } else {
+                next = next.min(asked.sent + TIMEOUT);
+            }
+        }
+        self.expiry = next;
+    }
+
+    /// The peer's host said that nobody listens: the oldest request on its way has failed.
+    fn refused(&mut self, error: &io::Error) -> Option<Outcome> {
+        self.rest_until = clock::now() + BACKOFF;
+        let on_their_way = self.slots.iter().enumerate();
+        let oldest = on_their_way.filter_map(|(at, slot)| Some((slot.asked?.sent, at))).min();
+        if let Some((_, at)) = oldest {
+            let count = self.slots.len() as u64;
+            self.slots[at].asked = None;
+            self.slots[at].sequence += count;
+            self.free.push(at);
+            if self.seat.fail_at_once() {
+                return Some(Outcome::GaveUp(format!("nobody answers on the peer's port: {error}")));
+            }
+        }
+        None
+    }
+}

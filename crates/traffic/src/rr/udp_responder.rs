@@ -1,0 +1,86 @@
+//! The server's end of a `UDP_RR` stream: each request's header comes back, padded to the size of a response.
+
+use super::outcome::{Leaves, Outcome};
+use super::tally::Tally;
+use super::udp_requester::MOST_BYTES;
+use crate::engine::CALL_LIMIT;
+use crate::stop::Stop;
+use narrows_model::RrPlan;
+use narrows_sys::{clock, exchange, tcp};
+use narrows_wire::rr::{self, Header, Role};
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::time::Instant;
+
+/// Answers until somebody says that the trial is over, for a client that is done says nothing; calls `moving` once, with the time
+/// of the first request. What is no request of this stream and of its size gets no answer.
+pub(super) fn respond(
+    socket: &UdpSocket,
+    stream: u32,
+    plan: &RrPlan,
+    tally: &Tally,
+    (stop, over): (&Stop, &Stop),
+    moving: impl FnOnce(Instant),
+) -> Leaves {
+    let socket = socket.as_fd();
+    let mut buffer = vec![0; MOST_BYTES];
+    let mut response = vec![0; (plan.response_bytes as usize).max(rr::LENGTH)];
+    let mut moving = Some(moving);
+    let (mut foreign, mut unsent) = (0_u64, 0_u64);
+    let outcome = loop {
+        if stop.is_set() {
+            break Outcome::Stopped;
+        }
+        if over.is_set() {
+            break Outcome::Complete;
+        }
+        let datagram = match tcp::receive(socket, &mut buffer) {
+            Ok(bytes) => &buffer[..bytes],
+            // A client that has closed refuses the answers to its last requests.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionRefused
+                ) =>
+            {
+                continue;
+            }
+            Err(error) => break Outcome::Broken(error),
+        };
+        let request = Header::decode(datagram).ok().filter(|header| {
+            header.role == Role::Request && header.stream == stream && datagram.len() == plan.request_bytes as usize
+        });
+        let Some(request) = request else {
+            foreign += 1;
+            continue;
+        };
+        if let Some(moving) = moving.take() {
+            moving(clock::now());
+        }
+        let header = Header { role: Role::Response, ..request };
+        response[..rr::LENGTH].copy_from_slice(&header.encode());
+        match send(socket, &response) {
+            Ok(()) => tally.answered(1),
+            Err(_) => unsent += 1,
+        }
+    };
+    let counts = [
+        (foreign, "datagrams were no requests of this stream and were not answered"),
+        (unsent, "responses could not be sent"),
+    ];
+    let notes = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+    Leaves::of(outcome, notes.collect())
+}
+
+/// Sends at the second try at the latest: the first may only have told of an earlier datagram, or waits for room.
+fn send(socket: BorrowedFd<'_>, response: &[u8]) -> io::Result<()> {
+    match exchange::send_now(socket, response) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            exchange::wait(socket, true, CALL_LIMIT)?;
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionRefused) => {}
+        done => return done.map(drop),
+    }
+    exchange::send_now(socket, response).map(drop)
+}
