@@ -69,6 +69,21 @@ impl Histogram {
         self.sum = self.sum.saturating_add(other.sum);
     }
 
+    /// Moves all values up: what was measured from a mark is now measured from one that lies `by` below it. Each bucket moves
+    /// with its middle, so a shift much smaller than a bucket leaves it where it was.
+    pub fn shift_up(&mut self, by: u64) {
+        let (min, max) = (self.min, self.max);
+        let sum = self.sum.saturating_add(u128::from(by) * u128::from(self.count));
+        let mut moved = Self::new();
+        for [bound, count] in self.buckets() {
+            let low = lower_bound(bucket_of(bound));
+            moved.record_many((low + (bound - low) / 2).saturating_add(by), count);
+        }
+        if moved.count > 0 {
+            *self = Self { sum, min: min.saturating_add(by), max: max.saturating_add(by), ..moved };
+        }
+    }
+
     /// How many values.
     #[must_use]
     pub const fn count(&self) -> u64 {
@@ -264,6 +279,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_shift_moves_every_quantile(values in prop::collection::vec(0..100_000_u64, 1..50), by in 0..100_000_u64) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|value| histogram.record(*value));
+            let (min, median) = (histogram.min().unwrap() + by, histogram.quantile(0.5).unwrap() + by);
+            histogram.shift_up(by);
+            let after = histogram.quantile(0.5).unwrap();
+            prop_assert!(after.abs_diff(median) <= median / 64 + 1, "{after} for {median}");
+            prop_assert_eq!((histogram.min(), histogram.count()), (Some(min), values.len() as u64));
+        }
+
         #[test]
         fn each_value_lies_in_its_bucket_and_buckets_are_narrow(value in any::<u64>()) {
             let at = bucket_of(value);

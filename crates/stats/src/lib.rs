@@ -7,7 +7,6 @@
 //! (too few of them, or one that is not finite): missing is never zero.
 
 pub mod histogram;
-pub mod log_linear;
 pub mod proportion;
 pub mod quantile;
 pub mod rank;
@@ -17,7 +16,6 @@ pub mod student;
 pub mod summary;
 
 pub use histogram::Histogram;
-pub use log_linear::LogLinear;
 pub use proportion::wilson;
 pub use quantile::{median, quantile};
 pub use rank::{Shift, shift};

@@ -30,3 +30,10 @@ pub fn set_real_time() -> bool {
     // SAFETY: 0 is the calling thread; the parameter lives through the call.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const parameter) == 0 }
 }
+
+/// Takes [`set_real_time`] back. Needs no privilege.
+pub fn set_ordinary() {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 is the calling thread; the parameter lives through the call. It cannot fail on the way down.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameter) };
+}

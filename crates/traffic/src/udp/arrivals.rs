@@ -1,6 +1,6 @@
 //! When datagrams came: gaps, jitter, delay above the smallest. Pure; times are nanoseconds.
 
-use narrows_stats::LogLinear;
+use narrows_stats::Histogram;
 
 /// The mark from which delays are measured follows the smallest delay in steps of at least this: each step touches all buckets.
 const STEP_NS: i64 = 250;
@@ -12,8 +12,8 @@ pub(crate) struct Arrivals {
     last_ns: u64,
     transit_ns: i64,
     jitter_ns: f64,
-    gaps: LogLinear,
-    delays: LogLinear,
+    gaps: Histogram,
+    delays: Histogram,
     /// Delays are measured from here; never more than a step above the smallest.
     mark_ns: i64,
     smallest_ns: i64,
@@ -26,8 +26,8 @@ impl Arrivals {
             last_ns: 0,
             transit_ns: 0,
             jitter_ns: 0.0,
-            gaps: LogLinear::new(),
-            delays: LogLinear::new(),
+            gaps: Histogram::new(),
+            delays: Histogram::new(),
             mark_ns: 0,
             smallest_ns: 0,
         }
@@ -72,12 +72,12 @@ impl Arrivals {
     }
 
     /// Gaps between arrivals.
-    pub(crate) const fn gaps(&self) -> &LogLinear {
+    pub(crate) const fn gaps(&self) -> &Histogram {
         &self.gaps
     }
 
     /// Delays above the smallest one.
-    pub(crate) const fn delays(&self) -> &LogLinear {
+    pub(crate) const fn delays(&self) -> &Histogram {
         &self.delays
     }
 

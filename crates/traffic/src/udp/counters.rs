@@ -35,17 +35,16 @@ impl Counters {
     const RUNS: u64 = u64::MAX;
 
     pub(crate) const fn new() -> Self {
-        const ZERO: AtomicU64 = AtomicU64::new(0);
         Self {
-            datagrams: ZERO,
-            bytes: ZERO,
-            calls: ZERO,
-            errors: ZERO,
-            unsent: ZERO,
-            lost: ZERO,
-            duplicates: ZERO,
-            reordered: ZERO,
-            jitter: ZERO,
+            datagrams: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            errors: AtomicU64::new(0),
+            unsent: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            duplicates: AtomicU64::new(0),
+            reordered: AtomicU64::new(0),
+            jitter: AtomicU64::new(0),
             thread: AtomicI32::new(0),
             cpu_us_at_end: AtomicU64::new(Self::RUNS),
         }
@@ -84,7 +83,7 @@ impl Counters {
         self.jitter.store(order.jitter_ns.to_bits(), Ordering::Relaxed);
     }
 
-    /// All of it, with what the socket says; `drops_before`: what it had dropped before the trial.
+    /// All of it, with what the socket says.
     pub(crate) fn sample(&self, at_us: u64, memory: Option<SocketMemory>, receives: bool) -> UdpSample {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         UdpSample {

@@ -1,8 +1,7 @@
 //! What left, when, and what did not: the sender's side of the record. Pure; times are nanoseconds of a monotonic clock.
 
-use super::distribution;
 use narrows_model::{UdpSent, Unsent};
-use narrows_stats::LogLinear;
+use narrows_stats::Histogram;
 
 /// Calls that follow each other sooner are one burst on the wire.
 const BACK_TO_BACK_NS: u64 = 1_000;
@@ -18,7 +17,7 @@ pub(crate) struct Departures {
     first_ns: Option<u64>,
     /// When the last call that sent began, and when it was over.
     last_ns: (u64, u64),
-    gaps: LogLinear,
+    gaps: Histogram,
     burst: u64,
     burst_max: u64,
 }
@@ -33,7 +32,7 @@ impl Departures {
             unsent: Unsent::default(),
             first_ns: None,
             last_ns: (0, 0),
-            gaps: LogLinear::new(),
+            gaps: Histogram::new(),
             burst: 0,
             burst_max: 0,
         }
@@ -83,7 +82,7 @@ impl Departures {
             unsent: self.unsent,
             skipped,
             active_ns: self.first_ns.map_or(0, |first| self.last_ns.0.saturating_sub(first)),
-            gaps_ns: distribution::of(&self.gaps),
+            gaps_ns: self.gaps.distribution(),
             burst_max: self.burst_max,
         }
     }

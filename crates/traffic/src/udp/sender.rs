@@ -1,39 +1,25 @@
-//! A sending stream: bursts when the pacer says so, as few calls as the kernel allows, and the words before and after.
+//! A sending stream: its loop, and the words before and after.
 
 use super::answerer;
 use super::counters::Counters;
-use super::departures::Departures;
 use super::load::Load;
 use super::outcome::Outcome;
-use super::pacer::{Due, Pacer};
+use super::sending::Sending;
 use super::stream::UdpStream;
 use crate::stop::Stop;
-use narrows_model::{Batching, Place, UdpPlan, UdpSent, Unsent};
-use narrows_sys::udp::send::{MESSAGE_BYTES, SEGMENTS};
-use narrows_sys::udp::{Outgoing, SendBatch, TOO_BIG, socket};
+use narrows_model::{DatagramSizes, Place, UdpPlan, UdpSent};
+use narrows_sys::udp::socket;
 use narrows_sys::{clock, nanos, thread};
-use narrows_wire::probe::{HEADER_BYTES, Header, Kind, go_bytes};
+use narrows_wire::probe::{Header, Kind, go_bytes};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Messages in one call.
-const MESSAGES: usize = 64;
-/// Bytes in one call: what it copies should still be in the cache.
-const CALL_BYTES: usize = 256 << 10;
-/// A burst takes about this long at the rate, so that a thread can sleep between two of them.
-const BURST_NS: f64 = 100_000.0;
-/// A shorter wait is not slept: the timer would cost as much.
-const SPIN_NS: u64 = 15_000;
-/// A sleep is no longer, so that a stop takes effect.
-const SLEEP_NS: u64 = 50_000_000;
 /// So long the receiver is asked to confirm the end, and so often.
 const FIN_PATIENCE: Duration = Duration::from_secs(1);
 const FIN_PATIENCE_IF_STOPPED: Duration = Duration::from_millis(300);
 const FIN_EVERY: Duration = Duration::from_millis(20);
 /// So long a server waits for the client's word that it is ready, after the trial began there.
 const GO_PATIENCE: Duration = Duration::from_secs(10);
-/// After an error a sender without a rate does not try again at once.
-const PAUSE_NS: u64 = 100_000;
 
 /// Everything a sending thread needs.
 pub(crate) struct Sender<'a> {
@@ -56,26 +42,6 @@ pub(crate) struct Sent {
     pub(crate) remark: Option<String>,
 }
 
-/// The state of the loop.
-struct Sending<'a> {
-    sender: &'a Sender<'a>,
-    sizes: Vec<u32>,
-    /// The next datagram's place in the cycle of sizes.
-    at: usize,
-    /// Its sequence number.
-    next: u64,
-    buffer: Vec<u8>,
-    messages: Vec<Outgoing>,
-    /// Datagrams of each message.
-    counts: Vec<u64>,
-    batch: SendBatch,
-    /// The largest datagram that may be part of a run; 0: none may.
-    segment_most: u32,
-    departures: Departures,
-    segmented: bool,
-    remark: Option<String>,
-}
-
 impl Sender<'_> {
     /// Sends until the plan is over, then says so; `moving` is called before the first datagram.
     pub(crate) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, Sent) {
@@ -84,7 +50,7 @@ impl Sender<'_> {
         let mut outcome = Outcome::Complete;
         if self.place == Place::Server {
             match self.await_go() {
-                Ok(bytes) if matches!(self.plan.sizes, narrows_model::DatagramSizes::Largest) => {
+                Ok(bytes) if matches!(self.plan.sizes, DatagramSizes::Largest) => {
                     let most = self
                         .stream
                         .path_mtu_bytes
@@ -115,7 +81,7 @@ impl Sender<'_> {
         (outcome, Sent { sent, datagram_bytes, method, remark: sending.remark })
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.stop.is_set() || self.over.is_set()
     }
 
@@ -177,212 +143,5 @@ impl Sender<'_> {
                 }
             }
         }
-    }
-}
-
-impl<'a> Sending<'a> {
-    fn new(sender: &'a Sender<'a>, sizes: Vec<u32>) -> Self {
-        let largest = sizes.iter().copied().max().unwrap_or(UdpPlan::LEAST_BYTES) as usize;
-        let mut buffer = vec![0; CALL_BYTES.max(largest)];
-        fill(&mut buffer);
-        let overhead = socket::header_bytes(&sender.stream.peer);
-        let segment_most = match sender.plan.segmentation {
-            Batching::Off => 0,
-            // What needs fragments cannot be part of a run.
-            Batching::Auto | Batching::On => {
-                sender.stream.path_mtu_bytes.map_or(u32::from(u16::MAX), |mtu| mtu.saturating_sub(overhead))
-            }
-        };
-        Self {
-            sender,
-            sizes,
-            at: 0,
-            next: 0,
-            buffer,
-            messages: Vec::with_capacity(MESSAGES),
-            counts: Vec::with_capacity(MESSAGES),
-            batch: SendBatch::new(MESSAGES),
-            segment_most,
-            departures: Departures::new(),
-            segmented: false,
-            remark: None,
-        }
-    }
-
-    /// Sends by a schedule; how many it held, and how many of them were given up.
-    fn paced(&mut self, costs_ns: &[f64], load: &Load) -> (u64, u64) {
-        let mean_ns = load.mean_cost_ns().unwrap_or(1.0);
-        let burst = self.sender.plan.burst_datagrams.unwrap_or_else(|| self.default_burst(mean_ns, load.mean_bytes));
-        let streams = f64::from(self.sender.plan.streams.max(1));
-        let offset_ns = f64::from(self.sender.turn) * mean_ns * f64::from(burst) / streams;
-        let length_ns = self.sender.plan.duration_ms * 1_000_000;
-        let mut pacer = Pacer::new(costs_ns, burst, offset_ns, length_ns);
-        let start = nanos::monotonic();
-        let mut now = 0;
-        while !self.sender.is_over() {
-            match pacer.poll(now) {
-                Due::Now(count) => self.burst(u64::from(count)),
-                Due::At(at) => wait(start, at),
-                Due::Over => break,
-            }
-            now = nanos::monotonic().saturating_sub(start);
-        }
-        (pacer.intended(now), pacer.skipped())
-    }
-
-    /// As many as leave in a tenth of a millisecond, but no more than one message takes.
-    fn default_burst(&self, mean_ns: f64, mean_bytes: f64) -> u32 {
-        #[allow(clippy::cast_precision_loss)]
-        let most = (SEGMENTS as f64).min(MESSAGE_BYTES as f64 / mean_bytes.max(1.0));
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 1 to SEGMENTS
-        let burst = (BURST_NS / mean_ns).min(most).max(1.0) as u32;
-        burst
-    }
-
-    /// Sends as fast as the socket takes it.
-    fn unpaced(&mut self) -> (u64, u64) {
-        let end = nanos::monotonic() + self.sender.plan.duration_ms * 1_000_000;
-        #[allow(clippy::cast_precision_loss)]
-        let mean_bytes = self.sizes.iter().map(|size| f64::from(*size)).sum::<f64>() / self.sizes.len().max(1) as f64;
-        let most =
-            self.sender.plan.burst_datagrams.unwrap_or_else(|| self.default_burst(f64::MIN_POSITIVE, mean_bytes));
-        while !self.sender.is_over() && nanos::monotonic() < end {
-            let errors = self.departures.errors;
-            self.burst(u64::from(most));
-            if self.departures.errors > errors {
-                nanos::sleep_until(nanos::monotonic() + PAUSE_NS);
-            }
-        }
-        (0, 0)
-    }
-
-    /// Sends so many datagrams back to back. What the socket refuses is given up, and its numbers go to the next ones.
-    fn burst(&mut self, mut left: u64) {
-        while left > 0 {
-            self.pack(left);
-            let began = nanos::monotonic();
-            match self.batch.send(&self.sender.stream.socket, &self.buffer, &self.messages) {
-                Ok(taken) => {
-                    let taken = taken.min(self.messages.len());
-                    let datagrams: u64 = self.counts[..taken].iter().sum();
-                    let bytes: usize = self.messages[..taken].iter().map(|message| message.bytes).sum();
-                    self.segmented |= self.messages[..taken].iter().any(|message| message.segment_bytes > 0);
-                    self.departures.left(datagrams, bytes as u64, began, nanos::monotonic());
-                    self.advance(datagrams);
-                    self.next += datagrams;
-                    left -= datagrams;
-                }
-                Err(error) => left -= self.refused(&error, left),
-            }
-            let departures = &self.departures;
-            self.sender.counters.publish(departures.datagrams, departures.bytes, departures.calls);
-            if left > 0 && self.sender.is_over() {
-                return;
-            }
-        }
-    }
-
-    /// Weighs an error of the first message; how many datagrams are given up for it.
-    fn refused(&mut self, error: &io::Error, left: u64) -> u64 {
-        if error.kind() == io::ErrorKind::Interrupted {
-            return 0;
-        }
-        let first = self.counts.first().copied().unwrap_or(1);
-        let by_run = self.messages.first().is_some_and(|message| message.segment_bytes > 0);
-        // This kernel, device or route cannot cut: from now on each datagram goes by itself.
-        if by_run && is_uncut(error) {
-            self.segment_most = 0;
-            self.departures.retried();
-            self.remark = Some(format!("UDP_SEGMENT is not possible here: {error}; each datagram was sent by itself"));
-            return 0;
-        }
-        type Reason = fn(&mut Unsent) -> &mut u64;
-        let (given_up, reason): (u64, Reason) = match error.kind() {
-            // The wait for room took longer than the burst may.
-            io::ErrorKind::WouldBlock => (left, |unsent| &mut unsent.would_block),
-            io::ErrorKind::PermissionDenied => (first, |unsent| &mut unsent.not_permitted),
-            io::ErrorKind::ConnectionRefused => (first, |unsent| &mut unsent.refused),
-            _ if error.raw_os_error() == Some(TOO_BIG) => (first, |unsent| &mut unsent.too_big),
-            _ if error.raw_os_error() == Some(narrows_sys::udp::NO_BUFFERS) => (first, |unsent| &mut unsent.no_buffers),
-            _ => (first, |unsent| &mut unsent.other),
-        };
-        self.departures.failed(given_up, reason);
-        self.advance(given_up);
-        let departures = &self.departures;
-        self.sender.counters.publish_failures(departures.errors, departures.unsent.total());
-        given_up
-    }
-
-    fn advance(&mut self, datagrams: u64) {
-        let cycle = self.sizes.len() as u64;
-        self.at = ((self.at as u64 + datagrams) % cycle) as usize;
-    }
-
-    /// Fills the buffer with the next datagrams, as many as one call takes; neighbours of one size become a run.
-    fn pack(&mut self, left: u64) {
-        self.messages.clear();
-        self.counts.clear();
-        let (stream, time_ns) = (self.sender.stream.number, nanos::real());
-        let (mut from, mut sequence, mut at) = (0, self.next, self.at);
-        let end = self.next + left;
-        while sequence < end && self.messages.len() < MESSAGES {
-            let bytes = self.sizes[at] as usize;
-            let joins = self.messages.last().zip(self.counts.last()).is_some_and(|(run, count)| {
-                bytes as u32 <= self.segment_most
-                    && run.bytes as u64 == bytes as u64 * count
-                    && *count < SEGMENTS as u64
-                    && run.bytes + bytes <= MESSAGE_BYTES
-            });
-            if from + bytes > self.buffer.len()
-                || (!joins && !self.messages.is_empty() && self.segment_most > 0 && self.sizes.len() == 1)
-            {
-                break;
-            }
-            let header = Header { kind: Kind::Data, stream, sequence, time_ns };
-            self.buffer[from..from + HEADER_BYTES].copy_from_slice(&header.encode());
-            match (self.messages.last_mut().filter(|_| joins), self.counts.last_mut()) {
-                (Some(run), Some(count)) => {
-                    run.bytes += bytes;
-                    run.segment_bytes = bytes as u16;
-                    *count += 1;
-                }
-                _ => {
-                    self.messages.push(Outgoing { from, bytes, segment_bytes: 0 });
-                    self.counts.push(1);
-                }
-            }
-            from += bytes;
-            sequence += 1;
-            at = if at + 1 == self.sizes.len() { 0 } else { at + 1 };
-        }
-    }
-}
-
-/// Errors by which kernels say that a run cannot be cut: an old kernel, a device without checksums, IPsec on the route.
-fn is_uncut(error: &io::Error) -> bool {
-    error.raw_os_error().is_some_and(narrows_sys::udp::is_no_segmentation)
-}
-
-/// Waits until an instant after `start`; a stop ends it early.
-fn wait(start: u64, at: u64) {
-    let until = start + at;
-    let now = nanos::monotonic();
-    if until.saturating_sub(now) > SPIN_NS {
-        nanos::sleep_until(until.min(now + SLEEP_NS));
-        return;
-    }
-    while nanos::monotonic() < until {
-        std::hint::spin_loop();
-    }
-}
-
-/// Bytes without a pattern, so that nothing on the way compresses them (xorshift64).
-fn fill(bytes: &mut [u8]) {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    for byte in bytes {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        *byte = (state >> 32) as u8;
     }
 }

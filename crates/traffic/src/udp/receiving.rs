@@ -1,0 +1,326 @@
+//! The loop of a receiver: many datagrams a call, only their beginnings where it can, and each of them counted.
+
+use super::answerer;
+use super::arrivals::Arrivals;
+use super::buffers::SEND_LIMIT;
+use super::counters::Order;
+use super::nap::Nap;
+use super::outcome::Outcome;
+use super::precedence::Precedence;
+use super::receiver::{Received, Receiver};
+use super::window::Window;
+use narrows_model::{Batching, Place, UdpReceived};
+use narrows_sys::udp::{ReceiveBatch, socket};
+use narrows_sys::{clock, nanos};
+use narrows_wire::probe::{Header, Kind, go};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Messages in a call, where only their beginnings are taken.
+const HEADS: usize = 128;
+/// Room for a beginning: a header, a whole hello.
+const HEAD_BYTES: usize = 64;
+/// Messages in a call, where each may be a run of datagrams and is taken whole: all headers are needed.
+const RUNS: usize = 16;
+const RUN_BYTES: usize = 65_536;
+/// So many messages without a run among them: this path coalesces nothing.
+const WITHOUT_RUN: u64 = 512;
+/// No wait lasts longer, so that a stop takes effect.
+const WAIT: Duration = Duration::from_millis(20);
+/// After the sender's last word, what was overtaken by it may still come for so long.
+const STRAGGLERS_NS: u64 = 200_000_000;
+/// After the planned end a receiver without the sender's last word waits so long for anything.
+const IDLE_NS: u64 = 300_000_000;
+/// The client says that it is ready every so often, until data comes.
+const GO_EVERY_NS: u64 = 100_000_000;
+
+/// How messages are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Runs, whole.
+    Runs,
+    /// Runs are off, but some may still be queued.
+    LastRuns,
+    /// Beginnings only.
+    Heads,
+}
+
+pub(crate) struct Receiving<'a> {
+    receiver: &'a Receiver<'a>,
+    way: Way,
+    batch: ReceiveBatch,
+    window: Window,
+    arrivals: Arrivals,
+    datagrams: u64,
+    bytes: u64,
+    calls: u64,
+    messages: u64,
+    runs: u64,
+    foreign: u64,
+    by_kernel: bool,
+    /// When the first datagram was seen, and the last; monotonic, ns.
+    first_ns: Option<u64>,
+    seen_ns: u64,
+    /// The sender's last word, and when it came.
+    fin: Option<(u64, u64)>,
+}
+
+impl<'a> Receiving<'a> {
+    pub(super) fn new(receiver: &'a Receiver<'a>) -> Self {
+        let runs =
+            receiver.plan.coalescing != Batching::Off && socket::set_coalescing(&receiver.stream.socket, true).is_ok();
+        let (way, batch) = if runs {
+            (Way::Runs, ReceiveBatch::new(RUNS, RUN_BYTES))
+        } else {
+            (Way::Heads, ReceiveBatch::new(HEADS, HEAD_BYTES))
+        };
+        Self {
+            receiver,
+            way,
+            batch,
+            window: Window::new(),
+            arrivals: Arrivals::new(),
+            datagrams: 0,
+            bytes: 0,
+            calls: 0,
+            messages: 0,
+            runs: 0,
+            foreign: 0,
+            by_kernel: false,
+            first_ns: None,
+            seen_ns: nanos::monotonic(),
+            fin: None,
+        }
+    }
+
+    pub(super) fn prepare(&mut self) -> io::Result<()> {
+        let own = &self.receiver.stream.socket;
+        own.set_read_timeout(Some(WAIT))?;
+        own.set_write_timeout(Some(SEND_LIMIT))?;
+        // Without stamps the thread's own clock serves, and the record says so.
+        let _ = socket::set_receive_stamps(own, true);
+        Ok(())
+    }
+
+    pub(super) fn take_all(&mut self, moving: impl FnOnce(Instant)) -> Outcome {
+        let own = &self.receiver.stream.socket;
+        let mut moving = Some(moving);
+        let buffer = self.receiver.stream.buffers.receive.unwrap_or(0);
+        let mut nap = Nap::new(HEADS, buffer, nanos::monotonic());
+        let mut precedence = Precedence::ask(nanos::monotonic());
+        let mut go_ns = 0;
+        let mut wait = true;
+        // Since when it waits.
+        let mut waiting_ns = nanos::monotonic();
+        loop {
+            if self.receiver.is_over() {
+                let stopped = self.receiver.stop.is_set();
+                return if stopped { Outcome::Stopped } else { self.ended() };
+            }
+            if self.first_ns.is_none() && self.receiver.place == Place::Client {
+                let now = nanos::monotonic();
+                if now.saturating_sub(go_ns) >= GO_EVERY_NS {
+                    go_ns = now;
+                    // Repeated until data comes, whatever happens to this one.
+                    let _ = own.send(&go(self.receiver.stream.number, self.receiver.stream.datagram_bytes));
+                }
+            }
+            match self.batch.receive(own, wait) {
+                Ok(taken) => {
+                    self.calls += 1;
+                    self.receiver.stream.heard.fetch_add(1, Ordering::Relaxed);
+                    self.weigh_all(taken);
+                    if self.first_ns.is_some()
+                        && let Some(moving) = moving.take()
+                    {
+                        moving(clock::now());
+                    }
+                    self.publish();
+                    if self.is_complete() {
+                        return Outcome::Complete;
+                    }
+                    precedence.waited(self.seen_ns, if wait { self.seen_ns.saturating_sub(waiting_ns) } else { 0 });
+                    wait = false;
+                    // A full batch: more is there.
+                    if taken == self.batch.most() {
+                        continue;
+                    }
+                    self.choose_way();
+                    match nap.after(self.seen_ns, self.datagrams, self.bytes) {
+                        Some(ns) => {
+                            nanos::sleep_until(self.seen_ns + ns);
+                            precedence.waited(nanos::monotonic(), ns);
+                        }
+                        None => (wait, waiting_ns) = (true, self.seen_ns),
+                    }
+                }
+                Err(error) => {
+                    match error.kind() {
+                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionRefused => {}
+                        _ => return Outcome::Broken(error),
+                    }
+                    self.calls += 1;
+                    if !wait {
+                        nap.idle();
+                        (wait, waiting_ns) = (true, nanos::monotonic());
+                    }
+                    if let Some(outcome) = self.is_silent() {
+                        return outcome;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether all that the sender sent is here.
+    fn is_complete(&self) -> bool {
+        self.fin.is_some_and(|(total, _)| self.window.distinct() >= total)
+    }
+
+    /// Whether nothing more is to be expected; how the stream ended then.
+    fn is_silent(&self) -> Option<Outcome> {
+        let now = nanos::monotonic();
+        if let Some((_, at)) = self.fin {
+            return (now.saturating_sub(at) >= STRAGGLERS_NS).then_some(Outcome::Complete);
+        }
+        let end = self.first_ns? + self.receiver.plan.duration_ms * 1_000_000;
+        (now >= end + IDLE_NS && now.saturating_sub(self.seen_ns) >= IDLE_NS).then_some(Outcome::NoFin)
+    }
+
+    /// The word for an end that came from elsewhere.
+    fn ended(&self) -> Outcome {
+        match (self.fin, self.first_ns) {
+            (Some(_), _) => Outcome::Complete,
+            (None, None) => Outcome::NoData,
+            (None, Some(_)) => Outcome::NoFin,
+        }
+    }
+
+    /// The queue is empty now: if this path coalesces nothing, beginnings are enough. Runs are switched off first, and those
+    /// that were queued until then are gone when the queue is empty once more.
+    fn choose_way(&mut self) {
+        match self.way {
+            Way::Runs
+                if self.receiver.plan.coalescing == Batching::Auto
+                    && self.runs == 0
+                    && self.messages >= WITHOUT_RUN =>
+            {
+                if socket::set_coalescing(&self.receiver.stream.socket, false).is_ok() {
+                    self.way = Way::LastRuns;
+                }
+            }
+            Way::LastRuns => {
+                self.way = Way::Heads;
+                self.batch = ReceiveBatch::new(HEADS, HEAD_BYTES);
+            }
+            Way::Runs | Way::Heads => {}
+        }
+    }
+
+    fn weigh_all(&mut self, taken: usize) {
+        // The batch is borrowed while its messages are weighed.
+        let batch = std::mem::replace(&mut self.batch, ReceiveBatch::new(1, 1));
+        let mut now_ns = None;
+        for message in (0..taken).filter_map(|index| batch.message(index)) {
+            self.messages += 1;
+            let received_ns = match message.stamp_ns {
+                Some(stamp) => {
+                    self.by_kernel = true;
+                    stamp
+                }
+                None => *now_ns.get_or_insert_with(nanos::real),
+            };
+            match message.segment_bytes {
+                None => self.weigh(message.bytes, message.length, received_ns),
+                Some(size) => {
+                    self.runs += 1;
+                    for datagram in message.bytes.chunks(size) {
+                        self.weigh(datagram, datagram.len(), received_ns);
+                    }
+                }
+            }
+        }
+        self.batch = batch;
+        self.seen_ns = nanos::monotonic();
+        if self.first_ns.is_none() && self.datagrams > 0 {
+            self.first_ns = Some(self.seen_ns);
+        }
+    }
+
+    #[inline]
+    fn weigh(&mut self, bytes: &[u8], length: usize, received_ns: u64) {
+        match Header::decode(bytes) {
+            Ok(header) if header.stream == self.receiver.stream.number => match header.kind {
+                Kind::Data if self.window.arrive(header.sequence) => {
+                    self.datagrams += 1;
+                    self.bytes += length as u64;
+                    self.arrivals.arrive(header.time_ns, received_ns);
+                }
+                Kind::Fin => self.confirm(header),
+                Kind::Hello => {
+                    answerer::answer(&self.receiver.stream.socket, &self.receiver.stream.key, bytes, length);
+                }
+                Kind::Ok => {}
+                _ => self.foreign += length as u64,
+            },
+            _ => self.foreign += length as u64,
+        }
+    }
+
+    /// The sender's last word: it is told that it was heard, each time that it says it.
+    fn confirm(&mut self, fin: Header) {
+        let (total, _) = *self.fin.get_or_insert((fin.sequence, nanos::monotonic()));
+        let answer = Header { kind: Kind::FinAck, sequence: total, time_ns: nanos::real(), ..fin };
+        // It asks again.
+        let _ = self.receiver.stream.socket.send(&answer.encode());
+    }
+
+    fn publish(&self) {
+        self.receiver.counters.publish(self.datagrams, self.bytes, self.calls);
+        self.receiver.counters.publish_order(Order {
+            lost: self.window.missing(),
+            duplicates: self.window.duplicates(),
+            reordered: self.window.reordered(),
+            jitter_ns: self.arrivals.jitter_ns(),
+        });
+    }
+
+    pub(super) fn finish(self, socket_drops: Option<u64>) -> Received {
+        let counted = self.window.finish(self.fin.map(|(total, _)| total));
+        let runs = self.runs > 0;
+        let remark = if runs && socket_drops.is_some_and(|drops| drops > 0) {
+            Some(
+                "the socket's drops are counted in runs of datagrams, as the kernel coalesced and dropped them"
+                    .to_owned(),
+            )
+        } else if !runs && self.receiver.plan.coalescing == Batching::On && self.messages > WITHOUT_RUN {
+            Some("the kernel coalesced no datagrams (UDP_GRO)".to_owned())
+        } else {
+            None
+        };
+        let received = UdpReceived {
+            datagrams: self.datagrams,
+            bytes: self.bytes,
+            calls: self.calls,
+            distinct: counted.distinct,
+            duplicates: counted.duplicates,
+            lost: counted.lost,
+            reordered: counted.reordered,
+            reorder_extent_max: counted.extent_max,
+            late: counted.late,
+            loss_bursts: counted.bursts,
+            loss_burst_max: counted.burst_max,
+            foreign: self.foreign,
+            socket_drops,
+            next_sequence: counted.next,
+            jitter_ns: self.arrivals.jitter_ns(),
+            active_ns: self.arrivals.active_ns(),
+            stamps: if self.by_kernel { "kernel" } else { "user" }.to_owned(),
+            gaps_ns: self.arrivals.gaps().distribution(),
+            delay_variation_ns: self.arrivals.delays().distribution(),
+            min_clock_difference_ns: self.arrivals.smallest_ns(),
+        };
+        Received { received, method: if runs { "recvmmsg+gro" } else { "recvmmsg" }, remark }
+    }
+}
