@@ -88,7 +88,10 @@ impl<'a> Sending<'a> {
         while !self.sender.is_over() {
             let mut slept = 0;
             match pacer.poll(now) {
-                Due::Now(count) => self.burst(u64::from(count)),
+                Due::Now(count) => {
+                    self.burst(u64::from(count));
+                    pacer.left(nanos::monotonic().saturating_sub(start));
+                }
                 Due::At(at) => slept = wait(start, at),
                 Due::Over => break,
             }
