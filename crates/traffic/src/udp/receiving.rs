@@ -59,6 +59,8 @@ impl Way {
 pub(crate) struct Receiving<'a> {
     receiver: &'a Receiver<'a>,
     way: Way,
+    /// The socket took runs until it was seen that none came.
+    began_with_runs: bool,
     window: Window,
     arrivals: Arrivals,
     datagrams: u64,
@@ -83,6 +85,7 @@ impl<'a> Receiving<'a> {
         Self {
             receiver,
             way: if runs { Way::Runs } else { Way::Heads },
+            began_with_runs: runs,
             window: Window::new(),
             arrivals: Arrivals::new(),
             datagrams: 0,
@@ -326,6 +329,12 @@ impl<'a> Receiving<'a> {
             min_clock_difference_ns: self.arrivals.smallest_ns(),
         };
         let datagram_bytes = u32::try_from(self.largest).ok().filter(|bytes| *bytes > 0);
-        Received { received, datagram_bytes, method: if runs { "recvmmsg+gro" } else { "recvmmsg" }, remark }
+        // Runs that were dropped before the socket was told to take single datagrams were never seen, but are in its count.
+        let method = match (runs, self.began_with_runs && socket_drops.is_some_and(|drops| drops > 0)) {
+            (true, _) => "recvmmsg+gro",
+            (false, true) => "recvmmsg, at first +gro",
+            (false, false) => "recvmmsg",
+        };
+        Received { received, datagram_bytes, method, remark }
     }
 }
