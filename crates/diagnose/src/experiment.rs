@@ -1,6 +1,8 @@
 //! Experiments: where two hypotheses are left, the program does not guess but measures what separates them.
 
 use crate::evidence::{Evidence, Seat};
+use crate::udp::paced::{self, Part};
+use narrows_model::UdpPlan;
 use narrows_model::plan::{Application, Limit, TcpPlan, ZeroCopy};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,8 @@ pub enum Experiment {
     OtherCongestionControl,
     /// Paced at half the goodput: loss that a full queue or a policer makes ends, random loss stays.
     PacedHalf,
+    /// UDP below, at and above the goodput, evenly spaced and in bursts ([`crate::udp::paced`]): several trials, none of TCP.
+    PacedUdp,
     /// Both ends keep their cores awake, so that the kernel's tick sees what interrupts take.
     AwakeCores,
     /// Both ends of the engine on the client alone: what the tester itself can do.
@@ -26,12 +30,13 @@ pub enum Experiment {
 
 impl Experiment {
     /// Every experiment.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::MoreStreams,
         Self::OtherDirection,
         Self::LargerBuffer,
         Self::OtherCongestionControl,
         Self::PacedHalf,
+        Self::PacedUdp,
         Self::AwakeCores,
         Self::Loopback,
     ];
@@ -45,6 +50,7 @@ impl Experiment {
             Self::LargerBuffer => "larger-buffer",
             Self::OtherCongestionControl => "other-congestion-control",
             Self::PacedHalf => "paced-half",
+            Self::PacedUdp => "paced-udp",
             Self::AwakeCores => "awake-cores",
             Self::Loopback => "loopback",
         }
@@ -65,11 +71,24 @@ impl Experiment {
             Self::LargerBuffer => "the same load with buffers that the kernel tunes",
             Self::OtherCongestionControl => "the same load under BBR, which does not slow down at each loss",
             Self::PacedHalf => "the same load paced at half of the measured goodput",
+            Self::PacedUdp => "UDP below and above the measured goodput, evenly spaced and in bursts",
             Self::AwakeCores => {
                 "the same load while both ends keep their cores awake, so that the kernel sees what interrupts take"
             }
             Self::Loopback => "both ends of the engine on the client alone",
         }
+    }
+
+    /// The UDP trials of [`Experiment::PacedUdp`] that were not made yet, in their order, with the ids that they shall have in
+    /// the run; empty for other experiments.
+    #[must_use]
+    pub fn udp_plans(self, evidence: &Evidence<'_>) -> Vec<(&'static str, UdpPlan)> {
+        if self != Self::PacedUdp {
+            return Vec::new();
+        }
+        let wanted: Vec<Part> = evidence.paced_udp.wanted().collect();
+        let plans = paced::plans(evidence.goodput_bps(), evidence.flow).into_iter();
+        plans.filter(|(part, _)| wanted.contains(part)).map(|(part, plan)| (part.id(), plan)).collect()
     }
 
     /// The plan of the trial; `None` where it is not possible on these hosts or would change nothing.
@@ -97,6 +116,8 @@ impl Experiment {
                 // The first second may still drain what the pacing rate cannot know of; it is short all the same.
                 (half >= 80_000).then_some(TcpPlan { pacing_bps: Some(half), omit_ms: 500, ..short })
             }
+            // Its trials are of UDP: `udp_plans`.
+            Self::PacedUdp => None,
             Self::AwakeCores => Some(TcpPlan { awake: true, ..short }),
             Self::Loopback => Some(TcpPlan {
                 streams: load.streams,

@@ -15,6 +15,7 @@ pub mod latency;
 pub mod ledger;
 pub mod report;
 pub mod roofline;
+pub mod udp;
 pub mod verdict;
 
 #[cfg(test)]
@@ -24,5 +25,7 @@ mod tests;
 
 pub use evidence::{Evidence, Seat};
 pub use experiment::Experiment;
+pub use ledger::{ledger, tcp_ledger};
 pub use report::report;
+pub use udp::{UdpDiagnosis, diagnose_udp};
 pub use verdict::{ActDiagnosis, diagnose_act};

@@ -1,6 +1,7 @@
 //! The diagnosis as a whole, on scenes: the three acts of the story, and healthy paths that must not be accused.
 
 mod healthy;
+mod paced_udp;
 mod properties;
 
 use crate::testing::{Scene, fact, ordinary_host, with};

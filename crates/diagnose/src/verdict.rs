@@ -138,6 +138,7 @@ fn wanted(
         .filter(|(cause, ..)| best.is_none_or(|best| cause.rank >= best.cause.rank))
         .filter_map(|(_, _, _, ask)| *ask)
         .filter(|ask| !evidence.experiments.contains_key(ask.id()))
+        .filter(|ask| *ask != Experiment::PacedUdp || !ask.udp_plans(evidence).is_empty())
         .collect();
     wanted.sort();
     wanted.dedup();

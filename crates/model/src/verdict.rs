@@ -3,6 +3,7 @@
 use crate::change::Setting;
 use crate::place::{Direction, Place};
 use crate::plan::TcpPlan;
+use crate::udp::UdpPlan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,7 @@ pub struct Command {
 }
 
 /// What to do about a cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Fix {
     /// One sentence: what to do, and the value that it needs.
     pub advice: String,
@@ -60,6 +61,9 @@ pub struct Fix {
     /// The load after the fix, where the fix is in the application.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub load: Option<TcpPlan>,
+    /// The same for a load of UDP.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub udp_load: Option<UdpPlan>,
 }
 
 /// The goodput to expect after the fix: the next ceiling up.

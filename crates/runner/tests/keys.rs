@@ -3,13 +3,15 @@
 
 use narrows_diagnose::audit::hazards;
 use narrows_diagnose::causes;
+use narrows_diagnose::udp;
 use narrows_model::Key;
 use narrows_model::side_by_side::ROWS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 fn provided() -> impl Iterator<Item = &'static Key> {
-    narrows_collect::table().iter().flat_map(|collector| collector.provides)
+    let watch = narrows_collect::drop_watch::PROVIDES;
+    narrows_collect::table().iter().flat_map(|collector| collector.provides).chain(watch)
 }
 
 fn is_provided(name: &str) -> bool {
@@ -20,7 +22,11 @@ fn is_provided(name: &str) -> bool {
 fn what_a_rule_needs_is_provided_in_its_unit() {
     let causes = causes::TABLE.iter().map(|cause| (cause.id, cause.needs));
     let hazards = hazards::TABLE.iter().map(|rule| (rule.id, rule.needs));
-    for (id, need) in causes.chain(hazards).flat_map(|(id, needs)| needs.iter().map(move |need| (id, need))) {
+    let udp = udp::TABLE.iter().map(|cause| (cause.id, cause.needs));
+    let ledger = std::iter::once(("the ledger", narrows_diagnose::ledger::NEEDS));
+    for (id, need) in
+        causes.chain(hazards).chain(udp).chain(ledger).flat_map(|(id, needs)| needs.iter().map(move |need| (id, need)))
+    {
         let units: BTreeSet<String> =
             provided().filter(|key| key.covers(need.name)).map(|key| format!("{:?}", key.unit)).collect();
         assert_eq!(units, BTreeSet::from([format!("{:?}", need.unit)]), "{id} needs {}", need.name);
@@ -137,6 +143,18 @@ fn what_a_causes_file_reads_is_among_its_needs() {
                 .filter(|key| !in_needs(cause.needs, key))
                 .map(|key| format!("{} reads {key} and does not need it", cause.id)),
         );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_a_file_of_a_cause_of_udp_reads_is_among_its_needs() {
+    let folder = sources("udp/causes");
+    let mut wrong = Vec::new();
+    for cause in udp::TABLE {
+        let code = code(&folder.join(format!("{}.rs", cause.id.replace('-', "_"))));
+        let unread = keys(&code).into_iter().filter(|key| !in_needs(cause.needs, key)).map(str::to_owned);
+        wrong.extend(unread.map(|key| format!("{} reads {key} and does not need it", cause.id)));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

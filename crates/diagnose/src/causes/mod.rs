@@ -229,7 +229,12 @@ fn sysctl_fix(evidence: &Evidence<'_>, seat: Seat, advice: String, key: &str, va
 /// A fix by one setting, which `--try` can apply.
 fn setting_fix(evidence: &Evidence<'_>, seat: Seat, advice: String, setting: Setting) -> Fix {
     let at = evidence.place(seat);
-    Fix { advice, commands: vec![Command { at, run: setting.to_string() }], settings: vec![(at, setting)], load: None }
+    Fix {
+        advice,
+        commands: vec![Command { at, run: setting.to_string() }],
+        settings: vec![(at, setting)],
+        ..Fix::default()
+    }
 }
 
 /// A fix in words alone.

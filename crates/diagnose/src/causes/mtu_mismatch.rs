@@ -110,7 +110,12 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
     };
     let setting = Setting::Mtu { device: device.to_owned(), mtu: large as u32 };
     let at = evidence.place(seat);
-    Fix { advice, commands: vec![Command { at, run: setting.to_string() }], settings: vec![(at, setting)], load: None }
+    Fix {
+        advice,
+        commands: vec![Command { at, run: setting.to_string() }],
+        settings: vec![(at, setting)],
+        ..Fix::default()
+    }
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
         .map(|word| (at, Setting::Offload { device: device.clone(), feature: (*word).to_owned(), on: true }))
         .collect();
     let commands = settings.iter().map(|(at, setting)| Command { at: *at, run: setting.to_string() }).collect();
-    Fix { advice: format!("turn {} on", words.join(", ")), commands, settings, load: None }
+    Fix { advice: format!("turn {} on", words.join(", ")), commands, settings, ..Fix::default() }
 }
 
 #[cfg(test)]

@@ -72,6 +72,15 @@ pub(super) fn loss_does_not_bind(evidence: &Evidence<'_>) -> Option<Testimony> {
     }
 }
 
+/// Where too few segments were lost at half of the goodput to tell: what UDP at rates of its own shows, which loses more in the
+/// same time.
+pub(super) fn by_paced_udp(evidence: &Evidence<'_>, id: &str) -> Testimony {
+    match evidence.paced_udp.testimony(id) {
+        Some(said @ (Testimony::Says { .. } | Testimony::Denies(_))) => said,
+        _ => ask(Experiment::PacedUdp, "too few segments were lost to compare the paced trial with"),
+    }
+}
+
 /// Whether the sender's own queue dropped about as much as was lost.
 pub(super) fn lost_at_home(evidence: &Evidence<'_>) -> bool {
     let (Some(drops), Some(loss)) = (evidence.grew(Seat::Sender, "qdisc.drops"), evidence.base.loss_whole) else {
@@ -134,11 +143,14 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
         // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and
         // then, and it lets no burst pass above the rate of the path.
         Some(Paced::Vanished) if burst.is_none() && !queueless(evidence) => {
-            return cannot_tell("a short queue filled at times, and its loss looks like a policer's");
+            return match evidence.paced_udp.testimony(CAUSE.id) {
+                Some(said @ (Testimony::Says { .. } | Testimony::Denies(_))) => said,
+                _ => ask(Experiment::PacedUdp, "a short queue filled at times, and its loss looks like a policer's"),
+            };
         }
         Some(Paced::Vanished) => {}
         Some(Paced::Stayed) => return denies("paced at half the goodput the same part was lost"),
-        Some(Paced::TooFew) | None => return cannot_tell("too few segments were lost to compare the paced trial with"),
+        Some(Paced::TooFew) | None => return by_paced_udp(evidence, CAUSE.id),
     }
     let mut witnesses = vec![
         counter(format!(

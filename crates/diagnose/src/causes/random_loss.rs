@@ -12,7 +12,7 @@
 //! Source: Mathis et al., *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997; RFC
 //! 9438 5.1.
 
-use super::path_policer::{Paced, loss_does_not_bind, lost_at_home, paced};
+use super::path_policer::{Paced, by_paced_udp, loss_does_not_bind, lost_at_home, paced};
 use super::{Cause, Testimony, advice, ask, cannot_tell, ceiling, counter, denies};
 use crate::evidence::{Evidence, FlowView, Seat};
 use crate::experiment::Experiment;
@@ -105,7 +105,7 @@ fn testify(evidence: &Evidence<'_>, _: Seat) -> Testimony {
                 format!("at {:.0} times the goodput (BBR)", fast.goodput_bps / evidence.goodput_bps()),
                 fast.loss.unwrap_or_default(),
             ),
-            None => return cannot_tell("too few segments were lost to compare the paced trial with"),
+            None => return by_paced_udp(evidence, CAUSE.id),
         },
     };
     Testimony::Says {

@@ -20,7 +20,7 @@ pub struct CoreShare {
 }
 
 /// Each core between the first sample after `from_us` and the last one.
-pub(super) fn shares(samples: &[HostSample], from_us: u64) -> Vec<CoreShare> {
+pub(crate) fn shares(samples: &[HostSample], from_us: u64) -> Vec<CoreShare> {
     let counted: Vec<&HostSample> = samples.iter().filter(|sample| sample.at_us >= from_us).collect();
     let (Some(first), Some(last)) = (counted.first(), counted.last()) else { return Vec::new() };
     last.cpus.iter().filter_map(|now| share(now, first.cpus.iter().find(|then| then.cpu == now.cpu)?)).collect()

@@ -3,7 +3,7 @@
 //! Nothing here decides. A quantity that the kernel did not give is `None`; a rule that needs it says that it cannot
 //! tell.
 
-mod cores;
+pub(crate) mod cores;
 mod flow_view;
 mod loss;
 mod shares;
@@ -14,6 +14,7 @@ pub use loss::Loss;
 pub use shares::Shares;
 
 use crate::experiment::Experiment;
+use crate::udp::PacedUdp;
 use narrows_model::plan::TcpPlan;
 use narrows_model::{Direction, Flow, Place, Run, Snapshot};
 use std::collections::BTreeMap;
@@ -40,6 +41,8 @@ pub struct Evidence<'a> {
     pub base: FlowView,
     /// The experiments of this act, by id.
     pub experiments: BTreeMap<&'a str, FlowView>,
+    /// What UDP below and above the goodput showed of the path.
+    pub paced_udp: PacedUdp,
     /// Smallest RTT seen on the idle path or under load, microseconds.
     pub min_rtt_us: Option<f64>,
     sender: &'a Snapshot,
@@ -69,6 +72,7 @@ impl<'a> Evidence<'a> {
         Some(Self {
             flow,
             load: trial.plan.clone(),
+            paced_udp: PacedUdp::of(run.udp_experiments(act), flow, Some(base.goodput_bps)),
             base,
             experiments,
             min_rtt_us,

@@ -150,7 +150,7 @@ impl Books {
     }
 
     /// Datagrams that one packet of the sender may be.
-    pub(super) const fn batch_sent(&self) -> u64 {
+    pub(crate) const fn batch_sent(&self) -> u64 {
         if self.segmented { self.batch_most } else { 1 }
     }
 
@@ -160,13 +160,13 @@ impl Books {
     }
 
     /// A counter of IP's fragments of the sender or the receiver, by family.
-    pub(super) fn fragments(&self, sender: bool, name: &str) -> Option<u64> {
+    pub(crate) fn fragments(&self, sender: bool, name: &str) -> Option<u64> {
         let key = if self.ipv6 { format!("snmp6.Ip6{name}") } else { format!("snmp.Ip.{name}") };
         if sender { self.sent(&key) } else { self.got(&key) }
     }
 
     /// Fragments that a datagram was sent in; 1 where none were.
-    pub(super) fn fragments_each(&self) -> u64 {
+    pub(crate) fn fragments_each(&self) -> u64 {
         let (whole, parts) = (self.fragments(true, "FragOKs"), self.fragments(true, "FragCreates"));
         match (whole, parts) {
             // A few fragmented packets are other traffic's.
@@ -179,7 +179,7 @@ impl Books {
 
     /// Datagrams of UDP that reached IP of the receiver, each segment of a batch counted: by their marks of ECN, less what
     /// TCP and ICMP took.
-    pub(super) fn arrivals(&self) -> Option<u64> {
+    pub(crate) fn arrivals(&self) -> Option<u64> {
         if self.tcp {
             return None;
         }

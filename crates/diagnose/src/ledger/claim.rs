@@ -13,6 +13,8 @@ pub(super) struct Claim {
     pub(super) shared: u64,
     /// Whether the range was closed by a counter rather than by what was missing.
     pub(super) closed: bool,
+    /// Whether a counter of packets of the whole host closed it, in which a few of others may be: a handshake, a probe.
+    pub(super) near: bool,
     /// Whether a counter says so at all.
     pub(super) counted: bool,
 }
@@ -20,19 +22,19 @@ pub(super) struct Claim {
 impl Claim {
     /// A number.
     pub(super) const fn exactly(n: u64) -> Self {
-        Self { low: n, high: n, given: 0, shared: 0, closed: true, counted: true }
+        Self { low: n, high: n, given: 0, shared: 0, closed: true, near: false, counted: true }
     }
 
     /// Nothing is known.
     pub(super) const fn unknown() -> Self {
-        Self { low: 0, high: 0, given: 0, shared: 0, closed: true, counted: false }
+        Self { low: 0, high: 0, given: 0, shared: 0, closed: true, near: false, counted: false }
     }
 
     /// So many batches of one to `most` datagrams each.
     pub(super) const fn batches(n: u64, most: u64) -> Self {
         let most = if most == 0 { 1 } else { most };
         let high = n.saturating_mul(most);
-        Self { low: n, high, given: 0, shared: 0, closed: high == n, counted: true }
+        Self { low: n, high, given: 0, shared: 0, closed: high == n, near: false, counted: true }
     }
 
     /// The part that other traffic has in the counter: of `ours + others` packets that passed, `others` were not ours.
@@ -47,8 +49,18 @@ impl Claim {
     pub(super) fn close_at(&mut self, n: u64) {
         if !self.closed {
             self.given = n.clamp(self.low, self.high) - self.low;
-            self.closed = true;
+            (self.closed, self.near) = (true, true);
         }
+    }
+
+    /// Moves what is booked by the few that two reckonings differ by, as far as the range lets it; what is left of them.
+    pub(super) fn move_by(&mut self, few: i128) -> i128 {
+        let now = i128::from(self.dropped());
+        let then = (now + few).clamp(i128::from(self.low), i128::from(self.high).max(now));
+        let moved = then - now;
+        self.given = u64::try_from(then).unwrap_or(u64::MAX).saturating_sub(self.low);
+        self.shared = self.shared.saturating_add(u64::try_from(moved.unsigned_abs()).unwrap_or(u64::MAX));
+        few - moved
     }
 
     /// What is booked.

@@ -233,6 +233,25 @@ fn batches_dropped_by_the_queue_are_counted_by_the_segments_that_it_sent() {
 }
 
 #[test]
+fn a_handshake_among_the_arrivals_is_no_loss_of_this_flow() {
+    // As seen on a veth pair: the two datagrams that open the stream are in the counters of ECN marks as well.
+    let scene = UdpScene {
+        offered: 60_000,
+        size: 1000,
+        died: Died { buffer: 3_000, ..Died::default() },
+        ..UdpScene::default()
+    };
+    let sender = [("nic.counter.tx_packets", 6_002)];
+    let receiver =
+        [("nic.counter.rx_packets", 6_002), ("snmp.Udp.RcvbufErrors", 300), ("netstat.IpExt.InNoECTPkts", 60_002)];
+    let ledger = batched(&scene, &sender, &receiver);
+    assert_balanced(&ledger);
+    let found = (dropped(&ledger, "receive-buffer"), ledger.unexplained, ledger.uncertainty);
+    assert_eq!(found, (3_000, 0, 2), "{ledger:#?}");
+    assert!(ledger.remarks.is_empty(), "{ledger:#?}");
+}
+
+#[test]
 fn fragments_cost_whole_datagrams() {
     let scene = UdpScene {
         offered: 10_000,

@@ -34,6 +34,13 @@ pub(super) fn book(books: &Books, entries: &mut [Entry], missing: i128, remarks:
     if let Ok(extra @ 1..) = u64::try_from(left(entries) - expected) {
         close(entries.iter_mut().map(|entry| &mut entry.claim), extra);
     }
+    let apart = left(entries) - expected;
+    if apart != 0
+        && apart.unsigned_abs() <= u128::from(EDGE)
+        && let Some(near) = entries.iter_mut().find(|entry| entry.claim.near)
+    {
+        near.claim.move_by(apart);
+    }
     let rest = left(entries);
     let Some(path) = entries.iter_mut().find(|entry| entry.id == "path") else { return 0 };
     let whole = |n: i128| u64::try_from(n.max(0)).unwrap_or(u64::MAX);

@@ -1,13 +1,17 @@
 //! A scene of UDP: one trial of one flow, told by what happened to its datagrams and written as the counters of both ends.
 
 use super::fact;
+use crate::causes::Testimony;
+use crate::evidence::Seat;
+use crate::udp::{UdpCause, UdpDiagnosis, UdpEvidence, diagnose_udp};
 use narrows_model::fact::{Fact, Snapshot, Unit};
+use narrows_model::run::{Purpose, UdpTrialRecord};
 use narrows_model::trial::{CpuTimes, HostSample, SocketMemory};
 use narrows_model::udp::{
     DatagramSizes, Distribution, UdpEndRecord, UdpPlan, UdpRate, UdpReceived, UdpSample, UdpSent, UdpStreamRecord,
     UdpTrial, Unsent,
 };
-use narrows_model::{Flow, Place};
+use narrows_model::{Finding, Flow, Place, Status, Verdict};
 
 /// Where datagrams died, in the order of the way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -344,3 +348,78 @@ impl UdpScene {
         }
     }
 }
+
+// What the tests ask: one rule's testimony, or the whole verdict.
+
+fn record(purpose: Purpose, scene: &UdpScene) -> UdpTrialRecord {
+    UdpTrialRecord { purpose, at_us: 0, trial: scene.trial() }
+}
+
+pub(crate) fn diagnosis(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> UdpDiagnosis {
+    let mut trials = vec![record(Purpose::Baseline { act: 0 }, scene)];
+    trials.extend(
+        experiments.iter().map(|(id, scene)| record(Purpose::Experiment { act: 0, id: (*id).to_owned() }, scene)),
+    );
+    let host = |place| Snapshot {
+        facts: if scene.flow.sender() == place { scene.sender_facts.clone() } else { scene.receiver_facts.clone() },
+        ..Snapshot::default()
+    };
+    diagnose_udp(&trials, 0, &host(Place::Client), &host(Place::Server)).expect("a baseline")
+}
+
+pub(crate) fn verdict_with(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Verdict {
+    diagnosis(scene, experiments).verdict
+}
+
+/// The finding of a cause that is proven and first.
+#[track_caller]
+pub(crate) fn named_with(scene: &UdpScene, experiments: &[(&str, &UdpScene)], id: &str, at: Place) -> Finding {
+    let verdict = verdict_with(scene, experiments);
+    let first = verdict.causes.first().map(|finding| (finding.id.as_str(), finding.at));
+    assert_eq!((verdict.status, first), (Status::Limited, Some((id, at))), "{verdict:#?}");
+    verdict.causes.into_iter().next().expect("it is there")
+}
+
+#[track_caller]
+pub(crate) fn named(scene: &UdpScene, id: &str, at: Place) -> Finding {
+    named_with(scene, &[], id, at)
+}
+
+#[track_caller]
+pub(crate) fn suspected(scene: &UdpScene, id: &str) {
+    let verdict = verdict_with(scene, &[]);
+    let first = verdict.causes.first().map(|finding| finding.id.as_str());
+    assert_eq!((verdict.status, first), (Status::Suspected, Some(id)), "{verdict:#?}");
+    assert!(verdict.causes[0].confidence < 0.5, "{}", verdict.causes[0].confidence);
+}
+
+#[track_caller]
+pub(crate) fn healthy(scene: &UdpScene) {
+    let verdict = verdict_with(scene, &[]);
+    assert_eq!((verdict.status, verdict.causes.len()), (Status::Healthy, 0), "{verdict:#?}");
+}
+
+#[track_caller]
+pub(crate) fn rejects(finding: &Finding, id: &str, why: &str) {
+    let rejected = finding.rejected.iter().find(|rejected| rejected.id == id);
+    assert!(rejected.is_some_and(|rejected| rejected.why.contains(why)), "{id}, {why}: {:#?}", finding.rejected);
+}
+
+/// What one rule says of a scene.
+pub(crate) fn testimony_with(
+    cause: &UdpCause,
+    seat: Seat,
+    scene: &UdpScene,
+    experiments: &[(&str, &UdpScene)],
+) -> Testimony {
+    let trials: Vec<(&str, UdpTrial)> = experiments.iter().map(|(id, scene)| (*id, scene.trial())).collect();
+    let experiments: Vec<(&str, &UdpTrial)> = trials.iter().map(|(id, trial)| (*id, trial)).collect();
+    let (base, none) = (scene.trial(), Snapshot::default());
+    (cause.witness)(&UdpEvidence::of(&base, &experiments, scene.flow, &none, &none).expect("a flow"), seat)
+}
+
+pub(crate) fn testimony(cause: &UdpCause, seat: Seat, scene: &UdpScene) -> Testimony {
+    testimony_with(cause, seat, scene, &[])
+}
+
+pub(crate) use super::{assert_cannot_tell, assert_denies, assert_says};

@@ -35,6 +35,12 @@ const TABLES: &[Table] = &[
         helpers: &[],
     },
     Table {
+        folder: "crates/diagnose/src/udp/causes",
+        table: "crates/diagnose/src/udp/causes/mod.rs",
+        ending: ".rs",
+        helpers: &[],
+    },
+    Table {
         folder: "crates/lab/src/faults",
         table: "crates/lab/src/faults.rs",
         ending: ".rs",

@@ -1,0 +1,65 @@
+//! # path-capacity
+//!
+//! The path carries all that it can, and more was offered.
+//!
+//! **Shows**: below the rate nothing is lost; above it a queue stands first, then the excess is lost. A shaper looks the same.
+//!
+//! **Mistaken for**: a policer (no queue stands), a short queue.
+//!
+//! **Fix**: none; offer less, or more capacity.
+//!
+//! Source: RFC 6349 section 3.
+
+use super::{UdpCause, advice, on_the_path};
+use crate::evidence::Seat;
+
+/// See the file's head.
+pub const CAUSE: UdpCause = UdpCause {
+    id: "path-capacity",
+    about: "the path is at capacity: this is what it carries",
+    seats: &[Seat::Path],
+    needs: &[],
+    witness: |evidence, _| on_the_path(evidence, "path-capacity"),
+    look_alikes: &["random-loss", "shallow-queue", "path-policer"],
+    fix: |_, _| advice("nothing to mend: more than this needs more capacity on the path"),
+    stages: &["path"],
+    healthy: true,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::udp::verdict_with;
+    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_denies, testimony};
+
+    /// So many of 4,250 lost on the path, with so much delay.
+    fn lost(path: u64, delay_us: u64) -> UdpScene {
+        UdpScene {
+            offered: 4_250,
+            died: Died { path, ..Died::default() },
+            delay_us: [delay_us; 3],
+            span_us: 1_000_000,
+            ..UdpScene::default()
+        }
+    }
+
+    #[test]
+    fn the_paced_trials_name_it_and_without_them_it_is_open() {
+        let base = lost(425, 40000);
+        let with = [
+            ("paced-udp-tenth", &lost(0, 50)),
+            ("paced-udp-half", &lost(0, 50)),
+            ("paced-udp-half-bursts", &lost(0, 50)),
+            ("paced-udp-plateau", &lost(425, 40000)),
+        ];
+        let verdict = verdict_with(&base, &with);
+        assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (narrows_model::Status::Healthy, "path-capacity"));
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Path, &base), "was not measured");
+    }
+
+    #[test]
+    fn what_was_not_lost_on_the_path_is_not_the_paths() {
+        let died = Died { buffer: 400, ..Died::default() };
+        assert_denies(&testimony(&CAUSE, Seat::Path, &UdpScene { died, ..UdpScene::default() }), "nothing was dropped");
+    }
+}

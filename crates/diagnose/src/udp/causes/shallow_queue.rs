@@ -1,0 +1,68 @@
+//! # shallow-queue
+//!
+//! A queue on the path is too short for bursts, though it carries their rate.
+//!
+//! **Shows**: at half of the rate bursts are lost and evenly spaced datagrams are not.
+//!
+//! **Mistaken for**: a policer (it lets a first burst pass), random loss (it stays when evenly spaced).
+//!
+//! **Fix**: pace the sender: smaller bursts, no batches.
+//!
+//! Source: RFC 7567; Appenzeller et al., *Sizing Router Buffers*, SIGCOMM 2004.
+
+use super::{UdpCause, advice, on_the_path};
+use crate::evidence::Seat;
+
+/// See the file's head.
+pub const CAUSE: UdpCause = UdpCause {
+    id: "shallow-queue",
+    about: "a queue on the path is too short for bursts",
+    seats: &[Seat::Path],
+    needs: &[],
+    witness: |evidence, _| on_the_path(evidence, "shallow-queue"),
+    look_alikes: &["random-loss", "path-policer", "path-capacity"],
+    fix: |_, _| {
+        advice(
+            "send evenly spaced (smaller bursts, no batches, fq or SO_TXTIME); or a longer queue at the hop that drops",
+        )
+    },
+    stages: &["path"],
+    healthy: false,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::udp::named_with;
+    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_denies, testimony};
+
+    /// So many of 4,250 lost on the path, with so much delay.
+    fn lost(path: u64, delay_us: u64) -> UdpScene {
+        UdpScene {
+            offered: 4_250,
+            died: Died { path, ..Died::default() },
+            delay_us: [delay_us; 3],
+            span_us: 1_000_000,
+            ..UdpScene::default()
+        }
+    }
+
+    #[test]
+    fn the_paced_trials_name_it_and_without_them_it_is_open() {
+        let base = lost(800, 900);
+        let with = [
+            ("paced-udp-tenth", &lost(0, 50)),
+            ("paced-udp-half", &lost(0, 50)),
+            ("paced-udp-half-bursts", &lost(900, 50)),
+            ("paced-udp-plateau", &lost(300, 900)),
+        ];
+        named_with(&base, &with, "shallow-queue", narrows_model::Place::Path);
+        assert_cannot_tell(&testimony(&CAUSE, Seat::Path, &base), "was not measured");
+    }
+
+    #[test]
+    fn what_was_not_lost_on_the_path_is_not_the_paths() {
+        let died = Died { buffer: 400, ..Died::default() };
+        assert_denies(&testimony(&CAUSE, Seat::Path, &UdpScene { died, ..UdpScene::default() }), "nothing was dropped");
+    }
+}
