@@ -122,11 +122,11 @@ impl Pacer {
         Due::Now(count)
     }
 
-    /// The last burst has left: a pause follows, also where the calls took long, as far as the rate leaves room for one.
+    /// The last burst has left: a pause follows, also where the calls took long, a shorter one where the rate leaves little room.
     pub(crate) fn left(&mut self, now_ns: u64) {
         let (now, (began, span)) = (fractions(now_ns), self.last);
         let room = span.saturating_sub(now.saturating_sub(began));
-        self.earliest = self.earliest.max(now.saturating_add((span / 5).min(room / 2)));
+        self.earliest = self.earliest.max(now.saturating_add((span / 10).min(room / 2).max(span / 50)));
     }
 
     /// How many datagrams the schedule held until now: those issued, those given up, and those that were due and not polled for.
@@ -234,14 +234,14 @@ mod tests {
         let mut pacer = Pacer::new(&[10_000.0], 10, 0.0, SECOND);
         assert_eq!(pacer.poll(200_000), Due::Now(10));
         pacer.left(260_000);
-        assert_eq!(pacer.poll(260_000), Due::At(280_001));
+        assert_eq!(pacer.poll(260_000), Due::At(270_001));
         // Where the calls take nearly all of the time, half of what is left.
         assert_eq!(pacer.poll(300_000), Due::Now(10));
         pacer.left(396_000);
         assert_eq!(pacer.poll(396_000), Due::At(398_001));
         assert_eq!(pacer.poll(400_000), Due::Now(10));
         pacer.left(600_000);
-        assert_eq!(pacer.poll(600_000), Due::Now(10));
+        assert_eq!(pacer.poll(600_000), Due::At(602_001));
     }
 
     #[test]
