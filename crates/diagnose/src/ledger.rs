@@ -8,7 +8,7 @@
 //! - **Super-packets.** With `UDP_SEGMENT` and `UDP_GRO` a counter may count a batch of datagrams once. A queueing discipline
 //!   counts segments sent but batches dropped; a virtual device and the packet filter count batches; a socket with
 //!   `UDP_GRO` drops batches. Only the counters of ECN marks (`IpExt.InNoECTPkts` and its sisters) count each segment on
-//!   arrival. A count of batches is a range; the ranges are closed by those counters, and by what is missing.
+//!   arrival, and not even they where a TUN device or a hypervisor made the batch; the bytes of the devices are then what is left. A count of batches is a range; the ranges are closed by those counters, and by what is missing.
 //! - **A local drop may come back.** Where the socket has `IP_RECVERR`, a drop of the queueing discipline, of the device or
 //!   of a virtual peer's backlog is also `ENOBUFS` at the send call. It is booked where it happened, and once.
 //! - **One kernel for both ends.** In a lab `softnet_stat` and the reasons of drops belong to both hosts. They are booked
@@ -38,9 +38,11 @@ pub const NEEDS: &[Key] = &[
     Key::new("qdisc.drops", Unit::Count),
     Key::new("qdisc.sent.packets", Unit::Count),
     Key::new("nic.counter.tx_packets", Unit::Count),
+    Key::new("nic.counter.tx_bytes", Unit::Count),
     Key::new("nic.counter.tx_dropped", Unit::Count),
     Key::new("nic.counter.tx_errors", Unit::Count),
     Key::new("nic.counter.rx_packets", Unit::Count),
+    Key::new("nic.counter.rx_bytes", Unit::Count),
     Key::new("nic.counter.rx_dropped", Unit::Count),
     Key::new("nic.counter.rx_missed_errors", Unit::Count),
     Key::new("nic.counter.rx_fifo_errors", Unit::Count),

@@ -10,7 +10,7 @@ const EDGE: u64 = 16;
 /// What the devices say of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Devices {
-    /// So many more left than arrived; the figures of both, and by how much other traffic may blur them.
+    /// So many more datagrams left than arrived; the packets of both, and by how much other traffic may blur them.
     Lost { lost: i128, sent: u64, got: u64, blur: u64 },
     /// They count batches, or fragments, and not the same at both ends.
     OtherUnits,
@@ -32,7 +32,16 @@ pub(super) fn book(books: &Books, entries: &mut [Entry], missing: i128, remarks:
         Devices::OtherUnits | Devices::Silent => 0,
     };
     if let Ok(extra @ 1..) = u64::try_from(left(entries) - expected) {
-        close(entries.iter_mut().map(|entry| &mut entry.claim), extra);
+        let known = matches!(devices, Devices::Lost { .. });
+        let open = |claim: &Claim| !claim.closed && claim.low > 0;
+        let mut some: Vec<&mut Claim> = entries.iter_mut().map(|entry| &mut entry.claim).filter(|c| open(c)).collect();
+        match some.as_mut_slice() {
+            // What the path lost is counted, so what else is missing is what the only one left holds.
+            [only] if known => only.close_at(only.low.saturating_add(extra)),
+            _ => {
+                close(entries.iter_mut().map(|entry| &mut entry.claim), extra);
+            }
+        }
     }
     let apart = left(entries) - expected;
     if apart != 0
@@ -98,6 +107,17 @@ fn close_behind_ip(books: &Books, entries: &mut [Entry]) {
     }
 }
 
+/// Datagrams that left and did not arrive, by the bytes that both devices counted: a batch has the payload of all of its
+/// datagrams, whatever it is counted as. `None` where the datagrams are of several sizes or a device counts no bytes.
+fn lost_by_bytes(books: &Books, sent: u64, got: u64) -> Option<i128> {
+    let payload = i128::from(books.payload.filter(|bytes| *bytes > 0)?);
+    let bytes = i128::from(books.sent("nic.counter.tx_bytes")?) - i128::from(books.got("nic.counter.rx_bytes")?);
+    // Each packet has its own headers of IP and UDP; those of the link are not known and small beside the payload.
+    let headers = (i128::from(sent) - i128::from(got)) * if books.ipv6 { 48 } else { 28 };
+    let lost = (bytes - headers + payload / 2).div_euclid(payload);
+    Some(lost + i128::from(books.duplicated))
+}
+
 fn devices(books: &Books, entries: &[Entry]) -> Devices {
     let (sent, got) = (books.sent("nic.counter.tx_packets"), books.got("nic.counter.rx_packets"));
     let (Some(sent), Some(got)) = (sent, got) else { return Devices::Silent };
@@ -125,6 +145,11 @@ fn devices(books: &Books, entries: &[Entry]) -> Devices {
     if each_a_packet {
         let lost = i128::from(sent) + i128::from(books.duplicated) - i128::from(got);
         return Devices::Lost { lost, sent, got, blur };
+    }
+    if books.batch_got() > 1
+        && let Some(lost) = lost_by_bytes(books, sent, got)
+    {
+        return Devices::Lost { lost, sent, got, blur: EDGE };
     }
     // In whatever batches: as many left as arrived.
     if books.batch_got() > 1 && sent.abs_diff(got) <= EDGE {
