@@ -351,6 +351,7 @@ impl Scene {
             udp: Vec::new(),
             rr: Vec::new(),
             search: None,
+            sweep: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
         }
