@@ -22,6 +22,7 @@ pub mod stored;
 pub mod sweep;
 pub mod trust;
 pub mod tune;
+pub mod watch;
 
 pub use books::{ledgers, rr_report, search_report, sweep_report};
 pub use narrows_diagnose::report;

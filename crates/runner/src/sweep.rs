@@ -26,11 +26,12 @@ pub trait Watch {
     fn measured(&mut self, run: &Run);
 }
 
-/// The shortest and the longest time of a sweep on a path that is well, in milliseconds: the searches take between nothing,
-/// where a trial loses nothing, and their limit.
+/// The shortest and the longest time that the rest of a sweep takes on a path that is well, in milliseconds: the searches
+/// take between nothing, where a trial loses nothing, and their limit.
 #[must_use]
-pub fn expected_ms(plan: &SweepPlan) -> [u64; 2] {
-    plan.cells().fold([0, 0], |[least, most]: [u64; 2], cell| {
+pub fn expected_ms(record: &SweepRecord) -> [u64; 2] {
+    let plan = &record.plan;
+    record.remaining().into_iter().fold([0, 0], |[least, most]: [u64; 2], cell| {
         let trial = plan.trial_ms.saturating_add(AROUND_MS);
         let searches = if searched(plan, cell) { cell.direction.flows().len() as u64 } else { 0 };
         [least.saturating_add(trial), most.saturating_add(trial).saturating_add(searches * lossless::LONGEST_MS)]

@@ -1,6 +1,8 @@
 //! The sweep over ends that are played: the order of its points, what is measured again after an interruption, and what a
 //! point that cannot be measured leaves.
 
+#![allow(clippy::panic)] // a test that fails loudly
+
 use narrows_model::plan::TcpPlan;
 use narrows_model::sweep::Lossless;
 use narrows_model::*;
@@ -348,8 +350,12 @@ fn an_interrupted_search_is_made_again() {
 #[test]
 fn the_time_to_expect_counts_each_search_at_its_limit() {
     let plan = SweepPlan { sizes: vec![64, 128], directions: vec![Direction::Both], ..SweepPlan::default() };
+    let mut ends = Played::new(Trouble::None);
+    let expected = |plan: &SweepPlan, ends: &mut Played| sweep::expected_ms(record(&fresh(ends, plan)));
     // Two sizes of two protocols, each half a second around ten; of UDP each of two flows at most 25 s more.
-    assert_eq!(sweep::expected_ms(&plan), [4 * 10_500, 4 * 10_500 + 2 * 2 * 25_000]);
+    assert_eq!(expected(&plan, &mut ends), [4 * 10_500, 4 * 10_500 + 2 * 2 * 25_000]);
     let plan = SweepPlan { search_lossless: false, ..plan };
-    assert_eq!(sweep::expected_ms(&plan), [42_000, 42_000]);
+    assert_eq!(expected(&plan, &mut ends), [42_000, 42_000]);
+    let (run, _, _) = run(Trouble::StopInTrial(3), &plan);
+    assert_eq!(sweep::expected_ms(record(&run)), [10_500, 10_500], "what is done takes no more time");
 }
