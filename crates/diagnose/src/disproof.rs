@@ -71,6 +71,7 @@ mod tests {
             predicted_bps: 900_000_000,
             predicted_interval_bps: [800_000_000, 1_000_000_000],
             changes: Vec::new(),
+            udp_load: None,
             load: None,
             kept_for_next_act: after[0] > before[0],
         });

@@ -3,18 +3,41 @@
 use crate::disproof::lower;
 use crate::evidence::FlowView;
 use crate::experiment::Experiment;
+use crate::ledger::tcp_ledger;
+use crate::udp::{UdpDiagnosis, UdpView, diagnose_udp, what_of_udp};
 use crate::verdict::{ActDiagnosis, diagnose_act};
 use narrows_model::report::{
     AccountsView, ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, RunView, SCHEMA,
     VerdictView,
 };
 use narrows_model::run::{Attempt, Purpose};
-use narrows_model::{Report, Run, Snapshot, Status, Verdict};
+use narrows_model::{Report, Run, Snapshot, Status, UdpTrial, Verdict};
+
+/// One act, whatever it looked at.
+struct Act {
+    act: u32,
+    verdict: Verdict,
+    accounts: AccountsView,
+}
+
+/// One act of a run; `None` where its baseline was not measured.
+fn act_of(run: &Run, act: u32) -> Option<Act> {
+    if let Some(diagnosis) = diagnose_act(run, act) {
+        let ActDiagnosis { accounts, verdict, .. } = diagnosis;
+        let baseline = run.baseline(act)?;
+        let ledger = baseline.plan.flows().iter().filter_map(|flow| tcp_ledger(baseline, *flow)).collect();
+        let accounts = AccountsView { roofline: accounts.roofline, time_budget: accounts.time_budget, ledger };
+        return Some(Act { act, verdict, accounts });
+    }
+    run.udp_baseline(act)?;
+    let UdpDiagnosis { ledgers, verdict, .. } = diagnose_udp(&run.udp, act, &run.client, &run.server)?;
+    Some(Act { act, verdict, accounts: AccountsView { roofline: Vec::new(), time_budget: None, ledger: ledgers } })
+}
 
 /// The report of a run; `None` where not even the first baseline was measured.
 #[must_use]
 pub fn report(run: &Run) -> Option<Report> {
-    let mut acts: Vec<ActDiagnosis> = (0..).map_while(|act| diagnose_act(run, act)).collect();
+    let mut acts: Vec<Act> = (0..).map_while(|act| act_of(run, act)).collect();
     for attempt in &run.attempts {
         let act = acts.iter_mut().find(|act| act.act == attempt.act);
         if let (Some(act), Some(proof)) = (act, proof(run, attempt)) {
@@ -26,7 +49,7 @@ pub fn report(run: &Run) -> Option<Report> {
         schema: SCHEMA.to_owned(),
         run: run_view(run),
         verdict: verdict_view(&first.verdict),
-        accounts: AccountsView { roofline: first.accounts.roofline.clone(), time_budget: first.accounts.time_budget },
+        accounts: first.accounts.clone(),
         hosts: HostsView { client: host_view(&run.client), server: host_view(&run.server) },
         experiments: experiments(run),
         acts: if run.attempts.is_empty() { Vec::new() } else { acts.iter().map(|act| act_view(run, act)).collect() },
@@ -81,19 +104,25 @@ fn host_view(snapshot: &Snapshot) -> HostView {
 }
 
 fn experiments(run: &Run) -> Vec<ExperimentView> {
-    run.experiments(0)
-        .filter_map(|(id, trial)| {
-            let flow = *trial.plan.flows().first()?;
-            Some(ExperimentView {
-                id: id.to_owned(),
-                what: Experiment::by_id(id).map_or("", Experiment::what).to_owned(),
-                goodput_bps: FlowView::of(trial, flow)?.goodput_bps,
-            })
-        })
-        .collect()
+    let view = |id: &str, goodput_bps| ExperimentView {
+        id: id.to_owned(),
+        what: Experiment::by_id(id).map(Experiment::what).or_else(|| what_of_udp(id)).unwrap_or_default().to_owned(),
+        goodput_bps,
+    };
+    let tcp = run.experiments(0).filter_map(|(id, trial)| {
+        let flow = *trial.plan.flows().first()?;
+        Some(view(id, FlowView::of(trial, flow)?.goodput_bps))
+    });
+    let udp = run.udp_experiments(0).filter_map(|(id, trial)| Some(view(id, udp_goodput(trial)?)));
+    tcp.chain(udp).collect()
 }
 
-fn act_view(run: &Run, act: &ActDiagnosis) -> ActView {
+/// Goodput of the first flow of a UDP trial.
+fn udp_goodput(trial: &UdpTrial) -> Option<f64> {
+    Some(UdpView::of(trial, *trial.plan.flows().first()?)?.goodput_bps)
+}
+
+fn act_view(run: &Run, act: &Act) -> ActView {
     let attempt = run.attempts.iter().find(|attempt| attempt.act == act.act);
     let best = act.verdict.causes.first().filter(|_| act.verdict.status != Status::Unknown);
     ActView {
@@ -110,12 +139,12 @@ fn act_view(run: &Run, act: &ActDiagnosis) -> ActView {
 
 /// Goodput of the proof trials of an act, with or without the fix, in the order of pairs.
 fn proof_trials(run: &Run, act: u32, with_fix: bool) -> Vec<f64> {
-    run.trials
-        .iter()
-        .filter(
-            |record| matches!(record.purpose, Purpose::Proof { act: of, fixed, .. } if of == act && fixed == with_fix),
-        )
-        .filter_map(|record| Some(FlowView::of(&record.trial, *record.trial.plan.flows().first()?)?.goodput_bps))
+    let wanted =
+        |purpose: &Purpose| matches!(*purpose, Purpose::Proof { act: of, fixed, .. } if of == act && fixed == with_fix);
+    let tcp = run.trials.iter().filter(|record| wanted(&record.purpose));
+    let udp = run.udp.iter().filter(|record| wanted(&record.purpose));
+    tcp.filter_map(|record| Some(FlowView::of(&record.trial, *record.trial.plan.flows().first()?)?.goodput_bps))
+        .chain(udp.filter_map(|record| udp_goodput(&record.trial)))
         .collect()
 }
 

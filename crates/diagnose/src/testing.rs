@@ -337,6 +337,7 @@ impl Scene {
             started_unix_us: 0,
             elapsed_us: self.span_us,
             plan: RunPlan::Diagnose(DiagnosePlan {
+                udp: None,
                 load: self.load.clone(),
                 budget_ms: 20_000,
                 try_fixes: false,

@@ -2,6 +2,7 @@
 //! travels to the other end as it is.
 
 use crate::place::{Direction, Flow};
+use crate::udp::UdpPlan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -166,10 +167,13 @@ impl Default for TcpPlan {
 }
 
 /// A diagnosis: the load that shows the problem, and what may be done about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiagnosePlan {
     /// The load under which the path is looked at; its direction is `up` or `down`, never `both`.
     pub load: TcpPlan,
+    /// A load of UDP that is looked at instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpPlan>,
     /// The whole diagnosis ends within this time, its experiments included.
     pub budget_ms: u64,
     /// Whether fixes are tried: applied, measured in turn with the state before, and rolled back.

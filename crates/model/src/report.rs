@@ -3,6 +3,7 @@
 use crate::account::{Ceiling, TimeBudget};
 use crate::change::Change;
 use crate::fact::{Absent, Fact};
+use crate::ledger::Ledger;
 use crate::place::{Direction, Place};
 use crate::run::{Ending, Target};
 use crate::verdict::{Command, Rejected, Status, Witness};
@@ -114,6 +115,9 @@ pub struct AccountsView {
     pub roofline: Vec<Ceiling>,
     /// Fractions of the sender's time.
     pub time_budget: Option<TimeBudget>,
+    /// Where the packets went: of each flow, stage by stage; empty where the counters do not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ledger: Vec<Ledger>,
 }
 
 /// Both hosts.

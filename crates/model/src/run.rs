@@ -128,7 +128,7 @@ pub enum Ending {
 }
 
 /// A fix that was tried in a run, in the order of acts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     /// The act: the baseline of this number named the cause.
     pub act: u32,
@@ -142,6 +142,9 @@ pub struct Attempt {
     pub changes: Vec<Change>,
     /// The plan after the fix, where the fix is in the application and not in the host.
     pub load: Option<TcpPlan>,
+    /// The same of a load of UDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp_load: Option<UdpPlan>,
     /// Whether the changes stayed in force for the next act.
     pub kept_for_next_act: bool,
 }
@@ -197,6 +200,15 @@ impl Run {
     #[must_use]
     pub fn baseline(&self, act: u32) -> Option<&Trial> {
         self.trials.iter().find_map(|record| match record.purpose {
+            Purpose::Baseline { act: of } if of == act => Some(&record.trial),
+            _ => None,
+        })
+    }
+
+    /// The baseline of an act that looks at UDP.
+    #[must_use]
+    pub fn udp_baseline(&self, act: u32) -> Option<&UdpTrial> {
+        self.udp.iter().find_map(|record| match record.purpose {
             Purpose::Baseline { act: of } if of == act => Some(&record.trial),
             _ => None,
         })

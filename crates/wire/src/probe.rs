@@ -35,6 +35,8 @@ pub const HELLO_BYTES: usize = HEADER_BYTES + 36;
 pub const HELLO_FILLED_BYTES: usize = 256;
 /// Bytes of an ok without filling.
 pub const OK_BYTES: usize = HEADER_BYTES + 8;
+/// Characters of a refusal's sentence that a client reads.
+const SENTENCE_MOST: usize = 512;
 /// Bytes of a go.
 pub const GO_BYTES: usize = HEADER_BYTES + 4;
 
@@ -260,8 +262,8 @@ impl Reply {
                 Ok(Self::Ok { attempt: header.sequence, hello_bytes: u32::from_be_bytes(*hello), largest })
             }
             Kind::No if header.stream == stream => {
-                let text = String::from_utf8_lossy(&body[..body.len().min(512)]);
-                Ok(Self::No(text.chars().filter(|c| !c.is_control()).collect()))
+                let text = String::from_utf8_lossy(body);
+                Ok(Self::No(text.chars().filter(|c| !c.is_control()).take(SENTENCE_MOST).collect()))
             }
             _ => Err(ProbeError::Unknown),
         }

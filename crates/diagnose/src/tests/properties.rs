@@ -211,6 +211,7 @@ impl Anything {
                 predicted_bps: u64::MAX,
                 predicted_interval_bps: [0, u64::MAX],
                 changes: Vec::new(),
+                udp_load: None,
                 load: None,
                 kept_for_next_act: false,
             });

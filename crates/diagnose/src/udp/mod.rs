@@ -9,11 +9,13 @@
 
 pub mod causes;
 pub mod evidence;
+pub mod experiments;
 pub mod paced;
 mod verdict;
 
 pub use causes::{TABLE, UdpCause};
 pub use evidence::{UdpEnd, UdpEvidence, UdpView};
+pub use experiments::{plan_of_udp, what_of_udp};
 pub use paced::{PacedUdp, Part};
 pub use verdict::{UdpDiagnosis, diagnose_udp};
 

@@ -2,11 +2,12 @@
 
 use super::load::{Defaults, LoadArgs, duration};
 use super::remote::{RemoteArgs, open_session, stop_on_interrupt};
+use super::udp_load::{SizesWord, rate, sizes};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Format, print, style};
 use crate::watch::Teller;
-use narrows_model::plan::DiagnosePlan;
-use narrows_model::{Direction, Ending};
+use narrows_model::plan::{DiagnosePlan, Limit, TcpPlan};
+use narrows_model::{Direction, Ending, Family, UdpPlan, UdpRate};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{diagnosis, state, stored, tune};
 use std::path::PathBuf;
@@ -18,12 +19,22 @@ use std::time::Duration;
     narrows diagnose server --token-file token\n  \
     narrows diagnose ssh://admin@server --direction down\n  \
     narrows diagnose server --token-file token --try      (server: narrows serve --allow-tune)\n  \
+    narrows diagnose server --token-file token --udp 500M      where do datagrams die at this rate?\n  \
     narrows diagnose server --token-file token --format json | jq .verdict")]
 pub(crate) struct Args {
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
     load: LoadArgs,
+    /// Diagnose a load of UDP at this rate instead: 100M, 50kpps or max
+    #[arg(long, value_parser = rate, value_name = "RATE", help_heading = "Load")]
+    udp: Option<UdpRate>,
+    /// With --udp: UDP payload of a datagram, a list, imix, or the largest that the path carries in one piece
+    #[arg(long, value_parser = sizes, value_name = "SIZES", default_value = "largest", requires = "udp", help_heading = "Load")]
+    datagram: SizesWord,
+    /// With --udp: let datagrams above the path MTU be cut into fragments
+    #[arg(long, requires = "udp", help_heading = "Load")]
+    fragments: bool,
     /// The diagnosis ends within this time, its experiments included
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
@@ -53,16 +64,46 @@ pub(crate) struct Args {
     exit_zero: bool,
 }
 
+/// How long a load of UDP lasts where the user gave no time: it needs no slow start to be over.
+const UDP_MS: u64 = 4_000;
+
 const DEFAULTS: Defaults = Defaults { duration_ms: 8_000, omit_ms: 2_000, interval_ms: 100 };
 
 impl Args {
+    /// The load of UDP, where one is asked for; what it shares with TCP comes from the same flags.
+    fn udp_load(&self, load: &TcpPlan, family: Family) -> Result<Option<UdpPlan>, Failure> {
+        let Some(rate) = self.udp else { return Ok(None) };
+        let duration_ms = match load.limit {
+            Limit::DurationMs(ms) if self.load.has_duration() => ms,
+            Limit::DurationMs(_) => UDP_MS,
+            Limit::BytesPerStream(_) => return Err(Failure::usage("a load of UDP ends by time: leave --bytes out")),
+        };
+        let plan = UdpPlan {
+            streams: load.streams,
+            direction: load.direction,
+            rate_up: rate,
+            rate_down: rate,
+            sizes: self.datagram.datagrams(family),
+            duration_ms,
+            interval_ms: load.interval_ms,
+            send_buffer_bytes: load.send_buffer_bytes,
+            receive_buffer_bytes: load.receive_buffer_bytes,
+            dscp: load.dscp,
+            allow_fragments: self.fragments,
+            ..UdpPlan::default()
+        };
+        plan.check().map_err(Failure::usage)?;
+        Ok(Some(plan))
+    }
+
     pub(crate) fn run(self) -> Outcome {
         let load = self.load.plan(&DEFAULTS)?;
         if load.direction == Direction::Both {
             return Err(Failure::usage("a diagnosis looks at one direction at a time: choose --direction up or down"));
         }
-        let plan = DiagnosePlan {
+        let mut plan = DiagnosePlan {
             load,
+            udp: None,
             budget_ms: u64::try_from(self.budget.as_millis()).unwrap_or(u64::MAX),
             try_fixes: self.try_fixes,
             keep: self.keep,
@@ -71,6 +112,7 @@ impl Args {
         let stop = stop_on_interrupt()?;
         let instruments = LiveInstruments { collect: true };
         let remote = self.remote.connect(self.try_fixes, instruments)?;
+        plan.udp = self.udp_load(&plan.load, remote.target().family)?;
         if self.try_fixes && !remote.hello().permissions.tune {
             return Err(Failure::run(format!(
                 "{} does not let us change its settings: start `narrows serve --allow-tune` there, or leave --try out",

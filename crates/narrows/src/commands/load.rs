@@ -140,6 +140,11 @@ fn whole(what: &str, bytes: Option<u64>) -> Result<Option<u32>, Failure> {
 }
 
 impl LoadArgs {
+    /// Whether the user gave a time.
+    pub(crate) const fn has_duration(&self) -> bool {
+        self.duration.is_some()
+    }
+
     /// The plan, resolved and checked.
     pub(crate) fn plan(&self, defaults: &Defaults) -> Result<TcpPlan, Failure> {
         let limit = match self.bytes {

@@ -5,7 +5,7 @@ use crate::figures::{float, grouped, grouped_signed, ratio, success};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, columns, fit, left, right};
-use narrows_model::{Flow, Ledger, Stage};
+use narrows_model::{Flow, Ledger, Report, Stage};
 
 const NAME: usize = 15;
 const PLACE: usize = 7;
@@ -23,6 +23,14 @@ pub fn ledgers(ledgers: &[Ledger], style: Style) -> String {
         one(&mut page, ledger);
     }
     page.finish()
+}
+
+/// The ledgers of a diagnosis: those that miss something, or of a load without a roofline, unless all is asked for.
+pub(crate) fn write(page: &mut Page, report: &Report) {
+    let all = page.style().full || report.accounts.roofline.is_empty();
+    for ledger in report.accounts.ledger.iter().filter(|ledger| all || missing(ledger) > 0) {
+        one(page, ledger);
+    }
 }
 
 fn one(page: &mut Page, ledger: &Ledger) {

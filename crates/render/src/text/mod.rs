@@ -19,6 +19,7 @@ pub fn report(report: &Report, style: Style) -> String {
     verdict::write(&mut page, report);
     roofline::write(&mut page, report);
     budget::write(&mut page, report);
+    crate::ledger::text::write(&mut page, report);
     experiments::write(&mut page, report);
     acts::write(&mut page, report);
     hosts::write(&mut page, report);

@@ -138,6 +138,7 @@ pub(crate) fn limited() -> Report {
             hazards: vec!["rx ring of the client is 256 of 4096: ethtool -G eth2 rx 4096".into()],
         },
         accounts: AccountsView {
+            ledger: vec![],
             roofline: roofline(),
             time_budget: Some(TimeBudget {
                 app_idle: 0.001,
@@ -312,7 +313,7 @@ pub(crate) fn unknown() -> Report {
     };
     report.run.ending = Ending::Failed("the server was lost after 4.1 s".into());
     report.run.idle_rtt_us = None;
-    report.accounts = AccountsView { roofline: vec![], time_budget: None };
+    report.accounts = AccountsView { roofline: vec![], time_budget: None, ledger: vec![] };
     report.experiments.clear();
     report.hosts.server = HostView {
         name: String::new(),

@@ -19,7 +19,9 @@ macro_rules! scenarios {
 scenarios! {
     "app-core-saturated-receiver",
     "app-core-saturated-sender",
+    "checksum-errors",
     "congestion-control",
+    "filter-drop",
     "healthy-1ms",
     "healthy-80ms",
     "healthy-at-capacity",
@@ -28,6 +30,10 @@ scenarios! {
     "healthy-ipv6",
     "healthy-small-transfer",
     "healthy-two-clients",
+    "healthy-udp",
+    "healthy-udp-busy-cpu",
+    "healthy-udp-ipv6",
+    "ip-fragmentation",
     "link-speed",
     "local-shaper",
     "mtu-mismatch",
@@ -39,14 +45,22 @@ scenarios! {
     "random-loss",
     "receiver-app-slow",
     "sack-off",
+    "send-filter",
     "sender-app-slow",
     "softirq-core-saturated",
+    "softnet-backlog",
     "tcp-receive-buffer-fixed",
-    "tcp-receive-window-mild",
     "tcp-receive-window",
-    "tcp-send-buffer-fixed",
+    "tcp-receive-window-mild",
     "tcp-send-buffer",
+    "tcp-send-buffer-fixed",
     "tester-limited",
+    "udp-path-capacity",
+    "udp-path-policer",
+    "udp-qdisc-drop",
+    "udp-random-loss",
+    "udp-receive-buffer",
+    "udp-send-queue",
     "window-scaling-off-receiver",
     "window-scaling-off-sender",
 }
@@ -64,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_scenario_of_the_table_reads_and_there_are_eight_healthy_ones() {
+    fn every_scenario_of_the_table_reads_and_there_are_enough_healthy_ones() {
         let cases = all_cases().expect("sound scenarios");
         assert_eq!(
             cases
@@ -73,7 +87,7 @@ mod tests {
                 .map(|case| &case.scenario)
                 .collect::<std::collections::BTreeSet<_>>()
                 .len(),
-            8
+            12
         );
     }
 }

@@ -182,7 +182,8 @@ fn case(file: &str, words: &Words, flow: Flow, rtt: &str) -> Result<Case, String
         ("healthy", None) => None,
         ("healthy", Some(_)) => return Err("a healthy path has no `at`".into()),
         (id, Some(at)) => {
-            narrows_diagnose::causes::by_id(id).ok_or_else(|| format!("there is no cause `{id}`"))?;
+            let known = narrows_diagnose::causes::by_id(id).is_some() || narrows_diagnose::udp::causes::by_id(id).is_some();
+            known.then_some(()).ok_or_else(|| format!("there is no cause `{id}`"))?;
             Some((id.to_owned(), at.place(flow)))
         }
         (id, None) => return Err(format!("where `{id}` is (`at`) is missing")),
@@ -190,7 +191,9 @@ fn case(file: &str, words: &Words, flow: Flow, rtt: &str) -> Result<Case, String
     let mut args = Vec::new();
     for (flag, value) in &words.args {
         let value = value.at(rtt).ok_or_else(|| format!("`{flag}` has no value for {rtt}"))?;
-        args.extend([format!("--{flag}"), value.to_owned()]);
+        args.push(format!("--{flag}"));
+        // A flag without a value is written with an empty one.
+        args.extend((!value.is_empty()).then(|| value.to_owned()));
     }
     Ok(Case {
         scenario: file.to_owned(),

@@ -2,10 +2,10 @@
 
 use super::Diagnosis;
 use crate::ends::EndsError;
-use narrows_diagnose::{ActDiagnosis, report};
+use narrows_diagnose::report;
 use narrows_model::plan::{Limit, TcpPlan};
 use narrows_model::run::{Attempt, Purpose};
-use narrows_model::{Change, Finding, Setting, Status, units};
+use narrows_model::{Change, Finding, Fix, LoadPlan, Setting, Status, UdpPlan, Verdict, units};
 
 /// More acts than this is no climb but a loop.
 const MOST_ACTS: u32 = 6;
@@ -13,14 +13,17 @@ const MOST_ACTS: u32 = 6;
 /// A proof trial is as long as it must be to leave slow start behind and to count for some seconds.
 const PROOF_MS: u64 = 4_000;
 
+/// UDP has no slow start.
+const UDP_PROOF_MS: u64 = 2_000;
+
 /// The part of it that is not counted.
 const PROOF_OMIT_MS: u64 = 1_500;
 
 impl Diagnosis<'_> {
     /// Climbs from the first act until the path is healthy or no fix remains; then sets back what shall not stay.
-    pub(super) fn climb(&mut self, first: ActDiagnosis) -> Result<(), EndsError> {
+    pub(super) fn climb(&mut self, first: Verdict, load: LoadPlan) -> Result<(), EndsError> {
         let mut in_force: Vec<Change> = Vec::new();
-        let outcome = self.acts(first, &mut in_force);
+        let outcome = self.acts(first, load, &mut in_force);
         let keep = self.plan.keep && outcome.is_ok();
         let mut left = Vec::new();
         for change in in_force.iter().rev() {
@@ -45,19 +48,19 @@ impl Diagnosis<'_> {
         Err(EndsError::Failed(format!("could not set back {}; run `narrows tune undo all` there", left.join(", "))))
     }
 
-    fn acts(&mut self, first: ActDiagnosis, in_force: &mut Vec<Change>) -> Result<(), EndsError> {
-        let mut load = self.plan.load.clone();
-        let mut diagnosis = first;
+    fn acts(&mut self, first: Verdict, mut load: LoadPlan, in_force: &mut Vec<Change>) -> Result<(), EndsError> {
+        let mut verdict = first;
         for act in 0..MOST_ACTS {
-            if diagnosis.verdict.status != Status::Limited {
+            if verdict.status != Status::Limited {
                 return Ok(());
             }
-            let Some(finding) = diagnosis.verdict.causes.first().cloned() else { return Ok(()) };
-            if finding.fix.settings.is_empty() && finding.fix.load.is_none() {
+            let Some(finding) = verdict.causes.first().cloned() else { return Ok(()) };
+            let fixed_load = fixed(&load, &finding.fix);
+            if finding.fix.settings.is_empty() && fixed_load.is_none() {
                 self.watch.result(&format!("{}: nothing that narrows could set; {}", finding.id, finding.fix.advice));
                 return Ok(());
             }
-            let fixed_load = finding.fix.load.clone().unwrap_or_else(|| load.clone());
+            let fixed_load = fixed_load.unwrap_or_else(|| load.clone());
             self.run.attempts.push(attempt(act, &finding));
             let helped = self.prove(act, &finding, &load, &fixed_load, in_force)?;
             if !helped {
@@ -65,7 +68,7 @@ impl Diagnosis<'_> {
                 return Ok(());
             }
             load = fixed_load;
-            diagnosis = self.act(act + 1, &load)?;
+            verdict = self.act(act + 1, &load)?;
         }
         Ok(())
     }
@@ -76,8 +79,8 @@ impl Diagnosis<'_> {
         &mut self,
         act: u32,
         finding: &Finding,
-        load: &TcpPlan,
-        fixed_load: &TcpPlan,
+        load: &LoadPlan,
+        fixed_load: &LoadPlan,
         in_force: &mut Vec<Change>,
     ) -> Result<bool, EndsError> {
         let settings: Vec<(narrows_model::Place, Setting)> = finding.fix.settings.clone();
@@ -106,8 +109,8 @@ impl Diagnosis<'_> {
         &mut self,
         act: u32,
         settings: &[(narrows_model::Place, Setting)],
-        load: &TcpPlan,
-        fixed_load: &TcpPlan,
+        load: &LoadPlan,
+        fixed_load: &LoadPlan,
         applied: &mut Vec<Change>,
     ) -> Result<(), EndsError> {
         for pair in 0..self.plan.proof_pairs {
@@ -191,14 +194,28 @@ fn attempt(act: u32, finding: &Finding) -> Attempt {
         predicted_interval_bps: prediction.map_or([0, 0], |prediction| prediction.interval_bps.map(whole)),
         changes: Vec::new(),
         load: finding.fix.load.clone(),
+        udp_load: finding.fix.udp_load.clone(),
         kept_for_next_act: false,
     }
 }
 
-fn short(load: &TcpPlan) -> TcpPlan {
-    match load.limit {
-        Limit::DurationMs(ms) if ms > PROOF_MS => {
-            TcpPlan { limit: Limit::DurationMs(PROOF_MS), omit_ms: load.omit_ms.min(PROOF_OMIT_MS), ..load.clone() }
+/// The load after a fix in the application, where there is one for this kind of load.
+fn fixed(load: &LoadPlan, fix: &Fix) -> Option<LoadPlan> {
+    match load {
+        LoadPlan::Tcp(_) => fix.load.clone().map(LoadPlan::Tcp),
+        LoadPlan::Udp(_) => fix.udp_load.clone().map(LoadPlan::Udp),
+        LoadPlan::Rr(_) => None,
+    }
+}
+
+fn short(load: &LoadPlan) -> LoadPlan {
+    match load {
+        LoadPlan::Tcp(plan @ TcpPlan { limit: Limit::DurationMs(ms), .. }) if *ms > PROOF_MS => {
+            let (limit, omit_ms) = (Limit::DurationMs(PROOF_MS), plan.omit_ms.min(PROOF_OMIT_MS));
+            LoadPlan::Tcp(TcpPlan { limit, omit_ms, ..plan.clone() })
+        }
+        LoadPlan::Udp(plan) if plan.duration_ms > UDP_PROOF_MS => {
+            LoadPlan::Udp(UdpPlan { duration_ms: UDP_PROOF_MS, omit_ms: 0, ..plan.clone() })
         }
         _ => load.clone(),
     }

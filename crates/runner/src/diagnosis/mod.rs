@@ -5,10 +5,11 @@
 mod climb;
 
 use crate::ends::{Ends, EndsError, TrialFailed};
-use narrows_diagnose::{ActDiagnosis, Experiment, diagnose_act};
-use narrows_model::plan::{DiagnosePlan, Limit, TcpPlan};
-use narrows_model::run::{Ending, Purpose, RunPlan, TrialRecord};
-use narrows_model::{Place, Run, Status, Target, Trial};
+use narrows_diagnose::udp::{diagnose_udp, plan_of_udp, what_of_udp};
+use narrows_diagnose::{Experiment, diagnose_act};
+use narrows_model::plan::{DiagnosePlan, Limit};
+use narrows_model::run::{Ending, Purpose, RrTrialRecord, RunPlan, TrialRecord, UdpTrialRecord};
+use narrows_model::{LoadPlan, Place, Run, Status, Target, UdpRate, Verdict, units};
 use narrows_sys::clock;
 use narrows_wire::api::TrialProgress;
 use std::time::Instant;
@@ -84,80 +85,104 @@ impl Diagnosis<'_> {
         self.run.server = self.ends.inventory(Place::Server)?;
         self.run.idle_rtt_us = self.ends.idle_rtt_us();
         self.save();
-        let load = self.plan.load.clone();
+        let load = match &self.plan.udp {
+            Some(plan) => LoadPlan::Udp(plan.clone()),
+            None => LoadPlan::Tcp(self.plan.load.clone()),
+        };
         let first = self.act(0, &load)?;
         if self.plan.try_fixes {
-            self.climb(first)?;
+            self.climb(first, load)?;
         }
         Ok(())
     }
 
     /// One act: the baseline, then the experiments that are still wanted while the time lasts.
-    fn act(&mut self, act: u32, load: &TcpPlan) -> Result<ActDiagnosis, EndsError> {
-        let began = clock::now();
-        self.watch.step(&format!("load: TCP {} for {}", load.direction, span(load)));
+    fn act(&mut self, act: u32, load: &LoadPlan) -> Result<Verdict, EndsError> {
+        let began = if act == 0 { self.began } else { clock::now() };
+        self.watch.step(&format!("load: {}", words(load)));
         self.trial(Purpose::Baseline { act }, load)?;
         loop {
-            let diagnosis = diagnose_act(&self.run, act).ok_or_else(|| {
-                EndsError::Failed("nothing arrived at the receiver, so there is nothing to account for".to_owned())
-            })?;
-            let left_ms = self.plan.budget_ms.saturating_sub(if act == 0 {
-                clock::micros_since(self.began) / 1000
-            } else {
-                clock::micros_since(began) / 1000
-            });
-            let next = diagnosis.wanted.iter().find_map(|experiment| {
-                let evidence = narrows_diagnose::Evidence::of(&self.run, act)?;
-                let plan = experiment.plan(&evidence)?;
-                (duration_ms(&plan)? + OVERHEAD_MS <= left_ms).then_some((*experiment, plan))
-            });
-            let Some((experiment, plan)) = next else {
-                self.watch.result(&diagnosis.verdict.headline);
-                return Ok(diagnosis);
+            let nothing =
+                || EndsError::Failed("nothing arrived at the receiver, so there is nothing to account for".to_owned());
+            let (verdict, wanted) = self.say(act, load).ok_or_else(nothing)?;
+            let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(began) / 1000);
+            let next = wanted.into_iter().find(|next| next.cost_ms().is_some_and(|cost| cost <= left_ms));
+            let Some(next) = next else {
+                self.watch.result(&verdict.headline);
+                return Ok(verdict);
             };
-            self.watch.step(&format!("experiment {}: {}", experiment.id(), experiment.what()));
-            let purpose = Purpose::Experiment { act, id: experiment.id().to_owned() };
-            match self.experiment(experiment, purpose, &plan) {
+            self.watch.step(&format!("experiment {}: {}", next.id, next.what));
+            let purpose = Purpose::Experiment { act, id: next.id.to_owned() };
+            let outcome =
+                if next.loopback { self.loopback(purpose, &next.plan) } else { self.trial(purpose, &next.plan) };
+            match outcome {
                 // An experiment that fails leaves its question open; it is not asked again.
                 Err(EndsError::Failed(why)) => {
                     self.watch.result(&format!("the experiment failed: {why}"));
-                    self.watch.result(&diagnosis.verdict.headline);
-                    return Ok(diagnosis);
+                    self.watch.result(&verdict.headline);
+                    return Ok(verdict);
                 }
                 other => other?,
             }
         }
     }
 
-    fn experiment(&mut self, experiment: Experiment, purpose: Purpose, plan: &TcpPlan) -> Result<(), EndsError> {
-        if experiment == Experiment::Loopback {
-            let at_us = clock::micros_since(self.began);
-            let outcome = self.ends.loopback(plan);
-            return self.record(purpose, at_us, outcome);
-        }
-        self.trial(purpose, plan)
+    /// What the run says of an act so far, and the experiments that would say more.
+    fn say(&self, act: u32, load: &LoadPlan) -> Option<(Verdict, Vec<Next>)> {
+        let LoadPlan::Udp(load) = load else {
+            let diagnosis = diagnose_act(&self.run, act)?;
+            let evidence = narrows_diagnose::Evidence::of(&self.run, act)?;
+            let wanted = diagnosis.wanted.iter().flat_map(|experiment| Next::of(*experiment, &evidence)).collect();
+            return Some((diagnosis.verdict, wanted));
+        };
+        let diagnosis = diagnose_udp(&self.run.udp, act, &self.run.client, &self.run.server)?;
+        let next = |id: &&'static str| {
+            let plan = plan_of_udp(id, load, diagnosis.verdict.goodput_bps)?;
+            Some(Next { id, what: what_of_udp(id).unwrap_or_default(), plan: LoadPlan::Udp(plan), loopback: false })
+        };
+        let wanted = diagnosis.wanted.iter().filter_map(next).collect();
+        Some((diagnosis.verdict, wanted))
+    }
+
+    fn loopback(&mut self, purpose: Purpose, plan: &LoadPlan) -> Result<(), EndsError> {
+        let LoadPlan::Tcp(plan) = plan else { return Ok(()) };
+        let at_us = clock::micros_since(self.began);
+        let outcome = self.ends.loopback(plan);
+        let (trial, result) = parts(outcome);
+        self.run.trials.extend(trial.map(|trial| TrialRecord { purpose, at_us, trial }));
+        self.recorded(result)
     }
 
     /// Makes a trial and puts it into the run, whole or as far as it came.
-    fn trial(&mut self, purpose: Purpose, plan: &TcpPlan) -> Result<(), EndsError> {
+    fn trial(&mut self, purpose: Purpose, plan: &LoadPlan) -> Result<(), EndsError> {
         if self.ends.stopped() {
             return Err(EndsError::Interrupted);
         }
         let at_us = clock::micros_since(self.began);
-        let planned_ms = duration_ms(plan);
+        let planned_ms = plan.duration_ms();
         let watch = &mut *self.watch;
-        let outcome = self.ends.trial(plan, &mut |place, progress| watch.progress(place, progress, planned_ms));
-        self.record(purpose, at_us, outcome)
+        let mut tell = |place, progress: &TrialProgress| watch.progress(place, progress, planned_ms);
+        let result = match plan {
+            LoadPlan::Tcp(plan) => {
+                let (trial, result) = parts(self.ends.trial(plan, &mut tell));
+                self.run.trials.extend(trial.map(|trial| TrialRecord { purpose, at_us, trial }));
+                result
+            }
+            LoadPlan::Udp(plan) => {
+                let (trial, result) = parts(self.ends.udp_trial(plan, &mut tell));
+                self.run.udp.extend(trial.map(|trial| UdpTrialRecord { purpose, at_us, trial }));
+                result
+            }
+            LoadPlan::Rr(plan) => {
+                let (trial, result) = parts(self.ends.rr_trial(plan, &mut tell));
+                self.run.rr.extend(trial.map(|trial| RrTrialRecord { purpose, at_us, trial }));
+                result
+            }
+        };
+        self.recorded(result)
     }
 
-    fn record(&mut self, purpose: Purpose, at_us: u64, outcome: Result<Trial, TrialFailed>) -> Result<(), EndsError> {
-        let (trial, result) = match outcome {
-            Ok(trial) => (Some(trial), Ok(())),
-            Err(TrialFailed { why, partial }) => (partial.map(|trial| *trial), Err(why)),
-        };
-        if let Some(trial) = trial {
-            self.run.trials.push(TrialRecord { purpose, at_us, trial });
-        }
+    fn recorded(&mut self, result: Result<(), EndsError>) -> Result<(), EndsError> {
         self.save();
         if result.is_ok() && self.ends.stopped() { Err(EndsError::Interrupted) } else { result }
     }
@@ -168,18 +193,67 @@ impl Diagnosis<'_> {
     }
 }
 
-const fn duration_ms(plan: &TcpPlan) -> Option<u64> {
-    match plan.limit {
-        Limit::DurationMs(ms) => Some(ms),
-        Limit::BytesPerStream(_) => None,
+/// An experiment that may be made next.
+struct Next {
+    id: &'static str,
+    what: &'static str,
+    plan: LoadPlan,
+    loopback: bool,
+}
+
+impl Next {
+    /// The trials of an experiment: one of TCP, or several of UDP.
+    fn of(experiment: Experiment, evidence: &narrows_diagnose::Evidence<'_>) -> Vec<Self> {
+        let tcp = experiment.plan(evidence).map(|plan| Self {
+            id: experiment.id(),
+            what: experiment.what(),
+            plan: LoadPlan::Tcp(plan),
+            loopback: experiment == Experiment::Loopback,
+        });
+        let udp = experiment.udp_plans(evidence).into_iter().map(|(id, plan)| Self {
+            id,
+            what: what_of_udp(id).unwrap_or_default(),
+            plan: LoadPlan::Udp(plan),
+            loopback: false,
+        });
+        tcp.into_iter().chain(udp).collect()
+    }
+
+    fn cost_ms(&self) -> Option<u64> {
+        Some(self.plan.duration_ms()? + OVERHEAD_MS)
     }
 }
 
-fn span(plan: &TcpPlan) -> String {
-    match plan.limit {
-        Limit::DurationMs(ms) => narrows_model::units::micros(ms * 1000),
-        Limit::BytesPerStream(bytes) => narrows_model::units::bytes(bytes),
+fn parts<T>(outcome: Result<T, TrialFailed<T>>) -> (Option<T>, Result<(), EndsError>) {
+    match outcome {
+        Ok(trial) => (Some(trial), Ok(())),
+        Err(TrialFailed { why, partial }) => (partial.map(|trial| *trial), Err(why)),
     }
+}
+
+/// A load in a few words.
+fn words(load: &LoadPlan) -> String {
+    let (what, direction, span) = match load {
+        LoadPlan::Tcp(plan) => {
+            let span = match plan.limit {
+                Limit::DurationMs(ms) => units::micros(ms * 1000),
+                Limit::BytesPerStream(bytes) => units::bytes(bytes),
+            };
+            ("TCP".to_owned(), plan.direction, span)
+        }
+        LoadPlan::Udp(plan) => {
+            let rate = match plan.rate(plan.flows().first().copied().unwrap_or(narrows_model::Flow::Up)) {
+                UdpRate::Bps(bps) => format!("UDP at {}", units::bps(bps as f64)),
+                UdpRate::Pps(pps) => format!("UDP at {pps} datagrams/s"),
+                UdpRate::Max => "as much UDP as goes".to_owned(),
+            };
+            (rate, plan.direction, units::micros(plan.duration_ms * 1000))
+        }
+        LoadPlan::Rr(plan) => {
+            ("requests".to_owned(), narrows_model::Direction::Up, units::micros(plan.duration_ms * 1000))
+        }
+    };
+    format!("{what} {direction} for {span}")
 }
 
 /// The exit code of a verdict: 0 healthy or nothing found, 3 a limiting cause was found.

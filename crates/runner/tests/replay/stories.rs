@@ -62,6 +62,7 @@ impl Pair {
             started_unix_us: client.taken_unix_us,
             elapsed_us,
             plan: RunPlan::Diagnose(DiagnosePlan {
+                udp: None,
                 load: baseline.plan.clone(),
                 budget_ms: 60_000,
                 try_fixes: false,

@@ -11,6 +11,10 @@ use narrows_sys::{Error, tcp};
 use narrows_wire::probe::Hello;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// No look at a stream's socket takes longer before the trial: what was readable may turn out to be damaged.
+const LOOK_LIMIT: Duration = Duration::from_millis(100);
 
 /// Makes the socket of a stream: at the local address that the hello came to, connected to the client, so that from here on
 /// the kernel hands it all that the client sends on this stream; then answers the hello, and goes on answering until [`super::run`].
@@ -34,6 +38,8 @@ pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStr
         DatagramSizes::Sequence(sizes) => sizes.clone(),
     };
     set_options(&own, peer, id, plan)?;
+    let limited = own.set_read_timeout(Some(LOOK_LIMIT));
+    limited.map_err(|error| failed(Error::new("set SO_RCVTIMEO of", "a UDP socket", error)))?;
     let buffers = buffers::set(&own, Place::Server, hello.flow, id, plan, &sizes)?;
     answerer::answer(&own, &hello.key, &hello.encode(0), arrival.bytes);
     Ok(UdpStream {

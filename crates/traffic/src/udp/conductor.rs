@@ -8,7 +8,8 @@ use super::progress::{UdpProgress, UdpStreamProgress};
 use super::stream::UdpStream;
 use super::worker::{Event, Left, Shared};
 use crate::schedule::{Keep, Schedule};
-use narrows_model::{CpuTimes, HostSample, UdpSample, UdpStreamRecord};
+use narrows_model::{CpuTimes, DatagramSizes, HostSample, UdpSample, UdpStreamRecord};
+use narrows_sys::udp::socket::header_bytes;
 use narrows_sys::{clock, tcp};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -152,6 +153,9 @@ impl<'a> Conductor<'a> {
             Left::Sent(sent) => {
                 live.last.datagrams = sent.sent.datagrams;
                 live.record.datagram_bytes = sent.datagram_bytes;
+                if self.shared.plan.sizes == DatagramSizes::Largest {
+                    live.record.path_mtu_bytes = Some(sent.datagram_bytes + header_bytes(&live.stream.peer));
+                }
                 live.record.method = sent.method.to_owned();
                 live.record.sent = Some(sent.sent);
                 sent.remark
@@ -159,6 +163,7 @@ impl<'a> Conductor<'a> {
             Left::Received(received) => {
                 // What is still missing now is lost, and what was sent last may be missing too.
                 live.last.lost = received.received.lost;
+                live.record.datagram_bytes = received.datagram_bytes.unwrap_or(live.record.datagram_bytes);
                 live.record.method = received.method.to_owned();
                 live.record.received = Some(received.received);
                 received.remark

@@ -47,6 +47,8 @@ pub(crate) struct Pacer {
     delay: u64,
     /// The next burst leaves no earlier, in fractions: two bursts never become one.
     earliest: u64,
+    /// When the last burst began, and its time at the rate, in fractions.
+    last: (u64, u64),
     burst: u32,
     lateness: u64,
     tolerance: u64,
@@ -76,6 +78,7 @@ impl Pacer {
             end: fractions(end_ns),
             delay: 0,
             earliest: 0,
+            last: (0, 0),
             burst: burst.max(1),
             // One that leaves alone may be late by half its gap without coming near the next one.
             lateness: fractions(LATENESS_NS).max(mean / 2),
@@ -114,8 +117,16 @@ impl Pacer {
         let span = self.next - begin;
         self.delay = self.delay.saturating_sub(span / CATCH_UP);
         self.earliest = now.saturating_add(span / 5 * 2);
+        self.last = (now, span);
         self.issued += u64::from(count);
         Due::Now(count)
+    }
+
+    /// The last burst has left: a pause follows, also where the calls took long, a shorter one where the rate leaves little room.
+    pub(crate) fn left(&mut self, now_ns: u64) {
+        let (now, (began, span)) = (fractions(now_ns), self.last);
+        let room = span.saturating_sub(now.saturating_sub(began));
+        self.earliest = self.earliest.max(now.saturating_add((span / 10).min(room / 2).max(span / 50)));
     }
 
     /// How many datagrams the schedule held until now: those issued, those given up, and those that were due and not polled for.
@@ -215,6 +226,22 @@ mod tests {
                 assert!(u64::from(sent) <= allowed, "{sent} from {from} to {upto}");
             }
         }
+    }
+
+    #[test]
+    fn late_bursts_that_take_long_stay_apart() {
+        // 100 us each at the rate, 60 us in the calls, 200 us late: as soon as may be, but not at once.
+        let mut pacer = Pacer::new(&[10_000.0], 10, 0.0, SECOND);
+        assert_eq!(pacer.poll(200_000), Due::Now(10));
+        pacer.left(260_000);
+        assert_eq!(pacer.poll(260_000), Due::At(270_001));
+        // Where the calls take nearly all of the time, half of what is left.
+        assert_eq!(pacer.poll(300_000), Due::Now(10));
+        pacer.left(396_000);
+        assert_eq!(pacer.poll(396_000), Due::At(398_001));
+        assert_eq!(pacer.poll(400_000), Due::Now(10));
+        pacer.left(600_000);
+        assert_eq!(pacer.poll(600_000), Due::At(602_001));
     }
 
     #[test]

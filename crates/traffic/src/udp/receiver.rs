@@ -23,6 +23,8 @@ pub(crate) struct Receiver<'a> {
 /// What a receiving stream leaves behind.
 pub(crate) struct Received {
     pub(crate) received: UdpReceived,
+    /// The largest that came.
+    pub(crate) datagram_bytes: Option<u32>,
     pub(crate) method: &'static str,
     pub(crate) remark: Option<String>,
 }
@@ -32,14 +34,13 @@ impl Receiver<'_> {
     pub(crate) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, Received) {
         thread::exact_timers();
         let own = &self.stream.socket;
-        let drops_before = tcp::memory(own).map(|memory| u64::from(memory.drops)).ok();
         let mut receiving = Receiving::new(self);
         let outcome = match receiving.prepare() {
             Ok(()) => receiving.take_all(moving),
             Err(error) => Outcome::Broken(error),
         };
+        // The socket was made for this trial: whatever it dropped was of this trial.
         let drops = tcp::memory(own).map(|memory| u64::from(memory.drops)).ok();
-        let drops = drops.zip(drops_before).map(|(after, before)| after.saturating_sub(before));
         (outcome, receiving.finish(drops))
     }
 

@@ -46,10 +46,21 @@ enum Way {
     Heads,
 }
 
+impl Way {
+    fn batch(self) -> ReceiveBatch {
+        match self {
+            Self::Runs | Self::LastRuns => ReceiveBatch::new(RUNS, RUN_BYTES),
+            Self::Heads => ReceiveBatch::new(HEADS, HEAD_BYTES),
+        }
+    }
+}
+
+/// The state of the loop.
 pub(crate) struct Receiving<'a> {
     receiver: &'a Receiver<'a>,
     way: Way,
-    batch: ReceiveBatch,
+    /// The socket took runs until it was seen that none came.
+    began_with_runs: bool,
     window: Window,
     arrivals: Arrivals,
     datagrams: u64,
@@ -58,6 +69,7 @@ pub(crate) struct Receiving<'a> {
     messages: u64,
     runs: u64,
     foreign: u64,
+    largest: usize,
     by_kernel: bool,
     /// When the first datagram was seen, and the last; monotonic, ns.
     first_ns: Option<u64>,
@@ -70,15 +82,10 @@ impl<'a> Receiving<'a> {
     pub(super) fn new(receiver: &'a Receiver<'a>) -> Self {
         let runs =
             receiver.plan.coalescing != Batching::Off && socket::set_coalescing(&receiver.stream.socket, true).is_ok();
-        let (way, batch) = if runs {
-            (Way::Runs, ReceiveBatch::new(RUNS, RUN_BYTES))
-        } else {
-            (Way::Heads, ReceiveBatch::new(HEADS, HEAD_BYTES))
-        };
         Self {
             receiver,
-            way,
-            batch,
+            way: if runs { Way::Runs } else { Way::Heads },
+            began_with_runs: runs,
             window: Window::new(),
             arrivals: Arrivals::new(),
             datagrams: 0,
@@ -87,6 +94,7 @@ impl<'a> Receiving<'a> {
             messages: 0,
             runs: 0,
             foreign: 0,
+            largest: 0,
             by_kernel: false,
             first_ns: None,
             seen_ns: nanos::monotonic(),
@@ -106,6 +114,7 @@ impl<'a> Receiving<'a> {
     pub(super) fn take_all(&mut self, moving: impl FnOnce(Instant)) -> Outcome {
         let own = &self.receiver.stream.socket;
         let mut moving = Some(moving);
+        let mut batch = self.way.batch();
         let buffer = self.receiver.stream.buffers.receive.unwrap_or(0);
         let mut nap = Nap::new(HEADS, buffer, nanos::monotonic());
         let mut precedence = Precedence::ask(nanos::monotonic());
@@ -126,11 +135,11 @@ impl<'a> Receiving<'a> {
                     let _ = own.send(&go(self.receiver.stream.number, self.receiver.stream.datagram_bytes));
                 }
             }
-            match self.batch.receive(own, wait) {
+            match batch.receive(own, wait) {
                 Ok(taken) => {
                     self.calls += 1;
                     self.receiver.stream.heard.fetch_add(1, Ordering::Relaxed);
-                    self.weigh_all(taken);
+                    self.weigh_all(&batch, taken);
                     if self.first_ns.is_some()
                         && let Some(moving) = moving.take()
                     {
@@ -143,10 +152,12 @@ impl<'a> Receiving<'a> {
                     precedence.waited(self.seen_ns, if wait { self.seen_ns.saturating_sub(waiting_ns) } else { 0 });
                     wait = false;
                     // A full batch: more is there.
-                    if taken == self.batch.most() {
+                    if taken == batch.most() {
                         continue;
                     }
-                    self.choose_way();
+                    if self.choose_way() {
+                        batch = self.way.batch();
+                    }
                     match nap.after(self.seen_ns, self.datagrams, self.bytes) {
                         Some(ns) => {
                             nanos::sleep_until(self.seen_ns + ns);
@@ -198,29 +209,25 @@ impl<'a> Receiving<'a> {
     }
 
     /// The queue is empty now: if this path coalesces nothing, beginnings are enough. Runs are switched off first, and those
-    /// that were queued until then are gone when the queue is empty once more.
-    fn choose_way(&mut self) {
+    /// that were queued until then are gone when the queue is empty once more. True when the batch must be another one.
+    fn choose_way(&mut self) -> bool {
+        let auto = self.receiver.plan.coalescing == Batching::Auto;
         match self.way {
-            Way::Runs
-                if self.receiver.plan.coalescing == Batching::Auto
-                    && self.runs == 0
-                    && self.messages >= WITHOUT_RUN =>
-            {
+            Way::Runs if auto && self.runs == 0 && self.messages >= WITHOUT_RUN => {
                 if socket::set_coalescing(&self.receiver.stream.socket, false).is_ok() {
                     self.way = Way::LastRuns;
                 }
+                false
             }
             Way::LastRuns => {
                 self.way = Way::Heads;
-                self.batch = ReceiveBatch::new(HEADS, HEAD_BYTES);
+                true
             }
-            Way::Runs | Way::Heads => {}
+            Way::Runs | Way::Heads => false,
         }
     }
 
-    fn weigh_all(&mut self, taken: usize) {
-        // The batch is borrowed while its messages are weighed.
-        let batch = std::mem::replace(&mut self.batch, ReceiveBatch::new(1, 1));
+    fn weigh_all(&mut self, batch: &ReceiveBatch, taken: usize) {
         let mut now_ns = None;
         for message in (0..taken).filter_map(|index| batch.message(index)) {
             self.messages += 1;
@@ -241,7 +248,6 @@ impl<'a> Receiving<'a> {
                 }
             }
         }
-        self.batch = batch;
         self.seen_ns = nanos::monotonic();
         if self.first_ns.is_none() && self.datagrams > 0 {
             self.first_ns = Some(self.seen_ns);
@@ -255,6 +261,7 @@ impl<'a> Receiving<'a> {
                 Kind::Data if self.window.arrive(header.sequence) => {
                     self.datagrams += 1;
                     self.bytes += length as u64;
+                    self.largest = self.largest.max(length);
                     self.arrivals.arrive(header.time_ns, received_ns);
                 }
                 Kind::Fin => self.confirm(header),
@@ -321,6 +328,13 @@ impl<'a> Receiving<'a> {
             delay_variation_ns: self.arrivals.delays().distribution(),
             min_clock_difference_ns: self.arrivals.smallest_ns(),
         };
-        Received { received, method: if runs { "recvmmsg+gro" } else { "recvmmsg" }, remark }
+        let datagram_bytes = u32::try_from(self.largest).ok().filter(|bytes| *bytes > 0);
+        // Runs that were dropped before the socket was told to take single datagrams were never seen, but are in its count.
+        let method = match (runs, self.began_with_runs && socket_drops.is_some_and(|drops| drops > 0)) {
+            (true, _) => "recvmmsg+gro",
+            (false, true) => "recvmmsg, at first +gro",
+            (false, false) => "recvmmsg",
+        };
+        Received { received, datagram_bytes, method, remark }
     }
 }

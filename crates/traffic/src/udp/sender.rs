@@ -69,7 +69,7 @@ impl Sender<'_> {
             moving(clock::now());
             (intended, skipped) = match &load.costs_ns {
                 Some(costs) => sending.paced(costs, &load),
-                None => sending.unpaced(),
+                None => sending.unpaced(load.mean_bytes),
             };
             self.finish(sending.next);
             if self.stop.is_set() {

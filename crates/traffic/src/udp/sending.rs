@@ -77,7 +77,7 @@ impl<'a> Sending<'a> {
     /// Sends by a schedule; how many it held, and how many of them were given up.
     pub(super) fn paced(&mut self, costs_ns: &[f64], load: &Load) -> (u64, u64) {
         let mean_ns = load.mean_cost_ns().unwrap_or(1.0);
-        let burst = self.sender.plan.burst_datagrams.unwrap_or_else(|| self.default_burst(mean_ns, load.mean_bytes));
+        let burst = self.sender.plan.burst_datagrams.unwrap_or_else(|| Self::default_burst(mean_ns, load.mean_bytes));
         let streams = f64::from(self.sender.plan.streams.max(1));
         let offset_ns = f64::from(self.sender.turn) * mean_ns * f64::from(burst) / streams;
         let length_ns = self.sender.plan.duration_ms * 1_000_000;
@@ -88,7 +88,10 @@ impl<'a> Sending<'a> {
         while !self.sender.is_over() {
             let mut slept = 0;
             match pacer.poll(now) {
-                Due::Now(count) => self.burst(u64::from(count)),
+                Due::Now(count) => {
+                    self.burst(u64::from(count));
+                    pacer.left(nanos::monotonic().saturating_sub(start));
+                }
                 Due::At(at) => slept = wait(start, at),
                 Due::Over => break,
             }
@@ -99,21 +102,17 @@ impl<'a> Sending<'a> {
     }
 
     /// As many as leave in a tenth of a millisecond, but no more than one message takes.
-    fn default_burst(&self, mean_ns: f64, mean_bytes: f64) -> u32 {
-        #[allow(clippy::cast_precision_loss)]
-        let most = (SEGMENTS as f64).min(MESSAGE_BYTES as f64 / mean_bytes.max(1.0));
+    fn default_burst(mean_ns: f64, mean_bytes: f64) -> u32 {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 1 to SEGMENTS
-        let burst = (BURST_NS / mean_ns).min(most).max(1.0) as u32;
+        let burst = (BURST_NS / mean_ns).min(at_once(mean_bytes)).max(1.0) as u32;
         burst
     }
 
     /// Sends as fast as the socket takes it.
-    pub(super) fn unpaced(&mut self) -> (u64, u64) {
+    pub(super) fn unpaced(&mut self, mean_bytes: f64) -> (u64, u64) {
         let end = nanos::monotonic() + self.sender.plan.duration_ms * 1_000_000;
-        #[allow(clippy::cast_precision_loss)]
-        let mean_bytes = self.sizes.iter().map(|size| f64::from(*size)).sum::<f64>() / self.sizes.len().max(1) as f64;
-        let most =
-            self.sender.plan.burst_datagrams.unwrap_or_else(|| self.default_burst(f64::MIN_POSITIVE, mean_bytes));
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 1 to SEGMENTS
+        let most = self.sender.plan.burst_datagrams.unwrap_or(at_once(mean_bytes) as u32);
         while !self.sender.is_over() && nanos::monotonic() < end {
             let errors = self.departures.errors;
             self.burst(u64::from(most));
@@ -224,6 +223,13 @@ impl<'a> Sending<'a> {
             at = if at + 1 == self.sizes.len() { 0 } else { at + 1 };
         }
     }
+}
+
+/// Datagrams that one message takes, on average.
+fn at_once(mean_bytes: f64) -> f64 {
+    #[allow(clippy::cast_precision_loss)]
+    let most = (SEGMENTS as f64).min(MESSAGE_BYTES as f64 / mean_bytes.max(1.0));
+    most.max(1.0)
 }
 
 /// Errors by which kernels say that a run cannot be cut: an old kernel, a device without checksums, IPsec on the route.
