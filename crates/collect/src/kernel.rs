@@ -3,7 +3,7 @@
 //! The forms are plain JSON that a person can write: a capture may be made by hand.
 
 mod ethtool;
-mod links;
+pub(crate) mod links;
 mod neighbours;
 mod qdiscs;
 mod routes;

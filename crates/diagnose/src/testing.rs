@@ -352,6 +352,7 @@ impl Scene {
             udp: Vec::new(),
             rr: Vec::new(),
             search: None,
+            sweep: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
         }

@@ -7,6 +7,7 @@ use crate::plan::{DiagnosePlan, TcpPlan};
 use crate::rr::{RrPlan, RrTrial};
 use crate::search::{SearchPlan, SearchRecord};
 use crate::search_report::LoadUnit;
+use crate::sweep::{SweepPlan, SweepRecord};
 use crate::trial::Trial;
 use crate::udp::{UdpPlan, UdpTrial};
 use schemars::JsonSchema;
@@ -48,6 +49,8 @@ pub enum RunPlan {
     MeasureRr(RrPlan),
     /// `narrows search`.
     Search(SearchOrder),
+    /// `narrows sweep`.
+    Sweep(SweepPlan),
 }
 
 /// Why a trial was made.
@@ -180,6 +183,9 @@ pub struct Run {
     /// The trials of a search, and what followed from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchRecord>,
+    /// The points of a sweep, as far as it got.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepRecord>,
     /// The fixes that were tried.
     pub attempts: Vec<Attempt>,
     /// How it ended.

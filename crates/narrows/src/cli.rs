@@ -48,6 +48,10 @@ commands! {
     Measure(commands::measure::Args),
     /// Search the highest rate of UDP within a loss goal
     Search(commands::search::Args),
+    /// Measure a table over sizes, protocols and directions
+    Sweep(commands::sweep::Args),
+    /// Watch the traffic of both ends' interfaces
+    Watch(commands::watch::Args),
     /// Render a stored run again, and diagnose it again by today's rules
     Report(commands::report::Args),
     /// Write a capture of this host that the tests can read back

@@ -4,7 +4,7 @@ use narrows_diagnose::latency::under_load;
 use narrows_diagnose::ledger::ledger;
 use narrows_model::run::RunPlan;
 use narrows_model::search_report::SearchReport;
-use narrows_model::{Ledger, RrReport, RrTrial, Run};
+use narrows_model::{Ledger, RrReport, RrTrial, Run, SweepReport};
 use narrows_render::search::build::Around;
 
 /// One for each flow of the run's first UDP trial; none where it holds none.
@@ -37,4 +37,11 @@ pub fn search_report(run: &Run) -> Option<SearchReport> {
     };
     let view = narrows_render::measure::build::run_view(run);
     Some(narrows_render::search::build(record, around, view))
+}
+
+/// The sweep of a run, as far as it got; `None` where it holds none.
+#[must_use]
+pub fn sweep_report(run: &Run) -> Option<SweepReport> {
+    let record = run.sweep.as_ref()?;
+    Some(narrows_render::sweep::build(record, narrows_render::measure::build::run_view(run)))
 }

@@ -4,7 +4,7 @@
 use crate::stop::Stop;
 use narrows_collect::Missing;
 use narrows_collect::drop_watch::{self, DropWatch};
-use narrows_model::{Flow, LoadPlan, LoadRecord, Place, Snapshot, TcpPlan};
+use narrows_model::{Flow, InterfaceSample, LoadPlan, LoadRecord, Place, Snapshot, TcpPlan};
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::Answers;
 use narrows_traffic::udp::UdpStream;
@@ -109,6 +109,12 @@ pub trait Instruments: Send + Sync + 'static {
 
     /// The counters alone: cheap enough for right before and right after a load.
     fn counters(&self, peer: Option<IpAddr>) -> Snapshot;
+
+    /// The interfaces of this host, with their traffic so far.
+    ///
+    /// # Errors
+    /// Why they cannot be read, in a sentence.
+    fn interfaces(&self) -> Result<Vec<InterfaceSample>, String>;
 
     /// Begins to count the kernel's drops.
     fn watch_drops(&self) -> Drops {

@@ -19,10 +19,12 @@ mod signs;
 pub mod state;
 pub mod stop;
 pub mod stored;
+pub mod sweep;
 pub mod trust;
 pub mod tune;
+pub mod watch;
 
-pub use books::{ledgers, rr_report, search_report};
+pub use books::{ledgers, rr_report, search_report, sweep_report};
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_lab::{Row as VerifyRow, accuracy as verify_lab};

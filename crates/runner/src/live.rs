@@ -8,8 +8,8 @@ use crate::stop::Stop;
 use crate::tune::Tuner;
 use narrows_collect::Live;
 use narrows_model::{
-    Change, DatagramSizes, Flow, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction,
-    Trial, UdpPlan, UdpTrial,
+    Change, DatagramSizes, Flow, InterfaceSample, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot,
+    TcpPlan, Transaction, Trial, UdpPlan, UdpTrial,
 };
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::{self, Exchange, RrProgress, RrStream, RrStreamProgress};
@@ -38,6 +38,10 @@ impl Instruments for LiveInstruments {
 
     fn counters(&self, peer: Option<IpAddr>) -> Snapshot {
         if self.collect { narrows_collect::counters(&Live::new(), peer) } else { Snapshot::default() }
+    }
+
+    fn interfaces(&self) -> Result<Vec<InterfaceSample>, String> {
+        narrows_collect::interfaces().map_err(|missing| missing.to_string())
     }
 
     fn watch_drops(&self) -> Drops {

@@ -28,6 +28,7 @@ fn begin(ends: &mut dyn Ends, plan: RunPlan, target: Target, (id, made_by): (Str
         udp: Vec::new(),
         rr: Vec::new(),
         search: None,
+        sweep: None,
         attempts: Vec::new(),
         ending: Ending::Complete,
     }

@@ -30,11 +30,23 @@ pub struct Searched {
     pub ending: Ending,
 }
 
-/// The load of a search at a rate: its direction must be `up` or `down`.
-fn at_load(load: &UdpPlan, pps: f64, duration: Duration) -> UdpPlan {
+/// The load of a search at a rate of one flow. Where the load has another flow, that one stays as it is.
+fn at_load(load: &UdpPlan, flow: Flow, pps: f64, duration: Duration) -> UdpPlan {
     let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let rate = UdpRate::Pps(pps);
-    UdpPlan { rate_up: rate, rate_down: rate, duration_ms: ms, interval_ms: ms.max(1_000), omit_ms: 0, ..load.clone() }
+    let rate = match &load.sizes {
+        // A server that is open to clients without a token takes rates in bit/s only.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // far below 2^53
+        DatagramSizes::Sequence(sizes) if sizes.len() == 1 => {
+            UdpRate::Bps((pps * f64::from(sizes[0]) * 8.0).round().max(1.0) as u64)
+        }
+        _ => UdpRate::Pps(pps),
+    };
+    let mut plan = UdpPlan { duration_ms: ms, interval_ms: ms.max(1_000), omit_ms: 0, ..load.clone() };
+    match flow {
+        Flow::Up => plan.rate_up = rate,
+        Flow::Down => plan.rate_down = rate,
+    }
+    plan
 }
 
 /// What a trial says of the load: everything sent counts, and what the socket refused was not sent.
@@ -89,7 +101,7 @@ pub fn qualify(ends: &mut dyn Ends, load: &UdpPlan, bytes: u32) -> Result<f64, E
 /// # Errors
 /// Why nothing passes.
 pub fn first_look(ends: &mut dyn Ends, load: &UdpPlan, flow: Flow) -> Result<u32, EndsError> {
-    let plan = at_load(load, 100.0, Duration::from_millis(WARM_UP_MS));
+    let plan = at_load(load, flow, 100.0, Duration::from_millis(WARM_UP_MS));
     let trial = ends.udp_trial(&plan, &mut |_, _| {}).map_err(|failed| failed.why)?;
     let stream = trial.end(flow.sender()).and_then(|end| end.streams.iter().find(|stream| stream.flow == flow));
     stream
@@ -107,7 +119,20 @@ pub fn search(
     plan: &SearchPlan,
     watch: Watch<'_>,
 ) -> Result<Searched, SearchError> {
-    let flow = load.flows().first().copied().unwrap_or(Flow::Up);
+    search_flow(ends, load, load.flows().first().copied().unwrap_or(Flow::Up), plan, watch)
+}
+
+/// Searches for one flow of a load. Another one that the load has goes on beside it at the load's own rate.
+///
+/// # Errors
+/// As [`search`].
+pub fn search_flow(
+    ends: &mut dyn Ends,
+    load: &UdpPlan,
+    flow: Flow,
+    plan: &SearchPlan,
+    watch: Watch<'_>,
+) -> Result<Searched, SearchError> {
     let mut search = Search::new(plan)?;
     let (mut history, mut ending) = (Vec::new(), Ending::Complete);
     let began = clock::now();
@@ -117,7 +142,7 @@ pub fn search(
             break;
         }
         let start = clock::now();
-        let outcome = ends.udp_trial(&at_load(load, load_pps, duration), &mut |_, _| {});
+        let outcome = ends.udp_trial(&at_load(load, flow, load_pps, duration), &mut |_, _| {});
         let trial = match outcome {
             Ok(trial) if !ends.stopped() => trial,
             Ok(_) | Err(TrialFailed { why: EndsError::Interrupted, .. }) => {

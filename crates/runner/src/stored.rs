@@ -27,20 +27,29 @@ fn directory() -> Result<PathBuf, Error> {
     state::directory().map(|state| state.join("runs")).ok_or(Error::NoPlace)
 }
 
+/// The file of a stored run.
+///
+/// # Errors
+/// The word where it means nothing.
+pub fn file(word: &Path) -> Result<PathBuf, LoadError> {
+    if narrows_sys::files::exists(word) || word.components().count() != 1 {
+        return Ok(word.to_owned());
+    }
+    let directory = directory()?;
+    let by_id = directory.join(narrows_store::file_name(&word.to_string_lossy()));
+    if narrows_sys::files::exists(&by_id) {
+        Ok(by_id)
+    } else {
+        Err(LoadError::Unknown { word: word.to_owned(), directory })
+    }
+}
+
 /// Loads a run.
 ///
 /// # Errors
 /// The word where it means nothing; the file, and what is wrong with it.
 pub fn load(word: &Path) -> Result<Run, LoadError> {
-    if !narrows_sys::files::exists(word) && word.components().count() == 1 {
-        let directory = directory()?;
-        let by_id = directory.join(narrows_store::file_name(&word.to_string_lossy()));
-        if !narrows_sys::files::exists(&by_id) {
-            return Err(LoadError::Unknown { word: word.to_owned(), directory });
-        }
-        return Ok(narrows_store::load(&by_id)?);
-    }
-    Ok(narrows_store::load(word)?)
+    Ok(narrows_store::load(&file(word)?)?)
 }
 
 /// Writes what a user asked for into a file.

@@ -57,6 +57,7 @@ pub(crate) mod tests {
             udp: Vec::new(),
             rr: Vec::new(),
             search: None,
+            sweep: None,
             attempts: vec![],
             ending: Ending::Complete,
         }

@@ -5,6 +5,7 @@
 //! | `GET /v1/hello` | [`Hello`] |
 //! | `POST /v1/sessions` | a stream of [`Event`]s, one JSON object a line, as long as the session lives |
 //! | `POST /v1/sessions/{id}/inventory` [`InventoryRequest`] | a [`narrows_model::Snapshot`] |
+//! | `GET /v1/sessions/{id}/interfaces` | a list of [`narrows_model::InterfaceSample`]s |
 //! | `POST /v1/sessions/{id}/trials` [`TrialRequest`] | [`TrialReady`] |
 //! | `POST /v1/sessions/{id}/trials/stop` | nothing; the record comes as an event |
 //! | `GET /v1/sessions/{id}/changes` | the session's [`narrows_model::Change`]s |

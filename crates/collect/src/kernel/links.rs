@@ -2,7 +2,7 @@
 
 use super::Sockets;
 use crate::Missing;
-use narrows_sys::netlink::{Builder, Family, Message, attributes, u16_at, u32_at, u64_at};
+use narrows_sys::netlink::{self, Builder, Family, Message, attributes, u16_at, u32_at, u64_at};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -96,6 +96,13 @@ pub(super) fn by_index(sockets: &Sockets, index: u32) -> Result<Link, Missing> {
     let mut header = [0; HEADER];
     header[4..8].copy_from_slice(&index.to_ne_bytes());
     request_one(sockets, Builder::with_header(&header), &format!("the device number {index} (RTM_GETLINK)"))
+}
+
+/// Every device of the network namespace. What lies below a stacked one is not looked for.
+pub(crate) fn all(sockets: &Sockets) -> Result<Vec<Link>, Missing> {
+    let what = "the network devices (RTM_GETLINK)";
+    let replies = sockets.request(Family::Route, what, RTM_GETLINK, netlink::DUMP, &[0; HEADER])?;
+    Ok(replies.iter().filter_map(decode).map(|(link, _)| link).collect())
 }
 
 fn request_one(sockets: &Sockets, request: Builder, what: &str) -> Result<Link, Missing> {

@@ -47,6 +47,11 @@ pub(crate) struct WayArgs {
 }
 
 impl RemoteArgs {
+    /// The user's word for the other end.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Connects. `tune`: whether a server that ssh starts may change its host.
     pub(crate) fn connect(&self, tune: bool, instruments: LiveInstruments) -> Result<Remote, Failure> {
         self.way.connect(&self.host, tune, instruments)

@@ -9,5 +9,7 @@ mod ends;
 mod files;
 mod lab;
 mod reach;
+mod sweep;
 mod usage;
+mod watch;
 mod world;

@@ -1,10 +1,10 @@
-//! One line for each point that is done, with the time that the rest will take.
+//! One line before a sweep, one for each point that is done, with the time that the rest will take.
 
 use crate::figures::{pps, ratio};
 use crate::style::{Style, Tone};
-use crate::words::{clean, fit, right};
+use crate::words::{clean, fit, plural, right};
 use narrows_model::units::bps;
-use narrows_model::{Flow, SweepOutcome, SweepPoint, SweepRecord};
+use narrows_model::{Flow, SweepCell, SweepOutcome, SweepRecord};
 
 /// The line of the newest point, its line break included; nothing before the first.
 #[must_use]
@@ -17,7 +17,7 @@ pub fn line(record: &SweepRecord, style: Style) -> String {
         Some(us) => format!("  {} left", time(us)),
     };
     let count = planned.to_string().len();
-    let lead = format!("[{}/{planned}] {}  ", right(&done.to_string(), count), what(point));
+    let lead = format!("[{}/{planned}] {}  ", right(&done.to_string(), count), what(point.cell));
     let text = match &point.outcome {
         SweepOutcome::Measured(flows) => flows
             .iter()
@@ -38,8 +38,20 @@ pub fn line(record: &SweepRecord, style: Style) -> String {
     format!("{lead}{}{}\n", fit(&text, room), style.paint(Tone::Faint, &rest))
 }
 
-fn what(point: &SweepPoint) -> String {
-    let cell = point.cell;
+/// What is ahead: how many points, and between which times, in milliseconds, they will take.
+#[must_use]
+pub fn ahead(record: &SweepRecord, [least_ms, most_ms]: [u64; 2]) -> String {
+    let (planned, left) = (record.plan.cells().count() as u64, record.remaining().len() as u64);
+    let points = if left < planned { format!("{left} of {planned} points are left") } else { plural(planned, "point") };
+    let [least, most] = [least_ms, most_ms].map(|ms| time(ms.saturating_mul(1000)));
+    let times = if least == most { format!("about {least}") } else { format!("{least} to {most}") };
+    let why = if least == most { "" } else { ", by the searches that are needed" };
+    format!("{points}: {times}{why}\n")
+}
+
+/// The words for a point: `UDP up 1448 B`.
+#[must_use]
+pub fn what(cell: SweepCell) -> String {
     format!("{} {} {} B", cell.protocol.word(), cell.direction, cell.size_bytes)
 }
 
@@ -63,6 +75,19 @@ fn time(us: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::{Ending, SweepPlan, SweepPoint};
+
+    #[test]
+    fn what_is_ahead_is_told_before() {
+        let plan = SweepPlan { sizes: vec![64], ..SweepPlan::default() };
+        let mut record = SweepRecord { plan, points: vec![], ending: Ending::Interrupted };
+        assert_eq!(ahead(&record, [42_000, 142_000]), "4 points: 42 s to 3 min, by the searches that are needed\n");
+        let cell = record.remaining()[0];
+        let outcome = SweepOutcome::CannotRun(String::new());
+        record.points.push(SweepPoint { cell, at_us: 0, took_us: 0, outcome });
+        assert_eq!(ahead(&record, [31_500, 31_500]), "3 of 4 points are left: about 32 s\n");
+        assert_eq!(what(cell), "UDP up 64 B");
+    }
 
     #[test]
     fn guesses_are_coarse() {

@@ -100,6 +100,7 @@ pub(crate) fn run(plan: TcpPlan, seconds: u64, bytes_s: u64) -> Run {
         udp: Vec::new(),
         rr: Vec::new(),
         search: None,
+        sweep: None,
         attempts: vec![],
         ending: Ending::Complete,
     }

@@ -62,6 +62,7 @@ pub fn diagnose(
         udp: Vec::new(),
         rr: Vec::new(),
         search: None,
+        sweep: None,
         attempts: Vec::new(),
         ending: Ending::Complete,
     };

@@ -8,8 +8,8 @@ use crate::instruments::{Connections, Each, Instruments};
 use crate::stop::Stop;
 use hyper::Method;
 use narrows_model::{
-    Change, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction, Trial, UdpPlan,
-    UdpTrial,
+    Change, InterfaceSample, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction,
+    Trial, UdpPlan, UdpTrial,
 };
 use narrows_sys::clock;
 use narrows_wire::api::{
@@ -109,6 +109,14 @@ impl<'a> Session<'a> {
     /// The server's refusal, or that it is gone.
     pub fn inventory(&self) -> Result<Snapshot, RemoteError> {
         self.call(Method::POST, "inventory", &InventoryRequest::default(), INVENTORY)
+    }
+
+    /// The other end's interfaces, with their traffic so far. A session that only looks may ask, too.
+    ///
+    /// # Errors
+    /// We came without the server's token, or the server is gone.
+    pub fn interfaces(&self) -> Result<Vec<InterfaceSample>, RemoteError> {
+        self.call(Method::GET, "interfaces", &(), REQUEST)
     }
 
     /// Makes a change on the other end, which lasts as long as the session.

@@ -35,6 +35,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/hello", get(hello))
         .route("/v1/sessions", post(open_session))
         .route("/v1/sessions/{id}/inventory", post(inventory))
+        .route("/v1/sessions/{id}/interfaces", get(interfaces))
         .route("/v1/sessions/{id}/trials", post(begin_trial))
         .route("/v1/sessions/{id}/trials/stop", post(stop_trial))
         .route("/v1/sessions/{id}/changes", get(list_changes).post(apply_change))
@@ -95,6 +96,19 @@ async fn inventory(rights: Rights, State(shared): Server, Path(id): Path<String>
     Ok(json(&shared.as_seen_by(rights.standing, snapshot)))
 }
 
+async fn interfaces(rights: Rights, State(shared): Server, Path(id): Path<String>) -> Answer {
+    let session = find(&shared, &id)?;
+    if !rights.permissions.inventory {
+        return Err(Refused::new(
+            Reason::NotAllowed,
+            "this server is open and shows its interfaces only to clients with its token",
+        ));
+    }
+    admitted(&session)?;
+    let interfaces = blocking(move || shared.config.instruments.interfaces()).await?.map_err(Refused::failed)?;
+    Ok(json(&interfaces))
+}
+
 async fn begin_trial(rights: Rights, State(shared): Server, Path(id): Path<String>, body: Body) -> Answer {
     let session = its_turn(&shared, &id)?;
     let request: TrialRequest = read(body).await?;
@@ -153,10 +167,15 @@ fn its_turn(shared: &Shared, id: &str) -> Result<Arc<Session>, Refused> {
     if session.wanted != SessionUse::Load {
         return Err(Refused::new(Reason::NotAllowed, "this session only looks; open one with use=load"));
     }
-    if !session.is_admitted() {
-        return Err(Refused::new(Reason::Busy, "it is not this session's turn yet; wait for the event `admitted`"));
-    }
+    admitted(&session)?;
     Ok(session)
+}
+
+fn admitted(session: &Session) -> Result<(), Refused> {
+    if session.is_admitted() {
+        return Ok(());
+    }
+    Err(Refused::new(Reason::Busy, "it is not this session's turn yet; wait for the event `admitted`"))
 }
 
 fn may_tune(rights: &Rights) -> Result<(), Refused> {

@@ -81,6 +81,7 @@ impl Pair {
             udp: Vec::new(),
             rr: Vec::new(),
             search: None,
+            sweep: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
         }

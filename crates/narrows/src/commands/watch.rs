@@ -1,0 +1,161 @@
+//! `narrows watch`: the traffic of both ends' interfaces while it runs.
+
+use super::load::duration;
+use super::remote::{WayArgs, stop_on_interrupt};
+use crate::failure::{Failure, Outcome};
+use crate::output::style;
+use clap::ValueEnum;
+use narrows_model::WatchView;
+use narrows_render::watch::frame;
+use narrows_render::{Style, json};
+use narrows_runner::live::LiveInstruments;
+use narrows_runner::remote::Remote;
+use narrows_runner::watch::{here, there, watch};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+/// Watch the traffic of both ends' interfaces
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    narrows watch server --token-file token          while a test runs in another terminal\n  \
+    narrows watch --local --interval 250ms\n  \
+    narrows watch server --count 10 --format ndjson | jq -c '.ends[].interfaces[]'")]
+pub(crate) struct Args {
+    /// A name or address that runs `narrows serve`, or ssh://[user@]host[:port]
+    #[arg(required_unless_present = "local", conflicts_with = "local")]
+    host: Option<String>,
+    #[command(flatten)]
+    way: WayArgs,
+    /// This host alone
+    #[arg(long)]
+    local: bool,
+    /// Time between readings
+    #[arg(long, short = 'i', value_parser = duration, value_name = "TIME", default_value = "1s")]
+    interval: Duration,
+    /// End after so many readings
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Form of the readings
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+    /// Show interfaces without traffic, too
+    #[arg(long)]
+    full: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A table that is painted anew in a terminal; elsewhere one after the other
+    Text,
+    /// An object a line for each reading
+    Ndjson,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        if !(Duration::from_millis(50)..=Duration::from_secs(3600)).contains(&self.interval) {
+            let ms = self.interval.as_millis();
+            return Err(Failure::usage(format!("interval in ms is {ms}, but must be from 50 to 3600000")));
+        }
+        let stop = stop_on_interrupt()?;
+        let remote = match &self.host {
+            Some(host) => Some(self.way.connect(host, false, LiveInstruments { collect: false })?),
+            None => None,
+        };
+        let session = remote.as_ref().map(Remote::open_look).transpose().map_err(Failure::run)?;
+        let mut ends = vec![here()];
+        if let (Some(session), Some(remote)) = (&session, &remote) {
+            // A server that does not show its interfaces says so once, and not in each reading.
+            session.interfaces().map_err(Failure::run)?;
+            ends.push(there(session, &remote.hello().host));
+        }
+        let mut screen = Screen::new(self.format);
+        let mut failed = None;
+        watch(&mut ends, self.interval, self.count, &stop, &mut |view| match self.show(&mut screen, view) {
+            Ok(()) => true,
+            // A reader that went away (`narrows … | head`) is no failure.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        });
+        failed.map_or(Ok(0), |error| Err(Failure::run(format!("cannot write the result: {error}"))))
+    }
+
+    fn show(&self, screen: &mut Screen, view: &WatchView) -> io::Result<()> {
+        let style = Style { full: self.full, ..style() };
+        match (self.format, screen.moving) {
+            (Form::Ndjson, _) => {
+                let line = json::line(view).map_err(io::Error::other)?;
+                write(&format!("{}\n", line.trim_end()))
+            }
+            (Form::Text, true) => {
+                let rows = terminal_size::terminal_size().map_or(24, |(_, rows)| usize::from(rows.0));
+                screen.paint(&frame(view, style, rows.saturating_sub(1)), style.width)
+            }
+            (Form::Text, false) => write(&format!("{}\n", frame(view, style, usize::MAX))),
+        }
+    }
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// A frame painted over the one before (ECMA-48: CPL, EL, ED). Nothing is hidden or switched that would have to be set back,
+/// so that however it ends the terminal is as it was, with the last frame on it.
+struct Screen {
+    /// Whether frames are painted over each other.
+    moving: bool,
+    /// Of the frame that is there.
+    lines: usize,
+    width: usize,
+}
+
+impl Screen {
+    fn new(format: Form) -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        Self { moving: format == Form::Text && io::stdout().is_terminal() && !dumb, lines: 0, width: 0 }
+    }
+
+    /// The bytes that bring a frame over the one that is there. In a terminal that became narrower its lines were broken: then
+    /// all is wiped.
+    fn over(&mut self, frame: &str, width: usize) -> String {
+        let mut out = match self.lines {
+            0 => String::new(),
+            _ if self.width != width => "\x1b[H\x1b[2J".to_owned(),
+            lines => format!("\x1b[{lines}F"),
+        };
+        for line in frame.lines() {
+            out += line;
+            out += "\x1b[K\n";
+        }
+        out += "\x1b[J";
+        (self.lines, self.width) = (frame.lines().count(), width);
+        out
+    }
+
+    fn paint(&mut self, frame: &str, width: usize) -> io::Result<()> {
+        let bytes = self.over(frame, width);
+        // Not through a filter: where colours are unwanted the cursor moves all the same.
+        let mut out = io::stdout().lock();
+        out.write_all(bytes.as_bytes())?;
+        out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_goes_over_the_one_before() {
+        let mut screen = Screen { moving: true, lines: 0, width: 0 };
+        assert_eq!(screen.over("a\nb\n", 80), "a\x1b[K\nb\x1b[K\n\x1b[J");
+        assert_eq!(screen.over("c\n", 80), "\x1b[2Fc\x1b[K\n\x1b[J", "what was below is wiped");
+        assert_eq!(screen.over("c\n", 60), "\x1b[H\x1b[2Jc\x1b[K\n\x1b[J", "a new width begins anew");
+    }
+}

@@ -1,0 +1,133 @@
+//! A sweep that is misworded, interrupted, gone on with.
+
+use crate::world::{World, alone, on_loopback, word};
+
+const SIGINT: i32 = 2;
+const SIGKILL: i32 = 9;
+
+#[test]
+fn a_sweep_that_cannot_be_is_named_with_its_limits() {
+    for (words, sentence) in [
+        (&["--size", "64,64"][..], "size 64 is there twice"),
+        (&["--size", "8"], "size is 8, but must be from 20 to 65507"),
+        (&["--size", "64,1M"], "size is 1048576, but must be from 20 to 65507"),
+        (&["--size", "8G"], "a size of 8589934592 bytes is too large"),
+        (&["--protocol", "udp,udp"], "a protocol or a direction is there twice"),
+        (&["--duration", "50ms"], "trial in ms is 50, but must be from 100 to 86400000"),
+        (&["--duration", "1s", "--omit", "1s"], "omit is 1000 ms, but a trial lasts only 1000 ms"),
+        (&["--repetitions", "0"], "repetitions is 0, but must be from 1 to 1000"),
+        (&["--streams", "200"], "streams is 200, but must be from 1 to 128"),
+    ] {
+        assert_eq!(alone().sentence(2, &[&["sweep", "127.0.0.1"], words].concat()), sentence);
+    }
+    let said = alone().run(&["sweep", "127.0.0.1", "--size", "64,big"]);
+    assert_eq!(said.code, Some(2));
+    let error = "error: invalid value 'big' for '--size <SIZES>': `big` is no size; write it like 64, 9k or 4M\n";
+    assert!(said.err.starts_with(error), "{said:?}");
+}
+
+/// Five points, a second and more together, of which the first is measured.
+fn begun<'a>(world: &World, port: &'a str, token: &'a str, file: &'a str) -> (Vec<&'a str>, crate::world::Running) {
+    let way = vec!["sweep", "127.0.0.1", "--port", port, "--token-file", token];
+    let plan = ["--size", "64,128,256,512,1024", "--protocol", "udp", "--direction", "up", "--rate", "1M"];
+    let rest = ["--duration", "300ms", "--no-search", "--output", file];
+    let mut client = world.start(&[&way[..], &plan[..], &rest[..]].concat());
+    client.await_error("[1/5] UDP up 64 B  ");
+    (way, client)
+}
+
+#[test]
+fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let (token, file) = (world.token_file(), word(&world.path("a.run.json")));
+        let (way, client) = begun(world, &port, &token, &file);
+        client.signal(SIGINT);
+        let said = client.end();
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.out.contains("UDP up") && said.out.contains("\ninterrupted after "), "{said:?}");
+        assert!(said.err.ends_with(&format!("kept as {file}; go on with --resume {file}\n")), "{said:?}");
+
+        // Another plan, another host and another run are refused.
+        let resume = [&way[..], &["--resume", &file]].concat();
+        let of = format!("the sweep in {file} ");
+        assert_eq!(
+            world.sentence(2, &[&resume[..], &["--size", "64", "--rate", "2M"]].concat()),
+            format!(
+                "{of}was begun with another --size and --rate: leave that out to go on with it, or leave out --resume to begin anew"
+            )
+        );
+        assert_eq!(
+            world.sentence(2, &["sweep", "192.0.2.1", "--resume", &file]),
+            format!("{of}is one of 127.0.0.1, not of 192.0.2.1")
+        );
+
+        let (csv, svg) = (word(&world.path("a.csv")), word(&world.path("a.svg")));
+        let said =
+            world.run(&[&resume[..], &["--rate", "1M", "--format", "csv", "--csv", &csv, "--svg", &svg]].concat());
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.err.contains(" of 5 points are left: about ") && !said.err.contains("[1/5]"), "{said:?}");
+        assert!(said.err.ends_with(&format!("kept as {file}\n")), "{said:?}");
+        let sizes: Vec<_> = said.out.lines().skip(1).filter_map(|line| line.split(',').nth(3)).collect();
+        assert_eq!(sizes, ["64", "128", "256", "512", "1024"], "{said:?}");
+        let read = |path: &str| std::fs::read_to_string(path).expect("a file");
+        assert_eq!(read(&csv), said.out);
+        assert!(read(&svg).starts_with("<svg "));
+
+        // What is complete is shown again, without another end; and so does `report`.
+        let said = world.run(&["sweep", "127.0.0.1", "--resume", &file, "--quiet"]);
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+        assert_eq!(world.run(&["report", &file]).out, said.out);
+        let json: serde_json::Value =
+            serde_json::from_str(&world.run(&["report", &file, "--format", "json"]).out).expect("JSON");
+        assert_eq!((&json["schema"], &json["done"]), (&"narrows.sweep/1".into(), &5.into()));
+        assert_eq!(
+            world.sentence(2, &["report", &file, "--format", "markdown"]),
+            "a measurement has no Markdown form; use text or json"
+        );
+    });
+}
+
+#[test]
+fn a_server_that_dies_leaves_the_points() {
+    on_loopback(|world| {
+        let (server, port) = world.serve(&[]);
+        let (token, file) = (world.token_file(), word(&world.path("a.run.json")));
+        let (_, client) = begun(world, &port, &token, &file);
+        server.signal(SIGKILL);
+        let said = client.end();
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.out.contains("\nfailed: ") && said.out.contains(" of 5 points were measured"), "{said:?}");
+        let last = said.err.lines().last().unwrap_or_default();
+        assert!(last.starts_with(&format!("narrows: the server at 127.0.0.1:{port} is lost: ")), "{said:?}");
+        assert!(said.err.contains(&format!("go on with --resume {file}\n")), "{said:?}");
+    });
+}
+
+#[test]
+fn what_is_no_sweep_cannot_be_gone_on_with() {
+    on_loopback(|world| {
+        let missing = world.sentence(1, &["sweep", "127.0.0.1", "--resume", "nothere"]);
+        assert!(missing.starts_with("there is no run `nothere`"), "{missing}");
+        let (_server, port) = world.serve(&[]);
+        let (token, file) = (world.token_file(), word(&world.path("tcp.run.json")));
+        let words = ["measure", "tcp", "127.0.0.1", "--port", &port, "--token-file", &token, "--output", &file];
+        assert_eq!(world.run(&[&words[..], &["-t", "200ms", "--pacing-rate", "10M"]].concat()).code, Some(0));
+        assert_eq!(
+            world.sentence(2, &["sweep", "127.0.0.1", "--resume", &file]),
+            format!("{file} is no sweep: there is nothing to go on with")
+        );
+    });
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_said_before_anything_is_measured() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let token = world.token_file();
+        let blocked = word(&std::path::Path::new(&world.file("file", "x")).join("a.run.json"));
+        let words = ["sweep", "127.0.0.1", "--port", &port, "--token-file", &token, "--output", &blocked];
+        let sentence = world.sentence(1, &words);
+        assert!(sentence.contains(&blocked) && sentence.contains("Not a directory"), "{sentence}");
+    });
+}

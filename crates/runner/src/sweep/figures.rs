@@ -1,0 +1,60 @@
+//! The figures of a point, from the views of plain measurements.
+
+use narrows_model::measure::EndCpu;
+use narrows_model::report::RunView;
+use narrows_model::{Flow, Place, SweepFigures, Trial, UdpTrial};
+
+/// One for each flow of a UDP trial.
+pub(super) fn of_udp(trial: &UdpTrial, view: RunView) -> Vec<SweepFigures> {
+    let summary = narrows_render::udp::from_trial(trial, view).summary;
+    let figures = summary.flows.iter().map(|it| {
+        let (sent, received) = (it.total.sent.as_ref(), it.total.received.as_ref());
+        let (sender, receiver) = costs(it.flow, &summary.client, &summary.server);
+        SweepFigures {
+            flow: it.flow,
+            sending_bps: sent.map(|part| part.bps),
+            sending_pps: sent.map(|part| part.pps),
+            receiving_bps: received.map(|part| part.bps),
+            receiving_pps: received.map(|part| part.pps),
+            unsent: sent.map(|part| part.unsent),
+            lost: received.map(|part| part.lost),
+            loss: received.and_then(|part| part.loss),
+            lossless: None,
+            sender,
+            receiver,
+        }
+    });
+    figures.collect()
+}
+
+/// One for each flow of a TCP trial. What TCP put on the wire as packets is not seen, so only messages are counted.
+pub(super) fn of_tcp(trial: &Trial, view: RunView) -> Vec<SweepFigures> {
+    let message_bits = f64::from(trial.plan.message_bytes.max(1)) * 8.0;
+    let summary = narrows_render::measure::build::from_trial(trial, view).summary;
+    let figures = summary.flows.iter().map(|it| {
+        let seconds = it.total.to_s - it.total.from_s;
+        #[allow(clippy::cast_precision_loss)] // below 2^53 for as long as a trial may last
+        let sending_bps = it.sent_bytes.filter(|_| seconds > 0.0).map(|bytes| bytes as f64 * 8.0 / seconds);
+        let (sender, receiver) = costs(it.total.flow, &summary.client, &summary.server);
+        SweepFigures {
+            flow: it.total.flow,
+            sending_bps,
+            sending_pps: sending_bps.map(|bps| bps / message_bits),
+            receiving_bps: (it.total.seen_by == it.total.flow.receiver()).then_some(it.total.goodput_bps),
+            receiving_pps: None,
+            unsent: None,
+            lost: None,
+            loss: None,
+            lossless: None,
+            sender,
+            receiver,
+        }
+    });
+    figures.collect()
+}
+
+/// What a flow cost the end that sends it and the one that receives it.
+fn costs(flow: Flow, client: &Option<EndCpu>, server: &Option<EndCpu>) -> (Option<EndCpu>, Option<EndCpu>) {
+    let of = |place: Place| if place == Place::Client { client.clone() } else { server.clone() };
+    (of(flow.sender()), of(flow.receiver()))
+}

@@ -1,0 +1,134 @@
+//! The highest rate without loss of one point: a quick search below the rate that its trial sent.
+//!
+//! Trials of a second; a rate passes where they lose nothing for more than half of three seconds, and bounds within 2 % of
+//! each other are near enough. A point has no more than [`LONGEST_MS`] a flow: who wants the NDR proper asks `narrows search`.
+
+use crate::ends::{Ends, EndsError};
+use crate::search;
+use narrows_model::run::Ending;
+use narrows_model::search::{Goal, GoalResult, Outcome, SearchPlan, TesterLimit};
+use narrows_model::sweep::Lossless;
+use narrows_model::units::{bps, micros};
+use narrows_model::{Place, SweepFigures, UdpPlan};
+
+/// The longest search of one flow.
+pub(super) const LONGEST_MS: u64 = 25_000;
+const TRIAL_MS: u64 = 1_000;
+const SUM_MS: u64 = 3_000;
+const WIDTH: f64 = 0.02;
+/// The lowest rate that is tried, below what arrived in the trial at full rate.
+const BELOW: f64 = 50.0;
+/// A trial of a second needs a datagram to say anything.
+const LEAST_PPS: f64 = 1.0;
+
+/// Searches for the flow of these figures. `load` has the rates of the other flow, where there is one.
+///
+/// # Errors
+/// Where the sweep must end; why there is no such rate is in the answer's remark.
+pub(super) fn find(
+    ends: &mut dyn Ends,
+    load: &UdpPlan,
+    seen: &SweepFigures,
+    size_bytes: u32,
+) -> Result<Lossless, EndsError> {
+    let nothing = |why: &str| Ok(Lossless { remark: Some(why.to_owned()), ..Lossless::default() });
+    let (Some(sent), Some(got)) = (seen.sending_pps, seen.receiving_pps) else {
+        return nothing("one end's record is missing, so no rate was searched");
+    };
+    if got <= 0.0 {
+        return nothing("nothing arrived, so no rate was searched");
+    }
+    let bits = f64::from(size_bytes) * 8.0;
+    let counted_ms = load.duration_ms.saturating_sub(load.omit_ms);
+    if seen.lost == Some(0) && seen.unsent == Some(0) && 2 * counted_ms > SUM_MS {
+        let remark = Some("nothing was lost at the highest rate that was sent".to_owned());
+        return Ok(in_bits(Lossless { lower_pps: Some(sent), remark, ..Lossless::default() }, bits));
+    }
+    let (least, most) = ((got / BELOW).max(LEAST_PPS), sent.max(got));
+    if least >= most {
+        return nothing("the rate is too low for a search");
+    }
+    let searched = search::search_flow(ends, load, seen.flow, &plan(least, most), &mut |_, _, _| {})
+        .map_err(|error| EndsError::Failed(error.to_string()))?;
+    match searched.ending {
+        Ending::Complete => Ok(in_bits(of(searched.record.results.first(), least * bits), bits)),
+        Ending::Interrupted => Err(EndsError::Interrupted),
+        // The trial itself went well: without its search the point is worth keeping, if the other end is still there.
+        Ending::Failed(why) => match ends.inventory(Place::Server) {
+            Ok(_) => nothing(&format!("the search failed: {why}")),
+            Err(_) => Err(EndsError::Lost(why)),
+        },
+    }
+}
+
+fn plan(least: f64, most: f64) -> SearchPlan {
+    let goal = Goal {
+        initial_trial_ms: TRIAL_MS,
+        final_trial_ms: TRIAL_MS,
+        duration_sum_ms: SUM_MS,
+        width: WIDTH,
+        ..Goal::ndr()
+    };
+    SearchPlan {
+        goals: vec![goal],
+        max_search_ms: LONGEST_MS,
+        preceding_targets: 1,
+        // A rate that the sender does not keep once is not waited for.
+        invalid_retries: 1,
+        ..SearchPlan::between(least, most)
+    }
+}
+
+fn of(result: Option<&GoalResult>, least_bps: f64) -> Lossless {
+    let Some(result) = result else { return Lossless::default() };
+    let remark = match result.outcome {
+        Outcome::Found => None,
+        Outcome::MinLoadFails => Some(format!("even {} loses datagrams", bps(least_bps))),
+        Outcome::MaxLoadPasses => {
+            Some("nothing is lost at the highest rate that was sent, once it is paced".to_owned())
+        }
+        Outcome::Unfinished => {
+            Some(format!("a search of {} left the bounds further apart than 2 %", micros(LONGEST_MS * 1000)))
+        }
+        Outcome::TesterLimited(TesterLimit::Unsent) => {
+            Some("the upper bound is the sender's own: its socket refused datagrams".to_owned())
+        }
+        Outcome::TesterLimited(TesterLimit::Invalid | TesterLimit::AtMaximum) => {
+            Some("the upper bound is the sender's own: it does not keep that rate".to_owned())
+        }
+    };
+    Lossless { lower_pps: result.lower_pps, upper_pps: result.upper_pps, remark, ..Lossless::default() }
+}
+
+fn in_bits(found: Lossless, bits: f64) -> Lossless {
+    let of = |pps: Option<f64>| pps.map(|pps| pps * bits);
+    Lossless { lower_bps: of(found.lower_pps), upper_bps: of(found.upper_pps), ..found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quick_search_is_sound_for_every_rate() {
+        for (least, most) in [(1.0, 1.001), (20_000.0, 1e6), (1e6, 50e6)] {
+            assert_eq!(plan(least, most).check(), Ok(()), "{least} to {most}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_told_in_both_units_with_their_reason() {
+        let result = GoalResult {
+            goal: "NDR".into(),
+            outcome: Outcome::TesterLimited(TesterLimit::Unsent),
+            lower_pps: Some(1_000.0),
+            upper_pps: Some(1_020.0),
+            conditional_throughput_pps: Some(1_000.0),
+        };
+        let found = in_bits(of(Some(&result), 0.0), 800.0);
+        assert_eq!((found.lower_bps, found.upper_bps), (Some(800_000.0), Some(816_000.0)));
+        assert!(found.remark.is_some_and(|remark| remark.contains("the sender's own")));
+        let none = GoalResult { outcome: Outcome::MinLoadFails, lower_pps: None, ..result };
+        assert_eq!(of(Some(&none), 2e6).remark.as_deref(), Some("even 2.00 Mbit/s loses datagrams"));
+    }
+}

@@ -1,0 +1,41 @@
+//! The traffic of the other end's interfaces, for those who watch it.
+
+use crate::world::{connect, options, short_plan, spec, world};
+use narrows_model::InterfaceSample;
+use narrows_runner::remote::{Remote, Session};
+use narrows_runner::stop::Stop;
+
+fn loopback(session: &Session<'_>) -> InterfaceSample {
+    let interfaces = session.interfaces().expect("the list");
+    interfaces.into_iter().find(|it| it.name == "lo").expect("every namespace has one")
+}
+
+#[test]
+fn a_session_that_only_looks_sees_what_a_trial_moves() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        let remote = connect(world, server.port());
+        let look = remote.open_look().expect("a look");
+        let before = loopback(&look);
+        let other = connect(world, server.port());
+        let mut session = other.open_session(&mut |_, _| true).expect("a session");
+        session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).expect("a trial");
+        let after = loopback(&look);
+        assert!(after.rx_bytes > before.rx_bytes + 10_000, "{before:?} {after:?}");
+        assert!(after.tx_packets > before.tx_packets && after.at_us > before.at_us, "{before:?} {after:?}");
+        assert!(loopback(&session).rx_bytes >= after.rx_bytes, "one that loads may ask, too");
+    });
+}
+
+#[test]
+fn without_a_token_nothing_of_the_machine_is_shown() {
+    world(|world| {
+        let server = world.serve(|config| config.open = true);
+        let mut spec = spec(world, server.port());
+        spec.token = None;
+        let remote = Remote::connect(&spec, &options()).expect("open");
+        let session = remote.open_look().expect("a look");
+        let error = session.interfaces().expect_err("not shown").to_string();
+        assert_eq!(error, "this server is open and shows its interfaces only to clients with its token");
+    });
+}
