@@ -206,6 +206,29 @@ fn batches_dropped_by_a_socket_are_counted_by_the_marks_of_ip() {
 }
 
 #[test]
+fn batches_of_a_tun_device_are_counted_by_the_bytes_of_both_devices() {
+    // Its batches do not know their number of segments: the marks of ECN count each once, too.
+    let died = |path, buffer| UdpScene {
+        offered: 60_000,
+        size: 1000,
+        died: Died { path, buffer, ..Died::default() },
+        ..UdpScene::default()
+    };
+    let sender = [("nic.counter.tx_packets", 6_000), ("nic.counter.tx_bytes", 6_000 * 10_028)];
+    let marks = ("netstat.IpExt.InNoECTPkts", 6_000);
+    let receiver = [
+        ("nic.counter.rx_packets", 6_000),
+        ("nic.counter.rx_bytes", 6_000 * 10_028),
+        ("snmp.Udp.RcvbufErrors", 300),
+        marks,
+    ];
+    assert_booked(&batched(&died(0, 3_000), &sender, &receiver), &[("receive-buffer", 3_000)]);
+    let receiver =
+        [("nic.counter.rx_packets", 5_999), ("nic.counter.rx_bytes", 6_000 * 10_028 - 700 * 1_000 - 28), marks];
+    assert_booked(&batched(&died(700, 0), &sender, &receiver), &[("path", 700)]);
+}
+
+#[test]
 fn batches_dropped_by_a_rule_are_counted_by_its_bytes() {
     let scene = UdpScene {
         offered: 60_000,

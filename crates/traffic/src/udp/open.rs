@@ -81,6 +81,8 @@ struct Asking<'a> {
     hello: Hello,
     began: Instant,
     unreachable: bool,
+    /// This host's filter refused a hello.
+    forbidden: Option<io::Error>,
     /// The longest that an answer took.
     round_trip: Duration,
     buffer: Vec<u8>,
@@ -95,6 +97,7 @@ impl<'a> Asking<'a> {
             hello,
             began: clock::now(),
             unreachable: false,
+            forbidden: None,
             round_trip: Duration::ZERO,
             buffer: vec![0; 65_536],
         }
@@ -169,6 +172,9 @@ impl<'a> Asking<'a> {
             }
             let patience = if self.unreachable { PATIENCE_IF_UNREACHABLE } else { PATIENCE };
             if self.began.elapsed() >= patience {
+                if let Some(error) = self.forbidden.take() {
+                    return Err(self.failed(Error::new("talk to", self.peer.to_string(), error)));
+                }
                 let waited_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
                 return Err(UdpError::Silent { peer: self.peer, waited_ms, unreachable: self.unreachable });
             }
@@ -268,6 +274,11 @@ impl<'a> Asking<'a> {
                 Ok(Heard::Nothing)
             }
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => Ok(Heard::Nothing),
+            // A filter may refuse some and let others pass.
+            io::ErrorKind::PermissionDenied => {
+                self.forbidden = Some(error);
+                Ok(Heard::Nothing)
+            }
             _ if is_too_big(&error) => Ok(Heard::AtMost(self.most()?)),
             _ => Err(self.failed(Error::new("talk to", self.peer.to_string(), error))),
         }
