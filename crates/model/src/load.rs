@@ -111,6 +111,7 @@ impl LoadPlan {
 /// What one end saw of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[allow(clippy::large_enum_variant)] // one a trial, and boxed where it travels
 pub enum LoadRecord {
     /// Of TCP streams.
     Tcp(EndRecord),
