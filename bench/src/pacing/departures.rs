@@ -4,7 +4,11 @@
 /// word after it.
 const TRAIN_GAP_NS: f64 = 100e6;
 
-/// A train of packets.
+/// The ends of a train that say nothing of the pace: this part of it, and at least so many packets (handshakes of the same
+/// length, a slow start, the last word).
+const ENDS: (usize, usize) = (100, 2);
+
+/// A train of packets without its ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Departures {
     /// How many.
@@ -22,14 +26,16 @@ pub(crate) struct Departures {
 }
 
 impl Departures {
-    /// Of the longest train in `times_ns` (ascending). `asked_pps`: the rate that the sender was asked for. `None` of fewer
-    /// than three packets.
+    /// Of the longest train in `times_ns` (ascending), without its first and last hundredth. `asked_pps`: the rate that the
+    /// sender was asked for. `None` of fewer than eight packets.
     pub(crate) fn of(times_ns: &[u64], asked_pps: f64) -> Option<Self> {
         let even_ns = 1e9 / asked_pps;
         let apart = TRAIN_GAP_NS.max(10.0 * even_ns);
         let times = times_ns.chunk_by(|a, b| gap(*a, *b) <= apart).max_by_key(|train| train.len())?;
+        let cut = (times.len() / ENDS.0).max(ENDS.1);
+        let times = times.get(cut..times.len().checked_sub(cut)?).filter(|train| train.len() >= 4)?;
         let ([first, ..], [.., last]) = (times, times) else { return None };
-        if times.len() < 3 || first == last {
+        if first == last {
             return None;
         }
         let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
@@ -59,7 +65,7 @@ mod tests {
     fn an_even_train_needs_one_token() {
         let times: Vec<u64> = (0..1001).map(|n| n * 1000).collect();
         let even = Departures::of(&times, 1e6).expect("a train");
-        assert_eq!((even.packets, even.gap_p50_ns, even.gap_p99_ns, even.burst), (1001, 1000, 1000, 1));
+        assert_eq!((even.packets, even.gap_p50_ns, even.gap_p99_ns, even.burst), (981, 1000, 1000, 1));
         assert!((even.pps - 1e6).abs() < 1e-6 && (even.bucket - 1.0).abs() < 1e-9, "{even:?}");
     }
 
@@ -76,14 +82,14 @@ mod tests {
     fn what_comes_long_before_or_after_is_left_out() {
         let times: Vec<u64> =
             std::iter::once(0).chain((0..100).map(|n| 5_000_000_000 + n * 1000)).chain([9_000_000_000]).collect();
-        assert_eq!(Departures::of(&times, 1e6).map(|train| train.packets), Some(100));
-        assert_eq!(Departures::of(&[1, 2], 1e6), None);
+        assert_eq!(Departures::of(&times, 1e6).map(|train| train.packets), Some(96));
+        assert_eq!(Departures::of(&[1, 2, 3, 4, 5, 6, 7], 1e6), None);
         assert_eq!(Departures::of(&[], 1e6), None);
     }
 
     #[test]
     fn a_slow_train_is_one_train() {
-        let times: Vec<u64> = (0..10).map(|n| n * 500_000_000).collect();
+        let times: Vec<u64> = (0..14).map(|n| n * 500_000_000).collect();
         assert_eq!(Departures::of(&times, 2.0).map(|train| train.packets), Some(10));
     }
 }

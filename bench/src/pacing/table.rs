@@ -72,6 +72,16 @@ pub(super) fn text(results: &[AtRate]) -> String {
                 ),
                 Err(why) => writeln!(out, "  {:<9}{:>12}{:>12}   {why}", paced.tool, "-", part(at.said(paced))),
             };
+            if let Some(said) = paced.trial.as_ref().ok().and_then(|trial| trial.heard.departures) {
+                let _ = writeln!(
+                    out,
+                    "  {:<33}{:>12.2}{:>12.2}{:>9}",
+                    "  it says itself",
+                    said.gap_p50_ns / 1e3,
+                    said.gap_p99_ns / 1e3,
+                    said.burst
+                );
+            }
         }
     }
     let _ = writeln!(out);

@@ -5,7 +5,7 @@ mod round;
 mod table;
 
 use crate::args::Args;
-use crate::machine::busy_seconds;
+use crate::machine::Machine;
 use crate::network::Network;
 use crate::tools::{Server, Tool};
 use round::{Figure, Round};
@@ -51,8 +51,8 @@ fn one_round(tools: &[&Tool], network: &Network, streams: u32, number: usize, ar
 
 /// One measurement, with the CPU time of the whole machine from before the client starts until after it ended.
 fn measure(tool: &Tool, network: &Network, streams: u32, seconds: u32) -> Result<Figure, String> {
-    let before = busy_seconds()?;
+    let machine = Machine::now()?;
     let moved = tool.measure_tcp(network, streams, seconds)?;
-    let cpu_s = busy_seconds()? - before;
+    let cpu_s = machine.busy_seconds()?;
     Ok(Figure { goodput_bps: moved.goodput_bps, cpu_s_per_gb: cpu_s / (moved.bytes / 1e9) })
 }

@@ -39,6 +39,7 @@ fn read_udp(json: &Value) -> Option<Heard> {
         lost,
         seconds: sum.get("seconds")?.as_f64()?,
         sent_bps: json.pointer("/end/sum_sent/bits_per_second").and_then(Value::as_f64),
+        departures: None,
     })
 }
 
@@ -60,7 +61,7 @@ mod tests {
             "sum_sent": {"bits_per_second": 499.0},
             "sum_received": {"packets": 86_310, "lost_packets": 5003, "seconds": 2.0},
         }});
-        let heard = Heard { received: 81_307.0, lost: 5003.0, seconds: 2.0, sent_bps: Some(499.0) };
+        let heard = Heard { received: 81_307.0, lost: 5003.0, seconds: 2.0, sent_bps: Some(499.0), departures: None };
         assert_eq!(read_udp(&said), Some(heard));
     }
 }

@@ -100,6 +100,17 @@ pub(crate) struct Heard {
     pub(crate) seconds: f64,
     /// The rate at which the tool says that it sent, bits of payload a second; `None` where it does not say.
     pub(crate) sent_bps: Option<f64>,
+    /// What the tool says about its departures; `None` where it does not.
+    pub(crate) departures: Option<Said>,
+}
+
+/// A sender's own word on its departures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) gap_p50_ns: f64,
+    pub(crate) gap_p99_ns: f64,
+    /// The most datagrams that left back to back.
+    pub(crate) burst: f64,
 }
 
 impl Heard {

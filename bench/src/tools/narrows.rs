@@ -1,6 +1,6 @@
 //! narrows itself, in three settings: as a user runs it, with everything sampled ten times a second, and with nothing sampled.
 
-use super::{Heard, Listens, Moved, Serving, Tcp, Tool, Udp, version, words};
+use super::{Heard, Listens, Moved, Said, Serving, Tcp, Tool, Udp, version, words};
 use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,15 @@ fn read_udp(json: &Value) -> Option<Heard> {
         lost: number("/received/lost")?,
         seconds: received / number("/received/pps")?,
         sent_bps: number("/sent/bps"),
+        departures: departures(&number),
+    })
+}
+
+fn departures(number: &impl Fn(&str) -> Option<f64>) -> Option<Said> {
+    Some(Said {
+        gap_p50_ns: number("/sent/gaps_ns/p50")?,
+        gap_p99_ns: number("/sent/gaps_ns/p99")?,
+        burst: number("/sent/burst_max")?,
     })
 }
 
@@ -83,9 +92,16 @@ mod tests {
 
     #[test]
     fn datagrams_are_those_of_the_receiver() {
-        let total = json!({"sent": {"bps": 1e6}, "received": {"datagrams": 500, "lost": 1, "pps": 250.0}});
+        let sent = json!({"bps": 1e6, "gaps_ns": {"p50": 10, "p99": 20}, "burst_max": 3});
+        let total = json!({"sent": sent, "received": {"datagrams": 500, "lost": 1, "pps": 250.0}});
         let said = json!({"summary": {"flows": [{"total": total}]}});
-        let heard = Heard { received: 500.0, lost: 1.0, seconds: 2.0, sent_bps: Some(1e6) };
+        let heard = Heard {
+            received: 500.0,
+            lost: 1.0,
+            seconds: 2.0,
+            sent_bps: Some(1e6),
+            departures: Some(Said { gap_p50_ns: 10.0, gap_p99_ns: 20.0, burst: 3.0 }),
+        };
         assert_eq!(read_udp(&said), Some(heard));
     }
 }

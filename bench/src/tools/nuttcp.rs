@@ -36,6 +36,7 @@ fn read(said: &str, load: &Load) -> Option<Heard> {
         lost,
         seconds: received * load.datagram_bits() / (value("rate_Mbps")? * 1e6),
         sent_bps: None,
+        departures: None,
     })
 }
 
@@ -47,7 +48,7 @@ mod tests {
     fn seconds_follow_from_the_rate() {
         let said = "megabytes=100.0000 real_seconds=2.00 rate_Mbps=400.0000 tx_cpu=97 rx_cpu=36 drop=10 pkt=100010 data_loss=0.01\n";
         let load = Load { bps: 500_000_000, bytes: 1000, seconds: 2 };
-        let heard = Heard { received: 100_000.0, lost: 10.0, seconds: 2.0, sent_bps: None };
+        let heard = Heard { received: 100_000.0, lost: 10.0, seconds: 2.0, sent_bps: None, departures: None };
         assert_eq!(read(said, &load), Some(heard));
         assert_eq!(read("nuttcp-t: Error: connect", &load), None);
     }

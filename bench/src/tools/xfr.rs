@@ -54,6 +54,7 @@ fn read_udp(json: &Value, datagram_bits: f64) -> Option<Heard> {
         lost: udp.get("lost")?.as_f64()?,
         seconds,
         sent_bps: sent.map(|sent| sent * datagram_bits / seconds),
+        departures: None,
     })
 }
 
@@ -73,7 +74,7 @@ mod tests {
     fn datagrams_are_counted_apart() {
         let stats = json!({"packets_sent": 1000, "packets_received": 990, "lost": 10});
         let said = json!({"duration_ms": 2000, "udp_stats": stats});
-        let heard = Heard { received: 990.0, lost: 10.0, seconds: 2.0, sent_bps: Some(256_000.0) };
+        let heard = Heard { received: 990.0, lost: 10.0, seconds: 2.0, sent_bps: Some(256_000.0), departures: None };
         assert_eq!(read_udp(&said, 512.0), Some(heard));
     }
 }

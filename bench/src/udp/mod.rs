@@ -23,7 +23,7 @@ struct Record {
 /// All tools at one size.
 struct Sized {
     bytes: u32,
-    /// The rate that is common to all tools; `None` where a tool has no rate without loss.
+    /// The rate that is common to all tools; `None` where none has a rate without loss.
     common: Option<Load>,
     /// In the tools' order.
     records: Vec<Record>,
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String
 }
 
 fn rules(args: &Args) -> Rules {
-    let (passes, tries, trials_max) = if args.quick { (1, 2, 6) } else { (2, 3, 14) };
+    let (passes, tries, trials_max) = if args.quick { (1, 2, 6) } else { (2, 3, 12) };
     Rules { probe_seconds: 1, trial_seconds: args.seconds, passes, tries, trials_max }
 }
 
@@ -80,8 +80,8 @@ impl Bench<'_> {
                 record.trials.extend(trial);
             }
         }
-        let lowest = records.iter().map(|record| Some(record.search.confirmed()?.pps)).reduce(|a, b| Some(a?.min(b?)));
-        let common = lowest.flatten().map(|pps| load(bytes, 0.7 * pps, self.args.seconds));
+        let lowest = records.iter().filter_map(|record| Some(record.search.confirmed()?.pps)).reduce(f64::min);
+        let common = lowest.map(|pps| load(bytes, 0.7 * pps, self.args.seconds));
         if let Some(load) = common {
             for _ in 0..self.args.rounds.min(3) {
                 for (index, record) in records.iter_mut().enumerate() {

@@ -1,6 +1,6 @@
 //! One UDP trial of one tool, with what it cost.
 
-use crate::machine::busy_seconds;
+use crate::machine::Machine;
 use crate::network::Network;
 use crate::tools::{Heard, Load, Server, Tool};
 use serde_json::{Value, json};
@@ -23,9 +23,9 @@ impl Trial {
     pub(crate) fn run(tool: &Tool, server: &Server, network: &Network, load: Load) -> Result<Self, String> {
         let once = Server::start_once(tool, network)?;
         let receiver_s = || once.cpu_seconds().or_else(|| server.cpu_seconds());
-        let (machine, receiver) = (busy_seconds()?, receiver_s());
+        let (machine, receiver) = (Machine::now()?, receiver_s());
         let heard = tool.measure_udp(network, &load)?;
-        let machine_s = busy_seconds()? - machine;
+        let machine_s = machine.busy_seconds()?;
         let receiver_s = receiver.and_then(|before| Some(receiver_s()? - before));
         Ok(Self { load, heard, machine_s, receiver_s })
     }
@@ -44,6 +44,9 @@ impl Trial {
         json!({
             "asked_bps": self.load.bps, "seconds": self.heard.seconds, "received": self.heard.received,
             "lost": self.heard.lost, "pps": self.heard.pps(), "sent_bps": self.heard.sent_bps,
+            "departures": self.heard.departures.map(|said| json!({
+                "gap_p50_ns": said.gap_p50_ns, "gap_p99_ns": said.gap_p99_ns, "burst": said.burst,
+            })),
             "machine_cpu_s": self.machine_s, "receiver_cpu_s": self.receiver_s,
         })
     }
