@@ -32,7 +32,7 @@ bank: .lab build ## every fault and every healthy scenario, with the confusion m
 verify: .lab build ## the emulator's word: asked against measured rate, RTT, loss and queue
 	$(NARROWS) lab verify
 
-bench: build ## goodput and CPU per byte against iperf3 and xfr (as root; needs ip and iperf3)
+bench: build ## TCP and UDP rates, loss, CPU and pacing against iperf3, iperf, nuttcp, xfr (as root; 25 minutes)
 	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-bench -- --narrows $(NARROWS)
 
 docs: setup ## write the generated pages of docs/ anew

@@ -2,62 +2,115 @@
 
 use std::path::PathBuf;
 
+/// What to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Goodput and CPU per byte of TCP.
+    Tcp,
+    /// The highest UDP rate without loss, and what it costs to receive.
+    Udp,
+    /// How evenly UDP leaves.
+    Pacing,
+    /// One after another.
+    All,
+}
+
 /// What to measure, and with which programs.
 pub(crate) struct Args {
+    /// Which measurements.
+    pub(crate) part: Part,
     /// The program under test.
     pub(crate) narrows: PathBuf,
     /// Peers: a name is looked for on the PATH.
     pub(crate) iperf3: PathBuf,
+    /// As `iperf3`.
+    pub(crate) iperf: PathBuf,
+    /// As `iperf3`.
+    pub(crate) nuttcp: PathBuf,
     /// As `iperf3`.
     pub(crate) xfr: PathBuf,
     /// Interleaved rounds; in each, every tool runs once.
     pub(crate) rounds: usize,
     /// Length of one measurement.
     pub(crate) seconds: u32,
-    /// Numbers of streams, each measured by itself.
+    /// Numbers of TCP streams, each measured by itself.
     pub(crate) streams: Vec<u32>,
+    /// UDP payloads, each measured by itself.
+    pub(crate) sizes: Vec<u32>,
+    /// Shorter, and coarser.
+    pub(crate) quick: bool,
     /// Where the JSON goes.
     pub(crate) output: PathBuf,
 }
 
-const USAGE: &str = "usage: narrows-bench [--narrows PATH] [--iperf3 PATH] [--xfr PATH] [--rounds 10] [--seconds 5] \
-                     [--streams 1,2] [--output target/bench.json]";
+const USAGE: &str = "usage: narrows-bench [tcp|udp|pacing|all] [--narrows PATH] [--iperf3 PATH] [--iperf PATH] \
+                     [--nuttcp PATH] [--xfr PATH] [--rounds 10] [--seconds 5] [--streams 1,2] [--sizes 1448,64] [--quick] \
+                     [--output target/bench.json]";
 
 impl Args {
     /// Reads the words, with the defaults of `make bench`.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut args = Self {
+            part: Part::All,
             narrows: "target/release/narrows".into(),
             iperf3: "iperf3".into(),
+            iperf: "iperf".into(),
+            nuttcp: "nuttcp".into(),
             xfr: "xfr".into(),
             rounds: 10,
             seconds: 5,
             streams: vec![1, 2],
+            sizes: vec![1448, 64],
+            quick: false,
             output: "target/bench.json".into(),
         };
+        let (mut rounds, mut seconds) = (None, None);
         let mut words = words;
         while let Some(flag) = words.next() {
-            let value = words.next().ok_or_else(|| format!("{flag} needs a value; {USAGE}"))?;
-            let bad = || format!("`{value}` does not suit {flag}; {USAGE}");
             match flag.as_str() {
-                "--narrows" => args.narrows = value.into(),
-                "--iperf3" => args.iperf3 = value.into(),
-                "--xfr" => args.xfr = value.into(),
-                "--output" => args.output = value.into(),
-                "--rounds" => args.rounds = value.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(bad)?,
-                "--seconds" => args.seconds = value.parse().ok().filter(|n| (1..=3600).contains(n)).ok_or_else(bad)?,
-                "--streams" => {
-                    args.streams = value
-                        .split(',')
-                        .map(|word| word.parse().ok().filter(|n| (1..=128).contains(n)))
-                        .collect::<Option<_>>()
-                        .ok_or_else(bad)?;
+                "tcp" => args.part = Part::Tcp,
+                "udp" => args.part = Part::Udp,
+                "pacing" => args.part = Part::Pacing,
+                "all" => args.part = Part::All,
+                "--quick" => args.quick = true,
+                _ => {
+                    let value = words.next().ok_or_else(|| format!("{flag} is unknown or needs a value; {USAGE}"))?;
+                    let bad = || format!("`{value}` does not suit {flag}; {USAGE}");
+                    match flag.as_str() {
+                        "--narrows" => args.narrows = value.into(),
+                        "--iperf3" => args.iperf3 = value.into(),
+                        "--iperf" => args.iperf = value.into(),
+                        "--nuttcp" => args.nuttcp = value.into(),
+                        "--xfr" => args.xfr = value.into(),
+                        "--output" => args.output = value.into(),
+                        "--rounds" => {
+                            rounds = Some(value.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(bad)?);
+                        }
+                        "--seconds" => {
+                            seconds = Some(value.parse().ok().filter(|n| (1..=3600).contains(n)).ok_or_else(bad)?);
+                        }
+                        "--streams" => args.streams = list(&value, 1, 128).ok_or_else(bad)?,
+                        // The smallest that holds the header of each tool, the largest that a packet of 1500 bytes carries.
+                        "--sizes" => args.sizes = list(&value, 64, 1472).ok_or_else(bad)?,
+                        _ => return Err(format!("`{flag}` is unknown; {USAGE}")),
+                    }
                 }
-                _ => return Err(format!("`{flag}` is unknown; {USAGE}")),
             }
         }
+        args.rounds = rounds.unwrap_or(if args.quick { 3 } else { args.rounds });
+        args.seconds = seconds.unwrap_or(if args.quick { 2 } else { args.seconds });
         Ok(args)
     }
+
+    /// Whether a measurement is asked for.
+    pub(crate) fn wants(&self, part: Part) -> bool {
+        self.part == part || self.part == Part::All
+    }
+}
+
+/// Numbers within bounds, with commas between.
+fn list(value: &str, least: u32, most: u32) -> Option<Vec<u32>> {
+    value.split(',').map(|word| word.parse().ok().filter(|n| (least..=most).contains(n))).collect()
 }
 
 #[cfg(test)]
@@ -70,14 +123,22 @@ mod tests {
 
     #[test]
     fn words_become_numbers() {
-        let args = parse("--rounds 3 --streams 1,4 --xfr /opt/xfr").expect("good words");
-        assert_eq!((args.rounds, args.streams, args.seconds), (3, vec![1, 4], 5));
-        assert_eq!(args.xfr, PathBuf::from("/opt/xfr"));
+        let args = parse("udp --rounds 3 --streams 1,4 --sizes 512 --xfr /opt/xfr").expect("good words");
+        assert_eq!((args.rounds, args.streams.as_slice(), args.seconds), (3, [1, 4].as_slice(), 5));
+        assert_eq!((args.sizes.as_slice(), args.xfr.clone()), ([512].as_slice(), PathBuf::from("/opt/xfr")));
+        assert!(args.wants(Part::Udp) && !args.wants(Part::Tcp));
+    }
+
+    #[test]
+    fn quick_is_shorter_unless_the_length_is_given() {
+        let lengths = |words| parse(words).map(|args| (args.rounds, args.seconds));
+        assert_eq!(lengths("--quick"), Ok((3, 2)));
+        assert_eq!(lengths("--seconds 4 --quick"), Ok((3, 4)));
     }
 
     #[test]
     fn a_bad_word_is_named() {
-        for words in ["--rounds 0", "--streams 1,x", "--seconds", "--colour red"] {
+        for words in ["--rounds 0", "--streams 1,x", "--seconds", "--colour red", "sctp", "--sizes 20"] {
             let sentence = parse(words).err().expect(words);
             assert!(sentence.contains("usage"), "{sentence}");
         }

@@ -1,22 +1,23 @@
-//! Measures narrows against its peers on a plain veth pair between two fresh network namespaces: goodput, and CPU time of
-//! the whole machine per gigabyte. Rounds are interleaved, every figure is a median over rounds, and ratios are taken within a
-//! round, so that what disturbs the machine for a while disturbs all alike.
+//! Measures narrows against its peers on a plain veth pair between two fresh network namespaces: TCP goodput and CPU time per
+//! byte, the highest UDP rate without loss and the CPU time of receiving, and how evenly UDP leaves. What is compared is
+//! interleaved, so that what disturbs the machine for a while disturbs all alike.
 //!
 //! Nothing here fails on a figure: thresholds are printed as met or not met.
 
 #![allow(clippy::disallowed_methods)] // a program beside the house: it starts the peers and reads their output
 
 mod args;
+mod claim;
 mod figures;
 mod machine;
 mod network;
-mod table;
+mod pacing;
+mod tcp;
 mod tools;
+mod udp;
 
-use args::Args;
-use figures::Round;
-use network::Network;
-use tools::{Server, Tool};
+use args::{Args, Part};
+use serde_json::{Value, json};
 
 fn main() -> std::process::ExitCode {
     match run() {
@@ -30,52 +31,43 @@ fn main() -> std::process::ExitCode {
 
 fn run() -> Result<(), String> {
     let args = Args::parse(std::env::args().skip(1))?;
-    let network = Network::up()?;
     let (tools, missing) = tools::available(&args);
     for sentence in &missing {
         eprintln!("bench: left out: {sentence}");
     }
-    let servers = tools.iter().map(|tool| Server::start(tool, &network)).collect::<Result<Vec<_>, _>>()?;
     let busy = machine::busy_fraction(std::time::Duration::from_secs(1))?;
     if busy > 0.05 {
         eprintln!("bench: the machine is {:.0} % busy with other things: expect wide intervals", busy * 100.0);
     }
-
-    let mut results = Vec::new();
-    for &streams in &args.streams {
-        let mut rounds = Vec::new();
-        for number in 0..args.rounds {
-            rounds.push(one_round(&tools, &network, streams, number, &args));
+    let mut all = json!({
+        "schema": "narrows.bench/2",
+        "seconds": args.seconds,
+        "busy_before": busy,
+        "left_out": missing,
+        "versions": tools.iter().map(|tool| (tool.name.to_owned(), tool.version.clone().into())).collect::<serde_json::Map<_, _>>(),
+    });
+    let measurements: [(Part, &str, Measurement); 3] =
+        [(Part::Tcp, "tcp", tcp::run), (Part::Udp, "udp", udp::run), (Part::Pacing, "pacing", pacing::run)];
+    for (part, name, measure) in measurements {
+        if args.wants(part) {
+            let (text, json) = measure(&args, &tools)?;
+            println!("{text}");
+            all[name] = json;
+            // After each, so that a long run is never lost.
+            std::fs::write(&args.output, format!("{all:#}\n")).map_err(|error| {
+                format!("cannot write {}: {error}; name another file with --output", args.output.display())
+            })?;
         }
-        results.push((streams, rounds));
     }
-    drop(servers);
-
-    print!("{}", table::text(&args, &tools, &missing, &results));
-    let json = table::json(&args, &tools, &missing, busy, &results);
-    std::fs::write(&args.output, format!("{json:#}\n"))
-        .map_err(|error| format!("cannot write {}: {error}; name another file with --output", args.output.display()))?;
-    println!("\nEvery round is in {}.", args.output.display());
+    for tool in tools.iter().filter(|tool| tool.name == "narrows" || !tool.own) {
+        println!("{:<8} {}", tool.name, tool.version);
+    }
+    for sentence in missing {
+        println!("Left out: {sentence}.");
+    }
+    println!("Every measurement is in {}.", args.output.display());
     Ok(())
 }
 
-/// Each tool once, in an order that turns from round to round and runs backwards in every other. A run that fails is said and
-/// left out of its round.
-fn one_round(tools: &[Tool], network: &Network, streams: u32, number: usize, args: &Args) -> Round {
-    let mut order: Vec<usize> = (0..tools.len()).collect();
-    order.rotate_left(number % tools.len().max(1));
-    if number % 2 == 1 {
-        order.reverse();
-    }
-    let mut round = Round::new(tools.len());
-    for index in order {
-        let tool = &tools[index];
-        eprint!("\rbench: {streams} streams, round {} of {}: {:<24}", number + 1, args.rounds, tool.name);
-        match tool.measure(network, streams, args.seconds) {
-            Ok(figure) => round.put(index, figure),
-            Err(sentence) => eprintln!("\nbench: {sentence}"),
-        }
-    }
-    eprintln!();
-    round
-}
+/// Gives the table and the JSON.
+type Measurement = fn(&Args, &[tools::Tool]) -> Result<(String, Value), String>;

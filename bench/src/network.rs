@@ -1,12 +1,18 @@
 //! Two fresh network namespaces with a veth pair between them. Each namespace is held by a process that reads its standard
 //! input: when this program ends, however it ends, the input closes, the holder goes, and the kernel removes the rest.
 
+use crate::tools::Listens;
+use narrows_sys::packet_ring::PacketRing;
+use narrows_sys::{ethtool, netns};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The address of the serving end (RFC 2544's test network).
 pub(crate) const SERVER: &str = "198.18.0.2";
+
+/// The name of the device on both ends.
+const DEVICE: &str = "bench0";
 
 /// The two ends. Dropped, they are gone.
 pub(crate) struct Network {
@@ -26,12 +32,11 @@ impl Network {
     pub(crate) fn up() -> Result<Self, String> {
         let network = Self { client: holder()?, server: holder()? };
         let peer = network.server.id().to_string();
-        network
-            .ip(End::Client, &["link", "add", "bench0", "type", "veth", "peer", "name", "bench0", "netns", &peer])?;
+        network.ip(End::Client, &["link", "add", DEVICE, "type", "veth", "peer", "name", DEVICE, "netns", &peer])?;
         for (end, address) in [(End::Client, "198.18.0.1/24"), (End::Server, "198.18.0.2/24")] {
-            network.ip(end, &["address", "add", address, "dev", "bench0"])?;
+            network.ip(end, &["address", "add", address, "dev", DEVICE])?;
             network.ip(end, &["link", "set", "lo", "up"])?;
-            network.ip(end, &["link", "set", "bench0", "up"])?;
+            network.ip(end, &["link", "set", DEVICE, "up"])?;
         }
         Ok(network)
     }
@@ -43,15 +48,35 @@ impl Network {
         command
     }
 
-    /// Waits until something listens on a TCP port of an end.
-    pub(crate) fn await_listener(&self, end: End, port: u16) -> Result<(), String> {
+    /// Lets both ends cut UDP batches (`UDP_SEGMENT`) into datagrams before the device gets them: each is a packet on the pair.
+    pub(crate) fn segment_udp_in_software(&self) -> Result<(), String> {
+        for end in [End::Client, End::Server] {
+            let work = || ethtool::Device::open(DEVICE)?.set_feature("tx-udp-segmentation", false);
+            netns::in_network_of(self.holder(end).id(), work).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Observes what an end receives, with room for so many packets.
+    pub(crate) fn observe(&self, end: End, packets: usize) -> Result<PacketRing, String> {
+        netns::in_network_of(self.holder(end).id(), || PacketRing::open(DEVICE, packets))
+            .map_err(|error| error.to_string())
+    }
+
+    /// Waits until something listens on a port of an end.
+    pub(crate) fn await_listener(&self, end: End, listens: Listens, port: u16) -> Result<(), String> {
         let deadline = Instant::now() + Duration::from_secs(10);
         let holder = self.holder(end).id();
+        let tables = match listens {
+            Listens::Tcp => ["tcp", "tcp6"],
+            Listens::Udp => ["udp", "udp6"],
+        };
         while Instant::now() < deadline {
-            let listens = ["tcp", "tcp6"].iter().any(|table| {
-                std::fs::read_to_string(format!("/proc/{holder}/net/{table}")).is_ok_and(|text| listens_on(&text, port))
+            let found = tables.iter().any(|table| {
+                std::fs::read_to_string(format!("/proc/{holder}/net/{table}"))
+                    .is_ok_and(|text| listens_on(&text, listens, port))
             });
-            if listens {
+            if found {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -114,12 +139,16 @@ fn holder() -> Result<Child, String> {
     }
 }
 
-/// Whether `/proc/net/tcp` or `tcp6` has a socket in the state LISTEN (0A) on that port.
-fn listens_on(table: &str, port: u16) -> bool {
+/// Whether `/proc/net/tcp` has a socket in the state LISTEN (0A), or `/proc/net/udp` one in the state UNCONN (07), on that port.
+fn listens_on(table: &str, listens: Listens, port: u16) -> bool {
     let ending = format!(":{port:04X}");
+    let state = match listens {
+        Listens::Tcp => "0A",
+        Listens::Udp => "07",
+    };
     table.lines().skip(1).any(|line| {
         let mut words = line.split_whitespace().skip(1);
-        words.next().is_some_and(|local| local.ends_with(&ending)) && words.nth(1) == Some("0A")
+        words.next().is_some_and(|local| local.ends_with(&ending)) && words.nth(1) == Some(state)
     })
 }
 
@@ -129,8 +158,10 @@ mod tests {
 
     #[test]
     fn a_listener_is_found_by_its_port_and_state() {
-        let table = "  sl  local_address rem_address   st\n   0: 00000000:1464 00000000:0000 0A 0:0\n   1: 0100007F:1465 0100007F:9999 01 0:0\n";
-        assert!(listens_on(table, 5220));
-        assert!(!listens_on(table, 5221));
+        let table = "  sl  local_address rem_address   st\n   0: 00000000:1464 00000000:0000 0A 0:0\n   1: 0100007F:1465 0100007F:9999 01 0:0\n   2: 00000000:1466 00000000:0000 07 0:0\n";
+        assert!(listens_on(table, Listens::Tcp, 5220));
+        assert!(!listens_on(table, Listens::Tcp, 5221));
+        assert!(listens_on(table, Listens::Udp, 5222));
+        assert!(!listens_on(table, Listens::Udp, 5220));
     }
 }

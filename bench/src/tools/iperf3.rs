@@ -1,6 +1,6 @@
 //! iperf3, as packaged, with its defaults.
 
-use super::{Moved, Tool, version, words};
+use super::{Heard, Listens, Moved, Serving, Tcp, Tool, Udp, version, words};
 use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,38 @@ use std::path::{Path, PathBuf};
 pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
     Ok(Tool {
         name: "iperf3",
-        version: version(program)?,
+        version: version(program, "--version")?,
         own: false,
         program: program.to_owned(),
-        port: 5201,
-        serve: Some(words("-s -p 5201")),
-        ask: |port, streams, seconds| words(&format!("-c {SERVER} -p {port} -P {streams} -t {seconds} -J")),
-        read,
+        serving: Serving { words: Some(words("-s -p 5201")), port: 5201, listens: Listens::Tcp, once: false },
+        tcp: Some(Tcp {
+            ask: |port, streams, seconds| words(&format!("-c {SERVER} -p {port} -P {streams} -t {seconds} -J")),
+            read: read_tcp,
+        }),
+        udp: Some(Udp {
+            ask: |port, load| {
+                words(&format!("-c {SERVER} -p {port} -u -b {} -l {} -t {} -J", load.bps, load.bytes, load.seconds))
+            },
+            read: |said, _| read_udp(&serde_json::from_str(said).ok()?),
+        }),
     })
 }
 
-fn read(json: &Value) -> Option<Moved> {
+fn read_tcp(json: &Value) -> Option<Moved> {
     let sum = json.pointer("/end/sum_received")?;
     Some(Moved { bytes: sum.get("bytes")?.as_f64()?, goodput_bps: sum.get("bits_per_second")?.as_f64()? })
+}
+
+fn read_udp(json: &Value) -> Option<Heard> {
+    let sum = json.pointer("/end/sum_received")?;
+    let lost = sum.get("lost_packets")?.as_f64()?;
+    Some(Heard {
+        received: sum.get("packets")?.as_f64()? - lost,
+        lost,
+        seconds: sum.get("seconds")?.as_f64()?,
+        sent_bps: json.pointer("/end/sum_sent/bits_per_second").and_then(Value::as_f64),
+        departures: None,
+    })
 }
 
 #[cfg(test)]
@@ -32,7 +51,17 @@ mod tests {
     #[test]
     fn the_receivers_sum_counts() {
         let said = json!({"end": {"sum_sent": {"bytes": 9}, "sum_received": {"bytes": 7, "bits_per_second": 28.0}}});
-        assert_eq!(read(&said), Some(Moved { bytes: 7.0, goodput_bps: 28.0 }));
-        assert_eq!(read(&json!({"error": "unable to connect"})), None);
+        assert_eq!(read_tcp(&said), Some(Moved { bytes: 7.0, goodput_bps: 28.0 }));
+        assert_eq!(read_tcp(&json!({"error": "unable to connect"})), None);
+    }
+
+    #[test]
+    fn what_was_lost_is_among_the_packets() {
+        let said = json!({"end": {
+            "sum_sent": {"bits_per_second": 499.0},
+            "sum_received": {"packets": 86_310, "lost_packets": 5003, "seconds": 2.0},
+        }});
+        let heard = Heard { received: 81_307.0, lost: 5003.0, seconds: 2.0, sent_bps: Some(499.0), departures: None };
+        assert_eq!(read_udp(&said), Some(heard));
     }
 }

@@ -1,18 +1,62 @@
 //! The programs that are compared: one file each, one line in [`available`].
 
+mod client;
+mod iperf;
 mod iperf3;
 mod narrows;
+mod nuttcp;
+mod server;
 mod xfr;
 
+pub(crate) use server::Server;
+
 use crate::args::Args;
-use crate::figures::Figure;
-use crate::machine::busy_seconds;
-use crate::network::{End, Network};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-/// What one run of a client moved.
+/// One contender.
+pub(crate) struct Tool {
+    /// As the table names it.
+    pub(crate) name: &'static str,
+    /// What it says when it is asked for its version.
+    pub(crate) version: String,
+    /// Whether it is narrows in some setting, and not a peer.
+    pub(crate) own: bool,
+    program: PathBuf,
+    serving: Serving,
+    /// How it measures TCP, where this bench asks it.
+    pub(crate) tcp: Option<Tcp>,
+    /// How it measures UDP, where this bench asks it.
+    pub(crate) udp: Option<Udp>,
+}
+
+/// The serving end of a tool.
+struct Serving {
+    /// Its words; `None`: another contender's server serves this one too.
+    words: Option<Vec<String>>,
+    /// Where the client turns to first.
+    port: u16,
+    /// The protocol of that port.
+    listens: Listens,
+    /// Whether it serves one measurement and is then started anew.
+    once: bool,
+}
+
+/// What a server waits for its clients with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Listens {
+    Tcp,
+    Udp,
+}
+
+/// TCP: the client's words, and what its JSON says was moved.
+pub(crate) struct Tcp {
+    ask: fn(port: u16, streams: u32, seconds: u32) -> Vec<String>,
+    read: fn(&Value) -> Option<Moved>,
+}
+
+/// What one TCP measurement moved.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Moved {
     /// Payload bytes that the receiving end took.
@@ -21,22 +65,59 @@ pub(crate) struct Moved {
     pub(crate) goodput_bps: f64,
 }
 
-/// One contender.
-pub(crate) struct Tool {
-    /// As the table names it.
-    pub(crate) name: &'static str,
-    /// The first line of `--version`.
-    pub(crate) version: String,
-    /// Whether it is narrows in some setting, and not a peer.
-    pub(crate) own: bool,
-    program: PathBuf,
-    port: u16,
-    /// What the serving end is started with; `None`: another contender's server serves this one too.
-    serve: Option<Vec<String>>,
-    /// The client's words.
-    ask: fn(port: u16, streams: u32, seconds: u32) -> Vec<String>,
-    /// What the client's JSON says was moved.
-    read: fn(&Value) -> Option<Moved>,
+/// UDP: the client's words, and what its output says.
+pub(crate) struct Udp {
+    ask: fn(port: u16, load: &Load) -> Vec<String>,
+    read: fn(said: &str, load: &Load) -> Option<Heard>,
+}
+
+/// A UDP load, the same for all tools.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Load {
+    /// Bits of UDP payload a second.
+    pub(crate) bps: u64,
+    /// UDP payload of a datagram.
+    pub(crate) bytes: u32,
+    /// How long.
+    pub(crate) seconds: u32,
+}
+
+impl Load {
+    /// Bits of payload in a datagram.
+    pub(crate) fn datagram_bits(&self) -> f64 {
+        f64::from(self.bytes) * 8.0
+    }
+}
+
+/// What a tool itself says about one UDP measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Heard {
+    /// Datagrams that arrived.
+    pub(crate) received: f64,
+    /// Datagrams that the tool calls lost.
+    pub(crate) lost: f64,
+    /// The time in which they arrived.
+    pub(crate) seconds: f64,
+    /// The rate at which the tool says that it sent, bits of payload a second; `None` where it does not say.
+    pub(crate) sent_bps: Option<f64>,
+    /// What the tool says about its departures; `None` where it does not.
+    pub(crate) departures: Option<Said>,
+}
+
+/// A sender's own word on its departures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) gap_p50_ns: f64,
+    pub(crate) gap_p99_ns: f64,
+    /// The most datagrams that left back to back.
+    pub(crate) burst: f64,
+}
+
+impl Heard {
+    /// Datagrams received a second.
+    pub(crate) fn pps(&self) -> f64 {
+        self.received / self.seconds
+    }
 }
 
 /// The contenders that can run here, and a sentence for each that cannot.
@@ -47,6 +128,8 @@ pub(crate) fn available(args: &Args) -> (Vec<Tool>, Vec<String>) {
         (narrows::sampling(&args.narrows), ""),
         (narrows::bare(&args.narrows), ""),
         (iperf3::tool(&args.iperf3), "install it (Debian: apt-get install iperf3), or name it with --iperf3"),
+        (iperf::tool(&args.iperf), "install it (Debian: apt-get install iperf), or name it with --iperf"),
+        (nuttcp::tool(&args.nuttcp), "install it (Debian: apt-get install nuttcp), or name it with --nuttcp"),
         (xfr::tool(&args.xfr), "install it (cargo install xfr), or name it with --xfr"),
     ] {
         match found {
@@ -58,69 +141,14 @@ pub(crate) fn available(args: &Args) -> (Vec<Tool>, Vec<String>) {
     (tools, missing)
 }
 
-/// The first line of `PROGRAM --version`, or the program that cannot be run.
-fn version(program: &Path) -> Result<String, PathBuf> {
-    let output = Command::new(program).arg("--version").output().map_err(|_| program.to_owned())?;
-    Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().trim().to_owned())
+/// The first line that `PROGRAM FLAG` says, or the program that cannot be run.
+fn version(program: &Path, flag: &str) -> Result<String, PathBuf> {
+    let output = Command::new(program).arg(flag).output().map_err(|_| program.to_owned())?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok(String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned())
 }
 
 /// Words as a command line has them.
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
-}
-
-/// The running serving end of a tool; it ends when this is dropped, or when this program ends.
-pub(crate) struct Server(Option<Child>);
-
-impl Server {
-    /// Starts it and waits until it listens.
-    pub(crate) fn start(tool: &Tool, network: &Network) -> Result<Self, String> {
-        let Some(serve) = &tool.serve else { return Ok(Self(None)) };
-        // The shell ends the server when its own input closes: also when this program is killed.
-        let child = network
-            .command(End::Server)
-            .args(["sh", "-c", "trap : INT TERM; \"$@\" & cat >/dev/null; kill $!; wait", "sh"])
-            .arg(&tool.program)
-            .args(serve)
-            .env("DO_NOT_TRACK", "1") // xfr would look for updates
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("cannot start {}: {error}", tool.program.display()))?;
-        let server = Self(Some(child));
-        network.await_listener(End::Server, tool.port).map_err(|why| format!("the server of {}: {why}", tool.name))?;
-        Ok(server)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            drop(child.stdin.take());
-            let _ = child.wait();
-        }
-    }
-}
-
-impl Tool {
-    /// One measurement, with the CPU time of the whole machine from before the client starts until after it ended.
-    pub(crate) fn measure(&self, network: &Network, streams: u32, seconds: u32) -> Result<Figure, String> {
-        let before = busy_seconds()?;
-        let output = network
-            .command(End::Client)
-            .arg(&self.program)
-            .args((self.ask)(self.port, streams, seconds))
-            .env("DO_NOT_TRACK", "1")
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
-        let cpu_s = busy_seconds()? - before;
-        let said = || String::from_utf8_lossy(&output.stderr).lines().take(3).collect::<Vec<_>>().join(" / ");
-        let json: Value = serde_json::from_slice(&output.stdout)
-            .map_err(|error| format!("{} gave no JSON ({error}): {}", self.name, said()))?;
-        let moved = (self.read)(&json).filter(|moved| moved.bytes > 0.0);
-        let moved = moved.ok_or_else(|| format!("the JSON of {} does not say what it moved: {}", self.name, said()))?;
-        Ok(Figure { goodput_bps: moved.goodput_bps, cpu_s_per_gb: cpu_s / (moved.bytes / 1e9) })
-    }
 }

@@ -1,6 +1,6 @@
 //! narrows itself, in three settings: as a user runs it, with everything sampled ten times a second, and with nothing sampled.
 
-use super::{Moved, Tool, version, words};
+use super::{Heard, Listens, Moved, Said, Serving, Tcp, Tool, Udp, version, words};
 use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,21 @@ const PORT: u16 = 5220;
 
 /// As a user runs it.
 pub(super) fn plain(program: &Path) -> Result<Tool, PathBuf> {
-    let serve = Some(words(&format!("serve --open --open-rate 1T --port {PORT}")));
-    Ok(Tool { serve, ..setting(program, "narrows", |port, streams, seconds| ask(port, streams, seconds, ""))? })
+    let tool = setting(program, "narrows", |port, streams, seconds| ask(port, streams, seconds, ""))?;
+    let serve = words(&format!("serve --open --open-rate 1T --port {PORT}"));
+    Ok(Tool {
+        serving: Serving { words: Some(serve), ..tool.serving },
+        udp: Some(Udp {
+            ask: |port, load| {
+                words(&format!(
+                    "measure udp {SERVER} --port {port} --rate {} --size {} --duration {}s --format json",
+                    load.bps, load.bytes, load.seconds
+                ))
+            },
+            read: |said, _| read_udp(&serde_json::from_str(said).ok()?),
+        }),
+        ..tool
+    })
 }
 
 /// All collectors, ten samples a second.
@@ -27,13 +40,12 @@ pub(super) fn bare(program: &Path) -> Result<Tool, PathBuf> {
 fn setting(program: &Path, name: &'static str, ask: fn(u16, u32, u32) -> Vec<String>) -> Result<Tool, PathBuf> {
     Ok(Tool {
         name,
-        version: version(program)?,
+        version: version(program, "--version")?,
         own: true,
         program: program.to_owned(),
-        port: PORT,
-        serve: None,
-        ask,
-        read,
+        serving: Serving { words: None, port: PORT, listens: Listens::Tcp, once: false },
+        tcp: Some(Tcp { ask, read: read_tcp }),
+        udp: None,
     })
 }
 
@@ -41,9 +53,30 @@ fn ask(port: u16, streams: u32, seconds: u32, more: &str) -> Vec<String> {
     words(&format!("measure tcp {SERVER} --port {port} --streams {streams} --duration {seconds}s --format json {more}"))
 }
 
-fn read(json: &Value) -> Option<Moved> {
+fn read_tcp(json: &Value) -> Option<Moved> {
     let flow = json.pointer("/summary/flows/0/total")?;
     Some(Moved { bytes: flow.get("bytes")?.as_f64()?, goodput_bps: flow.get("goodput_bps")?.as_f64()? })
+}
+
+fn read_udp(json: &Value) -> Option<Heard> {
+    let total = json.pointer("/summary/flows/0/total")?;
+    let number = |path: &str| total.pointer(path).and_then(Value::as_f64);
+    let received = number("/received/datagrams")?;
+    Some(Heard {
+        received,
+        lost: number("/received/lost")?,
+        seconds: received / number("/received/pps")?,
+        sent_bps: number("/sent/bps"),
+        departures: departures(&number),
+    })
+}
+
+fn departures(number: &impl Fn(&str) -> Option<f64>) -> Option<Said> {
+    Some(Said {
+        gap_p50_ns: number("/sent/gaps_ns/p50")?,
+        gap_p99_ns: number("/sent/gaps_ns/p99")?,
+        burst: number("/sent/burst_max")?,
+    })
 }
 
 #[cfg(test)]
@@ -54,6 +87,21 @@ mod tests {
     #[test]
     fn the_summary_of_the_one_flow_counts() {
         let said = json!({"summary": {"flows": [{"total": {"bytes": 1000, "goodput_bps": 8000.0}}]}});
-        assert_eq!(read(&said), Some(Moved { bytes: 1000.0, goodput_bps: 8000.0 }));
+        assert_eq!(read_tcp(&said), Some(Moved { bytes: 1000.0, goodput_bps: 8000.0 }));
+    }
+
+    #[test]
+    fn datagrams_are_those_of_the_receiver() {
+        let sent = json!({"bps": 1e6, "gaps_ns": {"p50": 10, "p99": 20}, "burst_max": 3});
+        let total = json!({"sent": sent, "received": {"datagrams": 500, "lost": 1, "pps": 250.0}});
+        let said = json!({"summary": {"flows": [{"total": total}]}});
+        let heard = Heard {
+            received: 500.0,
+            lost: 1.0,
+            seconds: 2.0,
+            sent_bps: Some(1e6),
+            departures: Some(Said { gap_p50_ns: 10.0, gap_p99_ns: 20.0, burst: 3.0 }),
+        };
+        assert_eq!(read_udp(&said), Some(heard));
     }
 }

@@ -1,6 +1,6 @@
 //! xfr, with its defaults (zero copy is one of them).
 
-use super::{Moved, Tool, version, words};
+use super::{Heard, Listens, Moved, Serving, Tcp, Tool, Udp, version, words};
 use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -9,22 +9,53 @@ use std::path::{Path, PathBuf};
 pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
     Ok(Tool {
         name: "xfr",
-        version: version(program)?,
+        version: version(program, "--version")?,
         own: false,
         program: program.to_owned(),
-        port: 5202,
-        serve: Some(words("serve --no-mdns -p 5202")),
-        ask: |port, streams, seconds| {
-            words(&format!("{SERVER} -p {port} -P {streams} -t {seconds}s --json --no-tui --no-update-check"))
+        serving: Serving {
+            words: Some(words("serve --no-mdns -p 5202")),
+            port: 5202,
+            listens: Listens::Tcp,
+            once: false,
         },
-        read,
+        tcp: Some(Tcp {
+            ask: |port, streams, seconds| {
+                words(&format!("{SERVER} -p {port} -P {streams} -t {seconds}s --json --no-tui --no-update-check"))
+            },
+            read: read_tcp,
+        }),
+        udp: Some(Udp {
+            ask: |port, load| {
+                words(&format!(
+                    "{SERVER} -p {port} -u -b {} -l {} -t {}s --json --no-tui --no-update-check",
+                    load.bps, load.bytes, load.seconds
+                ))
+            },
+            read: |said, load| read_udp(&serde_json::from_str(said).ok()?, load.datagram_bits()),
+        }),
     })
 }
 
-fn read(json: &Value) -> Option<Moved> {
+fn seconds(json: &Value) -> Option<f64> {
+    Some(json.get("duration_ms")?.as_f64().filter(|ms| *ms > 0.0)? / 1e3)
+}
+
+fn read_tcp(json: &Value) -> Option<Moved> {
     let bytes = json.get("bytes_total")?.as_f64()?;
-    let seconds = json.get("duration_ms")?.as_f64().filter(|ms| *ms > 0.0)? / 1e3;
-    Some(Moved { bytes, goodput_bps: bytes * 8.0 / seconds })
+    Some(Moved { bytes, goodput_bps: bytes * 8.0 / seconds(json)? })
+}
+
+fn read_udp(json: &Value, datagram_bits: f64) -> Option<Heard> {
+    let udp = json.get("udp_stats")?;
+    let seconds = seconds(json)?;
+    let sent = udp.get("packets_sent").and_then(Value::as_f64);
+    Some(Heard {
+        received: udp.get("packets_received")?.as_f64()?,
+        lost: udp.get("lost")?.as_f64()?,
+        seconds,
+        sent_bps: sent.map(|sent| sent * datagram_bits / seconds),
+        departures: None,
+    })
 }
 
 #[cfg(test)]
@@ -35,7 +66,15 @@ mod tests {
     #[test]
     fn goodput_is_bytes_over_time() {
         let said = json!({"bytes_total": 1_000_000, "duration_ms": 2000, "throughput_mbps": 4.0});
-        assert_eq!(read(&said), Some(Moved { bytes: 1e6, goodput_bps: 4e6 }));
-        assert_eq!(read(&json!({"bytes_total": 1, "duration_ms": 0})), None);
+        assert_eq!(read_tcp(&said), Some(Moved { bytes: 1e6, goodput_bps: 4e6 }));
+        assert_eq!(read_tcp(&json!({"bytes_total": 1, "duration_ms": 0})), None);
+    }
+
+    #[test]
+    fn datagrams_are_counted_apart() {
+        let stats = json!({"packets_sent": 1000, "packets_received": 990, "lost": 10});
+        let said = json!({"duration_ms": 2000, "udp_stats": stats});
+        let heard = Heard { received: 990.0, lost: 10.0, seconds: 2.0, sent_bps: Some(256_000.0), departures: None };
+        assert_eq!(read_udp(&said, 512.0), Some(heard));
     }
 }

@@ -22,6 +22,7 @@ pub mod netlink;
 pub mod netns;
 pub mod network_id;
 pub mod nftables;
+pub mod packet_ring;
 pub mod packet_tap;
 pub mod pages;
 pub mod path_mtu;

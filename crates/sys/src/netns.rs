@@ -139,6 +139,23 @@ impl Namespaces {
     }
 }
 
+/// Runs `work` in the network of another process, on a thread of its own, and gives what it returns.
+///
+/// # Errors
+/// No privilege, the process is gone, or what `work` said.
+pub fn in_network_of<T: Send, E: Send + From<Error>>(
+    pid: u32,
+    work: impl FnOnce() -> std::result::Result<T, E> + Send,
+) -> std::result::Result<T, E> {
+    on_thread(|| {
+        let path = format!("/proc/{pid}/ns/net");
+        let file = File::open(&path).map_err(|error| Error::new("open", path.as_str(), error))?;
+        // SAFETY: setns takes plain numbers, and the descriptor is open; only this thread changes, and ends after this closure.
+        check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }, "enter", path)?;
+        work()
+    })
+}
+
 /// Runs on a thread of its own, since a thread that changed its namespaces is of no more use to others.
 fn on_thread<T: Send, E: Send + From<Error>>(
     work: impl FnOnce() -> std::result::Result<T, E> + Send,

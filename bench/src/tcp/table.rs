@@ -1,7 +1,8 @@
 //! The result as a table and as JSON. Thresholds are printed as met or not met.
 
+use super::round::{Figure, Round};
 use crate::args::Args;
-use crate::figures::{Figure, Ratio, Round, median, ratio};
+use crate::figures::{Ratio, median, ratio};
 use crate::tools::Tool;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -36,7 +37,7 @@ fn between(rounds: &[Round], tool: usize, to: usize, of: fn(&Figure) -> f64) -> 
 }
 
 /// What is claimed, as far as the tools are there.
-fn claims(tools: &[Tool], rounds: &[Round]) -> Vec<Claim> {
+fn claims(tools: &[&Tool], rounds: &[Round]) -> Vec<Claim> {
     let by_name = |name: &str| tools.iter().position(|tool| tool.name == name);
     let goodput: fn(&Figure) -> f64 = |figure| figure.goodput_bps;
     let cpu: fn(&Figure) -> f64 = |figure| figure.cpu_s_per_gb;
@@ -61,7 +62,7 @@ fn claims(tools: &[Tool], rounds: &[Round]) -> Vec<Claim> {
 }
 
 /// The tables, one for each number of streams.
-pub(crate) fn text(args: &Args, tools: &[Tool], missing: &[String], results: &Results) -> String {
+pub(super) fn text(args: &Args, tools: &[&Tool], results: &Results) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -71,11 +72,11 @@ pub(crate) fn text(args: &Args, tools: &[Tool], missing: &[String], results: &Re
     );
     for (streams, rounds) in results {
         let _ = writeln!(out, "\n{streams} stream{}", if *streams == 1 { "" } else { "s" });
-        let _ = writeln!(out, "  {:<18} {:>14} {:>10}   version", "tool", "goodput", "CPU s/GB");
+        let _ = writeln!(out, "  {:<18} {:>14} {:>10}", "tool", "goodput", "CPU s/GB");
         for (index, tool) in tools.iter().enumerate() {
             let goodput = median(&column(rounds, index, |figure| figure.goodput_bps)).unwrap_or(f64::NAN);
             let cpu = median(&column(rounds, index, |figure| figure.cpu_s_per_gb)).unwrap_or(f64::NAN);
-            let _ = writeln!(out, "  {:<18} {:>7.2} Gbit/s {:>10.3}   {}", tool.name, goodput / 1e9, cpu, tool.version);
+            let _ = writeln!(out, "  {:<18} {:>7.2} Gbit/s {:>10.3}", tool.name, goodput / 1e9, cpu);
         }
         for claim in claims(tools, rounds) {
             let _ = writeln!(
@@ -92,19 +93,15 @@ pub(crate) fn text(args: &Args, tools: &[Tool], missing: &[String], results: &Re
             );
         }
     }
-    for sentence in missing {
-        let _ = writeln!(out, "\nLeft out: {sentence}.");
-    }
     out
 }
 
 /// The same with every round.
-pub(crate) fn json(args: &Args, tools: &[Tool], missing: &[String], busy: f64, results: &Results) -> Value {
+pub(super) fn json(args: &Args, tools: &[&Tool], results: &Results) -> Value {
     let series = |rounds: &[Round]| -> Vec<Value> {
         let figures = |index: usize| {
             json!({
                 "tool": tools[index].name,
-                "version": tools[index].version,
                 "goodput_bps": column(rounds, index, |figure| figure.goodput_bps),
                 "cpu_s_per_gb": column(rounds, index, |figure| figure.cpu_s_per_gb),
             })
@@ -121,11 +118,7 @@ pub(crate) fn json(args: &Args, tools: &[Tool], missing: &[String], busy: f64, r
         claims(tools, rounds).into_iter().map(one).collect()
     };
     json!({
-        "schema": "narrows.bench/1",
         "rounds": args.rounds,
-        "seconds": args.seconds,
-        "busy_before": busy,
-        "left_out": missing,
         "results": results.iter().map(|(streams, rounds)| json!({
             "streams": streams, "tools": series(rounds), "claims": judged(rounds),
         })).collect::<Vec<_>>(),

@@ -1,0 +1,62 @@
+//! A claim: a figure and the bound that it should keep. It is printed as met or not met; nothing fails on it.
+
+use serde_json::{Value, json};
+
+/// A single figure, such as a ratio of two tools.
+pub(crate) struct Claim {
+    /// What is compared, with what.
+    pub(crate) what: String,
+    /// The figure.
+    pub(crate) value: f64,
+    /// The bounds that it should keep.
+    pub(crate) wanted: Wanted,
+}
+
+/// What a figure should be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Wanted {
+    AtLeast(f64),
+    Within(f64, f64),
+}
+
+impl Claim {
+    /// Whether the bound is kept.
+    pub(crate) fn met(&self) -> bool {
+        match self.wanted {
+            Wanted::AtLeast(bound) => self.value >= bound,
+            Wanted::Within(low, high) => (low..=high).contains(&self.value),
+        }
+    }
+
+    /// One line.
+    pub(crate) fn line(&self) -> String {
+        let (digits, wanted) = match self.wanted {
+            Wanted::AtLeast(bound) => (2, format!(">= {bound}")),
+            Wanted::Within(low, high) => (5, format!("{low} to {high}")),
+        };
+        let met = if self.met() { "met" } else { "NOT MET" };
+        format!("  {}: {:.digits$}, wanted {wanted}: {met}\n", self.what, self.value)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let wanted = match self.wanted {
+            Wanted::AtLeast(bound) => json!([bound, null]),
+            Wanted::Within(low, high) => json!([low, high]),
+        };
+        json!({"what": self.what, "value": self.value, "wanted": wanted, "met": self.met()})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_figure_bound_and_verdict() {
+        let claim = Claim { what: "rate, a to b".into(), value: 2.5, wanted: Wanted::AtLeast(3.0) };
+        assert_eq!(claim.line(), "  rate, a to b: 2.50, wanted >= 3: NOT MET\n");
+        let claim = Claim { what: "rate".into(), value: 1.0002, wanted: Wanted::Within(0.999, 1.001) };
+        assert_eq!(claim.line(), "  rate: 1.00020, wanted 0.999 to 1.001: met\n");
+        assert!(!Claim { value: f64::NAN, ..claim }.met());
+    }
+}
