@@ -6,10 +6,10 @@
 
 use super::buffers::memory_of;
 
-/// Below this rate a receiver blocks.
-const FROM_PPS: f64 = 20_000.0;
+/// Below this rate a receiver blocks: a nap of the longest would not save four wake-ups.
+const FROM_PPS: f64 = 4_000.0;
 /// A nap is no longer …
-const LONGEST_NS: f64 = 500_000.0;
+const LONGEST_NS: f64 = 1_000_000.0;
 /// … and a shorter one is not worth its timer.
 const SHORTEST_NS: f64 = 20_000.0;
 /// A nap fills at most this part of the receive buffer.
@@ -75,8 +75,9 @@ mod tests {
 
     #[test]
     fn low_rates_block_and_high_rates_nap() {
-        assert_eq!(length(64 << 20, 10_000.0, 1472.0), None);
-        assert_eq!(length(64 << 20, 100_000.0, 1472.0), Some(500_000));
+        assert_eq!(length(64 << 20, 3_000.0, 1472.0), None);
+        assert_eq!(length(64 << 20, 10_000.0, 1472.0), Some(1_000_000));
+        assert_eq!(length(64 << 20, 100_000.0, 1472.0), Some(960_000));
         assert_eq!(length(64 << 20, 400_000.0, 1472.0), Some(240_000));
         // So fast that a batch is there at once.
         assert_eq!(length(64 << 20, 10_000_000.0, 64.0), None);
