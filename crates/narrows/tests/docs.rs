@@ -78,21 +78,28 @@ fn head(file: &Path) -> String {
     if head.starts_with("# ") { format!("#{head}") } else { head }
 }
 
-#[test]
-fn the_causes_page_is_fresh() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../diagnose/src/causes");
+/// The heads of all rules of a folder, by name.
+fn heads(page: &mut String, folder: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     files.retain(|file| !file.ends_with("mod.rs"));
     files.sort();
+    assert!(!files.is_empty(), "{} holds no causes", folder.display());
+    for file in &files {
+        let _ = write!(page, "\n{}\n", head(file).trim_end());
+    }
+}
+
+#[test]
+fn the_causes_page_is_fresh() {
     let mut page = String::from(
         "# Causes\n\nWhat narrows can name, from the heads of the rules themselves; written by `make docs`. An id never changes its\n\
          meaning. How a verdict is made of them is told in [the accounts](accounts.md).\n",
     );
-    for file in &files {
-        let _ = write!(page, "\n{}\n", head(file).trim_end());
-    }
-    assert!(!files.is_empty(), "{} holds no causes", folder.display());
+    heads(&mut page, "../diagnose/src/causes");
+    page.push_str("\n# Causes of a load of UDP\n\nWhat `diagnose --udp` names. An id that stands above means the same here, seen in datagrams.\n");
+    heads(&mut page, "../diagnose/src/udp/causes");
     check(&docs().join("causes.md"), &page);
 }
 
