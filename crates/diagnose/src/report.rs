@@ -7,8 +7,7 @@ use crate::ledger::tcp_ledger;
 use crate::udp::{UdpDiagnosis, UdpView, diagnose_udp, what_of_udp};
 use crate::verdict::{ActDiagnosis, diagnose_act};
 use narrows_model::report::{
-    AccountsView, ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, RunView, SCHEMA,
-    VerdictView,
+    AccountsView, ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, SCHEMA, VerdictView,
 };
 use narrows_model::run::{Attempt, Purpose};
 use narrows_model::{Report, Run, Snapshot, Status, UdpTrial, Verdict};
@@ -47,7 +46,7 @@ pub fn report(run: &Run) -> Option<Report> {
     let first = acts.first()?;
     Some(Report {
         schema: SCHEMA.to_owned(),
-        run: run_view(run),
+        run: run.into(),
         verdict: verdict_view(&first.verdict),
         accounts: first.accounts.clone(),
         hosts: HostsView { client: host_view(&run.client), server: host_view(&run.server) },
@@ -55,20 +54,6 @@ pub fn report(run: &Run) -> Option<Report> {
         acts: if run.attempts.is_empty() { Vec::new() } else { acts.iter().map(|act| act_view(run, act)).collect() },
         proof: whole_proof(run),
     })
-}
-
-fn run_view(run: &Run) -> RunView {
-    #[allow(clippy::cast_precision_loss)]
-    let elapsed_s = run.elapsed_us as f64 / 1e6;
-    RunView {
-        id: run.id.clone(),
-        made_by: run.made_by.clone(),
-        started_unix_us: run.started_unix_us,
-        elapsed_s,
-        target: run.target.clone(),
-        ending: run.ending.clone(),
-        idle_rtt_us: run.idle_rtt_us.iter().min().copied(),
-    }
 }
 
 fn verdict_view(verdict: &Verdict) -> VerdictView {

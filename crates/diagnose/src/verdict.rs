@@ -6,7 +6,7 @@ use crate::evidence::{Evidence, Seat};
 use crate::exclusion::is_open;
 use crate::experiment::Experiment;
 use crate::roofline::{Roof, TOLERANCE, roofline, sits_at};
-use narrows_model::{Accounts, Ceiling, Finding, Prediction, Rejected, Run, Status, Verdict, Witness, units};
+use narrows_model::{Accounts, Ceiling, Finding, Prediction, Run, Status, Verdict, Witness, units};
 
 /// What is said of one act.
 #[derive(Debug, Clone)]
@@ -199,24 +199,10 @@ fn judge(
 
 fn finding(evidence: &Evidence<'_>, roofs: &[Roof], candidate: &Candidate<'_>) -> Finding {
     let cause = candidate.cause;
-    let rejected = cause
-        .look_alikes
-        .iter()
-        .filter_map(|id| {
-            let other = causes::by_id(id)?;
-            let reasons: Vec<String> = other
-                .seats
-                .iter()
-                .filter_map(|seat| match (other.witness)(evidence, *seat) {
-                    Testimony::Denies(why) => Some(why),
-                    _ => None,
-                })
-                .collect();
-            // Only a look-alike that is denied at each of its seats is rejected.
-            (reasons.len() == other.seats.len())
-                .then(|| Rejected { id: (*id).to_owned(), why: reasons.into_iter().next().unwrap_or_default() })
-        })
-        .collect();
+    let rejected = crate::causes::rejected(cause.look_alikes, |id| {
+        let other = causes::by_id(id)?;
+        Some(other.seats.iter().map(|seat| (other.witness)(evidence, *seat)).collect())
+    });
     Finding {
         id: cause.id.to_owned(),
         at: evidence.place(candidate.seat),

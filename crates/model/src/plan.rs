@@ -43,6 +43,18 @@ pub struct Application {
     pub read_cpu_us_per_mib: u32,
 }
 
+/// The check of a number in a plan.
+///
+/// # Errors
+/// One sentence that names the field, its value and what is allowed.
+pub(crate) fn within(name: &str, value: u64, least: u64, most: u64) -> Result<(), String> {
+    if (least..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{name} is {value}, but must be from {least} to {most}"))
+    }
+}
+
 /// One TCP trial, the same words for both ends. Where a field is an `Option`, `None` means *as the kernel decides*,
 /// which is itself a decision: nothing is left open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -100,13 +112,6 @@ impl TcpPlan {
     /// # Errors
     /// One sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
-        let within = |name: &str, value: u64, least: u64, most: u64| {
-            if (least..=most).contains(&value) {
-                Ok(())
-            } else {
-                Err(format!("{name} is {value}, but must be from {least} to {most}"))
-            }
-        };
         within("streams", self.streams.into(), 1, Self::MOST_STREAMS.into())?;
         match self.limit {
             Limit::DurationMs(ms) => {

@@ -5,7 +5,7 @@ use crate::change::Change;
 use crate::fact::{Absent, Fact};
 use crate::ledger::Ledger;
 use crate::place::{Direction, Place};
-use crate::run::{Ending, Target};
+use crate::run::{Ending, Run, Target};
 use crate::verdict::{Command, Rejected, Status, Witness};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,22 @@ pub struct RunView {
     pub ending: Ending,
     /// Smallest RTT of the idle path.
     pub idle_rtt_us: Option<u64>,
+}
+
+impl From<&Run> for RunView {
+    fn from(run: &Run) -> Self {
+        #[allow(clippy::cast_precision_loss)]
+        let elapsed_s = run.elapsed_us as f64 / 1e6;
+        Self {
+            id: run.id.clone(),
+            made_by: run.made_by.clone(),
+            started_unix_us: run.started_unix_us,
+            elapsed_s,
+            target: run.target.clone(),
+            ending: run.ending.clone(),
+            idle_rtt_us: run.idle_rtt_us.iter().min().copied(),
+        }
+    }
 }
 
 /// What limits the path.

@@ -3,7 +3,7 @@
 
 use crate::fact::Snapshot;
 use crate::place::Place;
-use crate::plan::TcpPlan;
+use crate::plan::{TcpPlan, within};
 use crate::trial::{EndRecord, HostSample};
 use crate::udp::Distribution;
 use schemars::JsonSchema;
@@ -66,13 +66,6 @@ impl RrPlan {
     /// # Errors
     /// One sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
-        let within = |name: &str, value: u64, least: u64, most: u64| {
-            if (least..=most).contains(&value) {
-                Ok(())
-            } else {
-                Err(format!("{name} is {value}, but must be from {least} to {most}"))
-            }
-        };
         within("streams", self.streams.into(), 1, Self::MOST_STREAMS.into())?;
         let (outstanding, least, most) = match self.transaction {
             Transaction::Tcp => (Self::MOST_OUTSTANDING, 1, Self::MOST_BYTES),

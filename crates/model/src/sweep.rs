@@ -3,6 +3,7 @@
 
 use crate::measure::{EndCpu, HostCpu};
 use crate::place::{Direction, Flow};
+use crate::plan::within;
 use crate::report::RunView;
 use crate::run::Ending;
 use crate::udp::{UdpPlan, UdpRate};
@@ -78,13 +79,6 @@ impl SweepPlan {
     /// # Errors
     /// One sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
-        let within = |name: &str, value: u64, least: u64, most: u64| {
-            if (least..=most).contains(&value) {
-                Ok(())
-            } else {
-                Err(format!("{name} is {value}, but must be from {least} to {most}"))
-            }
-        };
         within("number of sizes", self.sizes.len() as u64, 1, Self::MOST_SIZES as u64)?;
         within("number of protocols", self.protocols.len() as u64, 1, 2)?;
         within("number of directions", self.directions.len() as u64, 1, 3)?;

@@ -3,6 +3,7 @@
 
 use crate::fact::Snapshot;
 use crate::place::{Direction, Flow, Place};
+use crate::plan::within;
 use crate::trial::{HostSample, SocketMemory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,13 +112,6 @@ impl UdpPlan {
     /// # Errors
     /// One sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
-        let within = |name: &str, value: u64, least: u64, most: u64| {
-            if (least..=most).contains(&value) {
-                Ok(())
-            } else {
-                Err(format!("{name} is {value}, but must be from {least} to {most}"))
-            }
-        };
         within("streams", self.streams.into(), 1, Self::MOST_STREAMS.into())?;
         within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
         if self.omit_ms >= self.duration_ms {

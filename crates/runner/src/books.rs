@@ -21,8 +21,7 @@ pub fn rr_report(run: &Run) -> Option<RrReport> {
     let idle = trials.iter().find(|trial| trial.plan.load.is_none());
     let loaded = trials.iter().find(|trial| trial.plan.load.is_some());
     let side_by_side = idle.zip(loaded).and_then(|(idle, loaded)| under_load(idle, loaded).ok());
-    let view = narrows_render::measure::build::run_view(run);
-    (!trials.is_empty()).then(|| narrows_render::rr::build(view, &trials, side_by_side))
+    (!trials.is_empty()).then(|| narrows_render::rr::build(run.into(), &trials, side_by_side))
 }
 
 /// The search of a run; `None` where it holds none.
@@ -35,13 +34,12 @@ pub fn search_report(run: &Run) -> Option<SearchReport> {
         history: crate::search::history(record),
         curve: crate::search::curve(record),
     };
-    let view = narrows_render::measure::build::run_view(run);
-    Some(narrows_render::search::build(record, around, view))
+    Some(narrows_render::search::build(record, around, run.into()))
 }
 
 /// The sweep of a run, as far as it got; `None` where it holds none.
 #[must_use]
 pub fn sweep_report(run: &Run) -> Option<SweepReport> {
     let record = run.sweep.as_ref()?;
-    Some(narrows_render::sweep::build(record, narrows_render::measure::build::run_view(run)))
+    Some(narrows_render::sweep::build(record, run.into()))
 }

@@ -16,7 +16,7 @@ const WARM_UP_MS: u64 = 200;
 /// How long the tester is looked at by itself.
 const QUALIFY_MS: u64 = 1_000;
 
-/// Hears of each trial, with what is known after it. The answer is whether to go on.
+/// Hears of each trial, with what is known after it.
 pub type Watch<'a> = &'a mut dyn FnMut(usize, &LoadTrial, &[GoalBounds]);
 
 /// A search as far as it came.

@@ -64,7 +64,7 @@ pub fn go_on(ends: &mut dyn Ends, run: &mut Run, watch: &mut dyn Watch) {
             ending = Ending::Interrupted;
             break;
         }
-        let view = narrows_render::measure::build::run_view(run);
+        let view = narrows_model::report::RunView::from(&*run);
         let Some(record) = run.sweep.as_mut() else { break };
         watch.begins(record, cell);
         let at_us = since_begin_us();

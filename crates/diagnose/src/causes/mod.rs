@@ -5,7 +5,7 @@
 
 use crate::evidence::{Evidence, Seat};
 use crate::experiment::Experiment;
-use narrows_model::{Ceiling, Command, Fix, Key, Method, Setting, Witness, units};
+use narrows_model::{Ceiling, Command, Fix, Key, Method, Rejected, Setting, Witness, units};
 
 /// What a rule says of one cause at one seat.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,11 +100,11 @@ pub fn by_id(id: &str) -> Option<&'static Cause> {
 
 // What the rules share: small builders, so that a cause's file reads as its rule.
 
-fn witness(kind: &str, says: impl Into<String>) -> Witness {
+pub(crate) fn witness(kind: &str, says: impl Into<String>) -> Witness {
     Witness { kind: kind.to_owned(), says: says.into() }
 }
 
-fn counter(says: impl Into<String>) -> Witness {
+pub(crate) fn counter(says: impl Into<String>) -> Witness {
     witness("counter", says)
 }
 
@@ -116,11 +116,11 @@ fn experiment(says: impl Into<String>) -> Witness {
     witness("experiment", says)
 }
 
-fn denies(why: impl Into<String>) -> Testimony {
+pub(crate) fn denies(why: impl Into<String>) -> Testimony {
     Testimony::Denies(why.into())
 }
 
-fn cannot_tell(why: impl Into<String>) -> Testimony {
+pub(crate) fn cannot_tell(why: impl Into<String>) -> Testimony {
     Testimony::CannotTell { why: why.into(), ask: None }
 }
 
@@ -237,8 +237,22 @@ fn setting_fix(evidence: &Evidence<'_>, seat: Seat, advice: String, setting: Set
     }
 }
 
+/// The look-alikes that deny themselves at each of their seats, with their own words; `ask` gives what one of them says at
+/// each.
+pub(crate) fn rejected(look_alikes: &[&str], ask: impl Fn(&str) -> Option<Vec<Testimony>>) -> Vec<Rejected> {
+    let one = |id: &&str| {
+        let mut reasons = Vec::new();
+        for testimony in ask(id)? {
+            let Testimony::Denies(why) = testimony else { return None };
+            reasons.push(why);
+        }
+        Some(Rejected { id: (*id).to_owned(), why: reasons.into_iter().next().unwrap_or_default() })
+    };
+    look_alikes.iter().filter_map(one).collect()
+}
+
 /// A fix in words alone.
-fn advice(text: impl Into<String>) -> Fix {
+pub(crate) fn advice(text: impl Into<String>) -> Fix {
     Fix { advice: text.into(), ..Fix::default() }
 }
 

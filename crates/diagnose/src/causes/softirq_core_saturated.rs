@@ -59,7 +59,10 @@ pub(super) fn unseen(evidence: &Evidence<'_>) -> Option<Testimony> {
     let seat = suspect.filter(|_| !known && !super::fills_link(evidence))?;
     Some(ask(
         Experiment::AwakeCores,
-        format!("packets may fill a core of {} unseen by the kernel's tick: that was not measured", super::who(evidence, seat)),
+        format!(
+            "packets may fill a core of {} unseen by the kernel's tick: that was not measured",
+            super::who(evidence, seat)
+        ),
     ))
 }
 
@@ -133,8 +136,8 @@ fn fix(evidence: &Evidence<'_>, seat: Seat) -> Fix {
 mod tests {
     use super::*;
     use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_denies, assert_rejects, assert_says, core, fact, link, named,
-        none_proven, ordinary_host, testimony, verdict, wanted, with,
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_denies, assert_rejects, assert_says, core, fact, link,
+        named, none_proven, ordinary_host, testimony, verdict, wanted, with,
     };
     use narrows_model::{Place, Status};
 

@@ -121,6 +121,17 @@ impl Default for UdpScene {
     }
 }
 
+/// So many of 4,250 datagrams of a second lost on the path, with so much delay: a base or a paced trial.
+pub(crate) fn lost(path: u64, delay_us: u64) -> UdpScene {
+    UdpScene {
+        offered: 4_250,
+        died: Died { path, ..Died::default() },
+        delay_us: [delay_us; 3],
+        span_us: 1_000_000,
+        ..UdpScene::default()
+    }
+}
+
 /// What the rules of UDP read of an ordinary host.
 pub(crate) fn host_facts() -> Vec<Fact> {
     let mut facts = super::ordinary_host();

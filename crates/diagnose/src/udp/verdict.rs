@@ -7,7 +7,7 @@ use crate::causes::Testimony;
 use crate::evidence::Seat;
 use narrows_model::ledger::Ledger;
 use narrows_model::run::{Purpose, UdpTrialRecord};
-use narrows_model::{Finding, Flow, Prediction, Rejected, Snapshot, Status, Verdict, Witness, units};
+use narrows_model::{Finding, Flow, Prediction, Snapshot, Status, Verdict, Witness, units};
 
 /// What is said of one UDP trial.
 #[derive(Debug, Clone)]
@@ -182,24 +182,10 @@ fn wanted(evidence: &UdpEvidence<'_>, candidates: &[Candidate]) -> Vec<&'static 
 
 fn finding(evidence: &UdpEvidence<'_>, candidate: &Candidate) -> Finding {
     let cause = candidate.cause;
-    let rejected = cause
-        .look_alikes
-        .iter()
-        .filter_map(|id| {
-            let other = causes::by_id(id)?;
-            let reasons: Vec<String> = other
-                .seats
-                .iter()
-                .filter_map(|seat| match (other.witness)(evidence, *seat) {
-                    Testimony::Denies(why) => Some(why),
-                    _ => None,
-                })
-                .collect();
-            // Only a look-alike that is denied at each of its seats is rejected.
-            (reasons.len() == other.seats.len())
-                .then(|| Rejected { id: (*id).to_owned(), why: reasons.into_iter().next().unwrap_or_default() })
-        })
-        .collect();
+    let rejected = crate::causes::rejected(cause.look_alikes, |id| {
+        let other = causes::by_id(id)?;
+        Some(other.seats.iter().map(|seat| (other.witness)(evidence, *seat)).collect())
+    });
     Finding {
         id: cause.id.to_owned(),
         at: evidence.place(candidate.seat),

@@ -45,10 +45,10 @@ pub(crate) struct Args {
     /// A set of goals, durations and method
     #[arg(long, value_enum, conflicts_with_all = ["goal", "method", "trial", "sum"])]
     preset: Option<Preset>,
-    /// Shortest load that is tried (default: a thousandth of the highest)
+    /// Lowest load that is tried (default: a thousandth of the highest)
     #[arg(long, value_parser = rate, value_name = "RATE")]
     min: Option<UdpRate>,
-    /// Highest load that is tried (default: what the tester itself carries, or the links)
+    /// Highest load that is tried (default: what the tester itself carries)
     #[arg(long, value_parser = rate, value_name = "RATE")]
     max: Option<UdpRate>,
     /// Length of a trial

@@ -16,7 +16,7 @@ const FEWEST_FOR_LAG: usize = 8;
 pub fn build(run: &Run) -> Option<MeasureReport> {
     let measured = run.trials.iter().find(|record| record.purpose == Purpose::Measure);
     let trial = &measured.or_else(|| run.trials.first())?.trial;
-    Some(from_trial(trial, run_view(run)))
+    Some(from_trial(trial, run.into()))
 }
 
 /// The view of one trial.
@@ -57,20 +57,6 @@ pub fn from_trial(trial: &Trial, run: RunView) -> MeasureReport {
         },
         intervals,
         remarks,
-    }
-}
-
-/// Which run it was, for the head of every view.
-#[must_use]
-pub fn run_view(run: &Run) -> RunView {
-    RunView {
-        id: run.id.clone(),
-        made_by: run.made_by.clone(),
-        started_unix_us: run.started_unix_us,
-        elapsed_s: super::reading::float(run.elapsed_us) / 1e6,
-        target: run.target.clone(),
-        ending: run.ending.clone(),
-        idle_rtt_us: run.idle_rtt_us.iter().min().copied(),
     }
 }
 

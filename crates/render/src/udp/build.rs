@@ -2,7 +2,6 @@
 
 use super::part::{Part, interval};
 use super::summary;
-use crate::measure::build::run_view;
 use crate::measure::{cpu, cut::cut};
 use narrows_model::measure::Remark;
 use narrows_model::measure_udp::{MeasureUdpReport, SCHEMA, UdpInterval, UdpStreamView, UdpSummary};
@@ -13,7 +12,7 @@ use narrows_model::{Flow, UdpEndRecord, UdpSample, UdpStreamRecord, UdpTrial};
 /// The view of a run of `narrows measure udp`; `None` where it holds no trial.
 #[must_use]
 pub fn build(run: &Run) -> Option<MeasureUdpReport> {
-    Some(from_trial(&run.udp.first()?.trial, run_view(run)))
+    Some(from_trial(&run.udp.first()?.trial, run.into()))
 }
 
 /// The view of one trial.

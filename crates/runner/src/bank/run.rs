@@ -70,11 +70,11 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Result<Said, CaseError> {
     Ok(said(report))
 }
 
-/// What today's rules say of a run of the case that was kept.
+/// What today's rules say of a run that was kept.
 ///
 /// # Errors
 /// The run cannot be read, or holds no measurement.
-pub fn again(_: &Case, kept: &Path) -> Result<Said, CaseError> {
+pub fn again(kept: &Path) -> Result<Said, CaseError> {
     let run = crate::stored::load(kept)?;
     crate::report(&run).map(said).ok_or_else(|| CaseError::NoReport("the run holds no measurement".to_owned()))
 }

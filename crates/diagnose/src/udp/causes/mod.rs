@@ -1,7 +1,7 @@
 //! The causes of UDP: one file each, one line each in the table. A file holds its documentation, its rule and its tests.
 
 use super::evidence::UdpEvidence;
-use crate::causes::Testimony;
+pub(crate) use crate::causes::{Testimony, advice, cannot_tell, counter, denies, witness};
 use crate::evidence::Seat;
 use narrows_model::{Command, Fix, Key, Setting, Witness, units};
 
@@ -61,22 +61,6 @@ pub fn every_seat() -> impl Iterator<Item = (&'static UdpCause, Seat)> {
 #[must_use]
 pub fn by_id(id: &str) -> Option<&'static UdpCause> {
     TABLE.iter().find(|cause| cause.id == id).copied()
-}
-
-fn witness(kind: &str, says: impl Into<String>) -> Witness {
-    Witness { kind: kind.to_owned(), says: says.into() }
-}
-
-fn counter(says: impl Into<String>) -> Witness {
-    witness("counter", says)
-}
-
-fn denies(why: impl Into<String>) -> Testimony {
-    Testimony::Denies(why.into())
-}
-
-fn cannot_tell(why: impl Into<String>) -> Testimony {
-    Testimony::CannotTell { why: why.into(), ask: None }
 }
 
 /// A stage that holds less than this part of the loss is not why the trial lost what it lost.
@@ -147,11 +131,6 @@ fn sysctl_fix(evidence: &UdpEvidence<'_>, seat: Seat, advice: String, key: &str,
 fn command_fix(evidence: &UdpEvidence<'_>, seat: Seat, advice: String, commands: &[String]) -> Fix {
     let at = evidence.place(seat);
     Fix { advice, commands: commands.iter().map(|run| Command { at, run: run.clone() }).collect(), ..Fix::default() }
-}
-
-/// A fix in words alone.
-fn advice(text: impl Into<String>) -> Fix {
-    Fix { advice: text.into(), ..Fix::default() }
 }
 
 /// The end's busiest thread or core, where it is full: then no buffer helps.

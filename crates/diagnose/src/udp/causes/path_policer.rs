@@ -34,19 +34,7 @@ pub const CAUSE: UdpCause = UdpCause {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::udp::named_with;
-    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_denies, testimony};
-
-    /// So many of 4,250 lost on the path, with so much delay.
-    fn lost(path: u64, delay_us: u64) -> UdpScene {
-        UdpScene {
-            offered: 4_250,
-            died: Died { path, ..Died::default() },
-            delay_us: [delay_us; 3],
-            span_us: 1_000_000,
-            ..UdpScene::default()
-        }
-    }
+    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_denies, lost, named_with, testimony};
 
     #[test]
     fn the_paced_trials_name_it_and_without_them_it_is_open() {

@@ -170,7 +170,7 @@ impl Args {
                 Ok(u8::try_from(code).unwrap_or(1))
             }
             What::Bank { only, repetitions, again: Some(kept), .. } => {
-                bank(&only, repetitions, |case, file| bank::again(case, &kept.join(file)))
+                bank(&only, repetitions, |_, file| bank::again(&kept.join(file)))
             }
             What::Bank { only, repetitions, keep, .. } => able().and_then(|()| {
                 bank(&only, repetitions, |case, file| {
