@@ -60,11 +60,15 @@ impl Instruments for LiveInstruments {
         flow: Flow,
         plan: &LoadPlan,
     ) -> Result<UdpStream, String> {
-        udp::open(address, key, id, flow, &handshake(plan)).map_err(|error| error.to_string())
+        let stream = udp::open(address, key, id, flow, &handshake(plan)).map_err(|error| error.to_string())?;
+        make_room(&stream, plan);
+        Ok(stream)
     }
 
     fn accept_udp(&self, hello: &probe::Hello, arrival: &Arrival, plan: &LoadPlan) -> Result<UdpStream, String> {
-        udp::accept(hello, arrival, &handshake(plan)).map_err(|error| error.to_string())
+        let stream = udp::accept(hello, arrival, &handshake(plan)).map_err(|error| error.to_string())?;
+        make_room(&stream, plan);
+        Ok(stream)
     }
 
     fn run(
@@ -147,6 +151,14 @@ fn handshake(plan: &LoadPlan) -> UdpPlan {
             ..UdpPlan::default()
         },
         LoadPlan::Tcp(_) => UdpPlan::default(),
+    }
+}
+
+/// The first requests may come before the trial begins here.
+fn make_room(stream: &UdpStream, plan: &LoadPlan) {
+    if let LoadPlan::Rr(plan) = plan {
+        // The trial asks again, and remarks what the kernel says.
+        let _ = rr::prepare(stream.socket(), plan);
     }
 }
 

@@ -42,6 +42,12 @@ impl UdpStream {
         Arc::clone(&self.heard)
     }
 
+    /// The connected socket, to set options of.
+    #[must_use]
+    pub const fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
     /// The connected socket, for another engine; from here on no hello is answered.
     #[must_use]
     pub fn into_socket(self) -> UdpSocket {
