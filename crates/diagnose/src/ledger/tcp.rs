@@ -4,7 +4,7 @@ use super::books::Books;
 use super::{Entry, receiving, sending, settle, wire};
 use crate::ledger::claim::Claim;
 use narrows_model::ledger::Ledger;
-use narrows_model::trial::{EndRecord, StreamSample};
+use narrows_model::trial::{EndRecord, StreamRecord, StreamSample};
 use narrows_model::{Direction, Flow, TcpInfo, Trial};
 
 /// Bytes of the largest packet that the kernel holds as one.
@@ -13,14 +13,20 @@ const PACKET_MOST: u64 = 65_535;
 /// The ledger of a flow of TCP; `None` where the sockets do not tell their segments (before Linux 4.6), or the trial does not
 /// have the flow.
 ///
-/// Segments that were sent and did not reach the other socket, from `tcpi_data_segs_out` and `tcpi_data_segs_in`; what was
-/// on its way when the last sample was taken counts as missing. Hosts hand TCP down in batches, so counts of drops are
+/// Segments that were sent and did not reach the other socket, from `tcpi_data_segs_out` and `tcpi_data_segs_in`, or from the
+/// bytes of both where the latter counts batches; what was on its way when the last sample was taken counts as missing. Hosts hand TCP down in batches, so counts of drops are
 /// ranges here more often than with UDP.
 #[must_use]
 pub fn tcp_ledger(trial: &Trial, flow: Flow) -> Option<Ledger> {
     let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
-    let offered = segments(sending, flow, |tcp| tcp.data_segs_out)?;
-    let delivered = segments(receiving, flow, |tcp| tcp.data_segs_in)?;
+    let (mut offered, mut delivered) = (None, None);
+    for stream in sending.streams.iter().filter(|stream| stream.flow == flow) {
+        let peer = receiving.streams.iter().find(|peer| peer.id == stream.id && peer.flow == flow)?;
+        let (out, came) = segments(stream, peer)?;
+        offered = Some(out.saturating_add(offered.unwrap_or(0)));
+        delivered = Some(came.saturating_add(delivered.unwrap_or(0)));
+    }
+    let (offered, delivered) = (offered?, delivered?);
     let kernel = |end: &EndRecord| end.after.text("host.boot").map(str::to_owned);
     let mss = sending.streams.iter().find(|stream| stream.flow == flow).and_then(|stream| stream.mss_bytes);
     let (sender, receiver) =
@@ -73,14 +79,28 @@ fn counted(books: &Books, id: &'static str, keys: &[&str]) -> Entry {
     Entry { id, at: books.flow.receiver(), claim, source }
 }
 
-fn segments(end: &EndRecord, flow: Flow, of: fn(&TcpInfo) -> Option<u64>) -> Option<u64> {
-    let mut sum = None;
-    for stream in end.streams.iter().filter(|stream| stream.flow == flow) {
-        let at = |sample: Option<&StreamSample>| of(&sample?.tcp);
-        let grown = at(stream.samples.last())?.saturating_sub(at(stream.samples.first()).unwrap_or(0));
-        sum = Some(grown.saturating_add(sum.unwrap_or(0)));
+/// Segments with payload that a stream sent, and those that reached the other socket.
+///
+/// A receiver counts a batch by its `gso_segs` (`tcp_segs_in`, include/net/tcp.h), which is 0 in what comes from a TUN device or
+/// a hypervisor: such a batch counts as one segment. No segment carries more than the MSS, so bytes that do not fit into the
+/// segments show it; then what is missing is what was sent and did not arrive, less what came twice (DSACK).
+fn segments(sent: &StreamRecord, received: &StreamRecord) -> Option<(u64, u64)> {
+    let offered = grown(sent, |tcp| tcp.data_segs_out)?;
+    let counted = grown(received, |tcp| tcp.data_segs_in)?;
+    let mss = u64::from(sent.mss_bytes.unwrap_or(1448).max(1));
+    let arrived = grown(received, |tcp| tcp.bytes_received);
+    if arrived.is_none_or(|bytes| bytes <= counted.saturating_mul(mss)) {
+        return Some((offered, counted));
     }
-    sum
+    let missing = grown(sent, |tcp| tcp.bytes_sent)?.saturating_sub(arrived?).div_ceil(mss);
+    let twice = grown(sent, |tcp| tcp.dsack_dups.map(u64::from)).unwrap_or(0);
+    Some((offered, offered.saturating_sub(missing.saturating_sub(twice))))
+}
+
+/// By how much a counter of a socket grew from its first sample to its last.
+fn grown(stream: &StreamRecord, of: fn(&TcpInfo) -> Option<u64>) -> Option<u64> {
+    let at = |sample: Option<&StreamSample>| of(&sample?.tcp);
+    Some(at(stream.samples.last())?.saturating_sub(at(stream.samples.first()).unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -105,5 +125,26 @@ mod tests {
         assert_eq!(of("qdisc") + of("path"), 500);
         assert!(ledger.unit == "segments" && ledger.stages.iter().all(|stage| stage.id != "unsent"));
         assert_eq!(tcp_ledger(&trial, Flow::Down), None);
+    }
+
+    #[test]
+    fn batches_of_a_tun_device_are_told_by_their_bytes() {
+        let mut trial = Scene::default().trial();
+        let sent = trial.client.streams[0].samples.last_mut().expect("samples");
+        let segments = sent.tcp.data_segs_out.expect("segments");
+        let bytes = segments * 1_448;
+        (sent.tcp.bytes_sent, sent.tcp.dsack_dups) = (Some(bytes), Some(10));
+        for sample in &mut trial.server.streams[0].samples {
+            (sample.tcp.data_segs_in, sample.tcp.bytes_received) = (Some(0), Some(0));
+        }
+        let got = trial.server.streams[0].samples.last_mut().expect("samples");
+        // Nine segments in each; 40 segments did not come, and ten of these came before.
+        (got.tcp.data_segs_in, got.tcp.bytes_received) = (Some(segments / 9), Some(bytes - 40 * 1_448));
+        let ledger = tcp_ledger(&trial, Flow::Up).expect("segments");
+        assert_eq!((ledger.offered, ledger.delivered, ledger.unexplained), (segments, segments - 30, 0));
+        // Without the bytes of the sender there is nothing to tell.
+        let sent = trial.client.streams[0].samples.last_mut().expect("samples");
+        sent.tcp.bytes_sent = None;
+        assert_eq!(tcp_ledger(&trial, Flow::Up), None);
     }
 }
