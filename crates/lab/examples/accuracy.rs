@@ -7,6 +7,7 @@ fn main() -> narrows_lab::Result<()> {
             "{:<52} {:>10.3} {:>10.3} {:<8} {:<18} {kept}",
             row.what, row.asked, row.measured, row.unit, row.promise
         );
+        true
     })?;
     Ok(())
 }

@@ -136,7 +136,7 @@ impl SearchPlan {
             fail_fast: false,
             preceding_targets: 2,
             expansion: 2.0,
-            invalid_retries: 2,
+            invalid_retries: 4,
         }
     }
 

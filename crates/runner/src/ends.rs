@@ -94,6 +94,15 @@ pub trait Ends {
     /// Where the host cannot be told.
     fn keep(&mut self, change: &Change) -> Result<(), EndsError>;
 
+    /// Goes on with a new session where the other end gave up the one before, as under a load that lets nothing else pass. What
+    /// the old session had changed is undone.
+    ///
+    /// # Errors
+    /// There is no other end any more.
+    fn renew(&mut self) -> Result<(), EndsError> {
+        Err(EndsError::Failed("these ends cannot be had anew".to_owned()))
+    }
+
     /// Whether the user asked to stop.
     fn stopped(&self) -> bool;
 }

@@ -22,11 +22,11 @@ pub mod stored;
 pub mod sweep;
 pub mod trust;
 pub mod tune;
+pub mod verify;
 pub mod watch;
 
 pub use books::{ledgers, rr_report, search_report, sweep_report};
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
-pub use narrows_lab::{Row as VerifyRow, accuracy as verify_lab};
 pub use narrows_sys::interrupt;
 pub use narrows_wire::api::{StreamProgress, TrialProgress};

@@ -323,6 +323,12 @@ impl Ends for LiveEnds<'_> {
         }
     }
 
+    fn renew(&mut self) -> Result<(), EndsError> {
+        let stop = self.stop.clone();
+        self.session = self.remote.open_session(&mut |_, _| !stop.is_set()).map_err(|error| ends_error(&error))?;
+        Ok(())
+    }
+
     fn stopped(&self) -> bool {
         self.stop.is_set()
     }

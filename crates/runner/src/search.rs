@@ -13,6 +13,9 @@ use std::time::Duration;
 const KEPT: f64 = 0.001;
 /// Trials that end before the path is seen at work say nothing; the first of a search warms both ends up.
 const WARM_UP_MS: u64 = 200;
+/// A load far above what the path carries can silence the control connection as well, and the other end gives the session up.
+/// After so many trials in a row that failed, something else is wrong.
+const RENEWALS: u32 = 6;
 /// How long the tester is looked at by itself.
 const QUALIFY_MS: u64 = 1_000;
 
@@ -134,7 +137,7 @@ pub fn search_flow(
     watch: Watch<'_>,
 ) -> Result<Searched, SearchError> {
     let mut search = Search::new(plan)?;
-    let (mut history, mut ending) = (Vec::new(), Ending::Complete);
+    let (mut history, mut ending, mut renewals) = (Vec::new(), Ending::Complete, 0);
     let began = clock::now();
     while let Step::Trial { load_pps, duration } = search.next(began.elapsed()) {
         if ends.stopped() {
@@ -143,20 +146,29 @@ pub fn search_flow(
         }
         let start = clock::now();
         let outcome = ends.udp_trial(&at_load(load, flow, load_pps, duration), &mut |_, _| {});
-        let trial = match outcome {
-            Ok(trial) if !ends.stopped() => trial,
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a rate times a time, far below 2^53
+        let intended = (load_pps * duration.as_secs_f64()).round() as u64;
+        let seen = match outcome {
+            Ok(trial) if !ends.stopped() => {
+                renewals = 0;
+                observation(&trial, flow, intended, start.elapsed())
+            }
             Ok(_) | Err(TrialFailed { why: EndsError::Interrupted, .. }) => {
                 ending = Ending::Interrupted;
                 break;
             }
             Err(TrialFailed { why, .. }) => {
-                ending = Ending::Failed(why.to_string());
-                break;
+                renewals += 1;
+                if ends.stopped() || renewals > RENEWALS || ends.renew().is_err() {
+                    ending = if ends.stopped() { Ending::Interrupted } else { Ending::Failed(why.to_string()) };
+                    break;
+                }
+                let effective_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let invalid = Some(format!("the trial failed: {why}"));
+                Observation { intended, offered: 0, sent: 0, received: 0, effective_ms, invalid }
             }
         };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a rate times a time, far below 2^53
-        let intended = (load_pps * duration.as_secs_f64()).round() as u64;
-        search.observe(observation(&trial, flow, intended, start.elapsed()), began.elapsed())?;
+        search.observe(seen, began.elapsed())?;
         let bounds = search.bounds();
         if let Some(last) = search.trials().last() {
             watch(search.trials().len(), last, &bounds);

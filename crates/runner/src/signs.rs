@@ -2,11 +2,11 @@
 //! delays the beats for as long as it is deep, but what drains out of it still arrives.
 
 use crate::instruments::{DataStream, Socket};
-use narrows_sys::sock_diag;
+use narrows_sys::{clock, sock_diag};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Between the two looks that tell whether data moves.
 const PAUSE: Duration = Duration::from_millis(400);
@@ -24,11 +24,19 @@ enum Sign {
 
 /// The streams of the running trial; none between trials.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Signs(Arc<Mutex<Vec<Sign>>>);
+pub(crate) struct Signs(Arc<Mutex<Watched>>);
+
+/// What is looked at.
+#[derive(Debug, Default)]
+struct Watched {
+    streams: Vec<Sign>,
+    /// When the last trial ended. Its load may have kept every beat away until then.
+    ended: Option<Instant>,
+}
 
 impl Signs {
-    fn set(&self, signs: Vec<Sign>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = signs;
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at these from now on.
@@ -37,17 +45,17 @@ impl Signs {
             Socket::Tcp(socket) => Some(Sign::Connection(socket.local_addr().ok()?, socket.peer_addr().ok()?)),
             Socket::Udp(stream) => Some(Sign::Heard(stream.heard())),
         };
-        self.set(streams.iter().filter_map(sign).collect());
+        self.watched().streams = streams.iter().filter_map(sign).collect();
     }
 
     /// The trial is over.
     pub(crate) fn forget(&self) {
-        self.set(Vec::new());
+        *self.watched() = Watched { streams: Vec::new(), ended: Some(clock::now()) };
     }
 
     /// What came in from the other end or was acknowledged by it, per connection.
     fn moved(&self) -> Vec<u64> {
-        let signs = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let signs = self.watched().streams.clone();
         let moved = |sign: Sign| match sign {
             Sign::Connection(local, remote) => {
                 let info = sock_diag::tcp_info(local, remote).ok().flatten()?;
@@ -58,8 +66,12 @@ impl Signs {
         signs.into_iter().map(|sign| moved(sign).unwrap_or(0)).collect()
     }
 
-    /// Whether anything moves just now. A kernel that alone still answers, for a process that hangs, moves nothing.
-    pub(crate) async fn of_life(&self) -> bool {
+    /// Whether anything moves just now, or a load ended less than `patience` ago. A kernel that alone still answers, for a
+    /// process that hangs, moves nothing.
+    pub(crate) async fn of_life(&self, patience: Duration) -> bool {
+        if self.watched().ended.is_some_and(|end| end.elapsed() < patience) {
+            return true;
+        }
         let before = self.moved();
         if before.is_empty() {
             return false;

@@ -38,6 +38,8 @@ struct At {
     invalid_run: u32,
     /// The tester could not make a valid trial here, however often it was asked.
     blocked: bool,
+    /// The most that got through in an invalid trial, packets a second: no result, but a clue where to look.
+    clue_pps: Option<f64>,
 }
 
 /// The relevant bounds of a target. `lower < upper` where both are there.
@@ -97,6 +99,9 @@ impl Book {
             Err(_) => {
                 at.invalid_run = at.invalid_run.saturating_add(1);
                 at.blocked |= at.invalid_run > self.invalid_retries;
+                #[allow(clippy::cast_precision_loss)] // a clue
+                let passed = trial.seen.received as f64 * 1e3 / trial.duration_ms.max(1) as f64;
+                at.clue_pps = Some(at.clue_pps.map_or(passed, |clue| clue.max(passed)));
             }
         }
     }
@@ -143,12 +148,24 @@ impl Book {
     }
 
     /// The load that would just pass a target if what got through at this one is all that gets through: the median of
-    /// the trials there. `None` without a valid trial.
+    /// the trials there; without a valid one the most of the others. `None` without a trial.
     #[must_use]
     pub fn estimate(&self, target: &Target, load: f64) -> Option<f64> {
         let mut ratios: Vec<f64> = self.valid(load).iter().map(|trial| trial.loss_ratio).collect();
         ratios.sort_by(f64::total_cmp);
-        ratios.get(ratios.len() / 2).map(|loss| load * (1.0 - loss) / (1.0 - target.loss_ratio))
+        let passed = ratios.get(ratios.len() / 2).map(|loss| load * (1.0 - loss));
+        passed.or_else(|| self.clue(load)).map(|pps| pps / (1.0 - target.loss_ratio))
+    }
+
+    /// Whether no trial at a load was valid, but so little got through that it lies far above what passes: to repeat it
+    /// there would be a waste.
+    #[must_use]
+    pub fn far_above(&self, load: f64) -> bool {
+        self.valid(load).is_empty() && self.clue(load).is_some_and(|pps| pps < load / 2.0)
+    }
+
+    fn clue(&self, load: f64) -> Option<f64> {
+        self.loads.get(&Load(load)).and_then(|at| at.clue_pps).filter(|pps| *pps > 0.0)
     }
 
     fn valid(&self, load: f64) -> &[Weighed] {

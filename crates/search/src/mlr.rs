@@ -133,7 +133,8 @@ impl Pursuit {
         if let Some(load) = self.pending {
             let between =
                 bounds.lower.is_none_or(|lower| lower < load) && bounds.upper.is_none_or(|upper| load < upper);
-            if between && book.class(&target, load) == Class::Undecided {
+            let wasted = bounds == Bounds::default() && self.estimates > 0 && book.far_above(load);
+            if between && book.class(&target, load) == Class::Undecided && !wasted {
                 return load;
             }
             if bounds.lower == self.pending {
@@ -158,7 +159,10 @@ impl Pursuit {
                     target.rounded(target.split(low, high), low, high)
                 }
                 (Some(load), _) | (None, Some(load)) => load,
-                (None, None) => self.max,
+                (None, None) => {
+                    let clue = book.far_above(self.max).then(|| self.estimate(book, target, None, self.max));
+                    clue.flatten().unwrap_or(self.max)
+                }
             },
             (Some(lower), None) => high_hint.unwrap_or_else(|| self.up(target, lower)),
             (None, Some(upper)) => low_hint

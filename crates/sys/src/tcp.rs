@@ -10,6 +10,8 @@ use std::time::Duration;
 const SO_BUF_LOCK: libc::c_int = 72;
 const SO_MEMINFO: libc::c_int = 55;
 const SO_MAX_PACING_RATE: libc::c_int = 47;
+/// `include/uapi/linux/tcp.h`, since Linux 6.15.
+const TCP_RTO_MAX_MS: libc::c_int = 44;
 // include/uapi/linux/sockios.h
 const SIOCINQ: libc::Ioctl = 0x541B;
 const SIOCOUTQ: libc::Ioctl = 0x5411;
@@ -49,12 +51,15 @@ pub fn receive_buffer(socket: impl AsFd) -> Result<u32> {
 }
 
 /// Sends lost segments of a connection that carries little again at an even pace, without waiting twice as long each time
-/// (`TCP_THIN_LINEAR_TIMEOUTS`, kernel Documentation/networking/tcp-thin.rst): for a connection that must live through an
-/// overload.
+/// (`TCP_THIN_LINEAR_TIMEOUTS`, kernel Documentation/networking/tcp-thin.rst; after six times it waits longer, a second at most
+/// where Linux 6.15 can bound it): for a connection that must live through an overload. Its congestion control becomes Reno, since
+/// the kernel takes no connection for thin whose slow start has not ended (`tcp_stream_is_thin`), and BBR's never does.
 ///
 /// # Errors
-/// What the kernel said.
+/// What the kernel said of the pace; it may forbid Reno, and does not know the bound before 6.15.
 pub fn set_thin(socket: impl AsFd) -> Result<()> {
+    let _ = set_congestion_control(&socket, "reno");
+    let _ = set_int(socket.as_fd(), libc::IPPROTO_TCP, TCP_RTO_MAX_MS, 1_000, "set TCP_RTO_MAX_MS to");
     set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, 1, "set TCP_THIN_LINEAR_TIMEOUTS to")
 }
 

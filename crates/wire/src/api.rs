@@ -7,7 +7,9 @@
 //! | `POST /v1/sessions/{id}/inventory` [`InventoryRequest`] | a [`narrows_model::Snapshot`] |
 //! | `GET /v1/sessions/{id}/interfaces` | a list of [`narrows_model::InterfaceSample`]s |
 //! | `POST /v1/sessions/{id}/trials` [`TrialRequest`] | [`TrialReady`] |
-//! | `POST /v1/sessions/{id}/trials/stop` | nothing; the record comes as an event |
+//! | `POST /v1/sessions/{id}/trials/begin` | nothing, when the server is ready: all streams are there, its counters are read |
+//! | `POST /v1/sessions/{id}/trials/end` | nothing; the client has read its counters, the record comes as an event |
+//! | `POST /v1/sessions/{id}/trials/stop` | nothing; the load ends early |
 //! | `GET /v1/sessions/{id}/changes` | the session's [`narrows_model::Change`]s |
 //! | `POST /v1/sessions/{id}/changes` [`ChangeRequest`] | the [`narrows_model::Change`] |
 //! | `DELETE /v1/sessions/{id}/changes/{change}` | the [`narrows_model::Change`], undone |

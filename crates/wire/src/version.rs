@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// The protocol that this program speaks. It is raised when an older end would misunderstand a newer one; fields that an
 /// older end may ignore do not raise it.
-pub const PROTOCOL: u16 = 1;
+pub const PROTOCOL: u16 = 2;
 
 /// Two ends that do not speak the same protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -93,7 +93,7 @@ fn segments(sent: &StreamRecord, received: &StreamRecord) -> Option<(u64, u64)> 
         return Some((offered, counted));
     }
     let missing = grown(sent, |tcp| tcp.bytes_sent)?.saturating_sub(arrived?).div_ceil(mss);
-    let twice = grown(sent, |tcp| tcp.dsack_dups.map(u64::from)).unwrap_or(0);
+    let twice = grown(sent, |tcp| tcp.dsack_dups).unwrap_or(0);
     Some((offered, offered.saturating_sub(missing.saturating_sub(twice))))
 }
 

@@ -99,7 +99,7 @@ async fn pump(
                 wait = silence;
                 frame.into_data().unwrap_or_default()
             }
-            Err(_) if watch.signs.of_life().await => {
+            Err(_) if watch.signs.of_life(silence).await => {
                 wait = AGAIN;
                 continue;
             }

@@ -21,6 +21,8 @@ use tokio::time::timeout;
 
 /// For an inventory: collectors may be slow on a large machine.
 const INVENTORY: Duration = Duration::from_secs(30);
+/// For the server to gather the streams and to read its counters.
+const BEGIN: Duration = Duration::from_secs(30);
 /// For the server's record, once this end is done.
 const RECORD: Duration = Duration::from_secs(60);
 /// For the server to undo and close, once it was told to.
@@ -205,10 +207,7 @@ impl<'a> Session<'a> {
     ) -> Result<Measured, TrialError<Measured>> {
         plan.check().map_err(RemoteError::Here)?;
         let instruments = self.remote.instruments.clone();
-        let peer = Some(self.remote.data.ip().to_canonical());
-        let mut before = instruments.counters(peer);
         let ready: TrialReady = self.call(Method::POST, "trials", &TrialRequest { plan: plan.clone() }, REQUEST)?;
-        let drops = instruments.watch_drops();
         let own_stop = Stop::new();
         self.watch.set(Some(own_stop.clone()));
         let mut news = Heard::default();
@@ -219,14 +218,18 @@ impl<'a> Session<'a> {
             Ok(record) => record,
             Err(why) => {
                 // The server must not wait for what will not come.
-                let _: Result<serde_json::Value, _> = self.call(Method::POST, "trials/stop", &(), REQUEST);
+                for word in ["trials/stop", "trials/end"] {
+                    let _: Result<serde_json::Value, _> = self.call(Method::POST, word, &(), REQUEST);
+                }
                 return Err(TrialError { partial: None, why: news.why(why) });
             }
         };
-        let mut after = instruments.counters(peer);
-        self.await_word(&mut news, on_progress, ready.trial, RECORD, |heard| heard.record.is_some());
-        drops.end(&mut before, &mut after);
-        let client = client.between(before, after);
+        match self.call::<serde_json::Value>(Method::POST, "trials/end", &(), REQUEST) {
+            Ok(_) => self.await_word(&mut news, on_progress, ready.trial, RECORD, |heard| heard.record.is_some()),
+            // What the server said of itself before says more.
+            Err(why) if news.trouble.is_none() => news.trouble = Some(why),
+            Err(_) => {}
+        }
         let elapsed_us = client.flow_time_us();
         let plan = ready.plan;
         let early = !stop.is_set() && (own_stop.is_set() || is_short(&plan, elapsed_us));
@@ -250,7 +253,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// This end of a trial.
+    /// This end of a trial. The counters are read right before the load and right after it; the server's, while this end waits.
     fn own_end(
         &mut self,
         ready: &TrialReady,
@@ -270,6 +273,10 @@ impl<'a> Session<'a> {
             _ => Each::Nothing,
         };
         let connections = Connections { streams, each };
+        let peer = Some(self.remote.data.ip().to_canonical());
+        let mut before = instruments.counters(peer);
+        let drops = instruments.watch_drops();
+        let _: serde_json::Value = self.call(Method::POST, "trials/begin", &(), BEGIN)?;
         let relay = self.remote.runtime.spawn(relay(
             callers_stop.clone(),
             own_stop.clone(),
@@ -290,7 +297,10 @@ impl<'a> Session<'a> {
             relay.abort();
         }
         self.watch.signs.forget();
-        record
+        let record = record?;
+        let mut after = instruments.counters(peer);
+        drops.end(&mut before, &mut after);
+        Ok(record.between(before, after))
     }
 
     /// Waits until `enough` was heard, for the server's trouble, or for the limit, whichever comes first.

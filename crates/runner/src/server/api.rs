@@ -36,7 +36,9 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/sessions", post(open_session))
         .route("/v1/sessions/{id}/inventory", post(inventory))
         .route("/v1/sessions/{id}/interfaces", get(interfaces))
-        .route("/v1/sessions/{id}/trials", post(begin_trial))
+        .route("/v1/sessions/{id}/trials", post(open_trial))
+        .route("/v1/sessions/{id}/trials/begin", post(begin_trial))
+        .route("/v1/sessions/{id}/trials/end", post(end_trial))
         .route("/v1/sessions/{id}/trials/stop", post(stop_trial))
         .route("/v1/sessions/{id}/changes", get(list_changes).post(apply_change))
         .route("/v1/sessions/{id}/changes/{change}", delete(undo_change))
@@ -109,15 +111,28 @@ async fn interfaces(rights: Rights, State(shared): Server, Path(id): Path<String
     Ok(json(&interfaces))
 }
 
-async fn begin_trial(rights: Rights, State(shared): Server, Path(id): Path<String>, body: Body) -> Answer {
+async fn open_trial(rights: Rights, State(shared): Server, Path(id): Path<String>, body: Body) -> Answer {
     let session = its_turn(&shared, &id)?;
     let request: TrialRequest = read(body).await?;
     let plan = bounded(request.plan, rights.standing, shared.config.open_most_bps).map_err(Refused::bad)?;
     let key = trust::trial_key().map_err(Refused::failed)?;
-    let (reading, peer) = (shared.clone(), session.address);
-    let before = blocking(move || reading.config.instruments.counters(peer)).await?;
-    let trial = trial::begin(&shared, &session, plan.clone(), key, before).map_err(Refused::bad)?;
+    let trial = trial::open(&shared, &session, plan.clone(), key).map_err(Refused::bad)?;
     Ok(json(&TrialReady { trial, key: key_to_hex(&key), data_port: shared.port, plan }))
+}
+
+async fn begin_trial(_: Rights, State(shared): Server, Path(id): Path<String>) -> Answer {
+    let running = session::lock(&find(&shared, &id)?.trial).0.clone();
+    if let Some(running) = running {
+        running.begin().await;
+    }
+    Ok(json(&serde_json::json!({})))
+}
+
+async fn end_trial(_: Rights, State(shared): Server, Path(id): Path<String>) -> Answer {
+    if let (Some(running), _) = &*session::lock(&find(&shared, &id)?.trial) {
+        running.release();
+    }
+    Ok(json(&serde_json::json!({})))
 }
 
 async fn stop_trial(_: Rights, State(shared): Server, Path(id): Path<String>) -> Answer {

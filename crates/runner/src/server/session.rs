@@ -213,7 +213,7 @@ async fn listen(session: &Session, mut beats: Body) {
     loop {
         match timeout(wait, beats.frame()).await {
             Ok(Some(Ok(_))) => wait = patience,
-            Err(_) if session.signs.of_life().await => wait = AGAIN,
+            Err(_) if session.signs.of_life(patience).await => wait = AGAIN,
             Ok(None) => return session.end("the client ended it"),
             Ok(Some(Err(_))) => return session.end("the client is gone"),
             Err(_) => return session.end("the client has been silent for too long"),

@@ -7,7 +7,7 @@ use super::shared::Shared;
 use crate::instruments::{Connections, DataStream, Each, Socket};
 use crate::stop::Stop;
 use narrows_model::load::Wanted as Needed;
-use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, Snapshot, Transaction};
+use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, Transaction};
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::{ANSWER_LIMIT, Answering, Answers, Step};
 use narrows_wire::api::Event;
@@ -16,23 +16,75 @@ use narrows_wire::{DataHello, Key, Wanted, probe};
 use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
+/// How far a trial is. The ends wait for each other twice, so that between the readings of their counters lies the load and
+/// nothing else: no hello of a stream before it, no record of the other end after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// Its streams come.
+    Gathers,
+    /// The client has them all, and has read its counters.
+    Called,
+    /// This end has read its counters, too, and the load begins.
+    Begun,
+    /// The client has read its counters again: the record may come.
+    Released,
+    /// Nothing of it is left.
+    Over,
+}
+
+/// So long the record waits for the client to read its counters: for the last packets on their way, and for a client that has
+/// forgotten.
+const HOLD: Duration = Duration::from_secs(5);
+
 /// A trial as its session sees it.
 #[derive(Debug, Clone)]
 pub(super) struct Running {
     pub(super) stop: Stop,
-    /// Becomes true when nothing of it is left.
-    over: watch::Receiver<bool>,
+    phase: watch::Sender<Phase>,
 }
 
 impl Running {
     pub(super) async fn wait_for_end(&self) {
-        // An error means that the task is gone, which is as over as can be.
-        let _ = self.over.clone().wait_for(|over| *over).await;
+        self.reach(Phase::Over).await;
+    }
+
+    /// The client is ready; returns when this end is, or the trial is over.
+    pub(super) async fn begin(&self) {
+        self.raise(Phase::Called);
+        self.reach(Phase::Begun).await;
+    }
+
+    /// The client has read its counters.
+    pub(super) fn release(&self) {
+        self.raise(Phase::Released);
+    }
+
+    fn raise(&self, to: Phase) {
+        self.phase.send_if_modified(|phase| {
+            let later = to > *phase;
+            *phase = (*phase).max(to);
+            later
+        });
+    }
+
+    async fn reach(&self, wanted: Phase) {
+        // The sender is here, so this cannot fail.
+        let _ = self.phase.subscribe().wait_for(|phase| *phase >= wanted).await;
+    }
+}
+
+/// Says that a trial is over, whatever became of its task.
+struct Over(Running);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.raise(Phase::Over);
     }
 }
 
@@ -57,16 +109,14 @@ impl Expected {
     }
 }
 
-/// Begins a trial: from here on its data connections are expected. `before` was read right before.
-pub(super) fn begin(
+/// Opens a trial: from here on its data connections are expected.
+pub(super) fn open(
     shared: &Arc<Shared>,
     session: &Arc<Session>,
     plan: LoadPlan,
     key: Key,
-    before: Snapshot,
 ) -> Result<u32, &'static str> {
-    let (over, watching) = watch::channel(false);
-    let stop = Stop::new();
+    let running = Running { stop: Stop::new(), phase: watch::Sender::new(Phase::Gathers) };
     let number = {
         let mut slot = lock(&session.trial);
         if session.has_ended() {
@@ -75,7 +125,7 @@ pub(super) fn begin(
         if slot.0.is_some() {
             return Err("a trial of this session is still running; stop it, or wait for its end");
         }
-        slot.0 = Some(Running { stop: stop.clone(), over: watching });
+        slot.0 = Some(running.clone());
         slot.1 += 1;
         slot.1
     };
@@ -86,15 +136,22 @@ pub(super) fn begin(
     shared.expect(key, Expected { missing, plan: plan.clone(), arrived, answers: answers.clone() });
     let (shared, session) = (shared.clone(), session.clone());
     tokio::spawn(async move {
-        let outcome = conduct(&shared, &session, &plan, number, count, arrivals, answers, &stop, before).await;
+        let over = Over(running.clone());
+        let outcome = conduct(&shared, &session, &plan, number, count, arrivals, answers, &running).await;
         shared.expect_no_more(&key);
+        if outcome.is_ok() {
+            tokio::select! {
+                _ = session.wait_for_end() => {}
+                _ = timeout(HOLD, running.reach(Phase::Released)) => {}
+            }
+        }
         let event = match outcome {
             Ok(record) => Event::Finished { trial: number, record },
             Err(why) => Event::Failed { trial: number, why },
         };
         // The next trial may be asked for as soon as the client has read of the end of this one.
         lock(&session.trial).0 = None;
-        over.send_replace(true);
+        drop(over);
         session.events.tell(&event).await;
     });
     Ok(number)
@@ -109,9 +166,9 @@ async fn conduct(
     count: usize,
     arrivals: mpsc::UnboundedReceiver<DataStream>,
     answers: Option<Answers>,
-    stop: &Stop,
-    before: Snapshot,
+    running: &Running,
 ) -> Result<Box<LoadRecord>, String> {
+    let stop = &running.stop;
     let gathering = timeout(CONNECT_ALL, gather(arrivals, count));
     let streams = tokio::select! {
         why = session.wait_for_end() => return Err(why.to_owned()),
@@ -124,11 +181,18 @@ async fn conduct(
             )
         })?,
     };
+    tokio::select! {
+        why = session.wait_for_end() => return Err(why.to_owned()),
+        () = raised(stop) => return Err("it was stopped before it began".to_owned()),
+        called = timeout(CONNECT_ALL, running.reach(Phase::Called)) => called.map_err(|_| {
+            format!("the client did not begin it within {} s", CONNECT_ALL.as_secs())
+        })?,
+    }
     let engine = {
-        let (shared, session, plan, stop) = (shared.clone(), session.clone(), plan.clone(), stop.clone());
+        let (shared, session, plan, running) = (shared.clone(), session.clone(), plan.clone(), running.clone());
         let each = answers.map_or(Each::Nothing, Each::Answer);
         let connections = Connections { streams, each };
-        tokio::task::spawn_blocking(move || run(&shared, &session, &plan, number, connections, &stop, before))
+        tokio::task::spawn_blocking(move || run(&shared, &session, &plan, number, connections, &running))
     };
     tokio::pin!(engine);
     let backstop = tokio::time::sleep(longest(plan, session.standing));
@@ -180,18 +244,19 @@ fn run(
     plan: &LoadPlan,
     number: u32,
     connections: Connections,
-    stop: &Stop,
-    mut before: Snapshot,
+    running: &Running,
 ) -> Result<Box<LoadRecord>, String> {
-    let peer = connections.peer();
+    let peer = session.address.or_else(|| connections.peer());
     let instruments = &shared.config.instruments;
+    let mut before = instruments.counters(peer);
     let drops = instruments.watch_drops();
     session.signs.watch(&connections.streams);
-    let record = instruments.run(Place::Server, plan, connections, stop, &mut |progress| {
+    running.raise(Phase::Begun);
+    let record = instruments.run(Place::Server, plan, connections, &running.stop, &mut |progress| {
         session.events.mention(&Event::Progress { trial: number, progress });
     });
     session.signs.forget();
-    let mut after = instruments.counters(session.address.or(peer));
+    let mut after = instruments.counters(peer);
     drops.end(&mut before, &mut after);
     let (before, after) = (shared.as_seen_by(session.standing, before), shared.as_seen_by(session.standing, after));
     Ok(Box::new(record?.between(before, after)))

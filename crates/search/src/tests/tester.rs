@@ -80,3 +80,13 @@ fn loads_that_cannot_be_measured_are_beyond_the_tester() {
         assert_eq!(ended.results[0].lower_pps, None);
     }
 }
+
+#[test]
+fn an_overload_that_the_tester_cannot_keep_up_shows_where_to_look() {
+    // A path a hundred times slower than the tester, which stands still above a tenth of what it does at best.
+    let device = Device { stalls_above: 100_000.0, ..Device::of(10_000.0) };
+    let ended = search(&SearchPlan::between(1_000.0, 1_000_000.0), &device, 7);
+    assert!((9_900.0..=10_000.0).contains(&ended.lower(0)), "{:?}", ended.results);
+    let invalid = ended.search.trials().iter().filter(|trial| trial.seen.invalid.is_some()).count();
+    assert_eq!(invalid, 1);
+}

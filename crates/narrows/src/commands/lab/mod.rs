@@ -10,7 +10,7 @@ use crate::output::print;
 use clap::{Subcommand, ValueEnum};
 use narrows_model::Place;
 use narrows_runner::emulated::{self, Labs, Launcher};
-use narrows_runner::{bank, demo};
+use narrows_runner::{bank, demo, verify};
 use path::PathArgs;
 use std::path::{Path, PathBuf};
 
@@ -126,8 +126,35 @@ enum What {
         #[arg(long, value_name = "DIRECTORY", conflicts_with = "keep")]
         again: Option<PathBuf>,
     },
-    /// Check the emulator: a table of asked against measured
-    Verify,
+    /// Check the emulator, the packet ledger and the search where the truth is known: a table of asked against measured
+    Verify {
+        /// Only these; without a name emulator, ledger and search
+        only: Vec<Part>,
+    },
+}
+
+/// What `verify` looks at.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Part {
+    /// Rates, delays, loss and queues of the path, by sockets that know nothing of it (a minute)
+    Emulator,
+    /// Packet ledgers against what the lab dropped where, and the causes that are named (four minutes)
+    Ledger,
+    /// Searches over paths of known capacity (four minutes)
+    Search,
+    /// Searches on a machine that is disturbed: several trials a load against plain bisection (six minutes)
+    Noise,
+}
+
+impl From<Part> for verify::Part {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Emulator => Self::Emulator,
+            Part::Ledger => Self::Ledger,
+            Part::Search => Self::Search,
+            Part::Noise => Self::Noise,
+        }
+    }
 }
 
 impl Args {
@@ -177,7 +204,7 @@ impl Args {
                     bank::run(case, keep.as_ref().map(|directory| directory.join(file)).as_deref())
                 })
             }),
-            What::Verify => able().and_then(|()| verify()),
+            What::Verify { only } => able().and_then(|()| verified(&only)),
         }
     }
 }
@@ -257,16 +284,29 @@ fn bank(
     Ok(u8::from(!tally.passes()))
 }
 
-fn verify() -> Outcome {
-    let mut broken = 0;
-    narrows_runner::verify_lab(|row: &narrows_runner::VerifyRow| {
-        broken += u8::from(!row.kept);
-        let kept = if row.kept { "kept" } else { "BROKEN" };
-        let _ = print(&format!(
-            "{:<52} {:>12.3} {:>12.3} {:<8} {:<22} {kept}",
-            row.what, row.asked, row.measured, row.unit, row.promise
-        ));
-    })
-    .map_err(Failure::run)?;
+fn verified(only: &[Part]) -> Outcome {
+    let stop = stop_on_interrupt()?;
+    let parts = if only.is_empty() { &[Part::Emulator, Part::Ledger, Part::Search][..] } else { only };
+    let (mut broken, mut shown) = (0_u32, Ok(()));
+    for part in parts {
+        let mut show = |row: &verify::Row| {
+            broken += u32::from(!row.kept);
+            let kept = if row.kept { "kept" } else { "BROKEN" };
+            let line = format!(
+                "{:<70} {:>12.3} {:>12.3} {:<8} {:<20} {kept}",
+                row.what, row.asked, row.measured, row.unit, row.promise
+            );
+            if let Err(why) = print(&line) {
+                shown = Err(why);
+            }
+            !stop.is_set()
+        };
+        verify::verify((*part).into(), &mut show).map_err(Failure::run)?;
+        if stop.is_set() {
+            anstream::eprintln!("interrupted; what is above is what was looked at");
+            return Ok(1);
+        }
+    }
+    shown?;
     Ok(u8::from(broken > 0))
 }

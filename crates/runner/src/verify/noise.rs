@@ -1,0 +1,72 @@
+//! The search on a machine that is disturbed now and then: several trials a load (MLRsearch) against plain bisection, which takes
+//! one trial's word for each load.
+
+use super::search::{TRIAL, run, stage};
+use super::{Row, Show, VerifyError};
+use narrows_model::lab::Impairment;
+use narrows_sys::{clock, cpu};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Searches with each method.
+const REPETITIONS: u32 = 5;
+/// How far a bound may be off.
+const OFF: f64 = 0.02;
+/// So long the hog holds all cores at a time.
+const HOG: Duration = Duration::from_millis(200);
+/// From one time to the next: this and up to as much again, unevenly, so that no trial can fall into step with it.
+const PAUSE: Duration = Duration::from_secs(3);
+/// The fractions of its multiples spread evenly without ever repeating.
+const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
+
+pub(super) fn verify(show: Show<'_>) -> Result<(), VerifyError> {
+    let path = Impairment { rate_bps: 500_000_000, queue_packets: 20, delay_us: 500, ..Impairment::default() };
+    #[allow(clippy::cast_precision_loss)] // far below 2^53
+    let truth = path.rate_bps as f64 + 20.0 * 1_538.0 * 8.0 / TRIAL.as_secs_f64();
+    let stage = stage(&path)?;
+    let (over, began) = (AtomicBool::new(false), clock::now());
+    thread::scope(|scope| {
+        for _ in 0..cpu::allowed_cpus().map_or(1, |cpus| cpus.len()) {
+            scope.spawn(|| hog(began, &over));
+        }
+        let rows = (|| {
+            for repetition in 0..REPETITIONS {
+                for method in ["mlr", "bisection"] {
+                    let report = run(&stage, &["--method", method, "--goal", "ndr"])?;
+                    let found = report.goals.first().and_then(|goal| goal.lower).map_or(0.0, |load| load.wire_bps);
+                    let near = (found / truth - 1.0).abs() <= OFF;
+                    let row = Row {
+                        what: format!("disturbed, {method}, repetition {}", repetition + 1),
+                        asked: truth / 1e6,
+                        measured: found / 1e6,
+                        unit: "Mbit/s",
+                        promise: if method == "mlr" { "within 2 %" } else { "none" },
+                        kept: near || method != "mlr",
+                    };
+                    if !show(&row) {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        })();
+        over.store(true, Ordering::Relaxed);
+        rows
+    })
+}
+
+/// Holds a core now and then; all hogs at the same times.
+fn hog(began: Instant, over: &AtomicBool) {
+    let (mut next, mut fraction) = (began, 0.0);
+    while !over.load(Ordering::Relaxed) {
+        fraction = f64::fract(fraction + GOLDEN_RATIO);
+        next += PAUSE.mul_f64(1.0 + fraction);
+        while clock::now() < next && !over.load(Ordering::Relaxed) {
+            clock::sleep(Duration::from_millis(20).min(next.saturating_duration_since(clock::now())));
+        }
+        while clock::now() < next + HOG {
+            std::hint::spin_loop();
+        }
+    }
+}

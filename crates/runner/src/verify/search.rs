@@ -1,0 +1,162 @@
+//! The search for the highest load against paths whose capacity is known.
+
+use super::{Row, Show, VerifyError, client};
+use crate::demo::Stage;
+use narrows_lab::LabSpec;
+use narrows_model::lab::Impairment;
+use narrows_model::search::Outcome;
+use narrows_model::search_report::{GoalView, SearchReport};
+use std::time::Duration;
+
+/// A path and what its capacity is.
+struct Case {
+    what: &'static str,
+    path: Impairment,
+    /// What it carries for ever, bits a second on the wire.
+    carries_bps: u64,
+    /// What it holds beside that, and lets pass later or at once.
+    holds_bytes: u64,
+    /// Part of the packets that are lost at any load.
+    loses: f64,
+}
+
+/// The length of the trials.
+pub(super) const TRIAL: Duration = Duration::from_secs(1);
+/// The acceptance of a search: so far below the truth, at most.
+const BELOW: f64 = 0.01;
+/// So long a search of two goals may take.
+const LIMIT: Duration = Duration::from_secs(120);
+/// A full frame on the wire.
+const FRAME_BYTES: u64 = 1_538;
+
+fn cases() -> [Case; 4] {
+    let policer = |bps: u64, bucket: u64| Impairment {
+        police_bps: bps,
+        police_burst_bytes: bucket,
+        delay_us: 500,
+        ..Impairment::default()
+    };
+    let shaper = |bps: u64, queue: u64| Impairment {
+        rate_bps: bps,
+        queue_packets: queue,
+        delay_us: 500,
+        ..Impairment::default()
+    };
+    [
+        Case {
+            what: "policer 100 Mbit/s",
+            path: policer(100_000_000, 32_000),
+            carries_bps: 100_000_000,
+            holds_bytes: 32_000,
+            loses: 0.0,
+        },
+        Case {
+            what: "policer 1 Gbit/s",
+            path: policer(1_000_000_000, 320_000),
+            carries_bps: 1_000_000_000,
+            holds_bytes: 320_000,
+            loses: 0.0,
+        },
+        Case {
+            what: "shaper 500 Mbit/s, queue of 20 packets",
+            path: shaper(500_000_000, 20),
+            carries_bps: 500_000_000,
+            holds_bytes: 20 * FRAME_BYTES,
+            loses: 0.0,
+        },
+        Case {
+            what: "200 Mbit/s, loss 0.1 %",
+            path: Impairment { loss: 0.001, ..shaper(200_000_000, 20) },
+            carries_bps: 200_000_000,
+            holds_bytes: 20 * FRAME_BYTES,
+            loses: 0.001,
+        },
+    ]
+}
+
+impl Case {
+    /// The highest load of which no more than a part is lost in a trial, bits a second on the wire; `None`: every load loses more.
+    #[allow(clippy::cast_precision_loss)] // far below 2^53
+    fn truth(&self, loss: f64) -> Option<f64> {
+        let passes = self.carries_bps as f64 + self.holds_bytes as f64 * 8.0 / TRIAL.as_secs_f64();
+        // Of a load L there arrives min(L·(1 − loses), passes): the loss comes first on this path.
+        (loss >= self.loses).then(|| passes / (1.0 - loss))
+    }
+}
+
+/// A search over a path; its report.
+pub(super) fn run(stage: &Stage, more: &[&str]) -> Result<SearchReport, VerifyError> {
+    let words = [&["search", "server", "--ipv4", "--quiet", "--format", "json", "--trial", "1s"], more].concat();
+    let output = client(stage, "the search", &words)?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| VerifyError::Failed("the search", format!("its report cannot be read: {error}")))
+}
+
+/// A path with a server behind it.
+pub(super) fn stage(path: &Impairment) -> Result<Stage, VerifyError> {
+    let back = Impairment { delay_us: path.delay_us, ..Impairment::default() };
+    let spec = LabSpec { name: "verify".to_owned(), up: path.clone(), down: back, ..LabSpec::default() };
+    Ok(Stage::up(&spec, &[])?)
+}
+
+pub(super) fn verify(show: Show<'_>) -> Result<(), VerifyError> {
+    for case in cases() {
+        let report = run(&stage(&case.path)?, &[])?;
+        for goal in &report.goals {
+            if !show(&bound(&case, goal)) {
+                return Ok(());
+            }
+        }
+        let took = Duration::from_millis(report.trials.last().map_or(0, |trial| trial.ended_at_ms));
+        let row = Row {
+            what: format!("{}: both goals, {} trials", case.what, report.trials.len()),
+            asked: LIMIT.as_secs_f64(),
+            measured: took.as_secs_f64(),
+            unit: "s",
+            promise: "at most",
+            kept: took <= LIMIT,
+        };
+        if !show(&row) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn bound(case: &Case, view: &GoalView) -> Row {
+    let found = view.lower.map_or(0.0, |load| load.wire_bps);
+    let truth = case.truth(view.goal.loss_ratio);
+    let kept = match truth {
+        Some(truth) => (truth * (1.0 - BELOW)..=truth).contains(&found),
+        // There may be a load so small that a trial has no packet to lose.
+        None => view.result.outcome != Outcome::Found || found < 0.01 * f64_of(case.carries_bps),
+    };
+    Row {
+        what: format!("{}: {}, lower bound", case.what, view.goal.name),
+        asked: truth.unwrap_or(0.0) / 1e6,
+        measured: found / 1e6,
+        unit: "Mbit/s",
+        promise: if truth.is_some() { "within 1 % below" } else { "no load, or nearly" },
+        kept,
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // far below 2^53
+fn f64_of(bps: u64) -> f64 {
+    bps as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_truth_counts_what_the_path_holds_and_what_it_loses() {
+        let cases = cases();
+        assert_eq!(cases[0].truth(0.0), Some(100_256_000.0));
+        // Half a per cent of a load a little above is what is too much.
+        assert!(cases[0].truth(0.005).is_some_and(|bps| (bps - 100_256_000.0 / 0.995).abs() < 1.0));
+        assert_eq!(cases[3].truth(0.0), None);
+        assert!(cases[3].truth(0.005).is_some_and(|bps| bps > 200e6));
+    }
+}
