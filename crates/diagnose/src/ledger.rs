@@ -63,6 +63,7 @@ pub const NEEDS: &[Key] = &[
     Key::new("snmp.Icmp.InMsgs", Unit::Count),
     Key::new("snmp.Tcp.InSegs", Unit::Count),
     Key::new("snmp.Tcp.OutSegs", Unit::Count),
+    Key::new("snmp.Tcp.RetransSegs", Unit::Count),
     Key::new("snmp.Udp.InDatagrams", Unit::Count),
     Key::new("snmp.Udp.NoPorts", Unit::Count),
     Key::new("snmp.Udp.InCsumErrors", Unit::Count),

@@ -63,6 +63,13 @@ impl Claim {
         few - moved
     }
 
+    /// So many were of other traffic, as that traffic itself shows.
+    pub(super) const fn give_back(&mut self, others: u64) {
+        self.low = self.low.saturating_sub(others);
+        self.high = self.high.saturating_sub(others);
+        self.shared = self.shared.saturating_sub(others);
+    }
+
     /// What is booked.
     pub(super) const fn dropped(&self) -> u64 {
         self.low.saturating_add(self.given)

@@ -120,6 +120,24 @@ fn the_backlog_of_one_kernel_is_the_receivers_whoever_counts_it() {
 }
 
 #[test]
+fn what_tcp_sent_again_was_dropped_at_the_same_counter() {
+    let scene = UdpScene {
+        died: Died { softnet: 700, ..Died::default() },
+        others: 900,
+        sender_counts: vec![("snmp.Tcp.RetransSegs", 3)],
+        receiver_counts: vec![("softnet.dropped", 702)],
+        ..UdpScene::default()
+    };
+    let ledger = of(&scene);
+    assert_balanced(&ledger);
+    assert_eq!((ledger.unexplained, dropped(&ledger, "softnet")), (0, 700), "{ledger:#?}");
+    assert!(ledger.remarks.iter().any(|r| r.starts_with("2 of the drops counted at softnet were")), "{ledger:#?}");
+    // Nothing sent again: nobody knows whose they were.
+    let ledger = of(&UdpScene { sender_counts: Vec::new(), ..scene });
+    assert_eq!((ledger.unexplained, dropped(&ledger, "softnet")), (-2, 702), "{ledger:#?}");
+}
+
+#[test]
 fn what_no_counter_has_is_unexplained() {
     let ledger = of(&UdpScene { died: Died { nowhere: 5_000, ..Died::default() }, ..UdpScene::default() });
     assert_balanced(&ledger);

@@ -50,6 +50,7 @@ pub(super) fn book(books: &Books, entries: &mut [Entry], missing: i128, remarks:
     {
         near.claim.move_by(apart);
     }
+    give_back(books, entries, expected - left(entries), remarks);
     let rest = left(entries);
     let Some(path) = entries.iter_mut().find(|entry| entry.id == "path") else { return 0 };
     let whole = |n: i128| u64::try_from(n.max(0)).unwrap_or(u64::MAX);
@@ -79,6 +80,23 @@ pub(super) fn book(books: &Books, entries: &mut [Entry], missing: i128, remarks:
         remarks.push("the counters claim more than is missing: other traffic shares them".to_owned());
     }
     blurred
+}
+
+/// Where the stages claim more than is missing: a stage that other traffic shares gives back what TCP sent again, for its
+/// segments were dropped by the same counter.
+fn give_back(books: &Books, entries: &mut [Entry], too_much: i128, remarks: &mut Vec<String>) {
+    let Ok(too_much @ 1..) = u64::try_from(too_much) else { return };
+    let again = if books.tcp { 0 } else { books.sent("snmp.Tcp.RetransSegs").unwrap_or(0) };
+    let shares = |claim: &Claim| claim.shared >= too_much && claim.low >= too_much;
+    if too_much <= again
+        && let Some(entry) = entries.iter_mut().find(|entry| shares(&entry.claim))
+    {
+        entry.claim.give_back(too_much);
+        remarks.push(format!(
+            "{too_much} of the drops counted at {} were segments of TCP, which sent them again",
+            entry.id
+        ));
+    }
 }
 
 /// Behind IP of the receiver each segment was counted on arrival: what is missing from there on is what these stages dropped.

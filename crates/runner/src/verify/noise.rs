@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_secs(3);
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
 
 pub(super) fn verify(show: Show<'_>) -> Result<(), VerifyError> {
-    let path = Impairment { rate_bps: 500_000_000, queue_packets: 20, delay_us: 500, ..Impairment::default() };
+    let path = Impairment { rate_bps: 100_000_000, queue_packets: 20, delay_us: 500, ..Impairment::default() };
     #[allow(clippy::cast_precision_loss)] // far below 2^53
     let truth = path.rate_bps as f64 + 20.0 * 1_538.0 * 8.0 / TRIAL.as_secs_f64();
     let stage = stage(&path)?;

@@ -57,18 +57,20 @@ fn cases() -> [Case; 4] {
             holds_bytes: 320_000,
             loses: 0.0,
         },
+        // 20 packets last for 2.5 ms at this rate: longer than a virtual machine's cores stand still now and then, which makes
+        // the path drop what it would not, and with it the truth.
         Case {
-            what: "shaper 500 Mbit/s, queue of 20 packets",
-            path: shaper(500_000_000, 20),
-            carries_bps: 500_000_000,
+            what: "shaper 100 Mbit/s, queue of 20 packets",
+            path: shaper(100_000_000, 20),
+            carries_bps: 100_000_000,
             holds_bytes: 20 * FRAME_BYTES,
             loses: 0.0,
         },
         Case {
-            what: "200 Mbit/s, loss 0.1 %",
-            path: Impairment { loss: 0.001, ..shaper(200_000_000, 20) },
+            what: "shaper 200 Mbit/s, loss 0.1 %",
+            path: Impairment { loss: 0.001, ..shaper(200_000_000, 50) },
             carries_bps: 200_000_000,
-            holds_bytes: 20 * FRAME_BYTES,
+            holds_bytes: 50 * FRAME_BYTES,
             loses: 0.001,
         },
     ]
