@@ -78,21 +78,36 @@ fn datagram_bytes(evidence: &UdpEvidence<'_>) -> f64 {
 /// A reader that waits for a core or another thread is away for some slices of a few milliseconds.
 const PAUSE_S: f64 = 0.02;
 
-/// Kernel memory that the measured rate and the longest run of losses need.
+/// Kernel memory that the longest run of losses needs.
 #[allow(clippy::cast_precision_loss)]
-fn needed_bytes(evidence: &UdpEvidence<'_>) -> f64 {
-    let each = datagram_bytes(evidence);
+fn least_bytes(evidence: &UdpEvidence<'_>) -> f64 {
     let base = &evidence.base;
     let obtained = base.rcvbuf_bytes.unwrap_or(0) as f64;
-    let burst = obtained + 1.25 * base.loss_burst_max as f64 * each;
-    let pause = base.offered_pps() * PAUSE_S * each;
-    burst.max(pause).max(2.0 * obtained).max(base.rcvbuf_wanted_bytes.unwrap_or(0) as f64)
+    let burst = obtained + 1.25 * base.loss_burst_max as f64 * datagram_bytes(evidence);
+    burst.max(2.0 * obtained).max(base.rcvbuf_wanted_bytes.unwrap_or(0) as f64)
+}
+
+/// Kernel memory that a pause of the reader needs at the measured rate.
+fn pause_bytes(evidence: &UdpEvidence<'_>) -> f64 {
+    evidence.base.offered_pps() * PAUSE_S * datagram_bytes(evidence)
+}
+
+/// What to ask for: half of the kernel memory that is obtained. An application that asked for little is first to ask for as
+/// much as its host allows, where that holds what was lost at a time: nothing of the host needs to change for it.
+#[allow(clippy::cast_precision_loss)]
+fn ask_bytes(evidence: &UdpEvidence<'_>, allowed: Option<f64>) -> u64 {
+    let least = least_bytes(evidence);
+    let ask = super::rounded(least.max(pause_bytes(evidence)) / 2.0, 1 << 30);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of a sysctl
+    match allowed {
+        Some(max) if evidence.base.plan.receive_buffer_bytes.is_some() && max >= least / 2.0 => ask.min(max as u64),
+        _ => ask,
+    }
 }
 
 fn fix(evidence: &UdpEvidence<'_>, seat: Seat) -> Fix {
-    // What is asked for is half of the kernel memory that is obtained.
-    let ask = super::rounded(needed_bytes(evidence) / 2.0, 1 << 30);
     let max = evidence.number(seat, "core.rmem.max");
+    let ask = ask_bytes(evidence, max);
     #[allow(clippy::cast_precision_loss)]
     let allowed = max.is_some_and(|max| max >= ask as f64);
     let plan = &evidence.base.plan;
@@ -155,6 +170,21 @@ mod tests {
         assert!(finding.fix.commands.is_empty(), "{:?}", finding.fix);
         let load = finding.fix.udp_load.expect("another load");
         assert!(load.receive_buffer_bytes >= Some(262_144), "{load:?}");
+    }
+
+    #[test]
+    fn an_application_asks_for_what_its_host_allows_before_the_host_is_changed() {
+        // At this rate a pause of the reader would need 80 MiB.
+        let allows = |bytes: i64| crate::testing::fact("core.rmem.max", bytes, Unit::Bytes);
+        let mut scene = UdpScene { asked_rcvbuf: Some(131_072), rcvbuf_wanted: 262_144, offered: 5_000_000, ..truth() };
+        let facts = scene.receiver_facts.clone();
+        scene.receiver_facts = crate::testing::with(facts.clone(), allows(4_194_304));
+        let fix = named(&scene, "udp-receive-buffer", Place::Server).fix;
+        assert!(fix.commands.is_empty(), "{fix:?}");
+        assert_eq!(fix.udp_load.expect("another load").receive_buffer_bytes, Some(4_194_304));
+        // What is allowed would not hold what was lost at a time.
+        scene.receiver_facts = crate::testing::with(facts, allows(212_992));
+        assert_eq!(named(&scene, "udp-receive-buffer", Place::Server).fix.commands.len(), 1);
     }
 
     #[test]
