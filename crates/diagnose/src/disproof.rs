@@ -37,9 +37,11 @@ pub(crate) fn lower(verdict: &mut Verdict, cause: &str, proof: &ProofView) {
 #[cfg(test)]
 mod tests {
     use crate::report;
+    use crate::testing::udp::{Died, UdpScene};
     use crate::testing::{Scene, fact, ordinary_host, with};
     use narrows_model::fact::Unit;
-    use narrows_model::run::{Attempt, Purpose, TrialRecord};
+    use narrows_model::report::ProofView;
+    use narrows_model::run::{Attempt, Purpose, TrialRecord, UdpTrialRecord};
     use narrows_model::{Report, Run, Status};
 
     fn small_window() -> Scene {
@@ -111,6 +113,30 @@ mod tests {
         let report = reported(&run);
         assert_eq!((report.verdict.status, report.acts[0].status), (Status::Limited, Status::Limited));
         assert!(report.verdict.causes[0].confidence > 0.5);
+    }
+
+    /// The proof of a fix for UDP after which so many of 100,000 datagrams are lost.
+    fn udp_proof(before: [u64; 3], after: [u64; 3]) -> ProofView {
+        let mut run = small_window().run(&[]);
+        for (fixed, losses) in [(false, before), (true, after)] {
+            for (pair, buffer) in (0..).zip(losses) {
+                let died = Died { buffer, ..Died::default() };
+                let trial = UdpScene { offered: 100_000, died, ..UdpScene::default() }.trial();
+                run.udp.push(UdpTrialRecord { purpose: Purpose::Proof { act: 0, pair, fixed }, at_us: 0, trial });
+            }
+        }
+        let run = proved(run, 0, "udp-receive-buffer", [0.0; 3], [0.0; 3]);
+        let run = Run { trials: Vec::new(), ..run };
+        crate::report::proof(&run, &run.attempts[0]).expect("a proof")
+    }
+
+    #[test]
+    fn less_loss_is_help_where_the_goodput_hardly_grows() {
+        let proof = udp_proof([310, 290, 500], [0, 0, 2]);
+        assert!(proof.helped && proof.gain < 1.01, "{proof:#?}");
+        assert_eq!((proof.before_loss[0], proof.after_loss[0]), (0.0031, 0.0));
+        assert!(!udp_proof([310, 290, 300], [305, 295, 301]).helped);
+        assert!(!udp_proof([0, 2, 1], [310, 290, 300]).helped);
     }
 
     #[test]

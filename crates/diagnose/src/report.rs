@@ -10,7 +10,7 @@ use narrows_model::report::{
     AccountsView, ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, SCHEMA, VerdictView,
 };
 use narrows_model::run::{Attempt, Purpose};
-use narrows_model::{Report, Run, Snapshot, Status, UdpTrial, Verdict};
+use narrows_model::{Report, Run, Snapshot, Status, Trial, UdpTrial, Verdict};
 
 /// One act, whatever it looked at.
 struct Act {
@@ -122,39 +122,61 @@ fn act_view(run: &Run, act: &Act) -> ActView {
     }
 }
 
-/// Goodput of the proof trials of an act, with or without the fix, in the order of pairs.
-fn proof_trials(run: &Run, act: u32, with_fix: bool) -> Vec<f64> {
+/// One trial of a proof.
+struct Proved {
+    bps: f64,
+    /// Part of what was offered that did not arrive; of UDP.
+    loss: Option<f64>,
+}
+
+/// What the first flow of the proof trials of an act came to, with or without the fix, in the order of pairs.
+#[allow(clippy::cast_precision_loss)] // counts of packets
+fn proof_trials(run: &Run, act: u32, with_fix: bool) -> Vec<Proved> {
     let wanted =
         |purpose: &Purpose| matches!(*purpose, Purpose::Proof { act: of, fixed, .. } if of == act && fixed == with_fix);
     let tcp = run.trials.iter().filter(|record| wanted(&record.purpose));
     let udp = run.udp.iter().filter(|record| wanted(&record.purpose));
-    tcp.filter_map(|record| Some(FlowView::of(&record.trial, *record.trial.plan.flows().first()?)?.goodput_bps))
-        .chain(udp.filter_map(|record| udp_goodput(&record.trial)))
-        .collect()
+    let of_tcp = |trial: &Trial| {
+        let bps = FlowView::of(trial, *trial.plan.flows().first()?)?.goodput_bps;
+        Some(Proved { bps, loss: None })
+    };
+    let of_udp = |trial: &UdpTrial| {
+        let view = UdpView::of(trial, *trial.plan.flows().first()?)?;
+        let lost = (view.ledger.offered.saturating_sub(view.ledger.delivered)) as f64;
+        Some(Proved { bps: view.goodput_bps, loss: Some(lost / view.ledger.offered.max(1) as f64) })
+    };
+    tcp.filter_map(|record| of_tcp(&record.trial)).chain(udp.filter_map(|record| of_udp(&record.trial))).collect()
 }
 
 /// The proof of one fix.
 #[must_use]
 pub fn proof(run: &Run, attempt: &Attempt) -> Option<ProofView> {
-    view(proof_trials(run, attempt.act, false), proof_trials(run, attempt.act, true), attempt)
+    view(&proof_trials(run, attempt.act, false), &proof_trials(run, attempt.act, true), attempt)
 }
 
 /// Before the first fix against after the last one that stayed.
 fn whole_proof(run: &Run) -> Option<ProofView> {
     let first = run.attempts.first()?;
     let last = run.attempts.iter().rev().find(|attempt| attempt.kept_for_next_act).unwrap_or(first);
-    view(proof_trials(run, first.act, false), proof_trials(run, last.act, true), last)
+    view(&proof_trials(run, first.act, false), &proof_trials(run, last.act, true), last)
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn view(before_bps: Vec<f64>, after_bps: Vec<f64>, attempt: &Attempt) -> Option<ProofView> {
+fn view(before: &[Proved], after: &[Proved], attempt: &Attempt) -> Option<ProofView> {
+    let bps = |trials: &[Proved]| trials.iter().map(|trial| trial.bps).collect::<Vec<_>>();
+    let loss = |trials: &[Proved]| trials.iter().filter_map(|trial| trial.loss).collect::<Vec<_>>();
+    let (before_bps, after_bps, before_loss, after_loss) = (bps(before), bps(after), loss(before), loss(after));
     let gain = narrows_stats::gain(&before_bps, &after_bps)?;
+    let less = narrows_stats::difference(&before_loss, &after_loss, 0.95);
+    let loses_less = less.is_some_and(|less| less.interval[1] < 0.0) && gain.interval[1] >= 1.0;
     Some(ProofView {
         gain: gain.ratio,
         gain_interval: gain.interval,
-        helped: gain.interval[0] > 1.0,
+        helped: gain.interval[0] > 1.0 || loses_less,
         before_bps,
         after_bps,
+        before_loss,
+        after_loss,
         predicted_bps: attempt.predicted_bps as f64,
         predicted_interval_bps: attempt.predicted_interval_bps.map(|bps| bps as f64),
     })

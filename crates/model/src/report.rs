@@ -195,6 +195,12 @@ pub struct ProofView {
     pub before_bps: Vec<f64>,
     /// Goodput of each trial with the fix.
     pub after_bps: Vec<f64>,
+    /// Of UDP: the part of what was offered that did not arrive, in each trial without the fix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before_loss: Vec<f64>,
+    /// The same with the fix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_loss: Vec<f64>,
     /// Ratio of the means, after to before.
     pub gain: f64,
     /// 95 % interval of that ratio.
@@ -203,6 +209,7 @@ pub struct ProofView {
     pub predicted_bps: f64,
     /// Where it should have lain.
     pub predicted_interval_bps: [f64; 2],
-    /// Whether the gain is real: its interval lies above 1.
+    /// Whether the gain is real: its interval lies above 1. Of UDP also where less is lost, the 95 % interval of the difference
+    /// lies below 0, and the goodput did not fall.
     pub helped: bool,
 }

@@ -5,7 +5,7 @@ use super::page::Page;
 use crate::style::Tone;
 use crate::words::{clean, range, times};
 use narrows_model::report::{ActView, ProofView};
-use narrows_model::units::bps;
+use narrows_model::units::{bps, percent};
 use narrows_model::{Report, Status};
 
 pub(super) fn write(page: &mut Page, report: &Report) {
@@ -48,8 +48,13 @@ pub(crate) fn outcome(proof: &ProofView) -> String {
         Some(s) => bps(s.mean),
         None => "not measured".to_owned(),
     };
+    let loss = |runs: &[f64]| narrows_stats::summary(runs).map(|s| percent(s.mean));
+    let lost = match (loss(&proof.before_loss), loss(&proof.after_loss)) {
+        (Some(before), Some(after)) => format!(", lost {before} and {after}"),
+        _ => String::new(),
+    };
     format!(
-        "{}: {} without, {} with: {}, {} + {} trials in turn",
+        "{}: {} without, {} with: {}{lost}, {} + {} trials in turn",
         if proof.helped { "It helped" } else { "It did not help" },
         runs(&proof.before_bps),
         runs(&proof.after_bps),

@@ -177,6 +177,8 @@ pub(crate) fn three_acts() -> Report {
     let proof = |before: [f64; 3], after: [f64; 3], gain: f64, interval, predicted: f64| ProofView {
         before_bps: before.to_vec(),
         after_bps: after.to_vec(),
+        before_loss: Vec::new(),
+        after_loss: Vec::new(),
         gain,
         gain_interval: interval,
         predicted_bps: predicted,
@@ -226,6 +228,8 @@ pub(crate) fn no_help() -> Report {
     let proof = ProofView {
         before_bps: vec![37.0e6, 37.2e6, 37.1e6],
         after_bps: vec![37.1e6, 36.9e6, 37.2e6],
+        before_loss: Vec::new(),
+        after_loss: Vec::new(),
         gain: 0.999,
         gain_interval: [0.993, 1.005],
         predicted_bps: 634e6,

@@ -170,8 +170,14 @@ impl Diagnosis<'_> {
     fn helped(&mut self, act: u32) -> bool {
         let Some(attempt) = self.run.attempts.iter().find(|attempt| attempt.act == act) else { return false };
         let Some(proof) = report::proof(&self.run, attempt) else { return false };
+        let lost = if proof.before_loss.is_empty() {
+            String::new()
+        } else {
+            let of = |losses: &[f64]| units::percent(mean(losses));
+            format!("; lost {} -> {}", of(&proof.before_loss), of(&proof.after_loss))
+        };
         self.watch.result(&format!(
-            "{} -> {}: {:.2} times (95 % interval {:.2} to {:.2}), predicted {}",
+            "{} -> {}: {:.2} times (95 % interval {:.2} to {:.2}), predicted {}{lost}",
             units::bps(mean(&proof.before_bps)),
             units::bps(mean(&proof.after_bps)),
             proof.gain,
