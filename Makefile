@@ -29,7 +29,7 @@ demo: .lab build ## the main job, in an emulated network on this machine (under 
 bank: .lab build ## every fault and every healthy scenario, with the confusion matrix (long)
 	$(NARROWS) lab bank
 
-verify: .lab build ## emulator, packet ledger and search against what the lab knows for certain (seven minutes)
+verify: .lab build ## emulator, packet ledger and search against what the lab knows for certain (six minutes)
 	$(NARROWS) lab verify
 
 bench: build ## TCP and UDP rates, loss, CPU and pacing against iperf3, iperf, nuttcp, xfr (as root; 25 minutes)

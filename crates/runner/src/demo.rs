@@ -12,7 +12,7 @@ use thiserror::Error;
 
 /// Why a program could not be run between two hosts of the lab.
 #[derive(Debug, Error)]
-pub enum DemoError {
+pub enum StageError {
     /// The lab.
     #[error(transparent)]
     Lab(#[from] narrows_lab::Error),
@@ -22,6 +22,12 @@ pub enum DemoError {
     /// A process did not start.
     #[error("cannot start {0}: {1}")]
     Start(&'static str, std::io::Error),
+    /// A run that was made or kept.
+    #[error(transparent)]
+    Kept(#[from] crate::stored::LoadError),
+    /// A program on the lab's client, and what it said.
+    #[error("{0} on the lab's client failed: {1}")]
+    Failed(&'static str, String),
     /// The server did not come up.
     #[error("the server in the lab did not open its port within 5 seconds")]
     NoServer,
@@ -45,7 +51,7 @@ impl Stage {
     ///
     /// # Errors
     /// What could not be had, in a sentence.
-    pub fn up(spec: &LabSpec, serve: &[&str]) -> Result<Self, DemoError> {
+    pub fn up(spec: &LabSpec, serve: &[&str]) -> Result<Self, StageError> {
         Self::with_program(spec, serve, process::own_program()?)
     }
 
@@ -53,7 +59,7 @@ impl Stage {
     ///
     /// # Errors
     /// As [`Stage::up`].
-    pub fn with_program(spec: &LabSpec, serve: &[&str], program: PathBuf) -> Result<Self, DemoError> {
+    pub fn with_program(spec: &LabSpec, serve: &[&str], program: PathBuf) -> Result<Self, StageError> {
         let lab = Lab::up(spec)?;
         // Of this process alone, and of this stage among those of its threads.
         let tag: [u8; 4] = random::bytes()?;
@@ -70,14 +76,14 @@ impl Stage {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| DemoError::Start("the server", error))?;
+            .map_err(|error| StageError::Start("the server", error))?;
         let stage = Self { lab, scratch, program, server };
         stage.await_server()?;
         Ok(stage)
     }
 
-    fn await_server(&self) -> Result<(), DemoError> {
-        let address = self.lab.address_of("server", Family::Ipv4).ok_or(DemoError::NoServer)?;
+    fn await_server(&self) -> Result<(), StageError> {
+        let address = self.lab.address_of("server", Family::Ipv4).ok_or(StageError::NoServer)?;
         let to = SocketAddr::new(address, PORT);
         for _ in 0..100 {
             let open = self
@@ -89,14 +95,14 @@ impl Stage {
             }
             clock::sleep(Duration::from_millis(50));
         }
-        Err(DemoError::NoServer)
+        Err(StageError::NoServer)
     }
 
     /// A command that runs narrows on the client host with these words; the token is set.
     ///
     /// # Errors
     /// Where the host or the program cannot be found.
-    pub fn client(&self, words: &[&str]) -> Result<std::process::Command, DemoError> {
+    pub fn client(&self, words: &[&str]) -> Result<std::process::Command, StageError> {
         let mut command = self.on_client(words)?;
         command.arg("--token-file").arg(self.scratch.join("token"));
         Ok(command)
@@ -108,7 +114,7 @@ impl Stage {
     ///
     /// # Errors
     /// Where the host cannot be entered.
-    pub fn on_client(&self, words: &[&str]) -> Result<std::process::Command, DemoError> {
+    pub fn on_client(&self, words: &[&str]) -> Result<std::process::Command, StageError> {
         let mut command = self.lab.host("client")?.command(&self.program.to_string_lossy());
         command.args(words).env("XDG_STATE_HOME", self.scratch.join("client"));
         Ok(command)
@@ -127,7 +133,7 @@ impl Drop for Stage {
 ///
 /// # Errors
 /// Where the lab cannot be had, in a sentence.
-pub fn play(keep_report: Option<&Path>, say: &mut dyn FnMut(&str)) -> Result<i32, DemoError> {
+pub fn play(keep_report: Option<&Path>, say: &mut dyn FnMut(&str)) -> Result<i32, StageError> {
     let way = Impairment { rate_bps: 1_000_000_000, delay_us: 17_500, ..Impairment::default() };
     let spec = LabSpec { name: "demo".to_owned(), up: way.clone(), down: way, ..LabSpec::default() };
     say("lab: client -- 1 Gbit/s, 35 ms -- server, with the server's tcp_rmem ending at 256 KiB");
@@ -138,6 +144,6 @@ pub fn play(keep_report: Option<&Path>, say: &mut dyn FnMut(&str)) -> Result<i32
     if let Some(path) = keep_report {
         command.arg("--output").arg(path);
     }
-    let status = command.status().map_err(|error| DemoError::Start("the diagnosis", error))?;
+    let status = command.status().map_err(|error| StageError::Start("the diagnosis", error))?;
     Ok(status.code().unwrap_or(1))
 }

@@ -5,7 +5,7 @@ mod run;
 mod scenario;
 
 pub use judge::{Grade, Said, Tally, grade};
-pub use run::{CaseError, again, run};
+pub use run::{again, run};
 pub use scenario::{Case, CaseFault, ScenarioError, SeatWord, cases};
 
 /// The table: one file, one line.

@@ -1,7 +1,7 @@
 //! Running a case for real: a lab of its own, the faults, the server, and `narrows diagnose` as a user would run it.
 
 use super::{Case, Said};
-use crate::demo::{DemoError, Stage};
+use crate::demo::{Stage, StageError};
 use narrows_lab::LabSpec;
 use narrows_model::lab::Impairment;
 use narrows_model::{Direction, Report};
@@ -9,24 +9,6 @@ use narrows_sys::{clock, process};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
-use thiserror::Error;
-
-/// Why a case has no verdict.
-#[derive(Debug, Error)]
-pub enum CaseError {
-    /// The lab, the server or a fault.
-    #[error(transparent)]
-    Stage(#[from] DemoError),
-    /// The lab.
-    #[error(transparent)]
-    Lab(#[from] narrows_lab::Error),
-    /// A kept run.
-    #[error(transparent)]
-    Kept(#[from] crate::stored::LoadError),
-    /// The diagnosis did not give a report.
-    #[error("the diagnosis gave no report: {0}")]
-    NoReport(String),
-}
 
 /// The baseline of a case: long enough to leave slow start behind on the longest path of the bank.
 const LOAD: [&str; 4] = ["--duration", "5s", "--omit", "1500ms"];
@@ -35,7 +17,7 @@ const LOAD: [&str; 4] = ["--duration", "5s", "--omit", "1500ms"];
 ///
 /// # Errors
 /// Why there is no verdict.
-pub fn run(case: &Case, keep: Option<&Path>) -> Result<Said, CaseError> {
+pub fn run(case: &Case, keep: Option<&Path>) -> Result<Said, StageError> {
     let way = Impairment {
         rate_bps: case.rate_bps,
         delay_us: case.rtt_us / 2,
@@ -64,9 +46,10 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Result<Said, CaseError> {
         let _ = one.kill();
         let _ = one.wait();
     }
-    let output = output.map_err(|error| DemoError::Start("the diagnosis", error))?;
-    let report: Report = serde_json::from_slice(&output.stdout)
-        .map_err(|_| CaseError::NoReport(String::from_utf8_lossy(&output.stderr).trim().chars().take(400).collect()))?;
+    let output = output.map_err(|error| StageError::Start("the diagnosis", error))?;
+    let report: Report = serde_json::from_slice(&output.stdout).map_err(|_| {
+        StageError::Failed("the diagnosis", String::from_utf8_lossy(&output.stderr).trim().chars().take(400).collect())
+    })?;
     Ok(said(report))
 }
 
@@ -74,9 +57,11 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Result<Said, CaseError> {
 ///
 /// # Errors
 /// The run cannot be read, or holds no measurement.
-pub fn again(kept: &Path) -> Result<Said, CaseError> {
+pub fn again(kept: &Path) -> Result<Said, StageError> {
     let run = crate::stored::load(kept)?;
-    crate::report(&run).map(said).ok_or_else(|| CaseError::NoReport("the run holds no measurement".to_owned()))
+    crate::report(&run)
+        .map(said)
+        .ok_or_else(|| StageError::Failed("the diagnosis", "its run holds no measurement".to_owned()))
 }
 
 fn said(report: Report) -> Said {
@@ -88,17 +73,17 @@ fn said(report: Report) -> Said {
 }
 
 /// Who else is on the machine or on the path: loops that fill a core, other clients. All end with this process.
-fn company(case: &Case, stage: &Stage) -> Result<Vec<Child>, CaseError> {
+fn company(case: &Case, stage: &Stage) -> Result<Vec<Child>, StageError> {
     let mut company = Vec::new();
     for _ in 0..case.busy_cores {
         let mut spin = process::bound_command("/bin/sh");
         spin.args(["-c", "while :; do :; done"]);
-        company.push(spin.spawn().map_err(|error| DemoError::Start("a busy loop", error))?);
+        company.push(spin.spawn().map_err(|error| StageError::Start("a busy loop", error))?);
     }
     for _ in 0..case.neighbours {
         let mut other = stage.client(&["measure", "tcp", "server", "--duration", "30s", "--quiet"])?;
         let other = other.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        company.push(other.map_err(|error| DemoError::Start("a neighbour", error))?);
+        company.push(other.map_err(|error| StageError::Start("a neighbour", error))?);
     }
     if !company.is_empty() {
         // Let them settle, so that the baseline is shared from its first moment.

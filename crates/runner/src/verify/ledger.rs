@@ -1,7 +1,7 @@
 //! The packet ledger against the lab's own counters: the load makes the lab drop at one known place, and both must agree.
 
-use super::{Row, Show, VerifyError, client};
-use crate::demo::Stage;
+use super::{Row, Show, client};
+use crate::demo::{Stage, StageError};
 use narrows_lab::LabSpec;
 use narrows_model::lab::Impairment;
 use narrows_model::{Direction, Flow, Place, Report};
@@ -74,7 +74,7 @@ const CASES: [Case; 7] = [
 /// The lab's counters see the packets of the control connection as well, which in a full queue sends the same again and again.
 const CONTROL: u64 = 64;
 
-pub(super) fn verify(show: Show<'_>) -> Result<(), VerifyError> {
+pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
     for case in &CASES {
         for flow in [Flow::Up, Flow::Down] {
             if !show(&row(case, flow)?) {
@@ -85,7 +85,7 @@ pub(super) fn verify(show: Show<'_>) -> Result<(), VerifyError> {
     Ok(())
 }
 
-fn row(case: &Case, flow: Flow) -> Result<Row, VerifyError> {
+fn row(case: &Case, flow: Flow) -> Result<Row, StageError> {
     let way = Impairment { rate_bps: case.rate_bps, delay_us: 500, ..Impairment::default() };
     let spec = LabSpec { name: "verify".to_owned(), up: way.clone(), down: way, ..LabSpec::default() };
     let stage = Stage::up(&spec, &[])?;
@@ -102,7 +102,7 @@ fn row(case: &Case, flow: Flow) -> Result<Row, VerifyError> {
     let after = dropped(&stage, flow)?;
     let run = crate::stored::load(&file)?;
     let ledger = crate::ledgers(&run).into_iter().find(|ledger| ledger.flow == flow);
-    let ledger = ledger.ok_or_else(|| VerifyError::Failed("the load", "its run has no ledger".to_owned()))?;
+    let ledger = ledger.ok_or_else(|| StageError::Failed("the load", "its run has no ledger".to_owned()))?;
     let of = |id: &str| ledger.stages.iter().filter(|stage| stage.id == id).map(|stage| stage.dropped).sum::<u64>();
     let elsewhere: u64 = ledger.stages.iter().map(|stage| stage.dropped).sum::<u64>() - of(case.stage);
     // What a socket has no room for the lab does not see: all that is missing, where the lab lost nothing.
@@ -127,11 +127,11 @@ fn row(case: &Case, flow: Flow) -> Result<Row, VerifyError> {
 }
 
 /// What a diagnosis of the same load says.
-fn named(case: &Case, stage: &Stage, load: &[&str]) -> Result<String, VerifyError> {
+fn named(case: &Case, stage: &Stage, load: &[&str]) -> Result<String, StageError> {
     let words: &[&str] = &["diagnose", "server", "--format", "json", "--quiet", "--exit-zero", "--udp"];
     let output = client(stage, "the diagnosis", &[words, case.words, load].concat())?;
     let report: Report = serde_json::from_slice(&output.stdout)
-        .map_err(|error| VerifyError::Failed("the diagnosis", format!("its report cannot be read: {error}")))?;
+        .map_err(|error| StageError::Failed("the diagnosis", format!("its report cannot be read: {error}")))?;
     let status = report.verdict.status;
     Ok(if status == narrows_model::verdict::Status::Healthy {
         "healthy".to_owned()
@@ -148,7 +148,7 @@ struct Dropped {
     filter: u64,
 }
 
-fn dropped(stage: &Stage, flow: Flow) -> Result<Dropped, VerifyError> {
+fn dropped(stage: &Stage, flow: Flow) -> Result<Dropped, StageError> {
     let host = |place: Place| stage.lab.host(place.word())?.counters();
     let (sender, receiver) = (host(flow.sender())?, host(flow.receiver())?);
     let path = stage.lab.counters(flow);

@@ -1,7 +1,7 @@
 //! The search for the highest load against paths whose capacity is known.
 
-use super::{Row, Show, VerifyError, client};
-use crate::demo::Stage;
+use super::{Row, Show, client};
+use crate::demo::{Stage, StageError};
 use narrows_lab::LabSpec;
 use narrows_model::lab::Impairment;
 use narrows_model::search::Outcome;
@@ -87,21 +87,21 @@ impl Case {
 }
 
 /// A search over a path; its report.
-pub(super) fn run(stage: &Stage, more: &[&str]) -> Result<SearchReport, VerifyError> {
+pub(super) fn run(stage: &Stage, more: &[&str]) -> Result<SearchReport, StageError> {
     let words = [&["search", "server", "--ipv4", "--quiet", "--format", "json", "--trial", "1s"], more].concat();
     let output = client(stage, "the search", &words)?;
     serde_json::from_slice(&output.stdout)
-        .map_err(|error| VerifyError::Failed("the search", format!("its report cannot be read: {error}")))
+        .map_err(|error| StageError::Failed("the search", format!("its report cannot be read: {error}")))
 }
 
 /// A path with a server behind it.
-pub(super) fn stage(path: &Impairment) -> Result<Stage, VerifyError> {
+pub(super) fn stage(path: &Impairment) -> Result<Stage, StageError> {
     let back = Impairment { delay_us: path.delay_us, ..Impairment::default() };
     let spec = LabSpec { name: "verify".to_owned(), up: path.clone(), down: back, ..LabSpec::default() };
-    Ok(Stage::up(&spec, &[])?)
+    Stage::up(&spec, &[])
 }
 
-pub(super) fn verify(show: Show<'_>) -> Result<(), VerifyError> {
+pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
     for case in cases() {
         let report = run(&stage(&case.path)?, &[])?;
         for goal in &report.goals {

@@ -138,11 +138,11 @@ enum What {
 enum Part {
     /// Rates, delays, loss and queues of the path, by sockets that know nothing of it (a minute)
     Emulator,
-    /// Packet ledgers against what the lab dropped where, and the causes that are named (four minutes)
+    /// Packet ledgers against what the lab dropped where, and the causes that are named (two minutes)
     Ledger,
-    /// Searches over paths of known capacity (four minutes)
+    /// Searches over paths of known capacity (two to three minutes)
     Search,
-    /// Searches on a machine that is disturbed: several trials a load against plain bisection (six minutes)
+    /// Searches on a machine that is disturbed: several trials a load against plain bisection (seven minutes)
     Noise,
 }
 
@@ -251,7 +251,7 @@ fn show(labs: &Labs, name: Option<String>, json: bool) -> Outcome {
 fn bank(
     only: &[String],
     repetitions: u32,
-    diagnose: impl Fn(&bank::Case, &Path) -> Result<bank::Said, bank::CaseError>,
+    diagnose: impl Fn(&bank::Case, &Path) -> Result<bank::Said, demo::StageError>,
 ) -> Outcome {
     let mut cases = bank::all_cases().map_err(Failure::run)?;
     cases.retain(|case| only.is_empty() || only.iter().any(|word| case.scenario.contains(word.as_str())));
