@@ -13,6 +13,8 @@ pub mod account;
 pub mod audit;
 pub mod change;
 pub mod fact;
+pub mod forwarding;
+pub mod frames;
 pub mod lab;
 pub mod ledger;
 pub mod load;

@@ -132,7 +132,13 @@ fn what_tcp_sent_again_was_dropped_at_the_same_counter() {
     assert_balanced(&ledger);
     assert_eq!((ledger.unexplained, dropped(&ledger, "softnet")), (0, 700), "{ledger:#?}");
     assert!(ledger.remarks.iter().any(|r| r.starts_with("2 of the drops counted at softnet were")), "{ledger:#?}");
-    // Nothing sent again: nobody knows whose they were.
+    // A pure acknowledgement is never sent again, but it left one end and did not reach the other.
+    let mut received = scene.receiver_counts.clone();
+    received.push(("snmp.Tcp.InSegs", 8));
+    let counted = UdpScene { sender_counts: vec![("snmp.Tcp.OutSegs", 10)], receiver_counts: received, ..scene.clone() };
+    let ledger = of(&counted);
+    assert_eq!((ledger.unexplained, dropped(&ledger, "softnet")), (0, 700), "{ledger:#?}");
+    // Neither: nobody knows whose they were.
     let ledger = of(&UdpScene { sender_counts: Vec::new(), ..scene });
     assert_eq!((ledger.unexplained, dropped(&ledger, "softnet")), (-2, 702), "{ledger:#?}");
 }

@@ -82,18 +82,30 @@ pub(super) fn book(books: &Books, entries: &mut [Entry], missing: i128, remarks:
     blurred
 }
 
-/// Where the stages claim more than is missing: a stage that other traffic shares gives back what TCP sent again, for its
+/// Segments of TCP that were lost beside the datagrams of UDP: what one end sent and the other did not get, or what was sent
+/// again (a pure acknowledgement never is). One kernel's counters have both directions.
+fn lost_segments(books: &Books) -> u64 {
+    if books.tcp {
+        return 0;
+    }
+    let [out, got, again] = ["snmp.Tcp.OutSegs", "snmp.Tcp.InSegs", "snmp.Tcp.RetransSegs"];
+    let gone = |out: Option<u64>, got: Option<u64>| out.zip(got).map_or(0, |(out, got)| out.saturating_sub(got));
+    let forth = gone(books.sent(out), books.got(got)).max(books.sent(again).unwrap_or(0));
+    let back = gone(books.got(out), books.sent(got)).max(books.got(again).unwrap_or(0));
+    forth.saturating_add(if books.one_kernel { back } else { 0 })
+}
+
+/// Where the stages claim more than is missing: a stage that other traffic shares gives back what TCP lost, for its
 /// segments were dropped by the same counter.
 fn give_back(books: &Books, entries: &mut [Entry], too_much: i128, remarks: &mut Vec<String>) {
     let Ok(too_much @ 1..) = u64::try_from(too_much) else { return };
-    let again = if books.tcp { 0 } else { books.sent("snmp.Tcp.RetransSegs").unwrap_or(0) };
     let shares = |claim: &Claim| claim.shared >= too_much && claim.low >= too_much;
-    if too_much <= again
+    if too_much <= lost_segments(books)
         && let Some(entry) = entries.iter_mut().find(|entry| shares(&entry.claim))
     {
         entry.claim.give_back(too_much);
         remarks.push(format!(
-            "{too_much} of the drops counted at {} were segments of TCP, which sent them again",
+            "{too_much} of the drops counted at {} were segments of TCP, which shares the counter",
             entry.id
         ));
     }

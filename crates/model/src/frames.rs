@@ -1,0 +1,543 @@
+//! Raw frames: what a generator is to send, and what generator and receiver saw. Frame sizes are bytes of the whole Ethernet
+//! frame with its FCS, as RFC 1242 and RFC 2544 count them; on the wire each takes [`OVERHEAD_BYTES`] more.
+
+use crate::place::Family;
+use crate::plan::within;
+use crate::udp::Distribution;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// Preamble, start of frame and inter-frame gap (IEEE 802.3): on the wire beside each frame.
+pub const OVERHEAD_BYTES: u32 = 20;
+/// The frame check sequence, which the device adds and no program sees.
+pub const FCS_BYTES: u32 = 4;
+/// The smallest Ethernet frame.
+pub const LEAST_FRAME_BYTES: u32 = 64;
+/// The largest frame that is sent: the common jumbo frame.
+pub const MOST_FRAME_BYTES: u32 = 9216;
+/// What each frame carries so that its receiver knows it: mark, stream, sequence, time.
+pub const SIGNATURE_BYTES: u32 = 16;
+
+/// An Ethernet address, `02:00:00:00:00:01`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Mac(pub [u8; 6]);
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl FromStr for Mac {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let bad = || format!("`{word}` is no Ethernet address; write it like 02:00:00:00:00:01");
+        let mut bytes = [0; 6];
+        let mut parts = word.trim().split([':', '-']);
+        for byte in &mut bytes {
+            let part = parts.next().filter(|part| (1..=2).contains(&part.len())).ok_or_else(bad)?;
+            *byte = u8::from_str_radix(part, 16).map_err(|_| bad())?;
+        }
+        if parts.next().is_some() { Err(bad()) } else { Ok(Self(bytes)) }
+    }
+}
+
+impl Serialize for Mac {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Mac {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Mac {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Mac".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "An Ethernet address." })
+    }
+}
+
+/// One side of the flows: a range of addresses and a range of ports, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Endpoints {
+    /// The first and the last address, of one family.
+    pub addresses: [IpAddr; 2],
+    /// The first and the last port.
+    pub ports: [u16; 2],
+}
+
+/// In which order the flows take turns, frame by frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Walk {
+    /// Source port, then source address, then destination port, then destination address, like the wheels of an odometer.
+    #[default]
+    Odometer,
+    /// Pseudo-randomly, each frame by itself (RFC 4814, section 4).
+    Random {
+        /// The same seed gives the same walk.
+        seed: u64,
+    },
+}
+
+/// What follows IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// A UDP datagram.
+    #[default]
+    Udp,
+    /// A TCP segment with SYN, whose signature is payload.
+    TcpSyn,
+}
+
+impl Transport {
+    /// Length of its header.
+    #[must_use]
+    pub const fn header_bytes(self) -> u32 {
+        match self {
+            Self::Udp => 8,
+            Self::TcpSyn => 20,
+        }
+    }
+}
+
+/// What the frames are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameFormat {
+    /// The generator's device, or who it pretends to be.
+    pub source_mac: Mac,
+    /// Where the frames go first: the device under test, or the receiver.
+    pub destination_mac: Mac,
+    /// VLAN of an 802.1Q tag, 0 to 4095; `None`: no tag.
+    pub vlan: Option<u16>,
+    /// Of IP.
+    pub family: Family,
+    /// What follows IP.
+    pub transport: Transport,
+    /// Who seems to send.
+    pub source: Endpoints,
+    /// Who shall get it.
+    pub destination: Endpoints,
+    /// The order of the flows.
+    pub walk: Walk,
+    /// Sizes with FCS, one after another and again from the start: one size, a list, a mix.
+    pub sizes: Vec<u32>,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
+}
+
+impl FrameFormat {
+    /// The longest list of sizes.
+    pub const MOST_SIZES: usize = 64;
+
+    /// The smallest frame with FCS that holds the headers and the signature: 64 for IPv4 and UDP, 82 for IPv6 and UDP.
+    #[must_use]
+    pub const fn least_bytes(&self) -> u32 {
+        let tag = if self.vlan.is_some() { 4 } else { 0 };
+        let ip = match self.family {
+            Family::Ipv4 => 20,
+            Family::Ipv6 => 40,
+        };
+        let bytes = 14 + tag + ip + self.transport.header_bytes() + SIGNATURE_BYTES + FCS_BYTES;
+        if bytes > LEAST_FRAME_BYTES { bytes } else { LEAST_FRAME_BYTES }
+    }
+
+    /// The largest of the sizes.
+    #[must_use]
+    pub fn largest(&self) -> u32 {
+        self.sizes.iter().copied().max().unwrap_or(LEAST_FRAME_BYTES)
+    }
+
+    /// The mean size over one turn of the sizes.
+    #[must_use]
+    pub fn mean_bytes(&self) -> f64 {
+        let sum: u64 = self.sizes.iter().map(|size| u64::from(*size)).sum();
+        sum as f64 / self.sizes.len().max(1) as f64
+    }
+
+    /// What is wrong with it, if anything.
+    ///
+    /// # Errors
+    /// One sentence that names the field, its value and what is allowed.
+    pub fn check(&self) -> Result<(), String> {
+        for (name, side) in [("source", &self.source), ("destination", &self.destination)] {
+            let family = |address: &IpAddr| if address.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
+            if side.addresses.iter().any(|address| family(address) != self.family) {
+                return Err(format!("the {name} addresses and the family of the frames differ"));
+            }
+            if side.addresses[0] > side.addresses[1] || side.ports[0] > side.ports[1] {
+                return Err(format!("the {name} range ends before it begins"));
+            }
+        }
+        if let Some(vlan) = self.vlan {
+            within("VLAN", vlan.into(), 0, 4095)?;
+        }
+        within("number of frame sizes", self.sizes.len() as u64, 1, Self::MOST_SIZES as u64)?;
+        for size in &self.sizes {
+            if *size < self.least_bytes() {
+                return Err(format!(
+                    "a frame of {size} bytes is too small: {} with its signature takes {} bytes with FCS",
+                    match self.family {
+                        Family::Ipv4 => "IPv4",
+                        Family::Ipv6 => "IPv6",
+                    },
+                    self.least_bytes()
+                ));
+            }
+            within("frame size", (*size).into(), LEAST_FRAME_BYTES.into(), MOST_FRAME_BYTES.into())?;
+        }
+        within("time to live", self.ttl.into(), 1, 255)
+    }
+}
+
+/// The load that the generator is to offer, over all its workers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FrameLoad {
+    /// Frames a second, evenly spaced.
+    FramesPerSecond(f64),
+    /// As fast as the mode can.
+    Max,
+}
+
+/// How frames reach the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SendMode {
+    /// Made inside the kernel by an XDP program (`BPF_PROG_TEST_RUN` with live frames, Linux 5.18).
+    LiveFrames,
+    /// `AF_XDP` rings.
+    AfXdp,
+    /// A packet socket.
+    AfPacket,
+}
+
+/// How frames are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiveMode {
+    /// An XDP program in the driver.
+    XdpNative,
+    /// An XDP program behind the driver.
+    XdpGeneric,
+    /// A packet socket.
+    AfPacket,
+}
+
+impl SendMode {
+    /// The word used in every format.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::LiveFrames => "live-frames",
+            Self::AfXdp => "af-xdp",
+            Self::AfPacket => "af-packet",
+        }
+    }
+}
+
+impl ReceiveMode {
+    /// The word used in every format.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::XdpNative => "xdp-native",
+            Self::XdpGeneric => "xdp-generic",
+            Self::AfPacket => "af-packet",
+        }
+    }
+}
+
+/// What `narrows generate` does, resolved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GeneratePlan {
+    /// The device that sends.
+    pub device: String,
+    /// `None`: the best that works here.
+    pub mode: Option<SendMode>,
+    /// The frames.
+    pub format: FrameFormat,
+    /// How many of them.
+    pub load: FrameLoad,
+    /// The most frames that leave a worker back to back to catch up after a stall.
+    pub burst: u32,
+    /// How long they are sent.
+    pub duration_ms: u64,
+    /// After so many the generator ends, over all workers; `None`: when the time is over.
+    pub count: Option<u64>,
+    /// One CPU and one stream each.
+    pub workers: u32,
+    /// The first stream's number; the others follow.
+    pub first_stream: u16,
+    /// One of so many frames carries the time of its departure; 0: none.
+    pub stamp_every: u32,
+    /// How often counters are read.
+    pub interval_ms: u64,
+}
+
+impl GeneratePlan {
+    /// The most workers, and streams of one receiver.
+    pub const MOST_STREAMS: u32 = 64;
+    /// The longest trial.
+    pub const LONGEST_MS: u64 = 24 * 3600 * 1000;
+
+    /// What is wrong with the plan, if anything.
+    ///
+    /// # Errors
+    /// One sentence that names the field, its value and what is allowed.
+    pub fn check(&self) -> Result<(), String> {
+        self.format.check()?;
+        if let FrameLoad::FramesPerSecond(pps) = self.load
+            && !(pps.is_finite() && (0.01..=1e9).contains(&pps))
+        {
+            return Err(format!("load is {pps} frames/s, but must be from 0.01 to 10^9"));
+        }
+        within("burst in frames", self.burst.into(), 1, 65_536)?;
+        within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
+        within("workers", self.workers.into(), 1, Self::MOST_STREAMS.into())?;
+        within("last stream", u64::from(self.first_stream) + u64::from(self.workers), 1, Self::MOST_STREAMS.into())?;
+        within("interval in ms", self.interval_ms, 10, 3_600_000)
+    }
+}
+
+/// What one worker sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct StreamSent {
+    /// Its number.
+    pub stream: u16,
+    /// Frames that were due by load and time; where there is no load, those that were tried.
+    pub due: u64,
+    /// Frames handed to the device.
+    pub handed: u64,
+}
+
+/// What was sent between two looks, both directions of time exclusive of each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct FrameInterval {
+    /// The end of the interval, since the start.
+    pub at_us: u64,
+    /// Frames handed to the device, or counted by the receiver, since the start.
+    pub frames: u64,
+}
+
+/// What a generator saw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GenerateRecord {
+    /// What was asked for.
+    pub plan: GeneratePlan,
+    /// The mode obtained.
+    pub mode: SendMode,
+    /// Why not a better one, a sentence each.
+    pub not_better: Vec<String>,
+    /// One per worker.
+    pub streams: Vec<StreamSent>,
+    /// Frames handed over that the device dropped by its own counter; `None`: it has none.
+    pub refused: Option<u64>,
+    /// First to last frame.
+    pub elapsed_ns: u64,
+    /// Cumulative, over all workers.
+    pub intervals: Vec<FrameInterval>,
+    /// Why it ended early, if it did.
+    pub ended: Option<String>,
+}
+
+impl GenerateRecord {
+    /// Frames due.
+    #[must_use]
+    pub fn due(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.due).sum()
+    }
+
+    /// Frames that left, as far as the device tells.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        let handed: u64 = self.streams.iter().map(|stream| stream.handed).sum();
+        handed.saturating_sub(self.refused.unwrap_or(0))
+    }
+
+    /// Frames due that never left.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        self.due().saturating_sub(self.sent())
+    }
+
+    /// Frames a second that left.
+    #[must_use]
+    pub fn sent_pps(&self) -> f64 {
+        per_second(self.sent(), self.elapsed_ns)
+    }
+}
+
+fn per_second(frames: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 { 0.0 } else { frames as f64 * 1e9 / elapsed_ns as f64 }
+}
+
+/// What `narrows receive` does, resolved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceivePlan {
+    /// The device that is watched.
+    pub device: String,
+    /// `None`: the best that works here.
+    pub mode: Option<ReceiveMode>,
+    /// The longest time; frames that come later are not counted.
+    pub duration_ms: u64,
+    /// Ends after such a silence, once frames came; `None`: only when the time is over.
+    pub idle_ms: Option<u64>,
+    /// Whether frames are counted per flow.
+    pub per_flow: bool,
+    /// Whether times between arrivals are sampled.
+    pub gaps: bool,
+    /// How often counters are read.
+    pub interval_ms: u64,
+}
+
+/// What came of one stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct StreamGot {
+    /// Its number.
+    pub stream: u16,
+    /// Frames with its signature, copies included.
+    pub received: u64,
+    /// Copies of frames that had come already (RFC 5560).
+    pub duplicates: u64,
+    /// Frames that came after a later one (RFC 4737), on the same CPU of the receiver.
+    pub reordered: u64,
+    /// The highest sequence number.
+    pub highest: u64,
+}
+
+/// What came of one flow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowGot {
+    /// `address:port` of the source.
+    pub source: String,
+    /// `address:port` of the destination.
+    pub destination: String,
+    /// Its frames, copies included.
+    pub received: u64,
+}
+
+/// What a receiver saw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceiveRecord {
+    /// What was asked for.
+    pub plan: ReceivePlan,
+    /// The mode obtained.
+    pub mode: ReceiveMode,
+    /// Why not a better one, a sentence each.
+    pub not_better: Vec<String>,
+    /// One per stream that was seen.
+    pub streams: Vec<StreamGot>,
+    /// Frames without a signature.
+    pub foreign: u64,
+    /// Bytes of the frames with a signature, with FCS.
+    pub bytes: u64,
+    /// First to last frame.
+    pub elapsed_ns: u64,
+    /// Cumulative.
+    pub intervals: Vec<FrameInterval>,
+    /// Time from the stamp in a frame to its arrival, ns; only where both ends share a clock.
+    pub latency_ns: Option<Distribution>,
+    /// Time between two arrivals, ns, sampled.
+    pub gaps_ns: Option<Distribution>,
+    /// Flows, if they were asked for, busiest first.
+    pub flows: Vec<FlowGot>,
+    /// Flows that found no room in the table.
+    pub flows_left_out: u64,
+}
+
+impl ReceiveRecord {
+    /// Frames that came, each once.
+    #[must_use]
+    pub fn distinct(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.received.saturating_sub(stream.duplicates)).sum()
+    }
+
+    /// Frames a second, each counted once.
+    #[must_use]
+    pub fn received_pps(&self) -> f64 {
+        per_second(self.distinct(), self.elapsed_ns)
+    }
+}
+
+/// A generator and a receiver over the same time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameTrial {
+    /// The generators, one per direction.
+    pub sent: GenerateRecord,
+    /// Their receivers.
+    pub got: ReceiveRecord,
+}
+
+impl FrameTrial {
+    /// Sent and not received; negative where more came than were sent, which makes a trial invalid.
+    #[must_use]
+    pub fn lost(&self) -> i64 {
+        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        signed(self.sent.sent()).saturating_sub(signed(self.got.distinct()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format() -> FrameFormat {
+        let side = |host| Endpoints { addresses: [IpAddr::from([198, 18, 0, host]); 2], ports: [2000, 2001] };
+        FrameFormat {
+            source_mac: Mac([2, 0, 0, 0, 0, 1]),
+            destination_mac: Mac([2, 0, 0, 0, 0, 2]),
+            vlan: None,
+            family: Family::Ipv4,
+            transport: Transport::Udp,
+            source: side(1),
+            destination: side(2),
+            walk: Walk::Odometer,
+            sizes: vec![64],
+            ttl: 64,
+        }
+    }
+
+    #[test]
+    fn the_smallest_frame_is_computed() {
+        let with = |family, transport, vlan| FrameFormat { family, transport, vlan, ..format() }.least_bytes();
+        assert_eq!(with(Family::Ipv4, Transport::Udp, None), 64);
+        assert_eq!(with(Family::Ipv4, Transport::Udp, Some(7)), 66);
+        assert_eq!(with(Family::Ipv6, Transport::Udp, None), 82);
+        assert_eq!(with(Family::Ipv4, Transport::TcpSyn, None), 74);
+    }
+
+    #[test]
+    fn what_no_frame_can_be_is_named() {
+        assert_eq!(format().check(), Ok(()));
+        let refused = |format: FrameFormat| format.check().expect_err("refused");
+        assert!(refused(FrameFormat { sizes: vec![63], ..format() }).contains("takes 64 bytes with FCS"));
+        assert!(refused(FrameFormat { sizes: vec![9217], ..format() }).contains("9217"));
+        assert!(refused(FrameFormat { vlan: Some(4096), ..format() }).contains("4096"));
+        assert!(refused(FrameFormat { family: Family::Ipv6, ..format() }).contains("family"));
+        let backwards = Endpoints { ports: [2, 1], ..format().source };
+        assert!(refused(FrameFormat { source: backwards, ..format() }).contains("source range"));
+    }
+
+    #[test]
+    fn an_ethernet_address_reads_as_it_is_written() {
+        let mac: Mac = "02:00:5e:10:00:ff".parse().expect("an address");
+        assert_eq!(mac.to_string(), "02:00:5e:10:00:ff");
+        for word in ["", "02:00:5e:10:00", "02:00:5e:10:00:ff:01", "02:00:5e:10:00:fg", "+2:00:5e:10:00:ff1"] {
+            assert!(word.parse::<Mac>().is_err(), "{word}");
+        }
+    }
+}
