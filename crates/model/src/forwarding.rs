@@ -346,3 +346,37 @@ pub struct TesterMaximum {
     /// How it was found.
     pub method: String,
 }
+
+/// One hop's line in the books of a trial: what came in, what went out, what it says it dropped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BookLine {
+    /// `generator`, the name of a hop, `receiver`.
+    pub hop: String,
+    /// Frames in; the generator has none.
+    pub input: Option<u64>,
+    /// Frames out; the receiver has none.
+    pub output: Option<u64>,
+    /// Its drops by reason.
+    pub drops: Vec<DropCount>,
+    /// What the hop before sent and this one did not get; negative where it counts more.
+    pub lost_before: Option<i64>,
+    /// In, less out, less drops: what the hop itself cannot account for.
+    pub unexplained: Option<i64>,
+    /// By how much both may be wrong.
+    pub uncertainty: u64,
+    /// Why its counters cannot be believed or were not read, if so.
+    pub trouble: Option<String>,
+}
+
+/// The books of one direction of a trial, reconciled. Derived, never stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Books {
+    /// From the generator to the receiver.
+    pub lines: Vec<BookLine>,
+    /// Frames sent and not received.
+    pub lost: i64,
+    /// Where they were lost, in words, with the reason where a hop gives one.
+    pub found: Vec<String>,
+    /// The first hop where the counters disagree beyond their own error, and how: the trial is invalid.
+    pub disagreement: Option<String>,
+}
