@@ -60,6 +60,8 @@ commands! {
     Tune(commands::tune::Args),
     /// An emulated network on this machine
     Lab(commands::lab::Args),
+    /// Tell how many frames a line carries
+    LineRate(commands::line_rate::Args),
     /// List what narrows knows: causes, experiments, collectors, faults, scenarios
     List(commands::list::Args),
 }

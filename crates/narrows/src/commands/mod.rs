@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod diagnose;
 pub(crate) mod lab;
+pub(crate) mod line_rate;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod measure;

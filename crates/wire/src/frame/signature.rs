@@ -67,11 +67,7 @@ impl Signature {
         if (word >> 112) as u16 != MARK {
             return None;
         }
-        Some(Self {
-            stream: (word >> 96) as u16,
-            sequence: (word >> 48) as u64 & MASK,
-            time: word as u64 & MASK,
-        })
+        Some(Self { stream: (word >> 96) as u16, sequence: (word >> 48) as u64 & MASK, time: word as u64 & MASK })
     }
 }
 
