@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(imix, [64, 570, 64, 64, 570, 64, 1518, 64, 570, 64, 570, 64]);
         assert_eq!(sizes("imix:7x64,4x570,1x1518"), imix);
         assert_eq!(sizes("imix:700x64,400x570,100x1518"), imix, "shares, not counts");
-        let mean = imix.iter().sum::<u32>() as f64 / 12.0;
+        let mean = f64::from(imix.iter().sum::<u32>()) / 12.0;
         assert!((mean - 353.83).abs() < 0.01, "{mean}");
         // With its overhead: 3.344 million frames a second at 10 Gbit/s.
         assert_eq!(crate::line_rate::frames_per_second(10e9, mean).floor(), 3_343_736.0);

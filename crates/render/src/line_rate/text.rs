@@ -36,8 +36,8 @@ fn one(page: &mut Page, table: &LineRateTable) {
 fn cells(row: &LineRateRow) -> [String; 6] {
     let rate = |bps: Option<f64>| bps.map_or_else(|| "–".to_owned(), |bps| precise(bps, "bit/s", 4));
     [
-        grouped(row.frame_bytes.into()),
-        grouped(row.wire_bytes.into()),
+        row.frame_bytes.to_string(),
+        row.wire_bytes.to_string(),
         // Whole frames: the part of one that a second ends with is none.
         grouped(row.frames_per_second as u64),
         hundredths(row.frame_ns),
