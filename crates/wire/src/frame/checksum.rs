@@ -17,6 +17,18 @@ pub fn partial(bytes: &[u8]) -> u32 {
     sum as u32
 }
 
+/// The sum of eight words at once, held as one number: since 2^16 is 1 in this arithmetic, two words may be added as one of
+/// 32 bits.
+#[inline]
+#[must_use]
+pub const fn wide(bits: u128) -> u32 {
+    let low = (bits as u64 & 0xffff_ffff) + (bits as u64 >> 32);
+    let high = ((bits >> 64) as u64 & 0xffff_ffff) + (bits >> 96) as u64;
+    let sum = low + high;
+    let sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+    sum as u32
+}
+
 /// A sum with its carries added back, as 16 bits. The checksum is its complement.
 #[inline]
 #[must_use]
@@ -48,6 +60,7 @@ mod tests {
         assert_eq!(fold(partial(&bytes)), 0xddf2);
         assert_eq!(partial(&[0x12]), 0x1200);
         assert_eq!(partial(&[]), 0);
+        assert_eq!((wide(0), fold(wide(u128::MAX))), (0, 0xffff));
     }
 
     #[test]
@@ -58,6 +71,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn eight_words_at_once_are_eight_words(bits: u128) {
+            prop_assert_eq!(fold(wide(bits)), fold(partial(&bits.to_be_bytes())));
+        }
+
         #[test]
         fn parts_sum_up_to_the_whole(words in proptest::collection::vec(any::<[u8; 2]>(), 0..400), cut in 0..400_usize) {
             let bytes = words.as_flattened();

@@ -27,6 +27,7 @@ pub(super) const PROTOCOL_TCP: u8 = 6;
 /// | of IPv4 | `ip_sum` | source and destination address |
 /// | of UDP (0 becomes 0xffff) and TCP | `transport_sum` | source and destination address and port, the whole signature |
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Template {
     /// The frame without FCS, with valid checksums.
     pub bytes: Vec<u8>,

@@ -2,7 +2,7 @@
 
 use super::checksum;
 use super::flow::FlowKey;
-use super::signature::{BYTES as SIGNATURE_BYTES, Signature};
+use super::signature::Signature;
 use super::template::{Template, octets_v4, octets_v6};
 use narrows_model::Family;
 use narrows_model::frames::Transport;
@@ -28,7 +28,7 @@ impl Template {
             + addresses
             + u32::from(flow.source_port)
             + u32::from(flow.destination_port)
-            + words::<SIGNATURE_BYTES>(&signature);
+            + checksum::wide(u128::from_be_bytes(signature));
         match self.transport {
             Transport::Udp => transport[6..8].copy_from_slice(&checksum::udp(sum).to_be_bytes()),
             Transport::TcpSyn => transport[16..18].copy_from_slice(&(!checksum::fold(sum)).to_be_bytes()),
@@ -42,7 +42,8 @@ impl Template {
         let (source, destination) = (octets_v4(flow.source), octets_v4(flow.destination));
         ip[12..16].copy_from_slice(&source);
         ip[16..20].copy_from_slice(&destination);
-        let addresses = words(&source) + words(&destination);
+        let both = u64::from(u32::from_be_bytes(source)) << 32 | u64::from(u32::from_be_bytes(destination));
+        let addresses = checksum::wide(both.into());
         ip[10..12].copy_from_slice(&(!checksum::fold(self.ip_sum + addresses)).to_be_bytes());
         addresses
     }
@@ -53,11 +54,5 @@ fn write_v6(ip: &mut [u8], flow: &FlowKey) -> u32 {
     let (source, destination) = (octets_v6(flow.source), octets_v6(flow.destination));
     ip[8..24].copy_from_slice(&source);
     ip[24..40].copy_from_slice(&destination);
-    words(&source) + words(&destination)
-}
-
-/// The sum of a few words, of a length known to the compiler.
-#[inline]
-fn words<const N: usize>(bytes: &[u8; N]) -> u32 {
-    bytes.as_chunks::<2>().0.iter().map(|pair| u32::from(u16::from_be_bytes(*pair))).sum()
+    checksum::wide(u128::from_be_bytes(source)) + checksum::wide(u128::from_be_bytes(destination))
 }
