@@ -20,6 +20,7 @@ pub mod lab;
 pub mod ledger;
 pub mod line_rate;
 pub mod load;
+pub mod mac;
 pub mod measure;
 pub mod measure_rr;
 pub mod measure_udp;
