@@ -152,7 +152,7 @@ mod tests {
         assert!((pooled.ratio - 1.0).abs() < 1e-12 && !pooled.is_proven());
         let welch = rows[0].welch.expect("five runs each");
         assert!((welch.df - 5.882_353).abs() < 1e-6 && welch.half_pps > pooled.half_pps);
-        assert_eq!(rows[0].says, "no difference proven at 95 % confidence: B is +100.00 % ± 129.61 % of A");
+        assert_eq!(rows[0].says, "no difference proven at 95 % confidence: B is +100.00 % ± 129.59 % of A");
     }
 
     #[test]

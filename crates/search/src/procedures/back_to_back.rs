@@ -17,11 +17,16 @@
 //! since the device forwards while the burst comes. Where the tester sends bursts slower than the
 //! line, the rate at which they left takes the maximum's place: it is what filled the buffer.
 
+mod buffer;
+mod hunt;
+
+pub use buffer::{BufferTime, buffer_time};
+
 use super::{BELOW_MOST, known};
 use crate::search::SearchError;
+use hunt::{CHECKS, Hunt, STEP_AGAIN, STEP_MOST, VOTES};
 use narrows_model::forwarding::{BackToBackTest, BurstOfSize, ForwardingPlan};
 use narrows_model::forwarding_plan::Row;
-use narrows_stats::summary;
 
 /// The longest burst in time; the RFC wants 30 s to be possible.
 pub const LONGEST_MS: u64 = 30_000;
@@ -29,16 +34,6 @@ pub const LONGEST_MS: u64 = 30_000;
 pub const DEPLETION_MS: u64 = 2_000;
 /// The first length of the first repetition.
 const FIRST_FRAMES: u64 = 64;
-/// Trials that must agree about a length.
-const VOTES: u8 = 2;
-/// `(upper − lower) ÷ upper` that is near enough.
-const WIDTH: f64 = 0.01;
-/// The largest step into the unknown.
-const STEP_MOST: f64 = 4.0;
-/// The first step away from what an earlier repetition found.
-const STEP_AGAIN: f64 = 1.02;
-/// How often the upper bound may turn out to pass when it is asked once more, in one repetition.
-const CHECKS: u8 = 2;
 /// How often an invalid trial is made again.
 const INVALID_RETRIES: u32 = 4;
 
@@ -98,87 +93,6 @@ pub struct BurstSeen {
     pub offered_pps: f64,
     /// Why it says nothing, if so.
     pub invalid: Option<String>,
-}
-
-/// The burst lengths of one repetition.
-#[derive(Debug, Clone, Copy)]
-struct Hunt {
-    /// The longest that passes.
-    lower: u64,
-    /// The shortest that fails.
-    upper: Option<u64>,
-    at: u64,
-    step: f64,
-    passes: u8,
-    fails: u8,
-    invalid: u32,
-    offered_pps: f64,
-    /// Whether the upper bound is asked once more.
-    checking: bool,
-    /// How often it may still turn out to pass.
-    checks: u8,
-}
-
-impl Hunt {
-    const fn from(at: u64, step: f64) -> Self {
-        Self {
-            lower: 0,
-            upper: None,
-            at,
-            step,
-            passes: 0,
-            fails: 0,
-            invalid: 0,
-            offered_pps: 0.0,
-            checking: false,
-            checks: CHECKS,
-        }
-    }
-
-    const fn decided(&self) -> bool {
-        self.passes >= VOTES || self.fails >= VOTES
-    }
-
-    /// Whether the bounds are near enough.
-    fn is_near(&self) -> bool {
-        self.upper.is_some_and(|upper| {
-            upper - self.lower <= 1 || self.lower > 0 && (upper - self.lower) as f64 <= WIDTH * upper as f64
-        })
-    }
-
-    /// Goes on to the next length; `false` where there is none.
-    fn advance(&mut self, most: u64) -> bool {
-        let failed = self.fails >= VOTES;
-        (self.passes, self.fails, self.invalid) = (0, 0, 0);
-        match (self.checking, failed) {
-            (true, true) => return false,
-            (true, false) => {
-                // What failed was a hiccup: on from there.
-                (self.lower, self.upper, self.step, self.checking) = (self.at, None, STEP_AGAIN, false);
-                self.checks -= 1;
-            }
-            (false, true) => self.upper = Some(self.at),
-            (false, false) => self.lower = self.at,
-        }
-        if self.lower >= most {
-            return false;
-        }
-        if let Some(upper) = self.upper.filter(|_| self.is_near()) {
-            self.checking = self.checks > 0;
-            self.at = upper;
-            return self.checking;
-        }
-        // Frames up to the plan's limit, far below 2^53.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let scaled = |by: f64| (self.at as f64 * by).round() as u64;
-        self.at = match self.upper {
-            None => scaled(self.step).max(self.at + 1).min(most),
-            Some(upper) if self.lower == 0 => scaled(1.0 / self.step).min(upper - 1).max(1),
-            Some(upper) => self.lower.midpoint(upper),
-        };
-        self.step = (self.step * self.step).min(STEP_MOST);
-        true
-    }
 }
 
 /// A back-to-back test under way.
@@ -282,211 +196,5 @@ impl BackToBack {
     }
 }
 
-/// The buffer that bursts tell of.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BufferTime {
-    /// The average burst, frames: the RFC's back-to-back value.
-    pub mean_frames: f64,
-    /// The shortest and the longest of the repetitions.
-    pub range_frames: [f64; 2],
-    /// Standard deviation over the repetitions; `None` of a single one.
-    pub sd_frames: Option<f64>,
-    /// At which rate the bursts left, frames a second: the maximum rate of the formulas.
-    pub rate_pps: f64,
-    /// Average burst ÷ rate.
-    pub implied_ns: f64,
-    /// Implied × (1 − throughput ÷ rate).
-    pub corrected_ns: f64,
-    /// The same for the throughput's upper and lower bound: near the maximum rate a small error of the throughput is a large
-    /// one of the buffer. `None` where the throughput has no upper bound.
-    pub corrected_range_ns: Option<[f64; 2]>,
-    /// Corrected time × rate: frames that the buffer holds.
-    pub buffer_frames: f64,
-    /// Whether the longest burst that was tried passed, once or more: the buffer is at least so large.
-    pub at_least: bool,
-}
-
-/// The buffer by the bursts of one row, its throughput and, where there is one, the throughput's upper bound.
-///
-/// `None` without a burst or with a rate or a throughput that is none.
-#[must_use]
-pub fn buffer_time(bursts: &[BurstOfSize], throughput_pps: f64, upper_pps: Option<f64>) -> Option<BufferTime> {
-    let frames: Vec<f64> = bursts.iter().map(|burst| burst.frames as f64).collect();
-    let rates: Vec<f64> = bursts.iter().map(|burst| burst.offered_pps).collect();
-    let (frames, rate_pps) = (summary(&frames)?, narrows_stats::median(&rates)?);
-    if !(rate_pps > 0.0 && throughput_pps.is_finite() && throughput_pps >= 0.0) {
-        return None;
-    }
-    let implied_ns = frames.mean / rate_pps * 1e9;
-    let corrected = |pps: f64| implied_ns * (1.0 - (pps / rate_pps).clamp(0.0, 1.0));
-    let corrected_ns = corrected(throughput_pps);
-    Some(BufferTime {
-        mean_frames: frames.mean,
-        range_frames: [frames.min, frames.max],
-        sd_frames: frames.sd,
-        rate_pps,
-        implied_ns,
-        corrected_ns,
-        corrected_range_ns: upper_pps.map(|upper| [corrected(upper), corrected_ns]),
-        buffer_frames: corrected_ns * rate_pps / 1e9,
-        at_least: bursts.iter().any(|burst| burst.at_most),
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::procedures::device::{Queue, plan, row};
-    use crate::sim::Dice;
-    use proptest::prelude::*;
-
-    const MAX_PPS: f64 = 1_488_095.0;
-
-    fn test_of(most_frames: u64, repetitions: u32) -> BackToBackPlan {
-        BackToBackPlan { most_frames, max_pps: MAX_PPS, repetitions }
-    }
-
-    /// Runs a test to its end; how many trials it took.
-    fn run(plan: &BackToBackPlan, mut burst: impl FnMut(u64) -> BurstSeen) -> (BackToBack, u32) {
-        let mut test = BackToBack::new(plan).expect("a sound plan");
-        let mut trials = 0;
-        while let Some(frames) = test.ask() {
-            assert_eq!(test.ask(), Some(frames), "the same until something is observed");
-            assert!((1..=plan.most_frames).contains(&frames), "{frames} is out of the range");
-            test.observe(&burst(frames)).expect("asked for");
-            trials += 1;
-            assert!(trials <= plan.repetitions * (plan.most_trials() * (INVALID_RETRIES + 1)), "does not end");
-        }
-        (test, trials)
-    }
-
-    #[test]
-    fn the_formulas_of_the_rfc() {
-        // 26,000 frames at 14.88 Mpps are 1.747 ms; with a throughput of 12.2 Mpps 18 % of that are the buffer: 315 µs.
-        let burst = |frames| BurstOfSize {
-            traffic: 0,
-            size: Some(64),
-            repetition: 0,
-            frames,
-            offered_pps: 14_880_952.0,
-            at_most: false,
-        };
-        let time = buffer_time(&[burst(25_000), burst(27_000)], 12.2e6, Some(12.3e6)).expect("bursts");
-        assert!((time.implied_ns - 1_747_200.0).abs() < 1.0, "{}", time.implied_ns);
-        assert!((time.corrected_ns - 314_775.5).abs() < 1.0, "{}", time.corrected_ns);
-        let [low, high] = time.corrected_range_ns.expect("bounds");
-        assert!(low < time.corrected_ns && high == time.corrected_ns, "a higher throughput leaves less to the buffer");
-        assert_eq!((time.mean_frames, time.range_frames), (26_000.0, [25_000.0, 27_000.0]));
-        assert_eq!(buffer_time(&[], 1.0, None), None);
-    }
-
-    #[test]
-    fn a_size_at_the_line_rate_and_a_mix_have_no_value_and_say_why() {
-        let test = BackToBackTest { most_frames: 1_000_000, repetitions: 3 };
-        let why = |row, pps| BackToBackPlan::of(&plan(), &test, row, pps).expect_err("no value");
-        assert!(why(row(64), Some(14_880_952.380_952_38)).contains("the highest rate that is offered"));
-        assert!(why(row(64), None).contains("no throughput"));
-        assert!(why(Row { traffic: 0, size: None }, Some(1e6)).contains("not mixes"));
-        assert!(BackToBackPlan::of(&plan(), &test, row(64), Some(12e6)).is_ok());
-    }
-
-    #[test]
-    fn a_burst_that_always_passes_is_at_least() {
-        let (test, _) =
-            run(&test_of(1_000, 2), |frames| Queue { queue: 10_000, drain_pps: 0.0 }.burst(frames, MAX_PPS));
-        let bursts = test.bursts(row(64));
-        assert!(bursts.iter().all(|burst| burst.frames == 1_000 && burst.at_most), "{bursts:?}");
-        assert!(buffer_time(&bursts, 1e5, None).expect("bursts").at_least);
-    }
-
-    #[test]
-    fn a_device_without_a_buffer_has_a_burst_of_nothing() {
-        let lost = |frames| BurstSeen { sent: frames, received: 0, offered_pps: MAX_PPS, invalid: None };
-        let (test, _) = run(&test_of(100_000, 3), lost);
-        assert!(test.bursts(row(64)).iter().all(|burst| burst.frames == 0));
-    }
-
-    #[test]
-    fn a_tester_that_never_sends_a_whole_burst_ends_the_test_with_a_reason() {
-        let short = |frames| BurstSeen { sent: frames - 1, received: 0, offered_pps: MAX_PPS, invalid: None };
-        let (test, trials) = run(&test_of(100_000, 3), short);
-        assert_eq!((trials, test.bursts(row(64)).len()), (5, 0));
-        let why = test.ended().expect("a reason");
-        assert_eq!(why, "bursts of 64 frames stayed invalid: 63 frames left, but the burst is of 64");
-    }
-
-    #[test]
-    fn later_repetitions_are_short() {
-        let queue = Queue { queue: 3_000, drain_pps: 200_000.0 };
-        let burst = |frames| queue.burst(frames, MAX_PPS);
-        let (_, once) = run(&test_of(5_000_000, 1), burst);
-        let (_, ten) = run(&test_of(5_000_000, 10), burst);
-        assert!(ten < once * 7, "{once} trials once, {ten} trials ten times");
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(300))]
-
-        #[test]
-        fn a_queue_is_found_within_five_percent(
-            queue in 50_u64..200_000,
-            part in 0.0..0.7_f64,
-            hiccup in 0.0..0.01_f64,
-            error in -0.005..0.0_f64,
-            seed in any::<u64>(),
-        ) {
-            let device = Queue { queue, drain_pps: MAX_PPS * part };
-            let mut dice = Dice::new(seed);
-            let (test, _) = run(&test_of(2_976_190, 10), |frames| {
-                let mut seen = device.burst(frames, MAX_PPS);
-                if dice.unit() < hiccup {
-                    seen.received = seen.received.saturating_sub(1);
-                }
-                seen
-            });
-            let bursts = test.bursts(row(64));
-            prop_assert_eq!(bursts.len(), 10);
-            let longest = device.longest(MAX_PPS);
-            // The throughput is known as well as a search finds it: half a percent too low.
-            let time = buffer_time(&bursts, device.drain_pps * (1.0 + error), None).expect("bursts");
-            prop_assert!((time.mean_frames / longest - 1.0).abs() < 0.05, "{} of {longest}", time.mean_frames);
-            let found = time.buffer_frames / queue as f64;
-            prop_assert!((0.95..=1.05).contains(&found), "{} of {queue}", time.buffer_frames);
-        }
-
-        #[test]
-        fn it_ends_whatever_is_observed(
-            most in 1_u64..10_000_000,
-            repetitions in 0_u32..6,
-            choices in prop::collection::vec(0_u8..5, 1..40),
-        ) {
-            let mut nth = 0;
-            let (test, _) = run(&test_of(most, repetitions), |frames| {
-                nth += 1;
-                let sound = BurstSeen { sent: frames, received: frames, offered_pps: MAX_PPS, invalid: None };
-                match choices[nth % choices.len()] {
-                    0 | 1 => sound,
-                    2 => BurstSeen { received: frames - 1, ..sound },
-                    3 => BurstSeen { received: frames + 1, offered_pps: f64::NAN, ..sound },
-                    _ => BurstSeen { invalid: Some("no".to_owned()), ..sound },
-                }
-            });
-            prop_assert!(test.ended().is_some() || test.bursts(row(64)).len() == repetitions as usize);
-        }
-
-        #[test]
-        fn it_takes_no_more_trials_than_the_schedule_says(
-            most in 1_u64..10_000_000,
-            choices in prop::collection::vec(any::<bool>(), 1..60),
-        ) {
-            let plan = test_of(most, 3);
-            let mut nth = 0;
-            let (_, trials) = run(&plan, |frames| {
-                nth += 1;
-                let received = if choices[nth % choices.len()] { frames } else { 0 };
-                BurstSeen { sent: frames, received, offered_pps: MAX_PPS, invalid: None }
-            });
-            prop_assert!(trials <= 3 * plan.most_trials(), "{trials}, at most {}", 3 * plan.most_trials());
-        }
-    }
-}
+mod tests;
