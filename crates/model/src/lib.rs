@@ -14,6 +14,8 @@ pub mod audit;
 pub mod change;
 pub mod fact;
 pub mod forwarding;
+pub mod forwarding_ab;
+pub mod forwarding_plan;
 pub mod frame_words;
 pub mod frames;
 pub mod lab;
