@@ -37,7 +37,7 @@ pub enum SnmpError {
         within_ms: u64,
         /// How often the question was sent.
         asked: u32,
-        /// `community` or `user name and passwords`.
+        /// `community` or `user name or password`.
         secret: &'static str,
     },
     /// Something came back that is no SNMP.

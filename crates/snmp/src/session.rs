@@ -44,7 +44,10 @@ impl Session {
             .construction_timeout(timeout)
             .retry(retry)
             .max_oids_per_request(OBJECTS_A_QUESTION)
-            .response_shape_policy(ResponseShapePolicy::Strict);
+            .response_shape_policy(ResponseShapePolicy::Strict)
+            // A wrong password or user is answered without a signature, and shall not look like silence. Values are believed
+            // only with it.
+            .allow_unauthenticated_v3_time_correction(true);
         let opened = blocking(&runtime, builder.connect()).and_then(|done| done.map_err(|error| error.to_string()));
         let client = match opened {
             Ok(client) => client,
@@ -55,7 +58,7 @@ impl Session {
         };
         let secret = match target.access {
             Access::Community(_) => "community",
-            Access::User { .. } => "user name and passwords",
+            Access::User { .. } => "user name or password",
         };
         Ok(Self { runtime: Some(runtime), client, agent, timeout, secret })
     }

@@ -151,19 +151,22 @@ fn versions_and_users() {
     for (version, name, password) in
         [("3-sha256-aes128", "alice", "alice-signs alice-hides"), ("3-sha1", "carol", "carol-signs"), ("3", "bob", "")]
     {
-        let agent = open(version, name, password).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let agent = open(version, name, password).expect(name);
         let lo = agent.interface("lo").expect("the loopback");
         let counters = agent.counters(&lo).expect("counters");
         assert!(counters.input.unicast.value().is_some_and(|frames| frames > 0), "{name}: {counters:?}");
     }
-    let refused = |version: &str, name: &str, password: &str| match open(version, name, password) {
-        Err(error @ SnmpError::Refused { .. }) => error.to_string(),
-        other => panic!("{name} is not refused: {other:?}"),
+    let refused = |version: &str, name: &str, password: &str| {
+        let error = open(version, name, password).expect_err(name);
+        assert!(matches!(error, SnmpError::Refused { .. }), "{error}");
+        error.to_string()
     };
     let says = refused("3-sha256-aes128", "alice", "alice-erred alice-hides");
     assert!(says.contains("check the authentication password"), "{says}");
     let says = refused("3", "mallory", "");
     assert!(says.contains("make the user on the device"), "{says}");
     let says = refused("3-sha256", "alice", "alice-signs");
-    println!("too low a level: {says}");
+    assert!(says.contains("let the community or user read IF-MIB"), "{says}");
+    let says = refused("3-sha512-aes128", "alice", "alice-signs alice-hides");
+    assert!(says.contains("check the authentication password and hash"), "{says}");
 }
