@@ -5,6 +5,9 @@
 pub mod audit;
 pub mod distribution;
 pub mod figures;
+pub mod forwarding;
+pub mod frames;
+pub mod html;
 pub mod json;
 pub mod latency;
 pub mod ledger;
@@ -16,6 +19,7 @@ pub mod search;
 pub mod style;
 pub mod svg;
 pub mod sweep;
+mod table;
 pub mod text;
 pub mod udp;
 pub mod watch;

@@ -6,9 +6,12 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::{ArgAction, Args as ClapArgs, ValueEnum};
 use narrows_model::frame_words::{parse_endpoints, parse_sizes};
-use narrows_model::frames::{Endpoints, Mac, SendMode, Transport, Walk};
+use narrows_model::frames::{Endpoints, FrameInterval, Mac, SendMode, Transport, Walk};
+use narrows_model::frames_report::FramesReport;
 use narrows_model::units;
 use narrows_render as render;
+use narrows_render::frames::progress::{End, Scale, line};
+use narrows_render::frames::text;
 use narrows_runner::frames::{self, NextHop, Order};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -135,6 +138,35 @@ fn bps(word: &str) -> Result<u64, String> {
     units::parse_bps(word).map_err(|error| error.to_string())
 }
 
+/// A line for each interval, on stderr.
+pub(crate) struct Lines {
+    end: End,
+    scale: Scale,
+    quiet: bool,
+    before: Option<FrameInterval>,
+}
+
+impl Lines {
+    pub(crate) const fn new(end: End, scale: Scale, quiet: bool) -> Self {
+        Self { end, scale, quiet, before: None }
+    }
+
+    pub(crate) fn next(&mut self, now: FrameInterval) {
+        if !self.quiet {
+            eprint!("{}", line(self.end, self.before, now, self.scale, style()));
+        }
+        self.before = Some(now);
+    }
+}
+
+/// The result.
+pub(crate) fn show(report: &FramesReport, form: Form) -> Result<(), Failure> {
+    match form {
+        Form::Text => print(&text::summary(report, style())),
+        Form::Json => print(&render::json::pretty(report).map_err(Failure::run)?),
+    }
+}
+
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let stop = stop_on_interrupt()?;
@@ -167,18 +199,14 @@ impl Args {
             default_route: self.use_default_route_device >= 2,
         };
         let plan = frames::resolve(&order, &stop).map_err(Failure::run)?;
-        let mut progress = render::frames::progress::Lines::sent(&plan);
-        let record = frames::generate(&plan, &stop, |seen| {
-            let line = progress.next(&seen);
-            if !self.quiet {
-                eprintln!("{line}");
-            }
-        })
-        .map_err(Failure::run)?;
-        match self.format {
-            Form::Text => print(&render::frames::text::generated(&record, style()))?,
-            Form::Json => print(&render::json::pretty(&record).map_err(Failure::run)?)?,
+        let link_bps = order.link_bps.or_else(|| frames::link_speed(&plan.device));
+        if !self.quiet {
+            eprint!("{}", text::generate_header(&plan, style()));
         }
+        let scale = Scale { frame_bytes: Some(plan.format.mean_bytes()), link_bps };
+        let mut lines = Lines::new(End::Sent, scale, self.quiet);
+        let record = frames::generate(&plan, &stop, |seen| lines.next(seen)).map_err(Failure::run)?;
+        show(&render::frames::generate(&record, link_bps), self.format)?;
         Ok(u8::from(record.ended.is_some() && !stop.is_set()))
     }
 }

@@ -1,14 +1,16 @@
 //! `narrows receive`: counts the frames of a generator.
 
-use super::generate::Form;
+use super::generate::{Form, Lines, show};
 use super::load::{duration, millis};
 use super::remote::stop_on_interrupt;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, style};
+use crate::output::style;
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_model::frames::{ReceiveMode, ReceivePlan};
 use narrows_render as render;
-use narrows_runner::frames::Receiver;
+use narrows_render::frames::progress::{End, Scale};
+use narrows_render::frames::text;
+use narrows_runner::frames::{self, Receiver};
 use std::time::Duration;
 
 /// Count the frames of a generator
@@ -84,22 +86,13 @@ impl Args {
         plan.check().map_err(Failure::usage)?;
         let mut receiver = Receiver::start(&plan).map_err(Failure::run)?;
         if !self.quiet {
-            eprintln!("counting frames on {} ({})", plan.device, receiver.mode().word());
+            eprint!("{}", text::receive_header(&plan, style()));
         }
-        let mut progress = render::frames::progress::Lines::received(&plan);
-        receiver
-            .wait(&stop, |seen| {
-                let line = progress.next(&seen);
-                if !self.quiet {
-                    eprintln!("{line}");
-                }
-            })
-            .map_err(Failure::run)?;
+        let link_bps = frames::link_speed(&plan.device);
+        let mut lines = Lines::new(End::Received, Scale { frame_bytes: None, link_bps }, self.quiet);
+        receiver.wait(&stop, |seen| lines.next(seen)).map_err(Failure::run)?;
         let record = receiver.finish().map_err(Failure::run)?;
-        match self.format {
-            Form::Text => print(&render::frames::text::received(&record, style()))?,
-            Form::Json => print(&render::json::pretty(&record).map_err(Failure::run)?)?,
-        }
+        show(&render::frames::receive(&record, link_bps), self.format)?;
         Ok(0)
     }
 }
