@@ -1,5 +1,6 @@
 //! JSON: the view as it is. The schemas are published in `docs/`, each as `<name>.schema.json`.
 
+use narrows_model::line_rate::LineRateReport;
 use narrows_model::search_report::SearchReport;
 use narrows_model::{Ledger, MeasureUdpReport, Report, SweepReport};
 use schemars::{Schema, schema_for};
@@ -27,6 +28,7 @@ type Published = (&'static str, fn() -> Schema);
 /// Every view whose schema is published.
 const SCHEMAS: &[Published] = &[
     ("ledger", || schema_for!(Ledger)),
+    ("line-rate", || schema_for!(LineRateReport)),
     ("measure-udp", || schema_for!(MeasureUdpReport)),
     ("report", || schema_for!(Report)),
     ("search", || schema_for!(SearchReport)),

@@ -9,6 +9,7 @@ pub mod figures;
 pub mod json;
 pub mod latency;
 pub mod ledger;
+pub mod line_rate;
 pub mod markdown;
 pub mod measure;
 pub mod rr;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 const PUBLISHED: &[(&str, &str)] = &[
     ("ledger", include_str!("../../../docs/ledger.schema.json")),
+    ("line-rate", include_str!("../../../docs/line-rate.schema.json")),
     ("measure-udp", include_str!("../../../docs/measure-udp.schema.json")),
     ("report", include_str!("../../../docs/report.schema.json")),
     ("search", include_str!("../../../docs/search.schema.json")),
