@@ -10,6 +10,7 @@
 //! diagnosed again by newer rules.
 
 pub mod account;
+pub mod advice;
 pub mod audit;
 pub mod change;
 pub mod fact;

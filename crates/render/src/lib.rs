@@ -2,6 +2,7 @@
 //!
 //! What comes from the other end is not trusted: every word passes [`words::clean`] before a terminal or a page sees it.
 
+pub mod advice;
 pub mod audit;
 pub mod distribution;
 pub mod figures;

@@ -1,5 +1,6 @@
 //! The orchestration: the only crate that knows everyone. Client, server, and one run from begin to end.
 
+pub mod advise;
 pub mod audit;
 pub mod bank;
 mod books;

@@ -182,10 +182,12 @@ fn an_agent_that_numbers_anew_is_noticed() {
 
 #[test]
 fn an_agent_may_be_asked_from_async_code() {
+    fn of_any_thread<T: Send + Sync>(_: &T) {}
     let agent = start(|| Behaviour::Answer(ports(9)));
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let name = runtime.block_on(async {
         let agent = open(&agent);
+        of_any_thread(&agent);
         agent.interface("#5").expect("an interface").name
     });
     assert_eq!(name, "Gi0/5");
