@@ -32,7 +32,7 @@ pub use estimate::{Estimate, estimate};
 pub use latency::{Latency, LatencyPlan, latency};
 pub use recovery::{Recovery, RecoveryPlan};
 pub use reset::{Outage, ResetPlan, outage};
-pub use schedule::{Scheduled, schedule, total};
+pub use schedule::{Scheduled, check, schedule, total};
 pub use throughput::{Confirmation, Confirmed};
 
 use narrows_model::forwarding::ForwardingPlan;

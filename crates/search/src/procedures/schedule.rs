@@ -58,6 +58,28 @@ pub fn schedule(plan: &ForwardingPlan) -> Vec<Scheduled> {
     plan.rows().into_iter().flat_map(|row| of_row(plan, row)).collect()
 }
 
+/// What of a plan cannot be made, a sentence each: all set-ups are tried for each row. Empty where all can. To be asked before
+/// anything runs, after the plan file was read: it knows the words, this knows what follows from their values.
+#[must_use]
+pub fn check(plan: &ForwardingPlan) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for row in plan.rows() {
+        let name = row.size.map_or_else(|| "the mix".to_owned(), |size| format!("{size} B"));
+        let mut note = |test: &str, outcome: Result<SearchPlan, String>| {
+            if let Err(why) = outcome {
+                wrong.push(format!("{test} of traffic[{}], {name}: {why}", row.traffic));
+            }
+        };
+        if let Some(test) = &plan.tests.throughput {
+            note("throughput", throughput::search_plan(plan, test, row, None));
+        }
+        if let Some(test) = &plan.tests.loss {
+            note("loss", loss::search_plan(plan, test, row, None));
+        }
+    }
+    wrong
+}
+
 fn of_row(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
     let overhead_ms = overhead_ms(plan);
     let tests = &plan.tests;
@@ -248,6 +270,36 @@ mod tests {
         assert_eq!(expected, list.iter().map(|one| one.expected_ms).sum::<u64>());
         assert!(list.iter().all(|one| one.expected_ms <= one.at_most_ms && one.trials <= one.most_trials));
         assert!(expected < most);
+    }
+
+    #[test]
+    fn what_leaves_nothing_to_search_is_told_before_anything_runs() {
+        assert_eq!(check(&whole()), [""; 0]);
+        let slow = ForwardingPlan { max_load_pps: Some(50.0), ..whole() };
+        let wrong = check(&slow);
+        assert_eq!(wrong.len(), 4, "throughput of each row; a loss curve has 50 frames a trial: {wrong:?}");
+        assert_eq!(
+            wrong[0],
+            "throughput of traffic[0], 64 B: lowest load is 100 packets/s, but must be below the highest, 50 packets/s"
+        );
+    }
+
+    #[test]
+    fn a_plan_file_is_scheduled() {
+        let file = narrows_wire::forwarding_plan::parse(
+            r#"
+            name = "router"
+            link = "10G"
+            generator = { device = "gen0", address = "198.18.0.2", gateway = "198.18.0.1" }
+            receiver = { device = "rcv0", address = "198.19.0.2", gateway = "198.19.0.1" }
+            "#,
+        );
+        let plan = file.expect("a plan").plan;
+        assert_eq!(check(&plan), [""; 0]);
+        let (expected, most) = total(&schedule(&plan));
+        // Three sizes in minutes; the RFC's own values take a day and more.
+        assert!((180_000..1_200_000).contains(&expected), "{expected} ms");
+        assert!(most > expected, "{most} ms");
     }
 
     #[test]
