@@ -3,7 +3,7 @@
 
 use super::svg;
 use super::tables;
-use super::text::{findings, reconciliation, title};
+use super::text::{findings, reconciliation};
 use super::words;
 use crate::figures::pps;
 use crate::frames::words::of_line;
@@ -14,6 +14,9 @@ use narrows_model::units::{bps, micros};
 
 /// Nothing of the page may be fetched or run, should anything ever slip through the escaping.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// Invalid trials that are listed; JSON has them all.
+const INVALID: usize = 200;
 
 /// The page.
 #[must_use]
@@ -83,7 +86,7 @@ fn tile(of: &SizeView) -> Option<String> {
     let confirmed = of.confirmation.as_ref().map(|it| {
         let planned = it.repetitions.max(it.planned);
         format!(
-            "<span class=\"{}\">confirmed {} of {planned}</span>",
+            "<span class=\"{}\">confirmed {}/{planned}</span>",
             if it.all_passed { "good" } else { "bad" },
             it.passed
         )
@@ -120,6 +123,8 @@ struct Section {
 fn sections(report: &ForwardingReport) -> Vec<Section> {
     let figure = |picture: Option<String>| picture.map(|svg| format!("<figure>{svg}</figure>\n")).unwrap_or_default();
     let one = |table: Table| html(&table.trimmed());
+    // Under a heading that says the same, the caption has the remark alone.
+    let alone = |table: Table| one(Table { title: String::new(), ..table });
     let loss: String = tables::loss(report).into_iter().map(one).collect();
     let mut all = vec![
         Section {
@@ -129,20 +134,24 @@ fn sections(report: &ForwardingReport) -> Vec<Section> {
                 + &one(tables::throughput(report))
                 + &one(tables::confirmation(report)),
         },
-        Section { id: "latency", title: "Latency", body: figure(svg::latency(report)) + &one(tables::latency(report)) },
+        Section {
+            id: "latency",
+            title: "Latency",
+            body: figure(svg::latency(report)) + &alone(tables::latency(report)),
+        },
         Section { id: "loss", title: "Frame loss rate", body: figure(svg::loss(report)) + &loss },
         Section {
             id: "back-to-back",
             title: "Back-to-back",
-            body: figure(svg::back_to_back(report)) + &one(tables::back_to_back(report)),
+            body: figure(svg::back_to_back(report)) + &alone(tables::back_to_back(report)),
         },
-        Section { id: "worst-case", title: "Worst case", body: one(tables::worst_case(report)) },
-        Section { id: "outages", title: "Recovery and reset", body: one(tables::outages(report)) },
+        Section { id: "worst-case", title: "Worst case", body: alone(tables::worst_case(report)) },
+        Section { id: "outages", title: "Recovery and reset", body: alone(tables::outages(report)) },
         Section { id: "books", title: "Books", body: books(report) },
-        Section { id: "invalid", title: "Invalid trials", body: one(tables::invalid(report)) },
-        Section { id: "tester", title: "The tester", body: one(tables::tester(report)) },
-        Section { id: "not-measured", title: "Not measured", body: one(tables::not_measured(report)) },
-        Section { id: "plan", title: "What was asked for", body: html(&tables::plan(report)) },
+        Section { id: "invalid", title: "Invalid trials", body: alone(tables::invalid(report, INVALID)) },
+        Section { id: "tester", title: "The tester", body: alone(tables::tester(report)) },
+        Section { id: "not-measured", title: "Not measured", body: alone(tables::not_measured(report)) },
+        Section { id: "plan", title: "What was asked for", body: alone(tables::plan(report)) },
     ];
     all.retain(|section| !section.body.is_empty());
     all
@@ -151,11 +160,8 @@ fn sections(report: &ForwardingReport) -> Vec<Section> {
 fn books(report: &ForwardingReport) -> String {
     let mut out = html(&tables::losses(report));
     for view in &report.books {
-        out += &format!("<h3>{} <small>{}</small></h3>\n", escape(&title(view)), escape(&view.telling));
+        // The picture has the title, and why the trial is invalid; the list of those has it at length.
         out += &format!("<figure>{}</figure>\n", svg::books(view));
-        if let Some(why) = &view.invalid {
-            says(&mut out, "bad", "Invalid", std::slice::from_ref(why));
-        }
         out += &format!("<p>{}</p>\n", escape(&findings(view).join("; ")));
         out += &html(&tables::books(view));
     }

@@ -5,6 +5,9 @@ use crate::markdown::text as word;
 use crate::table::markdown;
 use narrows_model::forwarding_report::ForwardingReport;
 
+/// Invalid trials that are listed; JSON has them all.
+const INVALID: usize = 200;
+
 /// The whole report.
 #[must_use]
 pub fn report(report: &ForwardingReport) -> String {
@@ -40,7 +43,7 @@ pub fn report(report: &ForwardingReport) -> String {
         }
         out += &markdown(&tables::books(view), 2);
     }
-    for table in [tables::invalid(report), tables::not_measured(report), tables::plan(report)] {
+    for table in [tables::invalid(report, INVALID), tables::not_measured(report), tables::plan(report)] {
         out += &markdown(&table, 2);
     }
     if let Some(run) = &report.run {

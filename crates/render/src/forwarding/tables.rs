@@ -1,9 +1,16 @@
 //! The tables of a benchmark, the same in every format.
 
 mod books;
+mod loss;
 mod plan;
-mod results;
+mod repeated;
+mod sized;
+mod throughput;
+mod times;
 
 pub(super) use books::{books, invalid, losses, not_measured};
+pub(super) use loss::loss;
 pub(super) use plan::plan;
-pub(super) use results::{back_to_back, confirmation, latency, loss, outages, tester, throughput, worst_case};
+pub(super) use repeated::{confirmation, worst_case};
+pub(super) use throughput::{tester, throughput};
+pub(super) use times::{back_to_back, latency, outages};

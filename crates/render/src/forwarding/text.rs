@@ -29,7 +29,8 @@ pub fn report(report: &ForwardingReport, style: Style) -> String {
     for view in &report.books {
         books(&mut page, view);
     }
-    invalid(&mut page, report);
+    let most = if style.full { usize::MAX } else { INVALID };
+    pairs(&mut page, &tables::invalid(report, most));
     pairs(&mut page, &tables::not_measured(report));
     pairs(&mut page, &tables::plan(report));
     page.finish()
@@ -114,19 +115,6 @@ fn books(page: &mut Page, view: &BooksView) {
     }
     if let Some(why) = &view.invalid {
         page.beside("  invalid: ", &clean(why), Some(Tone::Bad));
-    }
-}
-
-fn invalid(page: &mut Page, report: &ForwardingReport) {
-    let mut table = tables::invalid(report);
-    let all = table.rows.len();
-    if !page.style().full {
-        table.rows.truncate(INVALID);
-    }
-    let shown = table.rows.len();
-    pairs(page, &table);
-    if all > shown {
-        page.beside("  ", &format!("and {} more", all - shown), Some(Tone::Faint));
     }
 }
 

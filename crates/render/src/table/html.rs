@@ -10,7 +10,7 @@ pub(crate) fn html(table: &Table) -> String {
         return String::new();
     }
     let mut out = String::from("<div class=\"table\"><table>\n");
-    if !table.title.is_empty() {
+    if !table.title.is_empty() || !table.remark.is_empty() {
         let remark =
             if table.remark.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(&table.remark)) };
         out += &format!("<caption>{}{remark}</caption>\n", escape(&table.title));
@@ -21,7 +21,10 @@ pub(crate) fn html(table: &Table) -> String {
         .iter()
         .map(|column| format!("<th scope=\"col\"{}>{}</th>", side(column.figures), escape(&column.name)))
         .collect();
-    out += &format!("<thead><tr>{head}</tr></thead>\n<tbody>\n");
+    if table.columns.iter().any(|column| !column.name.is_empty()) {
+        out += &format!("<thead><tr>{head}</tr></thead>\n");
+    }
+    out += "<tbody>\n";
     for row in &table.rows {
         let cells: String = table
             .columns

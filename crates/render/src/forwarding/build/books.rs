@@ -10,6 +10,9 @@ const MOST: usize = 12;
 /// The most of invalid trials among them.
 const MOST_INVALID: usize = 6;
 
+/// The most places of loss that a report names.
+const MOST_PLACES: usize = 64;
+
 /// How the books stand.
 pub(super) fn reconciliation(record: &ForwardingRecord, derived: &Derived, invalid: usize) -> Reconciliation {
     let books = derived.books.len() as u64;
@@ -41,6 +44,7 @@ pub(super) fn losses(record: &ForwardingRecord, derived: &Derived) -> Vec<LossPl
     let mut places: Vec<LossPlace> =
         sums.into_iter().map(|((hop, reason), (frames, trials))| LossPlace { hop, reason, frames, trials }).collect();
     places.sort_by_key(|it| std::cmp::Reverse(it.frames));
+    places.truncate(MOST_PLACES);
     places
 }
 

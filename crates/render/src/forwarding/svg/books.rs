@@ -35,7 +35,7 @@ pub fn picture(view: &BooksView) -> String {
     let rows = books.lines.len().div_ceil(PER_ROW).max(1);
     let wrong = view.invalid.is_some();
     let below = TOP + count(rows - 1) * ROW + BOX[1];
-    let waterfall = if losses.is_empty() { 0.0 } else { count(losses.len()) * LOSS + 88.0 };
+    let waterfall = if losses.is_empty() { 0.0 } else { count(losses.len()) * LOSS + 66.0 };
     let notes = usize::from(wrong) + usize::from(left_out > 0);
     let height = below + waterfall + count(notes) * 22.0 + 22.0;
     let sent = books.lines.first().and_then(|line| line.output);

@@ -67,15 +67,19 @@ fn cells(line: &BookLine) -> Vec<Cell> {
     ]
 }
 
-/// Every trial that says nothing.
-pub(in super::super) fn invalid(report: &ForwardingReport) -> Table {
+/// The trials that say nothing, at most so many of them.
+pub(in super::super) fn invalid(report: &ForwardingReport, most: usize) -> Table {
     let mut table = Table::new(
         "Invalid trials",
         "they say nothing about their load",
         &[Column::words("trial"), Column::words("why")],
     );
-    for it in &report.invalid {
+    for it in report.invalid.iter().take(most) {
         table.rows.push(Row::new(vec![Cell::new(&it.trial.name), Cell::new(&it.why).tone(Tone::Bad)]));
+    }
+    let left_out = report.invalid.len().saturating_sub(most);
+    if left_out > 0 {
+        table.rows.push(Row::new(vec![Cell::new(format!("and {left_out} more"))]));
     }
     table
 }
