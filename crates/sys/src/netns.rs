@@ -147,9 +147,19 @@ pub fn in_network_of<T: Send, E: Send + From<Error>>(
     pid: u32,
     work: impl FnOnce() -> std::result::Result<T, E> + Send,
 ) -> std::result::Result<T, E> {
+    in_network_at(&format!("/proc/{pid}/ns/net"), work)
+}
+
+/// Runs `work` in the network that a file stands for (`/proc/PID/ns/net`, `/run/netns/NAME`), on a thread of its own.
+///
+/// # Errors
+/// No privilege, no such network, or what `work` said.
+pub fn in_network_at<T: Send, E: Send + From<Error>>(
+    path: &str,
+    work: impl FnOnce() -> std::result::Result<T, E> + Send,
+) -> std::result::Result<T, E> {
     on_thread(|| {
-        let path = format!("/proc/{pid}/ns/net");
-        let file = File::open(&path).map_err(|error| Error::new("open", path.as_str(), error))?;
+        let file = File::open(path).map_err(|error| Error::new("open", path, error))?;
         // SAFETY: setns takes plain numbers, and the descriptor is open; only this thread changes, and ends after this closure.
         check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }, "enter", path)?;
         work()

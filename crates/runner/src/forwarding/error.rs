@@ -1,0 +1,25 @@
+//! What keeps a forwarding benchmark from being made.
+
+use thiserror::Error;
+
+/// Why it cannot be made, or could not go on.
+#[derive(Debug, Error)]
+pub enum ForwardingError {
+    /// A port of the tester.
+    #[error("the tester's port {device} cannot be used: {why}")]
+    Port {
+        /// Its device.
+        device: String,
+        /// What is wrong and what to do about it.
+        why: String,
+    },
+    /// The engine.
+    #[error(transparent)]
+    Frames(#[from] narrows_traffic::frames::FrameError),
+    /// The kernel.
+    #[error(transparent)]
+    System(#[from] narrows_sys::Error),
+    /// A search or a procedure got what it cannot use.
+    #[error(transparent)]
+    Search(#[from] narrows_search::SearchError),
+}

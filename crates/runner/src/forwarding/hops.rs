@@ -1,0 +1,262 @@
+//! The counters of the hops, read right before and right after each load.
+
+use narrows_collect::{LinkCounters, Missing, drops_by_reason, link_counters};
+use narrows_lab::Labs;
+use narrows_model::forwarding::{CounterSource, DropCount, HopCount, HopPlan};
+use narrows_sys::netns;
+#[cfg(feature = "snmp")]
+use std::time::Duration;
+
+/// Packets of its own that a hop may count besides: ARP, neighbour discovery, spanning tree.
+const OWN_PACKETS: u64 = 8;
+
+/// A hop whose counters can be read.
+#[derive(Debug)]
+pub(super) struct Hop {
+    name: String,
+    input: String,
+    output: String,
+    reader: Reader,
+    before: Option<Reading>,
+}
+
+#[derive(Debug)]
+enum Reader {
+    /// A file that stands for a network.
+    Network(String),
+    /// A host of a lab that is up.
+    Lab { lab: String, host: String },
+    #[cfg(feature = "snmp")]
+    Snmp { agent: narrows_snmp::Agent, input: narrows_snmp::InterfaceName, output: narrows_snmp::InterfaceName },
+    /// Why it cannot be read.
+    Silent(String),
+}
+
+/// One look.
+#[derive(Debug, Clone)]
+enum Reading {
+    Links { input: LinkCounters, output: LinkCounters, drops: Vec<DropCount> },
+    #[cfg(feature = "snmp")]
+    Snmp { input: Box<narrows_snmp::PortCounters>, output: Box<narrows_snmp::PortCounters> },
+}
+
+/// What is known to have passed a hop, for agents that answer from memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Passed {
+    /// Frames that the receiver got, forth and back.
+    pub(super) received: [u64; 2],
+    /// The smallest and the largest frame with FCS.
+    pub(super) bytes: [u32; 2],
+}
+
+impl Reader {
+    fn of(hop: &HopPlan) -> Self {
+        match &hop.source {
+            CounterSource::Namespace { name } => match (name.strip_prefix("pid:"), name.strip_prefix("lab:")) {
+                (Some(pid), _) => Self::Network(format!("/proc/{pid}/ns/net")),
+                (None, Some(lab)) => match lab.split_once('/') {
+                    Some((lab, host)) => Self::Lab { lab: lab.to_owned(), host: host.to_owned() },
+                    None => Self::Silent(format!("`{name}` names no host; write lab:NAME/HOST")),
+                },
+                (None, None) if name.starts_with('/') => Self::Network(name.clone()),
+                (None, None) => Self::Network(format!("/run/netns/{name}")),
+            },
+            CounterSource::Narrows { host } => Self::Silent(format!(
+                "the counters of {host} are not read through `narrows serve` yet; name a namespace or an SNMP agent"
+            )),
+            #[cfg(feature = "snmp")]
+            source @ CounterSource::Snmp { .. } => Self::snmp(source, hop),
+            #[cfg(not(feature = "snmp"))]
+            CounterSource::Snmp { .. } => Self::Silent("this program was built without the feature snmp".to_owned()),
+        }
+    }
+
+    #[cfg(feature = "snmp")]
+    fn snmp(source: &CounterSource, hop: &HopPlan) -> Self {
+        use narrows_snmp::{Agent, SnmpTarget};
+        let open = || {
+            let target = SnmpTarget::of(source)?;
+            Some(target.and_then(|target| {
+                let agent = Agent::open(&target, Duration::from_secs(2))?;
+                let (input, output) = (agent.interface(&hop.input)?, agent.interface(&hop.output)?);
+                Ok(Self::Snmp { agent, input, output })
+            }))
+        };
+        match open() {
+            Some(Ok(reader)) => reader,
+            Some(Err(error)) => Self::Silent(error.to_string()),
+            None => Self::Silent("it names no SNMP agent".to_owned()),
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Network(path) => format!("counters of the kernel ({path})"),
+            Self::Lab { lab, host } => format!("counters of the kernel ({host} of the lab {lab})"),
+            #[cfg(feature = "snmp")]
+            Self::Snmp { agent, .. } => format!("IF-MIB of {}", agent.address()),
+            Self::Silent(_) => String::new(),
+        }
+    }
+}
+
+fn links(input: &str, output: &str) -> Result<Reading, Missing> {
+    Ok(Reading::Links {
+        input: link_counters(input)?,
+        output: link_counters(output)?,
+        drops: drops_by_reason(&[input, output])?,
+    })
+}
+
+/// How much each reason grew, those that did not left out.
+fn grown(before: &[DropCount], after: &[DropCount]) -> Vec<DropCount> {
+    let of = |reason: &str| before.iter().find(|drop| drop.reason == reason).map_or(0, |drop| drop.frames);
+    let grew = |drop: &DropCount| DropCount {
+        reason: drop.reason.clone(),
+        frames: drop.frames.saturating_sub(of(&drop.reason)),
+    };
+    after.iter().map(grew).filter(|drop| drop.frames > 0).collect()
+}
+
+impl Hop {
+    pub(super) fn of(plan: &HopPlan) -> Self {
+        Self {
+            name: plan.name.clone(),
+            input: plan.input.clone(),
+            output: plan.output.clone(),
+            reader: Reader::of(plan),
+            before: None,
+        }
+    }
+
+    fn look(&self) -> Result<Reading, String> {
+        let (input, output) = (self.input.as_str(), self.output.as_str());
+        match &self.reader {
+            Reader::Network(path) => {
+                let look = || Ok::<_, narrows_sys::Error>(links(input, output));
+                let looked = netns::in_network_at(path, look).map_err(|error| error.to_string())?;
+                looked.map_err(|missing| missing.to_string())
+            }
+            Reader::Lab { lab, host } => {
+                let labs = Labs::of_user();
+                let looked = labs.within(lab, host, || links(input, output)).map_err(|error| error.to_string())?;
+                looked.map_err(|missing| missing.to_string())
+            }
+            #[cfg(feature = "snmp")]
+            Reader::Snmp { agent, input, output } => {
+                let read = |interface| agent.counters(interface).map(Box::new).map_err(|error| error.to_string());
+                Ok(Reading::Snmp { input: read(input)?, output: read(output)? })
+            }
+            Reader::Silent(why) => Err(why.clone()),
+        }
+    }
+
+    /// Before the load.
+    pub(super) fn begin(&mut self) {
+        self.before = self.look().ok();
+    }
+
+    /// After it: one entry for each direction.
+    pub(super) fn end(&mut self, directions: usize, passed: &Passed) -> Vec<HopCount> {
+        let counted = match self.before.take() {
+            Some(before) => self.settled(&before, passed).map(|after| self.counts(&before, &after, passed)),
+            None => Err(match self.look() {
+                Err(why) => why,
+                Ok(_) => "its counters could not be read before the load".to_owned(),
+            }),
+        };
+        let mut counts = counted.unwrap_or_else(|why| vec![self.silent(&why), self.silent(&why)]);
+        counts.truncate(directions);
+        counts
+    }
+
+    fn silent(&self, why: &str) -> HopCount {
+        HopCount {
+            hop: self.name.clone(),
+            input: None,
+            output: None,
+            drops: Vec::new(),
+            uncertainty: 0,
+            source: self.reader.words(),
+            silent: Some(why.to_owned()),
+        }
+    }
+
+    #[cfg(not(feature = "snmp"))]
+    fn settled(&self, _: &Reading, _: &Passed) -> Result<Reading, String> {
+        self.look()
+    }
+
+    /// Agents answer from memory for seconds: they are asked until they have seen what passed.
+    #[cfg(feature = "snmp")]
+    fn settled(&self, before: &Reading, passed: &Passed) -> Result<Reading, String> {
+        use narrows_snmp::Settling;
+        let (Reader::Snmp { agent, input, output }, Reading::Snmp { input: first, output: second }) =
+            (&self.reader, before)
+        else {
+            return self.look();
+        };
+        let settle = |interface, before: &narrows_snmp::PortCounters, least_in, least_out| {
+            let settling = Settling {
+                before: before.clone(),
+                least_in,
+                least_out,
+                every: Duration::from_millis(250),
+                wait: Duration::from_secs(16),
+            };
+            agent.settle(interface, &settling).map(|it| Box::new(it.counters)).map_err(|error| error.to_string())
+        };
+        let [forth, back] = passed.received;
+        Ok(Reading::Snmp { input: settle(input, first, forth, back)?, output: settle(output, second, back, forth)? })
+    }
+
+    #[cfg_attr(not(feature = "snmp"), allow(unused_variables, irrefutable_let_patterns))]
+    fn counts(&self, before: &Reading, after: &Reading, passed: &Passed) -> Vec<HopCount> {
+        match (before, after) {
+            (
+                Reading::Links { input, output, drops },
+                Reading::Links { input: input_after, output: output_after, drops: drops_after },
+            ) => {
+                let count = |input: u64, output: u64| HopCount {
+                    hop: self.name.clone(),
+                    input: Some(input),
+                    output: Some(output),
+                    drops: grown(drops, drops_after),
+                    uncertainty: OWN_PACKETS,
+                    source: self.reader.words(),
+                    silent: None,
+                };
+                vec![
+                    count(
+                        input_after.rx_packets.saturating_sub(input.rx_packets),
+                        output_after.tx_packets.saturating_sub(output.tx_packets),
+                    ),
+                    count(
+                        output_after.rx_packets.saturating_sub(output.rx_packets),
+                        input_after.tx_packets.saturating_sub(input.tx_packets),
+                    ),
+                ]
+            }
+            #[cfg(feature = "snmp")]
+            (Reading::Snmp { input, output }, Reading::Snmp { input: input_after, output: output_after }) => {
+                use narrows_snmp::{Growth, hop_count, sizes};
+                let (first, second) = (Growth::between(input, input_after), Growth::between(output, output_after));
+                let agent = self.reader.words();
+                let mut counts =
+                    vec![hop_count(&self.name, &agent, &first, &second), hop_count(&self.name, &agent, &second, &first)];
+                // Frames and octets of one interface that do not go together: one of the two is no count of frames.
+                let unfit = [(&first, &first.input), (&second, &second.output)]
+                    .into_iter()
+                    .find_map(|(growth, side)| Some(format!("{}: {}", growth.interface, sizes::unfit(side, passed.bytes)?)));
+                if let (Some(why), Some(count)) = (unfit, counts.first_mut())
+                    && count.silent.is_none()
+                {
+                    count.source = format!("{} ({why})", count.source);
+                }
+                counts
+            }
+            #[cfg(feature = "snmp")]
+            _ => vec![self.silent("its counters were read in two ways"); 2],
+        }
+    }
+}
