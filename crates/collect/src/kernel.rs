@@ -5,9 +5,9 @@
 mod ethtool;
 pub(crate) mod links;
 mod neighbours;
-mod qdiscs;
+pub(crate) mod qdiscs;
 mod routes;
-mod rules;
+pub(crate) mod rules;
 
 pub use ethtool::{Ethtool, Statistics, Told};
 pub use links::Link;

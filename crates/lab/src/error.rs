@@ -29,6 +29,12 @@ pub enum Error {
         /// More, where it is known, with its own punctuation.
         hint: String,
     },
+    /// A lab whose shape has no emulated path.
+    #[error("lab `{name}` has no emulated path, only plain cables; --topology pair or chain has one")]
+    NoPath {
+        /// The lab.
+        name: String,
+    },
     /// No host of that name.
     #[error("the lab has no host `{name}`; it has {known}")]
     UnknownHost {
@@ -51,7 +57,7 @@ pub enum Error {
         /// The fault.
         id: &'static str,
         /// The place asked for.
-        place: narrows_model::Place,
+        place: crate::Site,
         /// Where it can be.
         places: String,
     },
@@ -61,7 +67,7 @@ pub enum Error {
         /// The fault.
         id: &'static str,
         /// The place asked for.
-        place: narrows_model::Place,
+        place: crate::Site,
     },
     /// The fault is not in force.
     #[error("`{id}` is not in force{place}")]

@@ -1,6 +1,7 @@
 //! The faults that a lab can have: each is one file with its documentation, and one line in [`ALL`].
 //!
-//! Each is named as the cause that it makes, so that the truth of a scenario is the fault's own id. A fault at a host is in
+//! Each is named as the cause that it makes, so that the truth of a scenario is the fault's own id. Those of a device under test
+//! (`forward-*`, `flowtable`) are no causes: they are what a benchmark of forwarding is to find, or to compare. A fault at a host is in
 //! that host alone, and gone when the lab is, however it ends. Three causes have therefore no fault here:
 //!
 //! - *udp-receive-buffer*: `net.core.rmem_max` and `rmem_default` belong to the machine. A host of a lab may read and not write
@@ -18,6 +19,11 @@ mod congestion_control;
 mod costly_core;
 mod delay;
 pub(crate) mod filter_drop;
+mod flowtable;
+pub(crate) mod forward_drop_nth;
+mod forward_police;
+mod forward_rules;
+mod forward_shape;
 mod ip_fragmentation;
 mod link_speed;
 mod local_shaper;
@@ -46,9 +52,10 @@ pub use undo::Undo;
 pub use value::{Unit, Value};
 
 use crate::host::Host;
+use crate::site::Site;
 use crate::{Error, Result};
 use narrows_model::lab::Impairment;
-use narrows_model::{Direction, Flow, Place};
+use narrows_model::{Direction, Flow};
 use serde::{Deserialize, Serialize};
 
 /// All faults, by their ids.
@@ -58,6 +65,11 @@ pub const ALL: &[Fault] = &[
     congestion_control::FAULT,
     delay::FAULT,
     filter_drop::FAULT,
+    flowtable::FAULT,
+    forward_drop_nth::FAULT,
+    forward_police::FAULT,
+    forward_rules::FAULT,
+    forward_shape::FAULT,
     ip_fragmentation::FAULT,
     link_speed::FAULT,
     local_shaper::FAULT,
@@ -92,6 +104,13 @@ pub struct Parameter {
     pub about: &'static str,
 }
 
+impl Parameter {
+    /// What it takes, with an example.
+    fn wanted(&self) -> String {
+        format!("a {} such as {} ({})", self.unit, self.default, self.about)
+    }
+}
+
 /// A fault that can be brought in and taken back.
 #[derive(Debug)]
 pub struct Fault {
@@ -100,7 +119,7 @@ pub struct Fault {
     /// One sentence.
     pub about: &'static str,
     /// Where it can be.
-    pub places: &'static [Place],
+    pub places: &'static [Site],
     /// Its number, where it takes one.
     pub parameter: Option<Parameter>,
     /// What it does to a host.
@@ -113,7 +132,7 @@ pub struct Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Way {
     /// Its place.
-    pub at: Place,
+    pub at: Site,
     /// The direction of the packets.
     pub flow: Flow,
 }
@@ -122,7 +141,7 @@ impl Way {
     /// Whether the packets go to the host that has the fault.
     #[must_use]
     pub fn leads_to_it(self) -> bool {
-        self.flow.receiver() == self.at
+        Site::from(self.flow.receiver()) == self.at
     }
 }
 
@@ -132,7 +151,7 @@ pub struct InForce {
     /// The fault.
     pub id: String,
     /// Where.
-    pub at: Place,
+    pub at: Site,
     /// Its value in words; empty where it takes none.
     pub value: String,
     /// For a fault of the path: the direction of the packets that meet it.
@@ -141,8 +160,10 @@ pub struct InForce {
     pub about: String,
 }
 
-const HOSTS: &[Place] = &[Place::Client, Place::Server];
-const PATH: &[Place] = &[Place::Path];
+const HOSTS: &[Site] = &[Site::Client, Site::Server];
+const PATH: &[Site] = &[Site::Path];
+/// A device under test.
+const ROUTER: &[Site] = &[Site::Router];
 
 /// The fault with that id.
 ///
@@ -156,11 +177,17 @@ pub fn find(id: &str) -> Result<&'static Fault> {
 }
 
 impl Fault {
+    /// A value that looks right and cannot be.
+    fn refused(&self, value: &str, cause: &str) -> Error {
+        let wanted = self.parameter.map_or_else(|| "none".to_owned(), |parameter| parameter.wanted());
+        Error::BadValue { id: self.id, value: value.to_owned(), wanted, cause: cause.to_owned() }
+    }
+
     /// The value at a place: the user's words, or the default.
     ///
     /// # Errors
     /// It cannot be there, or takes no such value.
-    pub fn value(&self, place: Place, words: Option<&str>) -> Result<Value> {
+    pub fn value(&self, place: Site, words: Option<&str>) -> Result<Value> {
         if !self.places.contains(&place) {
             let places = self.places.iter().map(|place| place.word()).collect::<Vec<_>>().join(" or ");
             return Err(Error::WrongPlace { id: self.id, place, places });
@@ -173,8 +200,8 @@ impl Fault {
             (None, None) => Ok(Value::None),
             (None, Some(_)) => Err(bad("none".to_owned(), "leave it away".to_owned())),
             (Some(parameter), words) => {
-                let wanted = format!("a {} such as {} ({})", parameter.unit, parameter.default, parameter.about);
-                Value::parse(parameter.unit, words.unwrap_or(parameter.default)).map_err(|cause| bad(wanted, cause))
+                let parsed = Value::parse(parameter.unit, words.unwrap_or(parameter.default));
+                parsed.map_err(|cause| bad(parameter.wanted(), cause))
             }
         }
     }
@@ -189,8 +216,8 @@ mod tests {
         assert!(ALL.is_sorted_by_key(|fault| fault.id));
         for fault in ALL {
             assert!(!fault.places.is_empty() && !fault.about.is_empty(), "{}", fault.id);
-            assert!(fault.host.is_some() || !fault.places.iter().any(|place| *place != Place::Path), "{}", fault.id);
-            assert!(fault.path.is_some() || !fault.places.contains(&Place::Path), "{}", fault.id);
+            assert!(fault.host.is_some() || !fault.places.iter().any(|place| *place != Site::Path), "{}", fault.id);
+            assert!(fault.path.is_some() || !fault.places.contains(&Site::Path), "{}", fault.id);
             for place in fault.places {
                 fault.value(*place, None).expect("the default is a value");
             }
@@ -216,10 +243,10 @@ mod tests {
         let error = find("gremlins").expect_err("no such fault").to_string();
         assert!(error.contains("gremlins") && error.contains("random-loss"), "{error}");
         let loss = find("random-loss").expect("it is there");
-        assert!(loss.value(Place::Server, None).expect_err("of the path").to_string().contains("it can be at path"));
-        let error = loss.value(Place::Path, Some("plenty")).expect_err("no number").to_string();
+        assert!(loss.value(Site::Server, None).expect_err("of the path").to_string().contains("it can be at path"));
+        let error = loss.value(Site::Path, Some("plenty")).expect_err("no number").to_string();
         assert!(error.contains("`plenty`") && error.contains("1%"), "{error}");
-        let error = find("sack-off").expect("there").value(Place::Client, Some("7")).expect_err("none").to_string();
+        let error = find("sack-off").expect("there").value(Site::Client, Some("7")).expect_err("none").to_string();
         assert!(error.contains("takes none"), "{error}");
     }
 }

@@ -1,8 +1,10 @@
 //! A host of the lab: a network, a host name and a view of `/sys` of its own, held by this process alone.
 
+use crate::bench;
 use crate::emulator::reserved::Reserved;
-use crate::faults::{filter_drop, send_filter};
-use crate::topology::{HostPlan, Topology, Wire};
+use crate::faults::{filter_drop, forward_drop_nth, send_filter};
+use crate::protocol::PortStatus;
+use crate::topology::{HostPlan, InterfacePlan, Role, Topology, Wire};
 use crate::{Error, Result};
 use narrows_model::lab::HostCounters;
 use narrows_model::{Family, Place};
@@ -31,6 +33,7 @@ const SYS_MOUNTS: &[&str] = &["fs/cgroup", "fs/bpf", "kernel/tracing", "kernel/d
 #[derive(Debug)]
 pub struct Host {
     plan: HostPlan,
+    topology: Topology,
     namespaces: Namespaces,
     tun: Option<Arc<Tun>>,
     reserved: Arc<Reserved>,
@@ -55,11 +58,15 @@ impl Host {
             Ok((tun.map(Arc::new), cautions))
         };
         let (namespaces, (tun, cautions)) = Namespaces::create(plan.name, prepare)?;
-        Ok(Self { plan, namespaces, tun, reserved: Arc::clone(reserved), filtered: AtomicBool::new(false), cautions })
+        let (reserved, filtered) = (Arc::clone(reserved), AtomicBool::new(false));
+        Ok(Self { plan, topology, namespaces, tun, reserved, filtered, cautions })
     }
 
     /// Gives the interfaces their MTU and addresses and sets them up.
     pub(crate) fn configure(&self, mtu: u32) -> Result<()> {
+        if self.is_of_bench() {
+            return self.run(|| bench::configure(&self.plan, mtu))?;
+        }
         self.run(|| -> Result<()> {
             // Runs must not inherit what an earlier one learned of the path.
             sysctl::write("net.ipv4.tcp_no_metrics_save", "1")?;
@@ -74,10 +81,10 @@ impl Host {
                 set("router_solicitations", "0")?;
                 match interface.wire {
                     Wire::PathNear | Wire::PathFar => set("addr_gen_mode", "1")?,
-                    Wire::LanNear | Wire::LanFar => set("accept_dad", "0")?,
+                    Wire::Near(_) | Wire::Far(_) => set("accept_dad", "0")?,
                 }
             }
-            if self.plan.forwards {
+            if self.plan.role == Role::Router {
                 sysctl::write("net.ipv4.ip_forward", "1")?;
                 sysctl::write("net.ipv6.conf.all.forwarding", "1")?;
             }
@@ -88,8 +95,10 @@ impl Host {
                 if matches!(interface.wire, Wire::PathNear | Wire::PathFar) {
                     links.set_tx_queue_length(interface.name, TX_QUEUE_PACKETS)?;
                 }
-                links.add_address(interface.name, interface.v4.into(), 24)?;
-                links.add_address(interface.name, interface.v6.into(), 64)?;
+                if let Some(addresses) = interface.addresses {
+                    links.add_address(interface.name, addresses.v4.into(), addresses.v4_bits)?;
+                    links.add_address(interface.name, addresses.v6.into(), 64)?;
+                }
                 links.set_up(interface.name, true)?;
             }
             Ok(())
@@ -100,6 +109,9 @@ impl Host {
     pub(crate) fn route(&self) -> Result<()> {
         use crate::topology::DefaultRoute;
         use std::net::{Ipv4Addr, Ipv6Addr};
+        if self.is_of_bench() {
+            return self.run(|| bench::route(&self.plan, self.topology))?;
+        }
         self.run(|| -> Result<()> {
             let mut links = Links::open()?;
             for interface in self.plan.interfaces {
@@ -127,7 +139,8 @@ impl Host {
                     let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
                     routes.lines().any(|line| line.starts_with(&format!("{digits} 80 ")))
                 };
-                self.plan.interfaces.iter().find(|interface| !is_local(interface.v6.octets()))
+                let mut addresses = self.plan.interfaces.iter().filter_map(|interface| interface.addresses);
+                addresses.find(|addresses| !is_local(addresses.v6.octets()))
             };
             let began = clock::now();
             while missing().is_some() && began.elapsed() < ADDRESSES {
@@ -136,9 +149,24 @@ impl Host {
         })
     }
 
+    /// Waits until a host of a forwarding bench says nothing of its own any more.
+    pub(crate) fn await_silence(&self) -> Result<()> {
+        if self.is_of_bench() { self.run(|| bench::await_silence(&self.plan))? } else { Ok(()) }
+    }
+
+    const fn is_of_bench(&self) -> bool {
+        matches!(self.plan.role, Role::Tester | Role::Device | Role::Switch)
+    }
+
+    /// As it was planned.
+    #[must_use]
+    pub const fn plan(&self) -> &HostPlan {
+        &self.plan
+    }
+
     /// The name of the interface that is plugged in there.
-    pub(crate) fn interface(&self, wire: Wire) -> Option<&'static str> {
-        self.plan.interfaces.iter().find(|plan| plan.wire == wire).map(|plan| plan.name)
+    pub(crate) fn interface(&self, wire: Wire) -> Option<&'static InterfacePlan> {
+        self.plan.interfaces.iter().find(|plan| plan.wire == wire)
     }
 
     pub(crate) fn has_wire(&self, wire: Wire) -> bool {
@@ -163,7 +191,7 @@ impl Host {
         self.filtered.store(true, Ordering::Relaxed);
     }
 
-    /// Its name: `client`, `router`, `server`.
+    /// Its name: `client`, `router`, `server`; `tester`, `switch`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.plan.name
@@ -237,7 +265,34 @@ impl Host {
                 qdisc: qdisc.map(|qdisc| qdisc.kind),
                 filter_input_drops: dropped_by(filter_drop::TABLE)?,
                 filter_output_drops: dropped_by(send_filter::TABLE)?,
+                filter_forward_drops: dropped_by(forward_drop_nth::TABLE)?,
             })
+        })?
+    }
+
+    /// Its devices with their counters, where it has several.
+    ///
+    /// # Errors
+    /// Where the host cannot be entered, or the kernel does not tell.
+    pub fn ports(&self) -> Result<Vec<PortStatus>> {
+        let several = self.plan.interfaces.len() > 1;
+        self.run(|| {
+            let mut links = Links::open()?;
+            let of = |interface: &InterfacePlan| -> Result<PortStatus> {
+                let link = links.get(interface.name)?;
+                let qdisc = links.root_qdisc(interface.name)?;
+                let addresses = interface.addresses;
+                Ok(PortStatus {
+                    device: interface.name.to_owned(),
+                    addresses: addresses.map(|it| vec![it.v4.into(), it.v6.into()]).unwrap_or_default(),
+                    rx_packets: link.rx_packets,
+                    rx_dropped: link.rx_dropped,
+                    tx_packets: link.tx_packets,
+                    tx_dropped: link.tx_dropped,
+                    qdisc_drops: qdisc.map_or(0, |qdisc| u64::from(qdisc.drops)),
+                })
+            };
+            self.plan.interfaces.iter().filter(|_| several).map(of).collect()
         })?
     }
 

@@ -1,6 +1,8 @@
 //! The emulated network: hosts in namespaces, the path between them, and faults with a known truth.
 
 mod accuracy;
+mod agent;
+pub mod bench;
 pub mod emulator;
 mod error;
 pub mod faults;
@@ -12,17 +14,20 @@ mod probe;
 pub mod protocol;
 mod registry;
 mod remote;
+mod site;
 pub mod spec;
 pub mod topology;
 
 pub use accuracy::{Row, accuracy};
+pub use agent::{Agent, AgentStatus};
 pub use error::{Error, Result};
 pub use faults::InForce;
 pub use holder::hold;
 pub use host::Host;
 pub use network::{Lab, become_able, can_run};
-pub use protocol::{DirectionStatus, Status};
+pub use protocol::{DirectionStatus, PortStatus, Status};
 pub use registry::Registry;
 pub use remote::{Labs, Launcher};
+pub use site::Site;
 pub use spec::LabSpec;
 pub use topology::Topology;

@@ -1,15 +1,17 @@
 //! A lab that runs in this process: its hosts, the path between them, the faults in force. All of it goes when it is dropped.
 
+use crate::agent::{self, Agent};
 use crate::emulator::Path;
 use crate::emulator::reserved::Reserved;
 use crate::faults::{self, Fault, InForce, Undo, Value, Way};
 use crate::host::{self, Host};
+use crate::site::Site;
 use crate::spec::{LabSpec, check_impairment};
-use crate::topology::Wire;
-use crate::{Error, Result};
+use crate::topology::{InterfacePlan, Topology, Wire};
+use crate::{Error, Result, bench};
 use narrows_model::lab::{Impairment, PathCounters};
-use narrows_model::{Direction, Family, Flow, Place};
-use narrows_sys::rtnl::Links;
+use narrows_model::{Direction, Family, Flow};
+use narrows_sys::rtnl::{Links, VethEnd};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,8 +19,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct Lab {
     spec: LabSpec,
-    // Before the hosts: the path stops before the devices go.
-    path: Path,
+    // Before the hosts: the agents end and the path stops before the devices go.
+    agents: Vec<Agent>,
+    path: Option<Path>,
     hosts: Vec<Host>,
     state: Mutex<State>,
 }
@@ -52,13 +55,13 @@ impl Lab {
     /// A spec that makes no sense; no privilege, no `/dev/net/tun`; what the kernel refused.
     pub fn up(spec: &LabSpec) -> Result<Self> {
         spec.check()?;
-        can_run()?;
+        can_run(spec.topology)?;
         let reserved = Arc::new(Reserved::default());
         let mut hosts = Vec::new();
         for plan in spec.topology.hosts() {
             hosts.push(Host::create(*plan, spec.topology, &reserved)?);
         }
-        connect_lan(&hosts)?;
+        connect(&hosts)?;
         for host in &hosts {
             host.configure(spec.mtu)?;
         }
@@ -68,18 +71,13 @@ impl Lab {
         for host in &hosts {
             host.await_addresses()?;
         }
-        let end = |wire| {
-            let host = hosts.iter().find(|host| host.has_wire(wire));
-            host.and_then(Host::tun).ok_or_else(|| Error::CannotRun("the path lacks an end".to_owned()))
-        };
-        let (near, far) = (end(Wire::PathNear)?, end(Wire::PathFar)?);
-        let path = Path::start(near, far, spec.up.clone(), spec.down.clone(), spec.seed, &reserved)?;
-        for host in hosts.iter().filter(|host| host.tun().is_some()) {
-            let sends = if host.has_wire(Wire::PathNear) { &spec.up } else { &spec.down };
-            host.set_link_speed(spec.link_speed_mbps(sends))?;
+        let path = if spec.topology.has_path() { Some(start_path(spec, &hosts, &reserved)?) } else { None };
+        let agents = agent::start_all(spec, &hosts)?;
+        for host in &hosts {
+            host.await_silence()?;
         }
         let state = State { base: [spec.up.clone(), spec.down.clone()], faults: Vec::new() };
-        Ok(Self { spec: spec.clone(), path, hosts, state: Mutex::new(state) })
+        Ok(Self { spec: spec.clone(), agents, path, hosts, state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -112,17 +110,24 @@ impl Lab {
         self.spec.topology.address_of(host, family)
     }
 
-    /// What the path does in one direction, faults included.
+    /// The SNMP agents that serve counters of its hosts.
+    #[must_use]
+    pub fn agents(&self) -> &[Agent] {
+        &self.agents
+    }
+
+    /// What the path does in one direction, faults included; nothing where there is no path.
     #[must_use]
     pub fn impairment(&self, flow: Flow) -> Impairment {
-        self.path.impairment(flow)
+        self.path.as_ref().map(|path| path.impairment(flow)).unwrap_or_default()
     }
 
     /// Changes the path of one direction, without its faults, which stay in force.
     ///
     /// # Errors
-    /// An impairment that makes no sense.
+    /// An impairment that makes no sense; a lab without a path.
     pub fn set(&self, flow: Flow, impairment: Impairment) -> Result<()> {
+        self.path()?;
         check_impairment(&impairment)?;
         let mut state = self.state();
         if let Some(base) = state.base.get_mut(index(flow)) {
@@ -135,17 +140,22 @@ impl Lab {
     /// What the path did so far in one direction.
     #[must_use]
     pub fn counters(&self, flow: Flow) -> PathCounters {
-        self.path.counters(flow)
+        self.path.as_ref().map(|path| path.counters(flow)).unwrap_or_default()
     }
 
     /// Why the path stopped by itself, where it did.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
-        self.path.failure()
+        self.path.as_ref()?.failure()
+    }
+
+    fn path(&self) -> Result<&Path> {
+        self.path.as_ref().ok_or_else(|| Error::NoPath { name: self.spec.name.clone() })
     }
 
     /// Sets the path to its base with the faults in force on top of it.
     fn apply(&self, state: &State) {
+        let Some(path) = &self.path else { return };
         for flow in [Flow::Up, Flow::Down] {
             let Some(base) = state.base.get(index(flow)) else { continue };
             let mut impairment = base.clone();
@@ -154,8 +164,8 @@ impl Lab {
                     change(&mut impairment, &entry.value, Way { at: entry.in_force.at, flow });
                 }
             }
-            if impairment != self.path.impairment(flow) {
-                self.path.set(flow, impairment);
+            if impairment != path.impairment(flow) {
+                path.set(flow, impairment);
             }
         }
     }
@@ -165,16 +175,16 @@ impl Lab {
     ///
     /// # Errors
     /// No such fault, not there, not that value, already in force; what the kernel refused.
-    pub fn fault(&self, id: &str, place: Place, value: Option<&str>, direction: Direction) -> Result<InForce> {
-        let fault = faults::find(id)?;
+    pub fn fault(&self, id: &str, site: impl Into<Site>, value: Option<&str>, direction: Direction) -> Result<InForce> {
+        let (fault, place) = (faults::find(id)?, site.into());
         let value = fault.value(place, value)?;
         let mut state = self.state();
         if state.faults.iter().any(|entry| entry.fault.id == fault.id && entry.in_force.at == place) {
             return Err(Error::AlreadyInForce { id: fault.id, place });
         }
-        let undo = match fault.host.filter(|_| place != Place::Path) {
+        let undo = match fault.host.filter(|_| place != Site::Path) {
             Some(inject) => Some(inject(self.host(place.word())?, &value)?),
-            None => None,
+            None => self.path().map(|_| None)?,
         };
         let in_force = InForce {
             id: fault.id.to_owned(),
@@ -192,7 +202,7 @@ impl Lab {
     ///
     /// # Errors
     /// It is not in force; what the kernel refused, and then the others are taken back all the same.
-    pub fn unfault(&self, id: &str, place: Option<Place>) -> Result<Vec<InForce>> {
+    pub fn unfault(&self, id: &str, place: Option<Site>) -> Result<Vec<InForce>> {
         let mut state = self.state();
         let meant = |entry: &Entry| {
             (id == "all" || entry.fault.id == id) && place.is_none_or(|place| entry.in_force.at == place)
@@ -229,12 +239,38 @@ impl Lab {
     pub fn down(self) {}
 }
 
-/// The veth pair behind a router.
-fn connect_lan(hosts: &[Host]) -> Result<()> {
-    let end = |wire| hosts.iter().find_map(|host| Some((host, host.interface(wire)?)));
-    if let (Some((near, near_name)), Some((far, far_name))) = (end(Wire::LanNear), end(Wire::LanFar)) {
-        let made = near.run(|| Links::open()?.add_veth(near_name, far_name, far.namespaces().network()))?;
-        made?;
+/// Starts the emulated path between its two ends.
+fn start_path(spec: &LabSpec, hosts: &[Host], reserved: &Arc<Reserved>) -> Result<Path> {
+    let end = |wire| {
+        let host = hosts.iter().find(|host| host.has_wire(wire));
+        host.and_then(Host::tun).ok_or_else(|| Error::CannotRun("the path lacks an end".to_owned()))
+    };
+    let (near, far) = (end(Wire::PathNear)?, end(Wire::PathFar)?);
+    let path = Path::start(near, far, spec.up.clone(), spec.down.clone(), spec.seed, reserved)?;
+    for host in hosts.iter().filter(|host| host.tun().is_some()) {
+        let sends = if host.has_wire(Wire::PathNear) { &spec.up } else { &spec.down };
+        host.set_link_speed(spec.link_speed_mbps(sends))?;
+    }
+    Ok(path)
+}
+
+/// The plain veth pairs.
+fn connect(hosts: &[Host]) -> Result<()> {
+    for near in hosts {
+        for interface in near.plan().interfaces {
+            let Wire::Near(cable) = interface.wire else { continue };
+            let far = hosts.iter().find_map(|host| Some((host, host.interface(Wire::Far(cable))?)));
+            let Some((far, other)) = far else { continue };
+            let namespace = far.namespaces().network();
+            near.run(|| -> Result<()> {
+                let mut links = Links::open()?;
+                if interface.mac.is_none() {
+                    return Ok(links.add_veth(interface.name, other.name, namespace)?);
+                }
+                let end = |plan: &InterfacePlan| VethEnd { name: plan.name, mac: plan.mac, queues: bench::queues() };
+                Ok(links.add_veth_pair(end(interface), end(other), namespace)?)
+            })??;
+        }
     }
     Ok(())
 }
@@ -254,13 +290,13 @@ pub fn become_able() -> Result<()> {
     })
 }
 
-/// Whether a lab can be built by this process at all, with a sentence where it cannot.
+/// Whether a lab of that shape can be built by this process at all, with a sentence where it cannot.
 ///
 /// # Errors
 /// The sentence.
-pub fn can_run() -> Result<()> {
+pub fn can_run(topology: Topology) -> Result<()> {
     let no = |text: &str| Err(Error::CannotRun(text.to_owned()));
-    if !narrows_sys::files::exists(std::path::Path::new("/dev/net/tun")) {
+    if topology.has_path() && !narrows_sys::files::exists(std::path::Path::new("/dev/net/tun")) {
         return no(
             "/dev/net/tun is not there; load the kernel module with `modprobe tun`, or build the kernel with CONFIG_TUN",
         );

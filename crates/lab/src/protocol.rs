@@ -1,8 +1,9 @@
 //! What is said between the process that holds a lab and those that ask it: one line of JSON each way.
 
-use crate::{InForce, Lab, LabSpec, Topology};
+use crate::agent::AgentStatus;
+use crate::{InForce, Lab, LabSpec, Site, Topology};
 use narrows_model::lab::{HostCounters, Impairment, PathCounters};
-use narrows_model::{Direction, Family, Flow, Place};
+use narrows_model::{Direction, Family, Flow};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -60,7 +61,7 @@ pub enum Request {
         /// Its id.
         id: String,
         /// Where.
-        at: Place,
+        at: Site,
         /// In words; absent: the default.
         value: Option<String>,
         /// For a fault of the path.
@@ -72,7 +73,7 @@ pub enum Request {
         /// Its id.
         id: String,
         /// Where; absent: everywhere.
-        at: Option<Place>,
+        at: Option<Site>,
     },
     /// The end.
     Down,
@@ -113,10 +114,15 @@ pub struct Status {
     pub topology: Topology,
     /// Its hosts, from the client to the server.
     pub hosts: Vec<HostStatus>,
-    /// The path from the client to the server.
-    pub up: DirectionStatus,
+    /// The path from the client to the server, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<DirectionStatus>,
     /// The path back.
-    pub down: DirectionStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<DirectionStatus>,
+    /// The SNMP agents of its hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentStatus>,
     /// The faults in force.
     pub faults: Vec<InForce>,
     /// What is not as it should be: sentences.
@@ -135,6 +141,28 @@ pub struct HostStatus {
     /// What it did to packets; absent where the kernel does not tell, and then a caution says why.
     #[serde(default)]
     pub counters: Option<HostCounters>,
+    /// All its devices, where it has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<PortStatus>,
+}
+
+/// A device of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortStatus {
+    /// Its name.
+    pub device: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Received and dropped.
+    pub rx_dropped: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Dropped instead of sent, by the device.
+    pub tx_dropped: u64,
+    /// By the queueing discipline at its root, since that was put there.
+    pub qdisc_drops: u64,
 }
 
 /// One direction of the path.
@@ -159,7 +187,9 @@ impl Status {
             }
         };
         let hosts = lab.hosts().iter().map(|host| (host, counters(host))).collect::<Vec<_>>();
-        let direction = |flow| DirectionStatus { impairment: lab.impairment(flow), counters: lab.counters(flow) };
+        let has_path = lab.spec().topology.has_path();
+        let direction =
+            |flow| has_path.then(|| DirectionStatus { impairment: lab.impairment(flow), counters: lab.counters(flow) });
         let mut cautions: Vec<String> = lab.hosts().iter().flat_map(|host| host.cautions().to_vec()).collect();
         cautions.append(&mut silent);
         cautions.extend(lab.failure().map(|failure| format!("the path has stopped: {failure}")));
@@ -171,6 +201,8 @@ impl Status {
                 .into_iter()
                 .map(|(host, counters)| HostStatus {
                     counters,
+                    // Where the counters of the first are not to be had, a caution says so.
+                    ports: host.ports().unwrap_or_default(),
                     name: host.name().to_owned(),
                     device: host.device().to_owned(),
                     addresses: [Family::Ipv4, Family::Ipv6]
@@ -181,6 +213,7 @@ impl Status {
                 .collect(),
             up: direction(Flow::Up),
             down: direction(Flow::Down),
+            agents: lab.agents().iter().map(|agent| agent.status().clone()).collect(),
             faults: lab.faults(),
             cautions,
         }

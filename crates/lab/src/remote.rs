@@ -3,9 +3,9 @@
 use crate::inhabitants;
 use crate::protocol::{LINE_MAX, Order, Reply, Request, Status};
 use crate::registry::Registry;
-use crate::{Error, InForce, LabSpec, Result};
+use crate::{Error, InForce, LabSpec, Result, Site};
+use narrows_model::Direction;
 use narrows_model::lab::Impairment;
-use narrows_model::{Direction, Place};
 use narrows_sys::netns::{self, Namespaces};
 use narrows_sys::{event, process};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -179,10 +179,11 @@ impl Labs {
         &self,
         name: &str,
         id: &str,
-        at: Place,
+        at: impl Into<Site>,
         value: Option<&str>,
         direction: Direction,
     ) -> Result<Vec<InForce>> {
+        let at = at.into();
         let request = Request::Fault { id: id.to_owned(), at, value: value.map(str::to_owned), direction };
         match self.ask(name, &request)? {
             Reply::Faults { faults } => Ok(faults),
@@ -194,7 +195,7 @@ impl Labs {
     ///
     /// # Errors
     /// As [`Labs::ask`]; as [`crate::Lab::unfault`].
-    pub fn unfault(&self, name: &str, id: &str, at: Option<Place>) -> Result<Vec<InForce>> {
+    pub fn unfault(&self, name: &str, id: &str, at: Option<Site>) -> Result<Vec<InForce>> {
         match self.ask(name, &Request::Unfault { id: id.to_owned(), at })? {
             Reply::Faults { faults } => Ok(faults),
             other => Err(Self::unexpected(name, &other)),
@@ -232,6 +233,24 @@ impl Labs {
         self.registry.forget(name)
     }
 
+    /// Runs `work` on a thread inside of a host, and gives what it returns.
+    ///
+    /// # Errors
+    /// The lab is not up, there is no such host, or it belongs to a user namespace that this process is not in.
+    pub fn within<T: Send>(&self, name: &str, host: &str, work: impl FnOnce() -> T + Send) -> Result<T> {
+        let (pid, descriptors) = self.host_of(name, host)?;
+        Ok(Namespaces::of_holder(pid, descriptors)?.run(work)?)
+    }
+
+    /// Who holds a host, and by which descriptors.
+    fn host_of(&self, name: &str, host: &str) -> Result<(u32, [i32; 3])> {
+        let state = self.registry.running(name)?;
+        let known = || state.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ");
+        let found = state.hosts.iter().find(|state| state.name == host);
+        let found = found.ok_or_else(|| Error::UnknownHost { name: host.to_owned(), known: known() })?;
+        Ok((state.pid, found.descriptors))
+    }
+
     /// Becomes a command inside of a host: on success this does not return.
     ///
     /// Without root it must be called while the process has one thread, since it enters a user namespace.
@@ -245,12 +264,9 @@ impl Labs {
         program: &str,
         arguments: &[String],
     ) -> Result<std::convert::Infallible> {
-        let state = self.registry.running(name)?;
-        let known = || state.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ");
-        let found = state.hosts.iter().find(|state| state.name == host);
-        let found = found.ok_or_else(|| Error::UnknownHost { name: host.to_owned(), known: known() })?;
-        netns::join_user_namespace(state.pid)?;
-        let namespaces = Namespaces::of_holder(state.pid, found.descriptors)?;
+        let (pid, descriptors) = self.host_of(name, host)?;
+        netns::join_user_namespace(pid)?;
+        let namespaces = Namespaces::of_holder(pid, descriptors)?;
         let mut command = process::free_command(program);
         namespaces.apply(&mut command);
         command.env(inhabitants::MARK, self.registry.state_path(name));

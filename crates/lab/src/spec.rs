@@ -1,6 +1,6 @@
 //! What a lab is to be: the words that `lab up` takes, checked.
 
-use crate::topology::Topology;
+use crate::topology::{Role, Topology};
 use crate::{Error, Result};
 use narrows_model::lab::Impairment;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,8 @@ pub struct LabSpec {
     pub mtu: u32,
     /// Makes the path's chances repeatable.
     pub seed: u64,
+    /// Whether an SNMP agent serves the counters of routers and switches.
+    pub snmpd: bool,
 }
 
 impl Default for LabSpec {
@@ -36,6 +38,7 @@ impl Default for LabSpec {
             link_speed_bps: None,
             mtu: 1500,
             seed: 1,
+            snmpd: false,
         }
     }
 }
@@ -51,6 +54,15 @@ impl LabSpec {
         check_impairment(&self.down)?;
         if !(1280..=65_521).contains(&self.mtu) {
             return Err(Error::BadImpairment(format!("an MTU of {} is not from 1280 to 65521", self.mtu)));
+        }
+        let clean = Impairment::default();
+        if !self.topology.has_path() && (self.up != clean || self.down != clean || self.link_speed_bps.is_some()) {
+            return Err(Error::BadImpairment(
+                "this shape has only plain cables, which neither delay nor limit".to_owned(),
+            ));
+        }
+        if self.snmpd && self.topology.hosts().iter().all(|host| host.role == Role::End) {
+            return Err(Error::CannotRun("an SNMP agent is for routers and switches, and there is none".to_owned()));
         }
         Ok(())
     }
@@ -149,6 +161,12 @@ mod tests {
             assert!(error.contains(words), "{error}");
         }
         assert!(LabSpec::default().check().is_ok());
+        let dut = || LabSpec { topology: Topology::Dut, ..LabSpec::default() };
+        assert!(LabSpec { mtu: 9000, snmpd: true, ..dut() }.check().is_ok());
+        let slow = LabSpec { up: Impairment { delay_us: 1, ..Impairment::default() }, ..dut() };
+        assert!(slow.check().expect_err("no path").to_string().contains("plain cables"));
+        let pair = LabSpec { snmpd: true, ..LabSpec::default() };
+        assert!(pair.check().expect_err("no router").to_string().contains("there is none"));
         for name in ["", "Lab", "1lab", "a/b", "../x", "a234567890123456789012345678901234"] {
             assert!(check_name(name).is_err(), "{name}");
         }

@@ -113,7 +113,8 @@ fn a_lab_is_begun_asked_entered_and_ended() {
         labs.fault("alpha", "tcp-receive-window", Place::Server, Some("300k"), Direction::Both).expect("a fault");
     assert_eq!(brought[0].value, "300 KiB");
     let status = labs.status("alpha").expect("it answers");
-    assert_eq!((&status.down.impairment, status.up.impairment.delay_us), (&path, 1000));
+    let (up, down) = (status.up.expect("a path"), status.down.expect("a path"));
+    assert_eq!((&down.impairment, up.impairment.delay_us), (&path, 1000));
     assert_eq!(status.faults, brought);
     let refused = labs.fault("alpha", "random-loss", Place::Server, None, Direction::Both).expect_err("of the path");
     assert!(refused.to_string().contains("it can be at path"), "{refused}");

@@ -132,4 +132,6 @@ pub struct HostCounters {
     pub filter_input_drops: Option<u64>,
     /// On their way out.
     pub filter_output_drops: Option<u64>,
+    /// On their way through a host that forwards.
+    pub filter_forward_drops: Option<u64>,
 }

@@ -1,8 +1,13 @@
-//! Tables of one's own in the packet filter (`nf_tables`): a rule that drops and counts.
+//! Tables of one's own in the packet filter (`nf_tables`): rules that drop and count.
 //!
 //! All that belongs together goes to the kernel as one batch, which is taken whole or not at all. A table belongs to the network
 //! namespace of the calling thread. Source: kernel `include/uapi/linux/netfilter/nf_tables.h`, `nfnetlink.h`;
 //! net/netfilter/nf_tables_api.c.
+
+mod expressions;
+mod forward;
+
+pub use forward::{add_flow_table, add_forward_drop, add_forward_misses, add_forward_police};
 
 use crate::netlink::{
     self, ACK, Attribute, Builder, CREATE, DUMP, EXCLUSIVE, Family, Outgoing, Socket, attributes, find,
@@ -30,6 +35,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Hook {
     /// What is for this host, reassembled (`NF_INET_LOCAL_IN`).
     Input,
+    /// What this host passes on (`NF_INET_FORWARD`).
+    Forward,
     /// What this host sends (`NF_INET_LOCAL_OUT`).
     Output,
 }
@@ -38,6 +45,7 @@ impl Hook {
     const fn number(self) -> u32 {
         match self {
             Self::Input => 1,
+            Self::Forward => 2,
             Self::Output => 3,
         }
     }
@@ -73,8 +81,6 @@ const ELEMENT: u16 = 1;
 /// `NFTA_EXPR_NAME` and `NFTA_EXPR_DATA`
 const NAME: u16 = 1;
 const DATA: u16 = 2;
-/// `NFT_REG_1`
-const REGISTER: u32 = 1;
 
 /// `struct nfgenmsg`
 const fn header(family: u8, resource: u16) -> [u8; 4] {
@@ -104,12 +110,8 @@ fn commit(operation: &'static str, table: &str, parts: Vec<Part>) -> Result<()> 
     send().map_err(|source| Error { operation, table: table.to_owned(), source })
 }
 
-/// Makes a table with one chain at `hook` and one rule in it: of the packets of that protocol (17 is UDP) the first and then one
-/// of every `one_of` is counted and dropped. `one_of` 1 drops all.
-///
-/// # Errors
-/// There is such a table; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
-pub fn add_drop(table: &str, hook: Hook, protocol: u8, one_of: u32) -> Result<()> {
+/// A new table with one chain at `hook`.
+fn table_with_chain(table: &str, hook: Hook) -> Vec<Part> {
     let make_table = message(NEW_TABLE, CREATE | EXCLUSIVE, |body| {
         body.text(TABLE, table);
     });
@@ -120,70 +122,34 @@ pub fn add_drop(table: &str, hook: Hook, protocol: u8, one_of: u32) -> Result<()
             inner.be32(number, hook.number()).be32(priority, 0);
         });
     });
+    vec![make_table, make_chain]
+}
+
+/// A rule at the end of the table's chain.
+fn rule(table: &str, fill: impl FnOnce(&mut Builder)) -> Part {
     let append = libc::NLM_F_APPEND as u16;
-    let make_rule = message(NEW_RULE, CREATE | append, |body| {
+    message(NEW_RULE, CREATE | append, |body| {
         let chain = 2;
-        body.text(TABLE, table).text(chain, CHAIN);
-        body.nest(EXPRESSIONS, |list| {
-            load_protocol(list);
-            compare(list, &[protocol]);
-            number_packets(list, one_of);
-            compare(list, &0_u32.to_ne_bytes());
-            expression(list, "counter", |_| {});
-            drop_packet(list);
-        });
-    });
-    commit("make", table, vec![make_table, make_chain, make_rule])
+        body.text(TABLE, table).text(chain, CHAIN).nest(EXPRESSIONS, fill);
+    })
 }
 
-fn expression(list: &mut Builder, name: &str, fill: impl FnOnce(&mut Builder)) {
-    list.nest(ELEMENT, |element| {
-        element.text(NAME, name).nest(DATA, fill);
-    });
-}
-
-/// The number of the transport protocol into the register.
-fn load_protocol(list: &mut Builder) {
-    const L4PROTO: u32 = 16;
-    let (destination, key) = (1, 2);
-    expression(list, "meta", |data| {
-        data.be32(destination, REGISTER).be32(key, L4PROTO);
-    });
-}
-
-/// Goes on where the register holds these bytes.
-fn compare(list: &mut Builder, bytes: &[u8]) {
-    const EQUAL: u32 = 0;
-    let (source, operation, with, value) = (1, 2, 3, 1);
-    expression(list, "cmp", |data| {
-        data.be32(source, REGISTER).be32(operation, EQUAL);
-        data.nest(with, |inner| {
-            inner.bytes(value, bytes);
-        });
-    });
-}
-
-/// 0, 1, 2, … `modulus` - 1, 0, 1, … into the register.
-fn number_packets(list: &mut Builder, modulus: u32) {
-    const INCREMENTAL: u32 = 0;
-    let (destination, modulus_of, kind) = (1, 2, 3);
-    expression(list, "numgen", |data| {
-        data.be32(destination, REGISTER).be32(modulus_of, modulus).be32(kind, INCREMENTAL);
-    });
-}
-
-fn drop_packet(list: &mut Builder) {
-    const VERDICT_REGISTER: u32 = 0;
-    const NF_DROP: u32 = 0;
-    let (destination, data_of, verdict, code) = (1, 2, 2, 1);
-    expression(list, "immediate", |data| {
-        data.be32(destination, VERDICT_REGISTER);
-        data.nest(data_of, |inner| {
-            inner.nest(verdict, |inner| {
-                inner.be32(code, NF_DROP);
-            });
-        });
-    });
+/// Makes a table with one chain at `hook` and one rule in it: of the packets of that protocol (17 is UDP) the first and then one
+/// of every `one_of` is counted and dropped. `one_of` 1 drops all.
+///
+/// # Errors
+/// There is such a table; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
+pub fn add_drop(table: &str, hook: Hook, protocol: u8, one_of: u32) -> Result<()> {
+    let mut parts = table_with_chain(table, hook);
+    parts.push(rule(table, |list| {
+        expressions::load_protocol(list);
+        expressions::equals(list, &[protocol]);
+        expressions::number_packets(list, one_of);
+        expressions::equals(list, &0_u32.to_ne_bytes());
+        expressions::count(list);
+        expressions::drop_packet(list);
+    }));
+    commit("make", table, parts)
 }
 
 /// Takes a table away with all in it; one that is not there is fine.

@@ -1,8 +1,12 @@
 //! Setting links, addresses and routes over `NETLINK_ROUTE`. Source: rtnetlink(7), kernel `include/uapi/linux/if_link.h`.
 
+mod ethernet;
 pub mod qdisc;
+mod route;
 
+pub use ethernet::VethEnd;
 pub use qdisc::{Qdisc, QdiscCounters};
+pub use route::Route;
 
 use crate::netlink::{self, Builder, Family, Socket, find, i32_at, u32_at, u64_at};
 use std::net::IpAddr;
@@ -36,6 +40,10 @@ pub struct Link {
     pub tx_queue_length: u32,
     /// Whether it is administratively up.
     pub up: bool,
+    /// Whether it has a link.
+    pub carrier: bool,
+    /// Its Ethernet address; `None` where it has another kind or none.
+    pub address: Option<[u8; 6]>,
     /// Packets that it sent.
     pub tx_packets: u64,
     /// Packets that it should have sent and dropped.
@@ -115,6 +123,8 @@ impl Links {
             mtu: number(libc::IFLA_MTU),
             tx_queue_length: number(libc::IFLA_TXQLEN),
             up: u32_at(payload, 8).unwrap_or(0) & libc::IFF_UP as u32 != 0,
+            carrier: u32_at(payload, 8).unwrap_or(0) & libc::IFF_RUNNING as u32 != 0,
+            address: find(attributes, libc::IFLA_ADDRESS).and_then(|attribute| attribute.payload.try_into().ok()),
             rx_packets: count(0),
             tx_packets: count(1),
             rx_dropped: count(6),
@@ -200,53 +210,6 @@ impl Links {
             });
         });
         self.send("make veth", name, libc::RTM_NEWLINK, CREATE | EXCLUSIVE, request).map(drop)
-    }
-
-    /// Adds an address; an IPv6 one is usable at once (`IFA_F_NODAD`).
-    ///
-    /// # Errors
-    /// It is there already, or no privilege.
-    pub fn add_address(&mut self, name: &str, address: IpAddr, prefix_bits: u8) -> Result<()> {
-        let index = self.get(name)?.index;
-        let (family, octets) = octets(address);
-        let mut header = [family, prefix_bits, 0, 0, 0, 0, 0, 0];
-        header[4..8].copy_from_slice(&index.to_ne_bytes());
-        let mut request = Builder::with_header(&header);
-        request.bytes(libc::IFA_LOCAL, &octets).bytes(libc::IFA_ADDRESS, &octets);
-        request.u32(libc::IFA_FLAGS, libc::IFA_F_NODAD);
-        let object = format!("{address}/{prefix_bits} to {name}");
-        self.send("add address", object, libc::RTM_NEWADDR, CREATE | EXCLUSIVE, request).map(drop)
-    }
-
-    /// Adds a route to `destination/prefix_bits` (unspecified/0: the default route) through a link, by way of `gateway` if given.
-    ///
-    /// # Errors
-    /// It is there already, the gateway is not reachable, or no privilege.
-    pub fn add_route(
-        &mut self,
-        name: &str,
-        destination: IpAddr,
-        prefix_bits: u8,
-        gateway: Option<IpAddr>,
-    ) -> Result<()> {
-        let index = self.get(name)?.index;
-        let (family, octets_to) = octets(destination);
-        let scope = match (destination, gateway) {
-            (IpAddr::V4(_), None) => libc::RT_SCOPE_LINK,
-            _ => libc::RT_SCOPE_UNIVERSE,
-        };
-        let header =
-            [family, prefix_bits, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST, 0, 0, 0, 0];
-        let mut request = Builder::with_header(&header);
-        if prefix_bits > 0 {
-            request.bytes(libc::RTA_DST, &octets_to);
-        }
-        request.u32(libc::RTA_OIF, index);
-        if let Some(gateway) = gateway {
-            request.bytes(libc::RTA_GATEWAY, &octets(gateway).1);
-        }
-        let object = format!("to {destination}/{prefix_bits} through {name}");
-        self.send("add route", object, libc::RTM_NEWROUTE, CREATE | EXCLUSIVE, request).map(drop)
     }
 
     /// Puts a queueing discipline at the root of a device, in place of what was there.

@@ -86,7 +86,7 @@ const IFLA_STATS64: u16 = 23;
 const IFLA_CARRIER: u16 = 33;
 const IFLA_LINK_NETNSID: u16 = 37;
 
-pub(super) fn by_name(sockets: &Sockets, device: &str) -> Result<Link, Missing> {
+pub(crate) fn by_name(sockets: &Sockets, device: &str) -> Result<Link, Missing> {
     let mut request = Builder::with_header(&[0; HEADER]);
     request.text(IFLA_IFNAME, device);
     request_one(sockets, request, &format!("the device {device} (RTM_GETLINK)"))

@@ -91,7 +91,7 @@ const STATS_PKT64: u16 = 8;
 const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
 
-pub(super) fn of(sockets: &Sockets, device: &str) -> Result<Qdiscs, Missing> {
+pub(crate) fn of(sockets: &Sockets, device: &str) -> Result<Qdiscs, Missing> {
     let index = links::by_name(sockets, device)?.index;
     let mut header = [0; HEADER];
     header[4..8].copy_from_slice(&index.to_ne_bytes());

@@ -46,7 +46,7 @@ pub(super) fn count(sockets: &Sockets) -> Result<u64, Missing> {
 }
 
 /// What those that drop have counted.
-pub(super) fn drops(sockets: &Sockets) -> Result<FilterDrops, Missing> {
+pub(crate) fn drops(sockets: &Sockets) -> Result<FilterDrops, Missing> {
     Ok(rules(sockets)?.iter().filter_map(dropped).fold(FilterDrops::default(), |mut sum, rule| {
         sum.rules += 1;
         match rule {

@@ -28,7 +28,11 @@ fn inject(host: &Host, value: &Value) -> Result<Undo> {
 
 /// Puts a queueing discipline at the root of the host's device; the way back leaves the kernel's default there.
 pub(super) fn set_root(host: &Host, qdisc: &Qdisc) -> Result<Undo> {
-    let device = host.device();
+    set_root_of(host, host.device(), qdisc)
+}
+
+/// The same for a device of the host by its name.
+pub(super) fn set_root_of(host: &Host, device: &'static str, qdisc: &Qdisc) -> Result<Undo> {
     host.run(|| Links::open()?.replace_qdisc(device, qdisc))??;
     Ok(Undo::new(move |host| Ok(host.run(|| Links::open()?.delete_qdisc(device))??)))
 }

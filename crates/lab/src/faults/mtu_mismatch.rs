@@ -6,14 +6,14 @@
 use super::{Fault, Parameter, Undo, Unit, Value, Way};
 use crate::Result;
 use crate::host::Host;
-use narrows_model::Place;
+use crate::site::Site;
 use narrows_model::lab::Impairment;
 use narrows_sys::rtnl::Links;
 
 pub(super) const FAULT: Fault = Fault {
     id: "mtu-mismatch",
     about: "one device's MTU differs from the others'",
-    places: &[Place::Client, Place::Server, Place::Path],
+    places: &[Site::Client, Site::Server, Site::Path],
     parameter: Some(Parameter { unit: Unit::Count, default: "1400", about: "the MTU in bytes" }),
     host: Some(inject),
     path: Some(impair),
@@ -32,7 +32,7 @@ fn inject(host: &Host, value: &Value) -> Result<Undo> {
 }
 
 fn impair(path: &mut Impairment, value: &Value, way: Way) {
-    if way.at == Place::Path {
+    if way.at == Site::Path {
         path.mtu = value.number32().max(576);
     }
 }

@@ -18,6 +18,8 @@ pub enum Unit {
     Count,
     /// `reno`
     Word,
+    /// `200000x64`: whole numbers that mean these.
+    Numbers(&'static [&'static str]),
 }
 
 impl fmt::Display for Unit {
@@ -29,6 +31,7 @@ impl fmt::Display for Unit {
             Self::Duration => "duration",
             Self::Count => "number",
             Self::Word => "word",
+            Self::Numbers(_) => "product",
         })
     }
 }
@@ -44,7 +47,12 @@ pub enum Value {
     Probability(f64),
     /// As it was written.
     Word(String),
+    /// Several numbers with what they mean.
+    Numbers(&'static [&'static str], Vec<u64>),
 }
+
+/// The largest of several numbers.
+const NUMBER_MAX: u64 = 1_000_000_000;
 
 impl Value {
     /// Reads the user's words.
@@ -74,6 +82,20 @@ impl Value {
                     _ => Err("it is not between 0 and 1, or 0 % and 100 %".to_owned()),
                 }
             }
+            Unit::Numbers(names) => {
+                let numbers = words.split('x').map(|word| word.trim().parse::<u64>());
+                let good = |number: &u64| (1..=NUMBER_MAX).contains(number);
+                match numbers.collect::<Result<Vec<_>, _>>() {
+                    Ok(numbers) if numbers.len() == names.len() && numbers.iter().all(good) => {
+                        Ok(Self::Numbers(names, numbers))
+                    }
+                    _ => Err(format!(
+                        "write {} whole numbers from 1 to {NUMBER_MAX} with x between them: {}",
+                        names.len(),
+                        names.join(" x ")
+                    )),
+                }
+            }
             Unit::Word => {
                 let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
                 match words {
@@ -100,6 +122,16 @@ impl Value {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
+    /// The several numbers; 0 where there are not so many.
+    #[must_use]
+    pub fn numbers<const N: usize>(&self) -> [u64; N] {
+        let numbers = match self {
+            Self::Numbers(_, numbers) => numbers.as_slice(),
+            _ => &[],
+        };
+        std::array::from_fn(|index| numbers.get(index).copied().unwrap_or(0))
+    }
+
     /// As a probability; 0 where it is none.
     #[must_use]
     pub const fn probability(&self) -> f64 {
@@ -121,6 +153,10 @@ impl fmt::Display for Value {
             Self::Number(_, number) => write!(f, "{number}"),
             Self::Probability(value) => f.write_str(&units::percent(*value)),
             Self::Word(word) => f.write_str(word),
+            Self::Numbers(names, numbers) => {
+                let words = numbers.iter().zip(*names).map(|(number, name)| format!("{number} {name}"));
+                f.write_str(&words.collect::<Vec<_>>().join(" x "))
+            }
         }
     }
 }
@@ -138,6 +174,10 @@ mod tests {
         assert_eq!(shown(Unit::Probability, "0.01").as_deref(), Ok("1.0 %"));
         assert_eq!(shown(Unit::Duration, "20ms").as_deref(), Ok("20.0 ms"));
         assert_eq!(shown(Unit::Word, "bbr").as_deref(), Ok("bbr"));
+        const TWO: Unit = Unit::Numbers(&["packets/s", "bytes"]);
+        assert_eq!(shown(TWO, "200000x64").as_deref(), Ok("200000 packets/s x 64 bytes"));
+        let refused = shown(TWO, "200000").expect_err("one is missing");
+        assert_eq!(refused, "write 2 whole numbers from 1 to 1000000000 with x between them: packets/s x bytes");
         for (unit, words) in [
             (Unit::Bytes, "0"),
             (Unit::Rate, "x"),
@@ -145,6 +185,10 @@ mod tests {
             (Unit::Probability, "nan"),
             (Unit::Count, "-1"),
             (Unit::Word, "a b"),
+            (TWO, "1x2x3"),
+            (TWO, "1x0"),
+            (TWO, "1xfast"),
+            (TWO, "1x1000000001"),
         ] {
             assert!(Value::parse(unit, words).is_err(), "{words}");
         }

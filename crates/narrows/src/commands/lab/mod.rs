@@ -8,8 +8,7 @@ use super::remote::stop_on_interrupt;
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
 use clap::{Subcommand, ValueEnum};
-use narrows_model::Place;
-use narrows_runner::emulated::{self, Labs, Launcher};
+use narrows_runner::emulated::{self, Labs, Launcher, Site};
 use narrows_runner::{bank, demo, verify};
 use path::PathArgs;
 use std::path::{Path, PathBuf};
@@ -30,21 +29,24 @@ enum PlaceWord {
     Server,
     /// Between them
     Path,
+    /// The device under test
+    Router,
 }
 
-impl From<PlaceWord> for Place {
+impl From<PlaceWord> for Site {
     fn from(word: PlaceWord) -> Self {
         match word {
             PlaceWord::Client => Self::Client,
             PlaceWord::Server => Self::Server,
             PlaceWord::Path => Self::Path,
+            PlaceWord::Router => Self::Router,
         }
     }
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Bring a lab up: hosts `client` and `server` with an emulated path between them
+    /// Bring a lab up: hosts `client` and `server` with an emulated path between them, or a device under test with its tester
     Up {
         /// Its name
         #[arg(default_value = "lab")]
@@ -56,7 +58,7 @@ enum What {
     Exec {
         /// The lab
         name: String,
-        /// client, server or router
+        /// client, server or router; tester, router or switch
         host: String,
         /// The command and its words
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
@@ -175,12 +177,11 @@ impl Args {
                 }
             }
             What::Fault { name, id, at, value, direction } => {
-                let faults =
-                    labs.fault(&name, &id, at.into(), value.as_deref(), direction.into()).map_err(Failure::run)?;
+                let faults = labs.fault(&name, &id, at, value.as_deref(), direction.into()).map_err(Failure::run)?;
                 in_force(&faults)
             }
             What::Unfault { name, id, at } => {
-                taken_back(&labs.unfault(&name, &id, at.map(Place::from)).map_err(Failure::run)?)
+                taken_back(&labs.unfault(&name, &id, at.map(Site::from)).map_err(Failure::run)?)
             }
             What::Status { name, json } => show(&labs, name, json),
             What::Down { name } => {

@@ -14,6 +14,8 @@ enum Shape {
     Pair,
     /// client - path - router - server, with a kernel that forwards
     Chain,
+    /// tester - router - tester on plain cables: a device under test between the ports of its tester
+    Dut,
 }
 
 /// `1%`, `0.1%` or `0.001`.
@@ -31,6 +33,12 @@ pub(super) struct PathArgs {
     /// Shape of the network
     #[arg(long, value_enum, default_value = "pair")]
     topology: Shape,
+    /// With --topology dut: a switch between the tester's first port and the device
+    #[arg(long)]
+    switch: bool,
+    /// SNMP agents with the counters of routers and switches (needs net-snmp's snmpd)
+    #[arg(long)]
+    snmpd: bool,
     /// Only this direction gets what follows; the other stays clean
     #[arg(long, value_enum, default_value = "both")]
     direction: DirectionWord,
@@ -129,17 +137,22 @@ impl PathArgs {
             Direction::Up => (impaired, clean),
             Direction::Down => (clean, impaired),
         };
+        let topology = match (self.topology, self.switch) {
+            (Shape::Pair, false) => Topology::Pair,
+            (Shape::Chain, false) => Topology::Chain,
+            (Shape::Dut, false) => Topology::Dut,
+            (Shape::Dut, true) => Topology::DutSwitch,
+            (Shape::Pair | Shape::Chain, true) => return Err(Failure::usage("--switch is for --topology dut")),
+        };
         let spec = LabSpec {
             name: name.to_owned(),
-            topology: match self.topology {
-                Shape::Pair => Topology::Pair,
-                Shape::Chain => Topology::Chain,
-            },
+            topology,
             up,
             down,
             link_speed_bps: self.link_speed,
             mtu: self.mtu,
             seed: self.seed,
+            snmpd: self.snmpd,
         };
         spec.check().map_err(Failure::usage)?;
         Ok(spec)

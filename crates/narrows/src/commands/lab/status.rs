@@ -2,31 +2,66 @@
 
 use narrows_model::lab::{HostCounters, Impairment};
 use narrows_model::units::{bps, bytes, micros, percent};
-use narrows_runner::emulated::{DirectionStatus, Status};
+use narrows_runner::emulated::{DirectionStatus, PortStatus, Status};
 use std::fmt::Write as _;
+use std::net::IpAddr;
 
 /// What a lab is and what it did.
 pub(super) fn text(status: &Status) -> String {
     let mut text = format!("lab {} (held by process {})\n", status.name, status.pid);
     for host in &status.hosts {
-        let addresses: Vec<String> = host.addresses.iter().map(ToString::to_string).collect();
-        let _ = writeln!(text, "  {:<8} {:<8} {}", host.name, host.device, addresses.join("  "));
-        let drops = host.counters.as_ref().map(dropped_by_host).unwrap_or_default();
+        let mut name = host.name.as_str();
+        if host.ports.is_empty() {
+            let _ = writeln!(text, "  {name:<8} {:<8} {}", host.device, joined(&host.addresses));
+        }
+        for port in &host.ports {
+            let _ = writeln!(text, "  {name:<8} {:<8} {}", port.device, joined(&port.addresses));
+            let _ = writeln!(text, "           {:<8} {}", "", counts(port));
+            name = "";
+        }
+        let drops =
+            host.counters.as_ref().map(|count| dropped_by_host(count, !host.ports.is_empty())).unwrap_or_default();
         if !drops.is_empty() {
             let _ = writeln!(text, "           {drops}");
         }
     }
     for (word, direction) in [("up", &status.up), ("down", &status.down)] {
+        let Some(direction) = direction else { continue };
         let _ = writeln!(text, "  {word:<8} {}", path(&direction.impairment));
         let _ = writeln!(text, "           {}", counters(direction));
     }
     for fault in &status.faults {
         let _ = writeln!(text, "  fault    {} at {} ({}): {}", fault.id, fault.at, fault.value, fault.about);
     }
+    for agent in &status.agents {
+        let _ = writeln!(
+            text,
+            "  snmp     {} at {}: community {} (2c), or user {} with SHA password {} (3)",
+            agent.host, agent.address, agent.name, agent.name, agent.password
+        );
+    }
     for caution in &status.cautions {
         let _ = writeln!(text, "  caution  {caution}");
     }
     text
+}
+
+fn joined(addresses: &[IpAddr]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join("  ")
+}
+
+fn counts(port: &PortStatus) -> String {
+    let mut words = vec![format!("{} packets in", port.rx_packets), format!("{} out", port.tx_packets)];
+    for (n, what) in [
+        (port.rx_dropped, "dropped on receiving"),
+        (port.tx_dropped, "dropped by the device on sending"),
+        (port.qdisc_drops, "dropped by the queueing discipline"),
+    ] {
+        if n > 0 {
+            words.push(format!("{n} {what}"));
+        }
+    }
+    words.join(", ")
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -54,13 +89,15 @@ fn path(path: &Impairment) -> String {
     if words.is_empty() { "as it comes".to_owned() } else { words.join(", ") }
 }
 
-fn dropped_by_host(count: &HostCounters) -> String {
+/// `several`: what its devices dropped is said of each.
+fn dropped_by_host(count: &HostCounters, several: bool) -> String {
     let drops = [
-        (count.rx_dropped, "dropped by the backlog"),
-        (count.tx_dropped, "dropped by the device's ring"),
-        (count.qdisc_drops, "dropped by the queueing discipline"),
+        (if several { 0 } else { count.rx_dropped }, "dropped by the backlog"),
+        (if several { 0 } else { count.tx_dropped }, "dropped by the device's ring"),
+        (if several { 0 } else { count.qdisc_drops }, "dropped by the queueing discipline"),
         (count.filter_input_drops.unwrap_or(0), "dropped by the rule for what comes in"),
         (count.filter_output_drops.unwrap_or(0), "dropped by the rule for what goes out"),
+        (count.filter_forward_drops.unwrap_or(0), "dropped by the rule for what is forwarded"),
     ];
     let words = drops.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
     words.collect::<Vec<_>>().join(", ")

@@ -1,0 +1,289 @@
+//! What makes a tester, a device under test and a switch of the hosts of a forwarding bench.
+//!
+//! A bench at rest is silent, so that counters hold a trial's frames alone: neighbours are known for good, no address is
+//! verified, no router is looked for, and the reports of multicast groups that IPv6 insists on are all sent within moments of
+//! the start. What arrives at the tester for nobody is not answered.
+//!
+//! The device has a route for each of [`NETWORKS`] networks a side (RFC 2544, section 12; RFC 5180, section 5.2): 198.18.0.0/24 …
+//! 198.18.255.0/24 and 2001:2:0:100::/64 … 2001:2:0:1ff::/64 towards the tester's `gen0`, 198.19.0.0/24 … and 2001:2:0:200::/64
+//! … towards its `rcv0`, all by way of the tester's own address there, so that no destination needs a neighbour of its own.
+
+use crate::topology::{Addresses, HostPlan, InterfacePlan, Role, Topology};
+use crate::{Error, Result};
+use narrows_model::Family;
+use narrows_sys::ethtool::Device;
+use narrows_sys::rtnl::{Links, Route};
+use narrows_sys::{clock, process, sysctl};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+/// Networks that destinations can lie in, a side.
+pub const NETWORKS: u16 = 256;
+/// More queues than that no veth gets.
+const QUEUES_MAX: usize = 8;
+const BRIDGE: &str = "br0";
+const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
+/// What is sent unasked is over when nothing was sent for so long.
+const SILENCE: Duration = Duration::from_millis(40);
+const SILENCE_AT_LATEST: Duration = Duration::from_secs(2);
+
+/// Queues of each veth, in each direction.
+pub(crate) fn queues() -> u32 {
+    u32::try_from(process::cores().clamp(2, QUEUES_MAX)).unwrap_or(2)
+}
+
+/// Prepares the calling thread's network namespace: parameters, devices, addresses. The cables are plugged in.
+pub(crate) fn configure(plan: &HostPlan, mtu: u32) -> Result<()> {
+    for (key, value) in of_host(plan.role) {
+        set(key, value)?;
+    }
+    let mut links = Links::open()?;
+    links.set_up("lo", true)?;
+    if plan.role == Role::Switch {
+        links.add_bridge(BRIDGE)?;
+        set(&format!("net.ipv6.conf.{BRIDGE}.disable_ipv6"), "1")?;
+    }
+    for interface in plan.interfaces {
+        let name = interface.name;
+        for (family, key, value) in of_interface(plan.role) {
+            set(&format!("net.{family}.conf.{name}.{key}"), value)?;
+        }
+        if !is_management(interface) {
+            links.set_mtu(name, mtu)?;
+            if plan.role != Role::Tester {
+                // A veth takes the frames of an XDP program only where its peer polls (veth_xdp_xmit in drivers/net/veth.c).
+                Device::open(name)?.set_feature("gro", true)?;
+            }
+        }
+        match interface.addresses {
+            Some(addresses) => add_addresses(&mut links, interface, &addresses)?,
+            None => {
+                set(&format!("net.ipv6.conf.{name}.disable_ipv6"), "1")?;
+                links.add_port(BRIDGE, name)?;
+            }
+        }
+        links.set_up(name, true)?;
+    }
+    if plan.role == Role::Switch {
+        links.set_mtu(BRIDGE, mtu)?;
+        links.set_up(BRIDGE, true)?;
+    }
+    Ok(())
+}
+
+const fn is_management(interface: &InterfacePlan) -> bool {
+    matches!(interface.addresses, Some(Addresses { v4_bits: 24, .. }))
+}
+
+/// A parameter that this kernel does not have, or not for each namespace, stays as it is.
+fn set(key: &str, value: &str) -> Result<()> {
+    if sysctl::exists(key) { Ok(sysctl::write(key, value)?) } else { Ok(()) }
+}
+
+fn of_host(role: Role) -> &'static [(&'static str, &'static str)] {
+    match role {
+        Role::Device => &[
+            ("net.ipv4.ip_forward", "1"),
+            ("net.ipv6.conf.all.forwarding", "1"),
+            ("net.ipv4.conf.all.rp_filter", "0"),
+            ("net.ipv4.conf.all.send_redirects", "0"),
+            ("net.ipv4.igmp_link_local_mcast_reports", "0"),
+        ],
+        // Nothing is said of frames that find no socket: the answers would be frames, too.
+        Role::Tester => &[
+            ("net.ipv4.conf.all.rp_filter", "0"),
+            ("net.ipv4.igmp_link_local_mcast_reports", "0"),
+            ("net.ipv4.icmp_msgs_per_sec", "0"),
+            ("net.ipv4.icmp_msgs_burst", "0"),
+        ],
+        // What a bridge passes on is no business of the packet filter.
+        Role::Switch => &[
+            ("net.ipv4.igmp_link_local_mcast_reports", "0"),
+            ("net.bridge.bridge-nf-call-iptables", "0"),
+            ("net.bridge.bridge-nf-call-ip6tables", "0"),
+            ("net.bridge.bridge-nf-call-arptables", "0"),
+        ],
+        Role::End | Role::Router => &[],
+    }
+}
+
+fn of_interface(role: Role) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let quiet = [
+        ("ipv4", "rp_filter", "0"),
+        ("ipv4", "send_redirects", "0"),
+        ("ipv4", "accept_redirects", "0"),
+        ("ipv6", "accept_ra", "0"),
+        ("ipv6", "accept_redirects", "0"),
+        ("ipv6", "router_solicitations", "0"),
+        ("ipv6", "accept_dad", "0"),
+        ("ipv6", "dad_transmits", "0"),
+        // No link-local address: nothing to announce.
+        ("ipv6", "addr_gen_mode", "1"),
+        ("ipv6", "mldv1_unsolicited_report_interval", "1"),
+        ("ipv6", "mldv2_unsolicited_report_interval", "1"),
+    ];
+    // What the device forwards comes from the tester's own address.
+    quiet.into_iter().chain((role == Role::Tester).then_some(("ipv4", "accept_local", "1")))
+}
+
+fn add_addresses(links: &mut Links, interface: &InterfacePlan, addresses: &Addresses) -> Result<()> {
+    let name = interface.name;
+    for family in FAMILIES {
+        let (address, bits) = match family {
+            Family::Ipv4 => (addresses.of(family), addresses.v4_bits),
+            Family::Ipv6 => (addresses.of(family), 64),
+        };
+        // Who is where on a link under test, routes say one by one.
+        if is_management(interface) {
+            links.add_address(name, address, bits)?;
+        } else {
+            links.add_address_alone(name, address, bits)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the neighbours known and sets the routes, once every interface of the lab is up.
+pub(crate) fn route(plan: &HostPlan, topology: Topology) -> Result<()> {
+    let mut links = Links::open()?;
+    for interface in plan.interfaces {
+        for neighbour in topology.neighbours(plan.name, interface) {
+            let (Some(theirs), Some(mac)) = (neighbour.addresses, neighbour.mac) else { continue };
+            for family in FAMILIES {
+                links.add_neighbour(interface.name, theirs.of(family), mac)?;
+                let routes = match plan.role {
+                    _ if is_management(interface) => Vec::new(),
+                    Role::Device => through_the_tester(theirs.of(family)),
+                    Role::Tester => through_the_device(plan, interface, theirs.of(family)),
+                    Role::Switch | Role::End | Role::Router => Vec::new(),
+                };
+                links.add_routes(interface.name, &routes)?;
+            }
+        }
+    }
+    if plan.role == Role::Switch {
+        for (port, mac) in behind_ports(plan, topology) {
+            links.add_port_address(port, mac)?;
+        }
+    }
+    Ok(())
+}
+
+/// The other end itself, on the link.
+fn on_the_link(other: IpAddr) -> Route {
+    let prefix_bits = if other.is_ipv4() { 32 } else { 128 };
+    Route { destination: other, prefix_bits, gateway: None }
+}
+
+/// The tester, and behind it the networks of its side.
+fn through_the_tester(tester: IpAddr) -> Vec<Route> {
+    let by_way_of_it = |(destination, prefix_bits)| Route { destination, prefix_bits, gateway: Some(tester) };
+    std::iter::once(on_the_link(tester)).chain(networks_of(tester).map(by_way_of_it)).collect()
+}
+
+/// The networks of the side on which that address is.
+fn networks_of(address: IpAddr) -> impl Iterator<Item = (IpAddr, u8)> {
+    let numbers = 0..NETWORKS;
+    let own = match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => Some((side_v6(address, 0), 64)),
+    };
+    own.into_iter().chain(numbers.map(move |number| match address {
+        IpAddr::V4(address) => {
+            let [a, b, ..] = address.octets();
+            (Ipv4Addr::new(a, b, number.to_be_bytes()[1], 0).into(), 24)
+        }
+        IpAddr::V6(address) => (side_v6(address, address.segments()[3] * NETWORKS + number), 64),
+    }))
+}
+
+/// The network of that number beside that of the address; 0: that of the address.
+fn side_v6(address: Ipv6Addr, number: u16) -> IpAddr {
+    let [a, b, c, side, ..] = address.segments();
+    Ipv6Addr::new(a, b, c, if number == 0 { side } else { number }, 0, 0, 0, 0).into()
+}
+
+/// The device, and behind it the networks of the tester's other ports: what the tester sends there takes the way under test. Its
+/// own addresses alone it reaches without it, but from a socket that is bound to a port (`SO_BINDTODEVICE`).
+fn through_the_device(plan: &HostPlan, from: &InterfacePlan, device: IpAddr) -> Vec<Route> {
+    let others = plan.interfaces.iter().filter(|other| other.name != from.name && !is_management(other));
+    let mut routes = vec![on_the_link(device)];
+    for addresses in others.filter_map(|other| other.addresses) {
+        let through = |destination, prefix_bits| Route { destination, prefix_bits, gateway: Some(device) };
+        if device.is_ipv4() {
+            let [a, b, ..] = addresses.v4.octets();
+            routes.push(through(Ipv4Addr::new(a, b, 0, 0).into(), 16));
+        } else {
+            let side = addresses.v6.segments()[3];
+            routes.push(through(side_v6(addresses.v6, 0), 64));
+            routes.push(through(side_v6(addresses.v6, side * NETWORKS), 56));
+        }
+    }
+    routes
+}
+
+/// The Ethernet addresses at the other ends of a switch's cables.
+fn behind_ports(plan: &HostPlan, topology: Topology) -> Vec<(&'static str, [u8; 6])> {
+    use crate::topology::Wire;
+    let ends = || topology.hosts().iter().flat_map(|host| host.interfaces);
+    let ports = plan.interfaces.iter().filter(|interface| interface.addresses.is_none());
+    let other_end = |port: &InterfacePlan| {
+        let wire = match port.wire {
+            Wire::Near(cable) => Wire::Far(cable),
+            Wire::Far(cable) => Wire::Near(cable),
+            path => path,
+        };
+        ends().find(|end| end.wire == wire).and_then(|end| end.mac)
+    };
+    ports.filter_map(|port| Some((port.name, other_end(port)?))).collect()
+}
+
+/// Waits until the devices of the calling thread's network have been silent for a moment.
+pub(crate) fn await_silence(plan: &HostPlan) -> Result<()> {
+    let mut links = Links::open()?;
+    let mut sent = || -> Result<u64> {
+        let counts = plan.interfaces.iter().map(|interface| Ok::<_, Error>(links.get(interface.name)?.tx_packets));
+        counts.sum()
+    };
+    let began = clock::now();
+    let (mut before, mut since) = (sent()?, began);
+    while since.elapsed() < SILENCE && began.elapsed() < SILENCE_AT_LATEST {
+        clock::sleep(Duration::from_millis(5));
+        let now = sent()?;
+        if now != before {
+            (before, since) = (now, clock::now());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_has_a_route_to_each_network_of_a_side() {
+        let all = |address: &str| through_the_tester(address.parse().expect("an address"));
+        let v4 = all("198.19.0.2");
+        assert_eq!(v4.len(), 257);
+        assert_eq!((v4[0].destination.to_string().as_str(), v4[0].gateway), ("198.19.0.2", None));
+        assert_eq!((v4[256].destination.to_string().as_str(), v4[256].prefix_bits), ("198.19.255.0", 24));
+        assert!(v4[1..].iter().all(|route| route.gateway == Some(IpAddr::from([198, 19, 0, 2]))));
+        let v6 = all("2001:2:0:2::2");
+        assert_eq!(v6.len(), 258);
+        let destinations: Vec<_> = v6.iter().map(|route| route.destination.to_string()).collect();
+        assert_eq!(destinations[..3], ["2001:2:0:2::2", "2001:2:0:2::", "2001:2:0:200::"]);
+        assert_eq!(destinations[257], "2001:2:0:2ff::");
+    }
+
+    #[test]
+    fn a_port_of_the_tester_reaches_the_other_through_the_device() {
+        let plan = &Topology::Dut.hosts()[0];
+        let routes = |device: &str| {
+            let routes = through_the_device(plan, &plan.interfaces[0], device.parse().expect("an address"));
+            routes.iter().map(|route| format!("{}/{}", route.destination, route.prefix_bits)).collect::<Vec<_>>()
+        };
+        assert_eq!(routes("198.18.0.1"), ["198.18.0.1/32", "198.19.0.0/16"]);
+        assert_eq!(routes("2001:2:0:1::1"), ["2001:2:0:1::1/128", "2001:2:0:2::/64", "2001:2:0:200::/56"]);
+    }
+}

@@ -1,0 +1,35 @@
+//! # forward-police
+//!
+//! A policer without a queue in front of the router's output: what exceeds so many packets a second, once a bucket of so many is
+//! empty, is dropped and counted (nf_tables `limit rate over N/second burst B packets`, only for what leaves by `out0`).
+//!
+//! Truth: the kernel keeps the price of a packet in whole nanoseconds, so that the rate is 10^9 ÷ ⌊10^9 ÷ N⌋ packets/s: exact
+//! where N divides 10^9 (200,000; 250,000; 1,000,000), else up to N ÷ 10^9 too high. A trial of T seconds carries rate × T + B
+//! packets of any greater load. A burst of B ÷ (1 − rate ÷ its own rate) packets passes whole.
+
+use super::forward_drop_nth::with_table;
+use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
+use crate::Result;
+use crate::host::Host;
+use narrows_sys::nftables;
+
+const TABLE: &str = "narrows-lab-forward-police";
+
+pub(super) const FAULT: Fault = Fault {
+    id: "forward-police",
+    about: "the router drops what exceeds a rate in packets/s",
+    places: ROUTER,
+    parameter: Some(Parameter {
+        unit: Unit::Numbers(&["packets/s", "packets of burst"]),
+        default: "200000x256",
+        about: "rate x bucket",
+    }),
+    host: Some(inject),
+    path: None,
+};
+
+fn inject(host: &Host, value: &Value) -> Result<Undo> {
+    let [rate, burst] = value.numbers();
+    let burst = u32::try_from(burst).unwrap_or(u32::MAX);
+    with_table(host, TABLE, || nftables::add_forward_police(TABLE, "out0", rate, burst))
+}

@@ -1,0 +1,34 @@
+//! # forward-rules
+//!
+//! So many rules of the router's packet filter, one after another, each of which every forwarded packet is compared with, and
+//! none of which matches. For comparisons of a device with and without them.
+//!
+//! Truth: nothing is dropped; the counters of the rules stay at 0.
+
+use super::forward_drop_nth::with_table;
+use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
+use crate::Result;
+use crate::host::Host;
+use narrows_sys::nftables;
+
+const TABLE: &str = "narrows-lab-forward-rules";
+
+pub(super) const FAULT: Fault = Fault {
+    id: "forward-rules",
+    about: "rules of the router's filter that never match are gone through for each packet",
+    places: ROUTER,
+    parameter: Some(Parameter { unit: Unit::Count, default: "100", about: "how many rules, at most 100000" }),
+    host: Some(inject),
+    path: None,
+};
+
+/// What a kernel takes within seconds, and walks through within a millisecond a packet.
+const RULES_MAX: u32 = 100_000;
+
+fn inject(host: &Host, value: &Value) -> Result<Undo> {
+    let rules = value.number32();
+    if rules > RULES_MAX {
+        return Err(FAULT.refused(&rules.to_string(), &format!("more than {RULES_MAX} rules")));
+    }
+    with_table(host, TABLE, || nftables::add_forward_misses(TABLE, rules))
+}

@@ -1,0 +1,103 @@
+//! What rules are made of. Source: kernel `include/uapi/linux/netfilter/nf_tables.h`.
+
+use super::{DATA, ELEMENT, NAME};
+use crate::netlink::Builder;
+
+/// `NFT_REG_1`
+const REGISTER: u32 = 1;
+
+fn expression(list: &mut Builder, name: &str, fill: impl FnOnce(&mut Builder)) {
+    list.nest(ELEMENT, |element| {
+        element.text(NAME, name).nest(DATA, fill);
+    });
+}
+
+fn load_meta(list: &mut Builder, what: u32) {
+    let (destination, key) = (1, 2);
+    expression(list, "meta", |data| {
+        data.be32(destination, REGISTER).be32(key, what);
+    });
+}
+
+/// The number of the transport protocol into the register.
+pub(super) fn load_protocol(list: &mut Builder) {
+    const L4PROTO: u32 = 16;
+    load_meta(list, L4PROTO);
+}
+
+/// The name of the device that the packet leaves by into the register.
+pub(super) fn load_output(list: &mut Builder) {
+    const OIFNAME: u32 = 7;
+    load_meta(list, OIFNAME);
+}
+
+/// Bytes of the packet into the register, counted from the IP header.
+pub(super) fn load_bytes(list: &mut Builder, offset: u32, length: u32) {
+    const NETWORK_HEADER: u32 = 1;
+    let (destination, base, offset_of, length_of) = (1, 2, 3, 4);
+    expression(list, "payload", |data| {
+        data.be32(destination, REGISTER).be32(base, NETWORK_HEADER).be32(offset_of, offset).be32(length_of, length);
+    });
+}
+
+/// Goes on where the register holds these bytes.
+pub(super) fn equals(list: &mut Builder, bytes: &[u8]) {
+    const EQUAL: u32 = 0;
+    let (source, operation, with, value) = (1, 2, 3, 1);
+    expression(list, "cmp", |data| {
+        data.be32(source, REGISTER).be32(operation, EQUAL);
+        data.nest(with, |inner| {
+            inner.bytes(value, bytes);
+        });
+    });
+}
+
+/// 0, 1, 2, … `modulus` - 1, 0, 1, … into the register.
+pub(super) fn number_packets(list: &mut Builder, modulus: u32) {
+    const INCREMENTAL: u32 = 0;
+    let (destination, modulus_of, kind) = (1, 2, 3);
+    expression(list, "numgen", |data| {
+        data.be32(destination, REGISTER).be32(modulus_of, modulus).be32(kind, INCREMENTAL);
+    });
+}
+
+/// Goes on for packets beyond the rate, once the bucket is empty. The kernel keeps a packet's price in whole nanoseconds
+/// (`nft_limit_init` in net/netfilter/nft_limit.c).
+pub(super) fn above_rate(list: &mut Builder, packets_per_second: u64, burst: u32) {
+    const SECOND: u64 = 1;
+    const PACKETS: u32 = 0;
+    const ABOVE: u32 = 1;
+    let (rate, unit, burst_of, kind, flags) = (1, 2, 3, 4, 5);
+    expression(list, "limit", |data| {
+        data.be64(rate, packets_per_second).be64(unit, SECOND);
+        data.be32(burst_of, burst).be32(kind, PACKETS).be32(flags, ABOVE);
+    });
+}
+
+/// Counts packets and bytes that come so far.
+pub(super) fn count(list: &mut Builder) {
+    expression(list, "counter", |_| {});
+}
+
+/// The end of the packet.
+pub(super) fn drop_packet(list: &mut Builder) {
+    const VERDICT_REGISTER: u32 = 0;
+    const NF_DROP: u32 = 0;
+    let (destination, data_of, verdict, code) = (1, 2, 2, 1);
+    expression(list, "immediate", |data| {
+        data.be32(destination, VERDICT_REGISTER);
+        data.nest(data_of, |inner| {
+            inner.nest(verdict, |inner| {
+                inner.be32(code, NF_DROP);
+            });
+        });
+    });
+}
+
+/// Puts the packet's connection into a flow table.
+pub(super) fn offload_flow(list: &mut Builder, flow_table: &str) {
+    let name = 1;
+    expression(list, "flow_offload", |data| {
+        data.text(name, flow_table);
+    });
+}

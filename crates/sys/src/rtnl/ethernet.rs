@@ -1,0 +1,155 @@
+//! Ethernet devices of one's own: pairs with several queues, bridges, their ports and what they know of others.
+//! Source: kernel `include/uapi/linux/if_link.h`, `neighbour.h`; `drivers/net/veth.c`, `net/bridge/br_netlink.c`.
+
+use super::{Builder, CREATE, EXCLUSIVE, Links, Result, link_header, octets};
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+/// One end of a pair.
+#[derive(Debug, Clone, Copy)]
+pub struct VethEnd<'a> {
+    /// The device's name.
+    pub name: &'a str,
+    /// Its Ethernet address; `None`: the kernel draws one.
+    pub mac: Option<[u8; 6]>,
+    /// How many queues it has, for receiving and as many for sending.
+    pub queues: u32,
+}
+
+impl VethEnd<'_> {
+    fn fill(&self, request: &mut Builder) {
+        request.text(libc::IFLA_IFNAME, self.name);
+        request.u32(libc::IFLA_NUM_TX_QUEUES, self.queues).u32(libc::IFLA_NUM_RX_QUEUES, self.queues);
+        if let Some(mac) = self.mac {
+            request.bytes(libc::IFLA_ADDRESS, &mac);
+        }
+    }
+}
+
+/// `NUD_PERMANENT`: never asked for, never forgotten.
+const PERMANENT: u16 = 0x80;
+/// `NUD_NOARP`: of a bridge, an address that was not learned and does not age.
+const STATIC: u16 = 0x40;
+/// `NTF_MASTER`
+const OF_THE_BRIDGE: u8 = 0x04;
+const NDA_DST: u16 = 1;
+const NDA_LLADDR: u16 = 2;
+
+/// `struct ndmsg`
+fn neighbour_header(family: u8, index: u32, state: u16, flags: u8) -> [u8; 12] {
+    let mut header = [family, 0, 0, 0, 0, 0, 0, 0, 0, 0, flags, 0];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..10].copy_from_slice(&state.to_ne_bytes());
+    header
+}
+
+impl Links {
+    /// Makes a pair of virtual Ethernet devices with several queues, the far end in another network namespace.
+    ///
+    /// # Errors
+    /// A name is taken, more queues than the kernel gives, or no privilege.
+    pub fn add_veth_pair(&mut self, near: VethEnd<'_>, far: VethEnd<'_>, far_namespace: BorrowedFd<'_>) -> Result<()> {
+        let fd = u32::try_from(far_namespace.as_raw_fd()).unwrap_or(u32::MAX);
+        let mut request = Builder::with_header(&link_header(0, 0, 0));
+        near.fill(&mut request);
+        request.nest(libc::IFLA_LINKINFO, |info| {
+            info.bytes(libc::IFLA_INFO_KIND, b"veth");
+            info.nest(libc::IFLA_INFO_DATA, |data| {
+                const VETH_INFO_PEER: u16 = 1;
+                data.nest_with_header(VETH_INFO_PEER, &link_header(0, 0, 0), |peer| {
+                    far.fill(peer);
+                    peer.u32(libc::IFLA_NET_NS_FD, fd);
+                });
+            });
+        });
+        self.send("make veth", near.name, libc::RTM_NEWLINK, CREATE | EXCLUSIVE, request).map(drop)
+    }
+
+    /// Makes a bridge that neither speaks the spanning tree protocol nor listens for multicast groups.
+    ///
+    /// # Errors
+    /// The name is taken, the kernel has no bridges, or no privilege.
+    pub fn add_bridge(&mut self, name: &str) -> Result<()> {
+        let (stp_state, multicast_snooping) = (5, 23);
+        let mut request = Builder::with_header(&link_header(0, 0, 0));
+        request.text(libc::IFLA_IFNAME, name);
+        request.nest(libc::IFLA_LINKINFO, |info| {
+            info.bytes(libc::IFLA_INFO_KIND, b"bridge");
+            info.nest(libc::IFLA_INFO_DATA, |data| {
+                data.u32(stp_state, 0).u8(multicast_snooping, 0);
+            });
+        });
+        self.send("make bridge", name, libc::RTM_NEWLINK, CREATE | EXCLUSIVE, request).map(drop)
+    }
+
+    /// Makes a device a port of a bridge.
+    ///
+    /// # Errors
+    /// One of them is not there, or no privilege.
+    pub fn add_port(&mut self, bridge: &str, name: &str) -> Result<()> {
+        let master = self.get(bridge)?.index;
+        self.change("add to a bridge link", name, |request| {
+            request.u32(libc::IFLA_MASTER, master);
+        })
+    }
+
+    /// Tells a bridge behind which of its ports an Ethernet address is, for good.
+    ///
+    /// # Errors
+    /// The device is no port of a bridge, or no privilege.
+    pub fn add_port_address(&mut self, port: &str, mac: [u8; 6]) -> Result<()> {
+        let index = self.get(port)?.index;
+        let family = libc::AF_BRIDGE as u8;
+        let mut request = Builder::with_header(&neighbour_header(family, index, STATIC, OF_THE_BRIDGE));
+        request.bytes(NDA_LLADDR, &mac);
+        let flags = CREATE | libc::NLM_F_REPLACE as u16;
+        self.send("add an Ethernet address to port", port, libc::RTM_NEWNEIGH, flags, request).map(drop)
+    }
+
+    /// Makes the Ethernet address of a neighbour known for good: nobody asks for it.
+    ///
+    /// # Errors
+    /// No such device, the device is down, or no privilege.
+    pub fn add_neighbour(&mut self, name: &str, address: IpAddr, mac: [u8; 6]) -> Result<()> {
+        let index = self.get(name)?.index;
+        let (family, octets) = octets(address);
+        let mut request = Builder::with_header(&neighbour_header(family, index, PERMANENT, 0));
+        request.bytes(NDA_DST, &octets).bytes(NDA_LLADDR, &mac);
+        let flags = CREATE | libc::NLM_F_REPLACE as u16;
+        let object = format!("{address} of {name}");
+        self.send("add neighbour", object, libc::RTM_NEWNEIGH, flags, request).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netns::Namespaces;
+
+    #[test]
+    fn a_pair_with_queues_becomes_ports_and_knows_its_neighbours() {
+        let made = |name| Namespaces::create(name, || -> std::result::Result<_, crate::Error> { Ok(()) });
+        let (here, ()) = made("here").expect("this test makes network namespaces and needs root");
+        let (there, ()) = made("there").expect("as above");
+        let run = here.run(|| -> Result<()> {
+            let mut links = Links::open()?;
+            let mac = [2, 0, 0, 0, 0, 1];
+            let near = VethEnd { name: "near0", mac: Some(mac), queues: 2 };
+            links.add_veth_pair(near, VethEnd { name: "far0", mac: None, queues: 2 }, there.network())?;
+            let text = std::fs::read_to_string("/proc/thread-self/net/dev").expect("proc");
+            assert!(text.contains("near0"), "{text}");
+            links.set_up("near0", true)?;
+            there.run(|| Links::open()?.set_up("far0", true)).expect("entered")?;
+            links.add_neighbour("near0", IpAddr::from([198, 18, 0, 2]), [2, 0, 0, 0, 0, 9])?;
+            let arp = std::fs::read_to_string("/proc/thread-self/net/arp").expect("proc");
+            assert!(arp.contains("198.18.0.2") && arp.contains("02:00:00:00:00:09") && arp.contains("0x6"), "{arp}");
+            links.add_bridge("br0")?;
+            links.add_port("br0", "near0")?;
+            links.add_port_address("near0", [2, 0, 0, 0, 0, 8])?;
+            let error = links.add_port_address("br0", [2, 0, 0, 0, 0, 8]).expect_err("no port").to_string();
+            assert!(error.contains("br0"), "{error}");
+            Ok(())
+        });
+        run.expect("entered").expect("the kernel takes it");
+    }
+}
