@@ -4,12 +4,12 @@
 //! | File | Test | Source |
 //! | --- | --- | --- |
 //! | [`throughput`] | the search of one row, and the repetitions that confirm it | RFC 2544, 26.1 |
-//! | [`latency`] | latency at the throughput | RFC 2544, 26.2; RFC 8219, 7.1–7.3 |
+//! | [`mod@latency`] | latency at the throughput | RFC 2544, 26.2; RFC 8219, 7.1–7.3 |
 //! | [`loss`] | loss at loads from the maximum down | RFC 2544, 26.3 |
 //! | [`back_to_back`] | the longest burst without loss, and the buffer that it tells of | RFC 9004 |
 //! | [`recovery`] | time to recover from an overload | RFC 2544, 26.5 |
 //! | [`reset`] | outage of a reset | RFC 2544, 26.6; RFC 6201 |
-//! | [`estimate`] | what a mix should carry by the results of single sizes | – |
+//! | [`mod@estimate`] | what a mix should carry by the results of single sizes | – |
 //! | [`schedule()`] | every trial and the time of it all, before anything is sent | – |
 //!
 //! A test that makes no sense for a row answers with the reason instead of a set-up: that a size reached the line rate is why

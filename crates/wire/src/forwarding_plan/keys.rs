@@ -209,7 +209,7 @@ pub(super) const BACK_TO_BACK: Section = Section {
     what: "The longest burst without loss.",
     keys: &[
         key("most-frames", "the longest burst that is tried", "2 s of the smallest frames at the highest rate"),
-        key("repetitions", "how often the longest burst is sought", "quick 10, rfc2544 50"),
+        key("repetitions", "how often the longest burst is sought", "quick 5, rfc2544 50"),
     ],
 };
 

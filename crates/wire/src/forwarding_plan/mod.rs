@@ -17,7 +17,7 @@
 //! ```
 //!
 //! is a whole plan: the rest comes from `preset`, which is `"quick"` where it is not given. Every key is in [`keys`], with
-//! what it is and what is taken without it; [`reference`] is the page of the manual.
+//! what it is and what is taken without it; [`reference()`] is the page of the manual.
 //!
 //! Where a test has a table, only tests that have one are made; an empty table is the test with the preset's values.
 

@@ -68,7 +68,7 @@ impl Preset {
 
     /// RFC 9004: 50.
     pub(super) const fn burst_repetitions(self) -> u32 {
-        self.pick(10, 50)
+        self.pick(5, 50)
     }
 
     /// RFC 2544, section 26.5: 60 s.

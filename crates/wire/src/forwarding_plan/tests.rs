@@ -140,7 +140,7 @@ faults = ["filter-drop=1000"]
     assert_eq!((throughput.confirm, throughput.max_search_ms), (3, 90_000));
     assert_eq!(tests.latency.as_ref().map(|test| (test.duration_ms, test.repetitions)), Some((1_500, 5)));
     assert_eq!(tests.loss.as_ref().map(|test| test.step), Some(0.05));
-    assert_eq!(tests.back_to_back.as_ref().map(|test| (test.most_frames, test.repetitions)), Some((1_000, 10)));
+    assert_eq!(tests.back_to_back.as_ref().map(|test| (test.most_frames, test.repetitions)), Some((1_000, 5)));
     assert_eq!(tests.reset.as_ref().map(|test| (test.command.len(), test.within_ms)), Some((2, 120_000)));
     assert!(tests.worst_case.is_some());
     let ab = file.ab.as_ref().expect("two configurations");

@@ -23,6 +23,8 @@ pub(super) struct Hunt {
     pub(super) passes: u8,
     pub(super) fails: u8,
     pub(super) invalid: u32,
+    /// Valid ones, over all lengths.
+    pub(super) trials: u32,
     pub(super) offered_pps: f64,
     /// Whether the upper bound is asked once more.
     checking: bool,
@@ -40,6 +42,7 @@ impl Hunt {
             passes: 0,
             fails: 0,
             invalid: 0,
+            trials: 0,
             offered_pps: 0.0,
             checking: false,
             checks: CHECKS,

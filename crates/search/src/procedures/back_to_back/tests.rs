@@ -80,6 +80,26 @@ fn a_tester_that_never_sends_a_whole_burst_ends_the_test_with_a_reason() {
 }
 
 #[test]
+fn a_device_that_passes_and_fails_at_random_has_no_longest_burst_and_the_test_says_so() {
+    // Every length needs three trials, and what failed passes when it is asked once more.
+    let (mut nth, mut most, mut failed) = (0, 300_000, Vec::new());
+    let (test, trials) = run(&test_of(3_000_000, 2), |frames| {
+        nth += 1;
+        if nth % 3 == 1 {
+            if failed.contains(&frames) {
+                most = 2 * frames;
+            } else if frames > most {
+                failed.push(frames);
+            }
+        }
+        let received = if (frames <= most) == (nth % 3 != 1) { frames } else { frames - 1 };
+        BurstSeen { sent: frames, received, offered_pps: MAX_PPS, invalid: None }
+    });
+    assert_eq!((trials, test.bursts(row(64)).len()), (80, 0));
+    assert!(test.ended().is_some_and(|why| why.ends_with("bursts of one length pass and fail at random")));
+}
+
+#[test]
 fn later_repetitions_are_short() {
     let queue = Queue { queue: 3_000, drain_pps: 200_000.0 };
     let burst = |frames| queue.burst(frames, MAX_PPS);
