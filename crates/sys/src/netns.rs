@@ -29,6 +29,14 @@ fn of_this_thread(kind: &str) -> Result<OwnedFd> {
     File::open(&path).map(OwnedFd::from).map_err(|error| Error::new("open", path, error))
 }
 
+/// The network that the calling thread is in.
+///
+/// # Errors
+/// What the kernel said.
+pub fn network_of_this_thread() -> Result<OwnedFd> {
+    of_this_thread("net")
+}
+
 impl Namespaces {
     /// Makes new ones, with the host name given, and runs `prepare` inside of them on a thread of their own.
     ///

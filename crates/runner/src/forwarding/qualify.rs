@@ -1,0 +1,114 @@
+//! What the tester alone can send and count: over a virtual pair in a network of its own, so that the device has no part in
+//! it.
+
+use super::error::ForwardingError;
+use narrows_model::forwarding::{ForwardingPlan, TesterMaximum, Traffic};
+use narrows_model::forwarding_plan::Row;
+use narrows_model::frames::{Endpoints, FrameFormat, FrameLoad, GeneratePlan, Mac, ReceivePlan};
+use narrows_sys::netns::Namespaces;
+use narrows_sys::rtnl::Links;
+use narrows_sys::{clock, sysctl};
+use narrows_traffic::Stop;
+use narrows_traffic::frames::{Receiver, generate};
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+
+/// How long the tester is looked at.
+const LOOK_MS: u64 = 400;
+const DEVICES: [&str; 2] = ["qualify0", "qualify1"];
+
+/// Frames a second that are sent and all received.
+///
+/// # Errors
+/// No network of its own can be made, or no frames sent there.
+pub(super) fn qualify(plan: &ForwardingPlan, row: Row, stop: &Stop) -> Result<TesterMaximum, ForwardingError> {
+    let traffic = &plan.traffic[row.traffic];
+    let sizes = row.size.map_or_else(|| traffic.mix.clone(), |size| vec![size]);
+    let largest = sizes.iter().copied().max().unwrap_or(64);
+    let prepare = || -> Result<(), ForwardingError> {
+        let failed = |error: narrows_sys::rtnl::Error| ForwardingError::Port {
+            device: DEVICES[0].to_owned(),
+            why: format!("the tester cannot be looked at by itself: {error}"),
+        };
+        let here = narrows_sys::netns::network_of_this_thread()?;
+        let mut links = Links::open().map_err(failed)?;
+        links.add_veth(DEVICES[0], DEVICES[1], here.as_fd()).map_err(failed)?;
+        for device in DEVICES {
+            let _ = sysctl::write(&format!("net.ipv6.conf.{device}.disable_ipv6"), "1");
+            links.set_mtu(device, largest.max(1518)).map_err(failed)?;
+            links.set_up(device, true).map_err(failed)?;
+        }
+        Ok(())
+    };
+    let (namespaces, ()) = Namespaces::create("qualify", prepare)?;
+    namespaces.run(|| look(plan, traffic, sizes, row, stop))?
+}
+
+fn look(
+    plan: &ForwardingPlan,
+    traffic: &Traffic,
+    sizes: Vec<u32>,
+    row: Row,
+    stop: &Stop,
+) -> Result<TesterMaximum, ForwardingError> {
+    let mac = |device: &str| -> Result<Mac, ForwardingError> {
+        let link = Links::open().and_then(|mut links| links.get(device));
+        let address = link.ok().and_then(|link| link.address);
+        address.map(Mac).ok_or_else(|| ForwardingError::Port {
+            device: device.to_owned(),
+            why: "it has no Ethernet address".to_owned(),
+        })
+    };
+    let one = |address, ports| Endpoints { addresses: [address; 2], ports };
+    let last_port = Traffic::FIRST_PORT.saturating_add(u16::try_from(traffic.flows.max(1) - 1).unwrap_or(u16::MAX));
+    let order = GeneratePlan {
+        device: DEVICES[0].to_owned(),
+        mode: None,
+        format: FrameFormat {
+            source_mac: mac(DEVICES[0])?,
+            destination_mac: mac(DEVICES[1])?,
+            vlan: None,
+            family: traffic.family,
+            transport: traffic.transport,
+            source: one(plan.generator.address, [Traffic::FIRST_PORT, last_port]),
+            destination: one(plan.receiver.address, [Traffic::FIRST_PORT; 2]),
+            walk: traffic.walk,
+            sizes,
+            ttl: 64,
+        },
+        load: FrameLoad::Max,
+        burst: 64,
+        duration_ms: LOOK_MS,
+        count: None,
+        workers: 1,
+        first_stream: 0,
+        stamp_every: 1024,
+        interval_ms: 1_000,
+    };
+    let receive = ReceivePlan {
+        device: DEVICES[1].to_owned(),
+        mode: None,
+        duration_ms: 60_000,
+        idle_ms: None,
+        per_flow: false,
+        gaps: false,
+        interval_ms: 1_000,
+    };
+    let mut receiver = Receiver::start(&receive)?;
+    let sent = generate(&order, stop, |_| {})?;
+    for _ in 0..100 {
+        if receiver.frames()? >= sent.sent() {
+            break;
+        }
+        clock::sleep(Duration::from_millis(5));
+    }
+    let got = receiver.finish()?;
+    let method = format!(
+        "one worker over a virtual pair of this machine, {} to {}",
+        sent.mode.word(),
+        got.mode.word()
+    );
+    // What was lost there the tester cannot carry.
+    let part = if sent.sent() > 0 { got.distinct() as f64 / sent.sent() as f64 } else { 0.0 };
+    Ok(TesterMaximum { traffic: row.traffic, size: row.size, pps: sent.sent_pps() * part.min(1.0), method })
+}
