@@ -11,6 +11,7 @@ mod disproof;
 pub mod evidence;
 mod exclusion;
 pub mod experiment;
+pub mod forwarding;
 pub mod latency;
 pub mod ledger;
 pub mod report;

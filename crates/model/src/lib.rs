@@ -10,14 +10,22 @@
 //! diagnosed again by newer rules.
 
 pub mod account;
+pub mod advice;
 pub mod audit;
 pub mod change;
 pub mod fact;
 pub mod forwarding;
+pub mod forwarding_ab;
+pub mod forwarding_plan;
+pub mod forwarding_report;
+pub mod frame_words;
 pub mod frames;
+pub mod frames_report;
 pub mod lab;
 pub mod ledger;
+pub mod line_rate;
 pub mod load;
+pub mod mac;
 pub mod measure;
 pub mod measure_rr;
 pub mod measure_udp;

@@ -37,7 +37,7 @@ pub enum Rate {
     Packets(u64),
 }
 
-fn split(word: &str) -> (&str, &str) {
+pub(crate) fn split(word: &str) -> (&str, &str) {
     let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
     (&word[..end], &word[end..])
 }
@@ -60,7 +60,7 @@ fn scaled(
     Ok(value as u64)
 }
 
-fn decimal(prefix: &str) -> Option<f64> {
+pub(crate) fn decimal(prefix: &str) -> Option<f64> {
     Some(match prefix {
         "" => 1.0,
         "k" | "K" => 1e3,

@@ -48,6 +48,10 @@ commands! {
     Measure(commands::measure::Args),
     /// Search the highest rate of UDP within a loss goal
     Search(commands::search::Args),
+    /// Send raw frames in many flows, up to line rate
+    Generate(commands::generate::Args),
+    /// Count the frames of a generator
+    Receive(commands::receive::Args),
     /// Measure a table over sizes, protocols and directions
     Sweep(commands::sweep::Args),
     /// Watch the traffic of both ends' interfaces
@@ -60,6 +64,8 @@ commands! {
     Tune(commands::tune::Args),
     /// An emulated network on this machine
     Lab(commands::lab::Args),
+    /// Tell how many frames a line carries
+    LineRate(commands::line_rate::Args),
     /// List what narrows knows: causes, experiments, collectors, faults, scenarios
     List(commands::list::Args),
 }

@@ -1,5 +1,8 @@
 //! JSON: the view as it is. The schemas are published in `docs/`, each as `<name>.schema.json`.
 
+use narrows_model::forwarding_report::ForwardingReport;
+use narrows_model::frames_report::FramesReport;
+use narrows_model::line_rate::LineRateReport;
 use narrows_model::search_report::SearchReport;
 use narrows_model::{Ledger, MeasureUdpReport, Report, SweepReport};
 use schemars::{Schema, schema_for};
@@ -26,7 +29,10 @@ type Published = (&'static str, fn() -> Schema);
 
 /// Every view whose schema is published.
 const SCHEMAS: &[Published] = &[
+    ("forwarding", || schema_for!(ForwardingReport)),
+    ("frames", || schema_for!(FramesReport)),
     ("ledger", || schema_for!(Ledger)),
+    ("line-rate", || schema_for!(LineRateReport)),
     ("measure-udp", || schema_for!(MeasureUdpReport)),
     ("report", || schema_for!(Report)),
     ("search", || schema_for!(SearchReport)),

@@ -7,7 +7,10 @@ use narrows_render::json;
 use serde_json::Value;
 
 const PUBLISHED: &[(&str, &str)] = &[
+    ("forwarding", include_str!("../../../docs/forwarding.schema.json")),
+    ("frames", include_str!("../../../docs/frames.schema.json")),
     ("ledger", include_str!("../../../docs/ledger.schema.json")),
+    ("line-rate", include_str!("../../../docs/line-rate.schema.json")),
     ("measure-udp", include_str!("../../../docs/measure-udp.schema.json")),
     ("report", include_str!("../../../docs/report.schema.json")),
     ("search", include_str!("../../../docs/search.schema.json")),

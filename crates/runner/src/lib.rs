@@ -1,5 +1,6 @@
 //! The orchestration: the only crate that knows everyone. Client, server, and one run from begin to end.
 
+pub mod advise;
 pub mod audit;
 pub mod bank;
 mod books;
@@ -7,6 +8,7 @@ pub mod capture;
 pub mod demo;
 pub mod diagnosis;
 pub mod ends;
+pub mod frames;
 pub mod instruments;
 pub mod known;
 pub mod live;

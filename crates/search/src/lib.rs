@@ -24,6 +24,7 @@ pub mod classify;
 pub mod goal;
 pub mod loss_curve;
 pub mod mlr;
+pub mod procedures;
 pub mod results;
 pub mod search;
 

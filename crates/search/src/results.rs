@@ -8,7 +8,7 @@ use narrows_model::search::{Goal, GoalResult, LoadTrial, Outcome, SearchMethod, 
 
 /// How near to the tester's own maximum a result counts as the tester's: a qualification repeats within a percent or
 /// two.
-const TESTER_REPEATS: f64 = 0.02;
+pub(crate) const TESTER_REPEATS: f64 = 0.02;
 
 /// The result of each goal of the plan, in its order; none of a loss curve.
 #[must_use]

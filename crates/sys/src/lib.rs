@@ -4,6 +4,8 @@
 
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml point here
 
+#[cfg(feature = "xdp")]
+pub mod bpf;
 pub mod clock;
 pub mod cpu;
 pub mod device;
@@ -17,11 +19,13 @@ pub mod interrupt;
 pub mod kernel_file;
 pub mod mount;
 pub mod nanos;
+pub mod neighbour;
 pub mod net;
 pub mod netlink;
 pub mod netns;
 pub mod network_id;
 pub mod nftables;
+pub mod packet_io;
 pub mod packet_ring;
 pub mod packet_tap;
 pub mod pages;
@@ -30,6 +34,7 @@ pub mod perf;
 pub mod process;
 pub mod random;
 pub mod rtnl;
+mod shared;
 pub mod sock_diag;
 pub mod sysctl;
 pub mod tcp;
@@ -37,5 +42,7 @@ pub mod thread;
 pub mod tracefs;
 pub mod tun;
 pub mod udp;
+pub mod xdp_features;
+pub mod xsk;
 
 pub use error::{Error, Result};

@@ -40,6 +40,10 @@ pub struct Link {
     pub tx_queue_length: u32,
     /// Whether it is administratively up.
     pub up: bool,
+    /// Whether it has a link.
+    pub carrier: bool,
+    /// Its Ethernet address; `None` where it has another kind or none.
+    pub address: Option<[u8; 6]>,
     /// Packets that it sent.
     pub tx_packets: u64,
     /// Packets that it should have sent and dropped.
@@ -119,6 +123,8 @@ impl Links {
             mtu: number(libc::IFLA_MTU),
             tx_queue_length: number(libc::IFLA_TXQLEN),
             up: u32_at(payload, 8).unwrap_or(0) & libc::IFF_UP as u32 != 0,
+            carrier: u32_at(payload, 8).unwrap_or(0) & libc::IFF_RUNNING as u32 != 0,
+            address: find(attributes, libc::IFLA_ADDRESS).and_then(|attribute| attribute.payload.try_into().ok()),
             rx_packets: count(0),
             tx_packets: count(1),
             rx_dropped: count(6),

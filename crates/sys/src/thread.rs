@@ -37,3 +37,28 @@ pub fn set_ordinary() {
     // SAFETY: 0 is the calling thread; the parameter lives through the call. It cannot fail on the way down.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameter) };
 }
+
+/// The signal that ends a call of one thread early; programs and libraries leave it alone.
+const INTERRUPT: libc::c_int = libc::SIGURG;
+
+extern "C" fn nothing(_: libc::c_int) {}
+
+/// Lets [`interrupt`] end calls of this process's threads: the signal is caught, does nothing, and restarts nothing.
+///
+/// # Errors
+/// What the kernel said.
+pub fn interruptible() -> crate::Result<()> {
+    // SAFETY: zeroes are a valid sigaction: an empty mask and no flags, so calls are not restarted.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+    // SAFETY: the action outlives the call, and its handler touches nothing.
+    let result = unsafe { libc::sigaction(INTERRUPT, &raw const action, std::ptr::null_mut()) };
+    crate::error::check(result, "catch", "SIGURG").map(drop)
+}
+
+/// Ends the call that a thread of this process is in (`EINTR`), where the kernel lets it. A thread that is between two calls
+/// misses it: say it again until the thread has ended.
+pub fn interrupt(thread: crate::cpu::ThreadId) {
+    // SAFETY: tgkill takes plain numbers; a thread that has ended is not found, which harms nobody.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.0, INTERRUPT) };
+}

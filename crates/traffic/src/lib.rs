@@ -11,6 +11,7 @@ mod conductor;
 mod counters;
 pub mod engine;
 mod error;
+pub mod frames;
 mod options;
 mod outcome;
 mod payload;

@@ -29,7 +29,7 @@ mod sender;
 mod sending;
 mod size;
 mod stream;
-mod window;
+pub(crate) mod window;
 mod worker;
 
 pub use accept::{accept, refuse};

@@ -2,6 +2,8 @@
 //! values or bytes, so each can be tested and fuzzed without a network.
 //!
 //! - [`first`]: the first bytes of a connection tell what it is; all kinds share one port.
+//! - [`forwarding_plan`]: the file of a forwarding benchmark.
+//! - [`frame`]: the raw frames of a generator and its receiver.
 //! - [`hello`]: the fixed-length greeting of a data connection, and its answer.
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
 //! - [`probe`]: the datagrams of a UDP trial.
@@ -11,6 +13,8 @@
 
 pub mod api;
 pub mod first;
+pub mod forwarding_plan;
+pub mod frame;
 pub mod hello;
 pub mod probe;
 pub mod rr;

@@ -2,10 +2,13 @@
 
 pub(crate) mod audit;
 pub(crate) mod diagnose;
+pub(crate) mod generate;
 pub(crate) mod lab;
+pub(crate) mod line_rate;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod measure;
+pub(crate) mod receive;
 pub(crate) mod remote;
 pub(crate) mod report;
 pub(crate) mod search;

@@ -77,6 +77,36 @@ fn a_target_that_is_none_is_named() {
 }
 
 #[test]
+fn a_line_or_a_frame_that_cannot_be_is_named() {
+    for (words, sentence) in [
+        (
+            ["--speed", "fast"],
+            "invalid value 'fast' for '--speed <SPEEDS>': `fast` is no rate; write it like 100M, 9.4G or 1.2Mpps",
+        ),
+        (["--speed", "0"], "invalid value '0' for '--speed <SPEEDS>': a line of 0 bit/s carries nothing"),
+        (
+            ["--size", "63"],
+            "invalid value '63' for '--size <SIZES>': `63` asks for frames of 63 bytes, but frames have from 64 to 9216 bytes with \
+             FCS",
+        ),
+        (
+            ["--size", "imix"],
+            "invalid value 'imix' for '--size <SIZES>': `imix` is a mix; here every size has a row of its own, such as 64,570,1518",
+        ),
+    ] {
+        assert_eq!(refusal(&[&["line-rate"][..], &words[..]].concat()), sentence);
+    }
+}
+
+#[test]
+fn the_arithmetic_of_a_line_needs_nothing() {
+    let said = alone().run(&["line-rate", "--speed", "1G", "--size", "64"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let row = said.out.lines().nth(2).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(row.as_deref(), Some(&["64", "84", "1,488,095", "672.00", "214.3", "Mbit/s", "–"][..]), "{said:?}");
+}
+
+#[test]
 fn unknown_commands_tables_and_names_are_refused() {
     assert_eq!(refusal(&["nonsense"]), "unrecognized subcommand 'nonsense'");
     assert_eq!(refusal(&["measure", "smoke", "host"]), "unrecognized subcommand 'smoke'");

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const LAYERS: &[&[&str]] = &[
     &["model"],
     &["stats", "sys", "wire"],
-    &["collect", "diagnose", "lab", "render", "search", "store", "traffic"],
+    &["collect", "diagnose", "lab", "render", "search", "snmp", "store", "traffic"],
     &["runner"],
     &["narrows"],
 ];

@@ -1,0 +1,261 @@
+/* Frames made inside the kernel. The program is run on the same few pages over and over (BPF_PROG_TEST_RUN with live frames,
+ * net/bpf/test_run.c); each call writes one frame and returns XDP_TX, or XDP_DROP while none is due. One object is loaded
+ * for each worker, so nothing here is shared between CPUs.
+ *
+ * A page comes back as the last host left it (a router changes addresses and the hop limit), so the headers are written anew
+ * each time: eight or ten stores.
+ */
+#include "kernel.h"
+
+#define SIZES_MOST 64
+#define HEADER_WORDS 12 /* 14 + 4 + 40 + 20 bytes of headers, in words of eight bytes, and room */
+#define FRACTION 20 /* bits of a nanosecond */
+
+/* Layouts are those of crates/traffic/src/frames/live/layout.rs. */
+struct size {
+	u32 length; /* without FCS */
+	u32 ip_sum; /* of what does not change from frame to frame */
+	u32 transport_sum;
+	u16 ip_length; /* as it stands in the header */
+	u16 transport_length;
+};
+
+struct config {
+	u64 interval; /* between two frames, in 2^-FRACTION ns; 0: not paced */
+	u64 limit; /* the most frames */
+	u64 seed;
+	u64 flows; /* of this worker */
+	u64 source_low; /* the last 4 (IPv4) or 8 bytes of the first address */
+	u64 destination_low;
+	u32 sources;
+	u32 destinations;
+	u32 source_ports;
+	u32 destination_ports;
+	u32 first[4]; /* where this worker begins: source port, source, destination port, destination */
+	u16 source_port;
+	u16 destination_port;
+	u32 burst;
+	u32 stamp_every; /* 0: never */
+	u32 sizes;
+	u8 ipv6;
+	u8 tcp;
+	u8 random;
+	u8 several_sizes;
+	u32 ip; /* offsets */
+	u32 transport;
+	u32 payload;
+	u64 header[HEADER_WORDS]; /* up to the payload, and the constant half of the signature */
+	struct size size[SIZES_MOST];
+};
+
+/* Written before the first run: the times, `next`, `left`, `wheel`. */
+struct state {
+	u64 start_ns; /* CLOCK_MONOTONIC */
+	u64 end_ns;
+	u64 sequence; /* of the next frame, and how many were handed over */
+	u64 skipped; /* frames that were due and given up after a stall */
+	u64 next; /* when the next frame is due, in 2^-FRACTION ns from the start */
+	u64 first_ns;
+	u64 last_ns;
+	u64 done;
+	u64 left; /* frames until the walk begins anew */
+	u32 credit; /* frames that may leave without asking the clock */
+	u32 stamp_in; /* frames until the next stamp */
+	u32 wheel[4];
+	u32 size;
+	u32 longest_burst;
+};
+
+const volatile struct config config = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct state);
+} state SEC(".maps");
+
+/* The sum of the four 16-bit words. */
+static inline u32 words(u64 x)
+{
+	return (u32)(x >> 48) + (u32)(x >> 32 & 0xffff) + (u32)(x >> 16 & 0xffff) + (u32)(x & 0xffff);
+}
+
+static inline u16 fold(u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (u16)sum;
+}
+
+/* The number that splitmix64 gives after so many steps from the seed (Steele, Lea, Flood 2014), as in
+ * crates/wire/src/frame/flow.rs. */
+static inline u64 mix(u64 seed, u64 steps)
+{
+	u64 x = seed + (steps + 1) * 0x9e3779b97f4a7c15ULL;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return x ^ x >> 31;
+}
+
+static inline void turn(struct state *s)
+{
+	if (--s->left == 0) {
+		s->left = config.flows;
+		for (int i = 0; i < 4; i++)
+			s->wheel[i] = config.first[i];
+		return;
+	}
+	if (++s->wheel[0] < config.source_ports)
+		return;
+	s->wheel[0] = 0;
+	if (++s->wheel[1] < config.sources)
+		return;
+	s->wheel[1] = 0;
+	if (++s->wheel[2] < config.destination_ports)
+		return;
+	s->wheel[2] = 0;
+	if (++s->wheel[3] < config.destinations)
+		return;
+	s->wheel[3] = 0;
+}
+
+static inline void throw(struct state *s)
+{
+	u64 index = mix(config.seed, s->sequence) % config.flows;
+	s->wheel[0] = index % config.source_ports;
+	index /= config.source_ports;
+	s->wheel[1] = index % config.sources;
+	index /= config.sources;
+	s->wheel[2] = index % config.destination_ports;
+	s->wheel[3] = index / config.destination_ports;
+}
+
+/* Whether a frame may leave now; `now` becomes the time where the clock was asked, else 0. */
+static inline int due(struct state *s, u64 *now)
+{
+	if (s->credit > 0)
+		return 1;
+	*now = bpf_ktime_get_ns();
+	if (*now >= s->end_ns) {
+		s->done = 1;
+		return 0;
+	}
+	if (*now < s->start_ns)
+		return 0;
+	if (config.interval == 0) {
+		s->credit = 64;
+		return 1;
+	}
+	u64 since = (*now - s->start_ns) << FRACTION;
+	if (since < s->next)
+		return 0;
+	u64 behind = (since - s->next) / config.interval + 1;
+	if (behind > config.burst) {
+		/* A stall is never repaid by a burst above the one allowed. */
+		u64 given_up = behind - config.burst;
+		s->skipped += given_up;
+		s->next += given_up * config.interval;
+		behind = config.burst;
+	}
+	s->credit = behind;
+	if (behind > s->longest_burst)
+		s->longest_burst = behind;
+	return 1;
+}
+
+SEC("xdp")
+int generate(struct xdp_md *ctx)
+{
+	u32 zero = 0;
+	struct state *s = bpf_map_lookup_elem(&state, &zero);
+	u64 now = 0;
+
+	if (!s || s->done)
+		return XDP_DROP;
+	if (!due(s, &now))
+		return XDP_DROP;
+
+	u32 index = config.several_sizes ? s->size & (SIZES_MOST - 1) : 0;
+	const volatile struct size *size = &config.size[index];
+
+	if (config.several_sizes) {
+		long length = (long)ctx->data_end - (long)ctx->data;
+		if (length != size->length && bpf_xdp_adjust_tail(ctx, (int)size->length - (int)length))
+			return XDP_DROP;
+	}
+	u8 *data = (u8 *)(long)ctx->data;
+	u8 *end = (u8 *)(long)ctx->data_end;
+	if (data + config.payload + 16 > end)
+		return XDP_DROP;
+
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < HEADER_WORDS; i++)
+		if (i * 8 < config.payload + 4)
+			*(u64 *)(data + i * 8) = config.header[i];
+
+	if (config.random)
+		throw(s);
+	u16 source_port = config.source_port + s->wheel[0];
+	u16 destination_port = config.destination_port + s->wheel[2];
+	u64 source = config.source_low + s->wheel[1];
+	u64 destination = config.destination_low + s->wheel[3];
+
+	u64 stamp = 0;
+	if (config.stamp_every) {
+		if (s->stamp_in == 0) {
+			s->stamp_in = config.stamp_every;
+			stamp = now ? now : bpf_ktime_get_ns();
+			stamp &= 0xffffffffffffULL;
+		}
+		s->stamp_in--;
+	}
+
+	/* The signature: mark and stream stand in the header words; sequence and time follow, 48 bits each. */
+	u64 sequence = s->sequence & 0xffffffffffffULL;
+	u64 front = sequence << 16 | stamp >> 32;
+	u32 back = (u32)stamp;
+	u32 varying = words(source) + words(destination) + source_port + destination_port;
+	u32 sum = size->transport_sum + varying + words(front) + (back >> 16) + (back & 0xffff);
+
+	u8 *ip = data + config.ip;
+	u8 *transport = data + config.transport;
+	u8 *payload = data + config.payload;
+	if (config.ipv6) {
+		*(u16 *)(ip + 4) = be16(size->ip_length);
+		*(u64 *)(ip + 16) = be64(source);
+		*(u64 *)(ip + 32) = be64(destination);
+	} else {
+		*(u16 *)(ip + 2) = be16(size->ip_length);
+		*(u16 *)(ip + 10) = be16(~fold(size->ip_sum + words(source) + words(destination)));
+		*(u32 *)(ip + 12) = be32((u32)source);
+		*(u32 *)(ip + 16) = be32((u32)destination);
+	}
+	*(u32 *)transport = be32((u32)source_port << 16 | destination_port);
+	u16 check = ~fold(sum);
+	if (config.tcp) {
+		*(u16 *)(transport + 16) = be16(check);
+	} else {
+		*(u16 *)(transport + 4) = be16(size->transport_length);
+		*(u16 *)(transport + 6) = be16(check ? check : 0xffff);
+	}
+	*(u64 *)(payload + 4) = be64(front);
+	*(u32 *)(payload + 12) = be32(back);
+
+	s->credit--;
+	s->next += config.interval;
+	if (++s->sequence >= config.limit) {
+		s->done = 1;
+		now = bpf_ktime_get_ns();
+	}
+	if (now) {
+		if (!s->first_ns)
+			s->first_ns = now;
+		s->last_ns = now;
+	}
+	if (!config.random)
+		turn(s);
+	if (config.several_sizes && ++s->size >= config.sizes)
+		s->size = 0;
+	return XDP_TX;
+}

@@ -1,0 +1,221 @@
+//! The same forwarding benchmark with two configurations of the device under test, interleaved, and how they compare.
+
+use crate::forwarding::ForwardingPlan;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One of the two configurations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// What is compared against.
+    A,
+    /// What is compared.
+    B,
+}
+
+impl Side {
+    /// As it is written.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+        }
+    }
+}
+
+/// One step of switching the device to a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum SwitchStep {
+    /// Words of a command, run without a shell.
+    Command {
+        /// The program and its arguments.
+        words: Vec<String>,
+    },
+    /// A fault of the lab at the device under test, put in; the other configuration's steps begin with all faults out.
+    Fault {
+        /// The fault's id.
+        id: String,
+        /// Its value as the user writes it, empty where it has none.
+        #[serde(default)]
+        value: String,
+    },
+}
+
+/// A configuration of the device, and how to get there from the other one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceConfiguration {
+    /// How reports call it: `forwarding alone`, `10,000 rules`.
+    pub name: String,
+    /// Made in this order; none: the device is in it once all faults are out.
+    pub steps: Vec<SwitchStep>,
+}
+
+/// `narrows rfc2544 PLAN` with two configurations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ForwardingAb {
+    /// What is measured, the same for both.
+    pub plan: ForwardingPlan,
+    /// What is compared against.
+    pub a: DeviceConfiguration,
+    /// What is compared.
+    pub b: DeviceConfiguration,
+    /// Runs of the plan with each configuration.
+    pub runs: u32,
+    /// Rest after a switch, before anything is measured.
+    pub settle_ms: u64,
+}
+
+impl ForwardingAb {
+    /// The fewest runs of each configuration: with fewer there is no spread worth the name.
+    pub const LEAST_RUNS: u32 = 3;
+    /// The most.
+    pub const MOST_RUNS: u32 = 200;
+
+    /// The order of the runs: A B B A, again and again, so that a drift weighs on both alike and half the switches are saved.
+    #[must_use]
+    pub fn order(&self) -> Vec<Side> {
+        let block = [Side::A, Side::B, Side::B, Side::A];
+        let (mut order, mut left) = (Vec::new(), [self.runs, self.runs]);
+        for side in block.into_iter().cycle() {
+            if left == [0, 0] {
+                break;
+            }
+            let own = &mut left[usize::from(side == Side::B)];
+            if *own > 0 {
+                *own -= 1;
+                order.push(side);
+            }
+        }
+        order
+    }
+
+    /// A configuration.
+    #[must_use]
+    pub const fn configuration(&self, side: Side) -> &DeviceConfiguration {
+        match side {
+            Side::A => &self.a,
+            Side::B => &self.b,
+        }
+    }
+}
+
+/// What one run found of one row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThroughputOfSize {
+    /// Index into [`ForwardingPlan::traffic`].
+    pub traffic: usize,
+    /// Frame size with FCS; `None`: the mix.
+    pub size: Option<u32>,
+    /// The throughput by the first goal, frames a second.
+    pub pps: f64,
+    /// Whether the tester, the line or the plan's highest load ended the search, and not the device.
+    pub at_least: bool,
+}
+
+/// One run of the plan with one configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AbRun {
+    /// With which.
+    pub side: Side,
+    /// Since the first run began.
+    pub at_ms: u64,
+    /// One for each row that has a result.
+    pub throughputs: Vec<ThroughputOfSize>,
+}
+
+/// A difference of means, B less A, with its interval at 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// Frames a second.
+    pub pps: f64,
+    /// Half the width of its interval.
+    pub half_pps: f64,
+    /// In parts of A's mean: 0.1 is 10 %.
+    pub ratio: f64,
+    /// Half the width of that.
+    pub half_ratio: f64,
+    /// Degrees of freedom.
+    pub df: f64,
+}
+
+impl Difference {
+    /// Whether the interval leaves zero out.
+    #[must_use]
+    pub fn is_proven(&self) -> bool {
+        self.pps.abs() > self.half_pps
+    }
+}
+
+/// How the configurations compare in one row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AbRow {
+    /// Index into [`ForwardingPlan::traffic`].
+    pub traffic: usize,
+    /// Frame size with FCS; `None`: the mix.
+    pub size: Option<u32>,
+    /// Throughputs of the runs with A, in the order of time.
+    pub a_pps: Vec<f64>,
+    /// And with B.
+    pub b_pps: Vec<f64>,
+    /// As ministat has it: Student's t with a pooled deviation, which takes both to vary alike.
+    pub pooled: Option<Difference>,
+    /// The pooled deviation, frames a second.
+    pub pooled_s: Option<f64>,
+    /// Welch's, which does not: the one to go by.
+    pub welch: Option<Difference>,
+    /// What it comes to, in a sentence.
+    pub says: String,
+    /// What must be known of it: results that are only *at least*, a drift over the runs.
+    pub remarks: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forwarding::{TesterPort, Tests};
+    use std::net::IpAddr;
+
+    fn ab(runs: u32) -> ForwardingAb {
+        let port = |net, own| TesterPort {
+            device: format!("p{net}"),
+            address: IpAddr::from([198, net, 0, own]),
+            gateway: IpAddr::from([198, net, 0, 1]),
+        };
+        let configuration = |name: &str| DeviceConfiguration { name: name.to_owned(), steps: Vec::new() };
+        ForwardingAb {
+            plan: ForwardingPlan {
+                name: "router".to_owned(),
+                generator: port(18, 2),
+                receiver: port(19, 2),
+                link_bps: 1_000_000_000,
+                max_load_pps: None,
+                traffic: Vec::new(),
+                hops: Vec::new(),
+                tests: Tests::default(),
+                learning_frames: 0,
+                residue_ms: 0,
+                rest_ms: 0,
+                lost_device_wait_ms: 0,
+            },
+            a: configuration("plain"),
+            b: configuration("rules"),
+            runs,
+            settle_ms: 0,
+        }
+    }
+
+    #[test]
+    fn runs_come_as_abba_and_are_as_many_of_each() {
+        use Side::{A, B};
+        assert_eq!(ab(3).order(), [A, B, B, A, A, B]);
+        assert_eq!(ab(4).order(), [A, B, B, A, A, B, B, A]);
+        for runs in 0..20 {
+            let order = ab(runs).order();
+            let of = |side| order.iter().filter(|&&one| one == side).count();
+            assert_eq!((of(A), of(B)), (runs as usize, runs as usize));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What follows from a forwarding plan by arithmetic: its rows, the rates of the line, the smallest frames.
+
+use crate::forwarding::{ForwardingPlan, Traffic};
+use crate::frames::{FCS_BYTES, LEAST_FRAME_BYTES, OVERHEAD_BYTES, SIGNATURE_BYTES};
+use crate::place::Family;
+use crate::search::Goal;
+
+/// What the results are listed by: one frame size of one traffic, or its mix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Row {
+    /// Index into [`ForwardingPlan::traffic`].
+    pub traffic: usize,
+    /// Frame size with FCS; `None`: the mix.
+    pub size: Option<u32>,
+}
+
+/// Frames a second that a link carries: each takes its bytes with FCS and [`OVERHEAD_BYTES`] on the wire.
+#[must_use]
+pub fn line_rate_pps(link_bps: u64, frame_bytes: f64) -> f64 {
+    link_bps as f64 / (8.0 * (frame_bytes + f64::from(OVERHEAD_BYTES)))
+}
+
+impl Traffic {
+    /// First source port of the flows.
+    pub const FIRST_PORT: u16 = 2000;
+    /// The most flows: source ports from [`Traffic::FIRST_PORT`] on.
+    pub const MOST_FLOWS: u32 = 65_536 - Self::FIRST_PORT as u32;
+    /// The most networks of destinations.
+    pub const MOST_NETWORKS: u32 = 256;
+
+    /// The smallest frame with FCS that holds the headers and the signature: 64 for IPv4 and UDP, 82 for IPv6 and UDP.
+    #[must_use]
+    pub const fn least_bytes(&self) -> u32 {
+        let ip = match self.family {
+            Family::Ipv4 => 20,
+            Family::Ipv6 => 40,
+        };
+        let bytes = 14 + ip + self.transport.header_bytes() + SIGNATURE_BYTES + FCS_BYTES;
+        if bytes > LEAST_FRAME_BYTES { bytes } else { LEAST_FRAME_BYTES }
+    }
+}
+
+impl ForwardingPlan {
+    /// The rows of the results, in the order in which they are measured; the mix of a traffic comes last.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let of = |(traffic, frames): (usize, &Traffic)| {
+            let sizes: Vec<Option<u32>> = frames.sizes.iter().copied().map(Some).collect();
+            let mix = (!frames.mix.is_empty()).then_some(None);
+            sizes.into_iter().chain(mix).map(move |size| Row { traffic, size }).collect::<Vec<_>>()
+        };
+        self.traffic.iter().enumerate().flat_map(of).collect()
+    }
+
+    /// Mean frame size of a row with FCS; `None` where the plan has no such row.
+    #[must_use]
+    pub fn frame_bytes(&self, row: Row) -> Option<f64> {
+        let traffic = self.traffic.get(row.traffic)?;
+        if let Some(size) = row.size {
+            return traffic.sizes.contains(&size).then(|| f64::from(size));
+        }
+        let sum: u64 = traffic.mix.iter().map(|size| u64::from(*size)).sum();
+        (!traffic.mix.is_empty()).then(|| sum as f64 / traffic.mix.len() as f64)
+    }
+
+    /// What the link carries of a row's frames in one direction, frames a second.
+    #[must_use]
+    pub fn line_pps(&self, row: Row) -> Option<f64> {
+        Some(line_rate_pps(self.link_bps, self.frame_bytes(row)?))
+    }
+
+    /// The most that is offered of a row's frames: the line rate, or what the plan allows where that is less.
+    #[must_use]
+    pub fn most_pps(&self, row: Row) -> Option<f64> {
+        let line = self.line_pps(row)?;
+        Some(self.max_load_pps.map_or(line, |most| most.min(line)))
+    }
+
+    /// The goal that the results of other tests stand on: the first one of the throughput test.
+    #[must_use]
+    pub fn first_goal(&self) -> Option<&Goal> {
+        self.tests.throughput.as_ref()?.goals.first()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::{Transport, Walk};
+
+    fn traffic(family: Family, transport: Transport) -> Traffic {
+        Traffic {
+            family,
+            transport,
+            flows: 1,
+            networks: 1,
+            walk: Walk::Odometer,
+            sizes: vec![64],
+            mix: Vec::new(),
+            bidirectional: false,
+        }
+    }
+
+    #[test]
+    fn the_line_carries_what_the_tables_say() {
+        // RFC 2544, appendix B counts 64 bytes at 14,880 frames a second for 10 Mbit/s.
+        let at = |bytes: f64| line_rate_pps(1_000_000_000, bytes).floor();
+        let table = [64.0, 128.0, 256.0, 512.0, 1024.0, 1280.0, 1518.0].map(at);
+        assert_eq!(table, [1_488_095.0, 844_594.0, 452_898.0, 234_962.0, 119_731.0, 96_153.0, 81_274.0]);
+        assert_eq!(line_rate_pps(10_000_000, 64.0).floor(), 14_880.0);
+    }
+
+    #[test]
+    fn the_smallest_frame_is_that_of_the_generator() {
+        assert_eq!(traffic(Family::Ipv4, Transport::Udp).least_bytes(), 64);
+        assert_eq!(traffic(Family::Ipv6, Transport::Udp).least_bytes(), 82);
+        assert_eq!(traffic(Family::Ipv4, Transport::TcpSyn).least_bytes(), 74);
+        assert_eq!(traffic(Family::Ipv6, Transport::TcpSyn).least_bytes(), 94);
+    }
+}

@@ -1,0 +1,212 @@
+//! `narrows generate`: raw frames in many flows, up to line rate.
+
+use super::load::duration;
+use super::remote::stop_on_interrupt;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, style};
+use clap::{ArgAction, Args as ClapArgs, ValueEnum};
+use narrows_model::frame_words::{parse_endpoints, parse_sizes};
+use narrows_model::frames::{Endpoints, FrameInterval, Mac, SendMode, Transport, Walk};
+use narrows_model::frames_report::FramesReport;
+use narrows_model::units;
+use narrows_render as render;
+use narrows_render::frames::progress::{End, Scale, line};
+use narrows_render::frames::text;
+use narrows_runner::frames::{self, NextHop, Order};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Send raw frames in many flows, up to line rate
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    narrows generate eth1 --gateway 198.18.0.1 -S 198.18.0.2:2000-198.18.0.2:3999 -D 198.19.0.2   2,000 flows, as fast as can be\n  \
+    narrows generate eth1 --destination-mac 02:00:00:00:00:02 --rate 1Mpps --size 64,512,1518 --duration 30s\n  \
+    narrows generate eth1 --gateway 2001:2:0:1::1 -S 2001:2:0:1::2 -D 2001:2:0:2::2 --rate 50%\n\
+    Sizes are those of the whole frame with FCS. Rates: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of the line rate), max.\n\
+    Addresses are those set apart for benchmarks, 198.18.0.0/15 and 2001:2::/48. Use it on a lab's own devices only (RFC 6815).")]
+pub(crate) struct Args {
+    /// Device that sends
+    #[arg(value_name = "DEV")]
+    device: String,
+    /// Who seems to send: ADDRESS[:PORT][-ADDRESS[:PORT]]
+    #[arg(long, short = 'S', value_parser = endpoints, value_name = "RANGE", default_value = "198.18.0.2:2000")]
+    source: Endpoints,
+    /// Who shall get it, likewise
+    #[arg(long, short = 'D', value_parser = endpoints, value_name = "RANGE", default_value = "198.19.0.2:2000")]
+    destination: Endpoints,
+    /// Router that the frames go to first
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "destination_mac")]
+    gateway: Option<IpAddr>,
+    /// Ethernet address that the frames go to
+    #[arg(long, value_name = "MAC")]
+    destination_mac: Option<Mac>,
+    /// Ethernet address that they come from (default: the device's)
+    #[arg(long, value_name = "MAC")]
+    source_mac: Option<Mac>,
+    /// VLAN of an 802.1Q tag
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(0..=4095))]
+    vlan: Option<u16>,
+    /// TCP segments with SYN instead of UDP datagrams
+    #[arg(long)]
+    tcp_syn: bool,
+    /// Sizes of the whole frame with FCS: one, a list, imix, imix:7x64,4x570,1x1518 or genome:abfg (default: the smallest)
+    #[arg(long, short = 'l', value_name = "SIZES")]
+    size: Option<String>,
+    /// Load over all workers: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of the line rate), max
+    #[arg(long, short = 'r', value_name = "RATE", default_value = "max")]
+    rate: String,
+    /// Speed of the link, where the device does not tell it
+    #[arg(long, value_parser = bps, value_name = "BPS")]
+    link: Option<u64>,
+    /// How long
+    #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "10s")]
+    duration: Duration,
+    /// End after so many frames
+    #[arg(long, short = 'n', value_name = "FRAMES")]
+    count: Option<u64>,
+    /// The most frames that a worker sends back to back to catch up after a stall
+    #[arg(long, value_name = "FRAMES", default_value_t = 64)]
+    burst: u32,
+    /// Flows in pseudo-random order (RFC 4814) with this seed, instead of in turns
+    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
+    random: Option<u64>,
+    /// Workers, each with a CPU and a stream of its own (default: as many as the rate needs)
+    #[arg(long, short = 'P', value_name = "N")]
+    workers: Option<u32>,
+    /// One of so many frames carries the time of its departure; 0: none (default: about ten thousand a second)
+    #[arg(long, value_name = "FRAMES")]
+    stamp_every: Option<u32>,
+    /// How frames reach the device (default: the first of them that works)
+    #[arg(long, value_enum)]
+    mode: Option<ModeWord>,
+    /// Wait so long for the device to have a link
+    #[arg(long, value_parser = duration, value_name = "TIME", num_args = 0..=1, default_value = "0s", default_missing_value = "30s")]
+    wait: Duration,
+    /// Use addresses that are not set apart for benchmarks
+    #[arg(long)]
+    allow_any_address: bool,
+    /// Use the device even though it carries this host's default route; must be said twice
+    #[arg(long, action = ArgAction::Count)]
+    use_default_route_device: u8,
+    /// How often counters are read
+    #[arg(long, short = 'i', value_parser = duration, value_name = "TIME", default_value = "1s")]
+    interval: Duration,
+    /// Form of the result
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+    /// No line for each interval
+    #[arg(long, short = 'q')]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// Lines and tables
+    Text,
+    /// One object at the end
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ModeWord {
+    /// Made inside the kernel by an XDP program
+    LiveFrames,
+    /// Rings shared with the kernel
+    AfXdp,
+    /// A packet socket
+    AfPacket,
+}
+
+impl From<ModeWord> for SendMode {
+    fn from(word: ModeWord) -> Self {
+        match word {
+            ModeWord::LiveFrames => Self::LiveFrames,
+            ModeWord::AfXdp => Self::AfXdp,
+            ModeWord::AfPacket => Self::AfPacket,
+        }
+    }
+}
+
+/// Discard is 9; a test's own port says more in a capture.
+const PORT: u16 = 2000;
+
+fn endpoints(word: &str) -> Result<Endpoints, String> {
+    parse_endpoints(word, PORT).map_err(|error| error.to_string())
+}
+
+fn bps(word: &str) -> Result<u64, String> {
+    units::parse_bps(word).map_err(|error| error.to_string())
+}
+
+/// A line for each interval, on stderr.
+pub(crate) struct Lines {
+    end: End,
+    scale: Scale,
+    quiet: bool,
+    before: Option<FrameInterval>,
+}
+
+impl Lines {
+    pub(crate) const fn new(end: End, scale: Scale, quiet: bool) -> Self {
+        Self { end, scale, quiet, before: None }
+    }
+
+    pub(crate) fn next(&mut self, now: FrameInterval) {
+        if !self.quiet {
+            eprint!("{}", line(self.end, self.before, now, self.scale, style()));
+        }
+        self.before = Some(now);
+    }
+}
+
+/// The result.
+pub(crate) fn show(report: &FramesReport, form: Form) -> Result<(), Failure> {
+    match form {
+        Form::Text => print(&text::summary(report, style())),
+        Form::Json => print(&render::json::pretty(report).map_err(Failure::run)?),
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        let stop = stop_on_interrupt()?;
+        let sizes = self.size.as_deref().map(parse_sizes).transpose().map_err(Failure::usage)?.unwrap_or_default();
+        let order = Order {
+            device: self.device,
+            mode: self.mode.map(SendMode::from),
+            source: self.source,
+            destination: self.destination,
+            source_mac: self.source_mac,
+            next_hop: match (self.destination_mac, self.gateway) {
+                (Some(mac), _) => NextHop::Mac(mac),
+                (None, Some(gateway)) => NextHop::Gateway(gateway),
+                (None, None) => NextHop::Destination,
+            },
+            vlan: self.vlan,
+            transport: if self.tcp_syn { Transport::TcpSyn } else { Transport::Udp },
+            walk: self.random.map_or(Walk::Odometer, |seed| Walk::Random { seed }),
+            sizes,
+            load: self.rate,
+            link_bps: self.link,
+            burst: self.burst,
+            duration: self.duration,
+            count: self.count,
+            workers: self.workers,
+            stamp_every: self.stamp_every,
+            interval: self.interval,
+            wait: self.wait,
+            any_address: self.allow_any_address,
+            default_route: self.use_default_route_device >= 2,
+        };
+        let plan = frames::resolve(&order, &stop).map_err(Failure::run)?;
+        let link_bps = order.link_bps.or_else(|| frames::link_speed(&plan.device));
+        if !self.quiet {
+            eprint!("{}", text::generate_header(&plan, style()));
+        }
+        let scale = Scale { frame_bytes: Some(plan.format.mean_bytes()), link_bps };
+        let mut lines = Lines::new(End::Sent, scale, self.quiet);
+        let record = frames::generate(&plan, &stop, |seen| lines.next(seen)).map_err(Failure::run)?;
+        show(&render::frames::generate(&record, link_bps), self.format)?;
+        Ok(u8::from(record.ended.is_some() && !stop.is_set()))
+    }
+}

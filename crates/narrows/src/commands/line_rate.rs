@@ -1,0 +1,75 @@
+//! `narrows line-rate`: how many frames of a size a line carries. Arithmetic; nothing is sent.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, style};
+use clap::ValueEnum;
+use narrows_model::frame_words;
+use narrows_model::line_rate::LineRateReport;
+use narrows_model::units::parse_bps;
+use narrows_render::{json, line_rate};
+
+/// Tell how many frames a line carries
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    narrows line-rate\n  \
+    narrows line-rate --speed 10G --size 64,1518\n  \
+    narrows line-rate --speed 2.5G,40G --format json\n\
+    This is arithmetic: nothing is sent. The sentence below the tables says how it goes.")]
+pub(crate) struct Args {
+    /// Speeds of the lines: a list of bit/s
+    #[arg(
+        long,
+        value_parser = speed,
+        value_delimiter = ',',
+        default_value = "100M,1G,10G,25G,100G",
+        value_name = "SPEEDS"
+    )]
+    speed: Vec<u64>,
+    /// Frame sizes with FCS, 64 to 9216: a list
+    #[arg(
+        long,
+        short = 'l',
+        value_parser = size,
+        value_delimiter = ',',
+        default_value = "64,128,256,512,1024,1280,1518,9216",
+        value_name = "SIZES"
+    )]
+    size: Vec<u32>,
+    /// Form of the result
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Tables for a terminal
+    Text,
+    /// One object; the schema is in docs/
+    Json,
+}
+
+fn speed(word: &str) -> Result<u64, String> {
+    match parse_bps(word).map_err(|error| error.to_string())? {
+        0 => Err("a line of 0 bit/s carries nothing".to_owned()),
+        bps => Ok(bps),
+    }
+}
+
+/// One size: what stands between the commas.
+fn size(word: &str) -> Result<u32, String> {
+    match frame_words::parse_sizes(word).map_err(|error| error.to_string())?[..] {
+        [size] => Ok(size),
+        _ => Err(format!("`{word}` is a mix; here every size has a row of its own, such as 64,570,1518")),
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        let report = LineRateReport::of(&self.speed, &self.size);
+        match self.format {
+            Form::Text => print(&line_rate::text::report(&report, style()))?,
+            Form::Json => print(&json::pretty(&report).map_err(Failure::run)?)?,
+        }
+        Ok(0)
+    }
+}

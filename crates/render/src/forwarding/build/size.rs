@@ -1,0 +1,209 @@
+//! Everything of one frame size.
+
+use super::{is_invalid, words};
+use crate::figures::{float, pps};
+use narrows_model::forwarding::{ForwardingRecord, ForwardingTrial, SearchOfSize, Test, Traffic};
+use narrows_model::forwarding_report::{
+    ConfirmationView, Derived, EstimateView, GoalOfSize, SizeView, TesterView, ThroughputView, WorstCaseView,
+};
+use narrows_model::frames::{FrameLoad, FrameTrial};
+use narrows_model::frames_report::FrameRate;
+use narrows_model::search::{Goal, GoalResult, Outcome, SearchPlan, TesterLimit};
+use narrows_model::sweep::Spread;
+
+/// The sizes of a traffic, the mix last.
+pub(super) fn views(record: &ForwardingRecord, derived: &Derived, traffic: usize, of: &Traffic) -> Vec<SizeView> {
+    let mix = (!of.mix.is_empty()).then_some(None);
+    of.sizes.iter().copied().map(Some).chain(mix).map(|size| Of { record, derived, traffic, of, size }.view()).collect()
+}
+
+/// One size of one traffic.
+struct Of<'a> {
+    record: &'a ForwardingRecord,
+    derived: &'a Derived,
+    traffic: usize,
+    of: &'a Traffic,
+    size: Option<u32>,
+}
+
+impl Of<'_> {
+    fn view(&self) -> SizeView {
+        let (record, derived) = (self.record, self.derived);
+        let frame_bytes = match self.size {
+            Some(size) => f64::from(size),
+            None => {
+                self.of.mix.iter().map(|size| f64::from(*size)).sum::<f64>() / float(self.of.mix.len().max(1) as u64)
+            }
+        };
+        let outage = |test: Test| {
+            let of = record.outages.iter().filter(|it| it.test == test && self.is((it.traffic, it.size)));
+            spread(of.map(|it| float(it.outage_ns)))
+        };
+        let tester = record.tester.iter().find(|it| self.is((it.traffic, it.size)));
+        let estimate = derived.estimates.iter().find(|it| self.size.is_none() && it.traffic == self.traffic);
+        let curve = derived.curves.iter().find(|it| self.is((it.traffic, it.size)));
+        SizeView {
+            size: self.size,
+            frame_bytes,
+            line: FrameRate::line(frame_bytes, record.plan.link_bps),
+            tester: tester.map(|it| TesterView { rate: self.rate(frame_bytes, it.pps), method: it.method.clone() }),
+            throughput: record
+                .searches
+                .iter()
+                .find(|it| self.is((it.traffic, it.size)))
+                .map(|it| self.search(frame_bytes, it)),
+            confirmation: self.confirmation(frame_bytes),
+            estimate: estimate
+                .map(|it| EstimateView { rate: self.rate(frame_bytes, it.pps), method: it.method.clone() }),
+            latency: derived.latencies.iter().find(|it| self.is((it.traffic, it.size))).cloned(),
+            loss: curve.map(|it| it.points.clone()).unwrap_or_default(),
+            bursts: derived.bursts.iter().find(|it| self.is((it.traffic, it.size))).cloned(),
+            recovery_ns: outage(Test::Recovery),
+            reset_ns: outage(Test::Reset),
+            worst_case: self.worst_case(frame_bytes),
+        }
+    }
+
+    fn is(&self, other: (usize, Option<u32>)) -> bool {
+        other == (self.traffic, self.size)
+    }
+
+    fn rate(&self, frame_bytes: f64, pps: f64) -> FrameRate {
+        FrameRate::new(pps, frame_bytes, Some(self.record.plan.link_bps))
+    }
+
+    fn search(&self, frame_bytes: f64, of: &SearchOfSize) -> ThroughputView {
+        let it = &of.record;
+        let rate = |pps: Option<f64>| pps.map(|pps| self.rate(frame_bytes, pps));
+        let goal = |goal: &Goal| {
+            let result = it.results.iter().find(|result| result.goal == goal.name)?;
+            let line = rate(result.lower_pps).and_then(|it| it.of_line).is_some_and(|part| part > 0.9999);
+            Some(GoalOfSize {
+                goal: goal.clone(),
+                outcome: result.outcome,
+                word: words::outcome(result, line).to_owned(),
+                why: why(result, &it.plan, line),
+                lower: rate(result.lower_pps),
+                upper: rate(result.upper_pps),
+                conditional_throughput: rate(result.conditional_throughput_pps),
+            })
+        };
+        ThroughputView {
+            goals: it.plan.goals.iter().filter_map(goal).collect(),
+            trials: it.trials.len() as u64,
+            invalid: it.trials.iter().filter(|trial| trial.seen.invalid.is_some()).count() as u64,
+            took_ms: it.trials.iter().map(|trial| trial.ended_at_ms).max().unwrap_or(0),
+        }
+    }
+
+    /// The trials of a test, each with whether it says nothing.
+    fn trials(&self, test: Test) -> Vec<(&ForwardingTrial, bool)> {
+        let all = self.record.trials.iter().enumerate();
+        all.filter(|(_, it)| it.test == test && self.is((it.traffic, it.size)) && !it.directions.is_empty())
+            .map(|(at, it)| (it, is_invalid(self.record, self.derived, at)))
+            .collect()
+    }
+
+    fn confirmation(&self, frame_bytes: f64) -> Option<ConfirmationView> {
+        let test = self.record.plan.tests.throughput.as_ref();
+        let planned = test.map_or(0, |test| test.confirm);
+        let allowed = test.and_then(|test| test.goals.first()).map_or(0.0, |goal| goal.loss_ratio);
+        let trials = self.trials(Test::Confirmation);
+        if trials.is_empty() {
+            return None;
+        }
+        let valid = || trials.iter().filter(|(_, invalid)| !invalid).map(|(trial, _)| *trial);
+        let loads: Vec<f64> = trials.iter().flat_map(|(trial, _)| &trial.directions).filter_map(load).collect();
+        let load = loads.first().copied().filter(|first| loads.iter().all(|load| (load - first).abs() <= first * 1e-9));
+        let passed = count(valid().filter(|trial| trial.directions.iter().all(|it| passes(it, allowed))).count());
+        let repetitions = count(trials.len());
+        Some(ConfirmationView {
+            load: load.map(|pps| self.rate(frame_bytes, pps)),
+            repetitions,
+            planned,
+            passed,
+            invalid: count(trials.iter().filter(|(_, invalid)| *invalid).count()),
+            received_pps: spread(valid().filter_map(slower)),
+            lost: spread(valid().map(lost)),
+            all_passed: passed == repetitions && repetitions >= planned,
+        })
+    }
+
+    fn worst_case(&self, frame_bytes: f64) -> Option<WorstCaseView> {
+        let trials = self.trials(Test::WorstCase);
+        if trials.is_empty() {
+            return None;
+        }
+        let valid: Vec<&ForwardingTrial> =
+            trials.iter().filter(|(_, invalid)| !invalid).map(|(trial, _)| *trial).collect();
+        let received_pps = spread(valid.iter().filter_map(|trial| slower(trial)));
+        let sent: u64 =
+            valid.iter().flat_map(|trial| &trial.directions).fold(0, |sum, it| sum.saturating_add(it.sent.sent()));
+        let gone: f64 = valid.iter().map(|trial| lost(trial)).sum();
+        let least =
+            |trial: &&&ForwardingTrial| trial.directions.iter().map(|it| it.sent.sent_pps()).min_by(f64::total_cmp);
+        Some(WorstCaseView {
+            repetitions: count(valid.len()),
+            invalid: count(trials.len() - valid.len()),
+            offered_pps: spread(valid.iter().filter_map(|trial| least(&trial))),
+            received_pps,
+            received: received_pps.map(|it| self.rate(frame_bytes, it.median)),
+            loss_ratio: (sent > 0).then(|| gone / float(sent)),
+        })
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn load(of: &FrameTrial) -> Option<f64> {
+    match of.sent.plan.load {
+        FrameLoad::FramesPerSecond(pps) => Some(pps),
+        FrameLoad::Max => None,
+    }
+}
+
+/// Whether what was due came, but for the part that may be lost. More than was sent is no pass.
+fn passes(of: &FrameTrial, allowed: f64) -> bool {
+    let missing = float(of.sent.due()) - float(of.got.distinct());
+    of.lost() >= 0 && missing <= allowed * float(of.sent.due())
+}
+
+/// What the slower direction received, frames a second.
+fn slower(of: &ForwardingTrial) -> Option<f64> {
+    of.directions.iter().map(|it| it.got.received_pps()).min_by(f64::total_cmp)
+}
+
+/// Frames lost in all directions.
+fn lost(of: &ForwardingTrial) -> f64 {
+    #[allow(clippy::cast_precision_loss)]
+    of.directions.iter().map(|it| it.lost() as f64).sum()
+}
+
+pub(super) fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
+    let values: Vec<f64> = values.collect();
+    let summary = narrows_stats::summary(&values)?;
+    Some(Spread { n: count(summary.n), median: summary.median, min: summary.min, max: summary.max })
+}
+
+/// Why a bound is missing, or whose it is.
+fn why(result: &GoalResult, plan: &SearchPlan, is_line: bool) -> Option<String> {
+    Some(match result.outcome {
+        Outcome::Found => return None,
+        Outcome::MaxLoadPasses if is_line => return None,
+        Outcome::MinLoadFails => format!("the lowest load, {}, fails already", pps(plan.min_load_pps)),
+        Outcome::MaxLoadPasses => {
+            format!("the highest load, {}, passes: the device's limit is above it", pps(plan.max_load_pps))
+        }
+        Outcome::Unfinished => "the search ended before the bounds were near each other".to_owned(),
+        Outcome::TesterLimited(TesterLimit::Unsent) => {
+            "limited by the tester: above the lower bound it could not send what was due".to_owned()
+        }
+        Outcome::TesterLimited(TesterLimit::Invalid) => "above the lower bound the trials stayed invalid".to_owned(),
+        Outcome::TesterLimited(TesterLimit::AtMaximum) => match plan.tester_max_pps {
+            Some(most) => format!("limited by the tester: it carries {} by itself", pps(most)),
+            None => "limited by the tester".to_owned(),
+        },
+    })
+}

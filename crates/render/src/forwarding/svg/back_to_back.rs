@@ -1,0 +1,103 @@
+//! The longest bursts without loss (RFC 9004): their average with the range over the repetitions, and the buffer time that
+//! follows.
+
+use super::{Columns, LEFT, RIGHT, WIDTH, count, present, sheet, sizes, whisker};
+use crate::figures::{grouped, nanos, pps_short, tick};
+use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Scale, Stroke, legend, palette};
+use crate::udp::text::rounded;
+use crate::words::clean;
+use narrows_model::forwarding_report::{BurstsOfSize, ForwardingReport};
+
+const HIGH: f64 = 260.0;
+const TOP: f64 = 138.0;
+/// Between the two panels, the right one's axis included.
+const GAP: f64 = 86.0;
+
+/// The picture; `None` where no burst was sought.
+#[must_use]
+pub fn picture(report: &ForwardingReport) -> Option<String> {
+    let sizes = sizes(report, |it| it.bursts.is_some());
+    if sizes.is_empty() {
+        return None;
+    }
+    let title = format!("Back-to-back frames of {}", clean(&report.name));
+    let subtitle = "the longest burst at the highest rate that is forwarded without loss (RFC 9004)";
+    let mut canvas = sheet(TOP + HIGH + 58.0, &title, subtitle);
+    let mut entries: Vec<Entry> = Vec::new();
+    for (at, traffic) in report.traffic.iter().enumerate() {
+        let look = Look { marker: Marker::Square, ..Look::nth(at) };
+        entries.push(Entry::point(clean(&traffic.name), look));
+    }
+    entries.push(Entry::plain("range over the repetitions", Look { color: palette::INK, ..Look::nth(0) }));
+    entries.push(Entry::plain("implied, not corrected", Look { color: palette::AXIS, ..Look::nth(0) }.dashed("4 3")));
+    legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries);
+    let wide = (WIDTH - LEFT - RIGHT - GAP) / 2.0;
+    let names: Vec<String> = sizes.iter().map(|(_, name)| name.clone()).collect();
+    let all = || report.traffic.iter().flat_map(|it| &it.sizes).filter_map(|it| it.bursts.as_ref());
+    let bursts = Scale::from_zero(all().map(|it| it.frames.max));
+    let left = Columns::new([LEFT, TOP, wide, HIGH], bursts, sizes.len(), report.traffic.len());
+    left.panel.grid_y(&mut canvas, "Burst, frames", tick);
+    let times = Scale::from_zero(all().map(|it| it.implied_ns));
+    let right = Columns::new([LEFT + wide + GAP, TOP, wide, HIGH], times, sizes.len(), report.traffic.len());
+    right.panel.grid_y(&mut canvas, "Buffer time", axis);
+    for (column, (size, _)) in sizes.iter().enumerate() {
+        let here = present(report, *size, |it| it.bursts.is_some());
+        for (place, (look, traffic, view)) in here.iter().enumerate() {
+            let Some(it) = &view.bursts else { continue };
+            let (bar, color) = ((place, here.len()), Look::nth(*look).color);
+            burst(&mut canvas, &left, left.bar(column, bar), color, it, &traffic.name);
+            time(&mut canvas, &right, right.bar(column, bar), color, it, &traffic.name);
+        }
+    }
+    for columns in [left, right] {
+        columns.axis(&mut canvas, &names, "frame size with FCS, bytes");
+    }
+    Some(canvas.finish())
+}
+
+fn axis(ns: f64) -> String {
+    if ns == 0.0 { "0".to_owned() } else { super::round_time(rounded(ns)) }
+}
+
+fn burst(canvas: &mut Canvas, columns: &Columns, (x, wide): (f64, f64), color: &str, it: &BurstsOfSize, name: &str) {
+    let panel = &columns.panel;
+    let y = panel.y(it.mean_frames);
+    let hint = format!("{name}: {} frames in the mean", grouped(rounded(it.mean_frames)));
+    canvas.rect([x, y, wide, panel.bottom() - y], color, &hint);
+    let (high, low) = (panel.y(it.frames.max), panel.y(it.frames.min));
+    whisker(canvas, x + wide / 2.0, (high, low), (wide / 4.0).min(5.0), Stroke::new(palette::INK, 1.2));
+    let more = if it.at_least { "≥ " } else { "" };
+    label(
+        canvas,
+        columns,
+        (x + wide / 2.0, high.min(y) - 5.0),
+        &format!("{more}{}", pps_short(it.mean_frames.round())),
+    );
+}
+
+fn time(canvas: &mut Canvas, columns: &Columns, (x, wide): (f64, f64), color: &str, it: &BurstsOfSize, name: &str) {
+    let panel = &columns.panel;
+    let implied = panel.y(it.implied_ns);
+    let shown = it.corrected_ns.unwrap_or(it.implied_ns);
+    let y = panel.y(shown);
+    if it.corrected_ns.is_some() {
+        let hint = format!("{name}: {} corrected, {} implied", nanos(rounded(shown)), nanos(rounded(it.implied_ns)));
+        canvas.rect([x, y, wide, panel.bottom() - y], color, &hint);
+    }
+    let outline = [(x, panel.bottom()), (x, implied), (x + wide, implied), (x + wide, panel.bottom())];
+    canvas.polyline(&outline, Stroke { color: palette::AXIS, width: 1.2, dash: "4 3" });
+    let more = if it.at_least { "≥ " } else { "" };
+    label(
+        canvas,
+        columns,
+        (x + wide / 2.0, y.min(if y - implied < 18.0 { implied } else { y }) - 5.0),
+        &format!("{more}{}", nanos(rounded(shown))),
+    );
+}
+
+/// A figure above its bar, where the bars leave it room.
+fn label(canvas: &mut Canvas, columns: &Columns, at: (f64, f64), text: &str) {
+    if Font::SMALL.width(text) < columns.wide() / count(columns.bars) + 6.0 {
+        canvas.text(at, text, Font::SMALL.color(palette::INK).anchored(Anchor::Middle));
+    }
+}

@@ -1,0 +1,143 @@
+//! A forwarding benchmark on a terminal: the verdict, then the tables, the books, and what was asked for.
+
+use super::tables;
+use crate::figures::{float, grouped};
+use crate::style::{Style, Tone};
+use crate::table::{Table, text};
+use crate::text::page::Page;
+use crate::words::{clean, columns, left};
+use narrows_model::forwarding_report::{BooksView, ForwardingReport};
+use narrows_model::units::micros;
+
+/// Invalid trials that are listed unless everything is shown.
+const INVALID: usize = 12;
+
+/// The whole report.
+#[must_use]
+pub fn report(report: &ForwardingReport, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.beside("", &format!("forwarding benchmark of {}", clean(&report.name)), Some(Tone::Strong));
+    if let Some(run) = &report.run {
+        let took = micros(crate::udp::text::rounded(run.elapsed_s * 1e6));
+        page.beside("  ", &format!("run {}, {}, {took}", clean(&run.id), clean(&run.made_by)), Some(Tone::Faint));
+    }
+    verdict(&mut page, report);
+    for table in results(report) {
+        text(&mut page, &table);
+    }
+    text(&mut page, &tables::losses(report));
+    for view in &report.books {
+        books(&mut page, view);
+    }
+    let most = if style.full { usize::MAX } else { INVALID };
+    pairs(&mut page, &tables::invalid(report, most));
+    pairs(&mut page, &tables::not_measured(report));
+    pairs(&mut page, &tables::plan(report));
+    page.finish()
+}
+
+/// The tables of the results, in the order of every format.
+pub(super) fn results(report: &ForwardingReport) -> Vec<Table> {
+    let mut all = vec![tables::throughput(report), tables::confirmation(report), tables::latency(report)];
+    all.extend(tables::loss(report));
+    all.extend([
+        tables::back_to_back(report),
+        tables::worst_case(report),
+        tables::outages(report),
+        tables::tester(report),
+    ]);
+    all.into_iter().map(Table::trimmed).collect()
+}
+
+fn verdict(page: &mut Page, report: &ForwardingReport) {
+    let verdict = &report.verdict;
+    page.blank();
+    for line in &verdict.throughput {
+        page.beside("", &clean(line), Some(Tone::Strong));
+    }
+    for (at, line) in verdict.losses.iter().enumerate() {
+        page.beside(if at == 0 { "lost     " } else { "         " }, &clean(line), None);
+    }
+    for (at, line) in verdict.invalid.iter().enumerate() {
+        page.beside(if at == 0 { "invalid  " } else { "         " }, &clean(line), Some(Tone::Bad));
+    }
+    page.beside("books    ", &reconciliation(report), None);
+    for remark in &report.remarks {
+        page.beside("! ", &clean(remark), Some(Tone::Mark));
+    }
+    if let Some(why) = &report.ended {
+        page.beside("ended early: ", &clean(why), Some(Tone::Bad));
+    }
+}
+
+/// How the books stand, in a sentence.
+pub(super) fn reconciliation(report: &ForwardingReport) -> String {
+    let it = &report.reconciliation;
+    match (it.books, it.disagree) {
+        (0, _) => "none were kept".to_owned(),
+        (1, 0) => "the one that was kept balances".to_owned(),
+        (all, 0) => format!("all {} balance", grouped(all)),
+        (all, some) => {
+            format!("{} of {} balance; in {} the counters disagree", grouped(it.balanced), grouped(all), grouped(some))
+        }
+    }
+}
+
+/// What the books of a trial are called.
+pub(super) fn title(view: &BooksView) -> String {
+    let way = if view.direction.is_empty() { String::new() } else { format!(", {}", view.direction) };
+    format!("Books of {}{way}", view.trial.name)
+}
+
+/// What follows from the books of a trial, in sentences.
+pub(super) fn findings(view: &BooksView) -> Vec<String> {
+    let sent = view.books.lines.first().and_then(|line| line.output);
+    let share = sent.filter(|sent| *sent > 0).map(|sent| {
+        #[allow(clippy::cast_precision_loss)]
+        let part = view.books.lost as f64 / float(sent);
+        format!(" ({})", crate::figures::ratio(part))
+    });
+    let lost = match view.books.lost {
+        0 => "nothing was lost".to_owned(),
+        lost @ 1.. => format!("{}{} lost", grouped(lost.unsigned_abs()), share.unwrap_or_default()),
+        more => format!("{} more came than were sent", grouped(more.unsigned_abs())),
+    };
+    let mut list = vec![lost];
+    list.extend(view.books.found.iter().cloned());
+    list
+}
+
+fn books(page: &mut Page, view: &BooksView) {
+    page.heading(&crate::words::fit(&clean(&title(view)), page.width()), &clean(&view.telling));
+    text(page, &tables::books(view));
+    for line in findings(view) {
+        page.beside("  ", &clean(&line), None);
+    }
+    if let Some(why) = &view.invalid {
+        page.beside("  invalid: ", &clean(why), Some(Tone::Bad));
+    }
+}
+
+/// A table of two columns whose second holds sentences: they wrap.
+fn pairs(page: &mut Page, table: &Table) {
+    if table.rows.is_empty() {
+        return;
+    }
+    page.heading(&table.title, &table.remark);
+    let first = |row: &crate::table::Row| row.cells.first().map_or(0, |cell| columns(&cell.text));
+    let wide = table.rows.iter().map(first).max().unwrap_or(0).min(page.width() / 2 - 4);
+    for row in &table.rows {
+        let [name, says] = [0, 1].map(|at| row.cells.get(at));
+        let mut name = name.map_or("", |cell| cell.text.as_str());
+        if columns(name) > wide {
+            // A long name has lines of its own.
+            page.beside("  ", name, None);
+            name = "";
+        }
+        page.beside(
+            &format!("  {}  ", left(name, wide)),
+            says.map_or("", |cell| cell.text.as_str()),
+            says.and_then(|cell| cell.tone),
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! The words for tests, sizes, traffics and hops.
+
+use crate::figures::grouped;
+use crate::frames::words::{family, protocol, sizes, walk};
+use crate::words::clean;
+use narrows_model::forwarding::{CounterSource, Test, Traffic};
+use narrows_model::forwarding_report::SizeView;
+use narrows_model::search::{GoalResult, Outcome, TesterLimit};
+
+/// A test by its name in the field.
+pub(super) const fn test(of: Test) -> &'static str {
+    match of {
+        Test::Qualification => "qualification",
+        Test::Throughput => "throughput",
+        Test::Confirmation => "confirmation",
+        Test::Latency => "latency",
+        Test::Loss => "frame loss rate",
+        Test::BackToBack => "back-to-back",
+        Test::Recovery => "recovery",
+        Test::Reset => "reset",
+        Test::WorstCase => "worst case",
+    }
+}
+
+/// `64 B`, or `mix`.
+pub(super) fn size(size: Option<u32>) -> String {
+    size.map_or_else(|| "mix".to_owned(), |size| format!("{size} B"))
+}
+
+/// A size below an axis: `64`, or `mix`.
+pub(super) fn short_size(size: &SizeView) -> String {
+    size.size.map_or_else(|| "mix".to_owned(), |size| size.to_string())
+}
+
+/// A traffic in a few words: `IPv4 UDP, 1 flow to 256 networks, both directions at once`.
+pub(super) fn traffic(of: &Traffic) -> String {
+    let flows = if of.flows == 1 {
+        "1 flow".to_owned()
+    } else {
+        format!("{} flows {}", grouped(of.flows.into()), walk(of.walk))
+    };
+    let networks = if of.networks > 1 { format!(" to {} networks", of.networks) } else { String::new() };
+    let both = if of.bidirectional { ", both directions at once" } else { "" };
+    format!("{}, {flows}{networks}{both}", protocol(of.family, of.transport))
+}
+
+/// Names that tell traffics apart, each as short as that allows.
+pub(super) fn names(of: &[Traffic]) -> Vec<String> {
+    let tries: [fn(&Traffic) -> String; 3] = [
+        |it| family(it.family).to_owned(),
+        |it| protocol(it.family, it.transport),
+        |it| {
+            let networks = if it.networks > 1 { format!(", {} networks", it.networks) } else { String::new() };
+            let both = if it.bidirectional { ", both ways" } else { "" };
+            let flows = if it.flows == 1 { "flow" } else { "flows" };
+            format!("{}, {} {flows}{networks}{both}", protocol(it.family, it.transport), grouped(it.flows.into()))
+        },
+    ];
+    let unlike = |names: &[String]| names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
+    let found = tries.iter().map(|name| of.iter().map(name).collect::<Vec<_>>()).find(|names| unlike(names));
+    found.unwrap_or_else(|| {
+        of.iter().enumerate().map(|(at, it)| format!("{} ({})", family(it.family), at + 1)).collect()
+    })
+}
+
+/// What the sizes of a mix are.
+pub(super) fn mix(of: &Traffic) -> String {
+    sizes(&of.mix)
+}
+
+/// Where counters are read. A community, a user and a password stay where they are.
+pub(super) fn counters(of: &CounterSource) -> String {
+    match of {
+        CounterSource::Namespace { name } => format!("namespace {}", clean(name)),
+        CounterSource::Narrows { host } => format!("narrows on {}", clean(host)),
+        CounterSource::Snmp { agent, version, .. } => format!("SNMP v{} on {}", clean(version), clean(agent)),
+    }
+}
+
+/// How a search ended, in a word or two.
+pub(super) fn outcome(of: &GoalResult, is_line: bool) -> &'static str {
+    match of.outcome {
+        Outcome::Found => "found",
+        Outcome::MinLoadFails => "the lowest load fails",
+        Outcome::MaxLoadPasses if is_line => "line rate passes",
+        Outcome::MaxLoadPasses => "the highest load passes",
+        Outcome::Unfinished => "unfinished",
+        Outcome::TesterLimited(TesterLimit::AtMaximum | TesterLimit::Unsent) => "tester-limited",
+        Outcome::TesterLimited(TesterLimit::Invalid) => "invalid above",
+    }
+}
+
+/// `2007-09-19 20:14 UTC`.
+pub(super) fn moment(unix_us: u64) -> String {
+    let minutes = unix_us / 60_000_000;
+    let (days, minute) = (minutes / 1440, minutes % 1440);
+    // Days since 1 March of year 0, so that the leap day is a year's last (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = year + era * 400 + next;
+    format!("{year:04}-{month:02}-{of_month:02} {:02}:{:02} UTC", minute / 60, minute % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Family;
+    use narrows_model::frames::{Transport, Walk};
+
+    #[test]
+    fn moments() {
+        assert_eq!(moment(0), "1970-01-01 00:00 UTC");
+        assert_eq!(moment(1_190_232_884_000_000), "2007-09-19 20:14 UTC");
+        assert_eq!(moment(1_709_251_199_000_000), "2024-02-29 23:59 UTC");
+        assert!(moment(u64::MAX).ends_with("UTC"));
+    }
+
+    #[test]
+    fn names_are_as_long_as_it_takes() {
+        let of = |family, networks| Traffic {
+            family,
+            transport: Transport::Udp,
+            flows: 1,
+            networks,
+            walk: Walk::Odometer,
+            sizes: vec![64],
+            mix: vec![],
+            bidirectional: false,
+        };
+        assert_eq!(names(&[of(Family::Ipv4, 1), of(Family::Ipv6, 1)]), ["IPv4", "IPv6"]);
+        assert_eq!(
+            names(&[of(Family::Ipv4, 1), of(Family::Ipv4, 256)]),
+            ["IPv4 UDP, 1 flow", "IPv4 UDP, 1 flow, 256 networks"]
+        );
+        assert_eq!(names(&[of(Family::Ipv4, 1), of(Family::Ipv4, 1)]), ["IPv4 (1)", "IPv4 (2)"]);
+    }
+}

@@ -1,0 +1,9 @@
+//! Raw frames: the view of what a generator and a receiver saw, as text, and a line for each interval while they run. As
+//! JSON it is [`crate::json::pretty`] of the view.
+
+pub mod build;
+pub mod progress;
+pub mod text;
+pub(crate) mod words;
+
+pub use build::{generate, receive, trial};

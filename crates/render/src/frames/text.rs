@@ -1,0 +1,250 @@
+//! Frames on a terminal: what is done, a line an interval, then what came of it.
+
+use super::progress::{End, one};
+use super::words::{self, endpoints, rate};
+use crate::figures::{float, grouped, grouped_signed, nanos, pps, ratio};
+use crate::style::{Style, Tone};
+use crate::table::{Cell, Column, Row, Table};
+use crate::text::page::Page;
+use crate::udp::text::rounded;
+use crate::words::{clean, fit, left, plural};
+use narrows_model::Distribution;
+use narrows_model::frames::{GeneratePlan, ReceivePlan};
+use narrows_model::frames_report::{FramesLost, FramesReceived, FramesReport, FramesSent};
+use narrows_model::units::micros;
+
+/// Columns of the labels.
+const LABEL: usize = 13;
+/// Flows that are shown unless everything is.
+const FLOWS: usize = 10;
+/// Streams that get a line each unless everything is shown.
+const STREAMS: usize = 8;
+
+/// The whole output of what is over.
+#[must_use]
+pub fn report(report: &FramesReport, style: Style) -> String {
+    let mut out = String::new();
+    for it in report.sent.iter().flat_map(|it| &it.intervals) {
+        out += &one(End::Sent, it, true, style);
+    }
+    for it in report.received.iter().flat_map(|it| &it.intervals) {
+        out += &one(End::Received, it, true, style);
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out + &summary(report, style)
+}
+
+/// What will be sent; before the first frame.
+#[must_use]
+pub fn generate_header(plan: &GeneratePlan, style: Style) -> String {
+    let mut page = Page::new(style);
+    let until = match plan.count {
+        Some(count) => format!("{} in at most {}", plural_of(count, "frame"), time(plan.duration_ms)),
+        None => time(plan.duration_ms),
+    };
+    let workers = plural(plan.workers.into(), "worker");
+    let text = format!("generate on {}: {}, {until}, {workers}", clean(&plan.device), words::load(plan.load));
+    page.beside("", &text, Some(Tone::Strong));
+    page.beside("  ", &words::format(&plan.format), Some(Tone::Faint));
+    let format = &plan.format;
+    let way = format!(
+        "{} to {}; {} to {}",
+        endpoints(&format.source),
+        endpoints(&format.destination),
+        format.source_mac,
+        format.destination_mac
+    );
+    page.beside("  ", &way, Some(Tone::Faint));
+    page.finish()
+}
+
+/// What will be counted; before the first frame.
+#[must_use]
+pub fn receive_header(plan: &ReceivePlan, style: Style) -> String {
+    let mut page = Page::new(style);
+    let idle = plan.idle_ms.map(|ms| format!(", or {} of silence after the first frame", time(ms)));
+    let text = format!("receive on {}: {}{}", clean(&plan.device), time(plan.duration_ms), idle.unwrap_or_default());
+    page.beside("", &text, Some(Tone::Strong));
+    page.finish()
+}
+
+fn time(ms: u64) -> String {
+    micros(ms.saturating_mul(1000))
+}
+
+/// What came of it.
+#[must_use]
+pub fn summary(report: &FramesReport, style: Style) -> String {
+    let mut page = Page::new(style);
+    if let Some(it) = &report.sent {
+        sent(&mut page, it);
+    }
+    if let Some(it) = &report.received {
+        received(&mut page, it);
+    }
+    if let Some(it) = &report.lost {
+        lost(&mut page, it);
+    }
+    if let Some(it) = &report.received {
+        times(&mut page, it);
+        flows(&mut page, it);
+    }
+    page.finish()
+}
+
+/// A device as a heading has room for it; the kernel's names have at most 15 bytes.
+fn device(name: &str) -> String {
+    fit(&clean(name), 32)
+}
+
+fn line(page: &mut Page, label: &str, text: &str, tone: Option<Tone>) {
+    page.beside(&format!("  {}", left(label, LABEL)), text, tone);
+}
+
+fn mode(page: &mut Page, word: &str, not_better: &[String]) {
+    line(page, "mode", word, None);
+    for why in not_better {
+        line(page, "", &format!("not better: {}", clean(why)), Some(Tone::Mark));
+    }
+}
+
+fn sent(page: &mut Page, it: &FramesSent) {
+    page.heading(&format!("sent from {}", device(&it.device)), &words::format(&it.format));
+    mode(page, it.mode.word(), &it.not_better);
+    let asked = it.of_asked.map(|part| format!("; {:.3} % of what was asked for", part * 100.0)).unwrap_or_default();
+    line(page, "asked", &words::load(it.load), None);
+    let text = format!("{} in {}: {}{asked}", plural_of(it.sent, "frame"), nanos(it.elapsed_ns), rate(&it.rate));
+    line(page, "sent", &text, Some(Tone::Strong));
+    let refused = match it.refused {
+        Some(0) => "; the device refused none".to_owned(),
+        Some(n) => format!("; the device refused {}", grouped(n)),
+        None => "; the device does not count what it refuses".to_owned(),
+    };
+    let share = if it.due == 0 { String::new() } else { format!(" ({})", ratio(float(it.unsent) / float(it.due))) };
+    let text = format!("{}{share} of {} due{refused}; not counted as lost", grouped(it.unsent), grouped(it.due));
+    line(page, "unsent", &text, Some(if it.unsent == 0 { Tone::Good } else { Tone::Mark }));
+    if let Some(why) = &it.ended {
+        line(page, "ended early", &clean(why), Some(Tone::Bad));
+    }
+    if it.streams.len() > 1 {
+        let few = if page.style().full { it.streams.len() } else { STREAMS };
+        let columns = ["stream", "due", "handed over"].map(Column::figures);
+        let mut table = Table::new("", "", &columns);
+        for stream in it.streams.iter().take(few) {
+            let cells = [stream.stream.to_string(), grouped(stream.due), grouped(stream.handed)];
+            table.rows.push(Row::new(cells.map(Cell::new).into()));
+        }
+        crate::table::text(page, &table);
+        more(page, it.streams.len().saturating_sub(few), "streams");
+    }
+}
+
+fn received(page: &mut Page, it: &FramesReceived) {
+    let bytes = it.frame_bytes.map(|bytes| format!("frames of {bytes:.1} B with FCS in the mean")).unwrap_or_default();
+    page.heading(&format!("received on {}", device(&it.device)), &bytes);
+    mode(page, it.mode.word(), &it.not_better);
+    let text = if it.received == 0 {
+        "nothing that carries the signature".to_owned()
+    } else {
+        format!("{} in {}: {}", plural_of(it.received, "frame"), nanos(it.elapsed_ns), rate(&it.rate))
+    };
+    line(page, "received", &text, Some(if it.received == 0 { Tone::Bad } else { Tone::Strong }));
+    let order = format!("{} reordered, {} duplicated", grouped(it.reordered), grouped(it.duplicates));
+    line(page, "order", &order, (it.reordered > 0 || it.duplicates > 0).then_some(Tone::Mark));
+    if it.foreign > 0 {
+        line(page, "foreign", &format!("{} without the signature", plural_of(it.foreign, "frame")), Some(Tone::Mark));
+    }
+    if it.streams.len() > 1 {
+        let few = if page.style().full { it.streams.len() } else { STREAMS };
+        let columns = ["stream", "received", "duplicated", "reordered", "highest number"].map(Column::figures);
+        let mut table = Table::new("", "", &columns);
+        for stream in it.streams.iter().take(few) {
+            let cells = [
+                stream.stream.to_string(),
+                grouped(stream.received),
+                grouped(stream.duplicates),
+                grouped(stream.reordered),
+                grouped(stream.highest),
+            ];
+            table.rows.push(Row::new(cells.map(Cell::new).into()));
+        }
+        crate::table::text(page, &table);
+        more(page, it.streams.len().saturating_sub(few), "streams");
+    }
+}
+
+fn plural_of(n: u64, word: &str) -> String {
+    format!("{} {word}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+fn more(page: &mut Page, left_out: usize, what: &str) {
+    if left_out > 0 {
+        page.beside("  ", &format!("and {left_out} more {what}"), Some(Tone::Faint));
+    }
+}
+
+fn lost(page: &mut Page, it: &FramesLost) {
+    page.blank();
+    let (text, tone) = match it.frames {
+        0 => ("0 (0 %)".to_owned(), Tone::Good),
+        1.. => {
+            let share = it.ratio.map(|part| format!(" ({})", ratio(part))).unwrap_or_default();
+            (format!("{}{share} of those sent", grouped(it.frames.unsigned_abs())), Tone::Bad)
+        }
+        _ => (format!("{}: more came than were sent, so one counter is wrong", grouped_signed(it.frames)), Tone::Bad),
+    };
+    line(page, "lost", &text, Some(tone));
+}
+
+fn times(page: &mut Page, it: &FramesReceived) {
+    let columns = ["", "min", "mean", "p50", "p99", "p99.9", "max", "samples"];
+    let columns: Vec<Column> = columns
+        .iter()
+        .enumerate()
+        .map(|(at, name)| if at == 0 { Column::words(name) } else { Column::figures(name) })
+        .collect();
+    let mut table = Table::new("times", "latency: stamp in the frame to arrival, by one clock", &columns);
+    let mut row = |name: &str, of: Option<&Distribution>| {
+        let Some(of) = of.filter(|of| of.count > 0) else { return };
+        let cells = [
+            name.to_owned(),
+            nanos(of.min),
+            nanos(rounded(of.mean)),
+            nanos(of.p50),
+            nanos(of.p99),
+            nanos(of.p99_9),
+            nanos(of.max),
+            grouped(of.count),
+        ];
+        table.rows.push(Row::new(cells.map(Cell::new).into()));
+    };
+    row("latency", it.latency_ns.as_ref());
+    row("gaps between arrivals", it.gaps_ns.as_ref());
+    crate::table::text(page, &table);
+    if it.latency_ns.as_ref().is_none_or(|of| of.count == 0) && it.received > 0 {
+        page.blank();
+        line(page, "latency", "not measured: no stamped frame came, or the ends share no clock", None);
+    }
+}
+
+fn flows(page: &mut Page, it: &FramesReceived) {
+    let few = if page.style().full { it.flows.len() } else { FLOWS };
+    let columns =
+        [Column::words("source"), Column::words("destination"), Column::figures("frames"), Column::figures("pps")];
+    let mut table = Table::new("flows", "busiest first, copies included", &columns);
+    for flow in it.flows.iter().take(few) {
+        let seconds = float(it.elapsed_ns) / 1e9;
+        let speed = if seconds > 0.0 { pps(float(flow.received) / seconds) } else { "–".to_owned() };
+        let cells = [flow.source.clone(), flow.destination.clone(), grouped(flow.received), speed];
+        table.rows.push(Row::new(cells.map(Cell::new).into()));
+    }
+    crate::table::text(page, &table);
+    more(page, it.flows.len().saturating_sub(few), "flows");
+    if it.flows_left_out > 0 {
+        let text =
+            format!("{} found no room in the table and are not counted here", plural_of(it.flows_left_out, "flow"));
+        page.beside("  ! ", &text, Some(Tone::Mark));
+    }
+}

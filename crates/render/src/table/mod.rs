@@ -1,0 +1,122 @@
+//! Tables that look alike in every format: made once, then laid out for a terminal, for Markdown or for a page.
+
+mod html;
+mod markdown;
+mod text;
+
+pub(crate) use html::html;
+pub(crate) use markdown::markdown;
+pub(crate) use text::text;
+
+use crate::style::Tone;
+use crate::words::clean;
+
+/// A table with its title.
+pub(crate) struct Table {
+    pub(crate) title: String,
+    /// Units and the like, beside the title.
+    pub(crate) remark: String,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One column.
+#[derive(Clone)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    /// Words stand to the left, figures to the right.
+    pub(crate) figures: bool,
+    /// 0: it stays; else it is left out of a text that is too wide, the highest first.
+    pub(crate) spare: u8,
+}
+
+impl Column {
+    pub(crate) fn words(name: &str) -> Self {
+        Self { name: clean(name), figures: false, spare: 0 }
+    }
+
+    pub(crate) fn figures(name: &str) -> Self {
+        Self { name: clean(name), figures: true, spare: 0 }
+    }
+
+    pub(crate) fn spare(self, spare: u8) -> Self {
+        Self { spare, ..self }
+    }
+}
+
+/// One row and what must be known of it.
+pub(crate) struct Row {
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Row {
+    pub(crate) fn new(cells: Vec<Cell>) -> Self {
+        Self { cells, notes: Vec::new() }
+    }
+
+    /// With a sentence that stands below the row.
+    pub(crate) fn note(mut self, note: Option<String>) -> Self {
+        self.notes.extend(note.map(|note| clean(&note)).filter(|note| !note.is_empty()));
+        self
+    }
+}
+
+/// One cell.
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) tone: Option<Tone>,
+}
+
+impl Cell {
+    /// Whatever comes from outside is cleaned here.
+    pub(crate) fn new(text: impl AsRef<str>) -> Self {
+        Self { text: clean(text.as_ref()), tone: None }
+    }
+
+    /// A dash for what is not known.
+    pub(crate) fn maybe(text: Option<String>) -> Self {
+        text.map_or_else(|| Self::new("–"), Self::new)
+    }
+
+    pub(crate) fn tone(self, tone: Tone) -> Self {
+        Self { tone: Some(tone), ..self }
+    }
+
+    pub(crate) fn tone_if(self, says: bool, tone: Tone) -> Self {
+        if says { self.tone(tone) } else { self }
+    }
+}
+
+impl Table {
+    pub(crate) fn new(title: impl Into<String>, remark: impl Into<String>, columns: &[Column]) -> Self {
+        Self { title: clean(&title.into()), remark: clean(&remark.into()), columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Whether a column holds nothing but dashes and blanks.
+    fn is_empty(&self, column: usize) -> bool {
+        self.rows.iter().filter_map(|row| row.cells.get(column)).all(|cell| matches!(cell.text.as_str(), "" | "–"))
+    }
+
+    /// Without the columns that nothing is known of, those of spare 0 excepted.
+    pub(crate) fn trimmed(mut self) -> Self {
+        let kept: Vec<bool> =
+            (0..self.columns.len()).map(|at| self.columns[at].spare == 0 || !self.is_empty(at)).collect();
+        let keep = |at: usize| kept.get(at).copied().unwrap_or(true);
+        for row in &mut self.rows {
+            row.cells = std::mem::take(&mut row.cells)
+                .into_iter()
+                .enumerate()
+                .filter(|(at, _)| keep(*at))
+                .map(|it| it.1)
+                .collect();
+        }
+        self.columns = std::mem::take(&mut self.columns)
+            .into_iter()
+            .enumerate()
+            .filter(|(at, _)| keep(*at))
+            .map(|it| it.1)
+            .collect();
+        self
+    }
+}

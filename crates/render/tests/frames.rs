@@ -1,0 +1,142 @@
+//! Frames sent and received: their view, text and lines.
+
+mod samples;
+
+use narrows_model::frames::{FrameInterval, FrameLoad, GenerateRecord, ReceiveMode, SendMode, StreamSent};
+use narrows_model::frames_report::FramesReport;
+use narrows_render::{Style, frames, json};
+use proptest::prelude::*;
+use samples::frames::{generate_plan, receive_plan, trial};
+
+const LINK: Option<u64> = Some(10_000_000_000);
+
+fn troubled() -> FramesReport {
+    let mut of = trial(1_000_000, 64, 2, 0);
+    of.sent = GenerateRecord {
+        mode: SendMode::AfPacket,
+        not_better: vec![
+            "live frames: the kernel is 5.10, and they came with 5.18".into(),
+            "AF_XDP: the driver e1000 has no XDP, and copying would be no faster than a packet socket".into(),
+        ],
+        streams: vec![StreamSent { stream: 0, due: 2_000_000, handed: 1_700_000 }],
+        refused: None,
+        ended: Some("the device went down".into()),
+        ..of.sent
+    };
+    of.got.mode = ReceiveMode::XdpGeneric;
+    of.got.not_better = vec!["XDP in the driver: e1000 has none".into()];
+    of.got.streams[0].duplicates = 17;
+    of.got.streams[1].reordered = 1_234;
+    of.got.latency_ns = None;
+    of.got.flows_left_out = 12;
+    frames::trial(&of, None)
+}
+
+#[test]
+fn both_ends() {
+    let report = frames::trial(&trial(14_880_952, 64, 3, 1_234), LINK);
+    insta::assert_snapshot!(frames::text::report(&report, Style::default()));
+}
+
+#[test]
+fn everything_that_can_go_wrong() {
+    let report = troubled();
+    assert!(report.lost.is_some_and(|it| it.frames < 0), "more came than were sent");
+    insta::assert_snapshot!(frames::text::report(&report, Style::default()));
+}
+
+#[test]
+fn each_end_alone() {
+    let of = trial(1_000_000, 1518, 1, 0);
+    let sent = frames::text::summary(&frames::generate(&of.sent, None), Style::default());
+    let got = frames::text::summary(&frames::receive(&of.got, None), Style::default());
+    insta::assert_snapshot!(format!("{sent}---\n{got}"));
+}
+
+#[test]
+fn nothing_received_is_said() {
+    let mut of = trial(1_000, 64, 1, 0);
+    of.got.streams.clear();
+    (of.got.bytes, of.got.elapsed_ns, of.got.gaps_ns, of.got.latency_ns) = (0, 0, None, None);
+    of.got.flows.clear();
+    let report = frames::trial(&of, LINK);
+    assert_eq!(report.received.as_ref().map(|it| (it.received, it.frame_bytes)), Some((0, None)));
+    let text = frames::text::summary(&report, Style::default());
+    assert!(
+        text.contains("nothing that carries the signature") && text.contains("1,000 (100 %) of those sent"),
+        "{text}"
+    );
+}
+
+#[test]
+fn before_the_first_frame() {
+    let style = Style::default();
+    let mut plan = generate_plan(FrameLoad::FramesPerSecond(14_880_952.0), 64);
+    plan.format.sizes = [vec![64; 7], vec![570; 4], vec![1518]].concat();
+    plan.format.vlan = Some(7);
+    plan.count = Some(1_000_000_000);
+    let text = frames::text::generate_header(&plan, style) + &frames::text::receive_header(&receive_plan(), style);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_line_a_second() {
+    use frames::progress::{End, Scale, both, line};
+    let style = Style::default();
+    let at = |s: u64, frames| FrameInterval { at_us: s * 1_000_000 + 137, frames };
+    let scale = Scale { frame_bytes: Some(64.0), link_bps: LINK };
+    let unknown = Scale { frame_bytes: None, link_bps: None };
+    let text = [
+        line(End::Sent, None, at(1, 14_880_952), scale, style),
+        line(End::Sent, Some(at(1, 14_880_952)), at(2, 22_321_428), scale, style),
+        line(End::Received, Some(at(1, 14_880_952)), at(2, 22_321_400), unknown, style),
+        line(End::Received, Some(at(2, 5)), at(3, 5), scale, style),
+        both(None, [at(1, 14_880_952), at(1, 14_880_940)], scale, style),
+        both(Some([at(1, 1_000), at(1, 990)]), [at(2, 2_000), at(2, 1_800)], scale, style),
+    ];
+    insta::assert_snapshot!(text.concat());
+}
+
+#[test]
+fn as_json_it_reads_back() {
+    for report in [troubled(), frames::generate(&trial(10, 64, 1, 0).sent, LINK)] {
+        let text = json::pretty(&report).expect("json");
+        assert_eq!(serde_json::from_str::<FramesReport>(&text).expect("it reads back"), report);
+        assert_eq!(report.schema, "narrows.frames/1");
+    }
+}
+
+/// Whether nothing of it starts an escape sequence or turns the direction of writing.
+fn unarmed(text: &str) -> bool {
+    !text.contains(['\u{1b}', '\u{202e}'])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal(
+        word in "\\PC{0,120}",
+        width in 80usize..160,
+        frames in any::<u64>(),
+        elapsed in any::<u64>(),
+    ) {
+        let mut of = trial(1_000, 64, 1, 0);
+        of.sent.plan.device = word.clone();
+        of.sent.not_better = vec![word.clone()];
+        of.sent.ended = Some(word.clone());
+        of.sent.streams[0].handed = frames / 2;
+        of.sent.elapsed_ns = elapsed;
+        of.got.flows[0].source = word;
+        of.got.foreign = frames;
+        of.got.intervals[0].frames = frames;
+        let style = Style { width, full: true, ..Style::default() };
+        let text = frames::text::report(&frames::trial(&of, LINK), style)
+            + &frames::text::generate_header(&of.sent.plan, style)
+            + &frames::text::receive_header(&of.got.plan, style);
+        for line in text.lines() {
+            prop_assert!(line.chars().count() <= width, "{}: {}", line.chars().count(), line);
+            prop_assert!(unarmed(line));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Hand-made records of frames.
+
+use narrows_model::frames::*;
+use narrows_model::{Distribution, Family};
+use std::net::IpAddr;
+
+pub(crate) fn format(size: u32) -> FrameFormat {
+    let side = |net, last| Endpoints {
+        addresses: [IpAddr::from([198, net, 0, 1]), IpAddr::from([198, net, 0, last])],
+        ports: [2000, 2000],
+    };
+    FrameFormat {
+        source_mac: Mac([2, 0, 0, 0, 0, 1]),
+        destination_mac: Mac([0xa0, 0x36, 0x9f, 0x1e, 0x28, 0x14]),
+        vlan: None,
+        family: Family::Ipv4,
+        transport: Transport::Udp,
+        source: side(18, 20),
+        destination: side(19, 100),
+        walk: Walk::Odometer,
+        sizes: vec![size],
+        ttl: 64,
+    }
+}
+
+pub(crate) fn generate_plan(load: FrameLoad, size: u32) -> GeneratePlan {
+    GeneratePlan {
+        device: "t0".into(),
+        mode: None,
+        format: format(size),
+        load,
+        burst: 64,
+        duration_ms: 10_000,
+        count: None,
+        workers: 2,
+        first_stream: 0,
+        stamp_every: 1000,
+        interval_ms: 1000,
+    }
+}
+
+pub(crate) fn receive_plan() -> ReceivePlan {
+    ReceivePlan {
+        device: "t1".into(),
+        mode: None,
+        duration_ms: 12_000,
+        idle_ms: Some(2_000),
+        per_flow: true,
+        gaps: true,
+        interval_ms: 1000,
+    }
+}
+
+/// Times around a value in ns.
+pub(crate) fn times(p50: u64, count: u64) -> Distribution {
+    let mean = p50 as f64 * 1.08;
+    let (min, p90, p99, p99_9, p99_99, max) = (p50 * 7 / 10, p50 * 12 / 10, p50 * 2, p50 * 5, p50 * 9, p50 * 24);
+    let buckets = vec![[p50, count / 2], [p90, count * 4 / 10], [max, count / 10]];
+    Distribution { count, min, mean, p50, p90, p99, p99_9, p99_99, max, buckets }
+}
+
+/// Both ends of a trial of that many frames a second, of which so many were lost.
+pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial {
+    let all = pps * seconds;
+    let half = all / 2;
+    let streams = [0, 1].map(|stream| StreamSent {
+        stream,
+        due: if stream == 0 { half } else { all - half },
+        handed: if stream == 0 { half } else { all - half },
+    });
+    let got = |stream: u16, n: u64| StreamGot { stream, received: n, duplicates: 0, reordered: 0, highest: n };
+    let intervals =
+        |each: u64| (1..=seconds).map(|s| FrameInterval { at_us: s * 1_000_000, frames: each * s }).collect();
+    let plan =
+        GeneratePlan { duration_ms: seconds * 1000, ..generate_plan(FrameLoad::FramesPerSecond(pps as f64), size) };
+    FrameTrial {
+        sent: GenerateRecord {
+            plan,
+            mode: SendMode::LiveFrames,
+            not_better: vec![],
+            streams: streams.into(),
+            refused: Some(0),
+            elapsed_ns: seconds * 1_000_000_000,
+            intervals: intervals(pps),
+            ended: None,
+        },
+        got: ReceiveRecord {
+            plan: receive_plan(),
+            mode: ReceiveMode::XdpNative,
+            not_better: vec![],
+            streams: vec![got(0, half - lost / 2), got(1, all - half - lost.div_ceil(2))],
+            foreign: 3,
+            bytes: (all - lost) * u64::from(size),
+            elapsed_ns: seconds * 1_000_000_000 + 180,
+            intervals: intervals(pps - lost / seconds),
+            latency_ns: Some(times(8_400, all / 1000)),
+            gaps_ns: Some(times(1_000_000_000 / pps, 4096)),
+            flows: (1..=14)
+                .map(|n| FlowGot {
+                    source: format!("198.18.0.{n}:2000"),
+                    destination: "198.19.0.1:2000".into(),
+                    received: (all / 2000).saturating_sub(n),
+                })
+                .collect(),
+            flows_left_out: 0,
+        },
+    }
+}

@@ -1,0 +1,119 @@
+//! The tables are complete and true to their own words; what narrows sets is what its commands say.
+
+use super::*;
+use crate::tune::{TuneError, Tuner};
+use narrows_model::Place;
+use narrows_model::advice::{Advice, Preset};
+use std::collections::BTreeSet;
+
+fn all() -> impl Iterator<Item = (&'static Handbook, &'static Advice)> {
+    AdviceSystem::ALL.into_iter().map(handbook).flat_map(|book| book.advice.iter().map(move |advice| (book, advice)))
+}
+
+/// Words of at least two capitals that stand by themselves.
+fn capitals(line: &str) -> impl Iterator<Item = &str> {
+    let parts = line.split(|c: char| !c.is_ascii_alphanumeric());
+    parts.filter(|word| word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase()))
+}
+
+#[test]
+fn every_advice_is_whole() {
+    for (book, advice) in all() {
+        let at = format!("{} {}", book.system.word(), advice.id);
+        assert!(!advice.roles.is_empty() && !advice.commands.is_empty() && !advice.source.is_empty(), "{at}");
+        assert!(advice.why.ends_with('.') && !advice.why.trim_end_matches('.').contains(". "), "{at}: one sentence");
+        assert!(advice.id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'), "{at}");
+        let looks_only = ["nic-choice", "honest-counters", "fresh-counters"].contains(&advice.id);
+        assert_eq!(advice.undo.is_empty(), looks_only, "{at}: what is changed has its way back");
+    }
+}
+
+#[test]
+fn an_id_is_there_once_in_each_handbook() {
+    for system in AdviceSystem::ALL {
+        let advice = handbook(system).advice;
+        let ids: BTreeSet<&str> = advice.iter().map(|advice| advice.id).collect();
+        assert_eq!(ids.len(), advice.len(), "{}", system.word());
+        assert_eq!(handbook(system).system, system);
+    }
+}
+
+#[test]
+fn every_word_in_capitals_is_explained_and_used() {
+    for system in AdviceSystem::ALL {
+        let book = handbook(system);
+        let lines = book.advice.iter().flat_map(|advice| advice.commands.iter().chain(advice.undo));
+        let used: BTreeSet<&str> = lines.flat_map(|line| capitals(line)).collect();
+        // A word may be a part of a name: static_arp_NAME.
+        let explained: BTreeSet<&str> = book.words.iter().map(|(word, _)| *word).collect();
+        assert_eq!(used, explained, "{}", system.word());
+    }
+}
+
+#[test]
+fn what_every_lab_needs_is_said_for_every_switch() {
+    for system in AdviceSystem::ALL {
+        for id in ["static-mac", "spanning-tree", "discovery", "flow-control", "snmp-counters"] {
+            let found =
+                handbook(system).advice.iter().any(|one| one.id == id && one.roles.contains(&AdviceRole::Switch));
+            assert!(found, "{} lacks {id} for the switch", system.word());
+        }
+    }
+}
+
+#[test]
+fn what_narrows_sets_is_what_the_commands_say() {
+    let presets = |advice: &Advice| {
+        let settings = advice.presets.iter().flat_map(|preset| preset.settings(&["DEVICE".to_owned()]));
+        settings.map(|setting| setting.to_string()).collect::<Vec<_>>()
+    };
+    for (book, advice) in all() {
+        for line in presets(advice) {
+            assert_eq!(book.system, AdviceSystem::Linux, "narrows sets nothing elsewhere");
+            assert!(advice.commands.contains(&line.as_str()), "{}: {line}", advice.id);
+        }
+    }
+}
+
+#[test]
+fn what_narrows_sets_is_in_the_tables_of_tune() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let allowed = |setting: Setting| match Tuner::new(folder.path(), "test").apply(&setting, Place::Client) {
+        Err(TuneError::NotInTable { allowed, .. }) => allowed,
+        other => format!("{other:?}"),
+    };
+    // Nothing is set: both are refused, with the list of what would not be.
+    let keys = allowed(Setting::Sysctl { key: "kernel.panic".into(), value: "1".into() });
+    let features = allowed(Setting::Offload { device: "none".into(), feature: "none".into(), on: true });
+    let has = |list: &str, word: &str| list.split(", ").any(|one| one == word);
+    for preset in linux::HANDBOOK.advice.iter().flat_map(|advice| advice.presets) {
+        match preset {
+            Preset::Sysctl { key, .. } => assert!(has(&keys, key), "{key} is not one of {keys}"),
+            Preset::Offload { feature, .. } => assert!(has(&features, feature), "{feature} is not one of {features}"),
+        }
+    }
+}
+
+#[test]
+fn a_role_gets_its_settings_for_each_device() {
+    let devices = ["eth1".to_owned(), "eth2".to_owned()];
+    let lines = |role| settings(role, &devices).iter().map(|(id, set)| format!("{id}: {set}")).collect::<Vec<_>>();
+    assert_eq!(
+        lines(AdviceRole::Router),
+        [
+            "receive-offload: ethtool -K eth1 gro off",
+            "receive-offload: ethtool -K eth2 gro off",
+            "process-limit: sysctl -w net.core.netdev_budget=600",
+            "process-limit: sysctl -w net.core.netdev_budget_usecs=20000",
+            "backlog: sysctl -w net.core.netdev_max_backlog=30000",
+        ]
+    );
+    assert_eq!(lines(AdviceRole::Tester).len(), 2, "GRO stays: it is what lets veth take live frames");
+}
+
+#[test]
+fn the_handbooks_as_they_are_printed() {
+    for system in AdviceSystem::ALL {
+        insta::assert_snapshot!(system.word(), text(system, None, Style::default()));
+    }
+}

@@ -1,0 +1,77 @@
+//! The loss curve of one row (RFC 2544, section 26.3): from the most that is offered down in steps of at most a tenth, until
+//! two loads in a row lose nothing. The trials are a search of the method `loss_curve`.
+
+use narrows_model::forwarding::{ForwardingPlan, LossTest};
+use narrows_model::forwarding_plan::Row;
+use narrows_model::search::{SearchMethod, SearchPlan};
+
+/// Time for each trial beside its load, for the limit of the whole curve.
+const OVERHEAD_MOST_MS: u64 = 60_000;
+
+/// The curve of a row.
+///
+/// # Errors
+/// One sentence: the plan has no such row, or its numbers leave no curve.
+pub fn search_plan(
+    plan: &ForwardingPlan,
+    test: &LossTest,
+    row: Row,
+    tester_pps: Option<f64>,
+) -> Result<SearchPlan, String> {
+    let most_pps = plan.most_pps(row).ok_or("the plan has no such frames")?;
+    let loads = loads(test.step);
+    // The lowest load is the last whole step above nothing.
+    let lowest_pps = (most_pps * test.step / 2.0).max(1e3 / test.duration_ms.max(1) as f64);
+    let search = SearchPlan {
+        method: SearchMethod::LossCurve { step: test.step, trial_ms: test.duration_ms },
+        goals: Vec::new(),
+        max_search_ms: u64::from(loads)
+            .saturating_mul(test.duration_ms.saturating_add(OVERHEAD_MOST_MS))
+            .min(SearchPlan::LONGEST_MS),
+        tester_max_pps: tester_pps,
+        // Each load may be invalid so often, and is then given up.
+        max_trials: loads.saturating_mul(SearchPlan::between(1.0, 2.0).invalid_retries + 1),
+        ..SearchPlan::between(lowest_pps, most_pps)
+    };
+    search.check()?;
+    Ok(search)
+}
+
+/// Loads of a curve that never is without loss.
+#[must_use]
+pub fn loads(step: f64) -> u32 {
+    // From 1 to 1,000 by the plan's limits.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let loads = (1.0 / step.clamp(0.001, 1.0) + 1e-9).floor() as u32;
+    loads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss_curve::loss_curve;
+    use crate::procedures::device::{plan, row};
+    use crate::sim::{Device, search};
+
+    #[test]
+    fn the_curve_ends_after_two_loads_without_loss() {
+        let test = LossTest { step: 0.1, duration_ms: 1_000 };
+        let search_plan = search_plan(&plan(), &test, row(64), None).expect("sound");
+        // 65 % of the line: 100, 90, 80 and 70 % lose, 60 and 50 % do not.
+        let ended = search(&search_plan, &Device::of(14_880_952.0 * 0.65), 1);
+        let curve = loss_curve(&search_plan, ended.search.trials());
+        let percents: Vec<f64> = curve.iter().map(|point| point.load_percent.round()).collect();
+        assert_eq!(percents, [100.0, 90.0, 80.0, 70.0, 60.0, 50.0]);
+        assert!((curve[0].loss_ratio - 0.35).abs() < 1e-6, "{}", curve[0].loss_ratio);
+        assert_eq!(curve[4].loss_ratio, 0.0);
+    }
+
+    #[test]
+    fn a_device_that_always_loses_ends_the_curve_at_its_last_step() {
+        let test = LossTest { step: 0.1, duration_ms: 1_000 };
+        let search_plan = search_plan(&plan(), &test, row(64), None).expect("sound");
+        let ended = search(&search_plan, &Device::of(1.0), 1);
+        assert_eq!(ended.search.trials().len(), loads(0.1) as usize);
+        assert_eq!((loads(0.1), loads(0.05), loads(0.07)), (10, 20, 14));
+    }
+}

@@ -1,0 +1,174 @@
+//! Reset (RFC 2544, section 26.6, as RFC 6201 makes it precise): frames at the throughput while the device is reset; the
+//! outage is how long it forwarded nothing.
+//!
+//! RFC 6201 knows two ways. *By loss*: frames lost ÷ rate offered. *By time stamps*: from the last frame before the outage to
+//! the first one after it. Both are made where they can be; where they differ by more than the time stamps are apart, frames
+//! were lost at other times, too, or the device stood still more than once, and the result says so.
+
+use super::{known, nanos};
+use narrows_model::forwarding::{ForwardingPlan, ResetTest};
+use narrows_model::forwarding_plan::Row;
+use narrows_model::frames::{FrameInterval, FrameTrial};
+
+/// The part of the load's time over which frames must have come.
+const WHOLE: f64 = 0.99;
+
+/// The reset test of one row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ResetPlan {
+    /// The load, frames a second: the throughput.
+    pub load_pps: f64,
+    /// How long it is offered: what the device may take.
+    pub within_ms: u64,
+}
+
+impl ResetPlan {
+    /// The test of a row of which the throughput is known.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn of(plan: &ForwardingPlan, test: &ResetTest, row: Row, throughput_pps: Option<f64>) -> Result<Self, String> {
+        let (load_pps, _) = known(plan, row, throughput_pps)?;
+        Ok(Self { load_pps, within_ms: test.within_ms })
+    }
+}
+
+/// The outage of a reset.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outage {
+    /// By loss.
+    pub ns: u64,
+    /// By time stamps: at least and at most, by the receiver's looks before and after; `None` where it looked too seldom.
+    pub stamps_ns: Option<[u64; 2]>,
+    /// What must be known of it.
+    pub remarks: Vec<String>,
+}
+
+/// Outage by loss: the frames over the rate at which they were offered; `None` without a rate.
+#[must_use]
+pub fn by_loss(lost: u64, offered_pps: f64) -> Option<u64> {
+    if offered_pps > 0.0 { nanos(lost as f64 / offered_pps) } else { None }
+}
+
+/// The longest time in which a cumulative count did not grow, at least and at most, ns: it grew somewhere before the look that
+/// began it, and again somewhere before the look that ended it. `None` where it grew between any two looks, or is silent to
+/// the end.
+#[must_use]
+pub fn longest_silence(looks: &[FrameInterval]) -> Option<[u64; 2]> {
+    let mut longest: Option<[u64; 2]> = None;
+    // The look that saw the last growth, and the one before it.
+    let mut grew: Option<(u64, u64)> = None;
+    for pair in looks.windows(2) {
+        let [before, now] = pair else { continue };
+        if now.frames <= before.frames {
+            continue;
+        }
+        if let Some((last_us, last_before_us)) = grew {
+            let least_ns = before.at_us.saturating_sub(last_us).saturating_mul(1_000);
+            let most_ns = now.at_us.saturating_sub(last_before_us).saturating_mul(1_000);
+            if least_ns > 0 && longest.is_none_or(|[least, _]| least_ns > least) {
+                longest = Some([least_ns, most_ns]);
+            }
+        }
+        grew = Some((now.at_us, before.at_us));
+    }
+    longest
+}
+
+/// The outage that a trial through a reset shows.
+///
+/// # Errors
+/// Why it shows none: nothing was lost, or the device did not come back.
+pub fn outage(trial: &FrameTrial) -> Result<Outage, String> {
+    let lost = u64::try_from(trial.lost()).map_err(|_| "more frames came than were sent".to_owned())?;
+    if lost == 0 {
+        return Err("no frame was lost: the device was not reset, or it forwarded meanwhile".to_owned());
+    }
+    // Frames came from the begin of the load to its end, or the outage is not inside it and only part of it was seen.
+    if trial.got.distinct() == 0 || (trial.got.elapsed_ns as f64) < WHOLE * trial.sent.elapsed_ns as f64 {
+        return Err("no frames came at an end of the load: the device did not come back in time".to_owned());
+    }
+    let ns = by_loss(lost, trial.sent.sent_pps()).ok_or("the rate at which frames left is not known")?;
+    let stamps_ns = longest_silence(&trial.got.intervals);
+    let mut remarks = Vec::new();
+    match stamps_ns {
+        None => remarks.push("the receiver looked too seldom to see the outage: there are no time stamps".to_owned()),
+        Some([_, most_ns]) if ns > most_ns => remarks.push(format!(
+            "{:.1} ms by loss, but {:.1} ms at most by time stamps: frames were lost at other times, too",
+            ns as f64 / 1e6,
+            most_ns as f64 / 1e6
+        )),
+        Some([least_ns, _]) if ns < least_ns => remarks.push(format!(
+            "{:.1} ms by loss, but {:.1} ms at least by time stamps: frames waited in a queue, or the load had a gap",
+            ns as f64 / 1e6,
+            least_ns as f64 / 1e6
+        )),
+        Some(_) => {}
+    }
+    Ok(Outage { ns, stamps_ns, remarks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::procedures::device::frame_trial;
+    use proptest::prelude::*;
+
+    /// A load of 10 s at 100,000 frames a second that an outage interrupts, looked at every `look_ms`.
+    fn trial(from_ms: u64, to_ms: u64, look_ms: u64) -> FrameTrial {
+        let arrived = |ms: u64| 100 * (ms.min(from_ms) + ms.saturating_sub(to_ms.max(from_ms)));
+        let mut trial = frame_trial(1_000_000, arrived(10_000), 10_000_000_000);
+        trial.got.intervals = (0..=10_000 / look_ms)
+            .map(|nth| FrameInterval { at_us: nth * look_ms * 1_000, frames: arrived(nth * look_ms) })
+            .collect();
+        if to_ms >= 10_000 {
+            trial.got.elapsed_ns = from_ms * 1_000_000;
+        }
+        trial
+    }
+
+    #[test]
+    fn both_ways_tell_the_same_outage() {
+        let outage = outage(&trial(3_000, 5_500, 100)).expect("an outage");
+        assert_eq!(outage.ns, 2_500_000_000);
+        let [least, most] = outage.stamps_ns.expect("time stamps");
+        assert_eq!((least, most), (2_500_000_000, 2_700_000_000));
+        assert_eq!(outage.remarks, [""; 0]);
+    }
+
+    #[test]
+    fn loss_beside_the_outage_is_named() {
+        let mut other = trial(3_000, 5_500, 100);
+        other.got.streams[0].received -= 100_000;
+        let outage = outage(&other).expect("an outage");
+        assert_eq!(outage.ns, 3_500_000_000);
+        assert!(outage.remarks[0].contains("at other times"), "{:?}", outage.remarks);
+    }
+
+    #[test]
+    fn no_outage_is_no_zero() {
+        assert!(outage(&trial(3_000, 3_000, 100)).expect_err("none").contains("was not reset"));
+        assert!(outage(&trial(3_000, 10_000, 100)).expect_err("gone").contains("did not come back"));
+        assert_eq!(by_loss(1, 0.0), None);
+        assert_eq!(longest_silence(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn time_stamps_enclose_what_loss_says(from_ms in 500_u64..5_000, lasts_ms in 300_u64..4_000, look_ms in 10_u64..100) {
+            let outage = outage(&trial(from_ms, from_ms + lasts_ms, look_ms)).expect("an outage");
+            prop_assert_eq!(outage.ns, lasts_ms * 1_000_000);
+            let [least, most] = outage.stamps_ns.expect("it is longer than a look");
+            prop_assert!(least <= outage.ns && outage.ns <= most, "{} not in {}..={}", outage.ns, least, most);
+            prop_assert_eq!(outage.remarks.len(), 0);
+        }
+
+        #[test]
+        fn any_looks_are_read(looks in prop::collection::vec((any::<u64>(), any::<u64>()), 0..40)) {
+            let looks: Vec<_> = looks.into_iter().map(|(at_us, frames)| FrameInterval { at_us, frames }).collect();
+            if let Some([least, _]) = longest_silence(&looks) {
+                prop_assert!(least > 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Throughput of one row (RFC 2544, section 26.1): how its search is set up, and the repetitions that confirm what it found.
+//!
+//! The search is that of the crate; here are its bounds. It never asks the tester for more than the tester was seen to carry
+//! by itself: a search that ends there is *limited by the tester* and says of the device only that it carries as much.
+//!
+//! A result is one number of one afternoon. The repetitions say how much it moves: the load stays, and what arrives and what
+//! is lost is summed up over them.
+
+use crate::classify::weigh;
+use crate::search::SearchError;
+use narrows_model::forwarding::{ForwardingPlan, ThroughputTest};
+use narrows_model::forwarding_plan::Row;
+use narrows_model::search::{Goal, GoalResult, LoadTrial, Observation, Outcome, SearchMethod, SearchPlan};
+use narrows_stats::{Summary, summary};
+
+/// The lowest load, in parts of the highest: a device that carries less is none for this link.
+const LOWEST: f64 = 1e-4;
+/// Frames that the shortest trial holds at the lowest load, so that a lost one is a percent.
+const FEWEST_FRAMES: f64 = 100.0;
+/// The most trials of a search.
+const MOST_TRIALS: u32 = 1_000;
+
+/// The search of a row. `tester_pps` is what the tester alone carries of these frames.
+///
+/// # Errors
+/// One sentence: the plan has no such row, or its numbers leave nothing to search.
+pub fn search_plan(
+    plan: &ForwardingPlan,
+    test: &ThroughputTest,
+    row: Row,
+    tester_pps: Option<f64>,
+) -> Result<SearchPlan, String> {
+    let most_pps = plan.most_pps(row).ok_or("the plan has no such frames")?;
+    let max_load_pps = tester_pps.map_or(most_pps, |tester| tester.min(most_pps));
+    let shortest_ms = test.goals.iter().map(|goal| goal.initial_trial_ms).min().unwrap_or(1_000).max(1);
+    let search = SearchPlan {
+        method: SearchMethod::Mlr,
+        goals: test.goals.clone(),
+        max_search_ms: test.max_search_ms,
+        max_trials: MOST_TRIALS,
+        tester_max_pps: tester_pps,
+        ..SearchPlan::between((max_load_pps * LOWEST).max(FEWEST_FRAMES * 1e3 / shortest_ms as f64), max_load_pps)
+    };
+    search.check()?;
+    Ok(search)
+}
+
+/// The throughput that a search found for a goal, frames a second, and whether the device may carry more.
+#[must_use]
+pub fn found(result: &GoalResult) -> Option<(f64, bool)> {
+    let at_least = match result.outcome {
+        Outcome::Found | Outcome::MinLoadFails => false,
+        Outcome::MaxLoadPasses | Outcome::Unfinished | Outcome::TesterLimited(_) => true,
+    };
+    result.lower_pps.map(|pps| (pps, at_least))
+}
+
+/// The repetitions at a result.
+#[derive(Debug, Clone)]
+pub struct Confirmation {
+    load_pps: f64,
+    goal: Goal,
+    repetitions: u32,
+    tester_pps: Option<f64>,
+    trials: Vec<LoadTrial>,
+    asked: bool,
+}
+
+/// What the repetitions say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Confirmed {
+    /// The load of each, frames a second.
+    pub load_pps: f64,
+    /// How many were made.
+    pub repetitions: u32,
+    /// How many of them lost no more than the goal allows.
+    pub passed: u32,
+    /// How many say nothing.
+    pub invalid: u32,
+    /// Frames lost or unsent over those due, of those that say something.
+    pub loss_ratio: Option<Summary>,
+    /// What arrived, frames a second, of those that say something.
+    pub received_pps: Option<Summary>,
+    /// Whether the goal's own measure is met: of the valid ones no larger part than its exceed ratio failed, and none is
+    /// missing.
+    pub holds: bool,
+    /// Whether all losses are frames that were never sent, or the load is what the tester alone carries.
+    pub limited_by_tester: bool,
+}
+
+impl Confirmation {
+    /// `test.confirm` trials at `load_pps`, judged by the first goal.
+    ///
+    /// # Errors
+    /// [`SearchError::Plan`] where the test has no goal or the load is none.
+    pub fn new(test: &ThroughputTest, load_pps: f64, tester_pps: Option<f64>) -> Result<Self, SearchError> {
+        let none = || SearchError::Plan("a throughput test without goals has no result to confirm".to_owned());
+        if !(load_pps.is_finite() && load_pps > 0.0) {
+            return Err(SearchError::Plan(format!("a load of {load_pps} frames/s cannot be confirmed")));
+        }
+        let goal = test.goals.first().ok_or_else(none)?.clone();
+        Ok(Self { load_pps, goal, repetitions: test.confirm, tester_pps, trials: Vec::new(), asked: false })
+    }
+
+    /// The next trial: load and duration in ms; `None` when all are made. Until one is observed it says the same.
+    pub fn ask(&mut self) -> Option<(f64, u64)> {
+        self.asked = self.trials.len() < self.repetitions as usize;
+        self.asked.then_some((self.load_pps, self.goal.final_trial_ms))
+    }
+
+    /// Takes what was seen; the answer says why it counts for nothing, if so. An invalid repetition is not made again: that
+    /// one was invalid is a finding, too.
+    ///
+    /// # Errors
+    /// [`SearchError::NothingAsked`] where no trial is under way.
+    pub fn observe(&mut self, seen: Observation) -> Result<Option<String>, SearchError> {
+        if !std::mem::take(&mut self.asked) {
+            return Err(SearchError::NothingAsked);
+        }
+        let trial = LoadTrial { load_pps: self.load_pps, duration_ms: self.goal.final_trial_ms, ended_at_ms: 0, seen };
+        let invalid = weigh(&trial).err().map(std::borrow::Cow::into_owned);
+        self.trials.push(trial);
+        Ok(invalid)
+    }
+
+    /// What the repetitions so far say.
+    #[must_use]
+    pub fn result(&self) -> Confirmed {
+        let weighed: Vec<_> = self.trials.iter().filter_map(|trial| Some((trial, weigh(trial).ok()?))).collect();
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let passes = |loss: f64| loss <= self.goal.loss_ratio;
+        let passed = weighed.iter().filter(|(_, weighed)| passes(weighed.loss_ratio)).count();
+        let failed = weighed.len() - passed;
+        let of_path = weighed.iter().filter(|(_, weighed)| !passes(weighed.path_loss_ratio)).count();
+        let received = |trial: &LoadTrial| trial.seen.received as f64 * 1e3 / trial.duration_ms.max(1) as f64;
+        let rates: Vec<f64> = weighed.iter().map(|(trial, _)| received(trial)).collect();
+        let losses: Vec<f64> = weighed.iter().map(|(_, weighed)| weighed.loss_ratio).collect();
+        Confirmed {
+            load_pps: self.load_pps,
+            repetitions: number(self.trials.len()),
+            passed: number(passed),
+            invalid: number(self.trials.len() - weighed.len()),
+            loss_ratio: summary(&losses),
+            received_pps: summary(&rates),
+            holds: weighed.len() == self.repetitions as usize
+                && passed > 0
+                && failed as f64 <= self.goal.exceed_ratio * weighed.len() as f64,
+            limited_by_tester: failed > 0 && of_path == 0
+                || self
+                    .tester_pps
+                    .is_some_and(|tester| self.load_pps >= tester * (1.0 - crate::results::TESTER_REPEATS)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::procedures::device::{plan, row};
+    use crate::sim::{Device, Dice, search};
+    use narrows_model::search::TesterLimit;
+    use std::time::Duration;
+
+    fn test() -> ThroughputTest {
+        ThroughputTest { goals: vec![Goal::ndr(), Goal::pdr()], confirm: 5, max_search_ms: 300_000 }
+    }
+
+    fn confirm(device: &Device, load_pps: f64, tester_pps: Option<f64>) -> Confirmed {
+        let mut confirmation = Confirmation::new(&test(), load_pps, tester_pps).expect("sound");
+        let mut dice = Dice::new(1);
+        while let Some((load, ms)) = confirmation.ask() {
+            confirmation.observe(device.trial(load, Duration::from_millis(ms), &mut dice)).expect("asked for");
+        }
+        confirmation.result()
+    }
+
+    #[test]
+    fn a_device_of_200_kpps_is_found_within_one_percent_and_confirmed() {
+        let device = Device::of(200_000.0);
+        let search_plan = search_plan(&plan(), &test(), row(64), None).expect("sound");
+        assert!((search_plan.max_load_pps - 14_880_952.38).abs() < 0.01, "10 Gbit/s ÷ 672 bit");
+        let ended = search(&search_plan, &device, 1);
+        let (pps, at_least) = found(&ended.results[0]).expect("a result");
+        assert!((198_000.0..=200_000.0).contains(&pps) && !at_least, "{pps}");
+        let confirmed = confirm(&device, pps, None);
+        assert_eq!((confirmed.repetitions, confirmed.passed, confirmed.invalid), (5, 5, 0));
+        assert!(confirmed.holds && !confirmed.limited_by_tester);
+        assert_eq!(confirmed.received_pps.and_then(|spread| spread.sd), Some(0.0), "a device without noise");
+    }
+
+    #[test]
+    fn what_the_tester_carries_bounds_the_search_and_is_named() {
+        let tester = 1_500_000.0;
+        let search_plan = search_plan(&plan(), &test(), row(64), Some(tester)).expect("sound");
+        assert_eq!(search_plan.max_load_pps, tester);
+        let ended = search(&search_plan, &Device::of(5e6), 1);
+        assert_eq!(ended.outcomes()[0], Outcome::TesterLimited(TesterLimit::AtMaximum));
+        assert!(found(&ended.results[0]).expect("a result").1, "at least");
+        assert!(confirm(&Device::of(5e6), tester, Some(tester)).limited_by_tester);
+    }
+
+    #[test]
+    fn a_load_that_is_too_high_does_not_hold() {
+        let confirmed = confirm(&Device::of(200_000.0), 210_000.0, None);
+        assert_eq!((confirmed.passed, confirmed.holds, confirmed.limited_by_tester), (0, false, false));
+        let sender = Device { sender_max: 200_000.0, ..Device::of(1e6) };
+        let confirmed = confirm(&sender, 202_000.0, None);
+        assert_eq!((confirmed.holds, confirmed.limited_by_tester), (false, true), "unsent, not lost");
+    }
+
+    #[test]
+    fn a_repetition_that_says_nothing_is_counted_and_nothing_holds_without_it() {
+        let mut confirmation = Confirmation::new(&test(), 1e4, None).expect("sound");
+        assert_eq!(confirmation.observe(Observation::default()), Err(SearchError::NothingAsked));
+        assert!(confirmation.ask().is_some());
+        let invalid = Observation { invalid: Some("the books disagree".to_owned()), ..Observation::default() };
+        assert_eq!(confirmation.observe(invalid), Ok(Some("the books disagree".to_owned())));
+        assert_eq!((confirmation.result().invalid, confirmation.result().holds), (1, false));
+        assert!(Confirmation::new(&test(), f64::NAN, None).is_err());
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_cannot_be_searched() {
+        assert_eq!(search_plan(&plan(), &test(), row(65), None), Err("the plan has no such frames".to_owned()));
+        assert!(search_plan(&plan(), &test(), row(64), Some(10.0)).is_err(), "nothing between the bounds");
+    }
+}

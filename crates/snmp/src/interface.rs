@@ -1,0 +1,103 @@
+//! An agent's interfaces, and which of them a plan means.
+
+use crate::error::SnmpError;
+
+/// The most interfaces that are taken of one agent.
+pub(crate) const MOST_INTERFACES: usize = 4096;
+/// The most bytes of a name (RFC 2863: DisplayString of 255).
+const LONGEST_NAME: usize = 255;
+/// Names that an error lists.
+const SHOWN: usize = 12;
+
+/// An interface as its agent names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceName {
+    /// ifIndex: what the agent counts by. It may change when the device restarts.
+    pub index: u32,
+    /// ifName, such as `Gi0/5`, `xe-0/0/0`, `eth0`; the description where the agent has no names.
+    pub name: String,
+    /// ifDescr, such as `GigabitEthernet0/5`; empty where the agent has none.
+    pub description: String,
+}
+
+/// A name from an agent: at most 255 bytes, without anything that a terminal would act upon.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    let bytes = &bytes[..bytes.len().min(LONGEST_NAME)];
+    let text = String::from_utf8_lossy(bytes);
+    text.trim_end_matches('\0').chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// The one interface that `wanted` means: `#7` by number; else the exact name, the exact description, and only then either
+/// of them whatever its case.
+pub(crate) fn find(agent: &str, interfaces: &[InterfaceName], wanted: &str) -> Result<InterfaceName, SnmpError> {
+    let by_number = wanted.strip_prefix('#').and_then(|number| number.parse::<u32>().ok());
+    let ways: [&dyn Fn(&InterfaceName) -> bool; 4] = [
+        &|interface| by_number == Some(interface.index),
+        &|interface| interface.name == wanted,
+        &|interface| interface.description == wanted,
+        &|interface| interface.name.eq_ignore_ascii_case(wanted) || interface.description.eq_ignore_ascii_case(wanted),
+    ];
+    let wanted: String = wanted.chars().take(LONGEST_NAME).collect();
+    for way in ways {
+        let found: Vec<&InterfaceName> = interfaces.iter().filter(|interface| way(interface)).collect();
+        match found.as_slice() {
+            [] => {}
+            [one] => return Ok((*one).clone()),
+            several => {
+                let numbers: Vec<String> = several.iter().take(SHOWN).map(|one| format!("#{}", one.index)).collect();
+                return Err(SnmpError::Ambiguous { agent: agent.to_owned(), wanted, numbers: numbers.join(", ") });
+            }
+        }
+    }
+    let mut known: Vec<&str> = interfaces.iter().take(SHOWN).map(|interface| interface.name.as_str()).collect();
+    let more = format!("and {} more", interfaces.len().saturating_sub(SHOWN));
+    if interfaces.len() > SHOWN {
+        known.push(&more);
+    }
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(SnmpError::NoInterface { agent: agent.to_owned(), wanted, known })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Vec<InterfaceName> {
+        [(1, "Vl1", "Vlan1"), (5, "Gi0/5", "GigabitEthernet0/5"), (6, "Gi0/6", "GigabitEthernet0/6"), (7, "gi0/6", "x")]
+            .map(|(index, name, description)| InterfaceName {
+                index,
+                name: name.into(),
+                description: description.into(),
+            })
+            .to_vec()
+    }
+
+    #[test]
+    fn an_interface_is_meant_by_number_name_or_description() {
+        let found = |wanted| find("sw", &table(), wanted).map(|interface| interface.index);
+        assert_eq!(found("#6"), Ok(6));
+        assert_eq!(found("Gi0/6"), Ok(6), "the exact name goes before one of another case");
+        assert_eq!(found("GigabitEthernet0/5"), Ok(5));
+        assert_eq!(found("gigabitethernet0/5"), Ok(5));
+    }
+
+    #[test]
+    fn what_is_not_there_or_not_alone_is_said() {
+        let error = |wanted| find("sw", &table(), wanted).expect_err(wanted).to_string();
+        assert_eq!(error("Te1/1"), "the SNMP agent sw has no interface `Te1/1`: it has Vl1, Gi0/5, Gi0/6, gi0/6");
+        assert_eq!(error("GI0/6"), "the SNMP agent sw has several interfaces `GI0/6`: name one by its number, #6, #7");
+        assert!(find("sw", &[], "x").expect_err("none").to_string().ends_with("it has none"));
+        let many: Vec<_> =
+            (0..40).map(|index| InterfaceName { index, name: format!("p{index}"), ..table()[0].clone() }).collect();
+        let error = find("sw", &many, "q").expect_err("none").to_string();
+        assert!(error.ends_with("p10, p11, and 28 more"), "{error}");
+    }
+
+    #[test]
+    fn a_name_is_cut_and_cleaned() {
+        assert_eq!(text(b"eth0\0"), "eth0");
+        assert_eq!(text(b"a\x1b[31mb\n"), "a?[31mb?");
+        assert_eq!(text(&[b'x'; 300]).len(), 255);
+        assert_eq!(text(&[0xff, b'a']), "\u{fffd}a");
+    }
+}

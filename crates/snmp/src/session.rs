@@ -1,0 +1,231 @@
+//! Questions to one agent, answered or not within a time: the asynchronous library behind blocking calls.
+
+use crate::error::SnmpError;
+use crate::mib::Object;
+use crate::target::{Access, Authentication, Cipher, Digest, SnmpTarget};
+use async_snmp::v3::ReportStatus;
+use async_snmp::{
+    Auth, AuthProtocol, Client, Error, ErrorStatus, Oid, PrivProtocol, ResponseShapePolicy, Retry, UsmConfig, Value,
+    WalkOptions,
+};
+use std::future::Future;
+use std::time::Duration;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// A question is sent again so often when no answer comes.
+const REPEATS: u32 = 2;
+/// The most objects of one question: one reading of an interface must be one answer.
+const OBJECTS_A_QUESTION: usize = 32;
+/// The longest that the listing of a column may take, as a multiple of the time of one answer.
+const COLUMN_TIMES: u32 = 20;
+
+/// A socket of its own and the library's state.
+pub(crate) struct Session {
+    /// Taken when this ends.
+    runtime: Option<Runtime>,
+    client: Client,
+    agent: String,
+    timeout: Duration,
+    secret: &'static str,
+}
+
+impl Session {
+    /// Opens the socket; nothing is asked yet.
+    pub(crate) fn open(target: &SnmpTarget, timeout: Duration) -> Result<Self, SnmpError> {
+        target.check()?;
+        let agent = target.address.clone();
+        let unreachable = |why: String| SnmpError::Unreachable { agent: agent.clone(), why };
+        let auth = auth(&target.access).map_err(|why| SnmpError::BadTarget { agent: agent.clone(), why })?;
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| unreachable(error.to_string()))?;
+        let retry = Retry::fixed(REPEATS, Duration::ZERO).map_err(|error| unreachable(error.to_string()))?;
+        let builder = Client::builder(target.address.as_str(), auth)
+            .request_timeout(timeout / (REPEATS + 1))
+            .construction_timeout(timeout)
+            .retry(retry)
+            .max_oids_per_request(OBJECTS_A_QUESTION)
+            .response_shape_policy(ResponseShapePolicy::Strict)
+            // A wrong password or user is answered without a signature, and shall not look like silence. Values are believed
+            // only with it.
+            .allow_unauthenticated_v3_time_correction(true);
+        let opened = blocking(&runtime, builder.connect()).and_then(|done| done.map_err(|error| error.to_string()));
+        let client = match opened {
+            Ok(client) => client,
+            Err(why) => {
+                runtime.shutdown_background();
+                return Err(unreachable(why));
+            }
+        };
+        let secret = match target.access {
+            Access::Community(_) => "community",
+            Access::User { .. } => "user name or password",
+        };
+        Ok(Self { runtime: Some(runtime), client, agent, timeout, secret })
+    }
+
+    pub(crate) fn agent(&self) -> &str {
+        &self.agent
+    }
+
+    /// The values of some objects, in their order, from one answer. A value that the agent does not have is an exception
+    /// (`NoSuchObject`, `NoSuchInstance`).
+    pub(crate) fn get(&self, objects: &[(Object, u32)]) -> Result<Vec<Value>, SnmpError> {
+        let what = objects.first().map_or("nothing", |(object, _)| object.name);
+        let oids: Vec<Oid> = objects.iter().map(|(object, instance)| object.of(*instance)).collect();
+        let answer = self.wait(what, self.client.get_many(&oids))?;
+        if answer.varbinds.len() != objects.len() {
+            let why = format!("{} values for {} objects", answer.varbinds.len(), objects.len());
+            return Err(SnmpError::Wrong { agent: self.agent.clone(), object: what.to_owned(), why });
+        }
+        Ok(answer.varbinds.into_iter().map(|bound| bound.value).collect())
+    }
+
+    /// All instances of a column with their numbers, at most `most`.
+    pub(crate) fn column(&self, object: Object, most: usize) -> Result<Vec<(u32, Value)>, SnmpError> {
+        let root = object.column();
+        let options = WalkOptions { result_limit: Some(most), ..WalkOptions::default() };
+        let walk = self.client.walk_with(root.clone(), options).map_err(|error| self.error(&error, object.name, 0))?;
+        let time = self.timeout * COLUMN_TIMES;
+        let bound = self.wait(object.name, async {
+            tokio::time::timeout(time, walk.collect()).await.unwrap_or_else(|_| {
+                let (target, elapsed) = (self.client.peer_addr(), time);
+                Err(Box::new(Error::Timeout { target, elapsed, retries: 0 }))
+            })
+        })?;
+        let instance = |oid: &Oid| oid.strip_prefix(&root).filter(|rest| rest.len() == 1).map(|rest| rest.arcs()[0]);
+        Ok(bound.into_iter().filter_map(|bound| Some((instance(&bound.oid)?, bound.value))).collect())
+    }
+
+    fn wait<T: Send>(
+        &self,
+        object: &str,
+        question: impl Future<Output = async_snmp::Result<T>> + Send,
+    ) -> Result<T, SnmpError> {
+        let Some(runtime) = &self.runtime else {
+            return Err(SnmpError::Unreachable { agent: self.agent.clone(), why: "it was closed".to_owned() });
+        };
+        let strange = self.strange();
+        match blocking(runtime, question) {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(self.error(&error, object, self.strange().saturating_sub(strange))),
+            Err(why) => Err(SnmpError::Unreachable { agent: self.agent.clone(), why }),
+        }
+    }
+
+    /// Datagrams so far that belong to no question.
+    fn strange(&self) -> u64 {
+        self.client.stats().malformed_datagrams
+    }
+
+    fn error(&self, error: &Error, object: &str, strange: u64) -> SnmpError {
+        let (agent, object) = (self.agent.clone(), object.to_owned());
+        match error.exchange_source() {
+            Error::Timeout { .. } if strange > 0 => {
+                let datagrams = format!("{strange} datagram{}", if strange == 1 { "" } else { "s" });
+                SnmpError::Unreadable { agent, object, datagrams }
+            }
+            // Of one question, which was repeated; or of a whole column, which took too long.
+            Error::Timeout { elapsed, retries, .. } => {
+                let within = if *retries > 0 { self.timeout } else { *elapsed };
+                let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+                SnmpError::NoAnswer { agent, object, within_ms, asked: retries + 1, secret: self.secret }
+            }
+            Error::Report { status, .. } => {
+                SnmpError::Refused { agent, object, why: status.to_string(), advice: advice(status) }
+            }
+            Error::Auth { .. } => SnmpError::Refused {
+                agent,
+                object,
+                why: "its answer is not signed with the password".to_owned(),
+                advice: "check the user's password and hash on both sides",
+            },
+            Error::Snmp { status, .. } => SnmpError::Refused {
+                agent,
+                object,
+                why: status.to_string(),
+                advice: match status {
+                    ErrorStatus::AuthorizationError | ErrorStatus::NoAccess => {
+                        "let the community or user read IF-MIB on the device"
+                    }
+                    _ => "look into the agent's log",
+                },
+            },
+            Error::WalkAborted { reason: async_snmp::WalkAbortReason::ResultLimitExceeded { limit }, .. } => {
+                SnmpError::TooMany { agent, object, limit: *limit }
+            }
+            Error::Network { source, .. } => SnmpError::Unreachable { agent, why: source.to_string() },
+            other => SnmpError::Wrong { agent, object, why: short(&other.to_string()) },
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Not by waiting: this may end on a thread that runs async code, where tokio allows none.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Runs a question to its end. Where the calling thread runs async code itself, on a thread of its own.
+fn blocking<T: Send>(runtime: &Runtime, question: impl Future<Output = T> + Send) -> Result<T, String> {
+    if Handle::try_current().is_err() {
+        return Ok(runtime.block_on(question));
+    }
+    std::thread::scope(|scope| {
+        let asker = std::thread::Builder::new().name("snmp".to_owned());
+        let thread = asker.spawn_scoped(scope, || runtime.block_on(question)).map_err(|error| error.to_string())?;
+        thread.join().map_err(|_| "the question ended abnormally".to_owned())
+    })
+}
+
+/// An error of the library may show a whole answer.
+fn short(text: &str) -> String {
+    const MOST: usize = 200;
+    if text.chars().count() <= MOST { text.to_owned() } else { text.chars().take(MOST).chain(['…']).collect() }
+}
+
+fn advice(status: &ReportStatus) -> &'static str {
+    match status {
+        ReportStatus::UnknownUserName { .. } => "make the user on the device, or correct its name in the plan",
+        ReportStatus::WrongDigest { .. } => "check the authentication password and hash on both sides",
+        ReportStatus::DecryptionError { .. } => "check the privacy password and cipher on both sides",
+        ReportStatus::UnsupportedSecurityLevel { .. } => {
+            "the user must be allowed at this level: add or drop hash and cipher in the version, `3-sha256-aes128`"
+        }
+        ReportStatus::NotInTimeWindow { .. } => "the device's engine time is off: try again, or restart its agent",
+        _ => "look into the agent's log",
+    }
+}
+
+fn auth(access: &Access) -> Result<Auth, String> {
+    match access {
+        Access::Community(name) => Ok(Auth::v2c(name.as_str())),
+        Access::User { name, authentication: None } => Ok(Auth::usm(name)),
+        Access::User { name, authentication: Some(Authentication { digest, password, privacy }) } => {
+            let user = UsmConfig::new(name.clone());
+            let digest = match digest {
+                Digest::Sha1 => AuthProtocol::Sha1,
+                Digest::Sha224 => AuthProtocol::Sha224,
+                Digest::Sha256 => AuthProtocol::Sha256,
+                Digest::Sha384 => AuthProtocol::Sha384,
+                Digest::Sha512 => AuthProtocol::Sha512,
+            };
+            let user = match privacy {
+                None => user.auth(digest, password),
+                Some(privacy) => {
+                    let cipher = match privacy.cipher {
+                        Cipher::Aes128 => PrivProtocol::Aes128,
+                        Cipher::Aes192 => PrivProtocol::Aes192Blumenthal,
+                        Cipher::Aes256 => PrivProtocol::Aes256Blumenthal,
+                        Cipher::Aes192Cisco => PrivProtocol::Aes192Reeder,
+                        Cipher::Aes256Cisco => PrivProtocol::Aes256Reeder,
+                    };
+                    user.auth_priv(digest, password, cipher, &privacy.password)
+                }
+            };
+            user.map(Auth::from).map_err(|error| error.to_string())
+        }
+    }
+}

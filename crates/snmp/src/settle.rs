@@ -1,0 +1,164 @@
+//! When an agent's counters have arrived at their end. Agents look at their hardware only every few seconds and answer from
+//! memory in between, so that a reading right after the load is too small: the reader waits until the counters have seen what
+//! is known to have passed, and stand still.
+
+use crate::agent::Agent;
+use crate::counters::PortCounters;
+use crate::error::SnmpError;
+use crate::growth::Growth;
+use crate::interface::InterfaceName;
+use narrows_sys::clock;
+use std::time::{Duration, Instant};
+
+/// How long is waited, and for what.
+#[derive(Debug, Clone)]
+pub struct Settling {
+    /// The reading before the load.
+    pub before: PortCounters,
+    /// Frames that are known to have come in here, such as those that the receiver behind got; 0 where nothing is known.
+    pub least_in: u64,
+    /// Frames that are known to have gone out here; 0 where nothing is known.
+    pub least_out: u64,
+    /// Time between two readings; two that agree end the wait.
+    pub every: Duration,
+    /// The longest wait. Agents answer from memory for up to 15 s.
+    pub wait: Duration,
+}
+
+/// How the wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Two readings in a row agree, and what is known to have passed was counted.
+    Settled,
+    /// They agree, but the counters have not seen what is known to have passed.
+    TooFew,
+    /// They still moved at the end: other traffic, or a load that goes on.
+    Moving,
+}
+
+/// The last reading, and how it came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// The last reading.
+    pub counters: PortCounters,
+    /// How the wait ended.
+    pub state: State,
+    /// Readings made.
+    pub readings: u32,
+    /// How long it took.
+    pub waited: Duration,
+}
+
+/// What the readings say so far.
+#[derive(Debug)]
+pub(crate) struct Watch<'a> {
+    settling: &'a Settling,
+    start: Instant,
+    last: Option<PortCounters>,
+    readings: u32,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) const fn new(settling: &'a Settling, start: Instant) -> Self {
+        Self { settling, start, last: None, readings: 0 }
+    }
+
+    /// Takes a reading in; the result, where that was the last one.
+    pub(crate) fn see(&mut self, reading: PortCounters, now: Instant) -> Option<Settled> {
+        self.readings += 1;
+        let agrees = self.last.as_ref().is_some_and(|last| last.stands_at(&reading));
+        let seen = self.has_seen(&reading);
+        let waited = now.saturating_duration_since(self.start);
+        // The next reading would be beyond the limit.
+        let over = waited + self.settling.every > self.settling.wait;
+        let state = match (agrees, seen) {
+            (true, true) => State::Settled,
+            (true, false) => State::TooFew,
+            (false, _) => State::Moving,
+        };
+        if state == State::Settled || over {
+            return Some(Settled { counters: reading, state, readings: self.readings, waited });
+        }
+        self.last = Some(reading);
+        None
+    }
+
+    /// A counter that is missing or began anew cannot be waited for: the growth says what is wrong with it.
+    fn has_seen(&self, reading: &PortCounters) -> bool {
+        let growth = Growth::between(&self.settling.before, reading);
+        let enough = |frames: Option<u64>, least: u64| frames.is_none_or(|frames| frames >= least);
+        enough(growth.input.frames(), self.settling.least_in) && enough(growth.output.frames(), self.settling.least_out)
+    }
+}
+
+impl Agent {
+    /// Reads an interface again and again until two readings in a row agree and have seen what is known to have passed, or the
+    /// time is over. How it ended is in [`Settled::state`].
+    ///
+    /// # Errors
+    /// As [`Agent::counters`].
+    pub fn settle(&self, interface: &InterfaceName, settling: &Settling) -> Result<Settled, SnmpError> {
+        let mut watch = Watch::new(settling, clock::now());
+        loop {
+            if let Some(settled) = watch.see(self.counters(interface)?, clock::now()) {
+                return Ok(settled);
+            }
+            clock::sleep(settling.every);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::{Counter, SideCounters, Width};
+
+    fn reading(frames: u64) -> PortCounters {
+        let read = |value| Counter::Read { object: "x", value, width: Width::Bits64 };
+        let side = || SideCounters {
+            octets: read(frames * 64),
+            unicast: read(frames),
+            multicast: read(0),
+            broadcast: read(0),
+            discards: read(0),
+            errors: read(0),
+        };
+        let interface = InterfaceName { index: 1, name: "p".into(), description: "p".into() };
+        PortCounters { interface, up_time: 1, discontinuity: None, speed_mbps: None, input: side(), output: side() }
+    }
+
+    /// Readings a second apart, five seconds at most.
+    fn end(least: u64, readings: &[u64]) -> Option<(State, u32, u64)> {
+        let settling = Settling {
+            before: reading(0),
+            least_in: least,
+            least_out: least,
+            every: Duration::from_secs(1),
+            wait: Duration::from_secs(5),
+        };
+        let start = clock::now();
+        let mut watch = Watch::new(&settling, start);
+        let mut readings = readings.iter().zip(0..);
+        readings.find_map(|(frames, second)| {
+            let settled = watch.see(reading(*frames), start + Duration::from_secs(second))?;
+            Some((settled.state, settled.readings, settled.waited.as_secs()))
+        })
+    }
+
+    #[test]
+    fn an_agent_that_answers_from_memory_is_waited_for() {
+        assert_eq!(end(100, &[0, 0, 0, 100, 100, 7]), Some((State::Settled, 5, 4)));
+    }
+
+    #[test]
+    fn two_readings_that_agree_are_the_end() {
+        assert_eq!(end(0, &[90, 100, 100, 7]), Some((State::Settled, 3, 2)));
+        assert_eq!(end(0, &[100]), None, "one reading says nothing");
+    }
+
+    #[test]
+    fn the_wait_has_an_end() {
+        assert_eq!(end(100, &[0; 9]), Some((State::TooFew, 6, 5)));
+        assert_eq!(end(0, &[1, 2, 3, 4, 5, 6, 7]), Some((State::Moving, 6, 5)));
+    }
+}

@@ -1,0 +1,231 @@
+//! Honest agents, liars, and agents that send rubbish.
+
+use narrows_snmp::testing::{Behaviour, Counts, Lie, Port, TestAgent};
+use narrows_snmp::{Agent, Counter, Growth, Settling, SnmpError, SnmpTarget, State, Width, doubts, hop_count, sizes};
+use proptest::prelude::*;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const PATIENT: Duration = Duration::from_secs(20);
+const HASTY: Duration = Duration::from_millis(60);
+
+fn start(behave: impl FnMut() -> Behaviour + Send + 'static) -> TestAgent {
+    TestAgent::start(SocketAddr::from(([127, 0, 0, 1], 0)), "narrows", behave).expect("a port of loopback")
+}
+
+fn target(agent: &TestAgent, community: &str) -> SnmpTarget {
+    SnmpTarget::from_words(&agent.address().to_string(), "2c", community, "").expect("a target")
+}
+
+fn open(agent: &TestAgent) -> Agent {
+    Agent::open(&target(agent, "narrows"), PATIENT).expect("it answers")
+}
+
+/// So many frames of 64 bytes, and a few of the switch's own.
+fn frames(frames: u64) -> Counts {
+    Counts { unicast: frames, octets: frames * 64 + 5 * 100, multicast: 3, broadcast: 2, ..Counts::default() }
+}
+
+fn ports(passed: u64) -> Vec<Port> {
+    let port = |index, name: &str, input, output| Port {
+        description: format!("GigabitEthernet{}", &name[2..]),
+        ..Port::new(index, name, input, output)
+    };
+    vec![port(5, "Gi0/5", frames(passed), Counts::default()), port(10_106, "Gi0/6", Counts::default(), frames(passed))]
+}
+
+#[test]
+fn an_honest_agent_is_read() {
+    let agent = start(|| Behaviour::Answer(ports(1 << 40)));
+    let agent = open(&agent);
+    let names: Vec<_> = agent.interfaces().expect("a list").into_iter().map(|one| (one.index, one.name)).collect();
+    assert_eq!(names, [(5, "Gi0/5".to_owned()), (10_106, "Gi0/6".to_owned())]);
+    let interface = agent.interface("GigabitEthernet0/5").expect("by description");
+    assert_eq!(agent.interface("#5").expect("by number"), interface);
+    let counters = agent.counters(&interface).expect("counters");
+    assert_eq!(
+        counters.input.unicast,
+        Counter::Read { object: "ifHCInUcastPkts", value: 1 << 40, width: Width::Bits64 }
+    );
+    assert_eq!(counters.width(), Some(Width::Bits64));
+    assert_eq!((counters.speed_mbps, counters.discontinuity), (Some(10_000), Some(0)));
+    assert_eq!(counters.input.discards.width(), Some(Width::Bits32));
+    let error = agent.interface("Gi0/9").expect_err("none").to_string();
+    assert!(error.ends_with("has no interface `Gi0/9`: it has Gi0/5, Gi0/6"), "{error}");
+}
+
+#[test]
+fn a_long_list_is_walked_to_its_end() {
+    let many: Vec<Port> =
+        (1..=300).map(|at| Port::new(at, &format!("p{at}"), Counts::default(), Counts::default())).collect();
+    let agent = start(move || Behaviour::Answer(many.clone()));
+    assert_eq!(open(&agent).interfaces().expect("a list").len(), 300);
+}
+
+#[test]
+fn an_agent_without_64_bits_is_not_trusted() {
+    let agent = start(|| Behaviour::Answer(ports(7).into_iter().map(|port| Port { wide: false, ..port }).collect()));
+    let agent = open(&agent);
+    let interface = agent.interface("Gi0/5").expect("an interface");
+    let counters = agent.counters(&interface).expect("counters");
+    assert_eq!(counters.input.unicast, Counter::Read { object: "ifInUcastPkts", value: 7, width: Width::Bits32 });
+    assert_eq!((counters.width(), counters.discontinuity), (Some(Width::Bits32), None));
+    let growth = Growth::between(&counters, &agent.counters(&interface).expect("again"));
+    let hop = hop_count("switch", agent.address(), &growth, &growth);
+    let silent = hop.silent.expect("not trusted");
+    assert!(silent.contains("ifInOctets is a 32-bit counter that wraps at 4,294,967,296"), "{silent}");
+}
+
+/// What is said of an agent that lies about a load, as the books would say it.
+fn said_of(lie: Lie, passed: u64) -> String {
+    let count = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&count);
+    let shown = move || ports(seen.load(Ordering::SeqCst)).into_iter().map(|port| port.lying(lie)).collect();
+    let agent = start(move || Behaviour::Answer(shown()));
+    let agent = open(&agent);
+    let both = ["Gi0/5", "Gi0/6"].map(|name| agent.interface(name).expect("an interface"));
+    let read = || both.each_ref().map(|one| agent.counters(one).expect("counters"));
+    let before = read();
+    count.store(passed, Ordering::SeqCst);
+    let after = read();
+    let [input, output] = [0, 1].map(|at| Growth::between(&before[at], &after[at]));
+    let hop = hop_count("switch", agent.address(), &input, &output);
+    let misfit = sizes::unfit(&input.input, [64, 64]);
+    let doubts: Vec<String> = doubts(passed, passed, &[hop]).iter().map(ToString::to_string).collect();
+    format!("{}\n{}", misfit.unwrap_or_default(), doubts.join("\n"))
+}
+
+#[test]
+fn a_divider_is_found() {
+    // Octets and frames fit each other: only the hops beside it show the lie.
+    let line = |side| {
+        format!(
+            "\nswitch ({side}) counts 1/1024 of the frames that the hops beside it count (551,603 of 564,842,000): the agent \
+             divides by 1024"
+        )
+    };
+    assert_eq!(said_of(Lie::Divided, 564_842_000), line("input") + &line("output"));
+}
+
+#[test]
+fn a_wrapper_is_found() {
+    let line = |side| {
+        format!(
+            "\nswitch ({side}) counts 705,032,704 frames, 4,294,967,296 fewer than passed: it is a 32-bit counter that wraps \
+             at 4,294,967,296"
+        )
+    };
+    let octets = "705032704 frames of 64 bytes cannot be 2172420096 octets, 3.1 a frame: the octets are counted in 32 bits and \
+                  wrap at 4,294,967,296";
+    assert_eq!(said_of(Lie::Wrapped, 5_000_000_000), octets.to_owned() + &line("input") + &line("output"));
+}
+
+#[test]
+fn an_agent_that_answers_from_memory_is_waited_for() {
+    let asked = AtomicU64::new(0);
+    // The memory is renewed at the sixth question; the load of 1000 frames was long over.
+    let shown = move || if asked.fetch_add(1, Ordering::SeqCst) < 6 { 0 } else { 1000 };
+    let agent = start(move || Behaviour::Answer(ports(shown())));
+    let agent = open(&agent);
+    let interface = agent.interface("#5").expect("an interface");
+    let before = agent.counters(&interface).expect("counters");
+    let settling = Settling {
+        before,
+        least_in: 1000,
+        least_out: 0,
+        every: Duration::from_millis(2),
+        wait: Duration::from_secs(60),
+    };
+    let settled = agent.settle(&interface, &settling).expect("counters");
+    assert_eq!((settled.state, settled.counters.input.unicast.value()), (State::Settled, Some(1000)));
+    assert!(settled.readings >= 4, "{settled:?}");
+}
+
+#[test]
+fn a_wrong_community_is_named_as_what_it_may_be() {
+    let agent = start(|| Behaviour::Answer(ports(1)));
+    let error = Agent::open(&target(&agent, "public"), HASTY).expect_err("no answer");
+    assert!(matches!(error, SnmpError::NoAnswer { .. }), "{error}");
+    let told = error.to_string().replace(&agent.address().to_string(), "ADDRESS");
+    assert_eq!(
+        told,
+        "no answer from the SNMP agent ADDRESS to sysUpTime within 60 ms (3 times asked); a wrong community looks the same: \
+         check community, address and port, that the agent runs and lets this host in, and a firewall between"
+    );
+}
+
+#[test]
+fn rubbish_is_named_as_such() {
+    let agent = start(|| Behaviour::Changed(ports(1), Box::new(|_| b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())));
+    let error = Agent::open(&target(&agent, "narrows"), Duration::from_millis(1500)).expect_err("rubbish");
+    assert!(matches!(error, SnmpError::Unreadable { .. }), "{error}");
+}
+
+#[test]
+fn an_agent_that_numbers_anew_is_noticed() {
+    let asked = AtomicU64::new(0);
+    let renumbered = move || {
+        let mut ports = ports(1);
+        if asked.fetch_add(1, Ordering::SeqCst) >= 2 {
+            ports[0].name = "Gi0/24".into();
+        }
+        ports
+    };
+    let agent = start(move || Behaviour::Answer(renumbered()));
+    let agent = open(&agent);
+    let interface = agent.interface("#5").expect("an interface");
+    let error = agent.counters(&interface).expect_err("another one").to_string();
+    assert!(error.contains("was `Gi0/5` and is `Gi0/24` now"), "{error}");
+}
+
+#[test]
+fn an_agent_may_be_asked_from_async_code() {
+    fn of_any_thread<T: Send + Sync>(_: &T) {}
+    let agent = start(|| Behaviour::Answer(ports(9)));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let name = runtime.block_on(async {
+        let agent = open(&agent);
+        of_any_thread(&agent);
+        agent.interface("#5").expect("an interface").name
+    });
+    assert_eq!(name, "Gi0/5");
+}
+
+/// Asks for everything; no answer may do more than fail.
+fn ask(agent: &TestAgent) -> Result<(), SnmpError> {
+    let agent = Agent::open(&target(agent, "narrows"), HASTY)?;
+    let interface = agent.interface("Gi0/5")?;
+    agent.counters(&interface)?;
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let agent = start(move || { let bytes = bytes.clone(); Behaviour::Changed(ports(1), Box::new(move |_| bytes)) });
+        prop_assert!(ask(&agent).is_err());
+    }
+
+    #[test]
+    fn no_damaged_answer_panics(at in 0_usize..4000, with in any::<u8>(), question in 0_u64..5, cut in any::<bool>()) {
+        let asked = AtomicU64::new(0);
+        let agent = start(move || {
+            let change = move |mut bytes: Vec<u8>| {
+                let at = at % bytes.len();
+                if cut { bytes.truncate(at) } else { bytes[at] ^= with }
+                bytes
+            };
+            if asked.fetch_add(1, Ordering::SeqCst) == question {
+                Behaviour::Changed(ports(1), Box::new(change))
+            } else {
+                Behaviour::Answer(ports(1))
+            }
+        });
+        // The question is asked again after a damaged answer: mostly it ends well.
+        let _ = ask(&agent);
+    }
+}

@@ -1,0 +1,63 @@
+//! The Ethernet address behind an IP address: asked of the kernel's table, and of the network if it is not there.
+//!
+//! Source: kernel `include/uapi/linux/neighbour.h`, `net/core/neighbour.c`.
+
+use crate::netlink::{self, Builder, Family, Socket, find};
+use crate::{Error, Result, clock};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+const RTM_GETNEIGH: u16 = 30;
+const NDA_DST: u16 = 1;
+const NDA_LLADDR: u16 = 2;
+/// `struct ndmsg`
+const HEADER: usize = 12;
+/// How long the network may take to answer, and how often the table is looked at meanwhile.
+const LIMIT: Duration = Duration::from_secs(2);
+const STEP: Duration = Duration::from_millis(20);
+
+fn look(address: IpAddr, index: u32) -> std::result::Result<Option<[u8; 6]>, netlink::Error> {
+    let (family, bytes) = match address {
+        IpAddr::V4(v4) => (libc::AF_INET as u8, v4.octets().to_vec()),
+        IpAddr::V6(v6) => (libc::AF_INET6 as u8, v6.octets().to_vec()),
+    };
+    let mut header = [0; HEADER];
+    header[0] = family;
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    let mut request = Builder::with_header(&header);
+    request.bytes(NDA_DST, &bytes);
+    match Socket::open(Family::Route)?.request(RTM_GETNEIGH, 0, &request.finish()?) {
+        Ok(replies) => {
+            let body = replies.first().and_then(|reply| reply.payload.get(HEADER..)).unwrap_or_default();
+            Ok(find(body, NDA_LLADDR).and_then(|it| it.payload.try_into().ok()))
+        }
+        Err(error) if error.errno() == Some(libc::ENOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The Ethernet address of a neighbour on the device with that index, in the calling thread's network namespace. Where the
+/// kernel does not know it, a datagram to the discard port makes it ask; the answer is waited for, up to two seconds.
+///
+/// # Errors
+/// Nobody answers for that address.
+pub fn resolve(address: IpAddr, index: u32) -> Result<[u8; 6]> {
+    let failed = |source: std::io::Error| Error::new("find the Ethernet address of", address.to_string(), source);
+    let table = |error: netlink::Error| failed(std::io::Error::other(error.to_string()));
+    if let Some(found) = look(address, index).map_err(table)? {
+        return Ok(found);
+    }
+    let any: SocketAddr = if address.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
+    let socket = UdpSocket::bind(any).map_err(failed)?;
+    socket.send_to(&[], (address, 9)).map_err(failed)?;
+    let started = clock::now();
+    while started.elapsed() < LIMIT {
+        clock::sleep(STEP);
+        if let Some(found) = look(address, index).map_err(table)? {
+            return Ok(found);
+        }
+    }
+    Err(failed(std::io::Error::other(
+        "nobody answers for it; is it on this link, or does the device need an address of the same network?",
+    )))
+}

@@ -1,0 +1,183 @@
+//! Whole frames through a packet socket: sent past the queueing discipline, received in batches.
+//!
+//! Source: packet(7), sendmmsg(2), recvmmsg(2), kernel `net/packet/af_packet.c`.
+
+use crate::error::check;
+use crate::{Error, Result};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::time::Duration;
+
+/// The most frames of one call.
+pub const BATCH: usize = 64;
+/// Bytes of a frame that are looked at: its headers and signature.
+const SNAP: usize = 128;
+
+fn open(index: u32, protocol: libc::c_int) -> Result<OwnedFd> {
+    // SAFETY: socket takes plain numbers. Protocol 0: no packets before it is bound.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    check(fd, "open", "a packet socket (it needs CAP_NET_RAW)")?;
+    // SAFETY: the descriptor was just made and nobody else owns it.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: sockaddr_ll is plain data for which zeroes are valid.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = u16::try_from(protocol).unwrap_or(0).to_be();
+    address.sll_ifindex = i32::try_from(index).unwrap_or(0);
+    let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_ll>()).unwrap_or(0);
+    // SAFETY: the address outlives the call and is as long as told.
+    let result = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
+    check(result, "bind a packet socket to", format!("device {index}"))?;
+    Ok(fd)
+}
+
+fn set(fd: &OwnedFd, option: libc::c_int, operation: &'static str) -> Result<()> {
+    let one: libc::c_int = 1;
+    let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
+    // SAFETY: the value outlives the call and is as long as told.
+    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_PACKET, option, (&raw const one).cast(), length) };
+    check(result, operation, "a packet socket").map(drop)
+}
+
+/// Sends frames by one device.
+#[derive(Debug)]
+pub struct PacketSender {
+    fd: OwnedFd,
+}
+
+impl PacketSender {
+    /// By the device with that index in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// No privilege, no such device.
+    pub fn open(index: u32) -> Result<Self> {
+        let fd = open(index, 0)?;
+        set(&fd, libc::PACKET_QDISC_BYPASS, "send past the queueing discipline by")?;
+        Ok(Self { fd })
+    }
+
+    /// Hands over the first [`BATCH`] of these frames at most; how many the device took. None where its queue is full.
+    ///
+    /// # Errors
+    /// What the kernel said, but for a full queue.
+    pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> Result<usize> {
+        let mut parts: [libc::iovec; BATCH] = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        let mut count = 0;
+        for (part, frame) in parts.iter_mut().zip(frames) {
+            *part = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
+            count += 1;
+        }
+        // SAFETY: zeroes are a valid mmsghdr.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        for (message, part) in messages.iter_mut().zip(&mut parts) {
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: the messages point to parts and frames that outlive the call; the kernel only reads the frames.
+        let taken = unsafe { libc::sendmmsg(self.fd.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
+        match usize::try_from(taken) {
+            Ok(taken) => Ok(taken),
+            Err(_) => {
+                let error = Error::last("send frames by", "a packet socket");
+                match error.errno() {
+                    Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Ok(0),
+                    _ => Err(error),
+                }
+            }
+        }
+    }
+}
+
+/// Receives the beginnings of frames from one device.
+#[derive(Debug)]
+pub struct PacketReader {
+    fd: OwnedFd,
+    buffer: Vec<[u8; SNAP]>,
+}
+
+impl PacketReader {
+    /// From the device with that index in the calling thread's network namespace; its own frames are left out.
+    ///
+    /// # Errors
+    /// No privilege, no such device.
+    pub fn open(index: u32) -> Result<Self> {
+        let fd = open(index, libc::ETH_P_ALL)?;
+        set(&fd, libc::PACKET_IGNORE_OUTGOING, "leave out what is sent from")?;
+        let bytes: libc::c_int = 64 << 20;
+        for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
+            let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
+            // SAFETY: the value outlives the call and is as long as told.
+            let result = unsafe {
+                libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const bytes).cast(), length)
+            };
+            if result == 0 {
+                break; // a smaller buffer only drops earlier, which is counted
+            }
+        }
+        Ok(Self { fd, buffer: vec![[0; SNAP]; BATCH] })
+    }
+
+    /// Gives the beginning and the length (without FCS) of each frame that is there, [`BATCH`] at most; waits up to `limit`
+    /// for the first. How many there were.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn receive(&mut self, limit: Duration, mut each: impl FnMut(&[u8], usize)) -> Result<usize> {
+        let mut parts: [libc::iovec; BATCH] = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        for (part, buffer) in parts.iter_mut().zip(&mut self.buffer) {
+            *part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: SNAP };
+        }
+        // SAFETY: zeroes are a valid mmsghdr.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        for (message, part) in messages.iter_mut().zip(&mut parts) {
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let count = libc::c_uint::try_from(BATCH).unwrap_or(1);
+        let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+        // SAFETY: the messages point to parts and buffers that outlive the call, each as long as told.
+        let mut receive = || unsafe {
+            libc::recvmmsg(self.fd.as_raw_fd(), messages.as_mut_ptr(), count, flags, std::ptr::null_mut())
+        };
+        let mut got = receive();
+        if got < 0 && Error::last("", "").errno() == Some(libc::EAGAIN) {
+            let mut wait = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            let limit = libc::c_int::try_from(limit.as_millis()).unwrap_or(libc::c_int::MAX);
+            // SAFETY: one pollfd that outlives the call.
+            unsafe { libc::poll(&raw mut wait, 1, limit) };
+            got = receive();
+        }
+        let Ok(got) = usize::try_from(got) else {
+            let error = Error::last("receive frames from", "a packet socket");
+            return match error.errno() {
+                Some(libc::EAGAIN | libc::EINTR) => Ok(0),
+                _ => Err(error),
+            };
+        };
+        for (message, bytes) in messages.iter().zip(&self.buffer).take(got) {
+            let length = message.msg_len as usize;
+            each(&bytes[..length.min(SNAP)], length);
+        }
+        Ok(got)
+    }
+
+    /// Frames that found no room since the last call (`PACKET_STATISTICS`).
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn dropped(&self) -> Result<u64> {
+        let mut statistics = [0_u32; 2];
+        let mut length = libc::socklen_t::try_from(size_of_val(&statistics)).unwrap_or(0);
+        // SAFETY: the kernel writes at most `length` bytes into an array that outlives the call.
+        let result = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                statistics.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        };
+        check(result, "read the drops of", "a packet socket")?;
+        Ok(statistics[1].into())
+    }
+}

@@ -1,0 +1,50 @@
+//! Memory that the kernel and this process both use.
+
+use crate::error::{Error, Result};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+/// A mapping, gone with the value.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Shared {
+    /// Fresh memory.
+    pub(crate) fn anonymous(bytes: usize) -> Result<Self> {
+        Self::map(-1, bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, 0)
+    }
+
+    /// What a descriptor shows from that offset on.
+    pub(crate) fn of_fd(fd: &OwnedFd, bytes: usize, offset: i64) -> Result<Self> {
+        Self::map(fd.as_raw_fd(), bytes, libc::MAP_SHARED | libc::MAP_POPULATE, offset)
+    }
+
+    fn map(fd: libc::c_int, bytes: usize, flags: libc::c_int, offset: i64) -> Result<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, fd, offset) };
+        if start == libc::MAP_FAILED {
+            return Err(Error::last("map", format!("{bytes} bytes of memory")));
+        }
+        Ok(Self { start: start.cast(), bytes })
+    }
+
+    /// The address of an offset.
+    ///
+    /// # Panics
+    /// Beyond the mapping: the caller's mistake, which must not become an access elsewhere.
+    pub(crate) fn at(&self, offset: usize) -> *mut u8 {
+        assert!(offset < self.bytes, "offset {offset} is beyond a mapping of {} bytes", self.bytes);
+        // SAFETY: the offset lies inside the mapping.
+        unsafe { self.start.add(offset) }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing that it gave out outlives the value.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}

@@ -1,0 +1,256 @@
+//! `AF_XDP` for sending: a socket on one queue of a device, its frames in memory that both share.
+//!
+//! Source: kernel `Documentation/networking/af_xdp.rst`, `include/uapi/linux/if_xdp.h`.
+
+use crate::error::check;
+use crate::shared::Shared;
+use crate::{Error, Result};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Frames that the memory holds, and places in each ring.
+pub const FRAMES: u32 = 2048;
+/// Bytes of a frame's place; larger frames need another mode.
+pub const FRAME_BYTES: usize = 4096;
+
+const SOL_XDP: libc::c_int = 283;
+const XDP_MMAP_OFFSETS: libc::c_int = 1;
+const XDP_TX_RING: libc::c_int = 3;
+const XDP_UMEM_REG: libc::c_int = 4;
+const XDP_UMEM_FILL_RING: libc::c_int = 5;
+const XDP_UMEM_COMPLETION_RING: libc::c_int = 6;
+const XDP_OPTIONS: libc::c_int = 8;
+const XDP_COPY: u16 = 1 << 1;
+const XDP_USE_NEED_WAKEUP: u16 = 1 << 3;
+const XDP_OPTIONS_ZEROCOPY: u32 = 1;
+const XDP_RING_NEED_WAKEUP: u32 = 1;
+const XDP_PGOFF_TX_RING: i64 = 0x8000_0000;
+const XDP_UMEM_PGOFF_COMPLETION_RING: i64 = 0x1_8000_0000;
+
+/// One ring, as the kernel laid it out.
+#[derive(Debug)]
+struct Ring {
+    memory: Shared,
+    producer: usize,
+    consumer: usize,
+    flags: usize,
+    descriptors: usize,
+}
+
+/// `struct xdp_ring_offset`
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Offsets {
+    producer: u64,
+    consumer: u64,
+    desc: u64,
+    flags: u64,
+}
+
+impl Ring {
+    fn map(fd: &OwnedFd, offsets: Offsets, entry: usize, page: i64) -> Result<Self> {
+        let descriptors = offsets.desc as usize;
+        let memory = Shared::of_fd(fd, descriptors + FRAMES as usize * entry, page)?;
+        Ok(Self {
+            memory,
+            producer: offsets.producer as usize,
+            consumer: offsets.consumer as usize,
+            flags: offsets.flags as usize,
+            descriptors,
+        })
+    }
+
+    fn word(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: the kernel gave the offset as that of an aligned u32 inside the ring, which is mapped as long as `self` is;
+        // both sides access it atomically only.
+        unsafe { &*self.memory.at(at).cast::<AtomicU32>() }
+    }
+}
+
+/// An open socket that sends by one queue.
+#[derive(Debug)]
+pub struct XskSender {
+    fd: OwnedFd,
+    memory: Shared,
+    tx: Ring,
+    completion: Ring,
+    /// Places free to be written.
+    free: Vec<u32>,
+    /// Whether the driver reads the frames where they are.
+    pub zero_copy: bool,
+}
+
+// SAFETY: the mappings belong to the process and not to a thread, and only the owner of the value touches them.
+unsafe impl Send for XskSender {}
+
+fn set<T>(fd: &OwnedFd, option: libc::c_int, value: &T, operation: &'static str) -> Result<()> {
+    let length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or(0);
+    // SAFETY: the value outlives the call and is as long as told.
+    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), SOL_XDP, option, std::ptr::from_ref(value).cast(), length) };
+    check(result, operation, "an AF_XDP socket").map(drop)
+}
+
+fn get<T: Default>(fd: &OwnedFd, option: libc::c_int, operation: &'static str) -> Result<T> {
+    let mut value = T::default();
+    let mut length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or(0);
+    // SAFETY: the kernel writes at most `length` bytes into a plain value that outlives the call.
+    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), SOL_XDP, option, (&raw mut value).cast(), &raw mut length) };
+    check(result, operation, "an AF_XDP socket")?;
+    Ok(value)
+}
+
+impl XskSender {
+    /// Opens one on a queue of the device with that index in the calling thread's network namespace: without copying where
+    /// the driver can, else with it.
+    ///
+    /// # Errors
+    /// No privilege, no `AF_XDP` in this kernel, no such queue, or a queue that is taken.
+    pub fn open(index: u32, queue: u32) -> Result<Self> {
+        Self::bound(index, queue, XDP_USE_NEED_WAKEUP).or_else(|_| Self::bound(index, queue, XDP_COPY))
+    }
+
+    fn bound(index: u32, queue: u32, flags: u16) -> Result<Self> {
+        /// `struct xdp_umem_reg`
+        #[repr(C)]
+        struct Register {
+            addr: u64,
+            len: u64,
+            chunk_size: u32,
+            headroom: u32,
+            flags: u32,
+            tx_metadata_len: u32,
+        }
+        /// `struct xdp_mmap_offsets`
+        #[repr(C)]
+        #[derive(Default)]
+        struct All {
+            rx: Offsets,
+            tx: Offsets,
+            fill: Offsets,
+            completion: Offsets,
+        }
+        /// `struct sockaddr_xdp`
+        #[repr(C)]
+        struct Address {
+            family: u16,
+            flags: u16,
+            index: u32,
+            queue: u32,
+            shared_umem_fd: u32,
+        }
+        // SAFETY: socket takes plain numbers.
+        let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        check(fd, "open", "an AF_XDP socket")?;
+        // SAFETY: the descriptor was just made and nobody else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let memory = Shared::anonymous(FRAMES as usize * FRAME_BYTES)?;
+        let register = Register {
+            addr: memory.at(0) as usize as u64,
+            len: u64::from(FRAMES) * FRAME_BYTES as u64,
+            chunk_size: FRAME_BYTES as u32,
+            headroom: 0,
+            flags: 0,
+            tx_metadata_len: 0,
+        };
+        set(&fd, XDP_UMEM_REG, &register, "give memory to")?;
+        set(&fd, XDP_UMEM_FILL_RING, &FRAMES, "make the fill ring of")?;
+        set(&fd, XDP_UMEM_COMPLETION_RING, &FRAMES, "make the completion ring of")?;
+        set(&fd, XDP_TX_RING, &FRAMES, "make the send ring of")?;
+        let offsets: All = get(&fd, XDP_MMAP_OFFSETS, "read the layout of")?;
+        let tx = Ring::map(&fd, offsets.tx, 16, XDP_PGOFF_TX_RING)?;
+        let completion = Ring::map(&fd, offsets.completion, 8, XDP_UMEM_PGOFF_COMPLETION_RING)?;
+        let address = Address { family: libc::AF_XDP as u16, flags, index, queue, shared_umem_fd: 0 };
+        let length = libc::socklen_t::try_from(size_of::<Address>()).unwrap_or(0);
+        // SAFETY: the address outlives the call and is as long as told.
+        let result = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
+        check(result, "bind an AF_XDP socket to", format!("queue {queue} of device {index}"))?;
+        let options: u32 = get(&fd, XDP_OPTIONS, "read the options of")?;
+        Ok(Self {
+            fd,
+            memory,
+            tx,
+            completion,
+            free: (0..FRAMES).collect(),
+            zero_copy: options & XDP_OPTIONS_ZEROCOPY != 0,
+        })
+    }
+
+    /// Takes back the places of frames that left.
+    fn complete(&mut self) {
+        let ring = &self.completion;
+        let produced = ring.word(ring.producer).load(Ordering::Acquire);
+        let mut consumed = ring.word(ring.consumer).load(Ordering::Relaxed);
+        while consumed != produced {
+            let at = ring.descriptors + (consumed % FRAMES) as usize * 8;
+            // SAFETY: the entry lies inside the ring and the kernel has written it before it moved the producer.
+            let address = unsafe { ring.memory.at(at).cast::<u64>().read() };
+            self.free.push(u32::try_from(address / FRAME_BYTES as u64).unwrap_or(0) % FRAMES);
+            consumed = consumed.wrapping_add(1);
+        }
+        ring.word(ring.consumer).store(consumed, Ordering::Release);
+    }
+
+    /// Hands over up to `count` frames; `write` writes each into its place and gives its length. How many were taken: fewer
+    /// where the ring is full.
+    ///
+    /// # Errors
+    /// What the kernel said, but for a busy device.
+    pub fn send(&mut self, count: usize, mut write: impl FnMut(&mut [u8]) -> usize) -> Result<usize> {
+        self.complete();
+        let ring = &self.tx;
+        let mut produced = ring.word(ring.producer).load(Ordering::Relaxed);
+        let consumed = ring.word(ring.consumer).load(Ordering::Acquire);
+        let room = FRAMES.saturating_sub(produced.wrapping_sub(consumed)) as usize;
+        let taken = count.min(room).min(self.free.len());
+        for _ in 0..taken {
+            let Some(place) = self.free.pop() else { break };
+            let start = place as usize * FRAME_BYTES;
+            // SAFETY: the place lies inside the memory, is on the list of free ones, so neither the kernel nor another frame
+            // uses it, and `self` is borrowed mutably.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(self.memory.at(start), FRAME_BYTES) };
+            let length = write(bytes).min(FRAME_BYTES);
+            // `struct xdp_desc`: u64 addr, u32 len, u32 options
+            let at = ring.descriptors + (produced % FRAMES) as usize * 16;
+            // SAFETY: the entry lies inside the ring, and the kernel does not read it before the producer moves.
+            unsafe {
+                let entry = ring.memory.at(at);
+                entry.cast::<u64>().write(start as u64);
+                entry.add(8).cast::<u32>().write(length as u32);
+                entry.add(12).cast::<u32>().write(0);
+            }
+            produced = produced.wrapping_add(1);
+        }
+        ring.word(ring.producer).store(produced, Ordering::Release);
+        self.kick()?;
+        Ok(taken)
+    }
+
+    /// Wakes the kernel where it asks for it; in copy mode this call is what sends.
+    fn kick(&self) -> Result<()> {
+        let asleep = self.tx.word(self.tx.flags).load(Ordering::Relaxed) & XDP_RING_NEED_WAKEUP != 0;
+        if self.zero_copy && !asleep {
+            return Ok(());
+        }
+        // SAFETY: no bytes and no address are passed.
+        let result =
+            unsafe { libc::sendto(self.fd.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0) };
+        if result >= 0 {
+            return Ok(());
+        }
+        let error = Error::last("send by", "an AF_XDP socket");
+        match error.errno() {
+            Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::ENETDOWN | libc::EINTR) => Ok(()),
+            _ => Err(error),
+        }
+    }
+
+    /// Whether nothing is under way any more; looks once.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn idle(&mut self) -> Result<bool> {
+        self.kick()?;
+        self.complete();
+        Ok(self.free.len() == FRAMES as usize)
+    }
+}

@@ -1,0 +1,85 @@
+//! Writes the frames of one worker, one after another, where no program in the kernel does.
+
+use super::pace::{Pace, Share};
+use super::tally::Counts;
+use narrows_model::frames::{GeneratePlan, Walk};
+use narrows_sys::clock;
+use narrows_wire::frame::{Flows, Signature, Template};
+
+/// The state of a worker that writes frames itself.
+#[derive(Debug)]
+pub(super) struct Author {
+    share: Share,
+    templates: Vec<Template>,
+    flows: Flows,
+    stamp_every: u32,
+    start_ns: u64,
+    pace: Pace,
+    pub(super) counts: Counts,
+}
+
+impl Author {
+    pub(super) fn new(plan: &GeneratePlan, share: Share, start_ns: u64) -> Self {
+        Self {
+            share,
+            templates: plan.format.sizes.iter().map(|size| Template::build(&plan.format, *size)).collect(),
+            flows: Flows::of(&plan.format),
+            stamp_every: plan.stamp_every,
+            start_ns,
+            pace: Pace::new(share),
+            counts: Counts::default(),
+        }
+    }
+
+    /// How many frames are due now; `None`: there will be no more.
+    pub(super) fn due(&mut self, now_ns: u64) -> Option<u64> {
+        let left = self.share.limit.saturating_sub(self.counts.handed);
+        let Some(since) = now_ns.checked_sub(self.start_ns) else { return Some(0) };
+        if left == 0 || since >= self.share.duration_ns {
+            return None;
+        }
+        let due = self.pace.due(since).min(left);
+        self.counts.skipped = self.pace.skipped;
+        Some(due)
+    }
+
+    /// Waits until shortly before the next frame is due, but no longer than a moment.
+    pub(super) fn rest(&self, now_ns: u64) {
+        let until_start = self.start_ns.saturating_sub(now_ns);
+        let wait = until_start.max(self.pace.wait_ns(now_ns.saturating_sub(self.start_ns)));
+        // A sleep ends some 60 us late: what is nearer is waited for awake.
+        if wait > 200_000 {
+            clock::sleep(std::time::Duration::from_nanos((wait - 100_000).min(20_000_000)));
+        }
+    }
+
+    /// Writes the frame that is `ahead` of the next one; gives its length.
+    pub(super) fn write(&self, ahead: u64, now_ns: u64, into: &mut [u8]) -> usize {
+        let sequence = self.counts.handed + ahead;
+        let template = &self.templates[(sequence % self.templates.len() as u64) as usize];
+        let length = template.bytes.len().min(into.len());
+        let head = template.head_bytes().min(length);
+        into[..head].copy_from_slice(&template.bytes[..head]);
+        let stamped = self.stamp_every > 0 && sequence.is_multiple_of(u64::from(self.stamp_every));
+        let time = if stamped { Signature::stamp(now_ns) } else { 0 };
+        let flow = match self.flows.walk {
+            Walk::Odometer => self.flows.nth(self.share.flows.0 + sequence % self.share.flows.1.max(1)),
+            Walk::Random { .. } => self.flows.at(sequence),
+        };
+        template.write_flow(&mut into[..length], &flow, &Signature { stream: self.share.stream, sequence, time });
+        length
+    }
+
+    /// So many frames were taken.
+    pub(super) const fn sent(&mut self, frames: u64, now_ns: u64) {
+        if frames == 0 {
+            return;
+        }
+        self.pace.left(frames);
+        self.counts.handed += frames;
+        if self.counts.first_ns == 0 {
+            self.counts.first_ns = now_ns;
+        }
+        self.counts.last_ns = now_ns;
+    }
+}

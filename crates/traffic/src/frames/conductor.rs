@@ -1,0 +1,110 @@
+//! Runs the workers, each on a CPU of its own, and looks at their counts meanwhile.
+
+use super::error::FrameError;
+use super::generator::Crew;
+use super::tally::Counts;
+use crate::Stop;
+use narrows_model::frames::FrameInterval;
+use narrows_sys::cpu::ThreadId;
+use narrows_sys::{clock, cpu, thread};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ended {
+    AsPlanned,
+    Stopped,
+    Failed(String),
+}
+
+/// How much before ordinary programs a worker runs, where that is allowed.
+const NICE: i32 = -15;
+/// How often the workers are looked after.
+const STEP: Duration = Duration::from_millis(5);
+
+pub(super) fn run(
+    crew: Crew,
+    interval_ms: u64,
+    stop: &Stop,
+    look: &mut impl FnMut(FrameInterval),
+) -> Result<(Vec<Counts>, Vec<FrameInterval>, Ended), FrameError> {
+    let cpus = cpu::allowed_cpus()?;
+    // Raised by a worker that fails and where a thread does not start, so that the others end too.
+    let over = Arc::new(AtomicBool::new(false));
+    thread::interruptible()?;
+    let (mut meters, mut threads) = (Vec::new(), Vec::new());
+    let names: Vec<Arc<OnceLock<ThreadId>>> = crew.workers.iter().map(|_| Arc::default()).collect();
+    for (number, (mut worker, meter)) in (0_u32..).zip(crew.workers) {
+        meters.push(meter);
+        let (stop, end) = (stop.clone(), Arc::clone(&over));
+        let cpu = (!cpus.is_empty()).then(|| cpus[number as usize % cpus.len()]);
+        let name = Arc::clone(&names[number as usize]);
+        let body = move || -> Result<(), FrameError> {
+            let _ = name.set(cpu::this_thread());
+            cpu::name_this_thread(&format!("frames-{number}"));
+            // Before ordinary programs, but not so that nothing else runs: what is lost to them all the same is unsent.
+            let _ = thread::set_nice(NICE);
+            if let Some(cpu) = cpu {
+                cpu::pin(&[cpu])?;
+            }
+            let result = (|| {
+                while !stop.is_set() && !end.load(Ordering::Relaxed) && worker.work()? {}
+                Ok(())
+            })();
+            if result.is_err() {
+                end.store(true, Ordering::Relaxed);
+            }
+            result
+        };
+        match std::thread::Builder::new().name(format!("frames-{number}")).spawn(body) {
+            Ok(thread) => threads.push(thread),
+            Err(source) => {
+                over.store(true, Ordering::Relaxed);
+                while threads.iter().any(|thread: &JoinHandle<_>| !thread.is_finished()) {
+                    names.iter().filter_map(|name| name.get()).for_each(|name| thread::interrupt(*name));
+                    clock::sleep(STEP);
+                }
+                return Err(FrameError::Thread { worker: number, source });
+            }
+        }
+    }
+    let counts = || -> Vec<Counts> { meters.iter().map(|meter| meter.counts()).collect() };
+    let handed = |counts: &[Counts]| counts.iter().map(|counts| counts.handed).sum();
+    let started = clock::now();
+    let mut intervals = Vec::new();
+    let mut next_us = interval_ms * 1000;
+    while threads.iter().any(|thread| !thread.is_finished()) {
+        clock::sleep(STEP);
+        let all = stop.is_set() || over.load(Ordering::Relaxed);
+        for ((thread, name), meter) in threads.iter().zip(&names).zip(&meters) {
+            if !thread.is_finished()
+                && (all || meter.done())
+                && let Some(name) = name.get()
+            {
+                thread::interrupt(*name);
+            }
+        }
+        let at_us = clock::micros_since(started);
+        if at_us >= next_us {
+            let seen = FrameInterval { at_us, frames: handed(&counts()) };
+            look(seen);
+            intervals.push(seen);
+            next_us = (at_us / (interval_ms * 1000) + 1) * interval_ms * 1000;
+        }
+    }
+    let mut ended = if stop.is_set() { Ended::Stopped } else { Ended::AsPlanned };
+    for thread in threads {
+        match thread.join() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => ended = Ended::Failed(error.to_string()),
+            Err(_) => ended = Ended::Failed("a worker broke down".to_owned()),
+        }
+    }
+    let counts = counts();
+    intervals.push(FrameInterval { at_us: clock::micros_since(started), frames: handed(&counts) });
+    Ok((counts, intervals, ended))
+}

@@ -1,0 +1,178 @@
+//! A generator: the device looked at, the mode chosen, the workers run.
+
+use super::conductor::{self, Ended};
+use super::error::FrameError;
+use super::pace::{self, Share};
+use super::tally::Counts;
+use super::{packet, xsk};
+use crate::Stop;
+use narrows_model::frames::{FCS_BYTES, FrameInterval, GeneratePlan, GenerateRecord, SendMode, StreamSent};
+use narrows_sys::rtnl::Links;
+use narrows_sys::xdp_features::{self, XdpFeatures};
+use narrows_wire::frame::Flows;
+
+/// The device that frames leave by.
+#[derive(Debug, Clone)]
+pub(super) struct Device {
+    pub(super) name: String,
+    pub(super) index: u32,
+    pub(super) mtu: u32,
+    pub(super) up: bool,
+    pub(super) carrier: bool,
+    /// `None` where the kernel does not tell.
+    pub(super) features: Option<XdpFeatures>,
+}
+
+impl Device {
+    pub(super) fn find(name: &str) -> Result<Self, FrameError> {
+        let link = Links::open().and_then(|mut links| links.get(name));
+        let link = link.map_err(|error| FrameError::device(name, error.to_string()))?;
+        let features = xdp_features::of(link.index).ok().flatten();
+        Ok(Self {
+            name: name.to_owned(),
+            index: link.index,
+            mtu: link.mtu,
+            up: link.up,
+            carrier: link.carrier,
+            features,
+        })
+    }
+
+    fn refused(&self) -> Option<u64> {
+        Links::open().and_then(|mut links| links.get(&self.name)).map(|link| link.tx_dropped).ok()
+    }
+}
+
+/// One worker in whatever mode; it lives on the thread that runs it.
+pub(super) trait Worker: Send {
+    /// Sends for a moment, or until its thread is interrupted; whether anything is left to send.
+    fn work(&mut self) -> Result<bool, FrameError>;
+}
+
+/// What it has done, told to other threads.
+pub(super) trait Meter: Send + Sync {
+    fn counts(&self) -> Counts;
+
+    /// Whether nothing is left to send though the worker may still be in a call: then its thread is interrupted.
+    fn done(&self) -> bool {
+        false
+    }
+}
+
+/// Workers that are ready, and how to begin.
+pub(super) struct Crew {
+    pub(super) workers: Vec<(Box<dyn Worker>, std::sync::Arc<dyn Meter>)>,
+}
+
+/// How a mode makes its crew; or a sentence why it cannot. The time at which sending begins, `CLOCK_MONOTONIC`, is told last.
+type Prepare = fn(&GeneratePlan, &Device, &[Share], StartAt) -> Result<Crew, String>;
+
+/// When sending begins, once everything is ready.
+pub(super) type StartAt = fn() -> u64;
+
+/// Time for the workers' threads to come to their CPUs.
+const SET_UP_NS: u64 = 20_000_000;
+
+fn soon() -> u64 {
+    narrows_sys::clock::monotonic_ns() + SET_UP_NS
+}
+
+const MODES: &[(SendMode, Prepare)] =
+    &[(SendMode::LiveFrames, live), (SendMode::AfXdp, xsk::prepare), (SendMode::AfPacket, packet::prepare)];
+
+#[cfg(feature = "xdp")]
+fn live(plan: &GeneratePlan, device: &Device, shares: &[Share], start: StartAt) -> Result<Crew, String> {
+    super::live::prepare(plan, device, shares, start)
+}
+
+#[cfg(not(feature = "xdp"))]
+fn live(_: &GeneratePlan, _: &Device, _: &[Share], _: StartAt) -> Result<Crew, String> {
+    Err("this program was built without the feature xdp".to_owned())
+}
+
+/// Sends the frames of the plan. `look` is called once an interval with what was handed over so far.
+///
+/// # Errors
+/// The plan is unsound, the device is not there, down, or its MTU too small, or no mode works on it.
+pub fn generate(
+    plan: &GeneratePlan,
+    stop: &Stop,
+    mut look: impl FnMut(FrameInterval),
+) -> Result<GenerateRecord, FrameError> {
+    plan.check().map_err(FrameError::Plan)?;
+    let device = Device::find(&plan.device)?;
+    fit(plan, &device)?;
+    let shares = pace::shares(plan, Flows::of(&plan.format).count());
+    let mut not_better = Vec::new();
+    for (mode, prepare) in MODES {
+        if plan.mode.is_some_and(|wanted| wanted != *mode) {
+            continue;
+        }
+        match prepare(plan, &device, &shares, soon) {
+            Ok(crew) => {
+                let before = device.refused();
+                let (counts, intervals, ended) = conductor::run(crew, plan.interval_ms, stop, &mut look)?;
+                let refused = before.zip(device.refused()).map(|(before, after)| after.saturating_sub(before));
+                return Ok(record(plan, *mode, not_better, &shares, &counts, intervals, ended, refused));
+            }
+            Err(why) => not_better.push(format!("{}: {why}", mode.word())),
+        }
+    }
+    Err(FrameError::NoMode { device: plan.device.clone(), why: not_better })
+}
+
+fn fit(plan: &GeneratePlan, device: &Device) -> Result<(), FrameError> {
+    let fail = |why: String| Err(FrameError::device(&plan.device, why));
+    if !device.up {
+        return fail("it is down; set it up first".to_owned());
+    }
+    if !device.carrier {
+        return fail("it has no link; check the cable and the other end, or wait with --wait".to_owned());
+    }
+    let tag = if plan.format.vlan.is_some() { 4 } else { 0 };
+    let largest = device.mtu + 14 + tag + FCS_BYTES;
+    if plan.format.largest() > largest {
+        return fail(format!(
+            "its MTU of {} carries frames of at most {largest} bytes, not {}; raise the MTU of both ends or send smaller frames",
+            device.mtu,
+            plan.format.largest()
+        ));
+    }
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments)]
+fn record(
+    plan: &GeneratePlan,
+    mode: SendMode,
+    not_better: Vec<String>,
+    shares: &[Share],
+    counts: &[Counts],
+    intervals: Vec<FrameInterval>,
+    ended: Ended,
+    refused: Option<u64>,
+) -> GenerateRecord {
+    let complete = matches!(ended, Ended::AsPlanned);
+    let stream = |share: &Share, counts: &Counts| {
+        let seen = counts.handed + counts.skipped;
+        // What fell due during a stall at the very end was never looked at.
+        let due = share.due().filter(|_| complete).map_or(seen, |due| due.max(seen));
+        StreamSent { stream: share.stream, due, handed: counts.handed }
+    };
+    let first = counts.iter().map(|counts| counts.first_ns).filter(|at| *at > 0).min().unwrap_or(0);
+    let last = counts.iter().map(|counts| counts.last_ns).max().unwrap_or(0);
+    GenerateRecord {
+        plan: plan.clone(),
+        mode,
+        not_better,
+        streams: shares.iter().zip(counts).map(|(share, counts)| stream(share, counts)).collect(),
+        refused,
+        elapsed_ns: last.saturating_sub(first),
+        intervals,
+        ended: match ended {
+            Ended::AsPlanned => None,
+            Ended::Stopped => Some("it was stopped".to_owned()),
+            Ended::Failed(why) => Some(why),
+        },
+    }
+}

@@ -1,0 +1,251 @@
+//! The structures that the programs of `bpf/` share with this side, byte for byte.
+
+use super::super::pace::Share;
+use super::super::tally::Counts;
+use narrows_model::Family;
+use narrows_model::frames::{Endpoints, FrameFormat, GeneratePlan, Transport, Walk};
+use narrows_wire::frame::{Flows, Signature, Template, checksum};
+use std::net::IpAddr;
+
+/// `SIZES_MOST`, `HEADER_WORDS` and the size of `struct config` of `generate.c`.
+const SIZES: usize = 64;
+const HEADER_BYTES: usize = 12 * 8;
+
+/// Numbers in the order in which C lays them out; each at its natural alignment, which the order of the fields gives.
+#[derive(Debug, Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn u64(&mut self, values: &[u64]) -> &mut Self {
+        values.iter().for_each(|value| self.0.extend(value.to_ne_bytes()));
+        self
+    }
+
+    fn u32(&mut self, values: &[u32]) -> &mut Self {
+        values.iter().for_each(|value| self.0.extend(value.to_ne_bytes()));
+        self
+    }
+
+    fn u16(&mut self, values: &[u16]) -> &mut Self {
+        values.iter().for_each(|value| self.0.extend(value.to_ne_bytes()));
+        self
+    }
+
+    fn bytes(&mut self, values: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(values);
+        self
+    }
+}
+
+/// The part of an address that varies, and the sum of what does not.
+fn halves(address: IpAddr) -> (u64, u32) {
+    match address {
+        IpAddr::V4(address) => (u32::from(address).into(), 0),
+        IpAddr::V6(address) => {
+            let all = address.octets();
+            let low = u64::from_be_bytes(all[8..].try_into().unwrap_or_default());
+            (low, checksum::partial(&all[..8]))
+        }
+    }
+}
+
+fn addresses(side: &Endpoints) -> Result<u32, String> {
+    let number = |address: IpAddr| match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address),
+    };
+    let [first, last] = side.addresses.map(number);
+    if first >> 64 != last >> 64 {
+        return Err("a range of IPv6 addresses goes beyond the last 64 bits".to_owned());
+    }
+    u32::try_from(last - first + 1).map_err(|_| "a range has more than 2^32 addresses".to_owned())
+}
+
+const fn ports(side: &Endpoints) -> u32 {
+    side.ports[1] as u32 - side.ports[0] as u32 + 1
+}
+
+/// Where each wheel of the odometer stands at the flow of that number.
+fn wheels(format: &FrameFormat, index: u64) -> Result<[u32; 4], String> {
+    let sizes = [
+        ports(&format.source),
+        addresses(&format.source)?,
+        ports(&format.destination),
+        addresses(&format.destination)?,
+    ];
+    let mut left = index;
+    Ok(sizes.map(|size| {
+        let wheel = left % u64::from(size);
+        left /= u64::from(size);
+        u32::try_from(wheel).unwrap_or(0)
+    }))
+}
+
+/// `struct config` of `generate.c`.
+pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, String> {
+    let format = &plan.format;
+    let templates: Vec<Template> = format.sizes.iter().map(|size| Template::build(format, *size)).collect();
+    let template = Template::build(format, format.largest());
+    let (source, source_rest) = halves(format.source.addresses[0]);
+    let (destination, destination_rest) = halves(format.destination.addresses[0]);
+    let signature = Signature { stream: share.stream, sequence: 0, time: 0 };
+    let head = checksum::partial(&signature.encode()[..4]);
+    let mut header = [0_u8; HEADER_BYTES];
+    let length = template.payload_offset + 4;
+    header[..template.payload_offset].copy_from_slice(&template.bytes[..template.payload_offset]);
+    header[template.payload_offset..length].copy_from_slice(&signature.encode()[..4]);
+    let offset = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+    let (random, seed) = match format.walk {
+        Walk::Odometer => (0, 0),
+        Walk::Random { seed } => (1, seed),
+    };
+    let flows = if random == 1 { Flows::of(format).count() } else { share.flows.1 };
+    let mut out = Bytes::default();
+    out.u64(&[share.interval, share.limit, seed, flows, source, destination])
+        .u32(&[addresses(&format.source)?, addresses(&format.destination)?])
+        .u32(&[ports(&format.source), ports(&format.destination)])
+        .u32(&wheels(format, share.flows.0)?)
+        .u16(&[format.source.ports[0], format.destination.ports[0]])
+        .u32(&[share.burst, plan.stamp_every, offset(templates.len())])
+        .bytes(&[
+            u8::from(format.family == Family::Ipv6),
+            u8::from(format.transport == Transport::TcpSyn),
+            random,
+            u8::from(templates.len() > 1),
+        ])
+        .u32(&[template.ip_offset, template.transport_offset, template.payload_offset].map(offset))
+        .bytes(&header);
+    for template in &templates {
+        let sum = template.transport_sum + source_rest + destination_rest + head;
+        let word = |at: usize| u16::from_be_bytes([template.bytes[at], template.bytes[at + 1]]);
+        let ip = template.ip_offset + if format.family == Family::Ipv6 { 4 } else { 2 };
+        out.u32(&[offset(template.bytes.len()), template.ip_sum, u32::from(checksum::fold(sum))])
+            .u16(&[word(ip), word(template.transport_offset + 4)]);
+    }
+    out.bytes(&vec![0; (SIZES - templates.len()) * 16]);
+    Ok(out.0)
+}
+
+/// `struct state` of `generate.c` before the first run.
+pub(super) fn state(plan: &GeneratePlan, share: &Share, start_ns: u64) -> Result<Vec<u8>, String> {
+    let mut out = Bytes::default();
+    out.u64(&[start_ns, start_ns + share.duration_ns, 0, 0, share.phase, 0, 0])
+        .u64(&[0, share.flows.1.max(1)])
+        .u32(&[0, 0])
+        .u32(&wheels(&plan.format, share.flows.0)?)
+        .u32(&[0, 0]);
+    Ok(out.0)
+}
+
+fn u64_at(bytes: &[u8], index: usize) -> u64 {
+    bytes.get(index * 8..index * 8 + 8).and_then(|it| it.try_into().ok()).map_or(0, u64::from_ne_bytes)
+}
+
+/// What `struct state` says, and whether the worker is done.
+pub(super) fn counts(state: &[u8]) -> (Counts, bool) {
+    let counts = Counts {
+        handed: u64_at(state, 2),
+        skipped: u64_at(state, 3),
+        first_ns: u64_at(state, 5),
+        last_ns: u64_at(state, 6),
+    };
+    (counts, u64_at(state, 7) != 0)
+}
+
+/// `struct stream` of `receive.c`, of one CPU.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct StreamState {
+    pub(super) received: u64,
+    pub(super) duplicates: u64,
+    pub(super) reordered: u64,
+    pub(super) next: u64,
+}
+
+impl StreamState {
+    pub(super) fn read(bytes: &[u8]) -> Self {
+        Self {
+            received: u64_at(bytes, 0),
+            duplicates: u64_at(bytes, 1),
+            reordered: u64_at(bytes, 2),
+            next: u64_at(bytes, 3),
+        }
+    }
+}
+
+/// `struct totals` of `receive.c`, of one CPU.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub(super) frames: u64,
+    pub(super) foreign: u64,
+    pub(super) bytes: u64,
+    pub(super) first_ns: u64,
+    pub(super) last_ns: u64,
+    pub(super) flows_left_out: u64,
+}
+
+impl Totals {
+    pub(super) fn read(bytes: &[u8]) -> Self {
+        Self {
+            frames: u64_at(bytes, 0),
+            foreign: u64_at(bytes, 1),
+            bytes: u64_at(bytes, 2),
+            first_ns: u64_at(bytes, 3),
+            last_ns: u64_at(bytes, 4),
+            flows_left_out: u64_at(bytes, 5),
+        }
+    }
+}
+
+/// `struct histogram` of `receive.c`, of one CPU.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Buckets {
+    pub(super) count: u64,
+    pub(super) sum: u64,
+    pub(super) least: u64,
+    pub(super) most: u64,
+    /// Upper bound and count of each that holds any.
+    pub(super) held: Vec<(u64, u64)>,
+}
+
+impl Buckets {
+    pub(super) fn read(bytes: &[u8]) -> Self {
+        let counts = bytes.len() / 8 - 4;
+        let held = (0..counts)
+            .map(|bucket| (upper_bound(bucket as u64), u64_at(bytes, 4 + bucket)))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        Self { count: u64_at(bytes, 0), sum: u64_at(bytes, 1), least: u64_at(bytes, 2), most: u64_at(bytes, 3), held }
+    }
+}
+
+/// The largest value that `note` of `receive.c` puts into that bucket.
+const fn upper_bound(bucket: u64) -> u64 {
+    if bucket < 256 {
+        return bucket;
+    }
+    let shift = bucket / 128 - 1;
+    ((bucket - shift * 128 + 1) << shift) - 1
+}
+
+/// `struct config` of `receive.c`.
+pub(super) fn receive_config(gaps: bool, per_flow: bool, end_ns: u64) -> Vec<u8> {
+    let mut out = Bytes::default();
+    out.u32(&[u32::from(gaps), u32::from(per_flow)]).u64(&[end_ns]);
+    out.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_lies_in_its_bucket() {
+        // As `note` of receive.c puts it.
+        let bucket = |ns: u64| if ns < 128 { ns } else { u64::from(ns.ilog2() - 7) * 128 + (ns >> (ns.ilog2() - 7)) };
+        for ns in (0..4096).chain([65_535, 65_536, 1_000_000, 123_456_789, 1 << 36]) {
+            let bound = upper_bound(bucket(ns));
+            assert!(bound >= ns && bound as f64 <= ns as f64 * 1.008 + 1.0, "{ns} in a bucket up to {bound}");
+            assert!(bucket(ns) == 0 || upper_bound(bucket(ns) - 1) < ns, "{ns}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A receiver: the mode chosen, counted while it lives, read at the end.
+
+use super::error::FrameError;
+use super::generator::Device;
+use super::packet::PacketReceiver;
+use crate::Stop;
+use narrows_model::Distribution;
+use narrows_model::frames::{FlowGot, FrameInterval, ReceiveMode, ReceivePlan, ReceiveRecord, StreamGot};
+use narrows_sys::{Result, clock};
+use std::time::{Duration, Instant};
+
+/// What came of one stream.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct StreamSeen {
+    pub(super) stream: u16,
+    pub(super) received: u64,
+    pub(super) duplicates: u64,
+    pub(super) reordered: u64,
+    /// One above the highest sequence number.
+    pub(super) next: u64,
+}
+
+/// All that a counter knows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    pub(super) streams: Vec<StreamSeen>,
+    pub(super) foreign: u64,
+    pub(super) bytes: u64,
+    pub(super) first_ns: u64,
+    pub(super) last_ns: u64,
+    pub(super) latency_ns: Option<Distribution>,
+    pub(super) gaps_ns: Option<Distribution>,
+    pub(super) flows: Vec<FlowGot>,
+    pub(super) flows_left_out: u64,
+}
+
+/// Counts frames from its start until it is dropped.
+pub(super) trait Counter: Send {
+    /// Frames with a signature so far.
+    fn frames(&mut self) -> Result<u64>;
+    /// Everything so far.
+    fn read(&mut self, per_flow: bool) -> Result<Seen>;
+}
+
+type Start = fn(&ReceivePlan, &Device) -> std::result::Result<Box<dyn Counter>, String>;
+
+const MODES: &[(ReceiveMode, Start)] = &[
+    (ReceiveMode::XdpNative, native),
+    (ReceiveMode::XdpGeneric, generic),
+    (ReceiveMode::AfPacket, |plan, device| {
+        PacketReceiver::start(plan, device).map(|counter| Box::new(counter) as Box<dyn Counter>)
+    }),
+];
+
+#[cfg(feature = "xdp")]
+fn native(plan: &ReceivePlan, device: &Device) -> std::result::Result<Box<dyn Counter>, String> {
+    let counter = super::live::LiveReceiver::start(plan, device, narrows_sys::bpf::XdpMode::Native)?;
+    Ok(Box::new(counter))
+}
+
+#[cfg(feature = "xdp")]
+fn generic(plan: &ReceivePlan, device: &Device) -> std::result::Result<Box<dyn Counter>, String> {
+    let counter = super::live::LiveReceiver::start(plan, device, narrows_sys::bpf::XdpMode::Generic)?;
+    Ok(Box::new(counter))
+}
+
+#[cfg(not(feature = "xdp"))]
+fn native(_: &ReceivePlan, _: &Device) -> std::result::Result<Box<dyn Counter>, String> {
+    Err("this program was built without the feature xdp".to_owned())
+}
+
+#[cfg(not(feature = "xdp"))]
+use native as generic;
+
+/// A receiver at work.
+pub struct Receiver {
+    plan: ReceivePlan,
+    mode: ReceiveMode,
+    not_better: Vec<String>,
+    counter: Box<dyn Counter>,
+    started: Instant,
+    intervals: Vec<FrameInterval>,
+}
+
+impl std::fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Receiver").field("plan", &self.plan).field("mode", &self.mode).finish_non_exhaustive()
+    }
+}
+
+/// How often counters are looked at while waiting.
+const STEP: Duration = Duration::from_millis(10);
+
+impl Receiver {
+    /// Begins to count.
+    ///
+    /// # Errors
+    /// The device is not there or down, or no mode works on it.
+    pub fn start(plan: &ReceivePlan) -> std::result::Result<Self, FrameError> {
+        let device = Device::find(&plan.device)?;
+        if !device.up {
+            return Err(FrameError::device(&plan.device, "it is down; set it up first"));
+        }
+        let mut not_better = Vec::new();
+        for (mode, start) in MODES {
+            if plan.mode.is_some_and(|wanted| wanted != *mode) {
+                continue;
+            }
+            match start(plan, &device) {
+                Ok(counter) => {
+                    return Ok(Self {
+                        plan: plan.clone(),
+                        mode: *mode,
+                        not_better,
+                        counter,
+                        started: clock::now(),
+                        intervals: Vec::new(),
+                    });
+                }
+                Err(why) => not_better.push(format!("{}: {why}", mode.word())),
+            }
+        }
+        Err(FrameError::NoMode { device: plan.device.clone(), why: not_better })
+    }
+
+    /// How frames are counted.
+    #[must_use]
+    pub const fn mode(&self) -> ReceiveMode {
+        self.mode
+    }
+
+    /// Waits until the time of the plan is over, the silence that it names has come, or `stop` is raised. `look` is called once
+    /// an interval with what was counted so far.
+    ///
+    /// # Errors
+    /// The counters cannot be read.
+    pub fn wait(&mut self, stop: &Stop, mut look: impl FnMut(FrameInterval)) -> std::result::Result<(), FrameError> {
+        let (mut last, mut since_us) = (0, 0);
+        let mut next_us = self.plan.interval_ms * 1000;
+        loop {
+            clock::sleep(STEP);
+            let at_us = clock::micros_since(self.started);
+            let frames = self.counter.frames()?;
+            if frames != last {
+                (last, since_us) = (frames, at_us);
+            }
+            if at_us >= next_us {
+                let seen = FrameInterval { at_us, frames };
+                look(seen);
+                self.intervals.push(seen);
+                next_us = (at_us / (self.plan.interval_ms * 1000) + 1) * self.plan.interval_ms * 1000;
+            }
+            let silent = self.plan.idle_ms.is_some_and(|idle| frames > 0 && at_us - since_us >= idle * 1000);
+            if stop.is_set() || silent || at_us >= self.plan.duration_ms * 1000 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Frames counted so far.
+    ///
+    /// # Errors
+    /// The counters cannot be read.
+    pub fn frames(&mut self) -> std::result::Result<u64, FrameError> {
+        Ok(self.counter.frames()?)
+    }
+
+    /// Reads everything and stops to count.
+    ///
+    /// # Errors
+    /// The counters cannot be read.
+    pub fn finish(mut self) -> std::result::Result<ReceiveRecord, FrameError> {
+        let mut seen = self.counter.read(self.plan.per_flow)?;
+        let frames = seen.streams.iter().map(|stream| stream.received).sum();
+        self.intervals.push(FrameInterval { at_us: clock::micros_since(self.started), frames });
+        seen.flows
+            .sort_by(|a, b| (b.received, &a.source, &a.destination).cmp(&(a.received, &b.source, &b.destination)));
+        let stream = |stream: &StreamSeen| StreamGot {
+            stream: stream.stream,
+            received: stream.received,
+            duplicates: stream.duplicates,
+            reordered: stream.reordered,
+            highest: stream.next.saturating_sub(1),
+        };
+        Ok(ReceiveRecord {
+            plan: self.plan,
+            mode: self.mode,
+            not_better: self.not_better,
+            streams: seen.streams.iter().map(stream).collect(),
+            foreign: seen.foreign,
+            bytes: seen.bytes,
+            elapsed_ns: seen.last_ns.saturating_sub(seen.first_ns),
+            intervals: self.intervals,
+            latency_ns: seen.latency_ns,
+            gaps_ns: seen.gaps_ns,
+            flows: seen.flows,
+            flows_left_out: seen.flows_left_out,
+        })
+    }
+}

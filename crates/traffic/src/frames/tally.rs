@@ -1,0 +1,42 @@
+//! What a worker has done so far.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts of one worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Counts {
+    /// Frames handed to the device.
+    pub(super) handed: u64,
+    /// Frames that were due and given up after a stall.
+    pub(super) skipped: u64,
+    /// When the first and the last frame left, `CLOCK_MONOTONIC`; 0: none did.
+    pub(super) first_ns: u64,
+    pub(super) last_ns: u64,
+}
+
+/// Counts that one thread writes and another reads.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    handed: AtomicU64,
+    skipped: AtomicU64,
+    first_ns: AtomicU64,
+    last_ns: AtomicU64,
+}
+
+impl Tally {
+    pub(super) fn set(&self, counts: Counts) {
+        self.handed.store(counts.handed, Ordering::Relaxed);
+        self.skipped.store(counts.skipped, Ordering::Relaxed);
+        self.first_ns.store(counts.first_ns, Ordering::Relaxed);
+        self.last_ns.store(counts.last_ns, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> Counts {
+        Counts {
+            handed: self.handed.load(Ordering::Relaxed),
+            skipped: self.skipped.load(Ordering::Relaxed),
+            first_ns: self.first_ns.load(Ordering::Relaxed),
+            last_ns: self.last_ns.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Frames through `AF_XDP` rings, one queue a worker.
+
+use super::author::Author;
+use super::error::FrameError;
+use super::generator::{Crew, Device, Meter, StartAt, Worker};
+use super::pace::Share;
+use super::tally::Tally;
+use narrows_model::frames::{FCS_BYTES, GeneratePlan};
+use narrows_sys::clock;
+use narrows_sys::xsk::{FRAME_BYTES, XskSender};
+use std::sync::Arc;
+
+const SLICE_NS: u64 = 20_000_000;
+const BATCH: u64 = 64;
+/// How long frames under way are waited for at the end.
+const DRAIN_NS: u64 = 50_000_000;
+
+struct Sender {
+    socket: XskSender,
+    author: Author,
+    tally: Arc<Tally>,
+}
+
+impl Worker for Sender {
+    fn work(&mut self) -> Result<bool, FrameError> {
+        let until = clock::monotonic_ns() + SLICE_NS;
+        loop {
+            let now = clock::monotonic_ns();
+            let Some(due) = self.author.due(now) else {
+                self.tally.set(self.author.counts);
+                while !self.socket.idle()? && clock::monotonic_ns() < now + DRAIN_NS {}
+                return Ok(false);
+            };
+            if now >= until {
+                self.tally.set(self.author.counts);
+                return Ok(true);
+            }
+            if due == 0 {
+                self.author.rest(now);
+                continue;
+            }
+            let count = usize::try_from(due.min(BATCH)).unwrap_or(1);
+            let (author, mut ahead) = (&self.author, 0);
+            let taken = self.socket.send(count, |place| {
+                let length = author.write(ahead, now, place);
+                ahead += 1;
+                length
+            })?;
+            self.author.sent(taken as u64, clock::monotonic_ns());
+        }
+    }
+}
+
+pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share], start: StartAt) -> Result<Crew, String> {
+    if (plan.format.largest() - FCS_BYTES) as usize > FRAME_BYTES - 256 {
+        return Err(format!("a frame of {} bytes does not fit its places of {FRAME_BYTES}", plan.format.largest()));
+    }
+    let open = |(queue, _): (u32, &Share)| {
+        XskSender::open(device.index, queue).map_err(|error| match error.errno() {
+            Some(22) => format!("the device has no queue {queue} for it; use fewer workers"),
+            Some(16) => format!("queue {queue} is taken by another AF_XDP socket"),
+            Some(97) => "this kernel was built without AF_XDP".to_owned(),
+            _ => error.to_string(),
+        })
+    };
+    let sockets = (0_u32..).zip(shares).map(open).collect::<Result<Vec<_>, _>>()?;
+    let start_ns = start();
+    let workers = sockets.into_iter().zip(shares).map(|(socket, share)| {
+        let tally = Arc::new(Tally::default());
+        let sender = Sender { socket, author: Author::new(plan, *share, start_ns), tally: Arc::clone(&tally) };
+        (Box::new(sender) as Box<dyn Worker>, Arc::new(tally) as Arc<dyn Meter>)
+    });
+    Ok(Crew { workers: workers.collect() })
+}

@@ -1,0 +1,58 @@
+//! `[ab]`: two configurations of the device.
+
+use super::keys::{AB, AB_A, AB_B, Section};
+use super::measurements::command;
+use super::reader::{Item, Table};
+use narrows_model::forwarding_ab::{DeviceConfiguration, ForwardingAb, SwitchStep};
+
+/// Commands and faults of a configuration.
+const STEPS_MOST: usize = 64;
+
+/// What `[ab]` says beside the plan.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) a: DeviceConfiguration,
+    pub(super) b: DeviceConfiguration,
+    pub(super) runs: u32,
+    pub(super) settle_ms: u64,
+}
+
+/// The pair, if the file has one that is sound.
+pub(super) fn pair(root: &Table<'_>) -> Option<Pair> {
+    let table = root.table("ab", &AB)?;
+    let range = ForwardingAb::LEAST_RUNS..=ForwardingAb::MOST_RUNS;
+    let runs = table.item("runs").and_then(|item| item.count(range)).unwrap_or(5);
+    let settle_ms = table.item("settle").and_then(|item| item.duration_ms(0..=3_600_000)).unwrap_or(2_000);
+    let side =
+        |key, section: &'static Section| table.required_table(key, section).and_then(|table| configuration(&table));
+    let (a, b) = (side("a", &AB_A), side("b", &AB_B));
+    let (a, b) = (a?, b?);
+    if a.name == b.name {
+        table.note("b", format!("both configurations are called `{}`, but each has a name of its own", a.name));
+    } else if a.steps == b.steps {
+        table.note("b", "it is made by the same steps as a: there is nothing to compare");
+    }
+    Some(Pair { a, b, runs, settle_ms })
+}
+
+fn configuration(table: &Table<'_>) -> Option<DeviceConfiguration> {
+    let name = table.required("name").and_then(|item| item.text(100, "a name"));
+    let list = |key, of: &str| table.item(key).and_then(|item| item.list(0..=STEPS_MOST, of)).unwrap_or_default();
+    let commands = list("commands", "commands, each a list of words");
+    let faults = list("faults", "faults of the lab, like \"filter-drop=1000\"");
+    let command = |item: &Item<'_>| command(item).map(|words| SwitchStep::Command { words });
+    let mut steps: Vec<SwitchStep> = commands.iter().filter_map(command).collect();
+    steps.extend(faults.iter().filter_map(fault));
+    Some(DeviceConfiguration { name: name?, steps })
+}
+
+fn fault(item: &Item<'_>) -> Option<SwitchStep> {
+    let word = item.text(200, "a fault like \"filter-drop=1000\"")?;
+    let (id, value) = word.split_once('=').unwrap_or((&word, ""));
+    let is_id =
+        |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if !is_id(id) {
+        return item.refuse("a fault's id, or id=value");
+    }
+    Some(SwitchStep::Fault { id: id.to_owned(), value: value.to_owned() })
+}

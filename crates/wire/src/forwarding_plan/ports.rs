@@ -1,0 +1,94 @@
+//! `[generator]` and `[receiver]`: the tester's ports, and whether their addresses are those of a lab.
+
+use super::reader::{Item, Table};
+use narrows_model::Family;
+use narrows_model::forwarding::TesterPort;
+use std::net::IpAddr;
+
+/// The longest name of a Linux device (`IFNAMSIZ` less its end).
+pub(super) const DEVICE_MOST: usize = 15;
+
+/// Of which family an address is.
+pub(super) const fn family(address: &IpAddr) -> Family {
+    match address {
+        IpAddr::V4(_) => Family::Ipv4,
+        IpAddr::V6(_) => Family::Ipv6,
+    }
+}
+
+/// Whether an address is for benchmarking: 198.18.0.0/15 (RFC 2544, appendix C.2.2) and 2001:2::/48 (RFC 5180, section 8).
+fn is_for_benchmarks(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.octets()[0] == 198 && v4.octets()[1] & 0xfe == 18,
+        IpAddr::V6(v6) => v6.segments()[..3] == [0x2001, 2, 0],
+    }
+}
+
+/// A device's name as the kernel takes it (`dev_valid_name`, net/core/dev.c).
+pub(super) fn device(item: &Item<'_>) -> Option<String> {
+    let name = item.as_text().filter(|name| {
+        let plain = !name.chars().any(|c| c == '/' || c == ':' || c.is_whitespace() || c.is_control());
+        (1..=DEVICE_MOST).contains(&name.len()) && plain && *name != "." && *name != ".."
+    });
+    name.map(str::to_owned).or_else(|| {
+        item.refuse(&format!("the name of a device, 1 to {DEVICE_MOST} bytes without spaces, slashes and colons"))
+    })
+}
+
+fn address(item: &Item<'_>, allow_any: bool) -> Option<IpAddr> {
+    let address: Option<IpAddr> = item.as_text().and_then(|word| word.parse().ok());
+    let Some(address) = address else { return item.refuse("an IP address like 198.18.0.2 or 2001:2::2") };
+    if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
+        return item.refuse("the address of one host, and no loopback");
+    }
+    if !allow_any && !is_for_benchmarks(&address) {
+        return item.refuse(
+            "of the benchmarking ranges 198.18.0.0/15 and 2001:2::/48, or allow-any-address = true at the top of the file",
+        );
+    }
+    Some(address)
+}
+
+/// A port; nothing where any of it is wrong.
+pub(super) fn port(table: &Table<'_>, allow_any: bool) -> Option<TesterPort> {
+    let device = table.required("device").and_then(|item| device(&item));
+    let own = table.required("address").and_then(|item| address(&item, allow_any));
+    let gateway = table.required("gateway").and_then(|item| address(&item, allow_any));
+    if let (Some(own), Some(gateway)) = (own, gateway) {
+        if own == gateway {
+            table.note("gateway", format!("it is {gateway}, the tester's own address, but must be the device's"));
+        } else if family(&own) != family(&gateway) {
+            table.note("gateway", format!("it is {gateway}, but must be of one family with address, {own}"));
+        }
+    }
+    Some(TesterPort { device: device?, address: own?, gateway: gateway? })
+}
+
+/// What both ports must be to each other.
+pub(super) fn check_both(receiver_table: &Table<'_>, generator: &TesterPort, receiver: &TesterPort) {
+    if family(&generator.address) != family(&receiver.address) {
+        let (own, other) = (receiver.address, generator.address);
+        let says = format!("it is {own}, but must be of one family with generator.address, {other}");
+        receiver_table.note("address", says);
+        return;
+    }
+    for (key, own) in [("address", receiver.address), ("gateway", receiver.gateway)] {
+        for (other_key, other) in [("address", generator.address), ("gateway", generator.gateway)] {
+            if own == other && !(key == "gateway" && other_key == "gateway") {
+                receiver_table.note(key, format!("it is {own}, but that is generator.{other_key} already"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_benchmarking_ranges_end_where_they_end() {
+        let inside = |word: &str| is_for_benchmarks(&word.parse().expect("an address"));
+        assert!(["198.18.0.0", "198.19.255.255", "2001:2::", "2001:2:0:ffff::1"].into_iter().all(inside));
+        assert!(!["198.17.255.255", "198.20.0.0", "2001:2:1::", "2001:1::", "10.0.0.1"].into_iter().any(inside));
+    }
+}

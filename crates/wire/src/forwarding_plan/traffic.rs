@@ -1,0 +1,161 @@
+//! `[[traffic]]`: families, frame sizes and mixes, flows and networks.
+
+use super::ports::family;
+use super::preset::{IMIX, Preset, RFC_2544_SIZES};
+use super::reader::{Item, Table};
+use narrows_model::Family;
+use narrows_model::forwarding::{TesterPort, Traffic};
+use narrows_model::frames::{FrameFormat, MOST_FRAME_BYTES, Transport, Walk};
+
+/// Entries of `[[traffic]]`.
+pub(super) const MOST: usize = 8;
+
+/// Letters of a genome (RFC 6985, section 4) up to the largest frame that Ethernet has without jumbo frames.
+const GENOME: [(char, u32); 7] = [('a', 64), ('b', 128), ('c', 256), ('d', 512), ('e', 1024), ('f', 1280), ('g', 1518)];
+
+const fn word(family: Family) -> &'static str {
+    match family {
+        Family::Ipv4 => "ipv4",
+        Family::Ipv6 => "ipv6",
+    }
+}
+
+/// What is taken where the file has no `[[traffic]]`.
+pub(super) fn default_traffic(preset: Preset, port: Option<&TesterPort>) -> Traffic {
+    let family = port.map_or(Family::Ipv4, |port| family(&port.address));
+    let mut traffic = Traffic {
+        family,
+        transport: Transport::Udp,
+        flows: 2_000,
+        networks: 1,
+        walk: Walk::Odometer,
+        sizes: Vec::new(),
+        mix: Vec::new(),
+        bidirectional: false,
+    };
+    traffic.sizes = raised(preset.sizes(), traffic.least_bytes());
+    traffic
+}
+
+/// One entry. What is wrong in it is noted, and the default taken in its place.
+pub(super) fn traffic(table: &Table<'_>, preset: Preset, port: Option<&TesterPort>) -> Traffic {
+    let mut traffic = default_traffic(preset, port);
+    let families = [("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
+    if let Some(wanted) = table.item("family").and_then(|item| item.one_of(&families)) {
+        if let Some(port) = port.filter(|port| family(&port.address) != wanted) {
+            let has = word(family(&port.address));
+            table.note(
+                "family",
+                format!(
+                    "it is \"{}\", but the ports have addresses of {has}; each family has a plan of its own",
+                    word(wanted)
+                ),
+            );
+        }
+        traffic.family = wanted;
+    }
+    let transports = [("udp", Transport::Udp), ("tcp-syn", Transport::TcpSyn)];
+    if let Some(transport) = table.item("transport").and_then(|item| item.one_of(&transports)) {
+        traffic.transport = transport;
+    }
+    let least = traffic.least_bytes();
+    traffic.sizes = raised(preset.sizes(), least);
+    if let Some(sizes) = table.item("sizes").and_then(|item| sizes(&item, &traffic)) {
+        traffic.sizes = sizes;
+    }
+    if let Some(mix) = table.item("mix").and_then(|item| mix(&item, &traffic)) {
+        traffic.mix = mix;
+    }
+    if let Some(flows) = table.item("flows").and_then(|item| item.count(1..=Traffic::MOST_FLOWS)) {
+        traffic.flows = flows;
+    }
+    if let Some(networks) = table.item("networks").and_then(|item| item.count(1..=Traffic::MOST_NETWORKS)) {
+        traffic.networks = networks;
+    }
+    traffic.walk = walk(table);
+    if let Some(both) = table.item("bidirectional").and_then(|item| item.flag()) {
+        traffic.bidirectional = both;
+    }
+    traffic
+}
+
+fn walk(table: &Table<'_>) -> Walk {
+    let random = table.item("walk").and_then(|item| item.one_of(&[("odometer", false), ("random", true)]));
+    let seed = table.item("seed").and_then(|item| item.whole(0..=u64::MAX));
+    match random {
+        Some(true) => Walk::Random { seed: seed.unwrap_or(1) },
+        _ => {
+            if seed.is_some() {
+                table.note("seed", "only a random walk has a seed: add walk = \"random\"");
+            }
+            Walk::Odometer
+        }
+    }
+}
+
+/// Sizes of which none is too small, each once.
+fn raised(sizes: &[u32], least: u32) -> Vec<u32> {
+    let mut raised: Vec<u32> = sizes.iter().map(|size| (*size).max(least)).collect();
+    raised.dedup();
+    raised
+}
+
+/// A size that the traffic can have.
+fn size(item: &Item<'_>, traffic: &Traffic) -> Option<u32> {
+    let least = traffic.least_bytes();
+    let size = item.as_whole().and_then(|size| u32::try_from(size).ok());
+    if let Some(size) = size.filter(|size| *size < least && *size > 0) {
+        let headers = match (traffic.family, traffic.transport) {
+            (Family::Ipv4, Transport::Udp) => "IPv4, UDP",
+            (Family::Ipv4, Transport::TcpSyn) => "IPv4, TCP",
+            (Family::Ipv6, Transport::Udp) => "IPv6, UDP",
+            (Family::Ipv6, Transport::TcpSyn) => "IPv6, TCP",
+        };
+        item.note(format!(
+            "it is {size}, but the smallest frame with {headers} and its signature is {least} bytes with FCS"
+        ));
+        return None;
+    }
+    item.count(least..=MOST_FRAME_BYTES)
+}
+
+fn listed(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
+    let entries = item.list(1..=FrameFormat::MOST_SIZES, "frame sizes in bytes with FCS")?;
+    // Every entry is looked at before any is missed.
+    let sizes: Vec<Option<u32>> = entries.iter().map(|entry| size(entry, traffic)).collect();
+    sizes.into_iter().collect()
+}
+
+fn sizes(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
+    match item.as_text() {
+        Some("rfc2544") => Some(raised(&RFC_2544_SIZES, traffic.least_bytes())),
+        Some("imix") => item.refuse("a list of sizes or \"rfc2544\"; a mix is mix = \"imix\""),
+        Some(_) => item.refuse("a list of sizes or \"rfc2544\""),
+        None => {
+            let sizes = listed(item, traffic)?;
+            let twice = (1..sizes.len()).find(|at| sizes[..*at].contains(&sizes[*at]));
+            if let Some(at) = twice {
+                item.note(format!("{} is in it twice, but each size is a row of the report", sizes[at]));
+            }
+            Some(sizes)
+        }
+    }
+}
+
+fn mix(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
+    // Sizes of known mixes are raised to what the family can have: their order is what makes them.
+    let known = |sizes: Vec<u32>| sizes.into_iter().map(|size| size.max(traffic.least_bytes())).collect();
+    match item.as_text() {
+        Some("imix") => Some(known(IMIX.to_vec())),
+        Some(text) => {
+            let letters =
+                text.strip_prefix("genome:").filter(|letters| (1..=FrameFormat::MOST_SIZES).contains(&letters.len()));
+            let size = |letter: char| GENOME.iter().find(|(known, _)| *known == letter).map(|(_, size)| *size);
+            let sizes: Option<Vec<u32>> = letters.and_then(|letters| letters.chars().map(size).collect());
+            sizes.map(known).or_else(|| {
+                item.refuse("a list of sizes, \"imix\", or \"genome:\" with 1 to 64 letters of a to g (RFC 6985)")
+            })
+        }
+        None => listed(item, traffic),
+    }
+}

@@ -1,0 +1,218 @@
+//! The flows of a generator: which addresses and ports the frame of each number carries.
+
+use narrows_model::frames::{Endpoints, FrameFormat, Walk};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What of a frame tells its flow from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowKey {
+    /// Who seems to send.
+    pub source: IpAddr,
+    /// Its port.
+    pub source_port: u16,
+    /// Who shall get it.
+    pub destination: IpAddr,
+    /// Its port.
+    pub destination_port: u16,
+}
+
+/// The wheels of one side: addresses and ports, counted on from the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Range {
+    /// The first address.
+    pub address: IpAddr,
+    /// How many addresses, from 1; 2^64 - 1 where there are more.
+    pub addresses: u64,
+    /// The first port.
+    pub port: u16,
+    /// How many ports, 1 to 65,536.
+    pub ports: u32,
+}
+
+impl Range {
+    /// A range that ends before it begins, or in the other family, is its first address or port alone.
+    fn of(side: &Endpoints) -> Self {
+        let [address, last] = side.addresses;
+        let more = match (address, last) {
+            (IpAddr::V4(first), IpAddr::V4(last)) => last.to_bits().saturating_sub(first.to_bits()).into(),
+            (IpAddr::V6(first), IpAddr::V6(last)) => last.to_bits().saturating_sub(first.to_bits()),
+            _ => 0,
+        };
+        let [port, last] = side.ports;
+        Self {
+            address,
+            addresses: u64::try_from(more).unwrap_or(u64::MAX).saturating_add(1),
+            port,
+            ports: u32::from(last.saturating_sub(port)) + 1,
+        }
+    }
+
+    fn address(&self, index: u64) -> IpAddr {
+        match self.address {
+            IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits().wrapping_add(index as u32)).into(),
+            IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits().wrapping_add(index.into())).into(),
+        }
+    }
+
+    fn port(&self, index: u64) -> u16 {
+        self.port.wrapping_add(index as u16)
+    }
+}
+
+/// All flows of a format, and the order in which they take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Flows {
+    /// Who seems to send.
+    pub source: Range,
+    /// Who shall get it.
+    pub destination: Range,
+    /// The order.
+    pub walk: Walk,
+}
+
+impl Flows {
+    /// The flows of a format.
+    #[must_use]
+    pub fn of(format: &FrameFormat) -> Self {
+        Self { source: Range::of(&format.source), destination: Range::of(&format.destination), walk: format.walk }
+    }
+
+    /// How many there are: the product of the four ranges; 2^64 - 1 where there are more.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        (self.source.ports as u64)
+            .saturating_mul(self.source.addresses)
+            .saturating_mul(self.destination.ports as u64)
+            .saturating_mul(self.destination.addresses)
+    }
+
+    /// The flow of a number, as an odometer counts: the source port turns fastest, then source address, destination port and
+    /// destination address. After the last comes the first.
+    #[inline]
+    #[must_use]
+    pub fn nth(&self, index: u64) -> FlowKey {
+        let wheel = |index: u64, positions: u64| (index / positions, index % positions);
+        let (index, source_port) = wheel(index, self.source.ports.into());
+        let (index, source) = wheel(index, self.source.addresses);
+        let (index, destination_port) = wheel(index, self.destination.ports.into());
+        FlowKey {
+            source: self.source.address(source),
+            source_port: self.source.port(source_port),
+            destination: self.destination.address(index % self.destination.addresses),
+            destination_port: self.destination.port(destination_port),
+        }
+    }
+
+    /// The number of the flow whose turn it is at the frame of this sequence number.
+    #[inline]
+    #[must_use]
+    pub const fn index(&self, sequence: u64) -> u64 {
+        match self.walk {
+            Walk::Odometer => sequence % self.count(),
+            Walk::Random { seed } => mix(seed, sequence) % self.count(),
+        }
+    }
+
+    /// The flow of the frame of this sequence number.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, sequence: u64) -> FlowKey {
+        self.nth(self.index(sequence))
+    }
+}
+
+/// The `sequence`-th number (from 0) of the generator splitmix64 that starts at `seed`. Each depends on nothing but its own
+/// sequence number, so any worker can start anywhere (Steele, Lea and Flood, *Fast Splittable Pseudorandom Number Generators*,
+/// OOPSLA 2014, with the constants of Vigna's `splitmix64.c`).
+#[inline]
+#[must_use]
+pub const fn mix(seed: u64, sequence: u64) -> u64 {
+    let z = seed.wrapping_add(sequence.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::testing;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn flows(source: &str, destination: &str, ports: [[u16; 2]; 2]) -> Flows {
+        let side = |range: &str, ports| {
+            let (first, last) = range.split_once('-').expect("a range");
+            let address = |word: &str| word.parse().expect("an address");
+            Range::of(&Endpoints { addresses: [address(first), address(last)], ports })
+        };
+        Flows { source: side(source, ports[0]), destination: side(destination, ports[1]), walk: Walk::Odometer }
+    }
+
+    #[test]
+    fn the_wheels_turn_in_their_order() {
+        let flows = flows("198.18.0.1-198.18.0.2", "198.19.0.1-198.19.0.2", [[2000, 2001], [7, 8]]);
+        assert_eq!(flows.count(), 16);
+        let seen: Vec<String> = (0..17)
+            .map(|index| {
+                let FlowKey { source, source_port, destination, destination_port } = flows.nth(index);
+                let last = |address: IpAddr| address.to_string().rsplit('.').next().expect("a byte").to_owned();
+                format!("{}:{source_port} {}:{destination_port}", last(source), last(destination))
+            })
+            .collect();
+        assert_eq!(&seen[..5], ["1:2000 1:7", "1:2001 1:7", "2:2000 1:7", "2:2001 1:7", "1:2000 1:8"]);
+        assert_eq!(seen[8], "1:2000 2:7");
+        assert_eq!(seen[15], "2:2001 2:8");
+        assert_eq!(seen[16], seen[0]);
+    }
+
+    #[test]
+    fn more_flows_than_can_be_counted_are_walked_all_the_same() {
+        let flows = flows("2001:2::-2001:2:0:ffff::", "2001:2::1-2001:2::1", [[0, 65535], [9, 9]]);
+        assert_eq!(flows.count(), u64::MAX);
+        assert_eq!(flows.nth(65_535).source_port, 65_535);
+        assert_eq!(flows.nth(65_536).source, "2001:2::1".parse::<IpAddr>().expect("an address"));
+        assert_eq!(flows.index(u64::MAX), 0);
+    }
+
+    #[test]
+    fn the_mixer_is_splitmix64() {
+        // The first numbers of splitmix64 from 1234567, as published with its reference code.
+        let numbers = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        assert_eq!([mix(1_234_567, 0), mix(1_234_567, 1), mix(1_234_567, 2)], numbers);
+    }
+
+    #[test]
+    fn the_random_walk_comes_by_every_flow() {
+        let flows = Flows {
+            walk: Walk::Random { seed: 7 },
+            ..flows("198.18.0.1-198.18.0.10", "198.19.0.1-198.19.0.1", [[2000, 2019], [9, 9]])
+        };
+        let seen: HashSet<FlowKey> = (0..4000).map(|sequence| flows.at(sequence)).collect();
+        assert_eq!(seen.len(), 200);
+        assert_ne!(flows.index(1), flows.index(0) + 1);
+    }
+
+    proptest! {
+        #[test]
+        fn each_number_has_a_flow_within_the_ranges(format in testing::formats(), index: u64) {
+            let flow = Flows::of(&format).nth(index);
+            for (side, address, port) in [
+                (format.source, flow.source, flow.source_port),
+                (format.destination, flow.destination, flow.destination_port),
+            ] {
+                prop_assert!(side.addresses[0] <= address && address <= side.addresses[1]);
+                prop_assert!(side.ports[0] <= port && port <= side.ports[1]);
+            }
+        }
+
+        #[test]
+        fn no_flow_comes_twice_in_one_turn(format in testing::formats(), a: u64, b: u64) {
+            let flows = Flows::of(&format);
+            let (a, b) = (a % flows.count(), b % flows.count());
+            prop_assert_eq!(a == b, flows.nth(a) == flows.nth(b));
+        }
+    }
+}
