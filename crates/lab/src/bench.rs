@@ -13,8 +13,9 @@ use crate::{Error, Result};
 use narrows_model::Family;
 use narrows_sys::ethtool::Device;
 use narrows_sys::rtnl::{Links, Route};
-use narrows_sys::{clock, process, sysctl};
+use narrows_sys::{clock, files, process, sysctl};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 use std::time::Duration;
 
 /// Networks that destinations can lie in, a side.
@@ -50,10 +51,6 @@ pub(crate) fn configure(plan: &HostPlan, mtu: u32) -> Result<()> {
         }
         if !is_management(interface) {
             links.set_mtu(name, mtu)?;
-            if plan.role != Role::Tester {
-                // A veth takes the frames of an XDP program only where its peer polls (veth_xdp_xmit in drivers/net/veth.c).
-                Device::open(name)?.set_feature("gro", true)?;
-            }
         }
         match interface.addresses {
             Some(addresses) => add_addresses(&mut links, interface, &addresses)?,
@@ -63,12 +60,25 @@ pub(crate) fn configure(plan: &HostPlan, mtu: u32) -> Result<()> {
             }
         }
         links.set_up(name, true)?;
+        if plan.role != Role::Tester && !is_management(interface) {
+            let_poll(name)?;
+        }
     }
     if plan.role == Role::Switch {
         links.set_mtu(BRIDGE, mtu)?;
         links.set_up(BRIDGE, true)?;
     }
     Ok(())
+}
+
+/// Lets a device that is up poll, as a real one does, on a thread of the kernel's own. A veth takes the frames of an XDP program only where
+/// its peer polls (`veth_xdp_xmit` in drivers/net/veth.c). Without a thread it would poll on the sender's core whenever that
+/// pauses: a generator could never offer more than the device forwards.
+fn let_poll(device: &str) -> Result<()> {
+    Device::open(device)?.set_feature("gro", true)?;
+    let threaded = Path::new("/sys/class/net").join(device).join("threaded");
+    // Since Linux 5.12.
+    if files::exists(&threaded) { Ok(files::write_kernel(&threaded, "1")?) } else { Ok(()) }
 }
 
 const fn is_management(interface: &InterfacePlan) -> bool {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 const HOLD: &str = "NARROWS_TEST_HOLD";
 const EXEC: &str = "NARROWS_TEST_EXEC";
+const SIGKILL: i32 = 9;
 
 fn myself(test: &str, variable: &str, value: &str) -> Launcher {
     Launcher {
@@ -140,7 +141,6 @@ fn a_lab_is_begun_asked_entered_and_ended() {
 
 #[test]
 fn a_killed_lab_leaves_nothing_and_its_name_is_free() {
-    const SIGKILL: i32 = 9;
     let place = Shelf::new();
     let labs = place.labs();
     let first = labs.up(&spec("beta"), &holder()).expect("this test builds networks: it needs root");
@@ -193,4 +193,53 @@ fn nonsense_is_answered_with_a_sentence() {
     let error = labs.up(&LabSpec { name: "../delta".to_owned(), ..LabSpec::default() }, &holder());
     assert!(matches!(error, Err(Error::BadName(_))), "{error:?}");
     labs.down("delta").expect("it ends");
+}
+
+/// The processes that the threads of a process started, by their ids.
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = format!("/proc/{pid}/task");
+    let of = |task: &String| files::read_text(Path::new(&format!("{tasks}/{task}/children"))).unwrap_or_default();
+    let lists: Vec<_> = files::list(Path::new(&tasks)).expect("proc").iter().map(of).collect();
+    lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|word| word.parse().ok()).collect()
+}
+
+#[test]
+fn a_bench_with_agents_leaves_nothing_when_it_is_killed() {
+    let place = Shelf::new();
+    let labs = place.labs();
+    let spec = LabSpec { topology: Topology::DutSwitch, snmpd: true, ..spec_without_path("epsilon") };
+    let scratch = tempfile::tempdir().expect("a directory");
+    let mut holder = holder();
+    holder.environment.push(("TMPDIR".to_owned(), scratch.path().to_string_lossy().into_owned()));
+    let status = match labs.up(&spec, &holder) {
+        Ok(status) => status,
+        Err(error) => {
+            assert!(error.to_string().contains("apt install snmpd"), "{error}");
+            assert_eq!(place.files(), [""; 0], "nothing is left on disk");
+            return;
+        }
+    };
+    let agents: Vec<_> = status.agents.iter().map(|agent| (agent.host.as_str(), agent.address.to_string())).collect();
+    assert_eq!(agents, [("switch", "10.77.11.1:161".to_owned()), ("router", "10.77.10.1:161".to_owned())]);
+    assert!(status.up.is_none() && status.hosts.len() == 3);
+    let (networks, children) = (networks(status.pid), children(status.pid));
+    assert_eq!((networks.len(), children.len()), (3, 2));
+    let devices = labs.within("epsilon", "router", || files::list(Path::new("/sys/class/net")).expect("sys"));
+    assert_eq!(devices.expect("entered"), ["in0", "lo", "mgmt0", "out0"]);
+
+    process::signal(status.pid, SIGKILL).expect("it is ours");
+    for pid in [status.pid].iter().chain(&children) {
+        assert!(process::wait_gone(*pid, Duration::from_secs(5)).expect("a wait"), "{pid} lives on");
+    }
+    wait_gone(&networks);
+    assert_eq!(files::list(scratch.path()).expect("a list"), [""; 0]);
+
+    let again = labs.up(&spec, &holder).expect("its name is free");
+    labs.down("epsilon").expect("it ends");
+    assert_eq!(process::start_time(again.pid), None);
+    assert_eq!(place.files(), [""; 0], "nothing is left on disk");
+}
+
+fn spec_without_path(name: &str) -> LabSpec {
+    LabSpec { name: name.to_owned(), ..LabSpec::default() }
 }

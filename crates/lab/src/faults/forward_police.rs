@@ -5,7 +5,8 @@
 //!
 //! Truth: the kernel keeps the price of a packet in whole nanoseconds, so that the rate is 10^9 ÷ ⌊10^9 ÷ N⌋ packets/s: exact
 //! where N divides 10^9 (200,000; 250,000; 1,000,000), else up to N ÷ 10^9 too high. A trial of T seconds carries rate × T + B
-//! packets of any greater load. A burst of B ÷ (1 − rate ÷ its own rate) packets passes whole.
+//! packets of any greater load that does not pause for longer than the bucket takes to fill. A burst of B ÷ (1 − rate ÷ its own
+//! rate) packets passes whole: what a queue of B packets in front of that rate would lose, the bucket loses, too.
 
 use super::forward_drop_nth::with_table;
 use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
@@ -21,7 +22,7 @@ pub(super) const FAULT: Fault = Fault {
     places: ROUTER,
     parameter: Some(Parameter {
         unit: Unit::Numbers(&["packets/s", "packets of burst"]),
-        default: "200000x256",
+        default: "200000x1000",
         about: "rate x bucket",
     }),
     host: Some(inject),

@@ -7,6 +7,10 @@
 //! are not fetched in time are lost. It lets that many frames of a burst out at once, so it is taken from the queue: together
 //! they hold what was asked for. Frames of another size get another rate.
 //!
+//! The kernel sets a timer for each frame that waits. Where timers are dear (some 10 µs in a virtual machine), above about 20,000
+//! frames/s they take the core that forwards, and a load beyond the rate is held up by that rather than dropped: *forward-police* loses
+//! the same frames at any rate, without a queue to wait in.
+//!
 //! Truth, for N frames a second and a queue of Q:
 //! - in the long run N frames/s leave, whatever the load above that;
 //! - the highest load without loss over a trial of T seconds is N + Q ÷ T: for a throughput within 1 % of N, Q must be below
@@ -28,7 +32,7 @@ pub(super) const FAULT: Fault = Fault {
     places: ROUTER,
     parameter: Some(Parameter {
         unit: Unit::Numbers(&["frames/s", "bytes a frame", "frames of queue"]),
-        default: "200000x64x1000",
+        default: "20000x64x1000",
         about: "rate x frame size with FCS x queue",
     }),
     host: Some(inject),

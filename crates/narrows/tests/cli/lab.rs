@@ -124,3 +124,47 @@ fn a_lab_without_tun_says_so() {
         );
     });
 }
+
+#[test]
+fn a_bench_is_asked_told_and_taken_down() {
+    let world = alone();
+    let sentence = |words: &[&str]| world.sentence(2, &[&["lab", "up", "bench"], words].concat());
+    assert_eq!(sentence(&["--switch"]), "--switch is for --topology dut");
+    assert_eq!(
+        sentence(&["--topology", "dut", "--rtt", "10ms"]),
+        "a path cannot be like that: this shape has only plain cables, which neither delay nor limit"
+    );
+    assert_eq!(
+        sentence(&["--snmpd"]),
+        "the lab cannot run here: an SNMP agent is for routers and switches, and there is none"
+    );
+    let lab = Lab { world: &world, name: format!("cli-bench-{}", std::process::id()) };
+    let said = world.run(&["lab", "up", &lab.name, "--topology", "dut", "--mtu", "9000"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for words in ["tester   gen0     198.18.0.2  2001:2:0:1::2", "router   in0      198.18.0.1", "out0     198.19.0.1"]
+    {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    assert!(!said.out.contains("\n  up "), "there is no path: {}", said.out);
+    let fault = lab.run("fault", &["forward-police", "--at", "router", "--value", "200000x64"]);
+    let (value, about) =
+        ("200000 packets/s x 64 packets of burst", "the router drops what exceeds a rate in packets/s");
+    assert_eq!(fault.out, format!("forward-police at router ({value}): {about}\n"));
+    assert_eq!(
+        lab.sentence("fault", &["forward-shape", "--at", "router", "--value", "200kx64"]),
+        format!(
+            "lab `{}`: `200kx64` is no value for `forward-shape`, which takes a product such as 20000x64x1000 (rate x frame size \
+             with FCS x queue): write 3 whole numbers from 1 to 1000000000 with x between them: frames/s x bytes a frame x \
+             frames of queue",
+            lab.name
+        )
+    );
+    assert_eq!(
+        lab.sentence("fault", &["random-loss", "--at", "path"]),
+        format!(
+            "lab `{0}`: lab `{0}` has no emulated path, only plain cables; --topology pair or chain has one",
+            lab.name
+        )
+    );
+    assert_eq!(lab.run("down", &[]).code, Some(0));
+}
