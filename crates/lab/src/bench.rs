@@ -13,7 +13,8 @@ use crate::{Error, Result};
 use narrows_model::Family;
 use narrows_sys::ethtool::Device;
 use narrows_sys::rtnl::{Links, Route};
-use narrows_sys::{clock, files, process, sysctl};
+use narrows_sys::cpu::ThreadId;
+use narrows_sys::{clock, cpu, netdev, files, process, sysctl};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::Duration;
@@ -78,7 +79,27 @@ fn let_poll(device: &str) -> Result<()> {
     Device::open(device)?.set_feature("gro", true)?;
     let threaded = Path::new("/sys/class/net").join(device).join("threaded");
     // Since Linux 5.12.
-    if files::exists(&threaded) { Ok(files::write_kernel(&threaded, "1")?) } else { Ok(()) }
+    if !files::exists(&threaded) {
+        return Ok(());
+    }
+    files::write_kernel(&threaded, "1")?;
+    keep_apart(device);
+    Ok(())
+}
+
+/// Keeps the threads that poll a device off the first CPU, where a generator has its first worker: a device under test has
+/// processors of its own. Where that is not allowed, or there is one CPU, they share.
+fn keep_apart(device: &str) {
+    let others: Vec<u32> = cpu::allowed_cpus().unwrap_or_default().into_iter().skip(1).collect();
+    let Ok(index) = narrows_sys::device::index(device) else { return };
+    if others.is_empty() {
+        return;
+    }
+    for thread in netdev::polling_threads(index).unwrap_or_default() {
+        if let Ok(thread) = i32::try_from(thread) {
+            let _ = cpu::pin_thread(ThreadId(thread), &others);
+        }
+    }
 }
 
 const fn is_management(interface: &InterfacePlan) -> bool {

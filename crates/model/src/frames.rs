@@ -245,6 +245,17 @@ impl GeneratePlan {
     /// The longest trial: a worker counts time in 2^-20 ns, of which 64 bits hold not five hours.
     pub const LONGEST_MS: u64 = 4 * 3600 * 1000;
 
+    /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames. Shorter pauses
+    /// than that are the machine's, and no rate could be kept without making up for them.
+    #[must_use]
+    pub fn usual_burst(load: FrameLoad, workers: u32) -> u32 {
+        match load {
+            FrameLoad::Max => 64,
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            FrameLoad::FramesPerSecond(pps) => (pps / f64::from(workers.max(1)) * 1e-4).clamp(64.0, 65_536.0) as u32,
+        }
+    }
+
     /// What is wrong with the plan, if anything.
     ///
     /// # Errors

@@ -52,6 +52,8 @@ commands! {
     Generate(commands::generate::Args),
     /// Count the frames of a generator
     Receive(commands::receive::Args),
+    /// Benchmark a device under test by RFC 2544 and its successors
+    Rfc2544(commands::rfc2544::Args),
     /// Measure a table over sizes, protocols and directions
     Sweep(commands::sweep::Args),
     /// Watch the traffic of both ends' interfaces

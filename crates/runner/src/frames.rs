@@ -82,8 +82,8 @@ pub struct Order {
     pub load: String,
     /// Speed of the link, if the user names it.
     pub link_bps: Option<u64>,
-    /// The most frames back to back.
-    pub burst: u32,
+    /// The most frames back to back; `None`: [`GeneratePlan::usual_burst`].
+    pub burst: Option<u32>,
     /// How long.
     pub duration: Duration,
     /// How many frames at most.
@@ -206,7 +206,7 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
         mode: order.mode,
         format,
         load,
-        burst: order.burst,
+        burst: order.burst.unwrap_or_else(|| GeneratePlan::usual_burst(load, workers)),
         duration_ms: millis(order.duration),
         count: order.count,
         workers,

@@ -8,6 +8,7 @@ pub mod capture;
 pub mod demo;
 pub mod diagnosis;
 pub mod ends;
+pub mod forwarding;
 pub mod frames;
 pub mod instruments;
 pub mod known;

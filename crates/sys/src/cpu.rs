@@ -47,6 +47,14 @@ pub fn allowed_cpus() -> Result<Vec<u32>> {
 /// # Errors
 /// The CPUs, and what the kernel said; a number beyond `CPU_SETSIZE` is invalid.
 pub fn pin(cpus: &[u32]) -> Result<()> {
+    pin_thread(ThreadId(0), cpus)
+}
+
+/// Lets a thread, also one of the kernel's, run on these CPUs only; thread 0 is the calling one.
+///
+/// # Errors
+/// As [`pin`]; no privilege over that thread.
+pub fn pin_thread(thread: ThreadId, cpus: &[u32]) -> Result<()> {
     // SAFETY: all zero bytes are an empty cpu_set_t.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     for &cpu in cpus {
@@ -58,7 +66,7 @@ pub fn pin(cpus: &[u32]) -> Result<()> {
         unsafe { libc::CPU_SET(cpu as usize, &mut set) };
     }
     // SAFETY: `set` is a valid cpu_set_t of the size given.
-    let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
+    let result = unsafe { libc::sched_setaffinity(thread.0, size_of::<libc::cpu_set_t>(), &raw const set) };
     check(result, "pin this thread to CPUs", format!("{cpus:?}"))?;
     Ok(())
 }

@@ -21,6 +21,7 @@ pub mod mount;
 pub mod nanos;
 pub mod neighbour;
 pub mod net;
+pub mod netdev;
 pub mod netlink;
 pub mod netns;
 pub mod network_id;
@@ -42,7 +43,6 @@ pub mod thread;
 pub mod tracefs;
 pub mod tun;
 pub mod udp;
-pub mod xdp_features;
 pub mod xsk;
 
 pub use error::{Error, Result};

@@ -64,9 +64,10 @@ pub(crate) struct Args {
     /// End after so many frames
     #[arg(long, short = 'n', value_name = "FRAMES")]
     count: Option<u64>,
-    /// The most frames that a worker sends back to back to catch up after a stall
-    #[arg(long, value_name = "FRAMES", default_value_t = 64)]
-    burst: u32,
+    /// The most frames that a worker sends back to back to catch up after a stall (default: what falls due in 100 us, at
+    /// least 64)
+    #[arg(long, value_name = "FRAMES")]
+    burst: Option<u32>,
     /// Flows in pseudo-random order (RFC 4814) with this seed, instead of in turns
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
     random: Option<u64>,

@@ -11,6 +11,7 @@ pub(crate) mod measure;
 pub(crate) mod receive;
 pub(crate) mod remote;
 pub(crate) mod report;
+pub(crate) mod rfc2544;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod snapshot;

@@ -13,6 +13,14 @@ pub enum ForwardingError {
         /// What is wrong and what to do about it.
         why: String,
     },
+    /// A step to another configuration of the device.
+    #[error("the device cannot be switched to its other configuration: {step}: {why}")]
+    Switch {
+        /// Which step.
+        step: String,
+        /// What is wrong.
+        why: String,
+    },
     /// The engine.
     #[error(transparent)]
     Frames(#[from] narrows_traffic::frames::FrameError),

@@ -3,8 +3,9 @@
 use super::error::ForwardingError;
 use super::hops::{Hop, Passed};
 use narrows_diagnose::forwarding::books;
-use narrows_model::Family;
-use narrows_model::forwarding::{ForwardingPlan, ForwardingTrial, Test, TesterPort, Traffic};
+use narrows_model::forwarding::{
+    DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterPort, Traffic,
+};
 use narrows_model::forwarding_plan::Row;
 use narrows_model::frames::{
     Endpoints, FrameFormat, FrameInterval, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceivePlan, Walk,
@@ -154,12 +155,13 @@ impl<'a> Tester<'a> {
         let pps = load.pps();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let workers = ((pps / PPS_OF_ONE_WORKER).ceil() as u32).clamp(1, u32::try_from(cpus).unwrap_or(1));
+        let workers = if matches!(load, Load::Burst { .. }) { 1 } else { workers };
         GeneratePlan {
             device: way.from.device.clone(),
             mode: None,
             format: way.format(traffic, self.sizes(row)),
             load: FrameLoad::FramesPerSecond(pps),
-            burst: 64,
+            burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers),
             duration_ms: match load {
                 Load::Rate { duration_ms, .. } => duration_ms.max(10),
                 // The count ends it; a stall must not.
@@ -169,7 +171,7 @@ impl<'a> Tester<'a> {
                 Load::Rate { .. } => None,
                 Load::Burst { frames, .. } => Some(frames),
             },
-            workers: if matches!(load, Load::Burst { .. }) { 1 } else { workers },
+            workers,
             first_stream: 0,
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             stamp_every: (pps / STAMPS_A_SECOND).ceil().clamp(1.0, 1e9) as u32,
@@ -218,7 +220,7 @@ impl<'a> Tester<'a> {
         let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load)).collect();
         let sent = send(&plans, &self.stop)?;
         let residue = Duration::from_millis(self.plan.residue_ms);
-        let directions = sent
+        let mut directions = sent
             .into_iter()
             .zip(receivers)
             .map(|(sent, receiver)| collect(sent, receiver, residue))
@@ -229,7 +231,10 @@ impl<'a> Tester<'a> {
             received: [received(0), received(1)],
             bytes: [sizes.iter().min(), sizes.iter().max()].map(|size| size.copied().unwrap_or(64)),
         };
-        let hops = self.hops.iter_mut().flat_map(|hop| hop.end(directions.len(), &passed)).collect();
+        let mut hops: Vec<HopCount> = self.hops.iter_mut().flat_map(|hop| hop.end(directions.len(), &passed)).collect();
+        if let (Some(first), Some(forth)) = (self.plan.hops.first(), directions.first_mut()) {
+            rings_of_a_pair(&mut forth.sent, &first.input, hops.iter_mut().find(|count| count.hop == first.name));
+        }
         let mut trial = ForwardingTrial {
             test,
             traffic: row.traffic,
@@ -272,6 +277,22 @@ fn collect(sent: GenerateRecord, mut receiver: Receiver, residue: Duration) -> R
     Ok(FrameTrial { sent, got: receiver.finish()? })
 }
 
+/// The ends of a virtual pair share one ring: what finds no room in the device's receive ring is counted as dropped by the
+/// sending end too (`peer_tq_xdp_xmit_err` in drivers/net/veth.c). Where the first hop's own input counts the drops, they are
+/// the hop's: the frames were sent.
+fn rings_of_a_pair(sent: &mut GenerateRecord, input: &str, hop: Option<&mut HopCount>) {
+    let Some(refused) = sent.refused.filter(|refused| *refused > 0) else { return };
+    let Some(hop) = hop else { return };
+    let reason = format!("rx_dropped {input}");
+    let Some(drop) = hop.drops.iter_mut().find(|drop| drop.reason == reason) else { return };
+    let ring = refused.min(drop.frames);
+    drop.frames -= ring;
+    hop.drops.retain(|drop| drop.frames > 0);
+    hop.input = hop.input.map(|taken| taken.saturating_add(ring));
+    hop.drops.push(DropCount { reason: format!("the receive ring of {input} was full"), frames: ring });
+    sent.refused = Some(refused - ring);
+}
+
 /// Why the trial says nothing, if so.
 fn judge(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
     for (direction, frames) in trial.directions.iter().enumerate() {
@@ -292,7 +313,80 @@ fn judge(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
     None
 }
 
-/// Whether the plan's family is that of the address.
-pub(super) const fn family_of(address: &IpAddr) -> Family {
-    if address.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 }
+/// What was lost around a cut of the load.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Cut {
+    pub(super) overload_lost: u64,
+    pub(super) after_lost: u64,
+    /// From the cut to the last frame lost.
+    pub(super) last_loss_ns: Option<u64>,
+    pub(super) invalid: Option<String>,
+}
+
+impl Tester<'_> {
+    /// An overload that becomes half of it at once: two generators, of which one ends. Frames of the second are missing after
+    /// the cut as long as the device has not recovered; the receiver's looks say how long.
+    pub(super) fn cut(
+        &mut self,
+        row: Row,
+        order: &narrows_search::procedures::RecoveryPlan,
+    ) -> Result<Cut, ForwardingError> {
+        let Some(way) = self.ways.first().cloned() else { return Ok(Cut::default()) };
+        let whole_ms = order.overload_ms + order.after_ms;
+        let receive = ReceivePlan {
+            interval_ms: 10,
+            ..self.receive_plan(&way, Load::Rate { pps: order.after_pps, duration_ms: whole_ms })
+        };
+        let mut receiver = Receiver::start(&receive)?;
+        let base = self.generate_plan(&way, row, Load::Rate { pps: order.after_pps, duration_ms: whole_ms });
+        let more = Load::Rate { pps: order.overload_pps - order.after_pps, duration_ms: order.overload_ms };
+        let extra = GeneratePlan { first_stream: 32, ..self.generate_plan(&way, row, more) };
+        let watching = Stop::new();
+        let (sent, cut_us) = std::thread::scope(|scope| -> Result<_, ForwardingError> {
+            let began = clock::now();
+            let looked = scope.spawn(|| receiver.wait(&watching, |_| {}));
+            let long = scope.spawn(|| generate(&base, &self.stop, |_| {}));
+            let short = generate(&extra, &self.stop, |_| {});
+            let cut_us = clock::micros_since(began);
+            let long = match long.join() {
+                Ok(record) => record,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            clock::sleep(Duration::from_millis(self.plan.residue_ms));
+            watching.stop();
+            if let Ok(looked) = looked.join() {
+                looked?;
+            }
+            Ok(([long?, short?], cut_us))
+        })?;
+        let got = receiver.finish()?;
+        let streams = |from: u16, to: u16| {
+            got.streams
+                .iter()
+                .filter(|stream| (from..to).contains(&stream.stream))
+                .map(|stream| stream.received.saturating_sub(stream.duplicates))
+                .sum::<u64>()
+        };
+        let lost = [sent[0].sent().saturating_sub(streams(0, 32)), sent[1].sent().saturating_sub(streams(32, 64))];
+        // After the cut only the first generator sends: where an interval holds clearly fewer frames than it sent, some are lost.
+        let due = order.after_pps / 1e6;
+        let short_of = |pair: &[FrameInterval]| {
+            let time = (pair[1].at_us - pair[0].at_us) as f64;
+            let missing = due * time - (pair[1].frames - pair[0].frames) as f64;
+            (missing > 0.1 * due * time).then_some((pair[1].at_us, missing))
+        };
+        let after: Vec<(u64, f64)> =
+            got.intervals.windows(2).filter(|pair| pair[0].at_us >= cut_us).filter_map(short_of).collect();
+        let end_us = cut_us + order.after_ms * 1000;
+        let after: Vec<_> = after.into_iter().filter(|(at, _)| *at + 20_000 < end_us).collect();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let after_lost = (after.iter().map(|(_, missing)| missing).sum::<f64>() as u64).min(lost[0]);
+        let ended = sent.iter().find_map(|record| record.ended.clone());
+        Ok(Cut {
+            overload_lost: (lost[0] + lost[1]).saturating_sub(after_lost),
+            after_lost,
+            last_loss_ns: after.last().map(|(at, _)| at.saturating_sub(cut_us) * 1000),
+            invalid: ended.map(|why| format!("the generator ended early: {why}")),
+        })
+    }
 }

@@ -8,7 +8,7 @@ use super::{packet, xsk};
 use crate::Stop;
 use narrows_model::frames::{FCS_BYTES, FrameInterval, GeneratePlan, GenerateRecord, SendMode, StreamSent};
 use narrows_sys::rtnl::Links;
-use narrows_sys::xdp_features::{self, XdpFeatures};
+use narrows_sys::netdev::{self, XdpFeatures};
 use narrows_wire::frame::Flows;
 
 /// The device that frames leave by.
@@ -27,7 +27,7 @@ impl Device {
     pub(super) fn find(name: &str) -> Result<Self, FrameError> {
         let link = Links::open().and_then(|mut links| links.get(name));
         let link = link.map_err(|error| FrameError::device(name, error.to_string()))?;
-        let features = xdp_features::of(link.index).ok().flatten();
+        let features = netdev::xdp_features(link.index).ok().flatten();
         Ok(Self {
             name: name.to_owned(),
             index: link.index,
@@ -70,8 +70,9 @@ type Prepare = fn(&GeneratePlan, &Device, &[Share], StartAt) -> Result<Crew, Str
 /// When sending begins, once everything is ready.
 pub(super) type StartAt = fn() -> u64;
 
-/// Time for the workers' threads to come to their CPUs.
-const SET_UP_NS: u64 = 20_000_000;
+/// Time for the workers' threads to come to their CPUs, and for the kernel to make the pages of live frames: with less the
+/// first frames are late, and so never sent.
+const SET_UP_NS: u64 = 50_000_000;
 
 fn soon() -> u64 {
     narrows_sys::clock::monotonic_ns() + SET_UP_NS

@@ -1,5 +1,6 @@
 //! `narrows lab`: an emulated network on this machine.
 
+mod forwarding;
 mod path;
 mod status;
 
@@ -10,6 +11,7 @@ use crate::output::print;
 use clap::{Subcommand, ValueEnum};
 use narrows_runner::emulated::{self, Labs, Launcher, Site};
 use narrows_runner::{bank, demo, verify};
+use forwarding::ForwardingArgs;
 use path::PathArgs;
 use std::path::{Path, PathBuf};
 
@@ -107,6 +109,8 @@ enum What {
     /// Hold a lab; started by `up`
     #[command(hide = true)]
     Hold,
+    /// A complete small forwarding benchmark of the lab's router (RFC 2544), with a report as one page
+    DemoForwarding(ForwardingArgs),
     /// Play the story of the small receive window: three acts on 1 Gbit/s and 35 ms
     Demo {
         /// Keep the run in this file
@@ -191,6 +195,7 @@ impl Args {
             }
             // The holder has said on its standard output what went wrong.
             What::Hold => Ok(u8::from(emulated::hold().is_err())),
+            What::DemoForwarding(args) => args.run(),
             What::Demo { output } => {
                 able()?;
                 let code =

@@ -7,25 +7,20 @@ use super::super::tally::Counts;
 use super::{GENERATE, layout};
 use narrows_model::frames::{FCS_BYTES, GeneratePlan};
 use narrows_sys::bpf::Object;
-use narrows_sys::clock;
 use narrows_wire::frame::Template;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Frames, or refusals to make one, after which what was made is handed on; the queue of a virtual pair takes four times as
 /// many. Each takes some 60 ns: where frames are further apart, fewer of them wait for each other.
 const fn batch(share: &Share) -> u32 {
     match share.interval >> FRACTION {
-        0..400 => 64,
-        400..900 => 32,
+        0..900 => 64,
         _ => 8,
     }
 }
 /// How often the program runs in one call: half a minute or more. Each call makes and unmakes its pages, which takes tens of
 /// milliseconds, so there is one call if possible, and it is interrupted when all is sent.
 const TIMES: u32 = 1 << 30;
-/// A call begins so long before the first frame is due, for its pages.
-const SET_UP_NS: u64 = 5_000_000;
 const EINTR: i32 = 4;
 /// The largest frame without FCS that fits the page of a live frame: 4096 less the headroom (256), `struct xdp_page_head`
 /// and the room at its end (320).
@@ -35,7 +30,6 @@ struct Live {
     object: Arc<Object>,
     device: u32,
     frame: Vec<u8>,
-    start_ns: u64,
     batch: u32,
 }
 
@@ -58,10 +52,6 @@ fn state(object: &Object) -> Result<(Counts, bool), FrameError> {
 
 impl Worker for Live {
     fn work(&mut self) -> Result<bool, FrameError> {
-        if clock::monotonic_ns() + SET_UP_NS < self.start_ns {
-            clock::sleep(Duration::from_millis(1));
-            return Ok(true);
-        }
         match self.object.run_live(self.device, &self.frame, TIMES, self.batch) {
             Ok(()) => {}
             Err(error) if error.errno() == Some(EINTR) => {}
@@ -118,7 +108,6 @@ pub(in super::super) fn prepare(
             object: Arc::clone(&object),
             device: device.index,
             frame: frame.clone(),
-            start_ns,
             batch: batch(share),
         };
         workers.push((Box::new(worker), Arc::new(LiveMeter(object))));

@@ -1,0 +1,43 @@
+//! `narrows lab demo-forwarding`: a complete small forwarding benchmark on one machine.
+
+use super::super::remote::stop_on_interrupt;
+use super::super::rfc2544::write;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, style};
+use narrows_render as render;
+use narrows_runner::forwarding::demo::Bench;
+use narrows_runner::forwarding::{self, Event, files};
+use std::path::PathBuf;
+
+/// Where the report goes beside the terminal.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ForwardingArgs {
+    /// The report as one page
+    #[arg(long, value_name = "PATH", default_value = "forwarding.html")]
+    html: PathBuf,
+    /// Everything that was measured
+    #[arg(long, short = 'o', value_name = "PATH")]
+    output: Option<PathBuf>,
+}
+
+impl ForwardingArgs {
+    pub(crate) fn run(&self) -> Outcome {
+        let stop = stop_on_interrupt()?;
+        let bench = Bench::up().map_err(Failure::run)?;
+        let plan = bench.plan().map_err(Failure::run)?;
+        let mut watch = |event: Event<'_>| {
+            if let Event::Line(line) = event {
+                eprintln!("{line}");
+            }
+        };
+        let record = bench.run(&plan, &stop, &mut watch).map_err(Failure::run)?;
+        if let Some(output) = &self.output {
+            files::write_record(output, &record).map_err(Failure::run)?;
+        }
+        let report = render::forwarding::build(&record, forwarding::derive(&record));
+        write(&report, Some(&self.html), None)?;
+        print(&render::forwarding::text::report(&report, style()))?;
+        eprintln!("The same as one page with pictures: {}", self.html.display());
+        Ok(u8::from(record.ended.is_some()))
+    }
+}

@@ -1,0 +1,188 @@
+//! `narrows rfc2544`: a device under test, by the procedures of RFC 2544 and its successors.
+
+use super::remote::stop_on_interrupt;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, style};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use narrows_model::advice::{AdviceRole, AdviceSystem};
+use narrows_model::forwarding::ForwardingRecord;
+use narrows_model::forwarding_report::ForwardingReport;
+use narrows_render as render;
+use narrows_runner::advise;
+use narrows_runner::forwarding::{self, PlanFile, files, words};
+use std::path::{Path, PathBuf};
+
+/// Benchmark a device under test: throughput, latency, loss, back-to-back, with its counters reconciled
+#[derive(Debug, ClapArgs)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  \
+    narrows rfc2544 router.toml --dry-run            every trial and the total time; nothing is sent\n  \
+    narrows rfc2544 router.toml --html report.html -o router.json\n  \
+    narrows rfc2544 --again router.json --format markdown\n  \
+    narrows rfc2544 advise linux --role router       what to set so that nothing but test frames moves\n  \
+    narrows rfc2544 keys                             every key of a plan\n\
+    Use it on a lab's own devices only (RFC 6815)."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// The plan (TOML)
+    #[arg(value_name = "PLAN", required_unless_present = "again")]
+    plan: Option<PathBuf>,
+    /// Print every trial and the total time, and send nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Report a benchmark again that was kept with --output
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["plan", "dry_run"])]
+    again: Option<PathBuf>,
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+    /// Write the report as one page into this file as well
+    #[arg(long, value_name = "PATH")]
+    html: Option<PathBuf>,
+    /// Write the pictures into this directory as well (SVG)
+    #[arg(long, value_name = "DIRECTORY")]
+    svg: Option<PathBuf>,
+    /// Keep everything that was measured in this file
+    #[arg(long, short = 'o', value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// No line for each trial
+    #[arg(long, short = 'q')]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// What to set on switch, device and tester before a benchmark, with the commands
+    Advise {
+        /// Of which system
+        #[arg(value_enum, default_value = "linux")]
+        system: SystemWord,
+        /// For whom (default: all)
+        #[arg(long, value_enum)]
+        role: Option<RoleWord>,
+    },
+    /// Every key of a plan, what it is, and what is taken without it
+    Keys,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SystemWord {
+    /// Linux
+    Linux,
+    /// FreeBSD
+    Freebsd,
+    /// Cisco
+    Cisco,
+    /// Juniper
+    Juniper,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RoleWord {
+    /// A switch between tester and device
+    Switch,
+    /// The device under test
+    Router,
+    /// The tester
+    Tester,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Tables
+    Text,
+    /// One object
+    Json,
+    /// Tables for a document
+    Markdown,
+}
+
+/// Writes what the user asked for beside the text.
+pub(crate) fn write(report: &ForwardingReport, html: Option<&Path>, svg: Option<&Path>) -> Result<(), Failure> {
+    if let Some(path) = html {
+        files::write(path, &render::forwarding::html::report(report)).map_err(Failure::run)?;
+    }
+    if let Some(directory) = svg {
+        files::write_all(directory, &render::forwarding::svg::pictures(report)).map_err(Failure::run)?;
+    }
+    Ok(())
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        match self.what {
+            Some(What::Advise { system, role }) => {
+                let system = match system {
+                    SystemWord::Linux => AdviceSystem::Linux,
+                    SystemWord::Freebsd => AdviceSystem::Freebsd,
+                    SystemWord::Cisco => AdviceSystem::Cisco,
+                    SystemWord::Juniper => AdviceSystem::Juniper,
+                };
+                let role = role.map(|role| match role {
+                    RoleWord::Switch => AdviceRole::Switch,
+                    RoleWord::Router => AdviceRole::Router,
+                    RoleWord::Tester => AdviceRole::Tester,
+                });
+                print(&advise::text(system, role, style()))?;
+                return Ok(0);
+            }
+            Some(What::Keys) => {
+                print(&forwarding::reference())?;
+                return Ok(0);
+            }
+            None => {}
+        }
+        let record = match (&self.again, &self.plan) {
+            (Some(again), _) => files::read_record(again).map_err(Failure::run)?,
+            (None, Some(plan)) => match self.measure(plan)? {
+                Some(record) => record,
+                None => return Ok(0),
+            },
+            (None, None) => return Err(Failure::usage("name a plan")),
+        };
+        let report = render::forwarding::build(&record, forwarding::derive(&record));
+        write(&report, self.html.as_deref(), self.svg.as_deref())?;
+        match self.format {
+            Form::Text => print(&render::forwarding::text::report(&report, style()))?,
+            Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
+            Form::Markdown => print(&render::forwarding::markdown::report(&report))?,
+        }
+        Ok(u8::from(record.ended.is_some()))
+    }
+
+    /// `None`: nothing was to be measured.
+    fn measure(&self, path: &Path) -> Result<Option<ForwardingRecord>, Failure> {
+        let text = files::read_plan(path).map_err(Failure::run)?;
+        let file: PlanFile = forwarding::parse(&text)
+            .map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
+        let troubles = forwarding::check(&file.plan);
+        if !troubles.is_empty() {
+            return Err(Failure::usage(format!("{}:\n{}", path.display(), troubles.join("\n"))));
+        }
+        if self.dry_run {
+            print(&words::schedule(&file.plan))?;
+            return Ok(None);
+        }
+        let stop = stop_on_interrupt()?;
+        let mut lines = words::Lines::new(&file.plan);
+        let quiet = self.quiet;
+        let mut watch = |event: forwarding::Event<'_>| {
+            if let Some(line) = lines.next(&event).filter(|_| !quiet) {
+                eprintln!("{line}");
+            }
+        };
+        if let Some(ab) = &file.ab {
+            let compared = forwarding::compare(ab, &stop, &mut watch).map_err(Failure::run)?;
+            print(&words::comparison(ab, &compared))?;
+            return Ok(None);
+        }
+        let record = forwarding::run(&file.plan, &stop, &mut watch).map_err(Failure::run)?;
+        if let Some(output) = &self.output {
+            files::write_record(output, &record).map_err(Failure::run)?;
+        }
+        Ok(Some(record))
+    }
+}

@@ -1,0 +1,120 @@
+//! A complete small forwarding benchmark on one machine: the lab's router between the two ports of its tester.
+
+use super::{ForwardingError, Watch, run};
+use crate::demo::StageError;
+use narrows_lab::{Lab, LabSpec, Site, Topology};
+use narrows_model::Direction;
+use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord};
+use narrows_sys::netns;
+use narrows_traffic::Stop;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use thiserror::Error;
+
+/// The plan of the demonstration; its hop is read in the network of the lab's router.
+const PLAN: &str = include_str!("demo.toml");
+
+/// Why it could not be shown.
+#[derive(Debug, Error)]
+pub enum DemoError {
+    /// The lab.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// The benchmark.
+    #[error(transparent)]
+    Forwarding(#[from] ForwardingError),
+    /// The plan.
+    #[error("the plan of the demonstration is unsound: {0}")]
+    Plan(String),
+}
+
+impl From<narrows_lab::Error> for DemoError {
+    fn from(error: narrows_lab::Error) -> Self {
+        Self::Stage(error.into())
+    }
+}
+
+/// A lab with a device under test, and the files that its networks are known by.
+pub struct Bench {
+    /// The lab.
+    pub lab: Lab,
+    router: OwnedFd,
+}
+
+impl Bench {
+    /// Brings it up.
+    ///
+    /// # Errors
+    /// What could not be had.
+    pub fn up() -> Result<Self, DemoError> {
+        let spec = LabSpec { name: "forwarding".to_owned(), topology: Topology::Dut, ..LabSpec::default() };
+        let lab = Lab::up(&spec)?;
+        let router = lab.host("router")?.run(netns::network_of_this_thread)?.map_err(StageError::from)?;
+        Ok(Self { lab, router })
+    }
+
+    /// Where the router's counters are read.
+    #[must_use]
+    pub fn router(&self) -> CounterSource {
+        CounterSource::Namespace { name: format!("/proc/self/fd/{}", self.router.as_raw_fd()) }
+    }
+
+    /// The demonstration's plan for this lab.
+    ///
+    /// # Errors
+    /// It is unsound.
+    pub fn plan(&self) -> Result<ForwardingPlan, DemoError> {
+        let file = super::parse(PLAN).map_err(|problems| DemoError::Plan(problems.to_string()))?;
+        let mut plan = file.plan;
+        if let Some(hop) = plan.hops.first_mut() {
+            hop.source = self.router();
+        }
+        Ok(plan)
+    }
+
+    /// Runs a plan on the tester.
+    ///
+    /// # Errors
+    /// The tester cannot be entered, or its ports not be used.
+    pub fn run(&self, plan: &ForwardingPlan, stop: &Stop, watch: Watch<'_>) -> Result<ForwardingRecord, DemoError> {
+        // A watch belongs to this thread: what happens on the tester's comes over in lines.
+        let (tell, hear) = std::sync::mpsc::channel::<String>();
+        let mut lines = super::words::Lines::new(plan);
+        std::thread::scope(|scope| {
+            let tester = scope.spawn(move || {
+                self.lab.host("tester")?.run(|| {
+                    run(plan, stop, &mut |event| {
+                        if let Some(line) = lines.next(&event) {
+                            // Nobody who listens is no reason to stop.
+                            let _ = tell.send(line);
+                        }
+                    })
+                })
+            });
+            for line in hear {
+                watch(super::Event::Line(&line));
+            }
+            match tester.join() {
+                Ok(record) => Ok(record??),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    /// Puts a fault into the router.
+    ///
+    /// # Errors
+    /// The fault's own.
+    pub fn fault(&self, id: &str, value: &str) -> Result<(), DemoError> {
+        self.lab.fault(id, Site::Router, Some(value), Direction::Up)?;
+        Ok(())
+    }
+
+    /// Takes all faults out.
+    ///
+    /// # Errors
+    /// The fault's own.
+    pub fn repair(&self, id: &str) -> Result<(), DemoError> {
+        self.lab.unfault(id, Some(Site::Router))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! The files of a forwarding benchmark: plans, records, pages.
+
+use narrows_model::forwarding::ForwardingRecord;
+use narrows_sys::files;
+use std::path::Path;
+use thiserror::Error;
+
+/// The largest record that is read.
+const RECORD_BYTES: u64 = 256 << 20;
+
+/// A file that cannot be read or written.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// The file itself.
+    #[error(transparent)]
+    System(#[from] narrows_sys::Error),
+    /// What it holds.
+    #[error("{path} holds no forwarding benchmark: {why}")]
+    Content {
+        /// Which file.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// The text of a plan.
+///
+/// # Errors
+/// It cannot be read, or is too long to be one.
+pub fn read_plan(path: &Path) -> Result<String, FileError> {
+    // One byte more than a plan has, so that a longer one is told from one that fits.
+    let bytes = files::read(path, narrows_wire::forwarding_plan::MOST_BYTES as u64 + 1)?;
+    String::from_utf8(bytes)
+        .map_err(|_| FileError::Content { path: path.display().to_string(), why: "it is no text".to_owned() })
+}
+
+/// A record as it was kept.
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub fn read_record(path: &Path) -> Result<ForwardingRecord, FileError> {
+    let bytes = files::read(path, RECORD_BYTES)?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| FileError::Content { path: path.display().to_string(), why: error.to_string() })
+}
+
+/// Keeps a record.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_record(path: &Path, record: &ForwardingRecord) -> Result<(), FileError> {
+    let text = serde_json::to_string(record)
+        .map_err(|error| FileError::Content { path: path.display().to_string(), why: error.to_string() })?;
+    Ok(files::write_whole(path, text.as_bytes(), 0o644)?)
+}
+
+/// Writes a page.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(path: &Path, text: &str) -> Result<(), FileError> {
+    Ok(files::write_whole(path, text.as_bytes(), 0o644)?)
+}
+
+/// Writes pictures, each into a file of its name.
+///
+/// # Errors
+/// One cannot be written.
+pub fn write_all(directory: &Path, pictures: &[(String, String)]) -> Result<(), FileError> {
+    files::make_directory(directory)?;
+    pictures.iter().try_for_each(|(name, svg)| write(&directory.join(format!("{name}.svg")), svg))
+}

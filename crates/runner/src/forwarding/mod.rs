@@ -1,0 +1,165 @@
+//! `narrows rfc2544`: a device under test between two ports of the tester, measured by the procedures of
+//! `narrows_search::procedures`, its counters reconciled for each trial.
+
+mod ab;
+pub mod demo;
+mod derive;
+mod error;
+pub mod files;
+mod hops;
+mod qualify;
+mod row;
+mod tester;
+pub mod words;
+
+pub use ab::compare;
+pub use derive::derive;
+pub use error::ForwardingError;
+pub use narrows_search::procedures::{Scheduled, check, schedule, total};
+pub use narrows_wire::forwarding_plan::{PlanFile, Problems, parse, reference};
+
+use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord, ForwardingTrial, Test};
+use narrows_model::forwarding_plan::Row;
+use narrows_sys::clock;
+use narrows_traffic::Stop;
+use std::time::Duration;
+use tester::{Load, Tester};
+
+/// What is told while it runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A row begins.
+    Row(Row),
+    /// What the tester alone carries.
+    Tester(f64),
+    /// A trial is over: its load in frames a second, and what it saw.
+    Trial(f64, &'a ForwardingTrial),
+    /// A search ended: the goal's name, and the highest rate that passes.
+    Found(&'a str, Option<f64>),
+    /// What has to be told in words.
+    Says(&'a str),
+    /// A line as it shall stand.
+    Line(&'a str),
+}
+
+/// Hears of what happens.
+pub type Watch<'a> = &'a mut dyn FnMut(Event<'_>);
+
+/// Trials of searches that are kept beside the searches themselves, a row: those that lost or say nothing tell where.
+const TELLING: usize = 6;
+/// No trial with fewer frames than that tells that the device is gone.
+const GONE_LEAST: u64 = 100;
+/// How often a lost device is asked for.
+const ASK: Duration = Duration::from_millis(500);
+
+/// A benchmark under way.
+struct Bench<'a> {
+    tester: Tester<'a>,
+    record: ForwardingRecord,
+    watch: Watch<'a>,
+    stop: Stop,
+    telling: usize,
+}
+
+/// Makes the whole benchmark. What was measured is kept, however it ends: see [`ForwardingRecord::ended`].
+///
+/// # Errors
+/// The tester's ports cannot be used at all.
+pub fn run<'a>(plan: &'a ForwardingPlan, stop: &Stop, watch: Watch<'a>) -> Result<ForwardingRecord, ForwardingError> {
+    let tester = Tester::open(plan, stop)?;
+    let record = ForwardingRecord {
+        plan: without_secrets(plan),
+        tester: Vec::new(),
+        trials: Vec::new(),
+        searches: Vec::new(),
+        curves: Vec::new(),
+        bursts: Vec::new(),
+        outages: Vec::new(),
+        ended: None,
+    };
+    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0 };
+    for row in plan.rows() {
+        (bench.watch)(Event::Row(row));
+        bench.telling = 0;
+        match bench.row(plan, row) {
+            Ok(()) => {}
+            Err(error) => bench.record.ended = Some(error.to_string()),
+        }
+        if bench.stop.is_set() {
+            bench.record.ended.get_or_insert_with(|| "it was interrupted".to_owned());
+        }
+        if bench.record.ended.is_some() {
+            break;
+        }
+    }
+    Ok(bench.record)
+}
+
+/// A stored plan names agents and users, but opens no door.
+fn without_secrets(plan: &ForwardingPlan) -> ForwardingPlan {
+    let mut plan = plan.clone();
+    for hop in &mut plan.hops {
+        if let CounterSource::Snmp { name, password, version, .. } = &mut hop.source {
+            if version == "2c" {
+                name.clear();
+            }
+            password.clear();
+        }
+    }
+    plan
+}
+
+impl Bench<'_> {
+    /// Whether nothing more is to be measured.
+    fn over(&self) -> bool {
+        self.stop.is_set() || self.record.ended.is_some()
+    }
+
+    /// One trial through the device; a device that is gone is waited for if the plan says so.
+    fn trial(&mut self, test: Test, row: Row, repetition: u32, load: Load) -> Result<ForwardingTrial, ForwardingError> {
+        let rest = Duration::from_millis(self.record.plan.rest_ms);
+        clock::sleep(rest);
+        let mut trial = self.tester.trial(test, row, repetition, load)?;
+        let (sent, got) = trial.directions.iter().fold((0, 0), |(sent, got), frames| {
+            (sent + frames.sent.sent(), got + frames.got.distinct())
+        });
+        if sent >= GONE_LEAST && got == 0 && !self.stop.is_set() {
+            trial.invalid = Some("device lost: nothing came back".to_owned());
+            self.await_device(row)?;
+        }
+        let pps = match load {
+            Load::Rate { pps, .. } | Load::Burst { pps, .. } => pps,
+        };
+        (self.watch)(Event::Trial(pps, &trial));
+        Ok(trial)
+    }
+
+    /// Asks for a device that is gone with a few frames now and then.
+    fn await_device(&mut self, row: Row) -> Result<(), ForwardingError> {
+        let limit = Duration::from_millis(self.record.plan.lost_device_wait_ms);
+        let since = clock::now();
+        (self.watch)(Event::Says("the device forwards nothing any more"));
+        while since.elapsed() < limit && !self.stop.is_set() {
+            clock::sleep(ASK);
+            let asked = self.tester.trial(Test::Qualification, row, 0, Load::Burst { frames: 10, pps: 1_000.0 })?;
+            if asked.directions.iter().all(|frames| frames.got.distinct() > 0) {
+                (self.watch)(Event::Says("the device forwards again"));
+                return Ok(());
+            }
+        }
+        self.record.ended = Some(format!(
+            "device lost: it forwarded nothing any more{}",
+            if limit.is_zero() { String::new() } else { format!(" and did not come back within {} s", limit.as_secs()) }
+        ));
+        Ok(())
+    }
+
+    /// Keeps a trial of a search where it tells where frames were lost, or that it says nothing.
+    fn keep_if_telling(&mut self, trial: ForwardingTrial) {
+        let lost = trial.directions.iter().any(|frames| frames.lost() != 0);
+        if (lost || trial.invalid.is_some()) && self.telling < TELLING {
+            self.telling += 1;
+            self.record.trials.push(trial);
+        }
+    }
+}

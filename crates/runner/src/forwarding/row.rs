@@ -1,0 +1,268 @@
+//! Everything that is measured of one row: each test set up by its procedure, each trial made by the tester.
+
+use super::error::ForwardingError;
+use super::qualify::qualify;
+use super::tester::Load;
+use super::{Bench, Event};
+use narrows_model::forwarding::{
+    BackToBackTest, ForwardingPlan, ForwardingTrial, LatencyTest, LossTest, OutageOfSize, RecoveryTest, ResetTest,
+    SearchOfSize, Test, ThroughputTest, WorstCaseTest,
+};
+use narrows_model::forwarding_plan::Row;
+use narrows_model::search::{Observation, SearchPlan, SearchRecord};
+use narrows_search::procedures::back_to_back::BurstSeen;
+use narrows_search::procedures::recovery::{Recovered, RecoverySeen};
+use narrows_search::procedures::{
+    BackToBack, BackToBackPlan, Confirmation, LatencyPlan, Recovery, RecoveryPlan, ResetPlan, loss, outage, throughput,
+};
+use narrows_search::{Search, Step};
+use narrows_sys::{clock, process};
+use narrows_traffic::Stop;
+use std::time::Duration;
+
+/// What a trial says of its load. Of both directions, the sums count.
+fn observation(trial: &ForwardingTrial, effective_ms: u64) -> Observation {
+    let sum = |of: &dyn Fn(&narrows_model::frames::FrameTrial) -> u64| trial.directions.iter().map(of).sum::<u64>();
+    let handed = sum(&|frames| frames.sent.streams.iter().map(|stream| stream.handed).sum());
+    Observation {
+        intended: sum(&|frames| frames.sent.due()),
+        offered: handed,
+        sent: sum(&|frames| frames.sent.sent()),
+        received: sum(&|frames| frames.got.distinct()),
+        effective_ms,
+        invalid: trial.invalid.clone(),
+    }
+}
+
+const fn millis(time: Duration) -> u64 {
+    #[allow(clippy::cast_possible_truncation)] // 500 million years
+    {
+        time.as_millis() as u64
+    }
+}
+
+impl Bench<'_> {
+    pub(super) fn row(&mut self, plan: &ForwardingPlan, row: Row) -> Result<(), ForwardingError> {
+        let tester = qualify(plan, row, &self.stop)?;
+        (self.watch)(Event::Tester(tester.pps));
+        let tester_pps = Some(tester.pps).filter(|pps| *pps > 0.0);
+        self.record.tester.push(tester);
+        // What nobody counts: caches fill, neighbours are found, and it is seen whether anything passes at all.
+        let first = self.trial(Test::Qualification, row, 0, Load::Burst { frames: 200, pps: 10_000.0 })?;
+        if self.record.ended.is_some() {
+            self.record.trials.push(first);
+        }
+        let mut throughput_pps = None;
+        if let (Some(test), false) = (&plan.tests.throughput, self.over()) {
+            throughput_pps = self.throughput(plan, test, row, tester_pps)?;
+        }
+        if let (Some(test), false) = (&plan.tests.latency, self.over()) {
+            self.latency(plan, test, row, throughput_pps)?;
+        }
+        if let (Some(test), false) = (&plan.tests.loss, self.over()) {
+            self.loss(plan, test, row, tester_pps)?;
+        }
+        if let (Some(test), false) = (&plan.tests.back_to_back, self.over()) {
+            self.back_to_back(plan, test, row, throughput_pps)?;
+        }
+        if let (Some(test), false) = (&plan.tests.recovery, self.over()) {
+            self.recovery(plan, test, row, throughput_pps)?;
+        }
+        if let (Some(test), false) = (&plan.tests.worst_case, self.over()) {
+            self.worst_case(plan, test, row)?;
+        }
+        if let (Some(test), false) = (&plan.tests.reset, self.over()) {
+            self.reset(plan, test, row, throughput_pps)?;
+        }
+        Ok(())
+    }
+
+    fn search(&mut self, plan: &SearchPlan, test: Test, row: Row) -> Result<SearchRecord, ForwardingError> {
+        let mut search = Search::new(plan)?;
+        let began = clock::now();
+        while let Step::Trial { load_pps, duration } = search.next(began.elapsed()) {
+            let since = clock::now();
+            let trial = self.trial(test, row, 0, Load::Rate { pps: load_pps, duration_ms: millis(duration) })?;
+            search.observe(observation(&trial, millis(since.elapsed())), began.elapsed())?;
+            self.keep_if_telling(trial);
+            if self.over() {
+                search.stop();
+            }
+        }
+        Ok(search.record())
+    }
+
+    fn throughput(
+        &mut self,
+        plan: &ForwardingPlan,
+        test: &ThroughputTest,
+        row: Row,
+        tester_pps: Option<f64>,
+    ) -> Result<Option<f64>, ForwardingError> {
+        let search = match throughput::search_plan(plan, test, row, tester_pps) {
+            Ok(search) => search,
+            Err(why) => {
+                (self.watch)(Event::Says(&why));
+                return Ok(None);
+            }
+        };
+        let record = self.search(&search, Test::Throughput, row)?;
+        for result in &record.results {
+            (self.watch)(Event::Found(&result.goal, result.lower_pps));
+        }
+        let found = record.results.first().and_then(throughput::found).map(|(pps, _)| pps);
+        self.record.searches.push(SearchOfSize { traffic: row.traffic, size: row.size, record });
+        if let Some(pps) = found {
+            let mut confirmation = Confirmation::new(test, pps, tester_pps)?;
+            let mut repetition = 0;
+            while let Some((pps, duration_ms)) = confirmation.ask().filter(|_| !self.over()) {
+                let trial = self.trial(Test::Confirmation, row, repetition, Load::Rate { pps, duration_ms })?;
+                confirmation.observe(observation(&trial, duration_ms))?;
+                self.record.trials.push(trial);
+                repetition += 1;
+            }
+        }
+        Ok(found)
+    }
+
+    fn latency(
+        &mut self,
+        plan: &ForwardingPlan,
+        test: &LatencyTest,
+        row: Row,
+        throughput_pps: Option<f64>,
+    ) -> Result<(), ForwardingError> {
+        let Ok(latency) = LatencyPlan::of(plan, test, row, throughput_pps) else { return Ok(()) };
+        for repetition in 0..latency.repetitions {
+            if self.over() {
+                break;
+            }
+            let load = Load::Rate { pps: latency.load_pps, duration_ms: latency.duration_ms };
+            let trial = self.trial(Test::Latency, row, repetition, load)?;
+            self.record.trials.push(trial);
+        }
+        Ok(())
+    }
+
+    fn loss(
+        &mut self,
+        plan: &ForwardingPlan,
+        test: &LossTest,
+        row: Row,
+        tester_pps: Option<f64>,
+    ) -> Result<(), ForwardingError> {
+        let Ok(search) = loss::search_plan(plan, test, row, tester_pps) else { return Ok(()) };
+        let record = self.search(&search, Test::Loss, row)?;
+        self.record.curves.push(SearchOfSize { traffic: row.traffic, size: row.size, record });
+        Ok(())
+    }
+
+    fn back_to_back(
+        &mut self,
+        plan: &ForwardingPlan,
+        test: &BackToBackTest,
+        row: Row,
+        throughput_pps: Option<f64>,
+    ) -> Result<(), ForwardingError> {
+        let Ok(bursts) = BackToBackPlan::of(plan, test, row, throughput_pps) else { return Ok(()) };
+        let mut procedure = BackToBack::new(&bursts)?;
+        while let Some(frames) = procedure.ask().filter(|_| !self.over()) {
+            let repetition = procedure.repetition();
+            let trial = self.trial(Test::BackToBack, row, repetition, Load::Burst { frames, pps: bursts.max_pps })?;
+            let sum = |of: &dyn Fn(&narrows_model::frames::FrameTrial) -> u64| trial.directions.iter().map(of).sum::<u64>();
+            let gaps = sum(&|it| it.sent.due().saturating_sub(it.sent.streams.iter().map(|stream| stream.handed).sum()));
+            let stalled = (gaps > 0).then(|| format!("the burst has gaps of {gaps} frames: the generator stood still"));
+            procedure.observe(&BurstSeen {
+                sent: sum(&|it| it.sent.sent()),
+                received: sum(&|it| it.got.distinct()),
+                offered_pps: bursts.max_pps,
+                invalid: trial.invalid.clone().or(stalled),
+            })?;
+            self.keep_if_telling(trial);
+        }
+        if let Some(why) = procedure.ended() {
+            (self.watch)(Event::Says(why));
+        }
+        self.record.bursts.extend(procedure.bursts(row));
+        Ok(())
+    }
+
+    /// The overload and the load after it are two trials in one: the generator's pause between them is short beside the times
+    /// that the procedure tells, and what was lost after the cut is what the second lost.
+    fn recovery(
+        &mut self,
+        plan: &ForwardingPlan,
+        test: &RecoveryTest,
+        row: Row,
+        throughput_pps: Option<f64>,
+    ) -> Result<(), ForwardingError> {
+        let Ok(order) = RecoveryPlan::of(plan, test, row, throughput_pps) else { return Ok(()) };
+        let mut procedure = Recovery::new(order);
+        while let Some(order) = procedure.ask().copied().filter(|_| !self.over()) {
+            let cut = self.tester.cut(row, &order)?;
+            let recovered = procedure.observe(&RecoverySeen {
+                overload_lost: cut.overload_lost,
+                after_lost: cut.after_lost,
+                last_loss_ns: cut.last_loss_ns,
+                invalid: cut.invalid,
+            })?;
+            if let Some(Recovered::After { ns, .. }) = recovered {
+                self.record.outages.push(OutageOfSize {
+                    test: Test::Recovery,
+                    traffic: row.traffic,
+                    size: row.size,
+                    outage_ns: ns,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn worst_case(&mut self, plan: &ForwardingPlan, test: &WorstCaseTest, row: Row) -> Result<(), ForwardingError> {
+        let Some(pps) = plan.most_pps(row) else { return Ok(()) };
+        for repetition in 0..test.repetitions {
+            if self.over() {
+                break;
+            }
+            let trial = self.trial(Test::WorstCase, row, repetition, Load::Rate { pps, duration_ms: test.duration_ms })?;
+            self.record.trials.push(trial);
+        }
+        Ok(())
+    }
+
+    fn reset(
+        &mut self,
+        plan: &ForwardingPlan,
+        test: &ResetTest,
+        row: Row,
+        throughput_pps: Option<f64>,
+    ) -> Result<(), ForwardingError> {
+        let Ok(order) = ResetPlan::of(plan, test, row, throughput_pps) else { return Ok(()) };
+        let command = test.command.clone();
+        let stop = self.stop.clone();
+        let user = std::thread::spawn(move || reset_device(&command, &stop));
+        let load = Load::Rate { pps: order.load_pps, duration_ms: order.within_ms };
+        let trial = self.trial(Test::Reset, row, 0, load)?;
+        if let Ok(Err(why)) = user.join() {
+            (self.watch)(Event::Says(&why));
+        }
+        if let Some(Ok(outage)) = trial.directions.first().map(outage) {
+            let (traffic, size) = (row.traffic, row.size);
+            self.record.outages.push(OutageOfSize { test: Test::Reset, traffic, size, outage_ns: outage.ns });
+        }
+        self.record.trials.push(trial);
+        Ok(())
+    }
+}
+
+/// Runs the user's command a moment after the load began.
+fn reset_device(command: &[String], stop: &Stop) -> Result<(), String> {
+    clock::sleep(Duration::from_secs(1));
+    let Some((program, words)) = command.split_first().filter(|_| !stop.is_set()) else { return Ok(()) };
+    let status = process::bound_command(program).args(words).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("the reset command `{program}` ended with {status}")),
+        Err(error) => Err(format!("the reset command `{program}` cannot be run: {error}")),
+    }
+}

@@ -1,0 +1,95 @@
+//! What a device's driver can do for XDP, and which threads poll it: the generic netlink family `netdev` (Linux 6.3; 6.8).
+//!
+//! Source: kernel `Documentation/netlink/specs/netdev.yaml`, `include/uapi/linux/netdev.h`.
+
+use crate::netlink::{self, Builder, Family, Socket, find};
+
+const GENL_ID_CTRL: u16 = 16;
+const CTRL_CMD_GETFAMILY: u8 = 3;
+const CTRL_ATTR_FAMILY_ID: u16 = 1;
+const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+const NETDEV_CMD_DEV_GET: u8 = 1;
+const NETDEV_CMD_NAPI_GET: u8 = 11;
+const NETDEV_A_NAPI_IFINDEX: u16 = 1;
+const NETDEV_A_NAPI_PID: u16 = 4;
+const NETDEV_A_DEV_IFINDEX: u16 = 1;
+const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
+
+/// The bits of `enum netdev_xdp_act`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct XdpFeatures(pub u64);
+
+impl XdpFeatures {
+    /// The driver runs XDP programs itself.
+    #[must_use]
+    pub const fn native(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// It sends frames that XDP programs of other devices, or none, hand to it (`ndo_xdp_xmit`).
+    #[must_use]
+    pub const fn transmits(self) -> bool {
+        self.0 & 1 << 2 != 0
+    }
+
+    /// It shares its rings with `AF_XDP` sockets without copying.
+    #[must_use]
+    pub const fn zero_copy(self) -> bool {
+        self.0 & 1 << 3 != 0
+    }
+}
+
+const fn header(command: u8) -> [u8; 4] {
+    [command, 1, 0, 0]
+}
+
+fn body(reply: &netlink::Message) -> &[u8] {
+    reply.payload.get(4..).unwrap_or_default()
+}
+
+/// The number of the family; `None` where this kernel has none.
+fn family(socket: &mut Socket) -> Result<Option<u16>, netlink::Error> {
+    let mut request = Builder::with_header(&header(CTRL_CMD_GETFAMILY));
+    request.text(CTRL_ATTR_FAMILY_NAME, "netdev");
+    match socket.request(GENL_ID_CTRL, 0, &request.finish()?) {
+        Ok(replies) => {
+            let reply = replies.first().map(body).unwrap_or_default();
+            Ok(find(reply, CTRL_ATTR_FAMILY_ID).and_then(|it| it.u16()))
+        }
+        Err(error) if error.errno() == Some(libc::ENOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What the driver of the device with that index in the calling thread's network namespace can; `None` where this kernel does
+/// not tell.
+///
+/// # Errors
+/// What the kernel said.
+pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, netlink::Error> {
+    let mut socket = Socket::open(Family::Generic)?;
+    let Some(family) = family(&mut socket)? else { return Ok(None) };
+    let mut request = Builder::with_header(&header(NETDEV_CMD_DEV_GET));
+    request.u32(NETDEV_A_DEV_IFINDEX, index);
+    let replies = socket.request(family, 0, &request.finish()?)?;
+    let reply = replies.first().map(body).unwrap_or_default();
+    Ok(find(reply, NETDEV_A_DEV_XDP_FEATURES).and_then(|it| it.u64()).map(XdpFeatures))
+}
+
+/// The kernel's threads that poll that device, where it is polled by threads (`/sys/class/net/DEV/threaded`); none where this
+/// kernel does not tell.
+///
+/// # Errors
+/// What the kernel said.
+pub fn polling_threads(index: u32) -> Result<Vec<u32>, netlink::Error> {
+    let mut socket = Socket::open(Family::Generic)?;
+    let Some(family) = family(&mut socket)? else { return Ok(Vec::new()) };
+    let mut request = Builder::with_header(&header(NETDEV_CMD_NAPI_GET));
+    request.u32(NETDEV_A_NAPI_IFINDEX, index);
+    let dump = libc::NLM_F_DUMP as u16;
+    let replies = match socket.request(family, dump, &request.finish()?) {
+        Err(error) if error.errno() == Some(libc::EOPNOTSUPP) => return Ok(Vec::new()),
+        replies => replies?,
+    };
+    Ok(replies.iter().filter_map(|reply| find(body(reply), NETDEV_A_NAPI_PID)?.u32()).collect())
+}
