@@ -137,19 +137,21 @@ static inline int due(struct state *s, u64 *now)
 	if (s->credit > 0)
 		return 1;
 	*now = bpf_ktime_get_ns();
-	if (*now >= s->end_ns) {
-		s->done = 1;
-		return 0;
-	}
 	if (*now < s->start_ns)
 		return 0;
+	int over = *now >= s->end_ns;
 	if (config.interval == 0) {
+		s->done = over;
 		s->credit = 64;
-		return 1;
+		return !over;
 	}
-	u64 since = (*now - s->start_ns) << FRACTION;
-	if (since < s->next)
+	/* At the end, what fell due before it is still sent, so that the count is exact. */
+	u64 since = ((over ? s->end_ns : *now) - s->start_ns) << FRACTION;
+	since -= over;
+	if (since < s->next) {
+		s->done = over;
 		return 0;
+	}
 	u64 behind = (since - s->next) / config.interval + 1;
 	if (behind > config.burst) {
 		/* A stall is never repaid by a burst above the one allowed. */

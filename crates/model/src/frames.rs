@@ -245,15 +245,16 @@ impl GeneratePlan {
     /// The longest trial: a worker counts time in 2^-20 ns, of which 64 bits hold not five hours.
     pub const LONGEST_MS: u64 = 4 * 3600 * 1000;
 
-    /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames. Shorter pauses
-    /// than that are the machine's, and no rate could be kept without making up for them.
+    /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames. A worker that has
+    /// no time to spare makes up for a millisecond, as long as others may take its CPU for.
     #[must_use]
     pub fn usual_burst(load: FrameLoad, workers: u32) -> u32 {
-        match load {
-            FrameLoad::Max => 64,
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            FrameLoad::FramesPerSecond(pps) => (pps / f64::from(workers.max(1)) * 1e-4).clamp(64.0, 65_536.0) as u32,
-        }
+        let FrameLoad::FramesPerSecond(pps) = load else { return 64 };
+        let pps = pps / f64::from(workers.max(1));
+        let time_s = if pps > 3e6 { 1e-3 } else { 1e-4 };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let frames = (pps * time_s).clamp(64.0, 65_536.0) as u32;
+        frames
     }
 
     /// What is wrong with the plan, if anything.

@@ -103,7 +103,7 @@ pub struct Order {
 }
 
 /// A worker sends so many frames a second with room to spare: below it one worker keeps one order.
-const PPS_OF_ONE_WORKER: f64 = 3e6;
+const PPS_OF_ONE_WORKER: f64 = 5e6;
 /// Stamps a second, at most, where nobody says how many.
 const STAMPS_A_SECOND: f64 = 10_000.0;
 

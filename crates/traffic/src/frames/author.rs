@@ -35,12 +35,10 @@ impl Author {
     pub(super) fn due(&mut self, now_ns: u64) -> Option<u64> {
         let left = self.share.limit.saturating_sub(self.counts.handed);
         let Some(since) = now_ns.checked_sub(self.start_ns) else { return Some(0) };
-        if left == 0 || since >= self.share.duration_ns {
-            return None;
-        }
         let due = self.pace.due(since).min(left);
         self.counts.skipped = self.pace.skipped;
-        Some(due)
+        // What fell due before the end is still sent, so that the count is exact.
+        (left > 0 && (due > 0 || since < self.share.duration_ns)).then_some(due)
     }
 
     /// Waits until shortly before the next frame is due, but no longer than a moment.

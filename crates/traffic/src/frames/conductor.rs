@@ -23,12 +23,16 @@ pub(super) enum Ended {
 
 /// How much before ordinary programs a worker runs, where that is allowed.
 const NICE: i32 = -15;
-/// How often the workers are looked after.
+/// How often the workers are looked after when they may be done.
 const STEP: Duration = Duration::from_millis(5);
+/// And before: each look takes a worker's CPU for a moment.
+const SELDOM: Duration = Duration::from_millis(50);
 
+/// Nothing is done before `not_before` has passed.
 pub(super) fn run(
     crew: Crew,
     interval_ms: u64,
+    not_before: Duration,
     stop: &Stop,
     look: &mut impl FnMut(FrameInterval),
 ) -> Result<(Vec<Counts>, Vec<FrameInterval>, Ended), FrameError> {
@@ -78,7 +82,8 @@ pub(super) fn run(
     let mut intervals = Vec::new();
     let mut next_us = interval_ms * 1000;
     while threads.iter().any(|thread| !thread.is_finished()) {
-        clock::sleep(STEP);
+        let left = not_before.saturating_sub(started.elapsed());
+        clock::sleep(left.clamp(STEP, SELDOM));
         let all = stop.is_set() || over.load(Ordering::Relaxed);
         for ((thread, name), meter) in threads.iter().zip(&names).zip(&meters) {
             if !thread.is_finished()

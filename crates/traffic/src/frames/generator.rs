@@ -2,7 +2,7 @@
 
 use super::conductor::{self, Ended};
 use super::error::FrameError;
-use super::pace::{self, Share};
+use super::pace::{self, FRACTION, Share};
 use super::tally::Counts;
 use super::{packet, xsk};
 use crate::Stop;
@@ -10,6 +10,7 @@ use narrows_model::frames::{FCS_BYTES, FrameInterval, GeneratePlan, GenerateReco
 use narrows_sys::rtnl::Links;
 use narrows_sys::netdev::{self, XdpFeatures};
 use narrows_wire::frame::Flows;
+use std::time::Duration;
 
 /// The device that frames leave by.
 #[derive(Debug, Clone)]
@@ -112,7 +113,7 @@ pub fn generate(
         match prepare(plan, &device, &shares, soon) {
             Ok(crew) => {
                 let before = device.refused();
-                let (counts, intervals, ended) = conductor::run(crew, plan.interval_ms, stop, &mut look)?;
+                let (counts, intervals, ended) = conductor::run(crew, plan.interval_ms, shortest(&shares), stop, &mut look)?;
                 let refused = before.zip(device.refused()).map(|(before, after)| after.saturating_sub(before));
                 return Ok(record(plan, *mode, not_better, &shares, &counts, intervals, ended, refused));
             }
@@ -120,6 +121,15 @@ pub fn generate(
         }
     }
     Err(FrameError::NoMode { device: plan.device.clone(), why: not_better })
+}
+
+/// How long the workers take at least.
+fn shortest(shares: &[Share]) -> Duration {
+    let of = |share: &Share| {
+        let of_limit = (u128::from(share.limit) * u128::from(share.interval)) >> FRACTION;
+        Duration::from_nanos(u64::try_from(of_limit).unwrap_or(u64::MAX).min(share.duration_ns))
+    };
+    shares.iter().map(of).max().unwrap_or_default()
 }
 
 fn fit(plan: &GeneratePlan, device: &Device) -> Result<(), FrameError> {
@@ -156,7 +166,7 @@ fn record(
     let complete = matches!(ended, Ended::AsPlanned);
     let stream = |share: &Share, counts: &Counts| {
         let seen = counts.handed + counts.skipped;
-        // What fell due during a stall at the very end was never looked at.
+        // A worker that failed at the very end has not looked at all that was due.
         let due = share.due().filter(|_| complete).map_or(seen, |due| due.max(seen));
         StreamSent { stream: share.stream, due, handed: counts.handed }
     };

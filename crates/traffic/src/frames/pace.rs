@@ -61,9 +61,8 @@ impl Share {
         if self.interval == 0 {
             return None;
         }
-        let time = u128::from(self.duration_ns) << FRACTION;
-        let due = time.saturating_sub(u128::from(self.phase)).div_ceil(u128::from(self.interval));
-        Some(u64::try_from(due).unwrap_or(u64::MAX).min(self.limit))
+        let last = (self.duration_ns << FRACTION).checked_sub(self.phase + 1);
+        Some(last.map_or(0, |last| last / self.interval + 1).min(self.limit))
     }
 }
 
@@ -81,12 +80,15 @@ impl Pace {
         Self { share, next: share.phase, skipped: 0 }
     }
 
-    /// How many frames are due `since_ns` after the start; never more than the burst.
+    /// How many frames are due `since_ns` after the start; never more than the burst. After the end it is still told what fell
+    /// due before it and neither left nor was given up; nothing at last.
     pub(super) fn due(&mut self, since_ns: u64) -> u64 {
+        let over = since_ns >= self.share.duration_ns;
         if self.share.interval == 0 {
-            return UNPACED;
+            return if over { 0 } else { UNPACED };
         }
-        let Some(behind) = (since_ns << FRACTION).checked_sub(self.next) else { return 0 };
+        let time = (since_ns.min(self.share.duration_ns) << FRACTION) - u64::from(over);
+        let Some(behind) = time.checked_sub(self.next) else { return 0 };
         let mut due = behind / self.share.interval + 1;
         let burst = u64::from(self.share.burst);
         if due > burst {
@@ -139,9 +141,9 @@ mod tests {
                 prop_assert!(due <= u64::from(burst));
                 pace.left(due);
                 sent += due;
-                let expected = (now << FRACTION) / share.interval + 1;
-                prop_assert_eq!(sent + pace.skipped, expected);
-                prop_assert!(pace.wait_ns(now) as f64 <= 1e9 / pps + 1.0);
+                let expected = if now < share.duration_ns { (now << FRACTION) / share.interval + 1 } else { u64::MAX };
+                prop_assert_eq!(sent + pace.skipped, expected.min(share.due().unwrap_or(0)));
+                prop_assert!(now >= share.duration_ns || pace.wait_ns(now) as f64 <= 1e9 / pps + 1.0);
             }
         }
     }
