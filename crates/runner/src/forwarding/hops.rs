@@ -18,6 +18,8 @@ pub(super) struct Hop {
     output: String,
     reader: Reader,
     before: Option<Reading>,
+    /// Why the last counts cannot be believed, if so.
+    trouble: Option<String>,
 }
 
 #[derive(Debug)]
@@ -126,7 +128,13 @@ impl Hop {
             output: plan.output.clone(),
             reader: Reader::of(plan),
             before: None,
+            trouble: None,
         }
+    }
+
+    /// Why the counts of the last load cannot be believed, if so: then the trial says nothing.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.trouble.as_ref().map(|why| format!("at {}: {why}", self.name))
     }
 
     fn look(&self) -> Result<Reading, String> {
@@ -158,8 +166,12 @@ impl Hop {
 
     /// After it: one entry for each direction.
     pub(super) fn end(&mut self, directions: usize, passed: &Passed) -> Vec<HopCount> {
+        self.trouble = None;
         let counted = match self.before.take() {
-            Some(before) => self.settled(&before, passed).map(|after| self.counts(&before, &after, passed)),
+            Some(before) => {
+                let settled = self.settled(&before, passed);
+                settled.map(|after| self.counts(&before, &after, passed))
+            }
             None => Err(match self.look() {
                 Err(why) => why,
                 Ok(_) => "its counters could not be read before the load".to_owned(),
@@ -211,7 +223,7 @@ impl Hop {
     }
 
     #[cfg_attr(not(feature = "snmp"), allow(unused_variables, irrefutable_let_patterns))]
-    fn counts(&self, before: &Reading, after: &Reading, passed: &Passed) -> Vec<HopCount> {
+    fn counts(&mut self, before: &Reading, after: &Reading, passed: &Passed) -> Vec<HopCount> {
         match (before, after) {
             (
                 Reading::Links { input, output, drops },
@@ -242,6 +254,7 @@ impl Hop {
                 use narrows_snmp::{Growth, hop_count, sizes};
                 let (first, second) = (Growth::between(input, input_after), Growth::between(output, output_after));
                 let agent = self.reader.words();
+                self.trouble = first.trouble.iter().chain(&second.trouble).next().cloned();
                 let mut counts =
                     vec![hop_count(&self.name, &agent, &first, &second), hop_count(&self.name, &agent, &second, &first)];
                 // Frames and octets of one interface that do not go together: one of the two is no count of frames.

@@ -245,7 +245,7 @@ impl<'a> Tester<'a> {
             hops,
             invalid: None,
         };
-        trial.invalid = judge(self.plan, &trial);
+        trial.invalid = self.hops.iter().find_map(Hop::trouble).or_else(|| judge(self.plan, &trial));
         Ok(trial)
     }
 }

@@ -1,6 +1,7 @@
 //! Whether this program keeps its word on this machine, where the truth is known since the lab makes it: the emulator, the packet
 //! ledger, and the search for the highest load.
 
+mod forwarding;
 mod ledger;
 mod noise;
 mod search;
@@ -19,6 +20,8 @@ pub enum Part {
     Ledger,
     /// Searches against paths of known capacity (two to three minutes).
     Search,
+    /// The forwarding benchmark against a device of which everything is known (a minute).
+    Forwarding,
     /// Searches with several trials a load against plain bisection, on a machine that is disturbed (seven minutes).
     Noise,
 }
@@ -35,6 +38,7 @@ pub fn verify(part: Part, show: Show<'_>) -> Result<(), StageError> {
         Part::Emulator => narrows_lab::accuracy(show).map_err(StageError::from),
         Part::Ledger => ledger::verify(show),
         Part::Search => search::verify(show),
+        Part::Forwarding => forwarding::verify(show),
         Part::Noise => noise::verify(show),
     }
 }

@@ -132,9 +132,9 @@ enum What {
         #[arg(long, value_name = "DIRECTORY", conflicts_with = "keep")]
         again: Option<PathBuf>,
     },
-    /// Check the emulator, the packet ledger and the search where the truth is known: a table of asked against measured
+    /// Check emulator, packet ledger, search and forwarding benchmark where the truth is known: a table of asked against measured
     Verify {
-        /// Only these; without a name emulator, ledger and search
+        /// Only these; without a name all but noise
         only: Vec<Part>,
     },
 }
@@ -148,6 +148,8 @@ enum Part {
     Ledger,
     /// Searches over paths of known capacity (two to three minutes)
     Search,
+    /// The forwarding benchmark of a device of which everything is known (a minute)
+    Forwarding,
     /// Searches on a machine that is disturbed: several trials a load against plain bisection (seven minutes)
     Noise,
 }
@@ -158,6 +160,7 @@ impl From<Part> for verify::Part {
             Part::Emulator => Self::Emulator,
             Part::Ledger => Self::Ledger,
             Part::Search => Self::Search,
+            Part::Forwarding => Self::Forwarding,
             Part::Noise => Self::Noise,
         }
     }
@@ -292,7 +295,7 @@ fn bank(
 
 fn verified(only: &[Part]) -> Outcome {
     let stop = stop_on_interrupt()?;
-    let parts = if only.is_empty() { &[Part::Emulator, Part::Ledger, Part::Search][..] } else { only };
+    let parts = if only.is_empty() { &[Part::Emulator, Part::Ledger, Part::Search, Part::Forwarding][..] } else { only };
     let (mut broken, mut shown) = (0_u32, Ok(()));
     for part in parts {
         let mut show = |row: &verify::Row| {

@@ -1,0 +1,241 @@
+//! The forwarding benchmark against a device of which everything is known: the router of the lab, with a token bucket, a queue,
+//! a rule that drops, and agents that count wrongly.
+
+use super::{Row, Show};
+use crate::demo::StageError;
+use crate::forwarding::demo::{Bench, DemoError};
+use crate::forwarding::derive;
+use narrows_model::forwarding::{
+    BackToBackTest, ForwardingPlan, ForwardingRecord, Test, Tests, ThroughputTest, WorstCaseTest,
+};
+use narrows_model::search::Goal;
+use narrows_traffic::Stop;
+
+/// The known device passes so many frames a second ...
+const POLICED_PPS: f64 = 200_000.0;
+/// ... and so many at once after a silence.
+const BUCKET: f64 = 20.0;
+/// The known queue, and the rate at which it empties: a timer of the kernel for each frame holds no higher one on a virtual
+/// machine.
+const QUEUE: f64 = 500.0;
+const SHAPED_PPS: f64 = 10_000.0;
+const TRIAL_MS: u64 = 1_000;
+/// Every so manyth frame is dropped by a rule.
+const NTH: f64 = 1_000.0;
+
+impl From<DemoError> for StageError {
+    fn from(error: DemoError) -> Self {
+        match error {
+            DemoError::Stage(error) => error,
+            other => Self::Failed("the forwarding benchmark", other.to_string()),
+        }
+    }
+}
+
+/// The plan with these tests alone, frames of 64 bytes.
+fn plan(bench: &Bench, max_load_pps: f64, tests: Tests) -> Result<ForwardingPlan, StageError> {
+    let mut plan = bench.plan()?;
+    plan.max_load_pps = Some(max_load_pps);
+    plan.traffic.truncate(1);
+    for traffic in &mut plan.traffic {
+        traffic.sizes = vec![64];
+        traffic.mix = Vec::new();
+    }
+    plan.tests = tests;
+    Ok(plan)
+}
+
+fn throughput(confirm: u32) -> ThroughputTest {
+    let goal = Goal {
+        initial_trial_ms: TRIAL_MS / 4,
+        final_trial_ms: TRIAL_MS,
+        duration_sum_ms: 3 * TRIAL_MS,
+        ..Goal::ndr()
+    };
+    ThroughputTest { goals: vec![goal], confirm, max_search_ms: 60_000 }
+}
+
+fn run(bench: &Bench, plan: &ForwardingPlan) -> Result<ForwardingRecord, StageError> {
+    Ok(bench.run(plan, &Stop::new(), &mut |_| {})?)
+}
+
+fn found(record: &ForwardingRecord) -> f64 {
+    let result = record.searches.first().and_then(|search| search.record.results.first());
+    result.and_then(|result| result.lower_pps).unwrap_or(0.0)
+}
+
+fn rate(bench: &Bench) -> Result<Row, StageError> {
+    bench.fault("forward-police", &format!("{POLICED_PPS:.0}x{BUCKET:.0}"))?;
+    let tests = Tests { throughput: Some(throughput(0)), ..Tests::default() };
+    let record = run(bench, &plan(bench, 500_000.0, tests)?);
+    bench.repair("forward-police")?;
+    let measured = found(&record?);
+    let asked = POLICED_PPS + BUCKET * 1e3 / TRIAL_MS as f64;
+    Ok(Row {
+        what: "throughput of a device with a token bucket".to_owned(),
+        asked,
+        measured,
+        unit: "frames/s",
+        promise: "1 %",
+        kept: (measured / asked - 1.0).abs() <= 0.01,
+    })
+}
+
+fn queue(bench: &Bench) -> Result<Row, StageError> {
+    bench.fault("forward-shape", &format!("{SHAPED_PPS:.0}x64x{QUEUE:.0}"))?;
+    let tests = Tests {
+        throughput: Some(throughput(0)),
+        back_to_back: Some(BackToBackTest { most_frames: 20_000, repetitions: 3 }),
+        ..Tests::default()
+    };
+    let mut plan = plan(bench, 100_000.0, tests)?;
+    // The queue empties before the next burst.
+    plan.rest_ms = 100;
+    let record = run(bench, &plan);
+    bench.repair("forward-shape")?;
+    let derived = derive(&record?);
+    // Frames that the queue held: the burst less what left meanwhile.
+    let measured = derived.bursts.first().and_then(|bursts| Some(bursts.corrected_ns? * 1e-9 * bursts.offered_pps));
+    let measured = measured.unwrap_or(0.0);
+    Ok(Row {
+        what: "queue of a device by back-to-back".to_owned(),
+        asked: QUEUE,
+        measured,
+        unit: "frames",
+        promise: "5 %",
+        kept: (measured / QUEUE - 1.0).abs() <= 0.05,
+    })
+}
+
+/// One trial at a rate that the router carries.
+fn one_trial(bench: &Bench, change: impl FnOnce(&mut ForwardingPlan)) -> Result<ForwardingRecord, StageError> {
+    let tests =
+        Tests { worst_case: Some(WorstCaseTest { duration_ms: TRIAL_MS, repetitions: 1 }), ..Tests::default() };
+    let mut plan = plan(bench, 100_000.0, tests)?;
+    change(&mut plan);
+    run(bench, &plan)
+}
+
+fn rule(bench: &Bench) -> Result<Row, StageError> {
+    bench.fault("forward-drop-nth", &format!("{NTH:.0}"))?;
+    let record = one_trial(bench, |_| {});
+    bench.repair("forward-drop-nth")?;
+    let record = record?;
+    let derived = derive(&record);
+    let trial = record.trials.iter().position(|trial| trial.test == Test::WorstCase);
+    let books = derived.books.iter().find(|books| Some(books.trial) == trial).map(|books| &books.books);
+    let named = books.is_some_and(|books| {
+        books.disagreement.is_none()
+            && books.found.iter().any(|words| words.contains("dropped by router") && words.contains("nftables rule"))
+    });
+    let sent = trial.and_then(|at| record.trials[at].directions.first()).map_or(0, |frames| frames.sent.sent());
+    let lost = books.map_or(0, |books| books.lost);
+    let what = match books.and_then(|books| books.found.first()) {
+        Some(words) => format!("a rule that drops every {NTH:.0}th of {sent}: {words}"),
+        None => format!("a rule that drops every {NTH:.0}th of {sent}: nothing was found"),
+    };
+    // Frames of the first look count, too: the first drop comes up to one frame earlier or later.
+    let asked = sent as f64 / NTH;
+    Ok(Row {
+        what,
+        asked,
+        measured: lost as f64,
+        unit: "drops",
+        promise: "all, device and reason named",
+        kept: named && (lost as f64 - asked).abs() <= 1.0,
+    })
+}
+
+#[cfg(not(feature = "snmp"))]
+fn agents(_: &Bench) -> Result<Vec<Row>, StageError> {
+    Ok(Vec::new())
+}
+
+/// The same trial with the router's counters told by agents: one that tells the truth, and two that do not.
+#[cfg(feature = "snmp")]
+fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
+    use narrows_collect::link_counters;
+    use narrows_model::forwarding::CounterSource;
+    use narrows_snmp::testing::{Behaviour, Counts, Lie, Port, TestAgent};
+    use narrows_sys::netns;
+    let CounterSource::Namespace { name: router } = bench.router() else { return Ok(Vec::new()) };
+    // So many frames were counted when the trial begins: a counter of 32 bits wraps within it.
+    const BEFORE: u64 = (1 << 32) - 20_000;
+    let cases = [("an agent that tells the truth", None), ("an agent that divides by 1024", Some(Lie::Divided)), (
+        "an agent whose counters wrap at 2^32",
+        Some(Lie::Wrapped),
+    )];
+    let mut rows = Vec::new();
+    for (what, lie) in cases {
+        let router = router.clone();
+        let read = |router: &str| {
+            let read = || Ok::<_, narrows_sys::Error>(["in0", "out0"].map(link_counters));
+            match netns::in_network_at(router, read) {
+                Ok([Ok(input), Ok(output)]) => Some((input, output)),
+                _ => None,
+            }
+        };
+        let since = read(&router).map_or(0, |(input, _)| input.rx_packets);
+        let ports = move || {
+            let Some((input, output)) = read(&router) else { return Behaviour::Silent };
+            let counts = |packets: u64, bytes: u64| Counts {
+                // With FCS, as switches count.
+                octets: bytes + 4 * packets + BEFORE * 64,
+                unicast: packets + BEFORE - since,
+                ..Counts::default()
+            };
+            let port = |index, name: &str, link: narrows_collect::LinkCounters| {
+                let port =
+                    Port::new(index, name, counts(link.rx_packets, link.rx_bytes), counts(link.tx_packets, link.tx_bytes));
+                if let Some(lie) = lie { port.lying(lie) } else { port }
+            };
+            Behaviour::Answer(vec![port(1, "in0", input), port(2, "out0", output)])
+        };
+        let start = || TestAgent::start(([127, 0, 0, 1], 0).into(), "public", ports);
+        let agent = bench.lab.host("tester")?.run(start)??;
+        let record = one_trial(bench, |plan| {
+            if let Some(hop) = plan.hops.first_mut() {
+                hop.source = CounterSource::Snmp {
+                    agent: agent.address().to_string(),
+                    version: "2c".to_owned(),
+                    name: "public".to_owned(),
+                    password: String::new(),
+                };
+            }
+        })?;
+        let trial = record.trials.iter().find(|trial| trial.test == Test::WorstCase);
+        let silent = trial.and_then(|trial| trial.hops.first()?.silent.clone());
+        let invalid = trial.and_then(|trial| trial.invalid.clone()).or(silent);
+        let truthful = lie.is_none();
+        let kept = match &invalid {
+            None => truthful,
+            Some(why) => !truthful && why.contains("router") || why.contains("wraps"),
+        };
+        let says = invalid.as_ref().map_or_else(|| "nothing wrong".to_owned(), |why| format!("invalid: {why}"));
+        rows.push(Row {
+            what: format!("{what}: {says}"),
+            asked: f64::from(u8::from(!truthful)),
+            measured: f64::from(u8::from(invalid.is_some())),
+            unit: "invalid",
+            promise: "at that hop",
+            kept,
+        });
+    }
+    Ok(rows)
+}
+
+/// Looks at each in turn.
+pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
+    let bench = Bench::up()?;
+    for look in [rate, queue, rule] {
+        if !show(&look(&bench)?) {
+            return Ok(());
+        }
+    }
+    for row in agents(&bench)? {
+        if !show(&row) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
