@@ -9,12 +9,12 @@ NARROWS := ./target/release/narrows
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bank verify bench docs clean
+.PHONY: help setup build test demo demo-forwarding bank verify bench docs clean
 
 help: ## what can be made (this list)
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
-setup: ## check for git, a C linker and Rust 1.95; on Debian install what is missing, and say so
+setup: ## check for git, a C linker, clang and Rust 1.95; on Debian install what is missing, and say so
 	@.ci/setup
 
 build: setup ## the program: target/release/narrows
@@ -25,6 +25,9 @@ test: setup ## format, lints, licences, all tests, fresh docs, house rules
 
 demo: .lab build ## the main job, in an emulated network on this machine (under two minutes after the build)
 	$(NARROWS) lab demo
+
+demo-forwarding: .cables build ## a small RFC 2544 benchmark of a router in an emulated network; writes forwarding.html (two minutes)
+	$(NARROWS) lab demo-forwarding
 
 bank: .lab build ## every fault and every healthy scenario, with the confusion matrix (long)
 	$(NARROWS) lab bank
@@ -41,6 +44,8 @@ docs: setup ## write the generated pages of docs/ anew
 clean: ## remove what was built
 	$(CARGO) clean
 
-.PHONY: .lab
+.PHONY: .lab .cables
 .lab:
 	@.ci/lab-ready
+.cables:
+	@.ci/lab-ready cables

@@ -1,5 +1,8 @@
 //! Builds the XDP programs of `bpf/` where the feature `xdp` asks for them.
 
+// A build script has no other crate to ask: it runs before they are there.
+#![allow(clippy::disallowed_methods)]
+
 use std::path::Path;
 use std::process::Command;
 
@@ -35,7 +38,7 @@ fn main() {
             }
             Err(error) => println!(
                 "cargo::error=cannot run `{clang}` ({error}): install clang (Debian: apt-get install clang), name it in the \
-                 variable CLANG, or build without XDP: cargo build --no-default-features"
+                 variable CLANG, or build without XDP: cargo build -p narrows --no-default-features --features snmp"
             ),
         }
     }

@@ -11,10 +11,10 @@
 use crate::topology::{Addresses, HostPlan, InterfacePlan, Role, Topology};
 use crate::{Error, Result};
 use narrows_model::Family;
+use narrows_sys::cpu::ThreadId;
 use narrows_sys::ethtool::Device;
 use narrows_sys::rtnl::{Links, Route};
-use narrows_sys::cpu::ThreadId;
-use narrows_sys::{clock, cpu, netdev, files, process, sysctl};
+use narrows_sys::{clock, cpu, files, netdev, process, sysctl};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::Duration;

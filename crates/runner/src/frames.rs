@@ -166,9 +166,13 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
     let destination_mac = match order.next_hop {
         NextHop::Mac(mac) => mac,
         NextHop::Gateway(address) => Mac(neighbour::resolve(address, found.index)?),
-        NextHop::Destination => Mac(neighbour::resolve(order.destination.addresses[0], found.index).map_err(|error| {
-            OrderError::NextHop(format!("{error}; name the next hop with --gateway ADDRESS or --destination-mac MAC"))
-        })?),
+        NextHop::Destination => {
+            Mac(neighbour::resolve(order.destination.addresses[0], found.index).map_err(|error| {
+                OrderError::NextHop(format!(
+                    "{error}; name the next hop with --gateway ADDRESS or --destination-mac MAC"
+                ))
+            })?)
+        }
     };
     let family = if order.source.addresses[0].is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
     let mut format = FrameFormat {

@@ -4,21 +4,22 @@
 
 use narrows_model::Family;
 use narrows_model::frames::{
-    Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, Mac, ReceiveMode, ReceivePlan, SendMode, Transport, Walk,
+    Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, Mac, ReceiveMode, ReceivePlan, SendMode, Transport,
+    Walk,
 };
-use narrows_sys::netns::Namespaces;
+use narrows_sys::netns::{self, Namespaces};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, sysctl};
 use narrows_traffic::Stop;
 use narrows_traffic::frames::{FrameError, Receiver, generate};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 /// A namespace with `gen0` wired to `rcv0`.
 fn wire() -> Namespaces {
     let prepare = || -> Result<(), narrows_sys::Error> {
         let mut links = Links::open().unwrap();
-        let here = OwnedFd::from(std::fs::File::open("/proc/thread-self/ns/net").unwrap());
+        let here = netns::network_of_this_thread().unwrap();
         links.add_veth("gen0", "rcv0", here.as_fd()).unwrap();
         for device in ["gen0", "rcv0"] {
             // So that nothing but the test's frames moves.
@@ -115,7 +116,11 @@ fn every_frame_of_the_best_mode_comes_once_and_in_order() {
     }
     assert_eq!(got.bytes, 4_000 * 64);
     assert_eq!(got.flows.len(), 100);
-    assert!(got.flows.iter().all(|flow| flow.received == 40 && flow.destination == "198.19.0.2:2000"), "{:?}", got.flows);
+    assert!(
+        got.flows.iter().all(|flow| flow.received == 40 && flow.destination == "198.19.0.2:2000"),
+        "{:?}",
+        got.flows
+    );
     assert_eq!(got.latency_ns.as_ref().unwrap().count, 400);
     assert!(got.gaps_ns.as_ref().unwrap().count > 100);
 }
@@ -141,9 +146,11 @@ fn each_mode_of_sending_reaches_each_of_counting() {
 #[test]
 fn sizes_take_turns_in_both_families_and_with_a_tag() {
     let range = |address: &str| Endpoints { addresses: [address.parse().unwrap(); 2], ports: [2000, 2009] };
-    for (family, vlan, transport) in
-        [(Family::Ipv4, Some(7), Transport::Udp), (Family::Ipv6, None, Transport::Udp), (Family::Ipv6, None, Transport::TcpSyn)]
-    {
+    for (family, vlan, transport) in [
+        (Family::Ipv4, Some(7), Transport::Udp),
+        (Family::Ipv6, None, Transport::Udp),
+        (Family::Ipv6, None, Transport::TcpSyn),
+    ] {
         let trial = trial(|plan, _| {
             plan.format.family = family;
             plan.format.vlan = vlan;
@@ -172,7 +179,9 @@ fn what_cannot_be_sent_is_said() {
             generate(&plan, &Stop::new(), |_| {}).unwrap_err().to_string()
         };
         assert!(refused(|plan| plan.device = "none0".to_owned()).contains("cannot use device none0"));
-        assert!(refused(|plan| plan.format.sizes = vec![1519]).contains("MTU of 1500 carries frames of at most 1518 bytes"));
+        assert!(
+            refused(|plan| plan.format.sizes = vec![1519]).contains("MTU of 1500 carries frames of at most 1518 bytes")
+        );
         assert!(refused(|plan| plan.format.sizes = vec![60]).contains("takes 64 bytes"));
         if XDP {
             // No program and no GRO at the other end: a virtual pair takes no live frames.

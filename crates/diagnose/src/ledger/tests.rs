@@ -135,7 +135,8 @@ fn what_tcp_sent_again_was_dropped_at_the_same_counter() {
     // A pure acknowledgement is never sent again, but it left one end and did not reach the other.
     let mut received = scene.receiver_counts.clone();
     received.push(("snmp.Tcp.InSegs", 8));
-    let counted = UdpScene { sender_counts: vec![("snmp.Tcp.OutSegs", 10)], receiver_counts: received, ..scene.clone() };
+    let counted =
+        UdpScene { sender_counts: vec![("snmp.Tcp.OutSegs", 10)], receiver_counts: received, ..scene.clone() };
     let ledger = of(&counted);
     assert_eq!((ledger.unexplained, dropped(&ledger, "softnet")), (0, 700), "{ledger:#?}");
     // Neither: nobody knows whose they were.

@@ -12,7 +12,7 @@ use narrows_model::units;
 use narrows_render as render;
 use narrows_render::frames::progress::{End, Scale, line};
 use narrows_render::frames::text;
-use narrows_runner::frames::{self, NextHop, Order};
+use narrows_runner::frames::{self, NextHop, Order, OrderError};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -168,6 +168,14 @@ pub(crate) fn show(report: &FramesReport, form: Form) -> Result<(), Failure> {
     }
 }
 
+/// What the user's words ask for and cannot be is usage; what this host does not have is the run's failure.
+fn refused(error: OrderError) -> Failure {
+    match error {
+        OrderError::Word(_) | OrderError::Address(_) | OrderError::Plan(_) => Failure::usage(error),
+        OrderError::Device { .. } | OrderError::NextHop(_) | OrderError::System(_) => Failure::run(error),
+    }
+}
+
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let stop = stop_on_interrupt()?;
@@ -199,7 +207,7 @@ impl Args {
             any_address: self.allow_any_address,
             default_route: self.use_default_route_device >= 2,
         };
-        let plan = frames::resolve(&order, &stop).map_err(Failure::run)?;
+        let plan = frames::resolve(&order, &stop).map_err(refused)?;
         let link_bps = order.link_bps.or_else(|| frames::link_speed(&plan.device));
         if !self.quiet {
             eprint!("{}", text::generate_header(&plan, style()));

@@ -156,8 +156,8 @@ impl Args {
     /// `None`: nothing was to be measured.
     fn measure(&self, path: &Path) -> Result<Option<ForwardingRecord>, Failure> {
         let text = files::read_plan(path).map_err(Failure::run)?;
-        let file: PlanFile = forwarding::parse(&text)
-            .map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
+        let file: PlanFile =
+            forwarding::parse(&text).map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
         let troubles = forwarding::check(&file.plan);
         if !troubles.is_empty() {
             return Err(Failure::usage(format!("{}:\n{}", path.display(), troubles.join("\n"))));
@@ -175,6 +175,11 @@ impl Args {
             }
         };
         if let Some(ab) = &file.ab {
+            if self.html.is_some() || self.svg.is_some() || self.output.is_some() || self.format != Form::Text {
+                return Err(Failure::usage(
+                    "a plan with [ab] has one table as its result: leave --html, --svg, --output and --format out",
+                ));
+            }
             let compared = forwarding::compare(ab, &stop, &mut watch).map_err(Failure::run)?;
             print(&words::comparison(ab, &compared))?;
             return Ok(None);

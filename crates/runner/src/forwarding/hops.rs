@@ -29,7 +29,7 @@ enum Reader {
     /// A host of a lab that is up.
     Lab { lab: String, host: String },
     #[cfg(feature = "snmp")]
-    Snmp { agent: narrows_snmp::Agent, input: narrows_snmp::InterfaceName, output: narrows_snmp::InterfaceName },
+    Snmp { agent: Box<narrows_snmp::Agent>, input: narrows_snmp::InterfaceName, output: narrows_snmp::InterfaceName },
     /// Why it cannot be read.
     Silent(String),
 }
@@ -37,9 +37,16 @@ enum Reader {
 /// One look.
 #[derive(Debug, Clone)]
 enum Reading {
-    Links { input: LinkCounters, output: LinkCounters, drops: Vec<DropCount> },
+    Links {
+        input: Box<LinkCounters>,
+        output: Box<LinkCounters>,
+        drops: Vec<DropCount>,
+    },
     #[cfg(feature = "snmp")]
-    Snmp { input: Box<narrows_snmp::PortCounters>, output: Box<narrows_snmp::PortCounters> },
+    Snmp {
+        input: Box<narrows_snmp::PortCounters>,
+        output: Box<narrows_snmp::PortCounters>,
+    },
 }
 
 /// What is known to have passed a hop, for agents that answer from memory.
@@ -81,7 +88,7 @@ impl Reader {
             Some(target.and_then(|target| {
                 let agent = Agent::open(&target, Duration::from_secs(2))?;
                 let (input, output) = (agent.interface(&hop.input)?, agent.interface(&hop.output)?);
-                Ok(Self::Snmp { agent, input, output })
+                Ok(Self::Snmp { agent: Box::new(agent), input, output })
             }))
         };
         match open() {
@@ -104,8 +111,8 @@ impl Reader {
 
 fn links(input: &str, output: &str) -> Result<Reading, Missing> {
     Ok(Reading::Links {
-        input: link_counters(input)?,
-        output: link_counters(output)?,
+        input: Box::new(link_counters(input)?),
+        output: Box::new(link_counters(output)?),
         drops: drops_by_reason(&[input, output])?,
     })
 }
@@ -255,12 +262,15 @@ impl Hop {
                 let (first, second) = (Growth::between(input, input_after), Growth::between(output, output_after));
                 let agent = self.reader.words();
                 self.trouble = first.trouble.iter().chain(&second.trouble).next().cloned();
-                let mut counts =
-                    vec![hop_count(&self.name, &agent, &first, &second), hop_count(&self.name, &agent, &second, &first)];
+                let mut counts = vec![
+                    hop_count(&self.name, &agent, &first, &second),
+                    hop_count(&self.name, &agent, &second, &first),
+                ];
                 // Frames and octets of one interface that do not go together: one of the two is no count of frames.
-                let unfit = [(&first, &first.input), (&second, &second.output)]
-                    .into_iter()
-                    .find_map(|(growth, side)| Some(format!("{}: {}", growth.interface, sizes::unfit(side, passed.bytes)?)));
+                let unfit =
+                    [(&first, &first.input), (&second, &second.output)].into_iter().find_map(|(growth, side)| {
+                        Some(format!("{}: {}", growth.interface, sizes::unfit(side, passed.bytes)?))
+                    });
                 if let (Some(why), Some(count)) = (unfit, counts.first_mut())
                     && count.silent.is_none()
                 {

@@ -120,9 +120,10 @@ impl Bench<'_> {
         let rest = Duration::from_millis(self.record.plan.rest_ms);
         clock::sleep(rest);
         let mut trial = self.tester.trial(test, row, repetition, load)?;
-        let (sent, got) = trial.directions.iter().fold((0, 0), |(sent, got), frames| {
-            (sent + frames.sent.sent(), got + frames.got.distinct())
-        });
+        let (sent, got) = trial
+            .directions
+            .iter()
+            .fold((0, 0), |(sent, got), frames| (sent + frames.sent.sent(), got + frames.got.distinct()));
         if sent >= GONE_LEAST && got == 0 && !self.stop.is_set() {
             trial.invalid = Some("device lost: nothing came back".to_owned());
             self.await_device(row)?;
@@ -149,7 +150,11 @@ impl Bench<'_> {
         }
         self.record.ended = Some(format!(
             "device lost: it forwarded nothing any more{}",
-            if limit.is_zero() { String::new() } else { format!(" and did not come back within {} s", limit.as_secs()) }
+            if limit.is_zero() {
+                String::new()
+            } else {
+                format!(" and did not come back within {} s", limit.as_secs())
+            }
         ));
         Ok(())
     }

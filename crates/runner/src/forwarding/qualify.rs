@@ -103,11 +103,7 @@ fn look(
         clock::sleep(Duration::from_millis(5));
     }
     let got = receiver.finish()?;
-    let method = format!(
-        "one worker over a virtual pair of this machine, {} to {}",
-        sent.mode.word(),
-        got.mode.word()
-    );
+    let method = format!("one worker over a virtual pair of this machine, {} to {}", sent.mode.word(), got.mode.word());
     // What was lost there the tester cannot carry.
     let part = if sent.sent() > 0 { got.distinct() as f64 / sent.sent() as f64 } else { 0.0 };
     Ok(TesterMaximum { traffic: row.traffic, size: row.size, pps: sent.sent_pps() * part.min(1.0), method })

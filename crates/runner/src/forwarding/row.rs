@@ -169,8 +169,10 @@ impl Bench<'_> {
         while let Some(frames) = procedure.ask().filter(|_| !self.over()) {
             let repetition = procedure.repetition();
             let trial = self.trial(Test::BackToBack, row, repetition, Load::Burst { frames, pps: bursts.max_pps })?;
-            let sum = |of: &dyn Fn(&narrows_model::frames::FrameTrial) -> u64| trial.directions.iter().map(of).sum::<u64>();
-            let gaps = sum(&|it| it.sent.due().saturating_sub(it.sent.streams.iter().map(|stream| stream.handed).sum()));
+            let sum =
+                |of: &dyn Fn(&narrows_model::frames::FrameTrial) -> u64| trial.directions.iter().map(of).sum::<u64>();
+            let gaps =
+                sum(&|it| it.sent.due().saturating_sub(it.sent.streams.iter().map(|stream| stream.handed).sum()));
             let stalled = (gaps > 0).then(|| format!("the burst has gaps of {gaps} frames: the generator stood still"));
             procedure.observe(&BurstSeen {
                 sent: sum(&|it| it.sent.sent()),
@@ -224,7 +226,8 @@ impl Bench<'_> {
             if self.over() {
                 break;
             }
-            let trial = self.trial(Test::WorstCase, row, repetition, Load::Rate { pps, duration_ms: test.duration_ms })?;
+            let trial =
+                self.trial(Test::WorstCase, row, repetition, Load::Rate { pps, duration_ms: test.duration_ms })?;
             self.record.trials.push(trial);
         }
         Ok(())

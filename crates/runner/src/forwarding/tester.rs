@@ -3,9 +3,7 @@
 use super::error::ForwardingError;
 use super::hops::{Hop, Passed};
 use narrows_diagnose::forwarding::books;
-use narrows_model::forwarding::{
-    DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterPort, Traffic,
-};
+use narrows_model::forwarding::{DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterPort, Traffic};
 use narrows_model::forwarding_plan::Row;
 use narrows_model::frames::{
     Endpoints, FrameFormat, FrameInterval, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceivePlan, Walk,

@@ -82,9 +82,10 @@ impl Lines {
             }
             Event::Tester(pps) => format!("  the tester alone carries {:.0} frames/s", pps),
             Event::Trial(pps, trial) => {
-                let (sent, lost) = trial.directions.iter().fold((0, 0), |(sent, lost), frames| {
-                    (sent + frames.sent.sent(), lost + frames.lost())
-                });
+                let (sent, lost) = trial
+                    .directions
+                    .iter()
+                    .fold((0, 0), |(sent, lost), frames| (sent + frames.sent.sent(), lost + frames.lost()));
                 let unsent: u64 = trial.directions.iter().map(|frames| frames.sent.unsent()).sum();
                 let invalid = trial.invalid.as_ref().map_or_else(String::new, |why| format!("; says nothing: {why}"));
                 let unsent = if unsent > 0 { format!(", {unsent} unsent") } else { String::new() };

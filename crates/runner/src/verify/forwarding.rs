@@ -46,12 +46,8 @@ fn plan(bench: &Bench, max_load_pps: f64, tests: Tests) -> Result<ForwardingPlan
 }
 
 fn throughput(confirm: u32) -> ThroughputTest {
-    let goal = Goal {
-        initial_trial_ms: TRIAL_MS / 4,
-        final_trial_ms: TRIAL_MS,
-        duration_sum_ms: 3 * TRIAL_MS,
-        ..Goal::ndr()
-    };
+    let goal =
+        Goal { initial_trial_ms: TRIAL_MS / 4, final_trial_ms: TRIAL_MS, duration_sum_ms: 3 * TRIAL_MS, ..Goal::ndr() };
     ThroughputTest { goals: vec![goal], confirm, max_search_ms: 60_000 }
 }
 
@@ -109,8 +105,7 @@ fn queue(bench: &Bench) -> Result<Row, StageError> {
 
 /// One trial at a rate that the router carries.
 fn one_trial(bench: &Bench, change: impl FnOnce(&mut ForwardingPlan)) -> Result<ForwardingRecord, StageError> {
-    let tests =
-        Tests { worst_case: Some(WorstCaseTest { duration_ms: TRIAL_MS, repetitions: 1 }), ..Tests::default() };
+    let tests = Tests { worst_case: Some(WorstCaseTest { duration_ms: TRIAL_MS, repetitions: 1 }), ..Tests::default() };
     let mut plan = plan(bench, 100_000.0, tests)?;
     change(&mut plan);
     run(bench, &plan)
@@ -161,10 +156,11 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     let CounterSource::Namespace { name: router } = bench.router() else { return Ok(Vec::new()) };
     // So many frames were counted when the trial begins: a counter of 32 bits wraps within it.
     const BEFORE: u64 = (1 << 32) - 20_000;
-    let cases = [("an agent that tells the truth", None), ("an agent that divides by 1024", Some(Lie::Divided)), (
-        "an agent whose counters wrap at 2^32",
-        Some(Lie::Wrapped),
-    )];
+    let cases = [
+        ("an agent that tells the truth", None),
+        ("an agent that divides by 1024", Some(Lie::Divided)),
+        ("an agent whose counters wrap at 2^32", Some(Lie::Wrapped)),
+    ];
     let mut rows = Vec::new();
     for (what, lie) in cases {
         let router = router.clone();
@@ -185,8 +181,12 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
                 ..Counts::default()
             };
             let port = |index, name: &str, link: narrows_collect::LinkCounters| {
-                let port =
-                    Port::new(index, name, counts(link.rx_packets, link.rx_bytes), counts(link.tx_packets, link.tx_bytes));
+                let port = Port::new(
+                    index,
+                    name,
+                    counts(link.rx_packets, link.rx_bytes),
+                    counts(link.tx_packets, link.tx_bytes),
+                );
                 if let Some(lie) = lie { port.lying(lie) } else { port }
             };
             Behaviour::Answer(vec![port(1, "in0", input), port(2, "out0", output)])

@@ -7,8 +7,8 @@ use super::tally::Counts;
 use super::{packet, xsk};
 use crate::Stop;
 use narrows_model::frames::{FCS_BYTES, FrameInterval, GeneratePlan, GenerateRecord, SendMode, StreamSent};
-use narrows_sys::rtnl::Links;
 use narrows_sys::netdev::{self, XdpFeatures};
+use narrows_sys::rtnl::Links;
 use narrows_wire::frame::Flows;
 use std::time::Duration;
 
@@ -113,7 +113,8 @@ pub fn generate(
         match prepare(plan, &device, &shares, soon) {
             Ok(crew) => {
                 let before = device.refused();
-                let (counts, intervals, ended) = conductor::run(crew, plan.interval_ms, shortest(&shares), stop, &mut look)?;
+                let (counts, intervals, ended) =
+                    conductor::run(crew, plan.interval_ms, shortest(&shares), stop, &mut look)?;
                 let refused = before.zip(device.refused()).map(|(before, after)| after.saturating_sub(before));
                 return Ok(record(plan, *mode, not_better, &shares, &counts, intervals, ended, refused));
             }

@@ -61,16 +61,26 @@ fn source(table: &Table<'_>) -> Option<CounterSource> {
     match kind {
         "namespace" => {
             let item = table.required("name")?;
-            let name = item.text(255, "the name of a network namespace, or pid:1234")?;
-            let pid = name.strip_prefix("pid:");
-            if pid.is_some_and(|pid| pid.parse::<u32>().map_or(true, |pid| pid == 0)) || name.contains('/') {
-                return item.refuse("the name of a network namespace, or pid:1234");
-            }
-            Some(CounterSource::Namespace { name })
+            let name = item.text(255, NAMESPACES)?;
+            if is_namespace(&name) { Some(CounterSource::Namespace { name }) } else { item.refuse(NAMESPACES) }
         }
         "narrows" => Some(CounterSource::Narrows { host: table.required("host")?.text(255, "the address of a host")? }),
         _ => snmp(table),
     }
+}
+
+const NAMESPACES: &str = "the name of a network namespace, pid:1234, lab:NAME/HOST or a path like /proc/1234/ns/net";
+
+fn is_namespace(name: &str) -> bool {
+    if let Some(pid) = name.strip_prefix("pid:") {
+        return pid.parse::<u32>().is_ok_and(|pid| pid > 0);
+    }
+    if let Some(of_lab) = name.strip_prefix("lab:") {
+        return of_lab
+            .split_once('/')
+            .is_some_and(|(lab, host)| !lab.is_empty() && !host.is_empty() && !host.contains('/'));
+    }
+    name.starts_with('/') || !name.contains('/')
 }
 
 fn snmp(table: &Table<'_>) -> Option<CounterSource> {

@@ -138,7 +138,11 @@ pub(super) const SOURCE: Section = Section {
             "\"namespace\" (of this machine), \"narrows\" (a host that runs `narrows serve`) or \"snmp\" (an agent with IF-MIB)",
             "required",
         ),
-        key("name", "of a namespace: its name, or \"pid:1234\"", "required"),
+        key(
+            "name",
+            "of a namespace: its name as `ip netns` has it, \"pid:1234\", \"lab:NAME/HOST\" or a path",
+            "required",
+        ),
         key("host", "of narrows: the host's address", "required"),
         key("agent", "of SNMP: address or address:port", "required"),
         key("version", "of SNMP: \"2c\" or \"3\"", "\"2c\""),

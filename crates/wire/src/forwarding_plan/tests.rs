@@ -281,7 +281,13 @@ fn what_a_hop_cannot_be() {
     let tested = hop("r", "under-test = true", fine) + &hop("s", "under-test = true", fine);
     assert!(of(&tested).contains("hop[1].under-test: a second hop"));
     assert!(of(&hop("r", "", "kind = \"telnet\"")).contains("\"namespace\" or \"narrows\" or \"snmp\""));
-    assert!(of(&hop("r", "", "kind = \"namespace\", name = \"pid:x\"")).contains("or pid:1234"));
+    let namespace = |name: &str| hop("r", "", &format!("kind = \"namespace\", name = \"{name}\""));
+    for name in ["pid:x", "pid:0", "lab:f1", "lab:/router", "lab:f1/", "lab:f1/a/b", "a/b"] {
+        assert!(of(&namespace(name)).contains("pid:1234, lab:NAME/HOST or a path"), "{name}");
+    }
+    for name in ["pid:1", "lab:f1/router", "blue", "/proc/1/ns/net"] {
+        assert_eq!(good("", &namespace(name)).plan.hops.len(), 1, "{name}");
+    }
     assert!(
         of(&hop("r", "", "kind = \"namespace\", name = \"r\", agent = \"x\""))
             .contains("hop[0].source.agent: a source of the kind")

@@ -9,9 +9,9 @@ use super::remote::stop_on_interrupt;
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
 use clap::{Subcommand, ValueEnum};
+use forwarding::ForwardingArgs;
 use narrows_runner::emulated::{self, Labs, Launcher, Site};
 use narrows_runner::{bank, demo, verify};
-use forwarding::ForwardingArgs;
 use path::PathArgs;
 use std::path::{Path, PathBuf};
 
@@ -198,7 +198,7 @@ impl Args {
             }
             // The holder has said on its standard output what went wrong.
             What::Hold => Ok(u8::from(emulated::hold().is_err())),
-            What::DemoForwarding(args) => args.run(),
+            What::DemoForwarding(args) => able().and_then(|()| args.run()),
             What::Demo { output } => {
                 able()?;
                 let code =

@@ -104,12 +104,8 @@ pub(in super::super) fn prepare(
     for (object, share) in objects.into_iter().zip(shares) {
         let state = layout::state(plan, share, start_ns)?;
         object.write("state", &0_u32.to_ne_bytes(), &state).map_err(|error| error.to_string())?;
-        let worker = Live {
-            object: Arc::clone(&object),
-            device: device.index,
-            frame: frame.clone(),
-            batch: batch(share),
-        };
+        let worker =
+            Live { object: Arc::clone(&object), device: device.index, frame: frame.clone(), batch: batch(share) };
         workers.push((Box::new(worker), Arc::new(LiveMeter(object))));
     }
     Ok(Crew { workers })
