@@ -35,7 +35,7 @@ bank: .lab build ## every fault and every healthy scenario, with the confusion m
 verify: .lab build ## emulator, packet ledger and search against what the lab knows for certain (six minutes)
 	$(NARROWS) lab verify
 
-bench: build ## TCP and UDP rates, loss, CPU and pacing against iperf3, iperf, nuttcp, xfr (as root; 25 minutes)
+bench: build ## TCP, UDP and frames: rates, loss, CPU, pacing, against their peers (as root; 35 minutes)
 	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-bench -- --narrows $(NARROWS)
 
 docs: setup ## write the generated pages of docs/ anew

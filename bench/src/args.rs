@@ -11,6 +11,8 @@ pub(crate) enum Part {
     Udp,
     /// How evenly UDP leaves.
     Pacing,
+    /// Raw frames: the highest rate, and how evenly they leave.
+    Frames,
     /// One after another.
     All,
 }
@@ -29,10 +31,18 @@ pub(crate) struct Args {
     pub(crate) nuttcp: PathBuf,
     /// As `iperf3`.
     pub(crate) xfr: PathBuf,
+    /// As `iperf3`.
+    pub(crate) trafgen: PathBuf,
+    /// As `iperf3`.
+    pub(crate) xdp_trafficgen: PathBuf,
     /// Interleaved rounds; in each, every tool runs once.
     pub(crate) rounds: usize,
     /// Length of one measurement.
     pub(crate) seconds: u32,
+    /// As `rounds`, of frames.
+    pub(crate) frame_rounds: usize,
+    /// As `seconds`, of frames.
+    pub(crate) frame_seconds: u32,
     /// Numbers of TCP streams, each measured by itself.
     pub(crate) streams: Vec<u32>,
     /// UDP payloads, each measured by itself.
@@ -43,9 +53,9 @@ pub(crate) struct Args {
     pub(crate) output: PathBuf,
 }
 
-const USAGE: &str = "usage: narrows-bench [tcp|udp|pacing|all] [--narrows PATH] [--iperf3 PATH] [--iperf PATH] \
-                     [--nuttcp PATH] [--xfr PATH] [--rounds 10] [--seconds 5] [--streams 1,2] [--sizes 1448,64] [--quick] \
-                     [--output target/bench.json]";
+const USAGE: &str = "usage: narrows-bench [tcp|udp|pacing|frames|all] [--narrows PATH] [--iperf3 PATH] [--iperf PATH] \
+                     [--nuttcp PATH] [--xfr PATH] [--trafgen PATH] [--xdp-trafficgen PATH] [--rounds 10, frames 5] \
+                     [--seconds 5, frames 10] [--streams 1,2] [--sizes 1448,64] [--quick] [--output target/bench.json]";
 
 impl Args {
     /// Reads the words, with the defaults of `make bench`.
@@ -57,8 +67,12 @@ impl Args {
             iperf: "iperf".into(),
             nuttcp: "nuttcp".into(),
             xfr: "xfr".into(),
+            trafgen: "trafgen".into(),
+            xdp_trafficgen: "xdp-trafficgen".into(),
             rounds: 10,
             seconds: 5,
+            frame_rounds: 5,
+            frame_seconds: 10,
             streams: vec![1, 2],
             sizes: vec![1448, 64],
             quick: false,
@@ -71,6 +85,7 @@ impl Args {
                 "tcp" => args.part = Part::Tcp,
                 "udp" => args.part = Part::Udp,
                 "pacing" => args.part = Part::Pacing,
+                "frames" => args.part = Part::Frames,
                 "all" => args.part = Part::All,
                 "--quick" => args.quick = true,
                 _ => {
@@ -82,6 +97,8 @@ impl Args {
                         "--iperf" => args.iperf = value.into(),
                         "--nuttcp" => args.nuttcp = value.into(),
                         "--xfr" => args.xfr = value.into(),
+                        "--trafgen" => args.trafgen = value.into(),
+                        "--xdp-trafficgen" => args.xdp_trafficgen = value.into(),
                         "--output" => args.output = value.into(),
                         "--rounds" => {
                             rounds = Some(value.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(bad)?);
@@ -97,8 +114,11 @@ impl Args {
                 }
             }
         }
-        args.rounds = rounds.unwrap_or(if args.quick { 3 } else { args.rounds });
-        args.seconds = seconds.unwrap_or(if args.quick { 2 } else { args.seconds });
+        let quick = args.quick;
+        args.rounds = rounds.unwrap_or(if quick { 3 } else { args.rounds });
+        args.seconds = seconds.unwrap_or(if quick { 2 } else { args.seconds });
+        args.frame_rounds = rounds.unwrap_or(if quick { 3 } else { args.frame_rounds });
+        args.frame_seconds = seconds.unwrap_or(if quick { 2 } else { args.frame_seconds });
         Ok(args)
     }
 
@@ -131,9 +151,12 @@ mod tests {
 
     #[test]
     fn quick_is_shorter_unless_the_length_is_given() {
-        let lengths = |words| parse(words).map(|args| (args.rounds, args.seconds));
-        assert_eq!(lengths("--quick"), Ok((3, 2)));
-        assert_eq!(lengths("--seconds 4 --quick"), Ok((3, 4)));
+        let lengths =
+            |words| parse(words).map(|args| (args.rounds, args.seconds, args.frame_rounds, args.frame_seconds));
+        assert_eq!(lengths("--quick"), Ok((3, 2, 3, 2)));
+        assert_eq!(lengths("--seconds 4 --quick"), Ok((3, 4, 3, 4)));
+        assert_eq!(lengths("frames"), Ok((10, 5, 5, 10)));
+        assert_eq!(lengths("--rounds 7"), Ok((7, 5, 7, 10)));
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(crate) struct Claim {
 pub(crate) enum Wanted {
     AtLeast(f64),
     Within(f64, f64),
+    /// None of what is counted.
+    Zero,
 }
 
 impl Claim {
@@ -25,6 +27,7 @@ impl Claim {
         match self.wanted {
             Wanted::AtLeast(bound) => self.value >= bound,
             Wanted::Within(low, high) => (low..=high).contains(&self.value),
+            Wanted::Zero => self.value == 0.0,
         }
     }
 
@@ -33,6 +36,7 @@ impl Claim {
         let (digits, wanted) = match self.wanted {
             Wanted::AtLeast(bound) => (2, format!(">= {bound}")),
             Wanted::Within(low, high) => (5, format!("{low} to {high}")),
+            Wanted::Zero => (0, "none".to_owned()),
         };
         let met = if self.met() { "met" } else { "NOT MET" };
         format!("  {}: {:.digits$}, wanted {wanted}: {met}\n", self.what, self.value)
@@ -42,6 +46,7 @@ impl Claim {
         let wanted = match self.wanted {
             Wanted::AtLeast(bound) => json!([bound, null]),
             Wanted::Within(low, high) => json!([low, high]),
+            Wanted::Zero => json!([0, 0]),
         };
         json!({"what": self.what, "value": self.value, "wanted": wanted, "met": self.met()})
     }
@@ -58,5 +63,7 @@ mod tests {
         let claim = Claim { what: "rate".into(), value: 1.0002, wanted: Wanted::Within(0.999, 1.001) };
         assert_eq!(claim.line(), "  rate: 1.00020, wanted 0.999 to 1.001: met\n");
         assert!(!Claim { value: f64::NAN, ..claim }.met());
+        let claim = Claim { what: "lost".into(), value: 3.0, wanted: Wanted::Zero };
+        assert_eq!(claim.line(), "  lost: 3, wanted none: NOT MET\n");
     }
 }

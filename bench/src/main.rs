@@ -1,6 +1,6 @@
 //! Measures narrows against its peers on a plain veth pair between two fresh network namespaces: TCP goodput and CPU time per
-//! byte, the highest UDP rate without loss and the CPU time of receiving, and how evenly UDP leaves. What is compared is
-//! interleaved, so that what disturbs the machine for a while disturbs all alike.
+//! byte, the highest UDP rate without loss and the CPU time of receiving, how evenly UDP leaves, and the rate and evenness of
+//! raw frames. What is compared is interleaved, so that what disturbs the machine for a while disturbs all alike.
 //!
 //! Nothing here fails on a figure: thresholds are printed as met or not met.
 
@@ -9,9 +9,11 @@
 mod args;
 mod claim;
 mod figures;
+mod frames;
 mod machine;
 mod network;
 mod pacing;
+mod task;
 mod tcp;
 mod tools;
 mod udp;
@@ -46,8 +48,12 @@ fn run() -> Result<(), String> {
         "left_out": missing,
         "versions": tools.iter().map(|tool| (tool.name.to_owned(), tool.version.clone().into())).collect::<serde_json::Map<_, _>>(),
     });
-    let measurements: [(Part, &str, Measurement); 3] =
-        [(Part::Tcp, "tcp", tcp::run), (Part::Udp, "udp", udp::run), (Part::Pacing, "pacing", pacing::run)];
+    let measurements: [(Part, &str, Measurement); 4] = [
+        (Part::Tcp, "tcp", tcp::run),
+        (Part::Udp, "udp", udp::run),
+        (Part::Pacing, "pacing", pacing::run),
+        (Part::Frames, "frames", frames::run),
+    ];
     for (part, name, measure) in measurements {
         if args.wants(part) {
             let (text, json) = measure(&args, &tools)?;

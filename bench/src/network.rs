@@ -3,8 +3,10 @@
 
 use crate::tools::Listens;
 use narrows_sys::packet_ring::PacketRing;
-use narrows_sys::{ethtool, netns};
+use narrows_sys::rtnl::{Links, VethEnd};
+use narrows_sys::{ethtool, netns, sysctl};
 use std::io::{BufRead as _, BufReader};
+use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,12 +14,20 @@ use std::time::{Duration, Instant};
 pub(crate) const SERVER: &str = "198.18.0.2";
 
 /// The name of the device on both ends.
-const DEVICE: &str = "bench0";
+pub(crate) const DEVICE: &str = "bench0";
 
 /// The two ends. Dropped, they are gone.
 pub(crate) struct Network {
     client: Child,
     server: Child,
+}
+
+/// Counters of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Received {
+    pub(crate) packets: u64,
+    /// Theirs, with their Ethernet headers and without FCS.
+    pub(crate) bytes: u64,
 }
 
 /// Which end a program runs on.
@@ -39,6 +49,53 @@ impl Network {
             network.ip(end, &["link", "set", DEVICE, "up"])?;
         }
         Ok(network)
+    }
+
+    /// Makes both namespaces and a pair with so many queues each way and no addresses: for raw frames. Nothing else moves on it.
+    pub(crate) fn up_for_frames(queues: u32) -> Result<Self, String> {
+        let network = Self { client: holder()?, server: holder()? };
+        let path = format!("/proc/{}/ns/net", network.server.id());
+        let far = std::fs::File::open(&path).map_err(|error| format!("cannot open {path}: {error}"))?;
+        let end = VethEnd { name: DEVICE, mac: None, queues };
+        network.links(End::Client)?.add_veth_pair(end, end, far.as_fd()).map_err(|error| error.to_string())?;
+        for end in [End::Client, End::Server] {
+            // Where the kernel has no IPv6, none has to be switched off.
+            let quiet = || -> narrows_sys::Result<()> {
+                let _ = sysctl::write(&format!("net.ipv6.conf.{DEVICE}.disable_ipv6"), "1");
+                Ok(())
+            };
+            network.inside(end, quiet)?;
+            network.links(end)?.set_up(DEVICE, true).map_err(|error| error.to_string())?;
+        }
+        Ok(network)
+    }
+
+    /// Runs `work` on a thread inside of an end's namespace.
+    pub(crate) fn inside<T: Send>(
+        &self,
+        end: End,
+        work: impl FnOnce() -> narrows_sys::Result<T> + Send,
+    ) -> Result<T, String> {
+        netns::in_network_of(self.holder(end).id(), work).map_err(|error| error.to_string())
+    }
+
+    fn links(&self, end: End) -> Result<Links, String> {
+        // A netlink socket stays in the namespace in which it was made.
+        self.inside(end, || Ok(Links::open()))?.map_err(|error| error.to_string())
+    }
+
+    /// The Ethernet address of an end's device.
+    pub(crate) fn mac(&self, end: End) -> Result<String, String> {
+        let link = self.links(end)?.get(DEVICE).map_err(|error| error.to_string())?;
+        let address = link.address.ok_or_else(|| format!("{DEVICE} has no Ethernet address"))?;
+        Ok(address.map(|byte| format!("{byte:02x}")).join(":"))
+    }
+
+    /// What an end's device has received so far.
+    pub(crate) fn received(&self, end: End) -> Result<Received, String> {
+        let path = format!("/proc/{}/net/dev", self.holder(end).id());
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
+        received(&text).ok_or_else(|| format!("{path} does not tell what {DEVICE} received"))
     }
 
     /// A command that will run on one end.
@@ -152,9 +209,26 @@ fn listens_on(table: &str, listens: Listens, port: u16) -> bool {
     })
 }
 
+/// The line of the device in `/proc/net/dev`.
+fn received(table: &str) -> Option<Received> {
+    let of_device = |line: &str| line.trim().strip_prefix(DEVICE)?.strip_prefix(':').map(str::to_owned);
+    let line = table.lines().find_map(of_device)?;
+    let mut words = line.split_whitespace().map_while(|word| word.parse().ok());
+    let (bytes, packets) = (words.next()?, words.next()?);
+    Some(Received { packets, bytes })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_is_found_by_its_name() {
+        let table =
+            "Inter-|   Receive\n face |bytes    packets errs\n    lo: 1 2 0 0\nbench0: 6000     100    0    0\n";
+        assert_eq!(received(table), Some(Received { packets: 100, bytes: 6000 }));
+        assert_eq!(received("    lo: 1 2 0\n"), None);
+    }
 
     #[test]
     fn a_listener_is_found_by_its_port_and_state() {

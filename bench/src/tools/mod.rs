@@ -10,7 +10,7 @@ mod xfr;
 
 pub(crate) use server::Server;
 
-use crate::args::Args;
+use crate::args::{Args, Part};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -120,18 +120,23 @@ impl Heard {
     }
 }
 
-/// The contenders that can run here, and a sentence for each that cannot.
+/// The contenders that can run here, and a sentence for each that cannot. Those of frames are found by that part itself.
 pub(crate) fn available(args: &Args) -> (Vec<Tool>, Vec<String>) {
-    let (mut tools, mut missing) = (Vec::new(), Vec::new());
-    for (found, hint) in [
+    let mut all = vec![
         (narrows::plain(&args.narrows), "build it with `make build`, or name it with --narrows"),
         (narrows::sampling(&args.narrows), ""),
         (narrows::bare(&args.narrows), ""),
-        (iperf3::tool(&args.iperf3), "install it (Debian: apt-get install iperf3), or name it with --iperf3"),
-        (iperf::tool(&args.iperf), "install it (Debian: apt-get install iperf), or name it with --iperf"),
-        (nuttcp::tool(&args.nuttcp), "install it (Debian: apt-get install nuttcp), or name it with --nuttcp"),
-        (xfr::tool(&args.xfr), "install it (cargo install xfr), or name it with --xfr"),
-    ] {
+    ];
+    if args.part != Part::Frames {
+        all.extend([
+            (iperf3::tool(&args.iperf3), "install it (Debian: apt-get install iperf3), or name it with --iperf3"),
+            (iperf::tool(&args.iperf), "install it (Debian: apt-get install iperf), or name it with --iperf"),
+            (nuttcp::tool(&args.nuttcp), "install it (Debian: apt-get install nuttcp), or name it with --nuttcp"),
+            (xfr::tool(&args.xfr), "install it (cargo install xfr), or name it with --xfr"),
+        ]);
+    }
+    let (mut tools, mut missing) = (Vec::new(), Vec::new());
+    for (found, hint) in all {
         match found {
             Ok(tool) => tools.push(tool),
             Err(program) if !hint.is_empty() => missing.push(format!("cannot run {}: {hint}", program.display())),
@@ -142,13 +147,13 @@ pub(crate) fn available(args: &Args) -> (Vec<Tool>, Vec<String>) {
 }
 
 /// The first line that `PROGRAM FLAG` says, or the program that cannot be run.
-fn version(program: &Path, flag: &str) -> Result<String, PathBuf> {
+pub(crate) fn version(program: &Path, flag: &str) -> Result<String, PathBuf> {
     let output = Command::new(program).arg(flag).output().map_err(|_| program.to_owned())?;
     let said = [output.stdout, output.stderr].concat();
     Ok(String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned())
 }
 
 /// Words as a command line has them.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }

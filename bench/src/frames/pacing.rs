@@ -1,0 +1,33 @@
+//! Pacing of frames: what was achieved of what was asked in each mode of sending, and how evenly it arrived.
+
+use super::Bench;
+use super::own::{self, Both, Family};
+
+/// What is asked for, frames a second.
+const RATES_PPS: [u32; 4] = [100_000, 1_000_000, 5_000_000, 10_000_000];
+/// The best one first.
+pub(super) const MODES: [&str; 3] = ["live-frames", "af-xdp", "af-packet"];
+
+/// All modes at one rate.
+pub(super) struct AtRate {
+    pub(super) pps: f64,
+    /// In the order of [`MODES`]; a sentence where it did not run.
+    pub(super) modes: Vec<Result<Both, String>>,
+}
+
+/// One trial of each mode at each rate.
+pub(super) fn measure(bench: &Bench<'_>) -> Vec<AtRate> {
+    let seconds = bench.args.frame_seconds;
+    let mut results = Vec::new();
+    for pps in RATES_PPS {
+        let mut one = |mode: &&str| {
+            eprint!("\rbench: frames, pacing at {:>4} Mpps: {mode:<16}", f64::from(pps) / 1e6);
+            let send = format!("--rate {pps}pps --mode {mode}");
+            own::trial(bench, Family::Ipv4, seconds, &send, "--gaps")
+                .inspect_err(|why| eprintln!("\nbench: {mode} at {pps} frames a second: {why}"))
+        };
+        results.push(AtRate { pps: pps.into(), modes: MODES.iter().map(&mut one).collect() });
+    }
+    eprintln!();
+    results
+}

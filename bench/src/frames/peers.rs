@@ -1,0 +1,136 @@
+//! Generators of others. None of them counts at the other end: what counts is what the device there received.
+
+use super::{Bench, WORKERS, bare, own};
+use crate::network::{DEVICE, End, Received};
+use crate::task::Task;
+use crate::tools::{version, words};
+use narrows_sys::thread;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The longest until the first frame.
+const START: Duration = Duration::from_secs(10);
+/// Before counting begins.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// One of them.
+pub(super) struct Peer {
+    pub(super) name: &'static str,
+    pub(super) version: String,
+    program: PathBuf,
+    words: fn(&Bench<'_>) -> Vec<String>,
+    /// Whether an empty program drops its frames at the other end; else the stack does.
+    sink: bool,
+}
+
+/// What arrived.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Arrived {
+    pub(super) pps: f64,
+    /// Mean size with FCS.
+    pub(super) frame_bytes: f64,
+}
+
+/// Those that can run here, and a sentence for each that cannot.
+pub(super) fn available(bench: &Bench<'_>) -> (Vec<Peer>, Vec<String>) {
+    let args = bench.args;
+    let (mut peers, mut missing) = (Vec::new(), Vec::new());
+    for (name, program, words, sink, package) in [
+        ("trafgen", &args.trafgen, trafgen as fn(&Bench<'_>) -> Vec<String>, true, "netsniff-ng"),
+        ("xdp-trafficgen", &args.xdp_trafficgen, xdp_trafficgen, true, "xdp-tools"),
+    ] {
+        match version(program, "--version") {
+            Ok(version) => peers.push(Peer { name, version, program: program.clone(), words, sink }),
+            Err(program) => missing.push(format!(
+                "cannot run {}: install it (Debian: apt-get install {package}), or name it with --{name}",
+                program.display()
+            )),
+        }
+    }
+    (peers, missing)
+}
+
+/// One packet, the same on every CPU: whatever varies costs it time. It goes around the queueing discipline by itself.
+fn trafgen(bench: &Bench<'_>) -> Vec<String> {
+    let mac = bench.mac.split(':').map(|byte| format!("0x{byte}")).collect::<Vec<_>>().join(", ");
+    let packet = format!(
+        "{{ {mac}, 0x02, 0, 0, 0, 0, 1, c16(0x0800), 0x45, 0, c16(46), c16(0), c16(0), 64, 17, csumip(14, 33), \
+         198, 18, 0, 1, 198, 18, 0, 2, c16(2000), c16(2000), c16(26), c16(0), fill(0, 18) }}"
+    );
+    let mut all = words(&format!("--dev {DEVICE} --cpus {WORKERS} --num 0 --notouch-irq --no-sock-mem --no-cpu-stats"));
+    all.push(packet);
+    all
+}
+
+/// Its frames are those of IPv6, larger than the smallest.
+fn xdp_trafficgen(bench: &Bench<'_>) -> Vec<String> {
+    let (mac, flows) = (&bench.mac, own::FLOWS);
+    words(&format!("udp --dst-mac {mac} --dyn-ports {flows} --threads {WORKERS} {DEVICE}"))
+}
+
+impl Peer {
+    /// One measurement.
+    pub(super) fn measure(&self, bench: &Bench<'_>, seconds: u32) -> Result<Arrived, String> {
+        let _sink = self.sink.then(|| bare::Sink::attach(&bench.network)).transpose()?;
+        let before = bench.network.received(End::Server)?;
+        let limit = START + Duration::from_secs(u64::from(seconds) + 10);
+        let task = Task::start(&bench.network, End::Client, &self.program, &(self.words)(bench), limit, false)?;
+        let task = self.await_frames(bench, task, before)?;
+        let counted = watch(bench, Duration::from_secs(seconds.into()));
+        drop(task);
+        counted
+    }
+
+    fn await_frames(&self, bench: &Bench<'_>, mut task: Task, before: Received) -> Result<Task, String> {
+        let started = Instant::now();
+        // A few frames are the kernel's own.
+        while bench.network.received(End::Server)?.packets < before.packets + 1000 {
+            if !task.runs() {
+                let ended = format!("{} ended before it sent", self.name);
+                return Err(task.finish()?.failure.unwrap_or(ended));
+            }
+            if started.elapsed() > START {
+                return Err(format!("nothing came of {} in {} s", self.name, START.as_secs()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(task)
+    }
+}
+
+/// Looks at the receiving device twice.
+fn watch(bench: &Bench<'_>, time: Duration) -> Result<Arrived, String> {
+    let counted = || {
+        // All CPUs are taken: this thread has to look in time.
+        let _ = thread::set_real_time();
+        std::thread::sleep(SETTLE);
+        let (at, before) = (Instant::now(), bench.network.received(End::Server)?);
+        std::thread::sleep(time);
+        let (passed, after) = (at.elapsed(), bench.network.received(End::Server)?);
+        Ok::<_, String>((passed, before, after))
+    };
+    let (passed, before, after) = counted().inspect_err(|_| thread::set_ordinary())?;
+    thread::set_ordinary();
+    arrived(passed, before, after).ok_or_else(|| "nothing more came".to_owned())
+}
+
+fn arrived(passed: Duration, before: Received, after: Received) -> Option<Arrived> {
+    let packets = after.packets.checked_sub(before.packets).filter(|packets| *packets > 0)? as f64;
+    let bytes = after.bytes.checked_sub(before.bytes)? as f64;
+    // The counters leave out the FCS.
+    Some(Arrived { pps: packets / passed.as_secs_f64(), frame_bytes: bytes / packets + 4.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_looks_make_a_rate_and_a_size() {
+        let look = |packets| Received { packets, bytes: packets * 60 };
+        let two_seconds = Duration::from_secs(2);
+        assert_eq!(arrived(two_seconds, look(10), look(1010)), Some(Arrived { pps: 500.0, frame_bytes: 64.0 }));
+        assert_eq!(arrived(two_seconds, look(10), look(10)), None);
+        assert_eq!(arrived(two_seconds, look(10), look(9)), None);
+    }
+}

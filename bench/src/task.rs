@@ -1,0 +1,106 @@
+//! A program on one end: bounded in time, and gone with this program, however this ends.
+
+use crate::network::{End, Network};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdin, Stdio};
+use std::time::Duration;
+
+/// The first process of a PID namespace: it starts the program, ends it when its own input closes, and ends with it; with the
+/// first process goes whatever the program started.
+const KEEPER: &str = "exec 3<&0; timeout -k 1 \"$@\" </dev/null 3<&- & program=$!
+    { cat <&3; kill $program; } >/dev/null 2>&1 & wait $program";
+
+/// The most that is read of what a program says.
+const OUTPUT_MAX: u64 = 16 << 20;
+
+/// A running program; dropped, it is gone.
+pub(crate) struct Task {
+    name: String,
+    child: Child,
+    /// It lives as long as this is open.
+    input: Option<ChildStdin>,
+    errors: Option<BufReader<ChildStderr>>,
+}
+
+/// What a program said.
+pub(crate) struct Said {
+    /// On its output.
+    pub(crate) output: String,
+    /// Whether it ended well, and the beginning of what it said on its error output.
+    pub(crate) failure: Option<String>,
+}
+
+impl Task {
+    /// Starts a program that will not live longer than `limit`. `heard`: its output is wanted.
+    pub(crate) fn start(
+        network: &Network,
+        end: End,
+        program: &Path,
+        words: &[String],
+        limit: Duration,
+        heard: bool,
+    ) -> Result<Self, String> {
+        let mut child = network
+            .command(end)
+            .args(["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", KEEPER, "sh"])
+            .arg(limit.as_secs().max(1).to_string())
+            .arg(program)
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(if heard { Stdio::piped() } else { Stdio::null() })
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        let (input, errors) = (child.stdin.take(), child.stderr.take().map(BufReader::new));
+        Ok(Self { name: program.display().to_string(), child, input, errors })
+    }
+
+    /// Waits for the first line on its error output: the sign that it is at work.
+    pub(crate) fn await_line(&mut self) -> Result<String, String> {
+        let mut line = String::new();
+        let read = self.errors.as_mut().map(|errors| errors.read_line(&mut line));
+        match read {
+            Some(Ok(bytes)) if bytes > 0 => Ok(line.trim_end().to_owned()),
+            _ => Err(format!("{} ended before it began", self.name)),
+        }
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn runs(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits until it ends by itself.
+    pub(crate) fn finish(mut self) -> Result<Said, String> {
+        let mut output = String::new();
+        if let Some(stdout) = self.child.stdout.take() {
+            stdout
+                .take(OUTPUT_MAX)
+                .read_to_string(&mut output)
+                .map_err(|error| format!("cannot read what {} says: {error}", self.name))?;
+        }
+        let mut errors = Vec::new();
+        if let Some(stderr) = self.errors.take() {
+            stderr
+                .take(OUTPUT_MAX)
+                .read_to_end(&mut errors)
+                .map_err(|error| format!("cannot read what {} says: {error}", self.name))?;
+        }
+        let status = self.child.wait().map_err(|error| format!("cannot wait for {}: {error}", self.name))?;
+        let failure = (!status.success()).then(|| {
+            let first: Vec<String> = String::from_utf8_lossy(&errors).lines().take(3).map(str::to_owned).collect();
+            format!("{} failed ({status}): {}", self.name, first.join(" / "))
+        });
+        Ok(Said { output, failure })
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // What it still says finds no reader, so that it is not kept by a full pipe.
+        drop(self.errors.take());
+        let _ = self.child.wait();
+    }
+}
