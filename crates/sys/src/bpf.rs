@@ -229,7 +229,7 @@ impl Object {
         call(BPF_MAP_UPDATE_ELEM, &mut attributes.0).map(drop).map_err(failed)
     }
 
-    /// All keys of a table, at most [a limit](ENTRIES_MAX) of them.
+    /// All keys of a table, at most 2^17 of them.
     ///
     /// # Errors
     /// No such map.

@@ -1,6 +1,6 @@
 //! The UDP engine: datagrams at a rate, counted one by one.
 //!
-//! - [`open`], [`accept`]: the two ends of the handshake of a stream, which finds the datagram size that the path carries.
+//! - [`open()`], [`accept()`]: the two ends of the handshake of a stream, which finds the datagram size that the path carries.
 //! - [`run`]: moves data on all streams of an end; one end's record out.
 //!
 //! One thread a stream moves the data. A sender never makes up for a stall with a burst ([`pacer`]); what its socket refused

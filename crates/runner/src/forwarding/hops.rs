@@ -51,6 +51,7 @@ enum Reading {
 
 /// What is known to have passed a hop, for agents that answer from memory.
 #[derive(Debug, Clone, Copy, Default)]
+#[cfg_attr(not(feature = "snmp"), allow(dead_code))]
 pub(super) struct Passed {
     /// Frames that the receiver got, forth and back.
     pub(super) received: [u64; 2],

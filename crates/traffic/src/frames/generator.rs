@@ -7,6 +7,7 @@ use super::tally::Counts;
 use super::{packet, xsk};
 use crate::Stop;
 use narrows_model::frames::{FCS_BYTES, FrameInterval, GeneratePlan, GenerateRecord, SendMode, StreamSent};
+#[cfg(feature = "xdp")]
 use narrows_sys::netdev::{self, XdpFeatures};
 use narrows_sys::rtnl::Links;
 use narrows_wire::frame::Flows;
@@ -21,6 +22,7 @@ pub(super) struct Device {
     pub(super) up: bool,
     pub(super) carrier: bool,
     /// `None` where the kernel does not tell.
+    #[cfg(feature = "xdp")]
     pub(super) features: Option<XdpFeatures>,
 }
 
@@ -28,14 +30,14 @@ impl Device {
     pub(super) fn find(name: &str) -> Result<Self, FrameError> {
         let link = Links::open().and_then(|mut links| links.get(name));
         let link = link.map_err(|error| FrameError::device(name, error.to_string()))?;
-        let features = netdev::xdp_features(link.index).ok().flatten();
         Ok(Self {
             name: name.to_owned(),
             index: link.index,
             mtu: link.mtu,
             up: link.up,
             carrier: link.carrier,
-            features,
+            #[cfg(feature = "xdp")]
+            features: netdev::xdp_features(link.index).ok().flatten(),
         })
     }
 
