@@ -13,8 +13,9 @@ use narrows_traffic::Stop;
 
 /// The known device passes so many frames a second ...
 const POLICED_PPS: f64 = 200_000.0;
-/// ... and so many at once after a silence.
-const BUCKET: f64 = 20.0;
+/// ... and so many at once after a silence: as many as its thread may find waiting when a virtual machine's core stood still
+/// for five milliseconds.
+const BUCKET: f64 = 1_000.0;
 /// The known queue, and the rate at which it empties: a timer of the kernel for each frame holds no higher one on a virtual
 /// machine.
 const QUEUE: f64 = 500.0;
