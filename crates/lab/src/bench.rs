@@ -14,7 +14,7 @@ use narrows_model::Family;
 use narrows_sys::cpu::ThreadId;
 use narrows_sys::ethtool::Device;
 use narrows_sys::rtnl::{Links, Route};
-use narrows_sys::{clock, cpu, files, netdev, process, sysctl};
+use narrows_sys::{clock, cpu, files, netdev, process, sysctl, thread};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::Duration;
@@ -23,6 +23,8 @@ use std::time::Duration;
 pub const NETWORKS: u16 = 256;
 /// More queues than that no veth gets.
 const QUEUES_MAX: usize = 8;
+/// How much before ordinary programs the threads of a device under test run.
+const POLLING_NICE: i32 = -19;
 const BRIDGE: &str = "br0";
 const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
 /// What is sent unasked is over when nothing was sent for so long.
@@ -88,16 +90,17 @@ fn let_poll(device: &str) -> Result<()> {
 }
 
 /// Keeps the threads that poll a device off the first CPU, where a generator has its first worker: a device under test has
-/// processors of its own. Where that is not allowed, or there is one CPU, they share.
+/// processors of its own, which do nothing else. Where that is not allowed, or there is one CPU, they share.
 fn keep_apart(device: &str) {
     let others: Vec<u32> = cpu::allowed_cpus().unwrap_or_default().into_iter().skip(1).collect();
     let Ok(index) = narrows_sys::device::index(device) else { return };
     if others.is_empty() {
         return;
     }
-    for thread in netdev::polling_threads(index).unwrap_or_default() {
-        if let Ok(thread) = i32::try_from(thread) {
-            let _ = cpu::pin_thread(ThreadId(thread), &others);
+    for id in netdev::polling_threads(index).unwrap_or_default() {
+        if let Ok(id) = i32::try_from(id) {
+            let _ = cpu::pin_thread(ThreadId(id), &others);
+            let _ = thread::set_nice_of(ThreadId(id), POLLING_NICE);
         }
     }
 }

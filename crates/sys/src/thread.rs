@@ -13,6 +13,14 @@ pub fn set_nice(nice: i32) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
 
+/// The same of another thread, also one of the kernel's.
+#[must_use]
+pub fn set_nice_of(thread: crate::cpu::ThreadId, nice: i32) -> bool {
+    let Ok(id) = libc::id_t::try_from(thread.0) else { return false };
+    // SAFETY: plain numbers; a thread that is gone is not found.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, id, nice) == 0 }
+}
+
 /// Lets the calling thread run only where nothing else wants to (`SCHED_IDLE`); no privilege is needed. Whether it was
 /// done.
 #[must_use]
