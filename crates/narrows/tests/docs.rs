@@ -104,6 +104,16 @@ fn the_causes_page_is_fresh() {
 }
 
 #[test]
+fn the_page_of_the_forwarding_plan_is_fresh() {
+    let mut page = String::from(
+        "# The plan of a forwarding benchmark\n\nEvery key of the file that `narrows rfc2544 PLAN` reads, written by `make docs`; \
+         `narrows rfc2544 keys` prints the\nsame. What the benchmark does with it is in the [manual](manual.md).\n\n",
+    );
+    page.push_str(&narrows_runner::forwarding::reference().replace("### ", "## "));
+    check(&docs().join("forwarding-plan.md"), &format!("{}\n", page.trim_end()));
+}
+
+#[test]
 fn subcommands_are_read_from_a_help_text() {
     let text = "Usage: x\n\nCommands:\n  serve     be the other end\n            (a second line)\n  lab       a lab\n  help      Print\n\nOptions:\n  -h\n";
     assert_eq!(subcommands(text), ["serve", "lab"]);
