@@ -13,8 +13,8 @@ use narrows_traffic::Stop;
 
 /// The known device passes so many frames a second ...
 const POLICED_PPS: f64 = 200_000.0;
-/// ... and so many at once after a silence: as many as wait when a virtual machine's core stood still for half a millisecond.
-const BUCKET: f64 = 100.0;
+/// ... and so many at once after a silence: as many as wait when a virtual machine's core stood still for a millisecond.
+const BUCKET: f64 = 200.0;
 /// The known queue, and the rate at which it empties: a timer of the kernel for each frame holds no higher one on a virtual
 /// machine.
 const QUEUE: f64 = 500.0;
@@ -48,10 +48,15 @@ fn plan(bench: &Bench, max_load_pps: f64, tests: Tests) -> Result<ForwardingPlan
     Ok(plan)
 }
 
-fn throughput(confirm: u32) -> ThroughputTest {
-    let goal =
-        Goal { initial_trial_ms: TRIAL_MS / 4, final_trial_ms: TRIAL_MS, duration_sum_ms: 3 * TRIAL_MS, ..Goal::ndr() };
-    ThroughputTest { goals: vec![goal], confirm, max_search_ms: 60_000 }
+fn throughput(trial_ms: u64) -> ThroughputTest {
+    let goal = Goal {
+        initial_trial_ms: trial_ms,
+        final_trial_ms: trial_ms,
+        duration_sum_ms: 11 * trial_ms,
+        width: 0.002,
+        ..Goal::ndr()
+    };
+    ThroughputTest { goals: vec![goal], confirm: 0, max_search_ms: 60_000 }
 }
 
 fn run(bench: &Bench, plan: &ForwardingPlan) -> Result<ForwardingRecord, StageError> {
@@ -65,7 +70,7 @@ fn found(record: &ForwardingRecord) -> f64 {
 
 fn rate(bench: &Bench) -> Result<Row, StageError> {
     bench.fault("forward-police", &format!("{POLICED_PPS:.0}x{BUCKET:.0}"))?;
-    let tests = Tests { throughput: Some(throughput(0)), ..Tests::default() };
+    let tests = Tests { throughput: Some(throughput(TRIAL_MS)), ..Tests::default() };
     let record = run(bench, &plan(bench, 500_000.0, tests)?);
     bench.repair("forward-police")?;
     let measured = found(&record?);
@@ -83,7 +88,8 @@ fn rate(bench: &Bench) -> Result<Row, StageError> {
 fn queue(bench: &Bench) -> Result<Row, StageError> {
     bench.fault("forward-shape", &format!("{SHAPED_PPS:.0}x64x{QUEUE:.0}"))?;
     let tests = Tests {
-        throughput: Some(throughput(0)),
+        // Long beside the time in which the queue empties, which a throughput holds as well.
+        throughput: Some(throughput(LOOK_MS)),
         back_to_back: Some(BackToBackTest { most_frames: 20_000, repetitions: 3 }),
         ..Tests::default()
     };
