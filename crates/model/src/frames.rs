@@ -248,12 +248,17 @@ impl GeneratePlan {
     pub const LONGEST_MS: u64 = 4 * 3600 * 1000;
 
     /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames. A worker that has
-    /// no time to spare makes up for a millisecond, as long as others may take its CPU for.
+    /// little time to spare makes up for a millisecond; workers that have all `cpus` share them with every other program of the
+    /// host, and make up for the four milliseconds that the scheduler may give to one of those.
     #[must_use]
-    pub fn usual_burst(load: FrameLoad, workers: u32) -> u32 {
+    pub fn usual_burst(load: FrameLoad, workers: u32, cpus: u32) -> u32 {
         let FrameLoad::FramesPerSecond(pps) = load else { return 64 };
         let pps = pps / f64::from(workers.max(1));
-        let time_s = if pps > 3e6 { 1e-3 } else { 1e-4 };
+        let time_s = match (workers >= cpus, pps > 3e6) {
+            (true, _) => 4e-3,
+            (false, true) => 1e-3,
+            (false, false) => 1e-4,
+        };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let frames = (pps * time_s).clamp(64.0, 65_536.0) as u32;
         frames

@@ -103,7 +103,7 @@ pub struct Order {
 }
 
 /// A worker sends so many frames a second with room to spare: below it one worker keeps one order.
-const PPS_OF_ONE_WORKER: f64 = 5e6;
+const PPS_OF_ONE_WORKER: f64 = 4e6;
 /// Stamps a second, at most, where nobody says how many.
 const STAMPS_A_SECOND: f64 = 10_000.0;
 
@@ -210,7 +210,7 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
         mode: order.mode,
         format,
         load,
-        burst: order.burst.unwrap_or_else(|| GeneratePlan::usual_burst(load, workers)),
+        burst: order.burst.unwrap_or_else(|| GeneratePlan::usual_burst(load, workers, cpus)),
         duration_ms: millis(order.duration),
         count: order.count,
         workers,

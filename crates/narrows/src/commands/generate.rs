@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'n', value_name = "FRAMES")]
     count: Option<u64>,
     /// The most frames that a worker sends back to back to catch up after a stall (default: what falls due in 100 us, at
-    /// least 64)
+    /// least 64; more where workers have no time to spare)
     #[arg(long, value_name = "FRAMES")]
     burst: Option<u32>,
     /// Flows in pseudo-random order (RFC 4814) with this seed, instead of in turns

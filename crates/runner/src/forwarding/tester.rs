@@ -149,17 +149,17 @@ impl<'a> Tester<'a> {
 
     fn generate_plan(&self, way: &Way, row: Row, load: Load) -> GeneratePlan {
         let traffic = &self.plan.traffic[row.traffic];
-        let cpus = cpu::allowed_cpus().map_or(1, |cpus| cpus.len().max(1));
+        let cpus = u32::try_from(cpu::allowed_cpus().map_or(1, |cpus| cpus.len().max(1))).unwrap_or(1);
         let pps = load.pps();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let workers = ((pps / PPS_OF_ONE_WORKER).ceil() as u32).clamp(1, u32::try_from(cpus).unwrap_or(1));
+        let workers = ((pps / PPS_OF_ONE_WORKER).ceil() as u32).clamp(1, cpus);
         let workers = if matches!(load, Load::Burst { .. }) { 1 } else { workers };
         GeneratePlan {
             device: way.from.device.clone(),
             mode: None,
             format: way.format(traffic, self.sizes(row)),
             load: FrameLoad::FramesPerSecond(pps),
-            burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers),
+            burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers, cpus),
             duration_ms: match load {
                 Load::Rate { duration_ms, .. } => duration_ms.max(10),
                 // The count ends it; a stall must not.
