@@ -295,7 +295,8 @@ fn bank(
 
 fn verified(only: &[Part]) -> Outcome {
     let stop = stop_on_interrupt()?;
-    let parts = if only.is_empty() { &[Part::Emulator, Part::Ledger, Part::Search, Part::Forwarding][..] } else { only };
+    let parts =
+        if only.is_empty() { &[Part::Emulator, Part::Ledger, Part::Search, Part::Forwarding][..] } else { only };
     let (mut broken, mut shown) = (0_u32, Ok(()));
     for part in parts {
         let mut show = |row: &verify::Row| {
