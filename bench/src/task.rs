@@ -8,11 +8,24 @@ use std::time::Duration;
 
 /// The first process of a PID namespace: it starts the program, ends it when its own input closes, and ends with it; with the
 /// first process goes whatever the program started.
-const KEEPER: &str = "exec 3<&0; timeout -k 1 \"$@\" </dev/null 3<&- & program=$!
+const KEEPER: &str =
+    "exec 3<&0; limit=$1 nice=$2; shift 2; timeout -k 1 $limit nice -n $nice \"$@\" </dev/null 3<&- & program=$!
     { cat <&3; kill $program; } >/dev/null 2>&1 & wait $program";
 
 /// The most that is read of what a program says.
 const OUTPUT_MAX: u64 = 16 << 20;
+
+/// What is started.
+pub(crate) struct Order<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) words: &'a [String],
+    /// It will not live longer.
+    pub(crate) limit: Duration,
+    /// Its nice value, on top of this program's.
+    pub(crate) nice: i32,
+    /// Whether its output is wanted.
+    pub(crate) heard: bool,
+}
 
 /// A running program; dropped, it is gone.
 pub(crate) struct Task {
@@ -32,19 +45,13 @@ pub(crate) struct Said {
 }
 
 impl Task {
-    /// Starts a program that will not live longer than `limit`. `heard`: its output is wanted.
-    pub(crate) fn start(
-        network: &Network,
-        end: End,
-        program: &Path,
-        words: &[String],
-        limit: Duration,
-        heard: bool,
-    ) -> Result<Self, String> {
+    /// Starts it.
+    pub(crate) fn start(network: &Network, end: End, order: &Order<'_>) -> Result<Self, String> {
+        let Order { program, words, limit, nice, heard } = *order;
         let mut child = network
             .command(end)
             .args(["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", KEEPER, "sh"])
-            .arg(limit.as_secs().max(1).to_string())
+            .args([limit.as_secs().max(1).to_string(), nice.to_string()])
             .arg(program)
             .args(words)
             .stdin(Stdio::piped())
@@ -89,7 +96,8 @@ impl Task {
         }
         let status = self.child.wait().map_err(|error| format!("cannot wait for {}: {error}", self.name))?;
         let failure = (!status.success()).then(|| {
-            let first: Vec<String> = String::from_utf8_lossy(&errors).lines().take(3).map(str::to_owned).collect();
+            let first: Vec<String> =
+                String::from_utf8_lossy(&errors).lines().take(3).map(|line| line.trim().to_owned()).collect();
             format!("{} failed ({status}): {}", self.name, first.join(" / "))
         });
         Ok(Said { output, failure })

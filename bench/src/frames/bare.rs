@@ -8,7 +8,7 @@ pub(super) use without_xdp::{Sink, measure};
 
 #[cfg(feature = "xdp")]
 mod with_xdp {
-    use super::super::WORKERS;
+    use super::super::{NICE, WORKERS};
     use crate::network::{DEVICE, End, Network};
     use narrows_sys::bpf::{Attached, Object, XdpMode};
     use narrows_sys::cpu::ThreadId;
@@ -24,8 +24,6 @@ mod with_xdp {
     const BATCH: u32 = 64;
     /// Runs in one call; it is interrupted.
     const TIMES: u32 = 1 << 30;
-    /// As narrows' workers.
-    const NICE: i32 = -15;
     const EINTR: i32 = 4;
     /// Before counting begins.
     const SETTLE: Duration = Duration::from_millis(500);

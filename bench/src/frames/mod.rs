@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 
 /// Queues of each end each way, and workers or threads of each contender.
 const WORKERS: u32 = 2;
+/// How much before ordinary programs all contenders run: as narrows' workers do.
+const NICE: i32 = -15;
 
 /// The measurement: its tables and its JSON.
 pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String> {

@@ -2,7 +2,7 @@
 
 use super::Bench;
 use crate::network::{DEVICE, End};
-use crate::task::Task;
+use crate::task::{Order, Task};
 use crate::tools::words;
 use serde_json::Value;
 use std::time::Duration;
@@ -87,7 +87,11 @@ pub(super) fn trial(
     let time = Duration::from_secs(seconds.into());
     let limit = time + AROUND;
     let hear = format!("receive {DEVICE} --idle 1s --duration {}s --format json {receive}", limit.as_secs());
-    let mut receiver = Task::start(network, End::Server, program, &words(&hear), limit + AROUND, true)?;
+    let mut receiver = Task::start(
+        network,
+        End::Server,
+        &Order { program, words: &words(&hear), limit: limit + AROUND, nice: 0, heard: true },
+    )?;
     // It says what it counts once it counts.
     if let Err(why) = receiver.await_line() {
         return Err(receiver.finish()?.failure.unwrap_or(why));
@@ -95,7 +99,8 @@ pub(super) fn trial(
     let (mac, ends) = (&bench.mac, family.ends());
     let say =
         format!("generate {DEVICE} --destination-mac {mac} {ends} --duration {seconds}s --format json --quiet {send}");
-    let sent = Task::start(network, End::Client, program, &words(&say), limit, true)?.finish()?;
+    let sent = Task::start(network, End::Client, &Order { program, words: &words(&say), limit, nice: 0, heard: true })?
+        .finish()?;
     if let Some(why) = sent.failure {
         return Err(why);
     }

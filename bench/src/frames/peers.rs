@@ -1,8 +1,8 @@
 //! Generators of others. None of them counts at the other end: what counts is what the device there received.
 
-use super::{Bench, WORKERS, bare, own};
+use super::{Bench, NICE, WORKERS, bare, own};
 use crate::network::{DEVICE, End, Received};
-use crate::task::Task;
+use crate::task::{Order, Task};
 use crate::tools::{version, words};
 use narrows_sys::thread;
 use std::path::PathBuf;
@@ -19,8 +19,12 @@ pub(super) struct Peer {
     pub(super) version: String,
     program: PathBuf,
     words: fn(&Bench<'_>) -> Vec<String>,
-    /// Whether an empty program drops its frames at the other end; else the stack does.
+    /// Whether an empty program drops its frames at the other end: the pair takes frames of XDP only then. Else the stack drops
+    /// them, which is faster for packets that have an `sk_buff` already.
     sink: bool,
+    /// The size with FCS, where it is given. The device's counters tell it of XDP's frames alone: packets with an `sk_buff` have
+    /// lost their Ethernet header where some kernels count.
+    frame_bytes: Option<f64>,
 }
 
 /// What arrived.
@@ -35,12 +39,12 @@ pub(super) struct Arrived {
 pub(super) fn available(bench: &Bench<'_>) -> (Vec<Peer>, Vec<String>) {
     let args = bench.args;
     let (mut peers, mut missing) = (Vec::new(), Vec::new());
-    for (name, program, words, sink, package) in [
-        ("trafgen", &args.trafgen, trafgen as fn(&Bench<'_>) -> Vec<String>, true, "netsniff-ng"),
-        ("xdp-trafficgen", &args.xdp_trafficgen, xdp_trafficgen, true, "xdp-tools"),
+    for (name, program, words, sink, frame_bytes, package) in [
+        ("trafgen", &args.trafgen, trafgen as fn(&Bench<'_>) -> Vec<String>, false, Some(64.0), "netsniff-ng"),
+        ("xdp-trafficgen", &args.xdp_trafficgen, xdp_trafficgen, true, None, "xdp-tools"),
     ] {
         match version(program, "--version") {
-            Ok(version) => peers.push(Peer { name, version, program: program.clone(), words, sink }),
+            Ok(version) => peers.push(Peer { name, version, program: program.clone(), words, sink, frame_bytes }),
             Err(program) => missing.push(format!(
                 "cannot run {}: install it (Debian: apt-get install {package}), or name it with --{name}",
                 program.display()
@@ -50,15 +54,14 @@ pub(super) fn available(bench: &Bench<'_>) -> (Vec<Peer>, Vec<String>) {
     (peers, missing)
 }
 
+/// 64 bytes with FCS, addressed to nobody, so that the stack at the other end drops them first of all.
+const PACKET: &str = "{ 0x02, 0, 0, 0, 0, 9, 0x02, 0, 0, 0, 0, 1, c16(0x0800), 0x45, 0, c16(46), c16(0), c16(0), 64, 17, \
+                      csumip(14, 33), 198, 18, 0, 1, 198, 18, 0, 2, c16(2000), c16(2000), c16(26), c16(0), fill(0, 18) }";
+
 /// One packet, the same on every CPU: whatever varies costs it time. It goes around the queueing discipline by itself.
-fn trafgen(bench: &Bench<'_>) -> Vec<String> {
-    let mac = bench.mac.split(':').map(|byte| format!("0x{byte}")).collect::<Vec<_>>().join(", ");
-    let packet = format!(
-        "{{ {mac}, 0x02, 0, 0, 0, 0, 1, c16(0x0800), 0x45, 0, c16(46), c16(0), c16(0), 64, 17, csumip(14, 33), \
-         198, 18, 0, 1, 198, 18, 0, 2, c16(2000), c16(2000), c16(26), c16(0), fill(0, 18) }}"
-    );
+fn trafgen(_: &Bench<'_>) -> Vec<String> {
     let mut all = words(&format!("--dev {DEVICE} --cpus {WORKERS} --num 0 --notouch-irq --no-sock-mem --no-cpu-stats"));
-    all.push(packet);
+    all.push(PACKET.to_owned());
     all
 }
 
@@ -74,11 +77,15 @@ impl Peer {
         let _sink = self.sink.then(|| bare::Sink::attach(&bench.network)).transpose()?;
         let before = bench.network.received(End::Server)?;
         let limit = START + Duration::from_secs(u64::from(seconds) + 10);
-        let task = Task::start(&bench.network, End::Client, &self.program, &(self.words)(bench), limit, false)?;
+        let words = (self.words)(bench);
+        // As early as narrows' workers and the empty programs run.
+        let order = Order { program: &self.program, words: &words, limit, nice: NICE, heard: false };
+        let task = Task::start(&bench.network, End::Client, &order)?;
         let task = self.await_frames(bench, task, before)?;
         let counted = watch(bench, Duration::from_secs(seconds.into()));
         drop(task);
-        counted
+        let arrived = counted?;
+        Ok(Arrived { frame_bytes: self.frame_bytes.unwrap_or(arrived.frame_bytes), ..arrived })
     }
 
     fn await_frames(&self, bench: &Bench<'_>, mut task: Task, before: Received) -> Result<Task, String> {

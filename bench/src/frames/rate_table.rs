@@ -134,7 +134,7 @@ pub(super) fn text(args: &Args, rate: &Rate) -> String {
         "Frames over a veth pair with {WORKERS} queues each way, {WORKERS} workers: {} interleaved rounds of {} s; rates are medians, counts\n\
          are sums. narrows sends {FLOWS} flows with sequence numbers and sampled stamps and counts them itself, each once; `empty\n\
          pair` are two XDP programs that do nothing but send and drop: what the machine can; all others by the counters of the\n\
-         receiving device, where an empty program drops their frames.\n",
+         receiving device.\n",
         args.frame_rounds, args.frame_seconds
     );
     let _ = writeln!(
