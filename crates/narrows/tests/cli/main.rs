@@ -7,8 +7,10 @@
 
 mod ends;
 mod files;
+mod frames;
 mod lab;
 mod reach;
+mod rfc2544;
 mod sweep;
 mod usage;
 mod watch;

@@ -1,0 +1,258 @@
+//! Raw frames that cannot be sent or counted, and ends that are killed: one sentence each, and nothing left on a device.
+
+use crate::world::{Said, World, alone, on_loopback};
+use narrows_sys::rtnl::Links;
+use narrows_sys::{netns, sysctl};
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+
+const SIGINT: i32 = 2;
+const SIGKILL: i32 = 9;
+const MAC: &str = "02:00:00:00:00:02";
+
+/// Runs a test in a network with `gen0` wired to `rcv0`, of which these are up.
+fn on_wire(up: &[&str], test: impl FnOnce(&World) + Send) {
+    on_loopback(|world| {
+        let here = netns::network_of_this_thread().expect("a network");
+        let mut links = Links::open().expect("netlink");
+        links.add_veth("gen0", "rcv0", here.as_fd()).expect("a virtual pair");
+        for device in ["gen0", "rcv0"] {
+            // So that nothing but the test's frames moves.
+            let _ = sysctl::write(&format!("net.ipv6.conf.{device}.disable_ipv6"), "1");
+        }
+        up.iter().for_each(|device| links.set_up(device, true).expect("a device that is up"));
+        test(world);
+    });
+}
+
+/// `narrows generate gen0` of ten frames to a known address, with more words.
+fn generate<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    [&["generate", "gen0", "--destination-mac", MAC, "-n", "10", "-r", "1kpps", "-q"], words].concat()
+}
+
+/// The first line that clap says, for words that it refuses.
+fn refusal(words: &[&str]) -> String {
+    let said = alone().run(words);
+    assert_eq!(said.code, Some(2), "narrows {}: {said:?}", words.join(" "));
+    let line = said.err.lines().next().and_then(|line| line.strip_prefix("error: "));
+    line.unwrap_or_else(|| panic!("narrows {}: {said:?}", words.join(" "))).to_owned()
+}
+
+fn count(said: &Said, line: &str) -> String {
+    let found = said.out.lines().find_map(|it| it.trim_start().strip_prefix(line));
+    found.unwrap_or_else(|| panic!("no {line}: {said:?}")).trim_start().to_owned()
+}
+
+#[test]
+fn a_device_that_cannot_send_is_named() {
+    let nosuch = "cannot use device nosuch: cannot find link nosuch: the kernel refuses netlink route message 18: No such device (os \
+                  error 19)";
+    on_wire(&[], |world| {
+        assert_eq!(
+            world.sentence(1, &["generate", "nosuch", "--destination-mac", MAC]),
+            format!("{nosuch}; the devices are listed by `ip link`")
+        );
+        assert_eq!(
+            world.sentence(1, &generate(&[])),
+            "cannot use device gen0: it is down; set it up first (`ip link set DEV up`)"
+        );
+        assert_eq!(world.sentence(1, &["receive", "nosuch"]), nosuch);
+        assert_eq!(world.sentence(1, &["receive", "rcv0"]), "cannot use device rcv0: it is down; set it up first");
+    });
+    on_wire(&["gen0"], |world| {
+        let no_link = "cannot use device gen0: it has no link; check the cable and the other end, or wait with --wait";
+        assert_eq!(world.sentence(1, &generate(&[])), no_link);
+        assert_eq!(world.sentence(1, &generate(&["--wait", "100ms"])), no_link);
+    });
+}
+
+#[test]
+fn a_next_hop_that_nobody_knows_is_named() {
+    on_wire(&["gen0", "rcv0"], |world| {
+        let said = world.sentence(1, &["generate", "gen0", "-n", "10"]);
+        assert!(said.starts_with("cannot find the Ethernet address of 198.19.0.2: "), "{said}");
+        assert!(said.ends_with("; name the next hop with --gateway ADDRESS or --destination-mac MAC"), "{said}");
+        let said = world.sentence(1, &["generate", "gen0", "-n", "10", "--gateway", "198.18.0.1"]);
+        assert!(said.starts_with("cannot find the Ethernet address of 198.18.0.1: "), "{said}");
+    });
+}
+
+#[test]
+fn what_could_harm_others_is_refused() {
+    on_wire(&["gen0", "rcv0"], |world| {
+        for (words, address) in [
+            (["-S", "192.0.2.1"], "192.0.2.1"),
+            (["-D", "198.19.255.1-198.20.0.1"], "198.20.0.1"),
+            (["-D", "2001:2:1::1"], "2001:2:1::1"),
+        ] {
+            assert_eq!(
+                world.sentence(2, &generate(&words)),
+                format!(
+                    "{address} is outside of 198.18.0.0/15 and 2001:2::/48, the addresses set apart for benchmarks (RFC 2544, RFC \
+                     5180); frames to other addresses can do harm: use these, or say --allow-any-address"
+                )
+            );
+        }
+        let mut links = Links::open().expect("netlink");
+        links.add_address("gen0", [198, 18, 0, 2].into(), 24).expect("an address");
+        links.add_route("gen0", [0; 4].into(), 0, Some([198, 18, 0, 1].into())).expect("a default route");
+        for words in [&[][..], &["--use-default-route-device"]] {
+            assert_eq!(
+                world.sentence(1, &generate(words)),
+                "cannot use device gen0: it carries this host's default route: frames at line rate would cut the host off; use \
+                 another device, or say --use-default-route-device twice"
+            );
+        }
+        let tx = || Links::open().and_then(|mut links| links.get("gen0")).expect("gen0").tx_packets;
+        let before = tx();
+        let said = world.run(&generate(&["--use-default-route-device", "--use-default-route-device"]));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(count(&said, "sent  ").split(" in ").next(), Some("10 frames"), "{said:?}");
+        assert!(tx() >= before + 10, "they left");
+    });
+}
+
+#[test]
+fn words_that_no_frame_is_made_of_are_named() {
+    on_wire(&["gen0", "rcv0"], |world| {
+        for (words, sentence) in [
+            (
+                ["--size", "big"],
+                "`big` is no list of frame sizes; write it like 64, 64,128,1518, imix, imix:7x64,4x570,1x1518 or genome:aaaaaaabbg",
+            ),
+            (["--size", "63"], "`63` asks for frames of 63 bytes, but frames have from 64 to 9216 bytes with FCS"),
+            (
+                ["--rate", "fast"],
+                "`fast` is no load; write it like 1.2Mpps, 9.4G (on the wire), 50% (of the line rate) or max",
+            ),
+            (
+                ["--rate", "101%"],
+                "`101%` is no load that can be offered: it must be at most 100 % of the line rate, or max",
+            ),
+            (["--rate", "0"], "`0` is no load that can be offered: it must be from 0.01 to 10^9 frames a second"),
+            (["--workers", "0"], "workers is 0, but must be from 1 to 64"),
+            (["--workers", "65"], "workers is 65, but must be from 1 to 64"),
+            (["--burst", "0"], "burst in frames is 0, but must be from 1 to 65536"),
+            (["--duration", "5h"], "duration in ms is 18000000, but must be from 10 to 14400000"),
+            (["--interval", "1ms"], "interval in ms is 1, but must be from 10 to 3600000"),
+            (["-S", "2001:2::1"], "the destination addresses and the family of the frames differ"),
+        ] {
+            let base = ["generate", "gen0", "--destination-mac", MAC, "-q"];
+            assert_eq!(world.sentence(2, &[&base[..], &words[..]].concat()), sentence);
+        }
+        let six = ["-S", "2001:2::1", "-D", "2001:2::2", "-l", "64"];
+        assert_eq!(
+            world.sentence(2, &generate(&six)),
+            "a frame of 64 bytes is too small: IPv6 with its signature takes 82 bytes with FCS"
+        );
+        assert_eq!(
+            world.sentence(1, &generate(&["--size", "9000"])),
+            "cannot use device gen0: its MTU of 1500 carries frames of at most 1518 bytes, not 9000; raise the MTU of both ends or \
+             send smaller frames"
+        );
+    });
+}
+
+#[test]
+fn words_that_are_refused_at_once() {
+    let of = |words: &[&str]| refusal(&[&["generate", "gen0"], words].concat());
+    let range = "198.18.0.1:2000-198.18.0.20 or [2001:2::1]:2000-[2001:2::20]:2100";
+    assert_eq!(
+        of(&["-S", "here"]),
+        format!("invalid value 'here' for '--source <RANGE>': `here` is no range of addresses; write it like {range}")
+    );
+    assert_eq!(
+        of(&["-D", "198.18.0.9-198.18.0.1"]),
+        "invalid value '198.18.0.9-198.18.0.1' for '--destination <RANGE>': `198.18.0.9-198.18.0.1` ends before it begins: its first \
+         address is higher than its last"
+    );
+    assert!(of(&["-D", "198.18.0.9-2001:2::1"]).contains("goes from one family to the other"));
+    assert!(
+        of(&["--destination-mac", "02:00:00"]).starts_with("invalid value '02:00:00' for '--destination-mac <MAC>': ")
+    );
+    assert_eq!(of(&["--vlan", "4096"]), "invalid value '4096' for '--vlan <ID>': 4096 is not in 0..=4095");
+    assert!(of(&["--mode", "pigeon"]).starts_with("invalid value 'pigeon' for '--mode <MODE>'"));
+    assert!(of(&["--gateway", "198.18.0.1", "--destination-mac", MAC]).contains("cannot be used with"));
+    assert!(refusal(&["generate"]).starts_with("the following required arguments were not provided"));
+    assert_eq!(
+        alone().sentence(2, &["receive", "lo", "--idle", "1ms"]),
+        "silence in ms is 1, but must be from 10 to 3600000"
+    );
+}
+
+#[cfg(feature = "xdp")]
+#[test]
+fn a_mode_that_a_device_has_not_is_named() {
+    on_wire(&["gen0", "rcv0"], |world| {
+        assert_eq!(
+            world.sentence(1, &generate(&["--mode", "live-frames"])),
+            "no mode works on device gen0: live-frames: the driver takes no frames from XDP programs (no ndo_xdp_xmit); a virtual \
+             pair does once its other end has GRO on or an XDP program, and no more queues to send than this end has to receive"
+        );
+    });
+}
+
+/// Without privilege over the network: as another user, or where only root is known as root of a user namespace of its own.
+#[test]
+fn without_privilege_every_mode_says_why_not() {
+    on_wire(&["gen0", "rcv0"], |world| {
+        for words in [&generate(&[])[..], &["receive", "rcv0", "-q"]] {
+            let mut command = world.command(words);
+            let tried = command.current_dir("/").uid(65_534).gid(65_534).output();
+            let output = tried.or_else(|_| {
+                let program = [&["--user", env!("CARGO_BIN_EXE_narrows")], words].concat();
+                narrows_sys::process::bound_command("unshare").args(program).output()
+            });
+            let output = output.expect("the program");
+            let said = String::from_utf8(output.stderr).expect("text");
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.starts_with("narrows: no mode works on device ") && said.lines().count() == 1, "{said}");
+            if cfg!(feature = "xdp") && words[0] == "receive" {
+                assert!(said.contains("xdp-native: it needs root (CAP_BPF and CAP_NET_ADMIN); "), "{said}");
+            }
+            assert!(said.contains("af-packet: ") && said.contains("Operation not permitted"), "{said}");
+        }
+    });
+}
+
+#[cfg(feature = "xdp")]
+#[test]
+fn a_killed_receiver_leaves_no_program_on_the_device() {
+    on_wire(&["gen0", "rcv0"], |world| {
+        let native = ["receive", "rcv0", "--mode", "xdp-native", "-t", "20ms"];
+        let mut receiver = world.start(&["receive", "rcv0", "--mode", "xdp-native", "-t", "60s"]);
+        receiver.await_error("receive on rcv0");
+        assert_eq!(
+            world.sentence(1, &native),
+            "no mode works on device rcv0: xdp-native: another XDP program is attached to it"
+        );
+        receiver.signal(SIGKILL);
+        assert_eq!(receiver.end().code, None, "it was killed");
+        let said = world.run(&native);
+        assert_eq!(said.code, Some(0), "nothing is attached any more: {said:?}");
+    });
+}
+
+#[test]
+fn a_killed_generator_stops_to_send_and_another_can_begin() {
+    on_wire(&["gen0", "rcv0"], |world| {
+        // The receiver's program makes the device take live frames.
+        let mut receiver = world.start(&["receive", "rcv0", "-t", "60s"]);
+        receiver.await_error("receive on rcv0");
+        let words = ["generate", "gen0", "--destination-mac", MAC, "-r", "10kpps", "-t", "60s", "-i", "50ms"];
+        let mut first = world.start(&words);
+        first.await_error("      0.");
+        first.signal(SIGKILL);
+        assert_eq!(first.end().code, None, "it was killed");
+        let sent = || Links::open().and_then(|mut links| links.get("gen0")).expect("gen0").tx_packets;
+        let then = sent();
+        let said = world.run(&generate(&[]));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(count(&said, "sent  ").split(" in ").next(), Some("10 frames"), "{said:?}");
+        assert!(sent() <= then + 10, "the first one sends on: {} after {then}", sent());
+        receiver.signal(SIGINT);
+        let got = receiver.end();
+        assert_eq!(got.code, Some(0), "{got:?}");
+        assert!(count(&got, "received  ").contains(" frames in "), "{got:?}");
+    });
+}

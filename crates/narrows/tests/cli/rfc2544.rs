@@ -1,0 +1,166 @@
+//! A forwarding benchmark that cannot be planned or made, and what needs no device.
+
+use crate::world::{alone, on_loopback};
+
+const PLAN: &str = r#"name = "a router"
+link = "1G"
+max-load = "100kpps"
+
+[generator]
+device = "gen0"
+address = "198.18.0.2"
+gateway = "198.18.0.1"
+
+[receiver]
+device = "rcv0"
+address = "198.19.0.2"
+gateway = "198.19.0.1"
+
+[[traffic]]
+sizes = [64, 1518]
+
+[worst-case]
+duration = "2s"
+repetitions = 3
+"#;
+
+/// The lines that a plan's problems are told in, after the one that names the file.
+fn problems(text: &str) -> Vec<String> {
+    let world = alone();
+    let file = world.file("plan.toml", text);
+    let said = world.run(&["rfc2544", &file]);
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+    let rest = said.err.strip_prefix(&format!("narrows: {file}:\n"));
+    rest.unwrap_or_else(|| panic!("{said:?}")).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_plan_that_cannot_be_read_is_named() {
+    let world = alone();
+    assert_eq!(
+        world.sentence(1, &["rfc2544", "nothere.toml"]),
+        "cannot open nothere.toml: No such file or directory (os error 2)"
+    );
+    std::fs::write(world.path("binary"), [0xff, 0xfe, 0]).expect("a file");
+    assert_eq!(world.sentence(1, &["rfc2544", "binary"]), "binary holds no forwarding benchmark: it is no text");
+    let long = world.file("long", &"# a comment\n".repeat(40_000));
+    assert_eq!(world.sentence(1, &["rfc2544", &long]), format!("cannot read {long}: it is larger than 262145 bytes"));
+    let said = world.run(&["rfc2544"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.starts_with("error: the following required arguments were not provided:\n  <PLAN>\n"), "{said:?}");
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_plan_is_told_at_once() {
+    let plan = PLAN
+        .replace("link = \"1G\"", "link = \"fast\"")
+        .replace("device = \"gen0\"", "devise = \"gen0\"")
+        .replace("gateway = \"198.19.0.1\"", "gateway = \"198.19.0\"")
+        .replace("address = \"198.18.0.2\"", "address = \"192.0.2.1\"")
+        .replace("sizes = [64, 1518]", "sizes = [63, 1518]")
+        .replace("repetitions = 3", "repetitions = 0\ncolour = 7");
+    assert_eq!(
+        problems(&plan),
+        [
+            "line 2, column 8: link: it is `fast`, but must be a rate in bit/s like \"10G\", from 1M to 1T",
+            "line 5, column 1: generator.device: it is missing: the tester's device",
+            "line 6, column 1: generator.devise: there is no such key; did you mean `device`?",
+            "line 7, column 11: generator.address: it is `192.0.2.1`, but must be of the benchmarking ranges 198.18.0.0/15 and \
+             2001:2::/48, or allow-any-address = true at the top of the file",
+            "line 13, column 11: receiver.gateway: it is `198.19.0`, but must be an IP address like 198.18.0.2 or 2001:2::2",
+            "line 16, column 10: traffic[0].sizes[0]: it is 63, but the smallest frame with IPv4, UDP and its signature is 64 \
+             bytes with FCS",
+            "line 20, column 15: worst-case.repetitions: it is 0, but must be a whole number from 1 to 1000",
+            "line 21, column 1: worst-case.colour: there is no such key; known here are duration, repetitions",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_toml_is_told_with_its_place() {
+    let told = problems("name = \n[generator\n");
+    assert!(!told.is_empty() && told.iter().all(|line| line.starts_with("line ")), "{told:?}");
+    assert!(told[0].contains("this is no TOML: "), "{told:?}");
+}
+
+#[test]
+fn a_dry_run_sends_nothing_and_tells_every_trial() {
+    let world = alone();
+    let file = world.file("plan.toml", PLAN);
+    let said = world.run(&["rfc2544", &file, "--dry-run"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    assert_eq!(
+        said.out,
+        "test             size           trials     expected      at most\n\
+         first look       64 B                1        2.0 s        2.0 s\n\
+         worst case       64 B                3        9.0 s        9.0 s\n\
+         first look     1518 B                1        2.0 s        2.0 s\n\
+         worst case     1518 B                3        9.0 s        9.0 s\n\
+         \nAll together: about 22.0 s, at most 22.0 s. Nothing was sent.\n"
+    );
+}
+
+#[test]
+fn a_port_that_is_not_there_is_named() {
+    on_loopback(|world| {
+        let file = world.file("plan.toml", PLAN);
+        assert_eq!(
+            world.sentence(1, &["rfc2544", &file]),
+            "the tester's port gen0 cannot be used: cannot find link gen0: the kernel refuses netlink route message 18: No such \
+             device (os error 19)"
+        );
+    });
+}
+
+#[test]
+fn a_record_that_is_none_is_named() {
+    let world = alone();
+    world.file("plan.toml", PLAN);
+    assert_eq!(
+        world.sentence(1, &["rfc2544", "--again", "plan.toml"]),
+        "plan.toml holds no forwarding benchmark: expected ident at line 1 column 2"
+    );
+    world.file("other.json", "{\"format\": 1}");
+    assert_eq!(
+        world.sentence(1, &["rfc2544", "--again", "other.json"]),
+        "other.json holds no forwarding benchmark: missing field `plan` at line 1 column 13"
+    );
+    assert_eq!(
+        world.sentence(1, &["rfc2544", "--again", "nothere.json"]),
+        "cannot open nothere.json: No such file or directory (os error 2)"
+    );
+    let said = world.run(&["rfc2544", "plan.toml", "--again", "other.json"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.contains("cannot be used with"), "{said:?}");
+}
+
+#[test]
+fn two_configurations_have_one_table_as_their_result() {
+    let world = alone();
+    let ab =
+        "\n[throughput]\n[ab]\na = { name = \"plain\" }\nb = { name = \"rules\", faults = [\"forward-rules=10\"] }\n";
+    world.file("ab.toml", &format!("{PLAN}{ab}"));
+    assert_eq!(
+        world.sentence(2, &["rfc2544", "ab.toml", "-o", "kept.json"]),
+        "a plan with [ab] has one table as its result: leave --html, --svg, --output and --format out"
+    );
+    assert!(!world.path("kept.json").exists());
+}
+
+#[test]
+fn advice_and_keys_need_no_device() {
+    let world = alone();
+    let said = world.run(&["rfc2544", "advise", "freebsd", "--role", "router"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    assert!(said.out.starts_with("Before a benchmark: FreeBSD as router"), "{said:?}");
+    let all = world.run(&["rfc2544", "advise"]);
+    assert!(all.out.starts_with("Before a benchmark: Linux") && all.out.contains("static-neighbours"), "{all:?}");
+    let said = world.run(&["rfc2544", "advise", "plan9"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.starts_with("error: invalid value 'plan9' for '[SYSTEM]'"), "{said:?}");
+    let said = world.run(&["rfc2544", "keys"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    for key in ["| `link` |", "| `under-test` |", "### `[ab]`"] {
+        assert!(said.out.contains(key), "{key}: {said:?}");
+    }
+}
