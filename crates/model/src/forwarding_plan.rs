@@ -1,8 +1,8 @@
 //! What follows from a forwarding plan by arithmetic: its rows, the rates of the line, the smallest frames.
 
 use crate::forwarding::{ForwardingPlan, Traffic};
-use crate::frames::{FCS_BYTES, LEAST_FRAME_BYTES, OVERHEAD_BYTES, SIGNATURE_BYTES};
-use crate::place::Family;
+use crate::frames::least_frame_bytes;
+use crate::line_rate::frames_per_second;
 use crate::search::Goal;
 
 /// What the results are listed by: one frame size of one traffic, or its mix.
@@ -17,7 +17,7 @@ pub struct Row {
 /// Frames a second that a link carries: each takes its bytes with FCS and [`OVERHEAD_BYTES`] on the wire.
 #[must_use]
 pub fn line_rate_pps(link_bps: u64, frame_bytes: f64) -> f64 {
-    link_bps as f64 / (8.0 * (frame_bytes + f64::from(OVERHEAD_BYTES)))
+    frames_per_second(link_bps as f64, frame_bytes)
 }
 
 impl Traffic {
@@ -31,12 +31,7 @@ impl Traffic {
     /// The smallest frame with FCS that holds the headers and the signature: 64 for IPv4 and UDP, 82 for IPv6 and UDP.
     #[must_use]
     pub const fn least_bytes(&self) -> u32 {
-        let ip = match self.family {
-            Family::Ipv4 => 20,
-            Family::Ipv6 => 40,
-        };
-        let bytes = 14 + ip + self.transport.header_bytes() + SIGNATURE_BYTES + FCS_BYTES;
-        if bytes > LEAST_FRAME_BYTES { bytes } else { LEAST_FRAME_BYTES }
+        least_frame_bytes(self.family, self.transport, false)
     }
 }
 
@@ -87,6 +82,7 @@ impl ForwardingPlan {
 mod tests {
     use super::*;
     use crate::frames::{Transport, Walk};
+    use crate::place::Family;
 
     fn traffic(family: Family, transport: Transport) -> Traffic {
         Traffic {

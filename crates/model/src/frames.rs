@@ -92,6 +92,18 @@ pub struct FrameFormat {
     pub ttl: u8,
 }
 
+/// The smallest frame with FCS that holds the headers and the signature.
+#[must_use]
+pub const fn least_frame_bytes(family: Family, transport: Transport, tagged: bool) -> u32 {
+    let tag = if tagged { 4 } else { 0 };
+    let ip = match family {
+        Family::Ipv4 => 20,
+        Family::Ipv6 => 40,
+    };
+    let bytes = 14 + tag + ip + transport.header_bytes() + SIGNATURE_BYTES + FCS_BYTES;
+    if bytes > LEAST_FRAME_BYTES { bytes } else { LEAST_FRAME_BYTES }
+}
+
 impl FrameFormat {
     /// The longest list of sizes.
     pub const MOST_SIZES: usize = 64;
@@ -99,13 +111,7 @@ impl FrameFormat {
     /// The smallest frame with FCS that holds the headers and the signature: 64 for IPv4 and UDP, 82 for IPv6 and UDP.
     #[must_use]
     pub const fn least_bytes(&self) -> u32 {
-        let tag = if self.vlan.is_some() { 4 } else { 0 };
-        let ip = match self.family {
-            Family::Ipv4 => 20,
-            Family::Ipv6 => 40,
-        };
-        let bytes = 14 + tag + ip + self.transport.header_bytes() + SIGNATURE_BYTES + FCS_BYTES;
-        if bytes > LEAST_FRAME_BYTES { bytes } else { LEAST_FRAME_BYTES }
+        least_frame_bytes(self.family, self.transport, self.vlan.is_some())
     }
 
     /// The largest of the sizes.

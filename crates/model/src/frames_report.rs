@@ -1,7 +1,8 @@
 //! The view of frames that were generated, received, or both: what `narrows generate` and `narrows receive` print in every
 //! format. Derived from their records.
 
-use crate::frames::{FlowGot, FrameFormat, FrameLoad, OVERHEAD_BYTES, ReceiveMode, SendMode, StreamGot, StreamSent};
+use crate::frames::{FlowGot, FrameFormat, FrameLoad, ReceiveMode, SendMode, StreamGot, StreamSent};
+use crate::line_rate::wire_bits;
 use crate::udp::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,11 +38,6 @@ impl FrameRate {
         let wire_bps = link_bps as f64;
         Self { pps: wire_bps / wire_bits(frame_bytes), wire_bps, of_line: Some(1.0) }
     }
-}
-
-/// What a frame of such a (mean) size takes on the wire, bits.
-fn wire_bits(frame_bytes: f64) -> f64 {
-    8.0 * (frame_bytes + f64::from(OVERHEAD_BYTES))
 }
 
 /// Frames as their reader meets them.

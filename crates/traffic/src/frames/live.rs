@@ -8,10 +8,5 @@ pub(super) use receive::LiveReceiver;
 pub(super) use send::prepare;
 
 /// Built from `bpf/` by clang (see `build.rs`).
-const GENERATE: &[u8] = aligned(include_bytes!(concat!(env!("OUT_DIR"), "/generate.o")));
-const RECEIVE: &[u8] = aligned(include_bytes!(concat!(env!("OUT_DIR"), "/receive.o")));
-
-/// Only a name for what is read byte by byte.
-const fn aligned(bytes: &'static [u8]) -> &'static [u8] {
-    bytes
-}
+const GENERATE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/generate.o"));
+const RECEIVE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/receive.o"));
