@@ -9,6 +9,7 @@
 
 #define SIZES_MOST 64
 #define HEADER_WORDS 12 /* 14 + 4 + 40 + 20 bytes of headers, in words of eight bytes, and room */
+#define BROADCAST_STREAM 63
 #define FRACTION 20 /* bits of a nanosecond */
 
 /* Layouts are those of crates/traffic/src/frames/live/layout.rs. */
@@ -44,6 +45,8 @@ struct config {
 	u32 ip; /* offsets */
 	u32 transport;
 	u32 payload;
+	u32 broadcast_every; /* the last of so many frames goes to all stations; 0: none */
+	u32 broadcast_sum; /* by how much its stream's number is the larger one */
 	u64 header[HEADER_WORDS]; /* up to the payload, and the constant half of the signature */
 	struct size size[SIZES_MOST];
 };
@@ -64,6 +67,8 @@ struct state {
 	u32 wheel[4];
 	u32 size;
 	u32 longest_burst;
+	u32 broadcast_in; /* frames until the next one to all stations, that one included */
+	u32 unused;
 };
 
 const volatile struct config config = {};
@@ -219,6 +224,14 @@ int generate(struct xdp_md *ctx)
 	u32 back = (u32)stamp;
 	u32 varying = words(source) + words(destination) + source_port + destination_port;
 	u32 sum = size->transport_sum + varying + words(front) + (back >> 16) + (back & 0xffff);
+
+	if (config.broadcast_every && --s->broadcast_in == 0) {
+		s->broadcast_in = config.broadcast_every;
+		*(u32 *)data = 0xffffffff;
+		*(u16 *)(data + 4) = 0xffff;
+		*(u16 *)(data + config.payload + 2) = be16(BROADCAST_STREAM);
+		sum += config.broadcast_sum;
+	}
 
 	u8 *ip = data + config.ip;
 	u8 *transport = data + config.transport;

@@ -10,3 +10,4 @@ pub mod text;
 mod words;
 
 pub use build::build;
+pub use words::names;

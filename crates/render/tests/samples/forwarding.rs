@@ -45,6 +45,7 @@ fn plan() -> ForwardingPlan {
         sizes: sizes(at),
         mix: if at == 0 { mix() } else { vec![] },
         bidirectional: false,
+        modifier: None,
     };
     let snmp = CounterSource::Snmp {
         agent: "192.0.2.9:161".into(),
@@ -146,6 +147,7 @@ fn books(all: u64, drops: &[(&str, u64)], before_receiver: u64) -> Books {
         output,
         drops,
         lost_before,
+        kept_back: 0,
         unexplained: (hop != "generator" && hop != "receiver").then_some(0),
         uncertainty,
         trouble: None,
@@ -160,6 +162,7 @@ fn books(all: u64, drops: &[(&str, u64)], before_receiver: u64) -> Books {
             line("receiver", Some(all - gone - before_receiver), None, vec![], Some(before_receiver as i64), 0),
         ],
         lost: (gone + before_receiver) as i64,
+        broadcast: None,
         found,
         disagreement: None,
     }
@@ -194,6 +197,8 @@ impl Made {
             at_ms: index as u64 * 20_000,
             directions: vec![trial],
             hops: vec![],
+            modifier: None,
+            devices: vec![],
             invalid: books.disagreement.clone(),
         });
         self.derived.books.push(BooksOfTrial { trial: index, direction: 0, books });

@@ -83,6 +83,7 @@ fn look(
         workers: 1,
         first_stream: 0,
         stamp_every: 1024,
+        broadcast_every: 0,
         interval_ms: 1_000,
     };
     let receive = ReceivePlan {

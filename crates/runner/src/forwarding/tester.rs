@@ -173,6 +173,7 @@ impl<'a> Tester<'a> {
             first_stream: 0,
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             stamp_every: (pps / STAMPS_A_SECOND).ceil().clamp(1.0, 1e9) as u32,
+            broadcast_every: 0,
             interval_ms: 100,
         }
     }
@@ -241,6 +242,8 @@ impl<'a> Tester<'a> {
             at_ms,
             directions,
             hops,
+            modifier: None,
+            devices: Vec::new(),
             invalid: None,
         };
         trial.invalid = self.hops.iter().find_map(Hop::trouble).or_else(|| judge(self.plan, &trial));

@@ -1,8 +1,9 @@
 //! Writes the frames of one worker, one after another, where no program in the kernel does.
 
+use super::broadcast::{TO_ALL, is_to_all};
 use super::pace::{Pace, Share};
 use super::tally::Counts;
-use narrows_model::frames::{GeneratePlan, Walk};
+use narrows_model::frames::{BROADCAST_STREAM, GeneratePlan, Walk};
 use narrows_sys::clock;
 use narrows_wire::frame::{Flows, Signature, Template};
 
@@ -13,6 +14,7 @@ pub(super) struct Author {
     templates: Vec<Template>,
     flows: Flows,
     stamp_every: u32,
+    broadcast_every: u32,
     start_ns: u64,
     pace: Pace,
     pub(super) counts: Counts,
@@ -25,6 +27,7 @@ impl Author {
             templates: plan.format.sizes.iter().map(|size| Template::build(&plan.format, *size)).collect(),
             flows: Flows::of(&plan.format),
             stamp_every: plan.stamp_every,
+            broadcast_every: plan.broadcast_every,
             start_ns,
             pace: Pace::new(share),
             counts: Counts::default(),
@@ -64,7 +67,12 @@ impl Author {
             Walk::Odometer => self.flows.nth(self.share.flows.0 + sequence % self.share.flows.1.max(1)),
             Walk::Random { .. } => self.flows.at(sequence),
         };
-        template.write_flow(&mut into[..length], &flow, &Signature { stream: self.share.stream, sequence, time });
+        let to_all = is_to_all(sequence, self.broadcast_every);
+        let stream = if to_all { BROADCAST_STREAM } else { self.share.stream };
+        template.write_flow(&mut into[..length], &flow, &Signature { stream, sequence, time });
+        if to_all && let Some(destination) = into[..length].first_chunk_mut() {
+            *destination = TO_ALL;
+        }
         length
     }
 

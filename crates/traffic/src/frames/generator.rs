@@ -1,5 +1,6 @@
 //! A generator: the device looked at, the mode chosen, the workers run.
 
+use super::broadcast::set_apart;
 use super::conductor::{self, Ended};
 use super::error::FrameError;
 use super::pace::{self, FRACTION, Share};
@@ -179,7 +180,10 @@ fn record(
         plan: plan.clone(),
         mode,
         not_better,
-        streams: shares.iter().zip(counts).map(|(share, counts)| stream(share, counts)).collect(),
+        streams: set_apart(
+            shares.iter().zip(counts).map(|(share, counts)| stream(share, counts)).collect(),
+            plan.broadcast_every,
+        ),
         refused,
         elapsed_ns: last.saturating_sub(first),
         intervals,

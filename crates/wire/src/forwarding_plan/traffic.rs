@@ -32,6 +32,7 @@ pub(super) fn default_traffic(preset: Preset, port: Option<&TesterPort>) -> Traf
         sizes: Vec::new(),
         mix: Vec::new(),
         bidirectional: false,
+        modifier: None,
     };
     traffic.sizes = raised(preset.sizes(), traffic.least_bytes());
     traffic
