@@ -55,6 +55,7 @@ impl Bench {
             let near = format!("to{number}");
             cable((&desk.1, &near, v4(10, 9, number, 1)), (&managed.1, "mgmt0", v4(10, 9, number, 2)));
         }
+        cable((&generator.1, "mgmt1", v4(10, 9, 4, 1)), (&receiver.1, "mgmt1", v4(10, 9, 4, 2)));
         cable((&generator.1, "gen0", v4(198, 18, 0, 2)), (&router.1, "in0", v4(198, 18, 0, 1)));
         cable((&router.1, "out0", v4(198, 19, 0, 1)), (&receiver.1, "rcv0", v4(198, 19, 0, 2)));
         router.1.run(|| sysctl::write("net.ipv4.ip_forward", "1")).expect("a host").expect("a router");
@@ -267,4 +268,95 @@ fn a_hop_that_cannot_be_reached_is_silent_and_the_benchmark_goes_on() {
         "{hop}"
     );
     assert!(hop["input"].is_null(), "missing is not zero: {hop}");
+}
+
+#[test]
+fn one_port_is_here_and_one_is_far_and_both_directions_are_loaded() {
+    let bench = Bench::up();
+    let [_generator, _router, _receiver] = bench.serve();
+    // Made on the generator's host; the router is asked through the port that is measured.
+    let plan =
+        std::fs::read_to_string(bench.plan("[worst-case]\nduration = \"500ms\"\nrepetitions = 1\n")).expect("a plan");
+    let own = format!("host = \"10.9.1.2\"\ntoken-file = \"{}\"\n", bench.generator.0.token_file());
+    assert!(plan.contains(&own), "{plan}");
+    let plan = plan
+        .replace(&own, "")
+        .replace("\"10.9.3.2\"", "\"10.9.4.2\"")
+        .replace("\"10.9.2.2\"", "\"198.18.0.1\"")
+        .replace("flows = 10", "flows = 10\nbidirectional = true");
+    let file = bench.desk.0.file("plan.toml", &plan);
+    let said = bench.desk.0.run_on(&bench.generator.1, &["rfc2544", &file, "-o", "kept.json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let record = bench.record("kept.json");
+    let trial = &record["trials"][0];
+    assert!(trial["invalid"].is_null(), "{trial}");
+    for direction in 0..2 {
+        let frames = &trial["directions"][direction];
+        let left = sum(&frames["sent"]["streams"], "handed") - frames["sent"]["refused"].as_u64().unwrap_or(0);
+        assert_eq!(sum(&frames["got"]["streams"], "received"), left, "{direction}: {trial}");
+        let hop = &trial["hops"][direction];
+        assert!(count(&hop["uncertainty"]) > 8, "the session's own packets pass the port that is read: {hop}");
+        assert!(count(&hop["output"]).abs_diff(left) <= count(&hop["uncertainty"]), "{direction}: {trial}");
+    }
+}
+
+#[test]
+fn the_session_with_a_hop_is_renewed_when_its_server_was_started_anew() {
+    let bench = Bench::up();
+    let [_generator, router, _receiver] = bench.serve();
+    let plan = bench.plan("[worst-case]\nduration = \"3s\"\nrepetitions = 1\n");
+    let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
+    made.await_error("  first look");
+    bench.await_frames(100);
+    drop(router);
+    let _router = bench.router.0.serve_on(&bench.router.1, &[]);
+    let said = made.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let trial = &bench.record("kept.json")["trials"][0];
+    let hop = &trial["hops"][0];
+    assert!(hop["silent"].is_null() && trial["invalid"].is_null(), "{trial}");
+    assert!(count(&hop["input"]) > 100, "{trial}");
+}
+
+#[test]
+fn ssh_starts_a_server_that_may_put_frames_on_the_plans_devices() {
+    crate::world::on_loopback(|world| {
+        let here = narrows_sys::netns::network_of_this_thread().expect("a network");
+        let mut links = Links::open().expect("netlink");
+        links.add_veth("gen0", "rcv0", std::os::fd::AsFd::as_fd(&here)).expect("a virtual pair");
+        for (device, address) in [("gen0", v4(198, 18, 0, 2)), ("rcv0", v4(198, 19, 0, 2))] {
+            let _ = sysctl::write(&format!("net.ipv6.conf.{device}.disable_ipv6"), "1");
+            links.set_up(device, true).expect("a device that is up");
+            links.add_address(device, address, 24).expect("an address");
+        }
+        // A cable is the device: its gateway is its other end.
+        let other = links.get("rcv0").expect("a device").address.expect("an address");
+        links.add_neighbour("gen0", v4(198, 18, 0, 1), other).expect("a neighbour");
+        let ssh = world.file("ssh", "#!/bin/sh\nfor last; do :; done\nexec /bin/sh -c \"exec $last\"\n");
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&ssh, executable).expect("an executable");
+        let port = |name: &str, device: &str, net: u8| {
+            format!(
+                "[{name}]\ndevice = \"{device}\"\naddress = \"198.{net}.0.2\"\ngateway = \"198.{net}.0.1\"\nhost = \
+                 \"ssh://ops@localhost\"\n\n"
+            )
+        };
+        let plan = format!(
+            "name = \"a cable\"\nlink = \"1G\"\nmax-load = \"5kpps\"\nresidue = \"300ms\"\nrest = \"0s\"\n{}{}[[traffic]]\nsizes \
+             = [64]\n[worst-case]\nduration = \"300ms\"\nrepetitions = 1\n",
+            port("generator", "gen0", 18),
+            port("receiver", "rcv0", 19)
+        );
+        let plan = world.file("plan.toml", &plan);
+        let mut command = world.command(&["rfc2544", &plan, "-o", "kept.json"]);
+        command.env("PATH", format!("{}:/usr/bin:/bin", world.path("").display()));
+        command.env("NARROWS_REMOTE_COMMAND", env!("CARGO_BIN_EXE_narrows"));
+        let said = command.output().expect("the program");
+        assert_eq!(said.status.code(), Some(0), "{said:?}");
+        let text = std::fs::read(world.path("kept.json")).expect("a record");
+        let record: Value = serde_json::from_slice(&text).expect("JSON");
+        let frames = &record["trials"][0]["directions"][0];
+        assert_eq!(sum(&frames["got"]["streams"], "received"), sum(&frames["sent"]["streams"], "handed"), "{frames}");
+        assert!(count(&frames["got"]["latency_ns"]["count"]) > 0, "both ports are of one host, and so of one clock");
+    });
 }
