@@ -1,9 +1,11 @@
 //! An overload that is cut to half of it at once, and how long frames are missing after that: the recovery's trial.
 
+use super::broadcast;
 use super::error::ForwardingError;
 use super::tester::{Load, Tester};
+use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::{FrameInterval, GeneratePlan, ReceivePlan};
+use narrows_model::frames::{BROADCAST_STREAM, FrameInterval, GeneratePlan, ReceivePlan};
 use narrows_sys::clock;
 use std::time::Duration;
 
@@ -51,9 +53,14 @@ impl Tester<'_> {
                 .map(|stream| stream.received.saturating_sub(stream.duplicates))
                 .sum::<u64>()
         };
-        let lost = [sent[0].sent().saturating_sub(streams(0, 32)), sent[1].sent().saturating_sub(streams(32, 64))];
+        // Frames to all stations have the last stream, and are not missed.
+        let lost = [
+            broadcast::expected(sent[0]).saturating_sub(streams(0, 32)),
+            broadcast::expected(sent[1]).saturating_sub(streams(32, BROADCAST_STREAM)),
+        ];
         // After the cut only the first generator sends: where an interval holds clearly fewer frames than it sent, some are lost.
-        let due = order.after_pps / 1e6;
+        let modifier = self.plan.traffic[row.traffic].modifier.as_ref();
+        let due = order.after_pps * (1.0 - modifier.map_or(0.0, Modifier::broadcast_share)) / 1e6;
         let short_of = |pair: &[FrameInterval]| {
             let time = (pair[1].at_us - pair[0].at_us) as f64;
             let missing = due * time - (pair[1].frames - pair[0].frames) as f64;

@@ -2,6 +2,8 @@
 //! `narrows_search::procedures`, its counters reconciled for each trial.
 
 mod ab;
+mod beside;
+mod broadcast;
 mod cut;
 pub mod demo;
 mod derive;
@@ -13,6 +15,7 @@ mod qualify;
 mod reach;
 mod row;
 mod tester;
+mod watch;
 pub mod words;
 
 pub use ab::compare;
@@ -23,6 +26,7 @@ pub use narrows_wire::forwarding_plan::{PlanFile, Problems, parse, reference};
 pub use reach::Reach;
 
 use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord, ForwardingTrial, Test};
+use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::forwarding_plan::Row;
 use narrows_sys::clock;
 use narrows_traffic::Stop;
@@ -69,6 +73,7 @@ struct Bench<'a> {
 #[must_use]
 pub fn check(plan: &ForwardingPlan) -> Vec<String> {
     let mut wrong = reach::check_hosts(plan);
+    wrong.extend(beside::check(plan));
     wrong.extend(narrows_search::procedures::check(plan));
     wrong
 }
@@ -120,6 +125,9 @@ fn without_secrets(plan: &ForwardingPlan) -> ForwardingPlan {
     let mut plan = plan.clone();
     for port in [&mut plan.generator, &mut plan.receiver] {
         port.token_file = None;
+    }
+    for traffic in &mut plan.traffic {
+        traffic.modifier = traffic.modifier.take().map(Modifier::without_secrets);
     }
     for hop in &mut plan.hops {
         match &mut hop.source {

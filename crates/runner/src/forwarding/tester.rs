@@ -1,10 +1,13 @@
 //! The tester: makes one trial of frames through the device, and reads the counters of the hops around it.
 
+use super::beside::{Beside, From};
+use super::broadcast;
 use super::error::ForwardingError;
 use super::hops::{Hop, Passed};
 use super::port::{self, Port, QualifyRequest, Receiving};
 use super::reach::Reach;
-use narrows_diagnose::forwarding::books;
+use super::watch::Watch;
+use narrows_diagnose::forwarding::{books, device_trouble};
 use narrows_model::forwarding::{
     DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterMaximum, TesterPort, Traffic,
 };
@@ -23,6 +26,8 @@ const PPS_OF_ONE_WORKER: f64 = 3e6;
 /// Stamps a second.
 const STAMPS_A_SECOND: f64 = 5_000.0;
 const LEARNING_PPS: f64 = 10_000.0;
+/// How long frames are waited for that a bridge may pass on, and a router does not.
+const FLOODED: Duration = Duration::from_millis(50);
 
 /// What one trial offers, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,6 +88,7 @@ pub(super) struct Tester<'a> {
     pub(super) plan: &'a ForwardingPlan,
     pub(super) ways: Vec<Way>,
     hops: Vec<Hop>,
+    beside: Beside,
     began: Instant,
     pub(super) stop: Stop,
 }
@@ -151,7 +157,7 @@ impl<'a> Tester<'a> {
             ways.push(Way::of(&receiver, &generator)?);
         }
         let hops = plan.hops.iter().map(|hop| Hop::of(hop, reach)).collect();
-        Ok(Self { plan, ways, hops, began: clock::now(), stop: stop.clone() })
+        Ok(Self { plan, ways, hops, beside: Beside::default(), began: clock::now(), stop: stop.clone() })
     }
 
     /// Why one of the tester's hosts is lost, if one is.
@@ -214,7 +220,7 @@ impl<'a> Tester<'a> {
             first_stream: 0,
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             stamp_every: (pps / STAMPS_A_SECOND).ceil().clamp(1.0, 1e9) as u32,
-            broadcast_every: 0,
+            broadcast_every: broadcast::every(traffic.modifier.as_ref()),
             interval_ms: 100,
         }
     }
@@ -248,7 +254,8 @@ impl<'a> Tester<'a> {
         repetition: u32,
         load: Load,
     ) -> Result<ForwardingTrial, ForwardingError> {
-        let both = self.plan.traffic[row.traffic].bidirectional;
+        let traffic = &self.plan.traffic[row.traffic];
+        let (both, modifier) = (traffic.bidirectional, traffic.modifier.as_ref());
         let ways: Vec<Way> = self.ways.iter().take(if both { 2 } else { 1 }).cloned().collect();
         for way in &ways {
             self.learn(way, row)?;
@@ -257,10 +264,16 @@ impl<'a> Tester<'a> {
             .iter()
             .map(|way| way.to.port.receive(&self.receive_plan(way, load), false))
             .collect::<Result<Vec<_>, _>>()?;
+        let watch = Watch::begin(&mut self.hops);
         self.hops.iter_mut().for_each(Hop::begin);
         let at_ms = self.at_ms();
         let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load)).collect();
-        let sent = send(&ways, &plans, &self.stop)?;
+        let from = From { port: ways[0].from.plan.clone(), mac: ways[0].source_mac };
+        let under_test = self.hops.iter().find(|hop| hop.is_under_test());
+        let load = || send(&ways, &plans, &self.stop);
+        let (sent, beside) = self.beside.during(modifier, &from, under_test, load);
+        let sent = sent?;
+        let devices = watch.end(&mut self.hops);
         let residue = Duration::from_millis(self.plan.residue_ms);
         let mut directions = sent
             .into_iter()
@@ -281,6 +294,7 @@ impl<'a> Tester<'a> {
         if let (Some(first), Some(forth)) = (self.plan.hops.first(), directions.first_mut()) {
             rings_of_a_pair(&mut forth.sent, &first.input, hops.iter_mut().find(|count| count.hop == first.name));
         }
+        let broadcasts = broadcast::set_all_aside(modifier, &mut directions);
         let mut trial = ForwardingTrial {
             test,
             traffic: row.traffic,
@@ -289,11 +303,14 @@ impl<'a> Tester<'a> {
             at_ms,
             directions,
             hops,
-            modifier: None,
-            devices: Vec::new(),
+            modifier: beside.or(broadcasts),
+            devices,
             invalid: None,
         };
-        trial.invalid = self.hops.iter().find_map(Hop::trouble).or_else(|| judge(self.plan, &trial));
+        // A reset that was asked for is no trouble.
+        let reset = device_trouble(&trial.devices).filter(|_| test != Test::Reset);
+        let trouble = reset.or_else(|| self.hops.iter().find_map(Hop::trouble));
+        trial.invalid = trouble.or_else(|| judge(self.plan, &trial));
         Ok(trial)
     }
 }
@@ -325,7 +342,11 @@ fn collect(
     mut receiver: Box<dyn Receiving>,
     residue: Duration,
 ) -> Result<FrameTrial, ForwardingError> {
-    receiver.wait(sent.sent(), residue)?;
+    let (all, expected) = (sent.sent(), broadcast::expected(&sent));
+    if receiver.wait(expected, residue)? >= expected && all > expected {
+        // A device that floods what goes to all: those may have come for others that are still under way.
+        receiver.wait(all, residue.min(FLOODED))?;
+    }
     Ok(FrameTrial { sent, got: receiver.finish()? })
 }
 

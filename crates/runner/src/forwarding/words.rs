@@ -36,7 +36,12 @@ fn seconds(ms: u64) -> String {
 pub fn schedule(plan: &ForwardingPlan) -> String {
     let all = procedures::schedule(plan);
     let mut text = format!("{:<13} {:>7} {:>16} {:>12} {:>12}\n", "test", "size", "trials", "expected", "at most");
+    let names = narrows_render::forwarding::names(&plan.traffic);
+    let mut told = None;
     for one in &all {
+        if names.len() > 1 && told.replace(one.traffic) != Some(one.traffic) {
+            text += &format!("{}\n", names.get(one.traffic).map_or("", String::as_str));
+        }
         let trials = if one.trials == one.most_trials {
             one.most_trials.to_string()
         } else {
@@ -95,11 +100,7 @@ impl Lines {
     /// Before the first event.
     #[must_use]
     pub fn new(plan: &ForwardingPlan) -> Self {
-        let name = |traffic: &narrows_model::forwarding::Traffic| match traffic.family {
-            narrows_model::Family::Ipv4 => "IPv4".to_owned(),
-            narrows_model::Family::Ipv6 => "IPv6".to_owned(),
-        };
-        Self { names: plan.traffic.iter().map(name).collect(), row: None }
+        Self { names: narrows_render::forwarding::names(&plan.traffic), row: None }
     }
 
     /// The line of an event, if it has one.
