@@ -202,6 +202,23 @@ fn what_cannot_be_compared_has_its_reason() {
 }
 
 #[test]
+fn without_a_throughput_it_is_compared_what_arrives_at_line_rate() {
+    let (mut record, derived) = modified();
+    record.plan.tests.throughput = None;
+    record.searches.clear();
+    let mut report = forwarding::build(&record, Derived::default());
+    let none = report.traffic[1].sizes[0].modified.clone().expect("modified");
+    assert_eq!((none.ratio, none.remark), (None, None));
+    for trial in &mut record.trials {
+        trial.test = Test::WorstCase;
+    }
+    report = forwarding::build(&record, derived);
+    let some = report.traffic[1].sizes[0].modified.clone().expect("modified");
+    assert_eq!(some.ratio, Some(1.0));
+    assert!(some.remark.is_some_and(|why| why.starts_with("what arrives at line rate")));
+}
+
+#[test]
 fn as_markdown() {
     insta::assert_snapshot!(forwarding::markdown::report(&built()));
 }

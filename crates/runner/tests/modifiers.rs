@@ -1,6 +1,8 @@
 //! Modifiers and the watch of the device against the router of the lab's forwarding bench: frames to all stations, a real agent
 //! that is asked each second, routing updates, a link that goes in mid-trial. Builds networks: needs root, and fails without.
 
+#![allow(clippy::panic)] // a test that fails loudly
+
 use narrows_lab::{Host, Lab, LabSpec, Topology};
 use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, ForwardingTrial, Test, WorstCaseTest};
 use narrows_model::forwarding_modifiers::{ModifierSeen, RoutesSeen};

@@ -133,9 +133,11 @@ impl Lines {
 /// How two configurations of a device compare.
 #[must_use]
 pub fn comparison(ab: &ForwardingAb, rows: &[AbRow]) -> String {
+    let names = narrows_render::forwarding::names(&ab.plan.traffic);
     let mut text = format!("A: {}\nB: {}\n\n", ab.a.name, ab.b.name);
     for row in rows {
-        text += &format!("{}: {}\n", row_word(row.size), row.says);
+        let name = if names.len() > 1 { names.get(row.traffic).map(|name| format!("{name}, ")) } else { None };
+        text += &format!("{}{}: {}\n", name.unwrap_or_default(), row_word(row.size), row.says);
         let list = |values: &[f64]| values.iter().map(|pps| format!("{pps:.0}")).collect::<Vec<_>>().join(" ");
         text += &format!("  A frames/s  {}\n  B frames/s  {}\n", list(&row.a_pps), list(&row.b_pps));
         if let Some(pooled) = &row.pooled {

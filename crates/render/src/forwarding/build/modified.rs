@@ -5,6 +5,7 @@ use crate::figures::float;
 use narrows_model::forwarding::{ForwardingPlan, ForwardingTrial};
 use narrows_model::forwarding_modifiers::{BroadcastSeen, ModifierSeen};
 use narrows_model::forwarding_report::{GoalOfSize, ModifiedView, ModifierView, SizeView, TrafficView};
+use narrows_model::frames_report::FrameRate;
 
 /// What the trials saw of their modifier; what it is compared with comes by [`compared`].
 pub(super) fn seen<'a>(mut trials: impl Iterator<Item = &'a ForwardingTrial>) -> ModifiedView {
@@ -40,13 +41,27 @@ pub(super) fn compared(plan: &ForwardingPlan, mut all: Vec<TrafficView>) -> Vec<
             let of = all[at].sizes[size].size;
             let without = plain.and_then(|plain| all[plain].sizes.iter().find(|it| it.size == of)).cloned();
             let with = &mut all[at].sizes[size];
-            let goal = first_goal(with).cloned();
-            if let Some(view) = &mut with.modified {
+            let (goal, arrives) = (first_goal(with).cloned(), arrives(with));
+            let Some(view) = &mut with.modified else { continue };
+            if plan.tests.throughput.is_some() {
                 compare(view, goal.as_ref(), without.as_ref().and_then(first_goal));
+            } else {
+                (view.modified, view.unmodified) = (arrives, without.as_ref().and_then(self::arrives));
+                view.ratio = ratio(view);
+                view.remark = view.ratio.map(|_| "what arrives at line rate: no throughput was asked for".to_owned());
             }
         }
     }
     all
+}
+
+/// What arrives at line rate.
+fn arrives(of: &SizeView) -> Option<FrameRate> {
+    of.worst_case.as_ref()?.received.filter(|rate| rate.pps > 0.0)
+}
+
+fn ratio(view: &ModifiedView) -> Option<f64> {
+    view.modified.zip(view.unmodified).map(|(with, without)| with.pps / without.pps)
 }
 
 fn first_goal(of: &SizeView) -> Option<&GoalOfSize> {
@@ -56,7 +71,7 @@ fn first_goal(of: &SizeView) -> Option<&GoalOfSize> {
 fn compare(view: &mut ModifiedView, with: Option<&GoalOfSize>, without: Option<&GoalOfSize>) {
     let lower = |of: Option<&GoalOfSize>| of.and_then(|of| of.lower).filter(|rate| rate.pps > 0.0);
     (view.modified, view.unmodified) = (lower(with), lower(without));
-    view.ratio = view.modified.zip(view.unmodified).map(|(with, without)| with.pps / without.pps);
+    view.ratio = ratio(view);
     let more = |of: Option<&GoalOfSize>| of.is_some_and(GoalOfSize::is_at_least);
     view.remark = match (view.modified, view.unmodified, more(with), more(without)) {
         (None, ..) => Some("under the modifier no throughput was found".to_owned()),
