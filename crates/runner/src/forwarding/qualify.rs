@@ -78,6 +78,7 @@ fn look(
         },
         load: FrameLoad::Max,
         burst: 64,
+        make_up_ms: 0,
         duration_ms: LOOK_MS,
         count: None,
         workers: 1,
