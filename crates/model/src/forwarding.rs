@@ -18,6 +18,12 @@ pub struct TesterPort {
     pub address: IpAddr,
     /// The device under test's address on that side: frames go to its Ethernet address.
     pub gateway: IpAddr,
+    /// The host of the device, which runs `narrows serve --frames`; `None`: the one that makes the benchmark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The file with the token of that host; never kept in a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<String>,
 }
 
 /// Frames of one family through the device.
@@ -52,8 +58,11 @@ pub enum CounterSource {
     },
     /// A host that runs `narrows serve`.
     Narrows {
-        /// Its address.
+        /// Its name or address, or `ssh://[user@]host[:port]`.
         host: String,
+        /// The file with its token; never kept in a record.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token_file: Option<String>,
     },
     /// An SNMP agent with IF-MIB.
     Snmp {

@@ -183,6 +183,8 @@ mod tests {
             device: format!("p{net}"),
             address: IpAddr::from([198, net, 0, own]),
             gateway: IpAddr::from([198, net, 0, 1]),
+            host: None,
+            token_file: None,
         };
         let configuration = |name: &str| DeviceConfiguration { name: name.to_owned(), steps: Vec::new() };
         ForwardingAb {

@@ -1,6 +1,6 @@
 //! `narrows rfc2544`: a device under test, by the procedures of RFC 2544 and its successors.
 
-use super::remote::stop_on_interrupt;
+use super::remote::{WayArgs, stop_on_interrupt};
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
@@ -51,6 +51,8 @@ pub(crate) struct Args {
     /// No line for each trial
     #[arg(long, short = 'q')]
     quiet: bool,
+    #[command(flatten)]
+    way: WayArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -166,6 +168,7 @@ impl Args {
             print(&words::schedule(&file.plan))?;
             return Ok(None);
         }
+        let reach = self.way.reach()?;
         let stop = stop_on_interrupt()?;
         let mut lines = words::Lines::new(&file.plan);
         let quiet = self.quiet;
@@ -180,11 +183,11 @@ impl Args {
                     "a plan with [ab] has one table as its result: leave --html, --svg, --output and --format out",
                 ));
             }
-            let compared = forwarding::compare(ab, &stop, &mut watch).map_err(Failure::run)?;
+            let compared = forwarding::compare(ab, &reach, &stop, &mut watch).map_err(Failure::run)?;
             print(&words::comparison(ab, &compared))?;
             return Ok(None);
         }
-        let record = forwarding::run(&file.plan, &stop, &mut watch).map_err(Failure::run)?;
+        let record = forwarding::run(&file.plan, &reach, &stop, &mut watch).map_err(Failure::run)?;
         if let Some(output) = &self.output {
             files::write_record(output, &record).map_err(Failure::run)?;
         }

@@ -35,6 +35,8 @@ fn plan() -> ForwardingPlan {
         device: device.into(),
         address: IpAddr::from([198, net, 0, 2]),
         gateway: IpAddr::from([198, net, 0, 1]),
+        host: None,
+        token_file: None,
     };
     let traffic = |at: usize, family| Traffic {
         family,

@@ -1,6 +1,6 @@
 //! The same benchmark with two configurations of the device, interleaved.
 
-use super::{Event, ForwardingError, Watch, run};
+use super::{Event, ForwardingError, Reach, Watch, run};
 use narrows_lab::{Labs, Site};
 use narrows_model::Direction;
 use narrows_model::forwarding_ab::{AbRow, AbRun, DeviceConfiguration, ForwardingAb, SwitchStep, ThroughputOfSize};
@@ -16,7 +16,7 @@ const LAB: &str = "NARROWS_LAB";
 ///
 /// # Errors
 /// A step to a configuration failed, or the tester's ports cannot be used.
-pub fn compare(ab: &ForwardingAb, stop: &Stop, watch: Watch<'_>) -> Result<Vec<AbRow>, ForwardingError> {
+pub fn compare(ab: &ForwardingAb, reach: &Reach, stop: &Stop, watch: Watch<'_>) -> Result<Vec<AbRow>, ForwardingError> {
     let began = clock::now();
     let mut runs = Vec::new();
     let mut last = None;
@@ -32,7 +32,10 @@ pub fn compare(ab: &ForwardingAb, stop: &Stop, watch: Watch<'_>) -> Result<Vec<A
             last = Some(side);
         }
         let at_ms = clock::micros_since(began) / 1000;
-        let record = run(&ab.plan, stop, &mut |event| watch(event))?;
+        let record = run(&ab.plan, reach, stop, &mut |event| watch(event))?;
+        if let Some(why) = &record.ended {
+            watch(Event::Says(&format!("this run ended early: {why}")));
+        }
         let found = |search: &narrows_model::forwarding::SearchOfSize| {
             let (pps, at_least) = search.record.results.first().and_then(throughput::found)?;
             Some(ThroughputOfSize { traffic: search.traffic, size: search.size, pps, at_least })

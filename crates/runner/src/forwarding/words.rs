@@ -1,7 +1,7 @@
 //! A forwarding benchmark in words while it is planned and while it runs.
 
 use super::Event;
-use narrows_model::forwarding::{ForwardingPlan, Test};
+use narrows_model::forwarding::{CounterSource, ForwardingPlan, Test};
 use narrows_model::forwarding_ab::{AbRow, ForwardingAb};
 use narrows_model::forwarding_plan::Row;
 use narrows_search::procedures;
@@ -51,7 +51,37 @@ pub fn schedule(plan: &ForwardingPlan) -> String {
         );
     }
     let (expected, most) = procedures::total(&all);
+    text += &hosts(plan);
     text + &format!("\nAll together: about {}, at most {}. Nothing was sent.\n", seconds(expected), seconds(most))
+}
+
+/// Which hosts a plan is made on, where there are others than this one.
+fn hosts(plan: &ForwardingPlan) -> String {
+    let (generator, receiver) = (&plan.generator, &plan.receiver);
+    let read: Vec<String> = plan
+        .hops
+        .iter()
+        .filter_map(|hop| match &hop.source {
+            CounterSource::Narrows { host, .. } => Some(format!("counters of {} are read through {host}", hop.name)),
+            CounterSource::Namespace { .. } | CounterSource::Snmp { .. } => None,
+        })
+        .collect();
+    if generator.host.is_none() && receiver.host.is_none() && read.is_empty() {
+        return String::new();
+    }
+    let place = |host: &Option<String>| host.clone().unwrap_or_else(|| "this host".to_owned());
+    let mut text = format!(
+        "\nFrames leave by {} of {} and are counted at {} of {}.\n",
+        generator.device,
+        place(&generator.host),
+        receiver.device,
+        place(&receiver.host)
+    );
+    read.iter().for_each(|line| text += &format!("The {line}.\n"));
+    if plan.tests.latency.is_some() && !plan.one_clock() {
+        text += &format!("No latency: {}.\n", procedures::latency::TWO_CLOCKS);
+    }
+    text
 }
 
 /// A line for each event.

@@ -16,6 +16,8 @@ pub(crate) fn plan() -> ForwardingPlan {
         device: device.to_owned(),
         address: IpAddr::from([198, net, 0, 2]),
         gateway: IpAddr::from([198, net, 0, 1]),
+        host: None,
+        token_file: None,
     };
     ForwardingPlan {
         name: "router".to_owned(),

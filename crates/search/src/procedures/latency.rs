@@ -15,6 +15,9 @@ pub const STAMPS_LEAST: u64 = 500;
 /// Time stamps below which a 99.9th percentile is the largest value and nothing else.
 const STAMPS_FOR_TAIL: u64 = 1_000;
 
+/// Why a tester of two hosts measures no latency.
+pub const TWO_CLOCKS: &str = "frames are stamped by the clock of one host and read by that of another";
+
 /// The latency test of one row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyPlan {
@@ -40,6 +43,9 @@ impl LatencyPlan {
         row: Row,
         throughput_pps: Option<f64>,
     ) -> Result<Self, String> {
+        if !plan.one_clock() {
+            return Err(TWO_CLOCKS.to_owned());
+        }
         let (load_pps, _) = known(plan, row, throughput_pps)?;
         let frames = load_pps * test.duration_ms as f64 / 1e3;
         // Not above a million, which is far enough apart for any rate.
@@ -164,6 +170,9 @@ mod tests {
         let at = |pps| LatencyPlan::of(&plan(), &test, row(64), Some(pps)).expect("a throughput").stamp_every;
         assert_eq!((at(1e6), at(100.0)), (2_000, 1), "10,000,000 frames ÷ 5,000");
         assert!(LatencyPlan::of(&plan(), &test, row(64), Some(0.0)).is_err());
+        let mut far = plan();
+        far.receiver.host = Some("rcv.example.org".to_owned());
+        assert_eq!(LatencyPlan::of(&far, &test, row(64), Some(1e6)), Err(TWO_CLOCKS.to_owned()));
     }
 
     proptest! {

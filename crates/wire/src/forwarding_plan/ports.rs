@@ -35,11 +35,33 @@ pub(super) fn device(item: &Item<'_>) -> Option<String> {
     })
 }
 
-fn address(item: &Item<'_>, allow_any: bool) -> Option<IpAddr> {
+/// The longest path of a file with a token.
+const PATH_MOST: usize = 4096;
+
+/// A host that runs `narrows serve`: whether the word is one, is looked at where hosts are reached.
+pub(super) fn host(item: &Item<'_>) -> Option<String> {
+    const WANTED: &str = "a host that runs `narrows serve`, like 192.0.2.7, gen.example.org:5220 or ssh://user@host";
+    match item.text(255, WANTED) {
+        Some(word) if word.chars().any(|c| c.is_whitespace() || c.is_control()) => item.refuse(WANTED),
+        word => word,
+    }
+}
+
+/// The file with the token of a host.
+pub(super) fn token_file(table: &Table<'_>) -> Option<String> {
+    table.item("token-file").and_then(|item| item.text(PATH_MOST, "the path of a file"))
+}
+
+fn address(item: &Item<'_>, allow_any: bool, far: bool) -> Option<IpAddr> {
     let address: Option<IpAddr> = item.as_text().and_then(|word| word.parse().ok());
     let Some(address) = address else { return item.refuse("an IP address like 198.18.0.2 or 2001:2::2") };
     if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
         return item.refuse("the address of one host, and no loopback");
+    }
+    if far && !is_for_benchmarks(&address) {
+        return item.refuse(
+            "of the benchmarking ranges 198.18.0.0/15 and 2001:2::/48: `narrows serve` of the port's host sends no others",
+        );
     }
     if !allow_any && !is_for_benchmarks(&address) {
         return item.refuse(
@@ -52,8 +74,14 @@ fn address(item: &Item<'_>, allow_any: bool) -> Option<IpAddr> {
 /// A port; nothing where any of it is wrong.
 pub(super) fn port(table: &Table<'_>, allow_any: bool) -> Option<TesterPort> {
     let device = table.required("device").and_then(|item| device(&item));
-    let own = table.required("address").and_then(|item| address(&item, allow_any));
-    let gateway = table.required("gateway").and_then(|item| address(&item, allow_any));
+    let far = table.has("host");
+    let host = table.item("host").and_then(|item| host(&item));
+    let token_file = token_file(table);
+    if table.has("token-file") && !far {
+        table.note("token-file", "it is the token of a host, but the port has no host; add it, or leave the file out");
+    }
+    let own = table.required("address").and_then(|item| address(&item, allow_any, far));
+    let gateway = table.required("gateway").and_then(|item| address(&item, allow_any, far));
     if let (Some(own), Some(gateway)) = (own, gateway) {
         if own == gateway {
             table.note("gateway", format!("it is {gateway}, the tester's own address, but must be the device's"));
@@ -61,7 +89,10 @@ pub(super) fn port(table: &Table<'_>, allow_any: bool) -> Option<TesterPort> {
             table.note("gateway", format!("it is {gateway}, but must be of one family with address, {own}"));
         }
     }
-    Some(TesterPort { device: device?, address: own?, gateway: gateway? })
+    if far && host.is_none() {
+        return None;
+    }
+    Some(TesterPort { device: device?, address: own?, gateway: gateway?, host, token_file })
 }
 
 /// What both ports must be to each other.
