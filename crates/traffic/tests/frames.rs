@@ -34,7 +34,7 @@ fn wire() -> Namespaces {
 fn plan() -> GeneratePlan {
     let mut links = Links::open().unwrap();
     let mac = |links: &mut Links, device: &str| Mac(links.get(device).unwrap().address.unwrap());
-    let side = |address: [u8; 4], ports| Endpoints { addresses: [address.into(); 2], ports };
+    let side = |address: [u8; 4], ports| Endpoints::one(address.into(), ports);
     GeneratePlan {
         device: "gen0".to_owned(),
         mode: None,
@@ -158,7 +158,7 @@ fn each_mode_of_sending_reaches_each_of_counting() {
 
 #[test]
 fn sizes_take_turns_in_both_families_and_with_a_tag() {
-    let range = |address: &str| Endpoints { addresses: [address.parse().unwrap(); 2], ports: [2000, 2009] };
+    let range = |address: &str| Endpoints::one(address.parse().unwrap(), [2000, 2009]);
     for (family, vlan, transport) in [
         (Family::Ipv4, Some(7), Transport::Udp),
         (Family::Ipv6, None, Transport::Udp),
@@ -171,8 +171,8 @@ fn sizes_take_turns_in_both_families_and_with_a_tag() {
             plan.format.walk = Walk::Random { seed: 5 };
             plan.format.sizes = vec![100, 128, 1000];
             if family == Family::Ipv6 {
-                plan.format.source = range("2001:2:0:1::2");
-                plan.format.destination = range("2001:2:0:2::2");
+                plan.format.source = range("2001:2:0:100::2");
+                plan.format.destination = range("2001:2:0:200::2");
             }
             plan.count = Some(3_000);
         });
@@ -181,6 +181,43 @@ fn sizes_take_turns_in_both_families_and_with_a_tag() {
         let untagged = if vlan.is_some() && trial.got.mode == ReceiveMode::AfPacket { 4 * 3_000 } else { 0 };
         assert_eq!(trial.got.bytes, 1_000 * (100 + 128 + 1000) - untagged, "{family:?} {vlan:?}");
         assert!(trial.got.flows.len() > 9, "{:?}", trial.got.flows);
+    }
+}
+
+#[test]
+fn networks_are_visited_one_address_of_each() {
+    let live = has_xdp();
+    for (family, source, first, last) in [
+        (Family::Ipv4, "198.18.0.2", "198.19.0.2", "198.19.255.2"),
+        (Family::Ipv6, "2001:2:0:100::2", "2001:2:0:200::2", "2001:2:0:2ff::2"),
+    ] {
+        for (mode, walk) in [
+            (None, Walk::Odometer),
+            (None, Walk::Random { seed: 3 }),
+            (Some(SendMode::AfPacket), Walk::Random { seed: 3 }),
+        ] {
+            let trial = trial(|plan, _| {
+                plan.mode = mode;
+                plan.format.family = family;
+                plan.format.walk = walk;
+                plan.format.sizes = vec![100];
+                plan.format.source = Endpoints::one(source.parse().unwrap(), [2000, 2000]);
+                plan.format.destination = Endpoints::networks(first.parse().unwrap(), 256, [2000, 2000]).unwrap();
+            });
+            assert_all_came(&trial, 4_000);
+            if live && mode.is_none() {
+                assert_eq!(trial.sent.mode, SendMode::LiveFrames, "{:?}", trial.sent.not_better);
+            }
+            let mut seen: Vec<std::net::SocketAddr> =
+                trial.got.flows.iter().map(|flow| flow.destination.parse().unwrap()).collect();
+            seen.sort_unstable();
+            assert_eq!(seen.len(), 256, "{family:?} {walk:?}");
+            let ends = [first, last].map(|address| std::net::SocketAddr::new(address.parse().unwrap(), 2000));
+            assert_eq!([seen[0], seen[255]], ends);
+            if walk == Walk::Odometer {
+                assert!(trial.got.flows.iter().all(|flow| (15..=16).contains(&flow.received)));
+            }
+        }
     }
 }
 

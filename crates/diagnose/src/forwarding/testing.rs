@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 /// Frames that one direction of a trial sent and received.
 fn frames(sent: u64, received: u64) -> FrameTrial {
-    let side = |net| Endpoints { addresses: [IpAddr::from([198, net, 0, 2]); 2], ports: [2000, 2000] };
+    let side = |net| Endpoints::one(IpAddr::from([198, net, 0, 2]), [2000, 2000]);
     let format = FrameFormat {
         source_mac: Mac::default(),
         destination_mac: Mac::default(),
@@ -79,6 +79,7 @@ pub(super) fn plan() -> ForwardingPlan {
         device: device.to_owned(),
         address: IpAddr::from([198, net, 0, 2]),
         gateway: IpAddr::from([198, net, 0, 1]),
+        second: None,
     };
     let hop = |name: &str| HopPlan {
         name: name.to_owned(),

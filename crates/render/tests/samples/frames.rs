@@ -8,6 +8,7 @@ pub(crate) fn format(size: u32) -> FrameFormat {
     let side = |net, last| Endpoints {
         addresses: [IpAddr::from([198, net, 0, 1]), IpAddr::from([198, net, 0, last])],
         ports: [2000, 2000],
+        stride_bits: 0,
     };
     FrameFormat {
         source_mac: Mac([2, 0, 0, 0, 0, 1]),

@@ -2,6 +2,7 @@
 //! `narrows_search::procedures`, its counters reconciled for each trial.
 
 mod ab;
+mod command;
 pub mod demo;
 mod derive;
 mod error;
@@ -12,7 +13,7 @@ mod row;
 mod tester;
 pub mod words;
 
-pub use ab::compare;
+pub use ab::{check_pair, derive_pair, measure_pair};
 pub use derive::derive;
 pub use error::ForwardingError;
 pub use narrows_search::procedures::{Scheduled, check, schedule, total};

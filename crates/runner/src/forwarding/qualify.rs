@@ -59,7 +59,7 @@ fn look(
             why: "it has no Ethernet address".to_owned(),
         })
     };
-    let one = |address, ports| Endpoints { addresses: [address; 2], ports };
+    let one = |address, ports| Endpoints::one(address, ports);
     let last_port = Traffic::FIRST_PORT.saturating_add(u16::try_from(traffic.flows.max(1) - 1).unwrap_or(u16::MAX));
     let order = GeneratePlan {
         device: DEVICES[0].to_owned(),

@@ -205,7 +205,7 @@ impl Bench<'_> {
             let recovered = procedure.observe(&RecoverySeen {
                 overload_lost: cut.overload_lost,
                 after_lost: cut.after_lost,
-                last_loss_ns: cut.last_loss_ns,
+                last_loss: None,
                 invalid: cut.invalid,
             })?;
             if let Some(Recovered::After { ns, .. }) = recovered {
@@ -213,7 +213,9 @@ impl Bench<'_> {
                     test: Test::Recovery,
                     traffic: row.traffic,
                     size: row.size,
-                    outage_ns: ns,
+                    outage_ns: Some(ns),
+                    between_ns: None,
+                    remarks: Vec::new(),
                 });
             }
         }
@@ -251,7 +253,14 @@ impl Bench<'_> {
         }
         if let Some(Ok(outage)) = trial.directions.first().map(outage) {
             let (traffic, size) = (row.traffic, row.size);
-            self.record.outages.push(OutageOfSize { test: Test::Reset, traffic, size, outage_ns: outage.ns });
+            self.record.outages.push(OutageOfSize {
+                test: Test::Reset,
+                traffic,
+                size,
+                outage_ns: Some(outage.ns),
+                between_ns: outage.stamps_ns,
+                remarks: outage.remarks,
+            });
         }
         self.record.trials.push(trial);
         Ok(())

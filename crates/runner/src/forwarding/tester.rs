@@ -12,7 +12,6 @@ use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, cpu, neighbour};
 use narrows_traffic::Stop;
 use narrows_traffic::frames::{FrameError, Receiver, generate};
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 /// Frames a second of one worker, with room to spare.
@@ -104,26 +103,14 @@ impl Way {
             vlan: None,
             family: traffic.family,
             transport: traffic.transport,
-            source: Endpoints { addresses: [self.from.address; 2], ports: [Traffic::FIRST_PORT, last_port] },
-            destination: Endpoints {
-                addresses: [self.to.address, last_address(self.to.address, traffic.networks)],
-                ports: [Traffic::FIRST_PORT; 2],
-            },
+            source: Endpoints::one(self.from.address, [Traffic::FIRST_PORT, last_port]),
+            destination: Endpoints::networks(self.to.address, traffic.networks, [Traffic::FIRST_PORT; 2])
+                .unwrap_or_else(|| Endpoints::one(self.to.address, [Traffic::FIRST_PORT; 2])),
             // In turns a walk stays in one network for seconds: several are visited pseudo-randomly (RFC 4814).
             walk: if several && traffic.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { traffic.walk },
             sizes,
             ttl: 64,
         }
-    }
-}
-
-/// The last destination: of networks of 24 bits (IPv4), or of as many addresses (IPv6, whose networks of 64 bits a walk does
-/// not cross).
-fn last_address(first: IpAddr, networks: u32) -> IpAddr {
-    let more = networks.saturating_sub(1);
-    match first {
-        IpAddr::V4(first) => IpAddr::V4(u32::from(first).saturating_add(more << 8).into()),
-        IpAddr::V6(first) => IpAddr::V6(u128::from(first).saturating_add(u128::from(more)).into()),
     }
 }
 

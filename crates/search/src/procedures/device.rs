@@ -16,6 +16,7 @@ pub(crate) fn plan() -> ForwardingPlan {
         device: device.to_owned(),
         address: IpAddr::from([198, net, 0, 2]),
         gateway: IpAddr::from([198, net, 0, 1]),
+        second: None,
     };
     ForwardingPlan {
         name: "router".to_owned(),
@@ -75,7 +76,7 @@ impl Queue {
 
 /// A trial of one stream in which so many frames left and came; from the first to the last of both it took `elapsed_ns`.
 pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTrial {
-    let side = |net| Endpoints { addresses: [IpAddr::from([198, net, 0, 2]); 2], ports: [2000, 2000] };
+    let side = |net| Endpoints::one(IpAddr::from([198, net, 0, 2]), [2000, 2000]);
     let format = FrameFormat {
         source_mac: Mac::default(),
         destination_mac: Mac::default(),

@@ -47,7 +47,8 @@ pub(in super::super) fn plan(report: &ForwardingReport) -> Table {
 }
 
 fn port(of: &TesterPort) -> String {
-    format!("on {} as {} by {}", of.device, of.address, of.gateway)
+    let second = of.second.map(|pair| format!(", as {} by {}", pair.address, pair.gateway)).unwrap_or_default();
+    format!("on {} as {} by {}{second}", of.device, of.address, of.gateway)
 }
 
 fn time(ms: u64) -> String {

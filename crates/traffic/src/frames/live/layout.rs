@@ -37,28 +37,31 @@ impl Bytes {
     }
 }
 
-/// The part of an address that varies, and the sum of what does not.
-fn halves(address: IpAddr) -> (u64, u32) {
+/// From this stride on it is the first half of an IPv6 address that varies.
+const HALF_BITS: u8 = 64;
+
+fn number(address: IpAddr) -> u128 {
     match address {
-        IpAddr::V4(address) => (u32::from(address).into(), 0),
-        IpAddr::V6(address) => {
-            let all = address.octets();
-            let low = u64::from_be_bytes(all[8..].try_into().unwrap_or_default());
-            (low, checksum::partial(&all[..8]))
-        }
+        IpAddr::V4(address) => u32::from(address).into(),
+        IpAddr::V6(address) => address.into(),
     }
 }
 
+/// The parts of a side's first address that are written anew, the last 8 bytes and the first 8, and the sum of what is not.
+fn halves(side: &Endpoints) -> (u64, u64, u32) {
+    let first = number(side.addresses[0]);
+    #[allow(clippy::cast_possible_truncation)] // the halves
+    let (high, low) = ((first >> 64) as u64, first as u64);
+    if side.stride_bits >= HALF_BITS { (low, high, 0) } else { (low, 0, checksum::partial(&high.to_be_bytes())) }
+}
+
 fn addresses(side: &Endpoints) -> Result<u32, String> {
-    let number = |address: IpAddr| match address {
-        IpAddr::V4(address) => u128::from(u32::from(address)),
-        IpAddr::V6(address) => u128::from(address),
-    };
     let [first, last] = side.addresses.map(number);
-    if first >> 64 != last >> 64 {
+    if side.stride_bits < HALF_BITS && first >> 64 != last >> 64 {
         return Err("a range of IPv6 addresses goes beyond the last 64 bits".to_owned());
     }
-    u32::try_from(last - first + 1).map_err(|_| "a range has more than 2^32 addresses".to_owned())
+    u32::try_from(((last - first) >> side.stride_bits) + 1)
+        .map_err(|_| "a range has more than 2^32 addresses".to_owned())
 }
 
 const fn ports(side: &Endpoints) -> u32 {
@@ -86,8 +89,8 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
     let format = &plan.format;
     let templates: Vec<Template> = format.sizes.iter().map(|size| Template::build(format, *size)).collect();
     let template = Template::build(format, format.largest());
-    let (source, source_rest) = halves(format.source.addresses[0]);
-    let (destination, destination_rest) = halves(format.destination.addresses[0]);
+    let (source, source_high, source_rest) = halves(&format.source);
+    let (destination, destination_high, destination_rest) = halves(&format.destination);
     let signature = Signature { stream: share.stream, sequence: 0, time: 0 };
     let head = checksum::partial(&signature.encode()[..4]);
     let mut header = [0_u8; HEADER_BYTES];
@@ -101,9 +104,10 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
     };
     let flows = if random == 1 { Flows::of(format).count() } else { share.flows.1 };
     let mut out = Bytes::default();
-    out.u64(&[share.interval, share.limit, seed, flows, source, destination])
+    out.u64(&[share.interval, share.limit, seed, flows, source, destination, source_high, destination_high])
         .u32(&[addresses(&format.source)?, addresses(&format.destination)?])
         .u32(&[ports(&format.source), ports(&format.destination)])
+        .u32(&[format.source.stride_bits.into(), format.destination.stride_bits.into()])
         .u32(&wheels(format, share.flows.0)?)
         .u16(&[format.source.ports[0], format.destination.ports[0]])
         .u32(&[share.burst, plan.stamp_every, offset(templates.len())])
