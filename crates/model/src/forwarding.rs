@@ -21,6 +21,12 @@ pub struct TesterPort {
     /// Both once more, of the other family; `None`: the port has one family.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<AddressPair>,
+    /// The host of the device, which runs `narrows serve --frames`; `None`: the one that makes the benchmark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The file with the token of that host; never kept in a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<String>,
 }
 
 /// The addresses of one family at a port of the tester.
@@ -64,8 +70,11 @@ pub enum CounterSource {
     },
     /// A host that runs `narrows serve`.
     Narrows {
-        /// Its address.
+        /// Its name or address, or `ssh://[user@]host[:port]`.
         host: String,
+        /// The file with its token; never kept in a record.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token_file: Option<String>,
     },
     /// An SNMP agent with IF-MIB.
     Snmp {

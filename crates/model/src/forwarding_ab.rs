@@ -227,6 +227,8 @@ mod tests {
             address: IpAddr::from([198, net, 0, own]),
             gateway: IpAddr::from([198, net, 0, 1]),
             second: None,
+            host: None,
+            token_file: None,
         };
         let configuration =
             |name: &str| DeviceConfiguration { name: name.to_owned(), steps: Vec::new(), undo: Vec::new() };

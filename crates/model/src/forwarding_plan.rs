@@ -81,6 +81,12 @@ impl ForwardingPlan {
         Some(self.max_load_pps.map_or(line, |most| most.min(line)))
     }
 
+    /// Whether frames are stamped and read by one clock: only then is there a latency.
+    #[must_use]
+    pub fn one_clock(&self) -> bool {
+        self.generator.host == self.receiver.host
+    }
+
     /// The goal that the results of other tests stand on: the first one of the throughput test.
     #[must_use]
     pub fn first_goal(&self) -> Option<&Goal> {

@@ -80,6 +80,8 @@ pub(super) fn plan() -> ForwardingPlan {
         address: IpAddr::from([198, net, 0, 2]),
         gateway: IpAddr::from([198, net, 0, 1]),
         second: None,
+        host: None,
+        token_file: None,
     };
     let hop = |name: &str| HopPlan {
         name: name.to_owned(),

@@ -1,6 +1,6 @@
 //! `narrows rfc2544`: a device under test, by the procedures of RFC 2544 and its successors.
 
-use super::remote::stop_on_interrupt;
+use super::remote::{WayArgs, stop_on_interrupt};
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
@@ -53,6 +53,8 @@ pub(crate) struct Args {
     /// No line for each trial
     #[arg(long, short = 'q')]
     quiet: bool,
+    #[command(flatten)]
+    way: WayArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -193,6 +195,7 @@ impl Args {
             print(&file.ab.as_ref().map_or_else(|| words::schedule(&file.plan), words::schedule_pair))?;
             return Ok(None);
         }
+        let reach = self.way.reach()?;
         let stop = stop_on_interrupt()?;
         let mut lines = words::Lines::new(&file.plan);
         let quiet = self.quiet;
@@ -210,11 +213,11 @@ impl Args {
                     kept = files::write_record(output, record);
                 }
             };
-            let record = forwarding::measure_pair(ab, &stop, &mut watch, &mut keep).map_err(Failure::run)?;
+            let record = forwarding::measure_pair(ab, &reach, &stop, &mut watch, &mut keep).map_err(Failure::run)?;
             kept.map_err(Failure::run)?;
             return Ok(Some(Kept::Pair(Box::new(record))));
         }
-        let record = forwarding::run(&file.plan, &stop, &mut watch).map_err(Failure::run)?;
+        let record = forwarding::run(&file.plan, &reach, &stop, &mut watch).map_err(Failure::run)?;
         if let Some(output) = output {
             files::write_record(output, &record).map_err(Failure::run)?;
         }

@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, clippy::panic)] // a test that runs the program and fails loudly
 
 mod ends;
+mod far;
 mod files;
 mod frames;
 mod lab;

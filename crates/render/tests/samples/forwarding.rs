@@ -38,6 +38,8 @@ fn plan() -> ForwardingPlan {
         address: IpAddr::from([198, net, 0, 2]),
         gateway: IpAddr::from([198, net, 0, 1]),
         second: None,
+        host: None,
+        token_file: None,
     };
     let traffic = |at: usize, family| Traffic {
         family,

@@ -5,7 +5,7 @@
 //! configuration that is in force is taken back.
 
 use super::command;
-use super::{Event, ForwardingError, Watch, run, without_secrets};
+use super::{Event, ForwardingError, Reach, Watch, run, without_secrets};
 use narrows_lab::{Labs, Site, faults};
 use narrows_model::Direction;
 use narrows_model::forwarding::SearchOfSize;
@@ -142,6 +142,7 @@ fn failed(configuration: &DeviceConfiguration, step: &str, why: String) -> Forwa
 /// A step to a configuration failed before anything was measured, or the tester's ports cannot be used.
 pub fn measure_pair(
     ab: &ForwardingAb,
+    reach: &Reach,
     stop: &Stop,
     watch: Watch<'_>,
     keep: &mut dyn FnMut(&AbRecord),
@@ -153,7 +154,7 @@ pub fn measure_pair(
         remarks: Vec::new(),
     };
     let mut device = Device { ab, at: None };
-    let outcome = in_turns(&mut device, &mut record, stop, watch, keep);
+    let outcome = in_turns(&mut device, &mut record, reach, stop, watch, keep);
     watch(Event::Says("back: the device as it was before"));
     if let Err(why) = device.restore() {
         let says = format!("the device was left as it is, look after it: {why}");
@@ -173,6 +174,7 @@ pub fn measure_pair(
 fn in_turns(
     device: &mut Device<'_>,
     record: &mut AbRecord,
+    reach: &Reach,
     stop: &Stop,
     watch: Watch<'_>,
     keep: &mut dyn FnMut(&AbRecord),
@@ -199,7 +201,7 @@ fn in_turns(
             settled = Some(*side);
         }
         let at_ms = clock::micros_since(began) / 1000;
-        let measured = run(&ab.plan, stop, &mut |event| watch(event))?;
+        let measured = run(&ab.plan, reach, stop, &mut |event| watch(event))?;
         let ended = measured.ended.clone();
         record.measured.push(AbRunRecord { side: *side, at_ms, record: measured });
         keep(record);

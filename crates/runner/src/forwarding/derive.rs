@@ -9,6 +9,7 @@ use narrows_model::forwarding_report::{
 use narrows_model::sweep::Spread;
 use narrows_search::loss_curve;
 use narrows_search::procedures::estimate::OfSize;
+use narrows_search::procedures::latency::TWO_CLOCKS;
 use narrows_search::procedures::{
     BackToBackPlan, LatencyPlan, RecoveryPlan, ResetPlan, buffer_time, estimate, latency, throughput,
 };
@@ -55,12 +56,16 @@ fn of_row(record: &ForwardingRecord, row: Row, derived: &mut Derived) {
     let throughput_pps = result.and_then(throughput::found).map(|(pps, _)| pps);
     let measured = search.is_some();
     let size = row.size.map_or_else(|| "mix".to_owned(), |size| format!("{size} B"));
+    if plan.tests.latency.is_some() && !plan.one_clock() {
+        let why = TWO_CLOCKS.to_owned();
+        derived.not_measured.push(NotMeasured { what: format!("latency, {size}"), why });
+    }
     let mut missing = |what: &str, why: Result<(), String>| {
         if let (Err(why), true) = (why, measured) {
             derived.not_measured.push(NotMeasured { what: format!("{what}, {size}"), why });
         }
     };
-    if let Some(test) = &plan.tests.latency {
+    if let Some(test) = plan.tests.latency.as_ref().filter(|_| plan.one_clock()) {
         missing("latency", LatencyPlan::of(plan, test, row, throughput_pps).map(drop));
     }
     if let Some(test) = &plan.tests.back_to_back {

@@ -1,7 +1,6 @@
 //! Everything that is measured of one row: each test set up by its procedure, each trial made by the tester.
 
 use super::error::ForwardingError;
-use super::qualify::qualify;
 use super::tester::Load;
 use super::{Bench, Event};
 use narrows_model::forwarding::{
@@ -43,7 +42,7 @@ const fn millis(time: Duration) -> u64 {
 
 impl Bench<'_> {
     pub(super) fn row(&mut self, plan: &ForwardingPlan, row: Row) -> Result<(), ForwardingError> {
-        let tester = qualify(plan, row, &self.stop)?;
+        let tester = self.tester.qualify(row)?;
         (self.watch)(Event::Tester(tester.pps));
         let tester_pps = Some(tester.pps).filter(|pps| *pps > 0.0);
         self.record.tester.push(tester);

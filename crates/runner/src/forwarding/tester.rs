@@ -2,16 +2,19 @@
 
 use super::error::ForwardingError;
 use super::hops::{Hop, Passed};
+use super::port::{self, Port, QualifyRequest, Receiving};
+use super::reach::Reach;
 use narrows_diagnose::forwarding::books;
-use narrows_model::forwarding::{DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterPort, Traffic};
+use narrows_model::forwarding::{
+    DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterMaximum, TesterPort, Traffic,
+};
 use narrows_model::forwarding_plan::Row;
 use narrows_model::frames::{
-    Endpoints, FrameFormat, FrameInterval, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceivePlan, Walk,
+    Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceivePlan, Walk,
 };
-use narrows_sys::rtnl::Links;
-use narrows_sys::{clock, cpu, neighbour};
+use narrows_sys::clock;
 use narrows_traffic::Stop;
-use narrows_traffic::frames::{FrameError, Receiver, generate};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Frames a second of one worker, with room to spare.
@@ -19,8 +22,6 @@ const PPS_OF_ONE_WORKER: f64 = 3e6;
 /// Stamps a second.
 const STAMPS_A_SECOND: f64 = 5_000.0;
 const LEARNING_PPS: f64 = 10_000.0;
-/// How often a receiver is looked at while the last frames are waited for.
-const STEP: Duration = Duration::from_millis(5);
 
 /// What one trial offers, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,40 +59,47 @@ impl Load {
     }
 }
 
+/// One end of a way: a port, and the host that it is of.
+#[derive(Debug, Clone)]
+pub(super) struct End {
+    plan: TesterPort,
+    pub(super) port: Arc<dyn Port>,
+}
+
 /// One way of the frames: from where, to whom.
 #[derive(Debug, Clone)]
-struct Way {
-    from: TesterPort,
-    to: TesterPort,
+pub(super) struct Way {
+    pub(super) from: End,
+    pub(super) to: End,
     source_mac: Mac,
     destination_mac: Mac,
+    cpus: u32,
 }
 
 /// The two ports of the tester and the hops between them.
 #[derive(Debug)]
 pub(super) struct Tester<'a> {
-    plan: &'a ForwardingPlan,
-    ways: Vec<Way>,
+    pub(super) plan: &'a ForwardingPlan,
+    pub(super) ways: Vec<Way>,
     hops: Vec<Hop>,
     began: Instant,
     pub(super) stop: Stop,
 }
 
-fn port_error(port: &TesterPort, why: impl Into<String>) -> ForwardingError {
-    ForwardingError::Port { device: port.device.clone(), why: why.into() }
+impl End {
+    pub(super) fn unfit(&self, why: &str) -> ForwardingError {
+        ForwardingError::Port { device: self.plan.device.clone(), why: why.to_owned() }
+    }
 }
 
 impl Way {
-    fn of(from: &TesterPort, to: &TesterPort) -> Result<Self, ForwardingError> {
-        let mut links = Links::open().map_err(|error| port_error(from, error.to_string()))?;
-        let link = links.get(&from.device).map_err(|error| port_error(from, error.to_string()))?;
-        if !link.up || !link.carrier {
-            return Err(port_error(from, "it is down or has no link; set it up and check the cable"));
-        }
-        let source = link.address.ok_or_else(|| port_error(from, "it has no Ethernet address"))?;
-        let destination = neighbour::resolve(from.gateway, link.index)
-            .map_err(|error| port_error(from, format!("{error}; is {} the device's address there?", from.gateway)))?;
-        Ok(Self { from: from.clone(), to: to.clone(), source_mac: Mac(source), destination_mac: Mac(destination) })
+    fn of(from: &End, to: &End) -> Result<Self, ForwardingError> {
+        let look = from.port.look(&from.plan.device, Some(from.plan.gateway))?;
+        let destination_mac = look.gateway.ok_or_else(|| from.unfit("its gateway has no Ethernet address"))?;
+        // That frames cannot be counted is to be known before any is sent.
+        to.port.look(&to.plan.device, None)?;
+        let (from, to) = (from.clone(), to.clone());
+        Ok(Self { from, to, source_mac: look.own, destination_mac, cpus: look.cpus })
     }
 
     fn format(&self, traffic: &Traffic, sizes: Vec<u32>) -> FrameFormat {
@@ -103,9 +111,9 @@ impl Way {
             vlan: None,
             family: traffic.family,
             transport: traffic.transport,
-            source: Endpoints::one(self.from.address, [Traffic::FIRST_PORT, last_port]),
-            destination: Endpoints::networks(self.to.address, traffic.networks, [Traffic::FIRST_PORT; 2])
-                .unwrap_or_else(|| Endpoints::one(self.to.address, [Traffic::FIRST_PORT; 2])),
+            source: Endpoints::one(self.from.plan.address, [Traffic::FIRST_PORT, last_port]),
+            destination: Endpoints::networks(self.to.plan.address, traffic.networks, [Traffic::FIRST_PORT; 2])
+                .unwrap_or_else(|| Endpoints::one(self.to.plan.address, [Traffic::FIRST_PORT; 2])),
             // In turns a walk stays in one network for seconds: several are visited pseudo-randomly (RFC 4814).
             walk: if several && traffic.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { traffic.walk },
             sizes,
@@ -116,13 +124,46 @@ impl Way {
 
 impl<'a> Tester<'a> {
     /// Looks at the ports and finds out the device's Ethernet addresses.
-    pub(super) fn open(plan: &'a ForwardingPlan, stop: &Stop) -> Result<Self, ForwardingError> {
-        let mut ways = vec![Way::of(&plan.generator, &plan.receiver)?];
+    pub(super) fn open(
+        plan: &'a ForwardingPlan,
+        reach: &Reach,
+        stop: &Stop,
+        says: &mut dyn FnMut(&str),
+    ) -> Result<Self, ForwardingError> {
+        let [generator, receiver] = port::of(plan, reach, stop, says)?;
+        let generator = End { plan: plan.generator.clone(), port: generator };
+        let receiver = End { plan: plan.receiver.clone(), port: receiver };
+        let mut ways = vec![Way::of(&generator, &receiver)?];
         if plan.traffic.iter().any(|traffic| traffic.bidirectional) {
-            ways.push(Way::of(&plan.receiver, &plan.generator)?);
+            ways.push(Way::of(&receiver, &generator)?);
         }
-        let hops = plan.hops.iter().map(Hop::of).collect();
+        let hops = plan.hops.iter().map(|hop| Hop::of(hop, reach)).collect();
         Ok(Self { plan, ways, hops, began: clock::now(), stop: stop.clone() })
+    }
+
+    /// Why one of the tester's hosts is lost, if one is.
+    pub(super) fn lost(&self) -> Option<ForwardingError> {
+        self.ways.iter().flat_map(|way| [&way.from, &way.to]).find_map(|end| end.port.lost())
+    }
+
+    /// What the tester alone can send and count: of two hosts, what the slower one can.
+    pub(super) fn qualify(&self, row: Row) -> Result<TesterMaximum, ForwardingError> {
+        let (traffic, size) = (row.traffic, row.size);
+        let request = QualifyRequest {
+            traffic: self.plan.traffic[traffic].clone(),
+            sizes: self.sizes(row),
+            addresses: [self.plan.generator.address, self.plan.receiver.address],
+        };
+        let way = &self.ways[0];
+        let sends = way.from.port.qualify(&request, &self.stop)?;
+        if self.plan.one_clock() {
+            return Ok(TesterMaximum { traffic, size, pps: sends.pps, method: sends.method });
+        }
+        let counts = way.to.port.qualify(&request, &self.stop)?;
+        let (slower, host) =
+            if counts.pps < sends.pps { (counts, way.to.port.host()) } else { (sends, way.from.port.host()) };
+        let method = format!("the slower of two hosts, {host}: {}", slower.method);
+        Ok(TesterMaximum { traffic, size, pps: slower.pps, method })
     }
 
     pub(super) fn at_ms(&self) -> u64 {
@@ -134,15 +175,15 @@ impl<'a> Tester<'a> {
         row.size.map_or_else(mix, |size| vec![size])
     }
 
-    fn generate_plan(&self, way: &Way, row: Row, load: Load) -> GeneratePlan {
+    pub(super) fn generate_plan(&self, way: &Way, row: Row, load: Load) -> GeneratePlan {
         let traffic = &self.plan.traffic[row.traffic];
-        let cpus = u32::try_from(cpu::allowed_cpus().map_or(1, |cpus| cpus.len().max(1))).unwrap_or(1);
+        let cpus = way.cpus.clamp(1, GeneratePlan::MOST_STREAMS);
         let pps = load.pps();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let workers = ((pps / PPS_OF_ONE_WORKER).ceil() as u32).clamp(1, cpus);
         let workers = if matches!(load, Load::Burst { .. }) { 1 } else { workers };
         GeneratePlan {
-            device: way.from.device.clone(),
+            device: way.from.plan.device.clone(),
             mode: None,
             format: way.format(traffic, self.sizes(row)),
             load: FrameLoad::FramesPerSecond(pps),
@@ -164,9 +205,9 @@ impl<'a> Tester<'a> {
         }
     }
 
-    fn receive_plan(&self, way: &Way, load: Load) -> ReceivePlan {
+    pub(super) fn receive_plan(&self, way: &Way, load: Load) -> ReceivePlan {
         ReceivePlan {
-            device: way.to.device.clone(),
+            device: way.to.plan.device.clone(),
             mode: None,
             duration_ms: (load.millis() + self.plan.residue_ms + 60_000).min(24 * 3600 * 1000),
             idle_ms: None,
@@ -177,12 +218,12 @@ impl<'a> Tester<'a> {
     }
 
     /// Frames so that hops learn where the ports are; nobody counts them.
-    fn learn(&self, way: &Way, row: Row) -> Result<(), FrameError> {
+    fn learn(&self, way: &Way, row: Row) -> Result<(), ForwardingError> {
         if self.plan.learning_frames == 0 {
             return Ok(());
         }
         let load = Load::Burst { frames: self.plan.learning_frames.into(), pps: LEARNING_PPS };
-        generate(&self.generate_plan(way, row, load), &self.stop, |_| {}).map(drop)
+        way.from.port.generate(&[self.generate_plan(way, row, load)], &self.stop).map(drop)
     }
 
     /// One trial. What goes wrong with its counts makes it invalid; it is an error only where frames cannot be sent at all.
@@ -198,18 +239,24 @@ impl<'a> Tester<'a> {
         for way in &ways {
             self.learn(way, row)?;
         }
-        let receivers: Vec<Receiver> =
-            ways.iter().map(|way| Receiver::start(&self.receive_plan(way, load))).collect::<Result<_, _>>()?;
+        let receivers = ways
+            .iter()
+            .map(|way| way.to.port.receive(&self.receive_plan(way, load), false))
+            .collect::<Result<Vec<_>, _>>()?;
         self.hops.iter_mut().for_each(Hop::begin);
         let at_ms = self.at_ms();
         let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load)).collect();
-        let sent = send(&plans, &self.stop)?;
+        let sent = send(&ways, &plans, &self.stop)?;
         let residue = Duration::from_millis(self.plan.residue_ms);
         let mut directions = sent
             .into_iter()
             .zip(receivers)
             .map(|(sent, receiver)| collect(sent, receiver, residue))
             .collect::<Result<Vec<_>, _>>()?;
+        if !self.plan.one_clock() {
+            // Stamped by one clock and read by another: how far those are apart, and nothing of the device.
+            directions.iter_mut().for_each(|frames| frames.got.latency_ns = None);
+        }
         let received = |way: usize| directions.get(way).map_or(0, |trial| trial.got.distinct());
         let sizes = self.sizes(row);
         let passed = Passed {
@@ -236,13 +283,16 @@ impl<'a> Tester<'a> {
 }
 
 /// All generators at once.
-fn send(plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, FrameError> {
-    let nothing = |_: FrameInterval| {};
-    if let [plan] = plans {
-        return Ok(vec![generate(plan, stop, nothing)?]);
+fn send(ways: &[Way], plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, ForwardingError> {
+    let one = |way: &Way, plan: &GeneratePlan| -> Result<GenerateRecord, ForwardingError> {
+        let mut sent = way.from.port.generate(std::slice::from_ref(plan), stop)?;
+        sent.pop().map(|sent| sent.record).ok_or_else(|| way.from.unfit("its generator saw nothing"))
+    };
+    if let ([way], [plan]) = (ways, plans) {
+        return Ok(vec![one(way, plan)?]);
     }
     std::thread::scope(|scope| {
-        let threads: Vec<_> = plans.iter().map(|plan| scope.spawn(move || generate(plan, stop, nothing))).collect();
+        let threads: Vec<_> = ways.iter().zip(plans).map(|(way, plan)| scope.spawn(move || one(way, plan))).collect();
         threads
             .into_iter()
             .map(|thread| match thread.join() {
@@ -254,11 +304,12 @@ fn send(plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, Fram
 }
 
 /// Waits until all frames came, or for the residue, and reads the receiver.
-fn collect(sent: GenerateRecord, mut receiver: Receiver, residue: Duration) -> Result<FrameTrial, FrameError> {
-    let since = clock::now();
-    while since.elapsed() < residue && receiver.frames()? < sent.sent() {
-        clock::sleep(STEP);
-    }
+fn collect(
+    sent: GenerateRecord,
+    mut receiver: Box<dyn Receiving>,
+    residue: Duration,
+) -> Result<FrameTrial, ForwardingError> {
+    receiver.wait(sent.sent(), residue)?;
     Ok(FrameTrial { sent, got: receiver.finish()? })
 }
 
@@ -296,82 +347,4 @@ fn judge(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
         }
     }
     None
-}
-
-/// What was lost around a cut of the load.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Cut {
-    pub(super) overload_lost: u64,
-    pub(super) after_lost: u64,
-    /// From the cut to the last frame lost.
-    pub(super) last_loss_ns: Option<u64>,
-    pub(super) invalid: Option<String>,
-}
-
-impl Tester<'_> {
-    /// An overload that becomes half of it at once: two generators, of which one ends. Frames of the second are missing after
-    /// the cut as long as the device has not recovered; the receiver's looks say how long.
-    pub(super) fn cut(
-        &mut self,
-        row: Row,
-        order: &narrows_search::procedures::RecoveryPlan,
-    ) -> Result<Cut, ForwardingError> {
-        let Some(way) = self.ways.first().cloned() else { return Ok(Cut::default()) };
-        let whole_ms = order.overload_ms + order.after_ms;
-        let receive = ReceivePlan {
-            interval_ms: 10,
-            ..self.receive_plan(&way, Load::Rate { pps: order.after_pps, duration_ms: whole_ms })
-        };
-        let mut receiver = Receiver::start(&receive)?;
-        let base = self.generate_plan(&way, row, Load::Rate { pps: order.after_pps, duration_ms: whole_ms });
-        let more = Load::Rate { pps: order.overload_pps - order.after_pps, duration_ms: order.overload_ms };
-        let extra = GeneratePlan { first_stream: 32, ..self.generate_plan(&way, row, more) };
-        let watching = Stop::new();
-        let (sent, cut_us) = std::thread::scope(|scope| -> Result<_, ForwardingError> {
-            let began = clock::now();
-            let looked = scope.spawn(|| receiver.wait(&watching, |_| {}));
-            let long = scope.spawn(|| generate(&base, &self.stop, |_| {}));
-            let short = generate(&extra, &self.stop, |_| {});
-            let cut_us = clock::micros_since(began);
-            let long = match long.join() {
-                Ok(record) => record,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            clock::sleep(Duration::from_millis(self.plan.residue_ms));
-            watching.stop();
-            if let Ok(looked) = looked.join() {
-                looked?;
-            }
-            Ok(([long?, short?], cut_us))
-        })?;
-        let got = receiver.finish()?;
-        let streams = |from: u16, to: u16| {
-            got.streams
-                .iter()
-                .filter(|stream| (from..to).contains(&stream.stream))
-                .map(|stream| stream.received.saturating_sub(stream.duplicates))
-                .sum::<u64>()
-        };
-        let lost = [sent[0].sent().saturating_sub(streams(0, 32)), sent[1].sent().saturating_sub(streams(32, 64))];
-        // After the cut only the first generator sends: where an interval holds clearly fewer frames than it sent, some are lost.
-        let due = order.after_pps / 1e6;
-        let short_of = |pair: &[FrameInterval]| {
-            let time = (pair[1].at_us - pair[0].at_us) as f64;
-            let missing = due * time - (pair[1].frames - pair[0].frames) as f64;
-            (missing > 0.1 * due * time).then_some((pair[1].at_us, missing))
-        };
-        let after: Vec<(u64, f64)> =
-            got.intervals.windows(2).filter(|pair| pair[0].at_us >= cut_us).filter_map(short_of).collect();
-        let end_us = cut_us + order.after_ms * 1000;
-        let after: Vec<_> = after.into_iter().filter(|(at, _)| *at + 20_000 < end_us).collect();
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let after_lost = (after.iter().map(|(_, missing)| missing).sum::<f64>() as u64).min(lost[0]);
-        let ended = sent.iter().find_map(|record| record.ended.clone());
-        Ok(Cut {
-            overload_lost: (lost[0] + lost[1]).saturating_sub(after_lost),
-            after_lost,
-            last_loss_ns: after.last().map(|(at, _)| at.saturating_sub(cut_us) * 1000),
-            invalid: ended.map(|why| format!("the generator ended early: {why}")),
-        })
-    }
 }

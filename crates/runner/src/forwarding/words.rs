@@ -2,7 +2,7 @@
 
 use super::Event;
 use narrows_model::Family;
-use narrows_model::forwarding::{ForwardingPlan, Test, Traffic};
+use narrows_model::forwarding::{CounterSource, ForwardingPlan, Test, Traffic};
 use narrows_model::forwarding_ab::{ForwardingAb, Side, SwitchStep};
 use narrows_model::forwarding_plan::Row;
 use narrows_search::procedures;
@@ -65,6 +65,7 @@ fn trials(plan: &ForwardingPlan) -> (String, (u64, u64)) {
             seconds(one.at_most_ms)
         );
     }
+    text += &hosts(plan);
     (text, procedures::total(&all))
 }
 
@@ -121,6 +122,35 @@ pub fn schedule_pair(ab: &ForwardingAb) -> String {
         seconds(whole(expected)),
         seconds(whole(most))
     )
+}
+
+/// Which hosts a plan is made on, where there are others than this one.
+fn hosts(plan: &ForwardingPlan) -> String {
+    let (generator, receiver) = (&plan.generator, &plan.receiver);
+    let read: Vec<String> = plan
+        .hops
+        .iter()
+        .filter_map(|hop| match &hop.source {
+            CounterSource::Narrows { host, .. } => Some(format!("counters of {} are read through {host}", hop.name)),
+            CounterSource::Namespace { .. } | CounterSource::Snmp { .. } => None,
+        })
+        .collect();
+    if generator.host.is_none() && receiver.host.is_none() && read.is_empty() {
+        return String::new();
+    }
+    let place = |host: &Option<String>| host.clone().unwrap_or_else(|| "this host".to_owned());
+    let mut text = format!(
+        "\nFrames leave by {} of {} and are counted at {} of {}.\n",
+        generator.device,
+        place(&generator.host),
+        receiver.device,
+        place(&receiver.host)
+    );
+    read.iter().for_each(|line| text += &format!("The {line}.\n"));
+    if plan.tests.latency.is_some() && !plan.one_clock() {
+        text += &format!("No latency: {}.\n", procedures::latency::TWO_CLOCKS);
+    }
+    text
 }
 
 /// A line for each event.

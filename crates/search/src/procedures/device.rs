@@ -17,6 +17,8 @@ pub(crate) fn plan() -> ForwardingPlan {
         address: IpAddr::from([198, net, 0, 2]),
         gateway: IpAddr::from([198, net, 0, 1]),
         second: None,
+        host: None,
+        token_file: None,
     };
     ForwardingPlan {
         name: "router".to_owned(),

@@ -15,6 +15,9 @@ pub const STAMPS_LEAST: u64 = 500;
 /// Time stamps below which a 99.9th percentile is the largest value and nothing else.
 const STAMPS_FOR_TAIL: u64 = 1_000;
 
+/// Why a tester of two hosts measures no latency.
+pub const TWO_CLOCKS: &str = "frames are stamped by the clock of one host and read by that of another";
+
 /// The latency test of one row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyPlan {
@@ -52,6 +55,9 @@ impl LatencyPlan {
         row: Row,
         throughput_pps: Option<f64>,
     ) -> Result<Self, String> {
+        if !plan.one_clock() {
+            return Err(TWO_CLOCKS.to_owned());
+        }
         let (load_pps, _) = known(plan, row, throughput_pps)?;
         Ok(Self { load_pps, duration_ms: test.duration_ms, repetitions: test.repetitions })
     }
@@ -173,6 +179,9 @@ mod tests {
         assert_eq!((stamp_every(100.0, 10_000), stamp_every(f64::NAN, 0)), (1, 1));
         let test = LatencyTest { duration_ms: 10_000, repetitions: 5 };
         assert!(LatencyPlan::of(&plan(), &test, row(64), Some(0.0)).is_err());
+        let mut far = plan();
+        far.receiver.host = Some("rcv.example.org".to_owned());
+        assert_eq!(LatencyPlan::of(&far, &test, row(64), Some(1e6)), Err(TWO_CLOCKS.to_owned()));
     }
 
     proptest! {

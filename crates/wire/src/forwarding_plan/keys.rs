@@ -95,6 +95,12 @@ const PORT: &[Key] = &[
         "none",
     ),
     key("gateway6", "the device's address of IPv6 on that side", "required with address6"),
+    key(
+        "host",
+        "the host of the device, which runs `narrows serve --frames DEVICE`: a name or address with or without a port, or ssh://[user@]host[:port]",
+        "the one that makes the benchmark",
+    ),
+    key("token-file", "the file with that host's token", "that of --token-file or NARROWS_TOKEN"),
 ];
 
 /// `[[traffic]]`.
@@ -157,7 +163,12 @@ pub(super) const SOURCE: Section = Section {
             "of a namespace: its name as `ip netns` has it, \"pid:1234\", \"lab:NAME/HOST\" or a path",
             "required",
         ),
-        key("host", "of narrows: the host's address", "required"),
+        key(
+            "host",
+            "of narrows: the host, a name or address with or without a port, or ssh://[user@]host[:port]",
+            "required",
+        ),
+        key("token-file", "of narrows: the file with the host's token", "that of --token-file or NARROWS_TOKEN"),
         key("agent", "of SNMP: address or address:port", "required"),
         key("version", "of SNMP: \"2c\" or \"3\"", "\"2c\""),
         key("community", "of SNMP 2c: the community", "required"),

@@ -35,11 +35,33 @@ pub(super) fn device(item: &Item<'_>) -> Option<String> {
     })
 }
 
-fn address(item: &Item<'_>, allow_any: bool) -> Option<IpAddr> {
+/// The longest path of a file with a token.
+const PATH_MOST: usize = 4096;
+
+/// A host that runs `narrows serve`: whether the word is one, is looked at where hosts are reached.
+pub(super) fn host(item: &Item<'_>) -> Option<String> {
+    const WANTED: &str = "a host that runs `narrows serve`, like 192.0.2.7, gen.example.org:5220 or ssh://user@host";
+    match item.text(255, WANTED) {
+        Some(word) if word.chars().any(|c| c.is_whitespace() || c.is_control()) => item.refuse(WANTED),
+        word => word,
+    }
+}
+
+/// The file with the token of a host.
+pub(super) fn token_file(table: &Table<'_>) -> Option<String> {
+    table.item("token-file").and_then(|item| item.text(PATH_MOST, "the path of a file"))
+}
+
+fn address(item: &Item<'_>, allow_any: bool, far: bool) -> Option<IpAddr> {
     let address: Option<IpAddr> = item.as_text().and_then(|word| word.parse().ok());
     let Some(address) = address else { return item.refuse("an IP address like 198.18.0.2 or 2001:2::2") };
     if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
         return item.refuse("the address of one host, and no loopback");
+    }
+    if far && !is_for_benchmarks(&address) {
+        return item.refuse(
+            "of the benchmarking ranges 198.18.0.0/15 and 2001:2::/48: `narrows serve` of the port's host sends no others",
+        );
     }
     if !allow_any && !is_for_benchmarks(&address) {
         return item.refuse(
@@ -53,8 +75,8 @@ fn address(item: &Item<'_>, allow_any: bool) -> Option<IpAddr> {
 const PAIRS: [[&str; 2]; 2] = [["address", "gateway"], ["address6", "gateway6"]];
 
 /// Both addresses of a family, and what they must be to each other.
-fn pair(table: &Table<'_>, keys: [&'static str; 2], allow_any: bool) -> Option<AddressPair> {
-    let read = |key| table.required(key).and_then(|item| address(&item, allow_any));
+fn pair(table: &Table<'_>, keys: [&'static str; 2], allow_any: bool, far: bool) -> Option<AddressPair> {
+    let read = |key| table.required(key).and_then(|item| address(&item, allow_any, far));
     let (own, gateway) = (read(keys[0]), read(keys[1]));
     let (own, gateway) = (own?, gateway?);
     if own == gateway {
@@ -66,12 +88,12 @@ fn pair(table: &Table<'_>, keys: [&'static str; 2], allow_any: bool) -> Option<A
 }
 
 /// The addresses of IPv6 beside those of IPv4, where the table has any.
-fn second(table: &Table<'_>, allow_any: bool) -> Option<AddressPair> {
+fn second(table: &Table<'_>, allow_any: bool, far: bool) -> Option<AddressPair> {
     let [own, gateway] = PAIRS[1];
     if !table.has(own) && !table.has(gateway) {
         return None;
     }
-    let pair = pair(table, PAIRS[1], allow_any)?;
+    let pair = pair(table, PAIRS[1], allow_any, far)?;
     if pair.address.is_ipv4() {
         table.note(own, format!("it is {}, but must be an address of IPv6; that of IPv4 is address", pair.address));
     }
@@ -81,8 +103,14 @@ fn second(table: &Table<'_>, allow_any: bool) -> Option<AddressPair> {
 /// A port; nothing where any of it is wrong.
 pub(super) fn port(table: &Table<'_>, allow_any: bool) -> Option<TesterPort> {
     let device = table.required("device").and_then(|item| device(&item));
-    let first = pair(table, PAIRS[0], allow_any);
-    let second = second(table, allow_any);
+    let far = table.has("host");
+    let host = table.item("host").and_then(|item| host(&item));
+    let token_file = token_file(table);
+    if table.has("token-file") && !far {
+        table.note("token-file", "it is the token of a host, but the port has no host; add it, or leave the file out");
+    }
+    let first = pair(table, PAIRS[0], allow_any, far);
+    let second = second(table, allow_any, far);
     if let (Some(first), Some(second)) = (first, second)
         && first.address.is_ipv6()
         && second.address.is_ipv6()
@@ -90,8 +118,11 @@ pub(super) fn port(table: &Table<'_>, allow_any: bool) -> Option<TesterPort> {
         let [own, gateway] = PAIRS[0];
         table.note(own, format!("it is {}, but beside {} {own} and {gateway} are of IPv4", first.address, PAIRS[1][0]));
     }
+    if far && host.is_none() {
+        return None;
+    }
     let (device, first) = (device?, first?);
-    Some(TesterPort { device, address: first.address, gateway: first.gateway, second })
+    Some(TesterPort { device, address: first.address, gateway: first.gateway, second, host, token_file })
 }
 
 /// The addresses of a port by their keys.
