@@ -25,7 +25,7 @@ impl Tester<'_> {
         row: Row,
         order: &narrows_search::procedures::RecoveryPlan,
     ) -> Result<Cut, ForwardingError> {
-        let Some(way) = self.ways.first().cloned() else { return Ok(Cut::default()) };
+        let way = self.way(row)?;
         let whole_ms = order.overload_ms + order.after_ms;
         let receive = ReceivePlan {
             interval_ms: 10,

@@ -8,6 +8,7 @@ pub mod demo;
 mod derive;
 mod error;
 pub mod files;
+mod format;
 mod hops;
 pub(crate) mod port;
 mod qualify;

@@ -1,17 +1,18 @@
 //! The tester: makes one trial of frames through the device, and reads the counters of the hops around it.
 
 use super::error::ForwardingError;
+use super::format::{Ends, frame_format};
 use super::hops::{Hop, Passed};
 use super::port::{self, Port, QualifyRequest, Receiving};
 use super::reach::Reach;
 use narrows_diagnose::forwarding::books;
+use narrows_model::Family;
 use narrows_model::forwarding::{
-    DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterMaximum, TesterPort, Traffic,
+    AddressPair, DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterMaximum, TesterPort,
 };
 use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::{
-    Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceivePlan, Walk,
-};
+use narrows_model::frames::{FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, ReceivePlan};
+use narrows_search::procedures::latency::stamp_every;
 use narrows_sys::clock;
 use narrows_traffic::Stop;
 use std::sync::Arc;
@@ -19,8 +20,6 @@ use std::time::{Duration, Instant};
 
 /// Frames a second of one worker, with room to spare.
 const PPS_OF_ONE_WORKER: f64 = 3e6;
-/// Stamps a second.
-const STAMPS_A_SECOND: f64 = 5_000.0;
 const LEARNING_PPS: f64 = 10_000.0;
 
 /// What one trial offers, in each direction.
@@ -66,13 +65,13 @@ pub(super) struct End {
     pub(super) port: Arc<dyn Port>,
 }
 
-/// One way of the frames: from where, to whom.
+/// One way of the frames of one family: from where, to whom.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
+    family: Family,
     pub(super) from: End,
     pub(super) to: End,
-    source_mac: Mac,
-    destination_mac: Mac,
+    ends: Ends,
     cpus: u32,
 }
 
@@ -80,7 +79,8 @@ pub(super) struct Way {
 #[derive(Debug)]
 pub(super) struct Tester<'a> {
     pub(super) plan: &'a ForwardingPlan,
-    pub(super) ways: Vec<Way>,
+    /// Forth, and back where any traffic is bidirectional; of each family that is sent.
+    ways: Vec<Way>,
     hops: Vec<Hop>,
     began: Instant,
     pub(super) stop: Stop,
@@ -90,35 +90,22 @@ impl End {
     pub(super) fn unfit(&self, why: &str) -> ForwardingError {
         ForwardingError::Port { device: self.plan.device.clone(), why: why.to_owned() }
     }
+
+    fn addresses(&self, family: Family) -> Result<AddressPair, ForwardingError> {
+        let name = if family == Family::Ipv4 { "IPv4" } else { "IPv6" };
+        self.plan.of(family).ok_or_else(|| self.unfit(&format!("the plan gives it no addresses of {name}")))
+    }
 }
 
 impl Way {
-    fn of(from: &End, to: &End) -> Result<Self, ForwardingError> {
-        let look = from.port.look(&from.plan.device, Some(from.plan.gateway))?;
-        let destination_mac = look.gateway.ok_or_else(|| from.unfit("its gateway has no Ethernet address"))?;
+    fn of(family: Family, from: &End, to: &End) -> Result<Self, ForwardingError> {
+        let (own, other) = (from.addresses(family)?, to.addresses(family)?);
+        let look = from.port.look(&from.plan.device, Some(own.gateway))?;
+        let gateway = look.gateway.ok_or_else(|| from.unfit("its gateway has no Ethernet address"))?;
         // That frames cannot be counted is to be known before any is sent.
         to.port.look(&to.plan.device, None)?;
-        let (from, to) = (from.clone(), to.clone());
-        Ok(Self { from, to, source_mac: look.own, destination_mac, cpus: look.cpus })
-    }
-
-    fn format(&self, traffic: &Traffic, sizes: Vec<u32>) -> FrameFormat {
-        let last_port = Traffic::FIRST_PORT.saturating_add(u16::try_from(traffic.flows.max(1) - 1).unwrap_or(u16::MAX));
-        let several = traffic.networks > 1;
-        FrameFormat {
-            source_mac: self.source_mac,
-            destination_mac: self.destination_mac,
-            vlan: None,
-            family: traffic.family,
-            transport: traffic.transport,
-            source: Endpoints::one(self.from.plan.address, [Traffic::FIRST_PORT, last_port]),
-            destination: Endpoints::networks(self.to.plan.address, traffic.networks, [Traffic::FIRST_PORT; 2])
-                .unwrap_or_else(|| Endpoints::one(self.to.plan.address, [Traffic::FIRST_PORT; 2])),
-            // In turns a walk stays in one network for seconds: several are visited pseudo-randomly (RFC 4814).
-            walk: if several && traffic.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { traffic.walk },
-            sizes,
-            ttl: 64,
-        }
+        let ends = Ends { macs: [look.own, gateway], addresses: [own.address, other.address] };
+        Ok(Self { family, from: from.clone(), to: to.clone(), ends, cpus: look.cpus })
     }
 }
 
@@ -133,9 +120,16 @@ impl<'a> Tester<'a> {
         let [generator, receiver] = port::of(plan, reach, stop, says)?;
         let generator = End { plan: plan.generator.clone(), port: generator };
         let receiver = End { plan: plan.receiver.clone(), port: receiver };
-        let mut ways = vec![Way::of(&generator, &receiver)?];
-        if plan.traffic.iter().any(|traffic| traffic.bidirectional) {
-            ways.push(Way::of(&receiver, &generator)?);
+        let mut ways = Vec::new();
+        for family in [Family::Ipv4, Family::Ipv6] {
+            let mut sent = plan.traffic.iter().filter(|traffic| traffic.family == family).peekable();
+            if sent.peek().is_none() {
+                continue;
+            }
+            ways.push(Way::of(family, &generator, &receiver)?);
+            if sent.any(|traffic| traffic.bidirectional) {
+                ways.push(Way::of(family, &receiver, &generator)?);
+            }
         }
         let hops = plan.hops.iter().map(|hop| Hop::of(hop, reach)).collect();
         Ok(Self { plan, ways, hops, began: clock::now(), stop: stop.clone() })
@@ -149,12 +143,12 @@ impl<'a> Tester<'a> {
     /// What the tester alone can send and count: of two hosts, what the slower one can.
     pub(super) fn qualify(&self, row: Row) -> Result<TesterMaximum, ForwardingError> {
         let (traffic, size) = (row.traffic, row.size);
+        let way = self.way(row)?;
         let request = QualifyRequest {
             traffic: self.plan.traffic[traffic].clone(),
             sizes: self.sizes(row),
-            addresses: [self.plan.generator.address, self.plan.receiver.address],
+            addresses: way.ends.addresses,
         };
-        let way = &self.ways[0];
         let sends = way.from.port.qualify(&request, &self.stop)?;
         if self.plan.one_clock() {
             return Ok(TesterMaximum { traffic, size, pps: sends.pps, method: sends.method });
@@ -164,6 +158,22 @@ impl<'a> Tester<'a> {
             if counts.pps < sends.pps { (counts, way.to.port.host()) } else { (sends, way.from.port.host()) };
         let method = format!("the slower of two hosts, {host}: {}", slower.method);
         Ok(TesterMaximum { traffic, size, pps: slower.pps, method })
+    }
+
+    /// The ways of a row's frames: forth, and back where they go both ways.
+    fn ways(&self, row: Row) -> Vec<Way> {
+        let Some(traffic) = self.plan.traffic.get(row.traffic) else { return Vec::new() };
+        let all = self.ways.iter().filter(|way| way.family == traffic.family);
+        all.take(if traffic.bidirectional { 2 } else { 1 }).cloned().collect()
+    }
+
+    /// Forth.
+    pub(super) fn way(&self, row: Row) -> Result<Way, ForwardingError> {
+        let way = self.ways(row).into_iter().next();
+        way.ok_or_else(|| ForwardingError::Port {
+            device: self.plan.generator.device.clone(),
+            why: "the plan has no such frames".to_owned(),
+        })
     }
 
     pub(super) fn at_ms(&self) -> u64 {
@@ -185,7 +195,7 @@ impl<'a> Tester<'a> {
         GeneratePlan {
             device: way.from.plan.device.clone(),
             mode: None,
-            format: way.format(traffic, self.sizes(row)),
+            format: frame_format(traffic, self.sizes(row), &way.ends),
             load: FrameLoad::FramesPerSecond(pps),
             burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers, cpus),
             duration_ms: match load {
@@ -199,8 +209,7 @@ impl<'a> Tester<'a> {
             },
             workers,
             first_stream: 0,
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            stamp_every: (pps / STAMPS_A_SECOND).ceil().clamp(1.0, 1e9) as u32,
+            stamp_every: stamp_every(pps, load.millis()),
             interval_ms: 100,
         }
     }
@@ -234,8 +243,7 @@ impl<'a> Tester<'a> {
         repetition: u32,
         load: Load,
     ) -> Result<ForwardingTrial, ForwardingError> {
-        let both = self.plan.traffic[row.traffic].bidirectional;
-        let ways: Vec<Way> = self.ways.iter().take(if both { 2 } else { 1 }).cloned().collect();
+        let ways = self.ways(row);
         for way in &ways {
             self.learn(way, row)?;
         }
