@@ -158,10 +158,12 @@ static inline int due(struct state *s, u64 *now)
 	}
 	u64 behind = (since - s->next) / config.interval + 1;
 	if (behind > config.burst) {
-		/* A stall is never repaid by a burst above the one allowed. */
-		u64 given_up = behind - config.burst;
-		s->skipped += given_up;
-		s->next += given_up * config.interval;
+		/* A stall is never repaid by a burst above the one allowed. What the count does not ask for was not due. */
+		u64 left = config.limit - s->sequence;
+		u64 asked = behind < left ? behind : left;
+		if (asked > config.burst)
+			s->skipped += asked - config.burst;
+		s->next += (behind - config.burst) * config.interval;
 		behind = config.burst;
 	}
 	s->credit = behind;

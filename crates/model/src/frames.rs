@@ -6,7 +6,10 @@ mod records;
 pub use crate::mac::Mac;
 use crate::place::Family;
 use crate::plan::within;
-pub use records::{FlowGot, FrameInterval, FrameTrial, GenerateRecord, ReceiveRecord, StreamGot, StreamSent};
+pub use records::{
+    FlowGot, FrameInterval, FrameTrial, GenerateRecord, GotSoFar, ReceiveRecord, SentSoFar, StampClock, StreamGot,
+    StreamSent,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -66,9 +66,11 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
             elapsed_ns: 1_000_000_000,
             intervals: Vec::new(),
             latency_ns: None,
+            stamp_clock: None,
             gaps_ns: None,
             flows: Vec::new(),
             flows_left_out: 0,
+            flows_silent: None,
         },
     }
 }

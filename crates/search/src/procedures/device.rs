@@ -134,9 +134,11 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
             elapsed_ns,
             intervals: Vec::new(),
             latency_ns: None,
+            stamp_clock: None,
             gaps_ns: None,
             flows: Vec::new(),
             flows_left_out: 0,
+            flows_silent: None,
         },
     }
 }

@@ -1,5 +1,6 @@
 //! Writes the frames of one worker, one after another, where no program in the kernel does.
 
+use super::clock as clock_of_stamps;
 use super::pace::{Pace, Share};
 use super::tally::Counts;
 use narrows_model::frames::{GeneratePlan, Walk};
@@ -13,6 +14,7 @@ pub(super) struct Author {
     templates: Vec<Template>,
     flows: Flows,
     stamp_every: u32,
+    clock: u16,
     start_ns: u64,
     pace: Pace,
     pub(super) counts: Counts,
@@ -25,6 +27,7 @@ impl Author {
             templates: plan.format.sizes.iter().map(|size| Template::build(&plan.format, *size)).collect(),
             flows: Flows::of(&plan.format),
             stamp_every: plan.stamp_every,
+            clock: clock_of_stamps::id(),
             start_ns,
             pace: Pace::new(share),
             counts: Counts::default(),
@@ -35,7 +38,7 @@ impl Author {
     pub(super) fn due(&mut self, now_ns: u64) -> Option<u64> {
         let left = self.share.limit.saturating_sub(self.counts.handed);
         let Some(since) = now_ns.checked_sub(self.start_ns) else { return Some(0) };
-        let due = self.pace.due(since).min(left);
+        let due = self.pace.due(since, left);
         self.counts.skipped = self.pace.skipped;
         // What fell due before the end is still sent, so that the count is exact.
         (left > 0 && (due > 0 || since < self.share.duration_ns)).then_some(due)
@@ -64,8 +67,14 @@ impl Author {
             Walk::Odometer => self.flows.nth(self.share.flows.0 + sequence % self.share.flows.1.max(1)),
             Walk::Random { .. } => self.flows.at(sequence),
         };
-        template.write_flow(&mut into[..length], &flow, &Signature { stream: self.share.stream, sequence, time });
+        let signature = Signature { stream: self.share.stream, clock: self.clock, sequence, time };
+        template.write_flow(&mut into[..length], &flow, &signature);
         length
+    }
+
+    /// The device refused so many frames at once, and counts them; they are tried again.
+    pub(super) const fn bounced(&mut self, frames: u64) {
+        self.counts.bounced += frames;
     }
 
     /// So many frames were taken.

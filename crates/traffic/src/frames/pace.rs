@@ -1,5 +1,6 @@
 //! When frames are due: the same arithmetic as in the kernel's program (`bpf/generate.c`), for all modes.
 
+use super::tally::Counts;
 use narrows_model::frames::{FrameLoad, GeneratePlan};
 
 /// Bits of a nanosecond in which time is kept.
@@ -61,8 +62,21 @@ impl Share {
         if self.interval == 0 {
             return None;
         }
-        let last = (self.duration_ns << FRACTION).checked_sub(self.phase + 1);
-        Some(last.map_or(0, |last| last / self.interval + 1).min(self.limit))
+        Some(self.due_by_time(self.duration_ns).min(self.limit))
+    }
+
+    /// What was due `since_ns` after the start, of which so many left or were given up: at least these.
+    pub(super) fn due_so_far(&self, since_ns: u64, counts: Counts) -> u64 {
+        let seen = counts.handed.saturating_add(counts.skipped);
+        if self.interval == 0 {
+            return seen;
+        }
+        self.due_by_time(since_ns).min(self.limit.saturating_add(counts.skipped)).max(seen)
+    }
+
+    fn due_by_time(&self, since_ns: u64) -> u64 {
+        let last = (since_ns.min(self.duration_ns) << FRACTION).checked_sub(self.phase + 1);
+        last.map_or(0, |last| last / self.interval + 1)
     }
 }
 
@@ -80,23 +94,24 @@ impl Pace {
         Self { share, next: share.phase, skipped: 0 }
     }
 
-    /// How many frames are due `since_ns` after the start; never more than the burst. After the end it is still told what fell
-    /// due before it and neither left nor was given up; nothing at last.
-    pub(super) fn due(&mut self, since_ns: u64) -> u64 {
+    /// How many frames are due `since_ns` after the start; never more than the burst, nor than are `left` of the count. After
+    /// the end it is still told what fell due before it and neither left nor was given up; nothing at last.
+    pub(super) fn due(&mut self, since_ns: u64, left: u64) -> u64 {
         let over = since_ns >= self.share.duration_ns;
         if self.share.interval == 0 {
-            return if over { 0 } else { UNPACED };
+            return if over { 0 } else { UNPACED.min(left) };
         }
         let time = (since_ns.min(self.share.duration_ns) << FRACTION) - u64::from(over);
         let Some(behind) = time.checked_sub(self.next) else { return 0 };
         let mut due = behind / self.share.interval + 1;
         let burst = u64::from(self.share.burst);
         if due > burst {
-            self.skipped += due - burst;
+            // What the count does not ask for was not due; the time has passed all the same.
+            self.skipped += due.min(left).saturating_sub(burst);
             self.next += (due - burst) * self.share.interval;
             due = burst;
         }
-        due
+        due.min(left)
     }
 
     /// So many of them left.
@@ -128,6 +143,22 @@ mod tests {
         assert_eq!(Share { interval: 0, ..share(1e6, 64) }.due(), None);
     }
 
+    #[test]
+    fn a_stall_gives_up_no_more_than_the_count_asks_for() {
+        let share = Share { limit: 10, ..share(1e6, 4) };
+        let mut pace = Pace::new(share);
+        // 1,000 frames would have been due by the time, but there are only ten.
+        assert_eq!((pace.due(1_000_000, 10), pace.skipped), (4, 6));
+        pace.left(4);
+        assert_eq!((pace.due(1_000_000, 6), pace.skipped), (0, 6), "the stall is not made up for");
+        assert_eq!(pace.due(1_001_000, 6), 1, "and the rest comes at its pace");
+        let counts = Counts { handed: 4, skipped: 6, ..Counts::default() };
+        assert_eq!(share.due_so_far(1_000_000, counts), 16);
+        assert_eq!(share.due_so_far(0, Counts::default()), 0);
+        assert_eq!(share.due_so_far(5_000, Counts::default()), 5);
+        assert_eq!(Share { interval: 0, ..share }.due_so_far(5_000, counts), 10, "as fast as can be: what was tried");
+    }
+
     proptest! {
         #[test]
         fn nothing_is_forgotten_and_no_burst_too_long(
@@ -137,7 +168,7 @@ mod tests {
             let (mut pace, mut now, mut sent) = (Pace::new(share), 0_u64, 0_u64);
             for step in steps {
                 now += step;
-                let due = pace.due(now);
+                let due = pace.due(now, u64::MAX);
                 prop_assert!(due <= u64::from(burst));
                 pace.left(due);
                 sent += due;

@@ -47,6 +47,7 @@ impl Worker for Sender {
                 length
             })?;
             self.author.sent(taken as u64, clock::monotonic_ns());
+            self.tally.set(self.author.counts);
         }
     }
 }
@@ -70,5 +71,5 @@ pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share], st
         let sender = Sender { socket, author: Author::new(plan, *share, start_ns), tally: Arc::clone(&tally) };
         (Box::new(sender) as Box<dyn Worker>, Arc::new(tally) as Arc<dyn Meter>)
     });
-    Ok(Crew { workers: workers.collect() })
+    Ok(Crew { start_ns, workers: workers.collect() })
 }

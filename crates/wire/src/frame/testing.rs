@@ -1,6 +1,6 @@
 //! Formats, flows and signatures for the tests of the neighbours.
 
-use super::signature::{MASK, Signature};
+use super::signature::{CLOCKS, MASK, STREAMS, Signature};
 use narrows_model::Family;
 use narrows_model::frames::{Endpoints, FrameFormat, Mac, Transport, Walk};
 use proptest::prelude::*;
@@ -65,5 +65,10 @@ fn endpoints(family: Family) -> impl Strategy<Value = Endpoints> {
 
 /// Any that 48 bits hold.
 pub(super) fn signatures() -> impl Strategy<Value = Signature> {
-    (any::<u16>(), 0..=MASK, 0..=MASK).prop_map(|(stream, sequence, time)| Signature { stream, sequence, time })
+    (0..STREAMS, 0..CLOCKS, 0..=MASK, 0..=MASK).prop_map(|(stream, clock, sequence, time)| Signature {
+        stream,
+        clock,
+        sequence,
+        time,
+    })
 }

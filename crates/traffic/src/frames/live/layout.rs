@@ -1,5 +1,6 @@
 //! The structures that the programs of `bpf/` share with this side, byte for byte.
 
+use super::super::clock;
 use super::super::pace::Share;
 use super::super::tally::Counts;
 use narrows_model::Family;
@@ -91,7 +92,7 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
     let template = Template::build(format, format.largest());
     let (source, source_high, source_rest) = halves(&format.source);
     let (destination, destination_high, destination_rest) = halves(&format.destination);
-    let signature = Signature { stream: share.stream, sequence: 0, time: 0 };
+    let signature = Signature { stream: share.stream, clock: clock::id(), sequence: 0, time: 0 };
     let head = checksum::partial(&signature.encode()[..4]);
     let mut header = [0_u8; HEADER_BYTES];
     let length = template.payload_offset + 4;
@@ -152,6 +153,7 @@ pub(super) fn counts(state: &[u8]) -> (Counts, bool) {
         skipped: u64_at(state, 3),
         first_ns: u64_at(state, 5),
         last_ns: u64_at(state, 6),
+        bounced: 0,
     };
     (counts, u64_at(state, 7) != 0)
 }
@@ -159,19 +161,19 @@ pub(super) fn counts(state: &[u8]) -> (Counts, bool) {
 /// `struct stream` of `receive.c`, of one CPU.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StreamState {
-    pub(super) received: u64,
-    pub(super) duplicates: u64,
-    pub(super) reordered: u64,
     pub(super) next: u64,
+    pub(super) duplicates: u64,
+    pub(super) received: u64,
+    pub(super) reordered: u64,
 }
 
 impl StreamState {
     pub(super) fn read(bytes: &[u8]) -> Self {
         Self {
-            received: u64_at(bytes, 0),
+            next: u64_at(bytes, 0),
             duplicates: u64_at(bytes, 1),
-            reordered: u64_at(bytes, 2),
-            next: u64_at(bytes, 3),
+            received: u64_at(bytes, 2),
+            reordered: u64_at(bytes, 3),
         }
     }
 }
@@ -185,6 +187,9 @@ pub(super) struct Totals {
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
     pub(super) flows_left_out: u64,
+    /// A bit for each stream that came.
+    pub(super) streams: u64,
+    pub(super) other_clocks: u64,
 }
 
 impl Totals {
@@ -196,6 +201,31 @@ impl Totals {
             first_ns: u64_at(bytes, 3),
             last_ns: u64_at(bytes, 4),
             flows_left_out: u64_at(bytes, 5),
+            streams: u64_at(bytes, 6),
+            other_clocks: u64_at(bytes, 7),
+        }
+    }
+}
+
+/// `struct flow_count` of `receive.c`, of one CPU.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct FlowCount {
+    pub(super) received: u64,
+    pub(super) next: u64,
+    pub(super) gap: u64,
+    pub(super) duplicates: u32,
+    pub(super) reordered: u32,
+}
+
+impl FlowCount {
+    pub(super) fn read(bytes: &[u8]) -> Self {
+        let u32_at = |at: usize| bytes.get(at..at + 4).and_then(|it| it.try_into().ok()).map_or(0, u32::from_ne_bytes);
+        Self {
+            received: u64_at(bytes, 0),
+            next: u64_at(bytes, 1),
+            gap: u64_at(bytes, 2),
+            duplicates: u32_at(24),
+            reordered: u32_at(28),
         }
     }
 }
@@ -234,7 +264,7 @@ const fn upper_bound(bucket: u64) -> u64 {
 /// `struct config` of `receive.c`.
 pub(super) fn receive_config(gaps: bool, per_flow: bool, end_ns: u64) -> Vec<u8> {
     let mut out = Bytes::default();
-    out.u32(&[u32::from(gaps), u32::from(per_flow)]).u64(&[end_ns]);
+    out.u32(&[u32::from(gaps), u32::from(per_flow)]).u64(&[end_ns]).u32(&[clock::id().into(), 0]);
     out.0
 }
 

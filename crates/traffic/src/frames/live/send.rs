@@ -108,5 +108,5 @@ pub(in super::super) fn prepare(
             Live { object: Arc::clone(&object), device: device.index, frame: frame.clone(), batch: batch(share) };
         workers.push((Box::new(worker), Arc::new(LiveMeter(object))));
     }
-    Ok(Crew { workers })
+    Ok(Crew { start_ns, workers })
 }
