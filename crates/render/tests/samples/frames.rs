@@ -85,6 +85,7 @@ pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial 
             not_better: vec![],
             streams: streams.into(),
             refused: Some(0),
+            first_ns: None,
             elapsed_ns: seconds * 1_000_000_000,
             intervals: looks(pps).map(|it| FrameInterval { sent: Some(sent_so_far(it.frames)), ..it }).collect(),
             ended: None,
@@ -96,6 +97,8 @@ pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial 
             streams: vec![got(0, half - lost / 2), got(1, all - half - lost.div_ceil(2))],
             foreign: 3,
             bytes: (all - lost) * u64::from(size),
+            began_ns: None,
+            first_ns: None,
             elapsed_ns: seconds * 1_000_000_000 + 180,
             intervals: looks(pps - lost / seconds)
                 .map(|it| FrameInterval { got: Some(got_so_far(it.at_us / 1_000_000, it.frames)), ..it })

@@ -41,7 +41,9 @@ pub(super) fn run(words: &[String], limit: Duration, stop: Option<&Stop>) -> Res
             let _ = child.wait();
             return Err(match outcome {
                 Err(error) => format!("cannot be waited for: {error}"),
-                Ok(_) if stop.is_some_and(Stop::is_set) => "was ended with the benchmark".to_owned(),
+                Ok(_) if stop.is_some_and(Stop::is_set) => {
+                    "still ran when the load was over, and was killed".to_owned()
+                }
                 Ok(_) => format!("did not end within {:.0} s and was killed", limit.as_secs_f64()),
             });
         }
@@ -98,7 +100,7 @@ mod tests {
         let stop = Stop::new();
         stop.stop();
         let why = of(&["sleep", "60"], Duration::from_secs(60), Some(&stop)).expect_err("ended");
-        assert_eq!(why, "was ended with the benchmark");
+        assert_eq!(why, "still ran when the load was over, and was killed");
     }
 
     #[test]

@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 /// Frames a second of one worker, with room to spare.
 const PPS_OF_ONE_WORKER: f64 = 3e6;
 const LEARNING_PPS: f64 = 10_000.0;
+/// How often a receiver is looked at that shall tell when frames were lost: it looks no more often.
+pub(super) const LOOK_MS: u64 = 10;
 
 /// What one trial offers, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -244,21 +246,48 @@ impl<'a> Tester<'a> {
         load: Load,
     ) -> Result<ForwardingTrial, ForwardingError> {
         let ways = self.ways(row);
-        for way in &ways {
-            self.learn(way, row)?;
-        }
-        let receivers = ways
-            .iter()
-            .map(|way| way.to.port.receive(&self.receive_plan(way, load), false))
-            .collect::<Result<Vec<_>, _>>()?;
-        self.hops.iter_mut().for_each(Hop::begin);
-        let at_ms = self.at_ms();
+        // An outage is seen by looks that are near to one another; else nobody disturbs the receiver.
+        let looks_ms = (test == Test::Reset).then(|| looks_ms(load.millis()));
+        let begun = self.begin(&ways, row, load, looks_ms)?;
         let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load)).collect();
         let sent = send(&ways, &plans, &self.stop)?;
+        self.end(begun, test, row, repetition, sent)
+    }
+
+    /// Everything before the load: learning frames, receivers at work, the counters of the hops.
+    pub(super) fn begin(
+        &mut self,
+        ways: &[Way],
+        row: Row,
+        load: Load,
+        looks_ms: Option<u64>,
+    ) -> Result<Begun, ForwardingError> {
+        for way in ways {
+            self.learn(way, row)?;
+        }
+        let receive = |way: &Way| {
+            let plan = self.receive_plan(way, load);
+            let plan = ReceivePlan { interval_ms: looks_ms.unwrap_or(plan.interval_ms), ..plan };
+            way.to.port.receive(&plan, looks_ms.is_some())
+        };
+        let receivers = ways.iter().map(receive).collect::<Result<Vec<_>, _>>()?;
+        self.hops.iter_mut().for_each(Hop::begin);
+        Ok(Begun { receivers, at_ms: self.at_ms() })
+    }
+
+    /// Everything after it: frames under way, the receivers, the counters of the hops, and what they come to.
+    pub(super) fn end(
+        &mut self,
+        begun: Begun,
+        test: Test,
+        row: Row,
+        repetition: u32,
+        sent: Vec<GenerateRecord>,
+    ) -> Result<ForwardingTrial, ForwardingError> {
         let residue = Duration::from_millis(self.plan.residue_ms);
         let mut directions = sent
             .into_iter()
-            .zip(receivers)
+            .zip(begun.receivers)
             .map(|(sent, receiver)| collect(sent, receiver, residue))
             .collect::<Result<Vec<_>, _>>()?;
         if !self.plan.one_clock() {
@@ -280,7 +309,7 @@ impl<'a> Tester<'a> {
             traffic: row.traffic,
             size: row.size,
             repetition,
-            at_ms,
+            at_ms: begun.at_ms,
             directions,
             hops,
             invalid: None,
@@ -288,6 +317,18 @@ impl<'a> Tester<'a> {
         trial.invalid = self.hops.iter().find_map(Hop::trouble).or_else(|| judge(self.plan, &trial));
         Ok(trial)
     }
+}
+
+/// A trial whose load is about to come.
+pub(super) struct Begun {
+    receivers: Vec<Box<dyn Receiving>>,
+    at_ms: u64,
+}
+
+/// The looks of an outage: as near to one another as a receiver can, where a record has room for so many.
+fn looks_ms(duration_ms: u64) -> u64 {
+    const MOST_LOOKS: u64 = 2_000;
+    duration_ms.div_ceil(MOST_LOOKS).max(LOOK_MS)
 }
 
 /// All generators at once.

@@ -80,6 +80,9 @@ pub fn longest_silence(looks: &[FrameInterval]) -> Option<[u64; 2]> {
 /// # Errors
 /// Why it shows none: nothing was lost, or the device did not come back.
 pub fn outage(trial: &FrameTrial) -> Result<Outage, String> {
+    if let Some(why) = &trial.sent.ended {
+        return Err(format!("the generator ended early: {why}"));
+    }
     let lost = u64::try_from(trial.lost()).map_err(|_| "more frames came than were sent".to_owned())?;
     if lost == 0 {
         return Err("no frame was lost: the device was not reset, or it forwarded meanwhile".to_owned());

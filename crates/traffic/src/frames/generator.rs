@@ -194,6 +194,7 @@ fn record(
         not_better,
         streams,
         refused,
+        first_ns: (first > 0).then_some(first),
         elapsed_ns: last.saturating_sub(first),
         intervals: done.intervals,
         ended: match done.ended {

@@ -88,6 +88,7 @@ pub struct Receiver {
     counter: Box<dyn Counter>,
     clock_bound_ns: Option<u64>,
     started: Instant,
+    began_ns: u64,
     intervals: Vec<FrameInterval>,
 }
 
@@ -126,6 +127,7 @@ impl Receiver {
                         counter,
                         clock_bound_ns,
                         started: clock::now(),
+                        began_ns: clock::monotonic_ns(),
                         intervals: Vec::new(),
                     });
                 }
@@ -209,6 +211,8 @@ impl Receiver {
             streams: seen.streams.iter().map(stream).collect(),
             foreign: seen.foreign,
             bytes: seen.bytes,
+            began_ns: Some(self.began_ns),
+            first_ns: (seen.first_ns > 0).then_some(seen.first_ns),
             elapsed_ns: seen.last_ns.saturating_sub(seen.first_ns),
             intervals: self.intervals,
             latency_ns: seen.latency_ns,
