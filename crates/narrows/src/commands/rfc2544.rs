@@ -1,14 +1,13 @@
 //! `narrows rfc2544`: a device under test, by the procedures of RFC 2544 and its successors.
 
+use super::advise;
 use super::remote::stop_on_interrupt;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use narrows_model::advice::{AdviceRole, AdviceSystem};
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding_report::ForwardingReport;
 use narrows_render as render;
-use narrows_runner::advise;
 use narrows_runner::forwarding::{self, PlanFile, files, words};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +20,7 @@ use std::path::{Path, PathBuf};
     narrows rfc2544 router.toml --html report.html -o router.json\n  \
     narrows rfc2544 --again router.json --format markdown\n  \
     narrows rfc2544 advise linux --role router       what to set so that nothing but test frames moves\n  \
+    narrows rfc2544 advise router.toml --apply       set it on this tester; --undo sets it back\n  \
     narrows rfc2544 keys                             every key of a plan\n\
     Use it on a lab's own devices only (RFC 6815)."
 )]
@@ -55,39 +55,10 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// What to set on switch, device and tester before a benchmark, with the commands
-    Advise {
-        /// Of which system
-        #[arg(value_enum, default_value = "linux")]
-        system: SystemWord,
-        /// For whom (default: all)
-        #[arg(long, value_enum)]
-        role: Option<RoleWord>,
-    },
+    /// What to set on switch, device and tester before a benchmark; of a Linux host narrows sets it, and sets it back
+    Advise(advise::Args),
     /// Every key of a plan, what it is, and what is taken without it
     Keys,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum SystemWord {
-    /// Linux
-    Linux,
-    /// FreeBSD
-    Freebsd,
-    /// Cisco
-    Cisco,
-    /// Juniper
-    Juniper,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum RoleWord {
-    /// A switch between tester and device
-    Switch,
-    /// The device under test
-    Router,
-    /// The tester
-    Tester,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -111,24 +82,23 @@ pub(crate) fn write(report: &ForwardingReport, html: Option<&Path>, svg: Option<
     Ok(())
 }
 
+/// A plan that is sound as a whole.
+pub(super) fn read_plan(path: &Path) -> Result<PlanFile, Failure> {
+    let text = files::read_plan(path).map_err(Failure::run)?;
+    let file =
+        forwarding::parse(&text).map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
+    let troubles = forwarding::check(&file.plan);
+    if troubles.is_empty() {
+        Ok(file)
+    } else {
+        Err(Failure::usage(format!("{}:\n{}", path.display(), troubles.join("\n"))))
+    }
+}
+
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         match self.what {
-            Some(What::Advise { system, role }) => {
-                let system = match system {
-                    SystemWord::Linux => AdviceSystem::Linux,
-                    SystemWord::Freebsd => AdviceSystem::Freebsd,
-                    SystemWord::Cisco => AdviceSystem::Cisco,
-                    SystemWord::Juniper => AdviceSystem::Juniper,
-                };
-                let role = role.map(|role| match role {
-                    RoleWord::Switch => AdviceRole::Switch,
-                    RoleWord::Router => AdviceRole::Router,
-                    RoleWord::Tester => AdviceRole::Tester,
-                });
-                print(&advise::text(system, role, style()))?;
-                return Ok(0);
-            }
+            Some(What::Advise(args)) => return args.run(),
             Some(What::Keys) => {
                 print(&forwarding::reference())?;
                 return Ok(0);
@@ -155,13 +125,7 @@ impl Args {
 
     /// `None`: nothing was to be measured.
     fn measure(&self, path: &Path) -> Result<Option<ForwardingRecord>, Failure> {
-        let text = files::read_plan(path).map_err(Failure::run)?;
-        let file: PlanFile =
-            forwarding::parse(&text).map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
-        let troubles = forwarding::check(&file.plan);
-        if !troubles.is_empty() {
-            return Err(Failure::usage(format!("{}:\n{}", path.display(), troubles.join("\n"))));
-        }
+        let file = read_plan(path)?;
         if self.dry_run {
             print(&words::schedule(&file.plan))?;
             return Ok(None);

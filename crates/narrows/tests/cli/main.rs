@@ -5,6 +5,7 @@
 
 #![allow(clippy::disallowed_methods, clippy::panic)] // a test that runs the program and fails loudly
 
+mod advise;
 mod ends;
 mod files;
 mod frames;

@@ -24,6 +24,12 @@ pub enum FileError {
     },
 }
 
+/// Whether something is there.
+#[must_use]
+pub fn is_there(path: &Path) -> bool {
+    files::exists(path)
+}
+
 /// The text of a plan.
 ///
 /// # Errors
