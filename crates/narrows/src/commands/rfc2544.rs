@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     /// Report a benchmark again that was kept with --output
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["plan", "dry_run"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["plan", "dry_run", "output"])]
     again: Option<PathBuf>,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Write the pictures into this directory as well (SVG)
     #[arg(long, value_name = "DIRECTORY")]
     svg: Option<PathBuf>,
-    /// Keep everything that was measured in this file
+    /// Keep everything that was measured in this file, while it is measured
     #[arg(long, short = 'o', value_name = "PATH")]
     output: Option<PathBuf>,
     /// No line for each trial
@@ -71,15 +71,43 @@ enum Form {
     Markdown,
 }
 
-/// Writes what the user asked for beside the text.
-pub(crate) fn write(report: &ForwardingReport, html: Option<&Path>, svg: Option<&Path>) -> Result<(), Failure> {
-    if let Some(path) = html {
-        files::write(path, &render::forwarding::html::report(report)).map_err(Failure::run)?;
+/// Where results go beside the terminal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Places<'a> {
+    /// The report as one page.
+    pub(crate) html: Option<&'a Path>,
+    /// A directory of pictures.
+    pub(crate) svg: Option<&'a Path>,
+    /// The record.
+    pub(crate) output: Option<&'a Path>,
+}
+
+impl Places<'_> {
+    /// Looks whether all of it can be written in the end, before anything is measured.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.html.is_some() && self.html == self.output {
+            return Err(Failure::usage("--html and --output name the same file"));
+        }
+        // First the directory, which is made: the page may go into it.
+        if let Some(directory) = self.svg {
+            files::check_directory(directory).map_err(Failure::run)?;
+        }
+        for path in [self.html, self.output].into_iter().flatten() {
+            files::check_output(path).map_err(Failure::run)?;
+        }
+        Ok(())
     }
-    if let Some(directory) = svg {
-        files::write_all(directory, &render::forwarding::svg::pictures(report)).map_err(Failure::run)?;
+
+    /// Writes the report's files.
+    pub(crate) fn write(&self, report: &ForwardingReport) -> Result<(), Failure> {
+        if let Some(path) = self.html {
+            files::write(path, &render::forwarding::html::report(report)).map_err(Failure::run)?;
+        }
+        if let Some(directory) = self.svg {
+            files::write_all(directory, &render::forwarding::svg::pictures(report)).map_err(Failure::run)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A plan that is sound as a whole.
@@ -114,13 +142,23 @@ impl Args {
             (None, None) => return Err(Failure::usage("name a plan")),
         };
         let report = render::forwarding::build(&record, forwarding::derive(&record));
-        write(&report, self.html.as_deref(), self.svg.as_deref())?;
+        // What cannot be written does not keep what was measured from the terminal.
+        let mut written = Ok(());
+        if let Some(output) = &self.output {
+            written = files::write_record(output, &record).map_err(Failure::run);
+        }
+        let written = written.and(self.places().write(&report));
         match self.format {
             Form::Text => print(&render::forwarding::text::report(&report, style()))?,
             Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
             Form::Markdown => print(&render::forwarding::markdown::report(&report))?,
         }
+        written?;
         Ok(u8::from(record.ended.is_some()))
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places { html: self.html.as_deref(), svg: self.svg.as_deref(), output: self.output.as_deref() }
     }
 
     /// `None`: nothing was to be measured.
@@ -148,10 +186,13 @@ impl Args {
             print(&words::comparison(ab, &compared))?;
             return Ok(None);
         }
-        let record = forwarding::run(&file.plan, &stop, &mut watch).map_err(Failure::run)?;
-        if let Some(output) = &self.output {
-            files::write_record(output, &record).map_err(Failure::run)?;
-        }
+        self.places().check()?;
+        let mut write = |part: &ForwardingRecord| -> Result<(), String> {
+            let written = self.output.as_deref().map_or(Ok(()), |output| files::write_record(output, part));
+            written.map_err(|error| error.to_string())
+        };
+        let keep = self.output.is_some().then_some(&mut write as forwarding::Write<'_>);
+        let record = forwarding::run_kept(&file.plan, &stop, &mut watch, keep).map_err(Failure::run)?;
         Ok(Some(record))
     }
 }

@@ -1,49 +1,14 @@
 //! The Linux part of the advice on a tester, a router and a switch in network namespaces: looked at, set, set back; and killed in
 //! between.
 
+use crate::bench::{PORTS, with_router};
 use crate::world::{World, alone, on_loopback};
-use narrows_sys::netns::{Namespaces, network_of_this_thread};
+use narrows_sys::netns::network_of_this_thread;
 use narrows_sys::rtnl::{BridgeOption, Links};
 use narrows_sys::{clock, neighbour, sysctl};
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
-
-const PLAN: &str = r#"name = "a router"
-link = "1G"
-
-[generator]
-device = "gen0"
-address = "198.18.0.2"
-gateway = "198.18.0.1"
-
-[receiver]
-device = "rcv0"
-address = "198.19.0.2"
-gateway = "198.19.0.1"
-"#;
-
-/// A tester's network, which is the test's own, and that of the router between its ports.
-fn with_router(test: impl FnOnce(&World, &Namespaces) + Send) {
-    on_loopback(|world| {
-        world.file("plan.toml", PLAN);
-        let made = Namespaces::create("router", || Ok::<_, narrows_sys::Error>(()));
-        let (router, ()) = made.expect("a network");
-        let mut links = Links::open().expect("links");
-        for (near, far, network) in [("gen0", "in0", 18), ("rcv0", "out0", 19)] {
-            links.add_veth(near, far, router.network()).expect("a pair");
-            links.add_address(near, [198, network, 0, 2].into(), 24).expect("an address");
-            links.set_up(near, true).expect("a device");
-            let there = router.run(|| {
-                let mut links = Links::open()?;
-                links.add_address(far, [198, network, 0, 1].into(), 24)?;
-                links.set_up(far, true)
-            });
-            there.expect("a network").expect("a device");
-        }
-        test(world, &router);
-    });
-}
 
 fn permanent(device: &str, address: [u8; 4]) -> Option<[u8; 6]> {
     let index = Links::open().and_then(|mut links| links.get(device)).expect("a device").index;
@@ -75,6 +40,7 @@ fn journal(world: &World) -> usize {
 #[test]
 fn a_tester_is_looked_at_set_and_set_back() {
     with_router(|world, _| {
+        world.file("plan.toml", PORTS);
         let before = state();
         assert_eq!(before.0, [None, None]);
         let dry = told(world, &["plan.toml"]);
@@ -115,6 +81,7 @@ fn a_tester_is_looked_at_set_and_set_back() {
 #[test]
 fn an_apply_that_is_killed_is_undone_from_the_journal() {
     with_router(|world, _| {
+        world.file("plan.toml", PORTS);
         let before = state();
         // Each time at another place: after so many entries of the journal.
         for entries in [1, 2, 4] {
@@ -138,6 +105,7 @@ fn an_apply_that_is_killed_is_undone_from_the_journal() {
 #[test]
 fn a_router_forwards_and_knows_the_tester_until_it_is_undone() {
     with_router(|world, router| {
+        world.file("plan.toml", PORTS);
         let ran = router.run(|| {
             let key = "net.ipv4.conf.in0.forwarding";
             let read = || sysctl::read(key).expect("a parameter");
@@ -214,7 +182,7 @@ fn what_cannot_be_looked_at_is_told() {
             world.sentence(1, &["rfc2544", "advise", "--role", "router", "--device", "none0"]),
             "cannot find link none0: No such device (os error 19)"
         );
-        world.file("plan.toml", PLAN);
+        world.file("plan.toml", PORTS);
         assert_eq!(
             world.sentence(1, &["rfc2544", "advise", "plan.toml"]),
             "cannot find link gen0: No such device (os error 19)"

@@ -30,6 +30,23 @@ pub fn is_there(path: &Path) -> bool {
     files::exists(path)
 }
 
+/// Looks whether a file can be written in the end, before hours are spent on what goes into it.
+///
+/// # Errors
+/// It cannot, and why.
+pub fn check_output(path: &Path) -> Result<(), FileError> {
+    Ok(files::check_writable(path)?)
+}
+
+/// Makes a directory for pictures, and looks whether it can be written into.
+///
+/// # Errors
+/// It cannot, and why.
+pub fn check_directory(path: &Path) -> Result<(), FileError> {
+    files::make_public_directory(path)?;
+    Ok(files::check_writable(&path.join("books.svg"))?)
+}
+
 /// The text of a plan.
 ///
 /// # Errors
@@ -74,6 +91,6 @@ pub fn write(path: &Path, text: &str) -> Result<(), FileError> {
 /// # Errors
 /// One cannot be written.
 pub fn write_all(directory: &Path, pictures: &[(String, String)]) -> Result<(), FileError> {
-    files::make_directory(directory)?;
+    files::make_public_directory(directory)?;
     pictures.iter().try_for_each(|(name, svg)| write(&directory.join(format!("{name}.svg")), svg))
 }

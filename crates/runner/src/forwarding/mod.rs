@@ -7,6 +7,7 @@ mod derive;
 mod error;
 pub mod files;
 mod hops;
+mod keep;
 mod qualify;
 mod row;
 mod tester;
@@ -15,9 +16,11 @@ pub mod words;
 pub use ab::compare;
 pub use derive::derive;
 pub use error::ForwardingError;
+pub use keep::Write;
 pub use narrows_search::procedures::{Scheduled, check, schedule, total};
 pub use narrows_wire::forwarding_plan::{PlanFile, Problems, parse, reference};
 
+use keep::Keeper;
 use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord, ForwardingTrial, Test};
 use narrows_model::forwarding_plan::Row;
 use narrows_sys::clock;
@@ -59,6 +62,9 @@ struct Bench<'a> {
     watch: Watch<'a>,
     stop: Stop,
     telling: usize,
+    keeper: Keeper<'a>,
+    /// The row under way, from 1, and how many there are.
+    at: (usize, usize),
 }
 
 /// Makes the whole benchmark. What was measured is kept, however it ends: see [`ForwardingRecord::ended`].
@@ -66,6 +72,19 @@ struct Bench<'a> {
 /// # Errors
 /// The tester's ports cannot be used at all.
 pub fn run<'a>(plan: &'a ForwardingPlan, stop: &Stop, watch: Watch<'a>) -> Result<ForwardingRecord, ForwardingError> {
+    run_kept(plan, stop, watch, None)
+}
+
+/// The same; `keep` gets what was measured so far after each row, and between trials every so often; the whole is the caller's.
+///
+/// # Errors
+/// The tester's ports cannot be used at all.
+pub fn run_kept<'a>(
+    plan: &'a ForwardingPlan,
+    stop: &Stop,
+    watch: Watch<'a>,
+    keep: Option<Write<'a>>,
+) -> Result<ForwardingRecord, ForwardingError> {
     let tester = Tester::open(plan, stop)?;
     let record = ForwardingRecord {
         plan: without_secrets(plan),
@@ -77,9 +96,12 @@ pub fn run<'a>(plan: &'a ForwardingPlan, stop: &Stop, watch: Watch<'a>) -> Resul
         outages: Vec::new(),
         ended: None,
     };
-    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0 };
-    for row in plan.rows() {
+    let rows = plan.rows();
+    let keeper = Keeper::new(keep);
+    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0, keeper, at: (0, rows.len()) };
+    for row in rows {
         (bench.watch)(Event::Row(row));
+        bench.at.0 += 1;
         bench.telling = 0;
         match bench.row(plan, row) {
             Ok(()) => {}
@@ -91,6 +113,7 @@ pub fn run<'a>(plan: &'a ForwardingPlan, stop: &Stop, watch: Watch<'a>) -> Resul
         if bench.record.ended.is_some() {
             break;
         }
+        bench.keep();
     }
     Ok(bench.record)
 }
@@ -115,8 +138,18 @@ impl Bench<'_> {
         self.stop.is_set() || self.record.ended.is_some()
     }
 
+    /// Keeps what there is.
+    fn keep(&mut self) {
+        if let Some(says) = self.keeper.part(&mut self.record, self.at.0, self.at.1) {
+            (self.watch)(Event::Says(&says));
+        }
+    }
+
     /// One trial through the device; a device that is gone is waited for if the plan says so.
     fn trial(&mut self, test: Test, row: Row, repetition: u32, load: Load) -> Result<ForwardingTrial, ForwardingError> {
+        if self.keeper.is_due() {
+            self.keep();
+        }
         let rest = Duration::from_millis(self.record.plan.rest_ms);
         clock::sleep(rest);
         let mut trial = self.tester.trial(test, row, repetition, load)?;
