@@ -22,6 +22,8 @@ struct size {
 
 struct config {
 	u64 interval; /* between two frames, in 2^-FRACTION ns; 0: not paced */
+	u64 catch_up; /* likewise, while a stall is made up for */
+	u64 most_behind; /* frames; those before are given up */
 	u64 limit; /* the most frames */
 	u64 seed;
 	u64 flows; /* of this worker */
@@ -59,6 +61,8 @@ struct state {
 	u64 last_ns;
 	u64 done;
 	u64 left; /* frames until the walk begins anew */
+	u64 gate; /* how far the frames got that leave faster than the load */
+	u64 ready; /* set before the start: the pages are made, and only the start is waited for */
 	u32 credit; /* frames that may leave without asking the clock */
 	u32 stamp_in; /* frames until the next stamp */
 	u32 wheel[4];
@@ -137,8 +141,11 @@ static inline int due(struct state *s, u64 *now)
 	if (s->credit > 0)
 		return 1;
 	*now = bpf_ktime_get_ns();
-	if (*now < s->start_ns)
+	if (*now < s->start_ns) {
+		if (!s->ready)
+			s->ready = 1;
 		return 0;
+	}
 	int over = *now >= s->end_ns;
 	if (config.interval == 0) {
 		s->done = over;
@@ -153,12 +160,23 @@ static inline int due(struct state *s, u64 *now)
 		return 0;
 	}
 	u64 behind = (since - s->next) / config.interval + 1;
-	if (behind > config.burst) {
-		/* A stall is never repaid by a burst above the one allowed. */
-		u64 given_up = behind - config.burst;
+	if (behind > config.most_behind) {
+		u64 given_up = behind - config.most_behind;
 		s->skipped += given_up;
 		s->next += given_up * config.interval;
-		behind = config.burst;
+		behind = config.most_behind;
+	}
+	if (behind > config.burst) {
+		/* A stall is never repaid by a burst above the one allowed: the rest leaves a little faster than the load. */
+		u64 real = (*now - s->start_ns) << FRACTION;
+		u64 burst = (u64)config.burst * config.catch_up;
+		if (real > burst && s->gate < real - burst)
+			s->gate = real - burst;
+		u64 allowed = real > s->gate ? (real - s->gate) / config.catch_up : 0;
+		if (allowed == 0)
+			return 0;
+		behind = allowed < config.burst ? allowed : config.burst;
+		s->gate += behind * config.catch_up;
 	}
 	s->credit = behind;
 	if (behind > s->longest_burst)

@@ -231,8 +231,12 @@ pub struct GeneratePlan {
     pub format: FrameFormat,
     /// How many of them.
     pub load: FrameLoad,
-    /// The most frames that leave a worker back to back to catch up after a stall.
+    /// The most frames that leave a worker back to back.
     pub burst: u32,
+    /// How long a worker may have stood still for all that fell due meanwhile to be sent nevertheless, at no more than
+    /// [`Self::CATCH_UP`] times the load; what is further behind is given up. 0: only what a burst makes up for.
+    #[serde(default)]
+    pub make_up_ms: u32,
     /// How long they are sent.
     pub duration_ms: u64,
     /// After so many the generator ends, over all workers; `None`: when the time is over.
@@ -253,20 +257,18 @@ impl GeneratePlan {
     /// The longest trial: a worker counts time in 2^-20 ns, of which 64 bits hold not five hours.
     pub const LONGEST_MS: u64 = 4 * 3600 * 1000;
 
-    /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames. A worker that has
-    /// little time to spare makes up for a millisecond; workers that have all `cpus` share them with every other program of the
-    /// host, and make up for the four milliseconds that the scheduler may give to one of those.
+    /// How much faster than the load a worker sends while it makes up for a stall: what comes behind it has little more to
+    /// take than the load, and no burst.
+    pub const CATCH_UP: f64 = 1.25;
+    /// The longest stall that may be made up for.
+    pub const MOST_MAKE_UP_MS: u32 = 1_000;
+
+    /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames.
     #[must_use]
-    pub fn usual_burst(load: FrameLoad, workers: u32, cpus: u32) -> u32 {
+    pub fn usual_burst(load: FrameLoad, workers: u32) -> u32 {
         let FrameLoad::FramesPerSecond(pps) = load else { return 64 };
-        let pps = pps / f64::from(workers.max(1));
-        let time_s = match (workers >= cpus, pps > 3e6) {
-            (true, _) => 4e-3,
-            (false, true) => 1e-3,
-            (false, false) => 1e-4,
-        };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let frames = (pps * time_s).clamp(64.0, 65_536.0) as u32;
+        let frames = (pps / f64::from(workers.max(1)) * 1e-4).clamp(64.0, 65_536.0) as u32;
         frames
     }
 
@@ -282,6 +284,7 @@ impl GeneratePlan {
             return Err(format!("load is {pps} frames/s, but must be from 0.01 to 10^9"));
         }
         within("burst in frames", self.burst.into(), 1, 65_536)?;
+        within("stall to make up for in ms", self.make_up_ms.into(), 0, Self::MOST_MAKE_UP_MS.into())?;
         within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
         within("workers", self.workers.into(), 1, Self::MOST_STREAMS.into())?;
         within("last stream", u64::from(self.first_stream) + u64::from(self.workers), 1, Self::MOST_STREAMS.into())?;

@@ -64,10 +64,12 @@ pub(crate) struct Args {
     /// End after so many frames
     #[arg(long, short = 'n', value_name = "FRAMES")]
     count: Option<u64>,
-    /// The most frames that a worker sends back to back to catch up after a stall (default: what falls due in 100 us, at
-    /// least 64; more where workers have no time to spare)
+    /// The most frames that a worker sends back to back (default: what falls due in 100 us, at least 64)
     #[arg(long, value_name = "FRAMES")]
     burst: Option<u32>,
+    /// The longest stall of a worker that is made up for, at a quarter above the load; what is further behind is unsent
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "50ms")]
+    make_up: Duration,
     /// Flows in pseudo-random order (RFC 4814) with this seed, instead of in turns
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
     random: Option<u64>,
@@ -198,6 +200,7 @@ impl Args {
             load: self.rate,
             link_bps: self.link,
             burst: self.burst,
+            make_up: self.make_up,
             duration: self.duration,
             count: self.count,
             workers: self.workers,

@@ -72,6 +72,7 @@ fn look(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingEr
         },
         load: FrameLoad::Max,
         burst: 64,
+        make_up_ms: 0,
         duration_ms: LOOK_MS,
         count: None,
         workers: 1,

@@ -24,6 +24,17 @@ const PPS_OF_ONE_WORKER: f64 = 3e6;
 const STAMPS_A_SECOND: f64 = 5_000.0;
 const LEARNING_PPS: f64 = 10_000.0;
 
+/// The stall of a worker that is made up for: none, as a device near its limit would have to take more than the load. A worker
+/// that has little time to spare makes up for a millisecond; workers that have all CPUs share them with every other program of
+/// the host, and make up for the four milliseconds that the scheduler may give to one of those.
+const fn make_up_ms(pps: f64, on_all_cpus: bool) -> u32 {
+    match (on_all_cpus, pps > PPS_OF_ONE_WORKER) {
+        (true, _) => 4,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
+
 /// What one trial offers, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Load {
@@ -200,7 +211,8 @@ impl<'a> Tester<'a> {
             mode: None,
             format: way.format(traffic, self.sizes(row)),
             load: FrameLoad::FramesPerSecond(pps),
-            burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers, cpus),
+            burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers),
+            make_up_ms: make_up_ms(pps / f64::from(workers), workers >= cpus),
             duration_ms: match load {
                 Load::Rate { duration_ms, .. } => duration_ms.max(10),
                 // The count ends it; a stall must not.

@@ -25,8 +25,15 @@ pub(super) enum Ended {
 const NICE: i32 = -15;
 /// How often the workers are looked after when they may be done.
 const STEP: Duration = Duration::from_millis(5);
+const READY_STEP: Duration = Duration::from_millis(1);
 /// And before: each look takes a worker's CPU for a moment.
 const SELDOM: Duration = Duration::from_millis(50);
+
+/// How long workers are waited for: the kernel makes the pages of live frames first, which takes tens of milliseconds. Were they
+/// given a time instead, the first frames of a late one would never be sent.
+const GET_READY: Duration = Duration::from_secs(3);
+/// Between the word and the start.
+const LEAD_NS: u64 = 2_000_000;
 
 /// Nothing is done before `not_before` has passed.
 pub(super) fn run(
@@ -68,16 +75,26 @@ pub(super) fn run(
             Ok(thread) => threads.push(thread),
             Err(source) => {
                 over.store(true, Ordering::Relaxed);
-                while threads.iter().any(|thread: &JoinHandle<_>| !thread.is_finished()) {
-                    names.iter().filter_map(|name| name.get()).for_each(|name| thread::interrupt(*name));
-                    clock::sleep(STEP);
-                }
-                return Err(FrameError::Thread { worker: number, source });
+                return Err(end_all(&threads, &names, FrameError::Thread { worker: number, source }));
             }
         }
     }
     let counts = || -> Vec<Counts> { meters.iter().map(|meter| meter.counts()).collect() };
     let handed = |counts: &[Counts]| counts.iter().map(|counts| counts.handed).sum();
+    let waited = clock::now();
+    while !meters.iter().all(|meter| meter.ready())
+        && !threads.iter().any(JoinHandle::is_finished)
+        && !stop.is_set()
+        && waited.elapsed() < GET_READY
+    {
+        clock::sleep(READY_STEP);
+    }
+    let start_ns = clock::monotonic_ns() + LEAD_NS;
+    if let Some(error) = meters.iter().find_map(|meter| meter.start(start_ns).err()) {
+        over.store(true, Ordering::Relaxed);
+        return Err(end_all(&threads, &names, error.into()));
+    }
+    clock::sleep(Duration::from_nanos(LEAD_NS));
     let started = clock::now();
     let mut intervals = Vec::new();
     let mut next_us = interval_ms * 1000;
@@ -112,4 +129,17 @@ pub(super) fn run(
     let counts = counts();
     intervals.push(FrameInterval { at_us: clock::micros_since(started), frames: handed(&counts) });
     Ok((counts, intervals, ended))
+}
+
+/// Waits for workers that were told to end.
+fn end_all(
+    threads: &[JoinHandle<Result<(), FrameError>>],
+    names: &[Arc<OnceLock<ThreadId>>],
+    why: FrameError,
+) -> FrameError {
+    while threads.iter().any(|thread| !thread.is_finished()) {
+        names.iter().filter_map(|name| name.get()).for_each(|name| thread::interrupt(*name));
+        clock::sleep(STEP);
+    }
+    why
 }

@@ -60,6 +60,12 @@ pub(super) trait Meter: Send + Sync {
     fn done(&self) -> bool {
         false
     }
+
+    /// Whether it is on its CPU and waits for nothing but the start.
+    fn ready(&self) -> bool;
+
+    /// Tells it when sending begins, `CLOCK_MONOTONIC`.
+    fn start(&self, at_ns: u64) -> narrows_sys::Result<()>;
 }
 
 /// Workers that are ready, and how to begin.
@@ -67,30 +73,19 @@ pub(super) struct Crew {
     pub(super) workers: Vec<(Box<dyn Worker>, std::sync::Arc<dyn Meter>)>,
 }
 
-/// How a mode makes its crew; or a sentence why it cannot. The time at which sending begins, `CLOCK_MONOTONIC`, is told last.
-type Prepare = fn(&GeneratePlan, &Device, &[Share], StartAt) -> Result<Crew, String>;
-
-/// When sending begins, once everything is ready.
-pub(super) type StartAt = fn() -> u64;
-
-/// Time for the workers' threads to come to their CPUs, and for the kernel to make the pages of live frames: with less the
-/// first frames are late, and so never sent.
-const SET_UP_NS: u64 = 50_000_000;
-
-fn soon() -> u64 {
-    narrows_sys::clock::monotonic_ns() + SET_UP_NS
-}
+/// How a mode makes its crew; or a sentence why it cannot.
+type Prepare = fn(&GeneratePlan, &Device, &[Share]) -> Result<Crew, String>;
 
 const MODES: &[(SendMode, Prepare)] =
     &[(SendMode::LiveFrames, live), (SendMode::AfXdp, xsk::prepare), (SendMode::AfPacket, packet::prepare)];
 
 #[cfg(feature = "xdp")]
-fn live(plan: &GeneratePlan, device: &Device, shares: &[Share], start: StartAt) -> Result<Crew, String> {
-    super::live::prepare(plan, device, shares, start)
+fn live(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
+    super::live::prepare(plan, device, shares)
 }
 
 #[cfg(not(feature = "xdp"))]
-fn live(_: &GeneratePlan, _: &Device, _: &[Share], _: StartAt) -> Result<Crew, String> {
+fn live(_: &GeneratePlan, _: &Device, _: &[Share]) -> Result<Crew, String> {
     Err("this program was built without the feature xdp".to_owned())
 }
 
@@ -112,7 +107,7 @@ pub fn generate(
         if plan.mode.is_some_and(|wanted| wanted != *mode) {
             continue;
         }
-        match prepare(plan, &device, &shares, soon) {
+        match prepare(plan, &device, &shares) {
             Ok(crew) => {
                 let before = device.refused();
                 let (counts, intervals, ended) =

@@ -101,7 +101,7 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
     };
     let flows = if random == 1 { Flows::of(format).count() } else { share.flows.1 };
     let mut out = Bytes::default();
-    out.u64(&[share.interval, share.limit, seed, flows, source, destination])
+    out.u64(&[share.interval, share.catch_up, share.most_behind, share.limit, seed, flows, source, destination])
         .u32(&[addresses(&format.source)?, addresses(&format.destination)?])
         .u32(&[ports(&format.source), ports(&format.destination)])
         .u32(&wheels(format, share.flows.0)?)
@@ -126,30 +126,41 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
     Ok(out.0)
 }
 
-/// `struct state` of `generate.c` before the first run.
-pub(super) fn state(plan: &GeneratePlan, share: &Share, start_ns: u64) -> Result<Vec<u8>, String> {
+/// `struct state` of `generate.c` before the start. The ranges are those that [`config`] found to be sound.
+pub(super) fn state(plan: &GeneratePlan, share: &Share, start_ns: u64) -> Vec<u8> {
     let mut out = Bytes::default();
     out.u64(&[start_ns, start_ns + share.duration_ns, 0, 0, share.phase, 0, 0])
-        .u64(&[0, share.flows.1.max(1)])
+        .u64(&[0, share.flows.1.max(1), 0, 0])
         .u32(&[0, 0])
-        .u32(&wheels(&plan.format, share.flows.0)?)
+        .u32(&wheels(&plan.format, share.flows.0).unwrap_or_default())
         .u32(&[0, 0]);
-    Ok(out.0)
+    out.0
 }
 
 fn u64_at(bytes: &[u8], index: usize) -> u64 {
     bytes.get(index * 8..index * 8 + 8).and_then(|it| it.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }
 
-/// What `struct state` says, and whether the worker is done.
-pub(super) fn counts(state: &[u8]) -> (Counts, bool) {
-    let counts = Counts {
-        handed: u64_at(state, 2),
-        skipped: u64_at(state, 3),
-        first_ns: u64_at(state, 5),
-        last_ns: u64_at(state, 6),
-    };
-    (counts, u64_at(state, 7) != 0)
+/// What `struct state` says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct State {
+    pub(super) counts: Counts,
+    /// Nothing is left to send.
+    pub(super) done: bool,
+    /// The program runs and waits for the start.
+    pub(super) ready: bool,
+}
+
+impl State {
+    pub(super) fn read(state: &[u8]) -> Self {
+        let counts = Counts {
+            handed: u64_at(state, 2),
+            skipped: u64_at(state, 3),
+            first_ns: u64_at(state, 5),
+            last_ns: u64_at(state, 6),
+        };
+        Self { counts, done: u64_at(state, 7) != 0, ready: u64_at(state, 10) != 0 }
+    }
 }
 
 /// `struct stream` of `receive.c`, of one CPU.
