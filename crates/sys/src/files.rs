@@ -31,15 +31,17 @@ pub fn read_text(path: &Path) -> Result<String> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Writes a file beside its place, syncs it and renames it: a reader sees the old or the new one, never a half.
+/// Writes a file beside its place, syncs it and renames it: a reader sees the old or the new one, never a half. What is there
+/// and is no file of a disk (a pipe, `/dev/null`) is written into instead.
 ///
 /// # Errors
 /// The path, where it cannot be written.
 pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    let object = || path.display().to_string();
-    let name = path.file_name().map_or_else(Default::default, |name| name.to_string_lossy().into_owned());
-    let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let beside = beside(path);
     let write = || -> std::io::Result<()> {
+        if special(path) {
+            return fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        }
         let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;
         file.write_all(bytes)?;
         file.sync_all()?;
@@ -47,8 +49,44 @@ pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     };
     write().map_err(|error| {
         let _ = fs::remove_file(&beside);
-        Error::new("write", object(), error)
+        Error::new("write", path.display().to_string(), error)
     })
+}
+
+/// Whether [`write_whole`] will be able to write there, as far as can be told before: for what is to be kept of something that
+/// takes long. Leaves nothing behind.
+///
+/// # Errors
+/// The path, where it cannot be written.
+pub fn check_writable(path: &Path) -> Result<()> {
+    let beside = beside(path);
+    let tried = if special(path) {
+        // A pipe would wait for its reader; a directory says that it is one.
+        if fs::metadata(path).is_ok_and(|found| found.is_dir()) {
+            Err(std::io::Error::from_raw_os_error(libc::EISDIR))
+        } else {
+            Ok(())
+        }
+    } else {
+        fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&beside)
+            .and_then(|_| fs::remove_file(&beside))
+    };
+    tried.map_err(|error| Error::new("write", path.display().to_string(), error))
+}
+
+/// Where a file grows until it is whole.
+fn beside(path: &Path) -> std::path::PathBuf {
+    let name = path.file_name().map_or_else(Default::default, |name| name.to_string_lossy().into_owned());
+    path.with_file_name(format!(".{name}.{}.part", std::process::id()))
+}
+
+/// Whether something is there that a file must not take the place of.
+fn special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file())
 }
 
 /// Writes into an existing file of the kernel (`/proc`, `/sys`), in one call.

@@ -5,11 +5,13 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use narrows_model::advice::{AdviceRole, AdviceSystem};
-use narrows_model::forwarding::ForwardingRecord;
+use narrows_model::forwarding_ab::AbRecord;
+use narrows_model::forwarding_ab_report::AbReport;
 use narrows_model::forwarding_report::ForwardingReport;
 use narrows_render as render;
 use narrows_runner::advise;
-use narrows_runner::forwarding::{self, PlanFile, files, words};
+use narrows_runner::forwarding::files::{self, Kept};
+use narrows_runner::forwarding::{self, PlanFile, words};
 use std::path::{Path, PathBuf};
 
 /// Benchmark a device under test: throughput, latency, loss, back-to-back, with its counters reconciled
@@ -137,35 +139,60 @@ impl Args {
             }
             None => {}
         }
-        let record = match (&self.again, &self.plan) {
+        let kept = match (&self.again, &self.plan) {
             (Some(again), _) => files::read_record(again).map_err(Failure::run)?,
             (None, Some(plan)) => match self.measure(plan)? {
-                Some(record) => record,
+                Some(kept) => kept,
                 None => return Ok(0),
             },
             (None, None) => return Err(Failure::usage("name a plan")),
         };
-        let report = render::forwarding::build(&record, forwarding::derive(&record));
-        write(&report, self.html.as_deref(), self.svg.as_deref())?;
-        match self.format {
-            Form::Text => print(&render::forwarding::text::report(&report, style()))?,
-            Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
-            Form::Markdown => print(&render::forwarding::markdown::report(&report))?,
+        match kept {
+            Kept::Plain(record) => {
+                let report = render::forwarding::build(&record, forwarding::derive(&record));
+                write(&report, self.html.as_deref(), self.svg.as_deref())?;
+                match self.format {
+                    Form::Text => print(&render::forwarding::text::report(&report, style()))?,
+                    Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
+                    Form::Markdown => print(&render::forwarding::markdown::report(&report))?,
+                }
+                Ok(u8::from(record.ended.is_some()))
+            }
+            Kept::Pair(record) => {
+                self.pair(&render::forwarding::ab::build(&record, forwarding::derive_pair(&record)))?;
+                Ok(u8::from(record.ended.is_some() || !record.remarks.is_empty()))
+            }
         }
-        Ok(u8::from(record.ended.is_some()))
+    }
+
+    /// The report of two configurations.
+    fn pair(&self, report: &AbReport) -> Result<(), Failure> {
+        if let Some(path) = &self.html {
+            files::write(path, &render::forwarding::ab::html(report)).map_err(Failure::run)?;
+        }
+        if let Some(directory) = &self.svg {
+            let picture = render::forwarding::ab::svg(report).map(|svg| ("comparison".to_owned(), svg));
+            files::write_all(directory, &picture.into_iter().collect::<Vec<_>>()).map_err(Failure::run)?;
+        }
+        match self.format {
+            Form::Text => print(&render::forwarding::ab::text(report, style())),
+            Form::Json => print(&render::json::pretty(report).map_err(Failure::run)?),
+            Form::Markdown => print(&render::forwarding::ab::markdown(report)),
+        }
     }
 
     /// `None`: nothing was to be measured.
-    fn measure(&self, path: &Path) -> Result<Option<ForwardingRecord>, Failure> {
+    fn measure(&self, path: &Path) -> Result<Option<Kept>, Failure> {
         let text = files::read_plan(path).map_err(Failure::run)?;
         let file: PlanFile =
             forwarding::parse(&text).map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
-        let troubles = forwarding::check(&file.plan);
+        let mut troubles = forwarding::check(&file.plan);
+        troubles.extend(file.ab.iter().flat_map(forwarding::check_pair));
         if !troubles.is_empty() {
             return Err(Failure::usage(format!("{}:\n{}", path.display(), troubles.join("\n"))));
         }
         if self.dry_run {
-            print(&words::schedule(&file.plan))?;
+            print(&file.ab.as_ref().map_or_else(|| words::schedule(&file.plan), words::schedule_pair))?;
             return Ok(None);
         }
         let reach = self.way.reach()?;
@@ -177,20 +204,23 @@ impl Args {
                 eprintln!("{line}");
             }
         };
+        let output = self.output.as_deref();
         if let Some(ab) = &file.ab {
-            if self.html.is_some() || self.svg.is_some() || self.output.is_some() || self.format != Form::Text {
-                return Err(Failure::usage(
-                    "a plan with [ab] has one table as its result: leave --html, --svg, --output and --format out",
-                ));
-            }
-            let compared = forwarding::compare(ab, &reach, &stop, &mut watch).map_err(Failure::run)?;
-            print(&words::comparison(ab, &compared))?;
-            return Ok(None);
+            // Many runs take long: what was measured is kept after each.
+            let mut kept = Ok(());
+            let mut keep = |record: &AbRecord| {
+                if let Some(output) = output {
+                    kept = files::write_record(output, record);
+                }
+            };
+            let record = forwarding::measure_pair(ab, &reach, &stop, &mut watch, &mut keep).map_err(Failure::run)?;
+            kept.map_err(Failure::run)?;
+            return Ok(Some(Kept::Pair(Box::new(record))));
         }
         let record = forwarding::run(&file.plan, &reach, &stop, &mut watch).map_err(Failure::run)?;
-        if let Some(output) = &self.output {
+        if let Some(output) = output {
             files::write_record(output, &record).map_err(Failure::run)?;
         }
-        Ok(Some(record))
+        Ok(Some(Kept::Plain(Box::new(record))))
     }
 }

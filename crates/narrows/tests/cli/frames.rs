@@ -248,7 +248,7 @@ fn a_killed_generator_stops_to_send_and_another_can_begin() {
         receiver.await_error("receive on rcv0");
         let words = ["generate", "gen0", "--destination-mac", MAC, "-r", "10kpps", "-t", "60s", "-i", "50ms"];
         let mut first = world.start(&words);
-        first.await_error("      0.");
+        first.await_error("     0.");
         first.signal(SIGKILL);
         assert_eq!(first.end().code, None, "it was killed");
         let sent = || Links::open().and_then(|mut links| links.get("gen0")).expect("gen0").tx_packets;

@@ -2,11 +2,13 @@
 //! `narrows_search::procedures`, its counters reconciled for each trial.
 
 mod ab;
+mod command;
 mod cut;
 pub mod demo;
 mod derive;
 mod error;
 pub mod files;
+mod format;
 mod hops;
 pub(crate) mod port;
 mod qualify;
@@ -15,7 +17,7 @@ mod row;
 mod tester;
 pub mod words;
 
-pub use ab::compare;
+pub use ab::{check_pair, derive_pair, measure_pair};
 pub use derive::derive;
 pub use error::ForwardingError;
 pub use narrows_search::procedures::{Scheduled, schedule, total};

@@ -1,5 +1,6 @@
 //! Writes the frames of one worker, one after another, where no program in the kernel does.
 
+use super::clock as clock_of_stamps;
 use super::pace::{Pace, Share};
 use super::tally::{Counts, Tally};
 use narrows_model::frames::{GeneratePlan, Walk};
@@ -15,6 +16,7 @@ pub(super) struct Author {
     templates: Vec<Template>,
     flows: Flows,
     stamp_every: u32,
+    clock: u16,
     tally: Arc<Tally>,
     /// Once it is known.
     start_ns: Option<u64>,
@@ -29,6 +31,7 @@ impl Author {
             templates: plan.format.sizes.iter().map(|size| Template::build(&plan.format, *size)).collect(),
             flows: Flows::of(&plan.format),
             stamp_every: plan.stamp_every,
+            clock: clock_of_stamps::id(),
             tally,
             start_ns: None,
             pace: Pace::new(share),
@@ -41,7 +44,7 @@ impl Author {
         let left = self.share.limit.saturating_sub(self.counts.handed);
         self.start_ns = self.start_ns.or_else(|| self.tally.asked_start());
         let Some(since) = self.start_ns.and_then(|start| now_ns.checked_sub(start)) else { return Some(0) };
-        let due = self.pace.due(since);
+        let due = self.pace.due(since, left);
         self.counts.skipped = self.pace.skipped;
         due.filter(|_| left > 0).map(|due| due.min(left))
     }
@@ -73,8 +76,14 @@ impl Author {
             Walk::Odometer => self.flows.nth(self.share.flows.0 + sequence % self.share.flows.1.max(1)),
             Walk::Random { .. } => self.flows.at(sequence),
         };
-        template.write_flow(&mut into[..length], &flow, &Signature { stream: self.share.stream, sequence, time });
+        let signature = Signature { stream: self.share.stream, clock: self.clock, sequence, time };
+        template.write_flow(&mut into[..length], &flow, &signature);
         length
+    }
+
+    /// The device refused so many frames at once, and counts them; they are tried again.
+    pub(super) const fn bounced(&mut self, frames: u64) {
+        self.counts.bounced += frames;
     }
 
     /// So many frames were taken.

@@ -1,7 +1,8 @@
 //! A generator: the device looked at, the mode chosen, the workers run.
 
-use super::conductor::{self, Ended};
+use super::conductor::{self, Done, Ended};
 use super::error::FrameError;
+use super::looks::Looks;
 use super::pace::{self, FRACTION, Share};
 use super::tally::Counts;
 use super::{packet, xsk};
@@ -41,7 +42,8 @@ impl Device {
         })
     }
 
-    fn refused(&self) -> Option<u64> {
+    /// Frames to send that it dropped, by its own counter.
+    pub(super) fn dropped(&self) -> Option<u64> {
         Links::open().and_then(|mut links| links.get(&self.name)).map(|link| link.tx_dropped).ok()
     }
 }
@@ -68,7 +70,7 @@ pub(super) trait Meter: Send + Sync {
     fn start(&self, at_ns: u64) -> narrows_sys::Result<()>;
 }
 
-/// Workers that are ready, and how to begin.
+/// Workers, each with its meter.
 pub(super) struct Crew {
     pub(super) workers: Vec<(Box<dyn Worker>, std::sync::Arc<dyn Meter>)>,
 }
@@ -109,11 +111,19 @@ pub fn generate(
         }
         match prepare(plan, &device, &shares) {
             Ok(crew) => {
-                let before = device.refused();
-                let (counts, intervals, ended) =
-                    conductor::run(crew, plan.interval_ms, shortest(&shares), stop, &mut look)?;
-                let refused = before.zip(device.refused()).map(|(before, after)| after.saturating_sub(before));
-                return Ok(record(plan, *mode, not_better, &shares, &counts, intervals, ended, refused));
+                let looks = Looks::new(&device, &shares, &plan.format.sizes);
+                let mut done = conductor::run(crew, &looks, plan.interval_ms, shortest(&shares), stop, &mut look)?;
+                let refused = looks.refused(&done.counts);
+                let streams = streams(&shares, &done);
+                let due = streams.iter().map(|stream| stream.due).sum();
+                let last = looks.look(done.end_us, &done.counts, due, refused);
+                // A look in which nothing happened since the one before is none.
+                let told = |it: &FrameInterval| (it.frames, it.unsent()) == (last.frames, last.unsent());
+                if !done.intervals.last().is_some_and(told) {
+                    look(last);
+                    done.intervals.push(last);
+                }
+                return Ok(record(plan, *mode, not_better, streams, done, refused));
             }
             Err(why) => not_better.push(format!("{}: {why}", mode.word())),
         }
@@ -150,35 +160,37 @@ fn fit(plan: &GeneratePlan, device: &Device) -> Result<(), FrameError> {
     Ok(())
 }
 
-#[allow(clippy::too_many_arguments)]
-fn record(
-    plan: &GeneratePlan,
-    mode: SendMode,
-    not_better: Vec<String>,
-    shares: &[Share],
-    counts: &[Counts],
-    intervals: Vec<FrameInterval>,
-    ended: Ended,
-    refused: Option<u64>,
-) -> GenerateRecord {
-    let complete = matches!(ended, Ended::AsPlanned);
-    let stream = |share: &Share, counts: &Counts| {
+fn streams(shares: &[Share], done: &Done) -> Vec<StreamSent> {
+    let complete = matches!(done.ended, Ended::AsPlanned);
+    let stream = |(share, counts): (&Share, &Counts)| {
         let seen = counts.handed + counts.skipped;
         // A worker that failed at the very end has not looked at all that was due.
         let due = share.due().filter(|_| complete).map_or(seen, |due| due.max(seen));
         StreamSent { stream: share.stream, due, handed: counts.handed }
     };
-    let first = counts.iter().map(|counts| counts.first_ns).filter(|at| *at > 0).min().unwrap_or(0);
-    let last = counts.iter().map(|counts| counts.last_ns).max().unwrap_or(0);
+    shares.iter().zip(&done.counts).map(stream).collect()
+}
+
+fn record(
+    plan: &GeneratePlan,
+    mode: SendMode,
+    not_better: Vec<String>,
+    streams: Vec<StreamSent>,
+    done: Done,
+    refused: Option<u64>,
+) -> GenerateRecord {
+    let first = done.counts.iter().map(|counts| counts.first_ns).filter(|at| *at > 0).min().unwrap_or(0);
+    let last = done.counts.iter().map(|counts| counts.last_ns).max().unwrap_or(0);
     GenerateRecord {
         plan: plan.clone(),
         mode,
         not_better,
-        streams: shares.iter().zip(counts).map(|(share, counts)| stream(share, counts)).collect(),
+        streams,
         refused,
+        first_ns: (first > 0).then_some(first),
         elapsed_ns: last.saturating_sub(first),
-        intervals,
-        ended: match ended {
+        intervals: done.intervals,
+        ended: match done.ended {
             Ended::AsPlanned => None,
             Ended::Stopped => Some("it was stopped".to_owned()),
             Ended::Failed(why) => Some(why),

@@ -1,5 +1,6 @@
 //! When frames are due: the same arithmetic as in the kernel's program (`bpf/generate.c`), for all modes.
 
+use super::tally::Counts;
 use narrows_model::frames::{FrameLoad, GeneratePlan};
 
 /// Bits of a nanosecond in which time is kept.
@@ -69,8 +70,21 @@ impl Share {
         if self.interval == 0 {
             return None;
         }
-        let last = (self.duration_ns << FRACTION).checked_sub(self.phase + 1);
-        Some(last.map_or(0, |last| last / self.interval + 1).min(self.limit))
+        Some(self.due_by_time(self.duration_ns).min(self.limit))
+    }
+
+    /// What was due `since_ns` after the start, of which so many left or were given up: at least these.
+    pub(super) fn due_so_far(&self, since_ns: u64, counts: Counts) -> u64 {
+        let seen = counts.handed.saturating_add(counts.skipped);
+        if self.interval == 0 {
+            return seen;
+        }
+        self.due_by_time(since_ns).min(self.limit.saturating_add(counts.skipped)).max(seen)
+    }
+
+    fn due_by_time(&self, since_ns: u64) -> u64 {
+        let last = (since_ns.min(self.duration_ns) << FRACTION).checked_sub(self.phase + 1);
+        last.map_or(0, |last| last / self.interval + 1)
     }
 }
 
@@ -91,20 +105,21 @@ impl Pace {
         Self { share, next: share.phase, gate: 0, skipped: 0 }
     }
 
-    /// How many frames may leave `since_ns` after the start; never more than the burst. `None`: there will be no more. After
+    /// How many frames may leave `since_ns` after the start; never more than the burst, nor than are `left` of the
+    /// count. `None`: there will be no more. After
     /// the end that is once all has left that fell due before it and was not given up.
-    pub(super) fn due(&mut self, since_ns: u64) -> Option<u64> {
+    pub(super) fn due(&mut self, since_ns: u64, left: u64) -> Option<u64> {
         let over = since_ns >= self.share.duration_ns;
         if self.share.interval == 0 {
-            return (!over).then_some(UNPACED);
+            return (!over).then_some(UNPACED.min(left));
         }
         let time = (since_ns.min(self.share.duration_ns) << FRACTION) - u64::from(over);
         let Some(behind) = time.checked_sub(self.next) else { return (!over).then_some(0) };
         let mut due = behind / self.share.interval + 1;
         if due > self.share.most_behind {
-            let given_up = due - self.share.most_behind;
-            self.skipped += given_up;
-            self.next += given_up * self.share.interval;
+            // What the count does not ask for was not due; the time has passed all the same.
+            self.skipped += due.min(left).saturating_sub(self.share.most_behind);
+            self.next += (due - self.share.most_behind) * self.share.interval;
             due = self.share.most_behind;
         }
         let burst = u64::from(self.share.burst);
@@ -113,7 +128,7 @@ impl Pace {
             self.gate = self.gate.max(now.saturating_sub(burst * self.share.catch_up));
             due = (now.saturating_sub(self.gate) / self.share.catch_up).min(burst);
         }
-        Some(due)
+        Some(due.min(left))
     }
 
     /// So many of them left.
@@ -162,11 +177,11 @@ mod tests {
     fn a_stall_is_made_up_for_a_quarter_above_the_load() {
         // A million a second; nobody asked for 10 ms, then each microsecond.
         let mut pace = Pace::new(share(1e6, 64, 20));
-        assert_eq!(pace.due(0), Some(1));
+        assert_eq!(pace.due(0, u64::MAX), Some(1));
         pace.left(1);
         let mut sent = Vec::new();
         for now in (10_000_000..).step_by(1_000) {
-            let due = pace.due(now).expect("not over");
+            let due = pace.due(now, u64::MAX).expect("not over");
             pace.left(due);
             sent.push(due);
             if pace.wait_ns(now) > 0 {
@@ -187,13 +202,29 @@ mod tests {
     fn run(share: Share, steps: &[u64]) -> (u64, u64) {
         let (mut pace, mut now, mut sent) = (Pace::new(share), 0_u64, 0_u64);
         let mut steps = steps.iter().copied().chain(std::iter::repeat(50_000));
-        while let Some(due) = pace.due(now) {
+        while let Some(due) = pace.due(now, u64::MAX) {
             assert!(due <= u64::from(share.burst), "{due} at once");
             pace.left(due);
             sent += due;
             now += steps.next().unwrap_or(1);
         }
         (sent, pace.skipped)
+    }
+
+    #[test]
+    fn a_stall_gives_up_no_more_than_the_count_asks_for() {
+        let share = Share { limit: 10, ..share(1e6, 4, 0) };
+        let mut pace = Pace::new(share);
+        // 1,000 frames would have been due by the time, but there are only ten.
+        assert_eq!((pace.due(1_000_000, 10), pace.skipped), (Some(4), 6));
+        pace.left(4);
+        assert_eq!((pace.due(1_000_000, 6), pace.skipped), (Some(0), 6), "the stall is not made up for");
+        assert_eq!(pace.due(1_001_000, 6), Some(1), "and the rest comes at its pace");
+        let counts = Counts { handed: 4, skipped: 6, ..Counts::default() };
+        assert_eq!(share.due_so_far(1_000_000, counts), 16);
+        assert_eq!(share.due_so_far(0, Counts::default()), 0);
+        assert_eq!(share.due_so_far(5_000, Counts::default()), 5);
+        assert_eq!(Share { interval: 0, ..share }.due_so_far(5_000, counts), 10, "as fast as can be: what was tried");
     }
 
     proptest! {
@@ -205,7 +236,7 @@ mod tests {
             let (mut pace, mut now, mut sent) = (Pace::new(share), 0_u64, 0_u64);
             for step in steps {
                 now += step;
-                let Some(due) = pace.due(now) else { break };
+                let Some(due) = pace.due(now, u64::MAX) else { break };
                 prop_assert!(due <= u64::from(burst));
                 pace.left(due);
                 sent += due;

@@ -9,6 +9,8 @@ pub(super) struct Counts {
     pub(super) handed: u64,
     /// Frames that were due and given up after a stall.
     pub(super) skipped: u64,
+    /// Frames that the device refused before they were handed over, though its own counter has them.
+    pub(super) bounced: u64,
     /// When the first and the last frame left, `CLOCK_MONOTONIC`; 0: none did.
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
@@ -19,6 +21,7 @@ pub(super) struct Counts {
 pub(super) struct Tally {
     handed: AtomicU64,
     skipped: AtomicU64,
+    bounced: AtomicU64,
     first_ns: AtomicU64,
     last_ns: AtomicU64,
     ready: AtomicBool,
@@ -29,6 +32,7 @@ impl Tally {
     pub(super) fn set(&self, counts: Counts) {
         self.handed.store(counts.handed, Ordering::Relaxed);
         self.skipped.store(counts.skipped, Ordering::Relaxed);
+        self.bounced.store(counts.bounced, Ordering::Relaxed);
         self.first_ns.store(counts.first_ns, Ordering::Relaxed);
         self.last_ns.store(counts.last_ns, Ordering::Relaxed);
     }
@@ -37,6 +41,7 @@ impl Tally {
         Counts {
             handed: self.handed.load(Ordering::Relaxed),
             skipped: self.skipped.load(Ordering::Relaxed),
+            bounced: self.bounced.load(Ordering::Relaxed),
             first_ns: self.first_ns.load(Ordering::Relaxed),
             last_ns: self.last_ns.load(Ordering::Relaxed),
         }

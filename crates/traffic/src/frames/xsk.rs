@@ -47,6 +47,7 @@ impl Worker for Sender {
                 length
             })?;
             self.author.sent(taken as u64, clock::monotonic_ns());
+            self.tally.set(self.author.counts);
         }
     }
 }
