@@ -20,12 +20,24 @@ pub struct TesterPort {
     pub address: IpAddr,
     /// The device under test's address on that side: frames go to its Ethernet address.
     pub gateway: IpAddr,
+    /// Both once more, of the other family; `None`: the port has one family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<AddressPair>,
     /// The host of the device, which runs `narrows serve --frames`; `None`: the one that makes the benchmark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// The file with the token of that host; never kept in a record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_file: Option<String>,
+}
+
+/// The addresses of one family at a port of the tester.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AddressPair {
+    /// The tester's.
+    pub address: IpAddr,
+    /// That of the device under test.
+    pub gateway: IpAddr,
 }
 
 /// Frames of one family through the device.
@@ -312,8 +324,14 @@ pub struct OutageOfSize {
     pub traffic: usize,
     /// Frame size with FCS.
     pub size: Option<u32>,
-    /// By frames lost ÷ rate offered, or by time stamps.
-    pub outage_ns: u64,
+    /// By frames lost ÷ rate offered, or by time stamps; `None`: there is none, and the remarks say why.
+    pub outage_ns: Option<u64>,
+    /// At least and at most, by the looks of the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between_ns: Option<[u64; 2]>,
+    /// What must be known of it: why there is none, that the device did not recover, that frames were lost at other times, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// The longest burst without loss, one repetition.

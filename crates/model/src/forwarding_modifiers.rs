@@ -147,6 +147,9 @@ pub struct RoutesSeen {
     pub announced: u64,
     /// Updates that withdrew them.
     pub withdrawn: u64,
+    /// How often the port had no room for one, which was tried again: the device counts those as dropped.
+    #[serde(default)]
+    pub refused: u64,
     /// The most of the networks that the device had routes to at once, as far as its kernel can be read.
     pub learned: Option<u64>,
     /// Why an update could not be sent, or what the device learned not be read.
@@ -193,6 +196,7 @@ impl ModifierSeen {
             (Self::Routes(mut sum), Self::Routes(more)) => {
                 sum.announced = sum.announced.saturating_add(more.announced);
                 sum.withdrawn = sum.withdrawn.saturating_add(more.withdrawn);
+                sum.refused = sum.refused.saturating_add(more.refused);
                 sum.learned = sum.learned.max(more.learned);
                 sum.why = sum.why.or_else(|| more.why.clone());
                 Self::Routes(sum)

@@ -17,6 +17,7 @@ pub mod device_state;
 pub mod fact;
 pub mod forwarding;
 pub mod forwarding_ab;
+pub mod forwarding_ab_report;
 pub mod forwarding_modifiers;
 pub mod forwarding_plan;
 pub mod forwarding_report;

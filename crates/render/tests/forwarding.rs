@@ -97,7 +97,7 @@ fn modified() -> (ForwardingRecord, Derived) {
             answer_ns: (1..10).map(|n| 200_000 * n).collect(),
             why: Some("no answer from the SNMP agent 198.18.0.1:161 to sysUpTime within 950 ms".into()),
         }),
-        ModifierSeen::Routes(RoutesSeen { announced: 1, withdrawn: 0, learned: Some(0), why: None }),
+        ModifierSeen::Routes(RoutesSeen { announced: 1, learned: Some(0), ..RoutesSeen::default() }),
     ];
     let (searches, trials) = (record.searches.clone(), record.trials.clone());
     for (at, seen) in (1..).zip(seen) {
@@ -316,7 +316,14 @@ fn nothing_measured_is_told_and_drawn_as_nothing() {
         searches: vec![],
         curves: vec![],
         bursts: vec![],
-        outages: vec![OutageOfSize { test: Test::Reset, traffic: 9, size: None, outage_ns: u64::MAX }],
+        outages: vec![OutageOfSize {
+            test: Test::Reset,
+            traffic: 9,
+            size: None,
+            outage_ns: Some(u64::MAX),
+            between_ns: None,
+            remarks: Vec::new(),
+        }],
         ended: Some("interrupted".into()),
     };
     let report = forwarding::build(&none, Derived::default());

@@ -165,8 +165,9 @@ fn routing_updates_leave_by_the_port_and_what_the_router_learns_is_read() {
     plan.tests.worst_case = Some(WorstCaseTest { duration_ms: 100, repetitions: 2 });
     let record = bench.run(&plan);
     let seen: Vec<_> = record.trials.iter().filter_map(|trial| trial.modifier.clone()).collect();
-    let one =
-        |announced, withdrawn, learned| ModifierSeen::Routes(RoutesSeen { announced, withdrawn, learned, why: None });
+    let one = |announced, withdrawn, learned| {
+        ModifierSeen::Routes(RoutesSeen { announced, withdrawn, learned, ..RoutesSeen::default() })
+    };
     assert_eq!(seen, [one(0, 1, None), one(1, 0, Some(3))]);
 }
 

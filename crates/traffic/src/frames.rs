@@ -8,13 +8,17 @@
 
 mod author;
 mod broadcast;
+mod clock;
 mod conductor;
 mod error;
+mod flows;
 mod generator;
 #[cfg(feature = "xdp")]
 mod live;
+mod looks;
 mod pace;
 mod packet;
+mod packet_receiver;
 mod receiver;
 mod tally;
 mod xsk;

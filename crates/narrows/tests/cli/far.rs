@@ -254,6 +254,24 @@ fn an_interrupt_at_the_desk_stops_the_frames_of_the_others() {
 }
 
 #[test]
+fn frames_end_with_the_client_that_was_killed() {
+    let bench = Bench::up();
+    let _servers = bench.serve();
+    let plan = bench.plan("[worst-case]\nduration = \"20s\"\nrepetitions = 2\n");
+    let quick = std::fs::read_to_string(&plan).expect("the plan").replace("\"20s\"", "\"200ms\"");
+    let quick = bench.desk.0.file("quick.toml", &quick);
+    let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan]);
+    made.await_error("  first look");
+    bench.await_frames(1_000);
+    made.signal(SIGKILL);
+    assert_eq!(made.end().code, None);
+    // A device that still sent would be refused to the next one.
+    let said = bench.desk.0.run_on(&bench.desk.1, &["rfc2544", &quick, "-o", "kept.json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(bench.record("kept.json")["trials"][0]["invalid"].is_null(), "{said:?}");
+}
+
+#[test]
 fn a_hop_that_cannot_be_reached_is_silent_and_the_benchmark_goes_on() {
     let bench = Bench::up();
     let [_generator, router, _receiver] = bench.serve();

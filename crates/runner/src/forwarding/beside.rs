@@ -3,23 +3,26 @@
 //! ([`super::broadcast`]).
 
 use super::hops::Hop;
-use narrows_model::forwarding::TesterPort;
 use narrows_model::forwarding_modifiers::{Modifier, ModifierSeen, RoutesSeen};
 use narrows_model::frames::Mac;
 use narrows_sys::clock;
-use narrows_sys::packet_io::PacketSender;
+use narrows_sys::packet_io::{PacketSender, Sent};
 use narrows_sys::rtnl::Links;
 use narrows_wire::rip::{self, Says};
 use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The port that the load leaves by, and its Ethernet address.
+/// The port that the load leaves by, with its addresses.
 #[derive(Debug, Clone)]
 pub(super) struct From {
-    pub(super) port: TesterPort,
+    pub(super) device: String,
     pub(super) mac: Mac,
+    pub(super) address: IpAddr,
 }
+
+/// When an update is tried again for which the port had no room.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// What is kept from trial to trial.
 #[derive(Debug, Default)]
@@ -95,13 +98,12 @@ fn meanwhile<T, S: Send>(load: impl FnOnce() -> T, beside: impl FnOnce(&Receiver
 /// Sends routing updates by turns, the first at once.
 fn updates(from: &From, every: Duration, networks: u32, announced: &mut bool, over: &Receiver<()>) -> RoutesSeen {
     let mut seen = RoutesSeen::default();
-    let IpAddr::V4(source) = from.port.address else {
+    let IpAddr::V4(source) = from.address else {
         seen.why = Some("RIP version 2 is of IPv4".to_owned());
         return seen;
     };
     let open = || -> Result<PacketSender, String> {
-        let link =
-            Links::open().and_then(|mut links| links.get(&from.port.device)).map_err(|error| error.to_string())?;
+        let link = Links::open().and_then(|mut links| links.get(&from.device)).map_err(|error| error.to_string())?;
         PacketSender::open(link.index).map_err(|error| error.to_string())
     };
     let sender = match open() {
@@ -117,7 +119,7 @@ fn updates(from: &From, every: Duration, networks: u32, announced: &mut bool, ov
         let says = if *announced { Says::Unreachable } else { Says::Reachable };
         let frame = rip::frame(from.mac, source, networks, says);
         match sender.send(std::iter::once(frame.as_slice())) {
-            Ok(1..) => {
+            Ok(Sent { taken: 1.., .. }) => {
                 *announced = !*announced;
                 match says {
                     Says::Reachable => seen.announced += 1,
@@ -126,7 +128,10 @@ fn updates(from: &From, every: Duration, networks: u32, announced: &mut bool, ov
                 at = at.saturating_add(every);
             }
             // The port's queue is full of the load: as soon as there is room.
-            Ok(0) => at = began.elapsed().saturating_add(Duration::from_millis(1)),
+            Ok(Sent { refused, .. }) => {
+                seen.refused += refused;
+                at = began.elapsed().saturating_add(AGAIN);
+            }
             Err(error) => {
                 seen.why = Some(error.to_string());
                 break;

@@ -1,83 +1,138 @@
 //! An overload that is cut to half of it at once, and how long frames are missing after that: the recovery's trial.
 
-use super::broadcast;
 use super::error::ForwardingError;
-use super::tester::{Load, Tester};
+use super::tester::{LOOK_MS, Load, Tester};
+use narrows_model::forwarding::{ForwardingTrial, Test};
 use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::{BROADCAST_STREAM, FrameInterval, GeneratePlan, ReceivePlan};
-use narrows_sys::clock;
-use std::time::Duration;
+use narrows_model::frames::{
+    BROADCAST_STREAM, FrameInterval, FrameTrial, GeneratePlan, GenerateRecord, ReceiveRecord, StreamGot, StreamSent,
+};
+use narrows_search::procedures::RecoveryPlan;
+use narrows_search::procedures::recovery::{Look, RecoverySeen, seen};
 
-/// What was lost around a cut of the load.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Cut {
-    pub(super) overload_lost: u64,
-    pub(super) after_lost: u64,
-    /// From the cut to the last frame lost.
-    pub(super) last_loss_ns: Option<u64>,
-    pub(super) invalid: Option<String>,
-}
+/// The first stream of the part of the overload that ends with the cut; those before are of the part that goes on.
+const SECOND: u16 = 32;
+/// Looks that are kept with the trial, once it is known what they tell.
+const KEPT_LOOKS: usize = 200;
 
 impl Tester<'_> {
-    /// An overload that becomes half of it at once: two generators, of which one ends. Frames of the second are missing after
-    /// the cut as long as the device has not recovered; the receiver's looks say how long.
+    /// An overload that becomes half of it at once: two generators, of which one ends. The trial is that of both together; what was
+    /// lost before the cut and after it, the receiver's looks say.
     pub(super) fn cut(
         &mut self,
         row: Row,
-        order: &narrows_search::procedures::RecoveryPlan,
-    ) -> Result<Cut, ForwardingError> {
-        let Some(way) = self.ways.first().cloned() else { return Ok(Cut::default()) };
+        repetition: u32,
+        order: &RecoveryPlan,
+    ) -> Result<(ForwardingTrial, RecoverySeen), ForwardingError> {
+        let way = self.way(row)?;
         let whole_ms = order.overload_ms + order.after_ms;
-        let receive = ReceivePlan {
-            interval_ms: 10,
-            ..self.receive_plan(&way, Load::Rate { pps: order.after_pps, duration_ms: whole_ms })
-        };
-        let receiver = way.to.port.receive(&receive, true)?;
-        let counting_since = clock::now();
-        let base = self.generate_plan(&way, row, Load::Rate { pps: order.after_pps, duration_ms: whole_ms });
+        let load = Load::Rate { pps: order.after_pps, duration_ms: whole_ms };
+        let begun = self.begin(std::slice::from_ref(&way), row, load, Some(LOOK_MS))?;
+        let base = self.generate_plan(&way, row, load);
         let more = Load::Rate { pps: order.overload_pps - order.after_pps, duration_ms: order.overload_ms };
-        let extra = GeneratePlan { first_stream: 32, ..self.generate_plan(&way, row, more) };
-        let order_us = clock::micros_since(counting_since);
-        let sent = way.from.port.generate(&[base, extra], &self.stop)?;
-        let [base, extra] = sent.as_slice() else { return Err(way.from.unfit("a generator of two saw nothing")) };
-        // The cut by the clock of the receiver's looks: as near as the way of a request is long.
-        let cut_us = order_us + extra.over_us;
-        clock::sleep(Duration::from_millis(self.plan.residue_ms));
-        let got = receiver.finish()?;
-        let sent = [&base.record, &extra.record];
-        let streams = |from: u16, to: u16| {
-            got.streams
-                .iter()
-                .filter(|stream| (from..to).contains(&stream.stream))
-                .map(|stream| stream.received.saturating_sub(stream.duplicates))
-                .sum::<u64>()
+        let extra = GeneratePlan { first_stream: SECOND, ..self.generate_plan(&way, row, more) };
+        let base = GeneratePlan { workers: base.workers.min(SECOND.into()), ..base };
+        let (port, stop) = (way.from.port.clone(), self.stop.clone());
+        let (sent, beside) = self.beside(row, || port.generate(&[base, extra], &stop))?;
+        let mut sent = sent?.into_iter();
+        let (Some(base), Some(extra)) = (sent.next(), sent.next()) else {
+            return Err(way.from.unfit("a generator of two saw nothing"));
         };
-        // Frames to all stations have the last stream, and are not missed.
-        let lost = [
-            broadcast::expected(sent[0]).saturating_sub(streams(0, 32)),
-            broadcast::expected(sent[1]).saturating_sub(streams(32, BROADCAST_STREAM)),
-        ];
-        // After the cut only the first generator sends: where an interval holds clearly fewer frames than it sent, some are lost.
-        let modifier = self.plan.traffic[row.traffic].modifier.as_ref();
-        let due = order.after_pps * (1.0 - modifier.map_or(0.0, Modifier::broadcast_share)) / 1e6;
-        let short_of = |pair: &[FrameInterval]| {
-            let time = (pair[1].at_us - pair[0].at_us) as f64;
-            let missing = due * time - (pair[1].frames - pair[0].frames) as f64;
-            (missing > 0.1 * due * time).then_some((pair[1].at_us, missing))
-        };
-        let after: Vec<(u64, f64)> =
-            got.intervals.windows(2).filter(|pair| pair[0].at_us >= cut_us).filter_map(short_of).collect();
-        let end_us = cut_us + order.after_ms * 1000;
-        let after: Vec<_> = after.into_iter().filter(|(at, _)| *at + 20_000 < end_us).collect();
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let after_lost = (after.iter().map(|(_, missing)| missing).sum::<f64>() as u64).min(lost[0]);
-        let ended = sent.iter().find_map(|record| record.ended.clone());
-        Ok(Cut {
-            overload_lost: (lost[0] + lost[1]).saturating_sub(after_lost),
-            after_lost,
-            last_loss_ns: after.last().map(|(at, _)| at.saturating_sub(cut_us) * 1000),
-            invalid: ended.map(|why| format!("the generator ended early: {why}")),
-        })
+        let (base, extra) = (base.record, extra.record);
+        let mut trial = self.end(begun, Test::Recovery, row, repetition, vec![together(&base, &extra)], beside)?;
+        // The looks count test frames alone.
+        let share = self.modifier(row).map_or(0.0, Modifier::broadcast_share);
+        let order = RecoveryPlan { after_pps: order.after_pps * (1.0 - share), ..*order };
+        let found = trial.directions.first().map(|frames| around(&order, frames, &base, &extra, self.plan.one_clock()));
+        let mut found = found.unwrap_or_default();
+        // Of both ways of the books the trial's own stands; whether frames were told apart, the looks say.
+        found.invalid = trial.invalid.clone().or(found.invalid);
+        for frames in &mut trial.directions {
+            thin(&mut frames.got.intervals);
+        }
+        Ok((trial, found))
+    }
+}
+
+/// Both generators as one: they send by one device.
+fn together(base: &GenerateRecord, extra: &GenerateRecord) -> GenerateRecord {
+    let end = |of: &GenerateRecord| of.first_ns.map(|first| first.saturating_add(of.elapsed_ns));
+    let first_ns = [base.first_ns, extra.first_ns].into_iter().flatten().min();
+    let last_ns = [end(base), end(extra)].into_iter().flatten().max();
+    GenerateRecord {
+        streams: base.streams.iter().chain(&extra.streams).copied().collect(),
+        // Of the device, whose counter both have read over their own time.
+        refused: base.refused.max(extra.refused),
+        first_ns,
+        elapsed_ns: first_ns.zip(last_ns).map_or(base.elapsed_ns, |(first, last)| last.saturating_sub(first)),
+        ended: base.ended.clone().or_else(|| extra.ended.clone()),
+        ..base.clone()
+    }
+}
+
+/// What the looks tell; invalid where they cannot.
+fn around(
+    order: &RecoveryPlan,
+    frames: &FrameTrial,
+    base: &GenerateRecord,
+    extra: &GenerateRecord,
+    one_clock: bool,
+) -> RecoverySeen {
+    let cannot = |why: &str| RecoverySeen { invalid: Some(why.to_owned()), ..RecoverySeen::default() };
+    let Some(cut_us) = cut_us(&frames.got, base, extra, one_clock) else {
+        return cannot("when the overload ended is not known by the clock of the receiver");
+    };
+    let look = |it: &FrameInterval| Some(Look { at_us: it.at_us, frames: it.frames, lost: it.lost()? });
+    let Some(looks) = frames.got.intervals.iter().map(look).collect::<Option<Vec<_>>>() else {
+        return cannot("the receiver does not tell by when frames were lost");
+    };
+    seen(order, &looks, cut_us, u64::try_from(frames.lost()).unwrap_or(0), at_end(base, &frames.got))
+}
+
+/// The end of the second generator on the clock of the receiver's looks. Two hosts have two clocks: the first frame that left and the
+/// first that came are then the same moment.
+fn cut_us(got: &ReceiveRecord, base: &GenerateRecord, extra: &GenerateRecord, one_clock: bool) -> Option<u64> {
+    let first_ns = base.first_ns?.min(extra.first_ns?);
+    let after_ns = (extra.first_ns?.saturating_add(extra.elapsed_ns)).checked_sub(first_ns)?;
+    let came_ns = if one_clock { first_ns } else { got.first_ns? };
+    Some(came_ns.saturating_add(after_ns).checked_sub(got.began_ns?)? / 1_000)
+}
+
+/// Frames that the first generator sent after the last one of each stream that came.
+fn at_end(base: &GenerateRecord, got: &ReceiveRecord) -> u64 {
+    let behind = |sent: &StreamSent| {
+        let came = got.streams.iter().find(|stream| stream.stream == sent.stream && stream.received > 0);
+        sent.handed.saturating_sub(came.map_or(0, |stream: &StreamGot| stream.highest.saturating_add(1)))
+    };
+    // Frames to all stations are not missed.
+    base.streams.iter().filter(|sent| sent.stream != BROADCAST_STREAM).map(behind).sum()
+}
+
+/// Some of many looks, the last among them.
+pub(super) fn thin(looks: &mut Vec<FrameInterval>) {
+    let every = looks.len().div_ceil(KEPT_LOOKS).max(1);
+    let last = looks.len();
+    let mut nth = 0;
+    looks.retain(|_| {
+        nth += 1;
+        nth % every == 0 || nth == last
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinned_looks_keep_the_last() {
+        let look = |at_us| FrameInterval { at_us, ..FrameInterval::default() };
+        let mut looks: Vec<_> = (1..=1_001).map(look).collect();
+        thin(&mut looks);
+        assert_eq!((looks.len(), looks[0].at_us), (167, 6));
+        assert_eq!(looks.last().map(|look| look.at_us), Some(1_001));
+        let mut few: Vec<_> = (1..=3).map(look).collect();
+        thin(&mut few);
+        assert_eq!(few.len(), 3);
     }
 }

@@ -106,7 +106,7 @@ fn of_row(record: &ForwardingRecord, row: Row, derived: &mut Derived) {
             p99_9_ns: whole(found.worst_case.median_ns),
             max_ns: found.max_ns,
             pdv_ns: whole(found.pdv.median_ns),
-            means_ns: spread(&stamped.iter().map(|trial| trial.mean).collect::<Vec<_>>()),
+            means_ns: Spread::of(&stamped.iter().map(|trial| trial.mean).collect::<Vec<_>>()),
         });
     }
     for curve in record.curves.iter().filter(|curve| is_row(curve.traffic, curve.size)) {
@@ -117,7 +117,7 @@ fn of_row(record: &ForwardingRecord, row: Row, derived: &mut Derived) {
     let upper_pps = result.and_then(|result| result.upper_pps);
     let time = throughput_pps.and_then(|pps| buffer_time(&bursts, pps, upper_pps));
     let lengths: Vec<f64> = bursts.iter().map(|burst| burst.frames as f64).collect();
-    if let (Some(time), Some(frames)) = (time, spread(&lengths)) {
+    if let (Some(time), Some(frames)) = (time, Spread::of(&lengths)) {
         derived.bursts.push(BurstsOfSize {
             traffic: row.traffic,
             size: row.size,
@@ -129,15 +129,4 @@ fn of_row(record: &ForwardingRecord, row: Row, derived: &mut Derived) {
             at_least: bursts.iter().any(|burst| burst.at_most),
         });
     }
-}
-
-fn spread(values: &[f64]) -> Option<Spread> {
-    let least = values.iter().copied().reduce(f64::min)?;
-    let most = values.iter().copied().reduce(f64::max)?;
-    Some(Spread {
-        n: u32::try_from(values.len()).unwrap_or(u32::MAX),
-        median: narrows_stats::median(values)?,
-        min: least,
-        max: most,
-    })
 }

@@ -22,9 +22,11 @@ pub enum ForwardingError {
         #[source]
         why: crate::remote::RemoteError,
     },
-    /// A step to another configuration of the device.
-    #[error("the device cannot be switched to its other configuration: {step}: {why}")]
+    /// A step to another configuration of the device, or back from it.
+    #[error("the device cannot be switched to or from `{configuration}`: {step}: {why}")]
     Switch {
+        /// Its name.
+        configuration: String,
         /// Which step.
         step: String,
         /// What is wrong.

@@ -2,9 +2,9 @@
 //! it.
 
 use super::error::ForwardingError;
+use super::format::{Ends, frame_format};
 use super::port::{Qualified, QualifyRequest};
-use narrows_model::forwarding::Traffic;
-use narrows_model::frames::{Endpoints, FrameFormat, FrameLoad, GeneratePlan, Mac, ReceivePlan};
+use narrows_model::frames::{FrameLoad, GeneratePlan, Mac, ReceivePlan};
 use narrows_sys::netns::Namespaces;
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, sysctl};
@@ -44,7 +44,6 @@ pub(super) fn qualify(request: &QualifyRequest, stop: &Stop) -> Result<Qualified
 
 fn look(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingError> {
     let traffic = &request.traffic;
-    let [source, destination] = request.addresses;
     let mac = |device: &str| -> Result<Mac, ForwardingError> {
         let link = Links::open().and_then(|mut links| links.get(device));
         let address = link.ok().and_then(|link| link.address);
@@ -53,25 +52,14 @@ fn look(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingEr
             why: "it has no Ethernet address".to_owned(),
         })
     };
-    let one = |address, ports| Endpoints { addresses: [address; 2], ports };
-    let last_port = Traffic::FIRST_PORT.saturating_add(u16::try_from(traffic.flows.max(1) - 1).unwrap_or(u16::MAX));
+    let ends = Ends { macs: [mac(DEVICES[0])?, mac(DEVICES[1])?], addresses: request.addresses };
     let order = GeneratePlan {
         device: DEVICES[0].to_owned(),
         mode: None,
-        format: FrameFormat {
-            source_mac: mac(DEVICES[0])?,
-            destination_mac: mac(DEVICES[1])?,
-            vlan: None,
-            family: traffic.family,
-            transport: traffic.transport,
-            source: one(source, [Traffic::FIRST_PORT, last_port]),
-            destination: one(destination, [Traffic::FIRST_PORT; 2]),
-            walk: traffic.walk,
-            sizes: request.sizes.clone(),
-            ttl: 64,
-        },
+        format: frame_format(traffic, request.sizes.clone(), &ends),
         load: FrameLoad::Max,
         burst: 64,
+        make_up_ms: 0,
         duration_ms: LOOK_MS,
         count: None,
         workers: 1,

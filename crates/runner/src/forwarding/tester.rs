@@ -3,31 +3,43 @@
 use super::beside::{Beside, From};
 use super::broadcast;
 use super::error::ForwardingError;
+use super::format::{Ends, frame_format};
 use super::hops::{Hop, Passed};
 use super::port::{self, Port, QualifyRequest, Receiving};
 use super::reach::Reach;
 use super::watch::Watch;
 use narrows_diagnose::forwarding::{books, device_trouble};
+use narrows_model::Family;
 use narrows_model::forwarding::{
-    DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterMaximum, TesterPort, Traffic,
+    AddressPair, DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterMaximum, TesterPort,
 };
+use narrows_model::forwarding_modifiers::{Modifier, ModifierSeen};
 use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::{
-    Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceivePlan, Walk,
-};
+use narrows_model::frames::{FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, ReceivePlan};
+use narrows_search::procedures::latency::stamp_every;
 use narrows_sys::clock;
 use narrows_traffic::Stop;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Frames a second of one worker, with room to spare.
 const PPS_OF_ONE_WORKER: f64 = 3e6;
-/// Stamps a second.
-const STAMPS_A_SECOND: f64 = 5_000.0;
 const LEARNING_PPS: f64 = 10_000.0;
 /// How long frames are waited for that a bridge may pass on, and a router does not.
 const FLOODED: Duration = Duration::from_millis(50);
+/// How often a receiver is looked at that shall tell when frames were lost: it looks no more often.
+pub(super) const LOOK_MS: u64 = 10;
+
+/// The stall of a worker that is made up for: none, as a device near its limit would have to take more than the load. A worker
+/// that has little time to spare makes up for a millisecond; workers that have all CPUs share them with every other program of
+/// the host, and make up for the four milliseconds that the scheduler may give to one of those.
+const fn make_up_ms(pps: f64, on_all_cpus: bool) -> u32 {
+    match (on_all_cpus, pps > PPS_OF_ONE_WORKER) {
+        (true, _) => 4,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
 
 /// What one trial offers, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,13 +84,13 @@ pub(super) struct End {
     pub(super) port: Arc<dyn Port>,
 }
 
-/// One way of the frames: from where, to whom.
+/// One way of the frames of one family: from where, to whom.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
+    family: Family,
     pub(super) from: End,
     pub(super) to: End,
-    source_mac: Mac,
-    destination_mac: Mac,
+    ends: Ends,
     cpus: u32,
 }
 
@@ -86,7 +98,8 @@ pub(super) struct Way {
 #[derive(Debug)]
 pub(super) struct Tester<'a> {
     pub(super) plan: &'a ForwardingPlan,
-    pub(super) ways: Vec<Way>,
+    /// Forth, and back where any traffic is bidirectional; of each family that is sent.
+    ways: Vec<Way>,
     hops: Vec<Hop>,
     beside: Beside,
     began: Instant,
@@ -97,47 +110,22 @@ impl End {
     pub(super) fn unfit(&self, why: &str) -> ForwardingError {
         ForwardingError::Port { device: self.plan.device.clone(), why: why.to_owned() }
     }
+
+    fn addresses(&self, family: Family) -> Result<AddressPair, ForwardingError> {
+        let name = if family == Family::Ipv4 { "IPv4" } else { "IPv6" };
+        self.plan.of(family).ok_or_else(|| self.unfit(&format!("the plan gives it no addresses of {name}")))
+    }
 }
 
 impl Way {
-    fn of(from: &End, to: &End) -> Result<Self, ForwardingError> {
-        let look = from.port.look(&from.plan.device, Some(from.plan.gateway))?;
-        let destination_mac = look.gateway.ok_or_else(|| from.unfit("its gateway has no Ethernet address"))?;
+    fn of(family: Family, from: &End, to: &End) -> Result<Self, ForwardingError> {
+        let (own, other) = (from.addresses(family)?, to.addresses(family)?);
+        let look = from.port.look(&from.plan.device, Some(own.gateway))?;
+        let gateway = look.gateway.ok_or_else(|| from.unfit("its gateway has no Ethernet address"))?;
         // That frames cannot be counted is to be known before any is sent.
         to.port.look(&to.plan.device, None)?;
-        let (from, to) = (from.clone(), to.clone());
-        Ok(Self { from, to, source_mac: look.own, destination_mac, cpus: look.cpus })
-    }
-
-    fn format(&self, traffic: &Traffic, sizes: Vec<u32>) -> FrameFormat {
-        let last_port = Traffic::FIRST_PORT.saturating_add(u16::try_from(traffic.flows.max(1) - 1).unwrap_or(u16::MAX));
-        let several = traffic.networks > 1;
-        FrameFormat {
-            source_mac: self.source_mac,
-            destination_mac: self.destination_mac,
-            vlan: None,
-            family: traffic.family,
-            transport: traffic.transport,
-            source: Endpoints { addresses: [self.from.plan.address; 2], ports: [Traffic::FIRST_PORT, last_port] },
-            destination: Endpoints {
-                addresses: [self.to.plan.address, last_address(self.to.plan.address, traffic.networks)],
-                ports: [Traffic::FIRST_PORT; 2],
-            },
-            // In turns a walk stays in one network for seconds: several are visited pseudo-randomly (RFC 4814).
-            walk: if several && traffic.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { traffic.walk },
-            sizes,
-            ttl: 64,
-        }
-    }
-}
-
-/// The last destination: of networks of 24 bits (IPv4), or of as many addresses (IPv6, whose networks of 64 bits a walk does
-/// not cross).
-fn last_address(first: IpAddr, networks: u32) -> IpAddr {
-    let more = networks.saturating_sub(1);
-    match first {
-        IpAddr::V4(first) => IpAddr::V4(u32::from(first).saturating_add(more << 8).into()),
-        IpAddr::V6(first) => IpAddr::V6(u128::from(first).saturating_add(u128::from(more)).into()),
+        let ends = Ends { macs: [look.own, gateway], addresses: [own.address, other.address] };
+        Ok(Self { family, from: from.clone(), to: to.clone(), ends, cpus: look.cpus })
     }
 }
 
@@ -152,9 +140,16 @@ impl<'a> Tester<'a> {
         let [generator, receiver] = port::of(plan, reach, stop, says)?;
         let generator = End { plan: plan.generator.clone(), port: generator };
         let receiver = End { plan: plan.receiver.clone(), port: receiver };
-        let mut ways = vec![Way::of(&generator, &receiver)?];
-        if plan.traffic.iter().any(|traffic| traffic.bidirectional) {
-            ways.push(Way::of(&receiver, &generator)?);
+        let mut ways = Vec::new();
+        for family in [Family::Ipv4, Family::Ipv6] {
+            let mut sent = plan.traffic.iter().filter(|traffic| traffic.family == family).peekable();
+            if sent.peek().is_none() {
+                continue;
+            }
+            ways.push(Way::of(family, &generator, &receiver)?);
+            if sent.any(|traffic| traffic.bidirectional) {
+                ways.push(Way::of(family, &receiver, &generator)?);
+            }
         }
         let hops = plan.hops.iter().map(|hop| Hop::of(hop, reach)).collect();
         Ok(Self { plan, ways, hops, beside: Beside::default(), began: clock::now(), stop: stop.clone() })
@@ -168,12 +163,12 @@ impl<'a> Tester<'a> {
     /// What the tester alone can send and count: of two hosts, what the slower one can.
     pub(super) fn qualify(&self, row: Row) -> Result<TesterMaximum, ForwardingError> {
         let (traffic, size) = (row.traffic, row.size);
+        let way = self.way(row)?;
         let request = QualifyRequest {
             traffic: self.plan.traffic[traffic].clone(),
             sizes: self.sizes(row),
-            addresses: [self.plan.generator.address, self.plan.receiver.address],
+            addresses: way.ends.addresses,
         };
-        let way = &self.ways[0];
         let sends = way.from.port.qualify(&request, &self.stop)?;
         if self.plan.one_clock() {
             return Ok(TesterMaximum { traffic, size, pps: sends.pps, method: sends.method });
@@ -183,6 +178,22 @@ impl<'a> Tester<'a> {
             if counts.pps < sends.pps { (counts, way.to.port.host()) } else { (sends, way.from.port.host()) };
         let method = format!("the slower of two hosts, {host}: {}", slower.method);
         Ok(TesterMaximum { traffic, size, pps: slower.pps, method })
+    }
+
+    /// The ways of a row's frames: forth, and back where they go both ways.
+    fn ways(&self, row: Row) -> Vec<Way> {
+        let Some(traffic) = self.plan.traffic.get(row.traffic) else { return Vec::new() };
+        let all = self.ways.iter().filter(|way| way.family == traffic.family);
+        all.take(if traffic.bidirectional { 2 } else { 1 }).cloned().collect()
+    }
+
+    /// Forth.
+    pub(super) fn way(&self, row: Row) -> Result<Way, ForwardingError> {
+        let way = self.ways(row).into_iter().next();
+        way.ok_or_else(|| ForwardingError::Port {
+            device: self.plan.generator.device.clone(),
+            why: "the plan has no such frames".to_owned(),
+        })
     }
 
     pub(super) fn at_ms(&self) -> u64 {
@@ -204,9 +215,10 @@ impl<'a> Tester<'a> {
         GeneratePlan {
             device: way.from.plan.device.clone(),
             mode: None,
-            format: way.format(traffic, self.sizes(row)),
+            format: frame_format(traffic, self.sizes(row), &way.ends),
             load: FrameLoad::FramesPerSecond(pps),
-            burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers, cpus),
+            burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers),
+            make_up_ms: make_up_ms(pps / f64::from(workers), workers >= cpus),
             duration_ms: match load {
                 Load::Rate { duration_ms, .. } => duration_ms.max(10),
                 // The count ends it; a stall must not.
@@ -218,8 +230,7 @@ impl<'a> Tester<'a> {
             },
             workers,
             first_stream: 0,
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            stamp_every: (pps / STAMPS_A_SECOND).ceil().clamp(1.0, 1e9) as u32,
+            stamp_every: stamp_every(pps, load.millis()),
             broadcast_every: broadcast::every(traffic.modifier.as_ref()),
             interval_ms: 100,
         }
@@ -254,32 +265,76 @@ impl<'a> Tester<'a> {
         repetition: u32,
         load: Load,
     ) -> Result<ForwardingTrial, ForwardingError> {
-        let traffic = &self.plan.traffic[row.traffic];
-        let (both, modifier) = (traffic.bidirectional, traffic.modifier.as_ref());
-        let ways: Vec<Way> = self.ways.iter().take(if both { 2 } else { 1 }).cloned().collect();
-        for way in &ways {
+        let ways = self.ways(row);
+        // An outage is seen by looks that are near to one another; else nobody disturbs the receiver.
+        let looks_ms = (test == Test::Reset).then(|| looks_ms(load.millis()));
+        let begun = self.begin(&ways, row, load, looks_ms)?;
+        let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load)).collect();
+        let stop = self.stop.clone();
+        let (sent, beside) = self.beside(row, || send(&ways, &plans, &stop))?;
+        self.end(begun, test, row, repetition, sent?, beside)
+    }
+
+    /// What the row's frames have beside them.
+    pub(super) fn modifier(&self, row: Row) -> Option<&'a Modifier> {
+        self.plan.traffic.get(row.traffic).and_then(|traffic| traffic.modifier.as_ref())
+    }
+
+    /// Makes the load with what the modifier wants beside it.
+    pub(super) fn beside<T>(
+        &mut self,
+        row: Row,
+        load: impl FnOnce() -> T,
+    ) -> Result<(T, Option<ModifierSeen>), ForwardingError> {
+        let way = self.way(row)?;
+        let from = From { device: way.from.plan.device.clone(), mac: way.ends.macs[0], address: way.ends.addresses[0] };
+        let under_test = self.hops.iter().find(|hop| hop.is_under_test());
+        Ok(self.beside.during(self.modifier(row), &from, under_test, load))
+    }
+
+    /// Everything before the load: learning frames, receivers at work, the counters of the hops.
+    pub(super) fn begin(
+        &mut self,
+        ways: &[Way],
+        row: Row,
+        load: Load,
+        looks_ms: Option<u64>,
+    ) -> Result<Begun, ForwardingError> {
+        for way in ways {
             self.learn(way, row)?;
         }
-        let receivers = ways
-            .iter()
-            .map(|way| way.to.port.receive(&self.receive_plan(way, load), false))
-            .collect::<Result<Vec<_>, _>>()?;
+        let receive = |way: &Way| {
+            let plan = self.receive_plan(way, load);
+            let plan = ReceivePlan { interval_ms: looks_ms.unwrap_or(plan.interval_ms), ..plan };
+            way.to.port.receive(&plan, looks_ms.is_some())
+        };
+        let receivers = ways.iter().map(receive).collect::<Result<Vec<_>, _>>()?;
         let watch = Watch::begin(&mut self.hops);
         self.hops.iter_mut().for_each(Hop::begin);
-        let at_ms = self.at_ms();
-        let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load)).collect();
-        let from = From { port: ways[0].from.plan.clone(), mac: ways[0].source_mac };
-        let under_test = self.hops.iter().find(|hop| hop.is_under_test());
-        let load = || send(&ways, &plans, &self.stop);
-        let (sent, beside) = self.beside.during(modifier, &from, under_test, load);
-        let sent = sent?;
-        let devices = watch.end(&mut self.hops);
+        Ok(Begun { receivers, watch, at_ms: self.at_ms() })
+    }
+
+    /// Everything after it: frames under way, the receivers, the counters of the hops, and what they come to.
+    pub(super) fn end(
+        &mut self,
+        begun: Begun,
+        test: Test,
+        row: Row,
+        repetition: u32,
+        sent: Vec<GenerateRecord>,
+        beside: Option<ModifierSeen>,
+    ) -> Result<ForwardingTrial, ForwardingError> {
+        let devices = begun.watch.end(&mut self.hops);
         let residue = Duration::from_millis(self.plan.residue_ms);
         let mut directions = sent
             .into_iter()
-            .zip(receivers)
+            .zip(begun.receivers)
             .map(|(sent, receiver)| collect(sent, receiver, residue))
             .collect::<Result<Vec<_>, _>>()?;
+        if let (Some(ModifierSeen::Routes(routes)), Some(forth)) = (&beside, directions.first_mut()) {
+            // Counted by the port as dropped, and no frames of the load.
+            forth.sent.refused = forth.sent.refused.map(|refused| refused.saturating_sub(routes.refused));
+        }
         if !self.plan.one_clock() {
             // Stamped by one clock and read by another: how far those are apart, and nothing of the device.
             directions.iter_mut().for_each(|frames| frames.got.latency_ns = None);
@@ -294,13 +349,13 @@ impl<'a> Tester<'a> {
         if let (Some(first), Some(forth)) = (self.plan.hops.first(), directions.first_mut()) {
             rings_of_a_pair(&mut forth.sent, &first.input, hops.iter_mut().find(|count| count.hop == first.name));
         }
-        let broadcasts = broadcast::set_all_aside(modifier, &mut directions);
+        let broadcasts = broadcast::set_all_aside(self.modifier(row), &mut directions);
         let mut trial = ForwardingTrial {
             test,
             traffic: row.traffic,
             size: row.size,
             repetition,
-            at_ms,
+            at_ms: begun.at_ms,
             directions,
             hops,
             modifier: beside.or(broadcasts),
@@ -313,6 +368,19 @@ impl<'a> Tester<'a> {
         trial.invalid = trouble.or_else(|| judge(self.plan, &trial));
         Ok(trial)
     }
+}
+
+/// A trial whose load is about to come.
+pub(super) struct Begun {
+    receivers: Vec<Box<dyn Receiving>>,
+    watch: Watch,
+    at_ms: u64,
+}
+
+/// The looks of an outage: as near to one another as a receiver can, where a record has room for so many.
+fn looks_ms(duration_ms: u64) -> u64 {
+    const MOST_LOOKS: u64 = 2_000;
+    duration_ms.div_ceil(MOST_LOOKS).max(LOOK_MS)
 }
 
 /// All generators at once.

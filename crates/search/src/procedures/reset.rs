@@ -80,6 +80,9 @@ pub fn longest_silence(looks: &[FrameInterval]) -> Option<[u64; 2]> {
 /// # Errors
 /// Why it shows none: nothing was lost, or the device did not come back.
 pub fn outage(trial: &FrameTrial) -> Result<Outage, String> {
+    if let Some(why) = &trial.sent.ended {
+        return Err(format!("the generator ended early: {why}"));
+    }
     let lost = u64::try_from(trial.lost()).map_err(|_| "more frames came than were sent".to_owned())?;
     if lost == 0 {
         return Err("no frame was lost: the device was not reset, or it forwarded meanwhile".to_owned());
@@ -114,13 +117,16 @@ mod tests {
     use crate::procedures::device::frame_trial;
     use proptest::prelude::*;
 
+    fn look(at_us: u64, frames: u64) -> FrameInterval {
+        FrameInterval { at_us, frames, ..FrameInterval::default() }
+    }
+
     /// A load of 10 s at 100,000 frames a second that an outage interrupts, looked at every `look_ms`.
     fn trial(from_ms: u64, to_ms: u64, look_ms: u64) -> FrameTrial {
         let arrived = |ms: u64| 100 * (ms.min(from_ms) + ms.saturating_sub(to_ms.max(from_ms)));
         let mut trial = frame_trial(1_000_000, arrived(10_000), 10_000_000_000);
-        trial.got.intervals = (0..=10_000 / look_ms)
-            .map(|nth| FrameInterval { at_us: nth * look_ms * 1_000, frames: arrived(nth * look_ms) })
-            .collect();
+        trial.got.intervals =
+            (0..=10_000 / look_ms).map(|nth| look(nth * look_ms * 1_000, arrived(nth * look_ms))).collect();
         if to_ms >= 10_000 {
             trial.got.elapsed_ns = from_ms * 1_000_000;
         }
@@ -165,7 +171,7 @@ mod tests {
 
         #[test]
         fn any_looks_are_read(looks in prop::collection::vec((any::<u64>(), any::<u64>()), 0..40)) {
-            let looks: Vec<_> = looks.into_iter().map(|(at_us, frames)| FrameInterval { at_us, frames }).collect();
+            let looks: Vec<_> = looks.into_iter().map(|(at_us, frames)| look(at_us, frames)).collect();
             if let Some([least, _]) = longest_silence(&looks) {
                 prop_assert!(least > 0);
             }

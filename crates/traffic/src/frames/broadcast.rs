@@ -5,9 +5,15 @@ use narrows_model::frames::{BROADCAST_STREAM, StreamSent};
 /// Where all stations listen.
 pub(super) const TO_ALL: [u8; 6] = [0xff; 6];
 
-/// Whether the frame of that number goes to all; 0: none does.
-pub(super) const fn is_to_all(sequence: u64, every: u32) -> bool {
-    every > 0 && (sequence + 1).is_multiple_of(every as u64)
+/// The number of a worker's `nth` frame within its stream, from 0, and whether that is the stream of frames to all. `every` 0: none
+/// are. Both streams are numbered without gaps, so that a gap at the receiver is a frame that is missing.
+pub(super) const fn numbered(nth: u64, every: u32) -> (u64, bool) {
+    if every == 0 {
+        return (nth, false);
+    }
+    let before = nth / every as u64;
+    let to_all = (nth + 1).is_multiple_of(every as u64);
+    (if to_all { before } else { nth - before }, to_all)
 }
 
 /// The streams of the workers without the frames to all, and those as a stream of their own.
@@ -35,9 +41,15 @@ mod tests {
 
     #[test]
     fn every_hundredth_is_to_all() {
-        let numbers: Vec<u64> = (0..300).filter(|sequence| is_to_all(*sequence, 100)).collect();
-        assert_eq!(numbers, [99, 199, 299]);
-        assert!((0..300).all(|sequence| !is_to_all(sequence, 0)));
+        let to_all: Vec<u64> = (0..300).filter(|nth| numbered(*nth, 100).1).collect();
+        assert_eq!(to_all, [99, 199, 299]);
+        assert!((0..300).all(|nth| numbered(nth, 0) == (nth, false)));
+        for every in [2, 3, 100] {
+            let of = |kind| (0..300).map(|nth| numbered(nth, every)).filter(move |it| it.1 == kind).map(|it| it.0);
+            for kind in [false, true] {
+                assert!(of(kind).eq(0..of(kind).count() as u64), "{every} {kind}: no gap");
+            }
+        }
     }
 
     proptest! {
@@ -54,7 +66,7 @@ mod tests {
             prop_assert_eq!(sum(&all, |it| it.due), sum(&apart, |it| it.due));
             prop_assert_eq!(sum(&all, |it| it.handed), sum(&apart, |it| it.handed));
             prop_assert!(apart.iter().all(|it| it.handed <= it.due));
-            let sent = all.iter().flat_map(|it| (0..it.handed.min(2_000)).filter(|at| is_to_all(*at, every))).count();
+            let sent = all.iter().flat_map(|it| (0..it.handed.min(2_000)).filter(|at| numbered(*at, every).1)).count();
             if all.iter().all(|it| it.handed <= 2_000) {
                 prop_assert_eq!(apart.last().map(|it| it.handed), Some(sent as u64));
             }

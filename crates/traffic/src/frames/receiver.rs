@@ -1,11 +1,13 @@
 //! A receiver: the mode chosen, counted while it lives, read at the end.
 
+use super::clock as clock_of_stamps;
 use super::error::FrameError;
+use super::flows::{self, FlowSeen};
 use super::generator::Device;
-use super::packet::PacketReceiver;
+use super::packet_receiver::PacketReceiver;
 use crate::Stop;
 use narrows_model::Distribution;
-use narrows_model::frames::{FlowGot, FrameInterval, ReceiveMode, ReceivePlan, ReceiveRecord, StreamGot};
+use narrows_model::frames::{FrameInterval, ReceiveMode, ReceivePlan, ReceiveRecord, StampClock, StreamGot};
 use narrows_sys::{Result, clock};
 use std::time::{Duration, Instant};
 
@@ -29,8 +31,11 @@ pub(super) struct Seen {
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
     pub(super) latency_ns: Option<Distribution>,
+    /// Stamped frames of another machine.
+    pub(super) other_clocks: u64,
     pub(super) gaps_ns: Option<Distribution>,
-    pub(super) flows: Vec<FlowGot>,
+    pub(super) flows: Vec<FlowSeen>,
+    /// Frames of flows without room.
     pub(super) flows_left_out: u64,
 }
 
@@ -38,6 +43,9 @@ pub(super) struct Seen {
 pub(super) trait Counter: Send {
     /// Frames with a signature so far.
     fn frames(&mut self) -> Result<u64>;
+    /// What is told of each interval, as it is now. The frames are counted on meanwhile: one that is on its way through the
+    /// counters must not look lost.
+    fn look(&mut self, at_us: u64) -> Result<FrameInterval>;
     /// Everything so far.
     fn read(&mut self, per_flow: bool) -> Result<Seen>;
 }
@@ -78,7 +86,9 @@ pub struct Receiver {
     mode: ReceiveMode,
     not_better: Vec<String>,
     counter: Box<dyn Counter>,
+    clock_bound_ns: Option<u64>,
     started: Instant,
+    began_ns: u64,
     intervals: Vec<FrameInterval>,
 }
 
@@ -101,6 +111,8 @@ impl Receiver {
         if !device.up {
             return Err(FrameError::device(&plan.device, "it is down; set it up first"));
         }
+        // Before any frame needs a CPU.
+        let clock_bound_ns = clock_of_stamps::bound_ns();
         let mut not_better = Vec::new();
         for (mode, start) in MODES {
             if plan.mode.is_some_and(|wanted| wanted != *mode) {
@@ -113,7 +125,9 @@ impl Receiver {
                         mode: *mode,
                         not_better,
                         counter,
+                        clock_bound_ns,
                         started: clock::now(),
+                        began_ns: clock::monotonic_ns(),
                         intervals: Vec::new(),
                     });
                 }
@@ -145,13 +159,19 @@ impl Receiver {
                 (last, since_us) = (frames, at_us);
             }
             if at_us >= next_us {
-                let seen = FrameInterval { at_us, frames };
+                let seen = self.counter.look(at_us)?;
                 look(seen);
                 self.intervals.push(seen);
                 next_us = (at_us / (self.plan.interval_ms * 1000) + 1) * self.plan.interval_ms * 1000;
             }
             let silent = self.plan.idle_ms.is_some_and(|idle| frames > 0 && at_us - since_us >= idle * 1000);
             if stop.is_set() || silent || at_us >= self.plan.duration_ms * 1000 {
+                // What came since the last look, too.
+                if self.intervals.last().is_none_or(|it| it.frames != frames) {
+                    let seen = self.counter.look(at_us)?;
+                    look(seen);
+                    self.intervals.push(seen);
+                }
                 return Ok(());
             }
         }
@@ -170,11 +190,13 @@ impl Receiver {
     /// # Errors
     /// The counters cannot be read.
     pub fn finish(mut self) -> std::result::Result<ReceiveRecord, FrameError> {
-        let mut seen = self.counter.read(self.plan.per_flow)?;
-        let frames = seen.streams.iter().map(|stream| stream.received).sum();
-        self.intervals.push(FrameInterval { at_us: clock::micros_since(self.started), frames });
-        seen.flows
-            .sort_by(|a, b| (b.received, &a.source, &a.destination).cmp(&(a.received, &b.source, &b.destination)));
+        let last = self.counter.look(clock::micros_since(self.started))?;
+        let seen = self.counter.read(self.plan.per_flow)?;
+        let told = |it: &FrameInterval| (it.frames, it.got) == (last.frames, last.got);
+        if !self.intervals.last().is_some_and(told) {
+            self.intervals.push(last);
+        }
+        let (flows, flows_silent) = flows::settle(&seen.flows, &seen.streams, seen.flows_left_out > 0);
         let stream = |stream: &StreamSeen| StreamGot {
             stream: stream.stream,
             received: stream.received,
@@ -189,12 +211,16 @@ impl Receiver {
             streams: seen.streams.iter().map(stream).collect(),
             foreign: seen.foreign,
             bytes: seen.bytes,
+            began_ns: Some(self.began_ns),
+            first_ns: (seen.first_ns > 0).then_some(seen.first_ns),
             elapsed_ns: seen.last_ns.saturating_sub(seen.first_ns),
             intervals: self.intervals,
             latency_ns: seen.latency_ns,
+            stamp_clock: Some(StampClock { bound_ns: self.clock_bound_ns, of_others: seen.other_clocks }),
             gaps_ns: seen.gaps_ns,
-            flows: seen.flows,
+            flows,
             flows_left_out: seen.flows_left_out,
+            flows_silent,
         })
     }
 }

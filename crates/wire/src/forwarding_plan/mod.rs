@@ -120,14 +120,14 @@ fn read(root: &Table<'_>) -> Option<PlanFile> {
     }
 
     let hops = hops::hops(&root.tables("hop", &HOP, hops::MOST));
-    let port = generator.as_ref();
+    let ports = traffic::Ports { generator: generator.as_ref(), receiver: receiver.as_ref() };
     let mut traffic: Vec<_> = root
         .tables("traffic", &TRAFFIC, traffic::MOST)
         .iter()
-        .flat_map(|table| modifiers::modified(table, traffic::traffic(table, preset, port), &hops))
+        .flat_map(|table| modifiers::modified(table, traffic::traffic(table, preset, ports), &hops))
         .collect();
     if traffic.is_empty() {
-        traffic.push(traffic::default_traffic(preset, port));
+        traffic = traffic::default_traffic(preset, ports);
     }
 
     let smallest = traffic.iter().flat_map(|traffic| &traffic.sizes).min().copied().unwrap_or(64);

@@ -2,22 +2,22 @@
 
 use super::reader::{Item, Table};
 use narrows_model::Family;
-use narrows_model::forwarding::TesterPort;
+use narrows_model::forwarding::{AddressPair, TesterPort};
 use std::net::IpAddr;
 
 /// The longest name of a Linux device (`IFNAMSIZ` less its end).
 pub(super) const DEVICE_MOST: usize = 15;
 
-/// Of which family an address is.
-pub(super) const fn family(address: &IpAddr) -> Family {
-    match address {
-        IpAddr::V4(_) => Family::Ipv4,
-        IpAddr::V6(_) => Family::Ipv6,
+/// A family as the file writes it.
+pub(super) const fn word(family: Family) -> &'static str {
+    match family {
+        Family::Ipv4 => "ipv4",
+        Family::Ipv6 => "ipv6",
     }
 }
 
 /// Whether an address is for benchmarking: 198.18.0.0/15 (RFC 2544, appendix C.2.2) and 2001:2::/48 (RFC 5180, section 8).
-fn is_for_benchmarks(address: &IpAddr) -> bool {
+pub(super) fn is_for_benchmarks(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.octets()[0] == 198 && v4.octets()[1] & 0xfe == 18,
         IpAddr::V6(v6) => v6.segments()[..3] == [0x2001, 2, 0],
@@ -71,6 +71,35 @@ fn address(item: &Item<'_>, allow_any: bool, far: bool) -> Option<IpAddr> {
     Some(address)
 }
 
+/// The keys of an address and its gateway: those of the only family or of IPv4, and those of IPv6 beside it.
+const PAIRS: [[&str; 2]; 2] = [["address", "gateway"], ["address6", "gateway6"]];
+
+/// Both addresses of a family, and what they must be to each other.
+fn pair(table: &Table<'_>, keys: [&'static str; 2], allow_any: bool, far: bool) -> Option<AddressPair> {
+    let read = |key| table.required(key).and_then(|item| address(&item, allow_any, far));
+    let (own, gateway) = (read(keys[0]), read(keys[1]));
+    let (own, gateway) = (own?, gateway?);
+    if own == gateway {
+        table.note(keys[1], format!("it is {gateway}, the tester's own address, but must be the device's"));
+    } else if Family::of(&own) != Family::of(&gateway) {
+        table.note(keys[1], format!("it is {gateway}, but must be of one family with {}, {own}", keys[0]));
+    }
+    Some(AddressPair { address: own, gateway })
+}
+
+/// The addresses of IPv6 beside those of IPv4, where the table has any.
+fn second(table: &Table<'_>, allow_any: bool, far: bool) -> Option<AddressPair> {
+    let [own, gateway] = PAIRS[1];
+    if !table.has(own) && !table.has(gateway) {
+        return None;
+    }
+    let pair = pair(table, PAIRS[1], allow_any, far)?;
+    if pair.address.is_ipv4() {
+        table.note(own, format!("it is {}, but must be an address of IPv6; that of IPv4 is address", pair.address));
+    }
+    Some(pair)
+}
+
 /// A port; nothing where any of it is wrong.
 pub(super) fn port(table: &Table<'_>, allow_any: bool) -> Option<TesterPort> {
     let device = table.required("device").and_then(|item| device(&item));
@@ -80,32 +109,41 @@ pub(super) fn port(table: &Table<'_>, allow_any: bool) -> Option<TesterPort> {
     if table.has("token-file") && !far {
         table.note("token-file", "it is the token of a host, but the port has no host; add it, or leave the file out");
     }
-    let own = table.required("address").and_then(|item| address(&item, allow_any, far));
-    let gateway = table.required("gateway").and_then(|item| address(&item, allow_any, far));
-    if let (Some(own), Some(gateway)) = (own, gateway) {
-        if own == gateway {
-            table.note("gateway", format!("it is {gateway}, the tester's own address, but must be the device's"));
-        } else if family(&own) != family(&gateway) {
-            table.note("gateway", format!("it is {gateway}, but must be of one family with address, {own}"));
-        }
+    let first = pair(table, PAIRS[0], allow_any, far);
+    let second = second(table, allow_any, far);
+    if let (Some(first), Some(second)) = (first, second)
+        && first.address.is_ipv6()
+        && second.address.is_ipv6()
+    {
+        let [own, gateway] = PAIRS[0];
+        table.note(own, format!("it is {}, but beside {} {own} and {gateway} are of IPv4", first.address, PAIRS[1][0]));
     }
     if far && host.is_none() {
         return None;
     }
-    Some(TesterPort { device: device?, address: own?, gateway: gateway?, host, token_file })
+    let (device, first) = (device?, first?);
+    Some(TesterPort { device, address: first.address, gateway: first.gateway, second, host, token_file })
+}
+
+/// The addresses of a port by their keys.
+fn keyed(port: &TesterPort) -> impl Iterator<Item = (&'static str, IpAddr)> {
+    let first = AddressPair { address: port.address, gateway: port.gateway };
+    let pairs = [Some(first), port.second].into_iter().zip(PAIRS);
+    pairs.flat_map(|(pair, keys)| pair.map(|pair| keys.into_iter().zip([pair.address, pair.gateway]))).flatten()
 }
 
 /// What both ports must be to each other.
 pub(super) fn check_both(receiver_table: &Table<'_>, generator: &TesterPort, receiver: &TesterPort) {
-    if family(&generator.address) != family(&receiver.address) {
+    if Family::of(&generator.address) != Family::of(&receiver.address) {
         let (own, other) = (receiver.address, generator.address);
         let says = format!("it is {own}, but must be of one family with generator.address, {other}");
         receiver_table.note("address", says);
         return;
     }
-    for (key, own) in [("address", receiver.address), ("gateway", receiver.gateway)] {
-        for (other_key, other) in [("address", generator.address), ("gateway", generator.gateway)] {
-            if own == other && !(key == "gateway" && other_key == "gateway") {
+    for (key, own) in keyed(receiver) {
+        for (other_key, other) in keyed(generator) {
+            let gateways = [key, other_key].iter().all(|key| key.starts_with("gateway"));
+            if own == other && !gateways {
                 receiver_table.note(key, format!("it is {own}, but that is generator.{other_key} already"));
             }
         }

@@ -48,7 +48,8 @@ pub(in super::super) fn plan(report: &ForwardingReport) -> Table {
 
 fn port(of: &TesterPort) -> String {
     let place = of.host.as_ref().map(|host| format!(" of {}", clean(host))).unwrap_or_default();
-    format!("on {}{place} as {} by {}", of.device, of.address, of.gateway)
+    let second = of.second.map(|pair| format!(", as {} by {}", pair.address, pair.gateway)).unwrap_or_default();
+    format!("on {}{place} as {} by {}{second}", of.device, of.address, of.gateway)
 }
 
 fn time(ms: u64) -> String {

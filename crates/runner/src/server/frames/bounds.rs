@@ -134,7 +134,7 @@ mod tests {
     use narrows_model::frames::{Endpoints, FrameLoad, Mac, Transport, Walk};
 
     fn plan() -> GeneratePlan {
-        let side = |net| Endpoints { addresses: [IpAddr::from([198, net, 0, 2]); 2], ports: [2000, 2009] };
+        let side = |net| Endpoints::one(IpAddr::from([198, net, 0, 2]), [2000, 2009]);
         GeneratePlan {
             device: "eth1".to_owned(),
             mode: None,
@@ -152,6 +152,7 @@ mod tests {
             },
             load: FrameLoad::FramesPerSecond(1000.0),
             burst: 64,
+            make_up_ms: 0,
             duration_ms: 1000,
             count: None,
             workers: 1,
