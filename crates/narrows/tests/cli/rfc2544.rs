@@ -108,16 +108,13 @@ fn a_dry_run_tells_each_modifier_by_its_name() {
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
     assert_eq!(
         said.out,
-        "test             size           trials     expected      at most\n\
-         IPv4\n\
-         first look       64 B                1        2.0 s        2.0 s\n\
-         worst case       64 B                3        9.0 s        9.0 s\n\
-         IPv4, 1 % broadcast\n\
-         first look       64 B                1        2.0 s        2.0 s\n\
-         worst case       64 B                3        9.0 s        9.0 s\n\
-         IPv4, RIP updates\n\
-         first look       64 B                1        2.0 s        2.0 s\n\
-         worst case       64 B                3        9.0 s        9.0 s\n\
+        "frames              test             size           trials     expected      at most\n\
+         IPv4                first look       64 B                1        2.0 s        2.0 s\n\
+         IPv4                worst case       64 B                3        9.0 s        9.0 s\n\
+         IPv4, 1 % broadcast first look       64 B                1        2.0 s        2.0 s\n\
+         IPv4, 1 % broadcast worst case       64 B                3        9.0 s        9.0 s\n\
+         IPv4, RIP updates   first look       64 B                1        2.0 s        2.0 s\n\
+         IPv4, RIP updates   worst case       64 B                3        9.0 s        9.0 s\n\
          \nAll together: about 33.0 s, at most 33.0 s. Nothing was sent.\n"
     );
     assert_eq!(
