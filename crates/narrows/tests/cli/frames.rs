@@ -156,7 +156,7 @@ fn words_that_no_frame_is_made_of_are_named() {
 #[test]
 fn words_that_are_refused_at_once() {
     let of = |words: &[&str]| refusal(&[&["generate", "gen0"], words].concat());
-    let range = "198.18.0.1:2000-198.18.0.20 or [2001:2::1]:2000-[2001:2::20]:2100";
+    let range = "198.18.0.1:2000-198.18.0.20, [2001:2::1]:2000-[2001:2::20]:2100 or 198.19.0.2-198.19.255.2/24";
     assert_eq!(
         of(&["-S", "here"]),
         format!("invalid value 'here' for '--source <RANGE>': `here` is no range of addresses; write it like {range}")

@@ -26,6 +26,29 @@ pub enum FileError {
     },
 }
 
+/// Whether something is there.
+#[must_use]
+pub fn is_there(path: &Path) -> bool {
+    files::exists(path)
+}
+
+/// Looks whether a file can be written in the end, before hours are spent on what goes into it.
+///
+/// # Errors
+/// It cannot, and why.
+pub fn check_output(path: &Path) -> Result<(), FileError> {
+    Ok(files::check_writable(path)?)
+}
+
+/// Makes a directory for pictures, and looks whether it can be written into.
+///
+/// # Errors
+/// It cannot, and why.
+pub fn check_directory(path: &Path) -> Result<(), FileError> {
+    files::make_public_directory(path)?;
+    Ok(files::check_writable(&path.join("books.svg"))?)
+}
+
 /// The text of a plan.
 ///
 /// # Errors
@@ -44,6 +67,19 @@ pub enum Kept {
     Plain(Box<ForwardingRecord>),
     /// One with two configurations of the device.
     Pair(Box<AbRecord>),
+}
+
+impl Kept {
+    /// Keeps it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), FileError> {
+        match self {
+            Self::Plain(record) => write_record(path, record),
+            Self::Pair(record) => write_record(path, record),
+        }
+    }
 }
 
 /// A record as it was kept.
@@ -89,7 +125,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), FileError> {
 /// # Errors
 /// One cannot be written.
 pub fn write_all(directory: &Path, pictures: &[(String, String)]) -> Result<(), FileError> {
-    files::make_directory(directory)?;
+    files::make_public_directory(directory)?;
     pictures.iter().try_for_each(|(name, svg)| write(&directory.join(format!("{name}.svg")), svg))
 }
 

@@ -10,6 +10,7 @@ mod error;
 pub mod files;
 mod format;
 mod hops;
+mod keep;
 pub(crate) mod port;
 mod qualify;
 mod reach;
@@ -20,10 +21,12 @@ pub mod words;
 pub use ab::{check_pair, derive_pair, measure_pair};
 pub use derive::derive;
 pub use error::ForwardingError;
+pub use keep::Write;
 pub use narrows_search::procedures::{Scheduled, schedule, total};
 pub use narrows_wire::forwarding_plan::{PlanFile, Problems, parse, reference};
 pub use reach::Reach;
 
+use keep::Keeper;
 use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord, ForwardingTrial, Test};
 use narrows_model::forwarding_plan::Row;
 use narrows_sys::clock;
@@ -65,6 +68,9 @@ struct Bench<'a> {
     watch: Watch<'a>,
     stop: Stop,
     telling: usize,
+    keeper: Keeper<'a>,
+    /// The row under way, from 1, and how many there are.
+    at: (usize, usize),
 }
 
 /// What of a plan cannot be made, a sentence each: empty where all can.
@@ -87,6 +93,20 @@ pub fn run<'a>(
     stop: &Stop,
     watch: Watch<'a>,
 ) -> Result<ForwardingRecord, ForwardingError> {
+    run_kept(plan, reach, stop, watch, None)
+}
+
+/// The same; `keep` gets what was measured so far after each row, and between trials every so often; the whole is the caller's.
+///
+/// # Errors
+/// The tester's ports cannot be used at all.
+pub fn run_kept<'a>(
+    plan: &'a ForwardingPlan,
+    reach: &Reach,
+    stop: &Stop,
+    watch: Watch<'a>,
+    keep: Option<Write<'a>>,
+) -> Result<ForwardingRecord, ForwardingError> {
     let tester = Tester::open(plan, reach, stop, &mut |words| watch(Event::Says(words)))?;
     let record = ForwardingRecord {
         plan: without_secrets(plan),
@@ -98,9 +118,12 @@ pub fn run<'a>(
         outages: Vec::new(),
         ended: None,
     };
-    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0 };
-    for row in plan.rows() {
+    let rows = plan.rows();
+    let keeper = Keeper::new(keep);
+    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0, keeper, at: (0, rows.len()) };
+    for row in rows {
         (bench.watch)(Event::Row(row));
+        bench.at.0 += 1;
         bench.telling = 0;
         match bench.row(plan, row) {
             Ok(()) => {}
@@ -113,6 +136,7 @@ pub fn run<'a>(
         if bench.record.ended.is_some() {
             break;
         }
+        bench.keep();
     }
     Ok(bench.record)
 }
@@ -144,8 +168,18 @@ impl Bench<'_> {
         self.stop.is_set() || self.record.ended.is_some()
     }
 
+    /// Keeps what there is.
+    fn keep(&mut self) {
+        if let Some(says) = self.keeper.part(&mut self.record, self.at.0, self.at.1) {
+            (self.watch)(Event::Says(&says));
+        }
+    }
+
     /// One trial through the device; a device that is gone is waited for if the plan says so.
     fn trial(&mut self, test: Test, row: Row, repetition: u32, load: Load) -> Result<ForwardingTrial, ForwardingError> {
+        if self.keeper.is_due() {
+            self.keep();
+        }
         let rest = Duration::from_millis(self.record.plan.rest_ms);
         clock::sleep(rest);
         let mut trial = self.tester.trial(test, row, repetition, load)?;

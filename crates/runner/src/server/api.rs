@@ -217,7 +217,9 @@ fn may_tune(rights: &Rights) -> Result<(), Refused> {
 /// Why a setting was not made: it makes no sense, or it was tried.
 fn not_set(error: TuneError) -> Refused {
     match error {
-        TuneError::NotInTable { .. } | TuneError::BadValue { .. } => Refused::bad(error),
+        TuneError::NotInTable { .. } | TuneError::NotForClients { .. } | TuneError::BadValue { .. } => {
+            Refused::bad(error)
+        }
         _ => Refused::failed(error),
     }
 }

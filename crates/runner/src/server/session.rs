@@ -7,7 +7,7 @@ use super::limits::{ENGINE_END, OPEN_SESSION, Standing};
 use super::shared::Shared;
 use super::trial::Running;
 use crate::signs::{AGAIN, Signs};
-use crate::tune::{TuneError, Undone};
+use crate::tune::{TuneError, Undone, check_for_client};
 use axum::body::Body;
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
@@ -120,6 +120,7 @@ impl Session {
                 journal: shared.config.state.clone(),
             });
         }
+        check_for_client(setting)?;
         let change = shared.tuner.apply(setting, Place::Server)?;
         changes.made.push(change.clone());
         Ok(change)
