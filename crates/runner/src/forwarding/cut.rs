@@ -36,7 +36,6 @@ impl Tester<'_> {
         let (Some(base), Some(extra)) = (sent.next(), sent.next()) else {
             return Err(way.from.unfit("a generator of two saw nothing"));
         };
-        let (base, extra) = (base.record, extra.record);
         let mut trial = self.end(begun, Test::Recovery, row, repetition, vec![together(&base, &extra)])?;
         let found = trial.directions.first().map(|frames| around(order, frames, &base, &extra, self.plan.one_clock()));
         let mut found = found.unwrap_or_default();

@@ -347,7 +347,7 @@ fn looks_ms(duration_ms: u64) -> u64 {
 fn send(ways: &[Way], plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, ForwardingError> {
     let one = |way: &Way, plan: &GeneratePlan| -> Result<GenerateRecord, ForwardingError> {
         let mut sent = way.from.port.generate(std::slice::from_ref(plan), stop)?;
-        sent.pop().map(|sent| sent.record).ok_or_else(|| way.from.unfit("its generator saw nothing"))
+        sent.pop().ok_or_else(|| way.from.unfit("its generator saw nothing"))
     };
     if let ([way], [plan]) = (ways, plans) {
         return Ok(vec![one(way, plan)?]);

@@ -346,6 +346,8 @@ fn a_port_may_be_on_another_host() {
     );
     let private = far("allow-any-address = true", "host = \"rcv\"").replace("198.19.0.", "10.2.0.");
     assert!(says(private).contains("`narrows serve` of the port's host sends no others"));
+    let private = far("allow-any-address = true", "host = \"rcv\"").replace("198.18.0.", "10.1.0.");
+    assert!(says(private).contains("generator.address is 10.1.0.2, outside of"));
     let hop = "[[hop]]\nname = \"r\"\ninput = \"a\"\noutput = \"b\"\nsource = { kind = \"narrows\", host = \"r\", token-file = \"t\" }";
     let source = &good("", hop).plan.hops[0].source;
     assert_eq!(*source, CounterSource::Narrows { host: "r".to_owned(), token_file: Some("t".to_owned()) });
