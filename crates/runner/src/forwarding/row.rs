@@ -202,7 +202,7 @@ impl Bench<'_> {
             (self.watch)(Event::Says(&format!("overload of {overload:.0} frames/s, then at once {after:.0}")));
             clock::sleep(Duration::from_millis(plan.rest_ms));
             let repetition = u32::try_from(procedure.results().len()).unwrap_or(u32::MAX);
-            let (trial, seen) = self.tester.cut(row, repetition, &order)?;
+            let (trial, seen, since_ns) = self.tester.cut(row, repetition, &order)?;
             (self.watch)(Event::Trial(overload, &trial));
             let recovered = procedure.observe(&seen)?;
             let (outage_ns, between_ns) = match recovered {
@@ -223,6 +223,7 @@ impl Bench<'_> {
                 size: row.size,
                 outage_ns,
                 between_ns,
+                since_ns,
                 remarks: why.into_iter().collect(),
             });
             self.record.trials.push(trial);
@@ -252,6 +253,9 @@ impl Bench<'_> {
     ) -> Result<(), ForwardingError> {
         let Ok(order) = ResetPlan::of(plan, test, row, throughput_pps) else { return Ok(()) };
         let (command, within) = (test.command.clone(), Duration::from_millis(order.within_ms));
+        let (pps, seconds) = (order.load_pps, within.as_secs_f64());
+        let program = command.first().map_or("", String::as_str);
+        (self.watch)(Event::Says(&format!("`{program}` resets the device: {pps:.0} frames/s for {seconds:.1} s")));
         // The command ends with the load, however it ends.
         let over = Stop::new();
         let trial = std::thread::scope(|scope| {
@@ -276,7 +280,15 @@ impl Bench<'_> {
             (self.watch)(Event::Says(&format!("out of service for {:.1} ms", ns as f64 / 1e6)));
         }
         let (traffic, size) = (row.traffic, row.size);
-        self.record.outages.push(OutageOfSize { test: Test::Reset, traffic, size, outage_ns, between_ns, remarks });
+        self.record.outages.push(OutageOfSize {
+            test: Test::Reset,
+            traffic,
+            size,
+            outage_ns,
+            between_ns,
+            since_ns: None,
+            remarks,
+        });
         trial.directions.iter_mut().for_each(|frames| super::cut::thin(&mut frames.got.intervals));
         self.record.trials.push(trial);
         Ok(())

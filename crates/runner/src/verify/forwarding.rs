@@ -1,5 +1,8 @@
 //! The forwarding benchmark against a device of which everything is known: the router of the lab, with a token bucket, a queue,
-//! a rule that drops, and agents that count wrongly.
+//! a rule that drops, forwarding that goes and comes, 256 networks, and agents that count wrongly.
+
+mod networks;
+mod outages;
 
 use super::{Row, Show};
 use crate::demo::StageError;
@@ -241,9 +244,11 @@ pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
             return Ok(());
         }
     }
-    for row in agents(&bench)? {
-        if !show(&row) {
-            return Ok(());
+    for look in [outages::recovery, outages::reset, networks::networks, agents] {
+        for row in look(&bench)? {
+            if !show(&row) {
+                return Ok(());
+            }
         }
     }
     Ok(())
