@@ -1,7 +1,7 @@
 //! The forwarding benchmark against a device of which everything is known: the router of the lab, with a token bucket, a queue,
 //! a rule that drops, and agents that count wrongly.
 
-use super::{Row, Show};
+use super::{Row, Watch};
 use crate::demo::StageError;
 use crate::forwarding::demo::{Bench, DemoError};
 use crate::forwarding::derive;
@@ -233,16 +233,22 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     Ok(rows)
 }
 
+/// Looks at one thing.
+type Look = fn(&Bench) -> Result<Row, StageError>;
+
 /// Looks at each in turn.
-pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
+pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     let bench = Bench::up()?;
-    for look in [rate, queue, rule] {
-        if !show(&look(&bench)?) {
+    let looks: [(&str, Look); 3] = [("token bucket", rate), ("queue", queue), ("a rule that drops", rule)];
+    for (what, look) in looks {
+        watch.begins(&format!("forwarding, {what}"));
+        if !watch.row(&look(&bench)?) {
             return Ok(());
         }
     }
+    watch.begins("forwarding, agents that count wrongly");
     for row in agents(&bench)? {
-        if !show(&row) {
+        if !watch.row(&row) {
             return Ok(());
         }
     }
