@@ -167,3 +167,31 @@ pub fn remove_tree(path: &Path) -> Result<()> {
 pub fn exists(path: &Path) -> bool {
     path.exists()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_written_is_told_before_and_nothing_is_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("result.json");
+        check_writable(&file).unwrap();
+        assert!(list(directory.path()).unwrap().is_empty(), "nothing is left");
+        write_whole(&file, b"{}", 0o644).unwrap();
+        check_writable(&file).unwrap();
+        assert_eq!(read_text(&file).unwrap(), "{}", "what is there stays");
+        assert_eq!(list(directory.path()).unwrap(), ["result.json"]);
+        let refused = |path: &Path| check_writable(path).unwrap_err().errno();
+        assert_eq!(refused(&directory.path().join("none/result.json")), Some(libc::ENOENT));
+        assert_eq!(refused(directory.path()), Some(libc::EISDIR));
+    }
+
+    #[test]
+    fn a_device_is_written_into_and_stays_one() {
+        let null = Path::new("/dev/null");
+        check_writable(null).unwrap();
+        write_whole(null, b"{}", 0o644).unwrap();
+        assert!(special(null));
+    }
+}

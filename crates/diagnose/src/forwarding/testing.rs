@@ -62,6 +62,7 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
             not_better: Vec::new(),
             streams: vec![StreamGot { received, ..StreamGot::default() }],
             foreign: 0,
+            missed: None,
             bytes: 0,
             elapsed_ns: 1_000_000_000,
             intervals: Vec::new(),
@@ -71,6 +72,7 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
             flows: Vec::new(),
             flows_left_out: 0,
             flows_silent: None,
+            ended: None,
         },
     }
 }

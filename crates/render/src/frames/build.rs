@@ -39,7 +39,8 @@ fn sent(record: &GenerateRecord, link_bps: Option<u64>) -> FramesSent {
     let plan = &record.plan;
     let rate = FrameRate::new(record.sent_pps(), plan.format.mean_bytes(), link_bps);
     let of_asked = match plan.load {
-        FrameLoad::FramesPerSecond(asked) if asked > 0.0 => Some(rate.pps / asked),
+        // Frames that left all at once have no rate.
+        FrameLoad::FramesPerSecond(asked) if asked > 0.0 && record.elapsed_ns > 0 => Some(rate.pps / asked),
         FrameLoad::FramesPerSecond(_) | FrameLoad::Max => None,
     };
     FramesSent {
@@ -79,6 +80,8 @@ fn received(record: &ReceiveRecord, link_bps: Option<u64>) -> FramesReceived {
         lost,
         lost_ratio: (numbers > 0).then(|| float(lost) / float(numbers)),
         foreign: record.foreign,
+        missed: record.missed,
+        restarts: sum(|stream| stream.restarts),
         frame_bytes,
         elapsed_ns: record.elapsed_ns,
         rate: FrameRate::new(record.received_pps(), frame_bytes.unwrap_or(0.0), link_bps),
@@ -92,5 +95,6 @@ fn received(record: &ReceiveRecord, link_bps: Option<u64>) -> FramesReceived {
         intervals: intervals::each(&record.intervals, |from, to| {
             intervals::received(from, to, frame_bytes.unwrap_or(0.0), link_bps)
         }),
+        ended: record.ended.clone(),
     }
 }

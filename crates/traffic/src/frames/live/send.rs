@@ -70,7 +70,11 @@ pub(in super::super) fn prepare(
 ) -> Result<Crew, String> {
     let largest = plan.format.largest() - FCS_BYTES;
     if largest > FRAME_MOST {
-        return Err(format!("a frame of {} bytes does not fit a page", plan.format.largest()));
+        return Err(format!(
+            "a frame of {} bytes does not fit a page; the largest that does has {}",
+            plan.format.largest(),
+            FRAME_MOST + FCS_BYTES
+        ));
     }
     if let Some(features) = device.features
         && !features.transmits()
