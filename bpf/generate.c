@@ -22,15 +22,21 @@ struct size {
 
 struct config {
 	u64 interval; /* between two frames, in 2^-FRACTION ns; 0: not paced */
+	u64 catch_up; /* likewise, while a stall is made up for */
+	u64 most_behind; /* frames; those before are given up */
 	u64 limit; /* the most frames */
 	u64 seed;
 	u64 flows; /* of this worker */
 	u64 source_low; /* the last 4 (IPv4) or 8 bytes of the first address */
 	u64 destination_low;
+	u64 source_high; /* the first 8 bytes (IPv6) where networks are walked through, else 0 */
+	u64 destination_high;
 	u32 sources;
 	u32 destinations;
 	u32 source_ports;
 	u32 destination_ports;
+	u32 source_stride; /* the addresses are 2^n apart; from 64 on it is the first 8 bytes that vary */
+	u32 destination_stride;
 	u32 first[4]; /* where this worker begins: source port, source, destination port, destination */
 	u16 source_port;
 	u16 destination_port;
@@ -59,6 +65,8 @@ struct state {
 	u64 last_ns;
 	u64 done;
 	u64 left; /* frames until the walk begins anew */
+	u64 gate; /* how far the frames got that leave faster than the load */
+	u64 ready; /* set before the start: the pages are made, and only the start is waited for */
 	u32 credit; /* frames that may leave without asking the clock */
 	u32 stamp_in; /* frames until the next stamp */
 	u32 wheel[4];
@@ -137,8 +145,11 @@ static inline int due(struct state *s, u64 *now)
 	if (s->credit > 0)
 		return 1;
 	*now = bpf_ktime_get_ns();
-	if (*now < s->start_ns)
+	if (*now < s->start_ns) {
+		if (!s->ready)
+			s->ready = 1;
 		return 0;
+	}
 	int over = *now >= s->end_ns;
 	if (config.interval == 0) {
 		s->done = over;
@@ -153,12 +164,26 @@ static inline int due(struct state *s, u64 *now)
 		return 0;
 	}
 	u64 behind = (since - s->next) / config.interval + 1;
+	if (behind > config.most_behind) {
+		/* What the count does not ask for was not due. */
+		u64 left = config.limit - s->sequence;
+		u64 asked = behind < left ? behind : left;
+		if (asked > config.most_behind)
+			s->skipped += asked - config.most_behind;
+		s->next += (behind - config.most_behind) * config.interval;
+		behind = config.most_behind;
+	}
 	if (behind > config.burst) {
-		/* A stall is never repaid by a burst above the one allowed. */
-		u64 given_up = behind - config.burst;
-		s->skipped += given_up;
-		s->next += given_up * config.interval;
-		behind = config.burst;
+		/* A stall is never repaid by a burst above the one allowed: the rest leaves a little faster than the load. */
+		u64 real = (*now - s->start_ns) << FRACTION;
+		u64 burst = (u64)config.burst * config.catch_up;
+		if (real > burst && s->gate < real - burst)
+			s->gate = real - burst;
+		u64 allowed = real > s->gate ? (real - s->gate) / config.catch_up : 0;
+		if (allowed == 0)
+			return 0;
+		behind = allowed < config.burst ? allowed : config.burst;
+		s->gate += behind * config.catch_up;
 	}
 	s->credit = behind;
 	if (behind > s->longest_burst)
@@ -200,8 +225,16 @@ int generate(struct xdp_md *ctx)
 		throw(s);
 	u16 source_port = config.source_port + s->wheel[0];
 	u16 destination_port = config.destination_port + s->wheel[2];
-	u64 source = config.source_low + s->wheel[1];
-	u64 destination = config.destination_low + s->wheel[3];
+	u64 source = config.source_low, source_high = config.source_high;
+	u64 destination = config.destination_low, destination_high = config.destination_high;
+	if (config.source_stride < 64)
+		source += (u64)s->wheel[1] << config.source_stride;
+	else
+		source_high += (u64)s->wheel[1] << (config.source_stride & 63);
+	if (config.destination_stride < 64)
+		destination += (u64)s->wheel[3] << config.destination_stride;
+	else
+		destination_high += (u64)s->wheel[3] << (config.destination_stride & 63);
 
 	u64 stamp = 0;
 	if (config.stamp_every) {
@@ -218,6 +251,10 @@ int generate(struct xdp_md *ctx)
 	u64 front = sequence << 16 | stamp >> 32;
 	u32 back = (u32)stamp;
 	u32 varying = words(source) + words(destination) + source_port + destination_port;
+	if (config.source_stride >= 64)
+		varying += words(source_high);
+	if (config.destination_stride >= 64)
+		varying += words(destination_high);
 	u32 sum = size->transport_sum + varying + words(front) + (back >> 16) + (back & 0xffff);
 
 	u8 *ip = data + config.ip;
@@ -227,6 +264,10 @@ int generate(struct xdp_md *ctx)
 		*(u16 *)(ip + 4) = be16(size->ip_length);
 		*(u64 *)(ip + 16) = be64(source);
 		*(u64 *)(ip + 32) = be64(destination);
+		if (config.source_stride >= 64)
+			*(u64 *)(ip + 8) = be64(source_high);
+		if (config.destination_stride >= 64)
+			*(u64 *)(ip + 24) = be64(destination_high);
 	} else {
 		*(u16 *)(ip + 2) = be16(size->ip_length);
 		*(u16 *)(ip + 10) = be16(~fold(size->ip_sum + words(source) + words(destination)));

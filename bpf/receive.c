@@ -3,7 +3,7 @@
  */
 #include "kernel.h"
 
-#define STREAMS 64
+#define STREAMS 64 /* the lower six bits of their word in the signature; above them stands whose clock it is */
 #define WINDOW 64 /* words of 64 frames: how far back a copy is recognised */
 #define MARK 0x6e77
 #define BUCKETS 3968 /* 128 to an octave, up to 2^37 ns */
@@ -12,13 +12,18 @@ struct config {
 	u32 gaps; /* sample times between arrivals */
 	u32 per_flow;
 	u64 end_ns; /* frames that come later are not counted */
+	u32 clock; /* whose stamps can be compared with the clock here */
+	u32 unused;
 };
 
+/* A reader copies it from its begin to its end while it is counted on. The highest number stands first and is written last,
+ * so that a frame on its way through here never looks lost. */
 struct stream {
-	u64 received;
-	u64 duplicates;
-	u64 reordered;
 	u64 next; /* one above the highest sequence seen on this CPU */
+	u64 duplicates;
+	u64 received;
+	u64 reordered;
+	u64 restarts; /* how often the numbers began anew */
 	u64 window[WINDOW];
 };
 
@@ -28,7 +33,9 @@ struct totals {
 	u64 bytes; /* with FCS */
 	u64 first_ns;
 	u64 last_ns;
-	u64 flows_left_out;
+	u64 flows_left_out; /* frames */
+	u64 streams; /* a bit for each that came */
+	u64 other_clocks; /* stamped frames whose stamps say nothing here */
 	u64 late; /* after the end */
 	u32 clock_in; /* frames until the clock is read again */
 	u32 pair; /* whether the frame before this one was timed */
@@ -48,7 +55,16 @@ struct flow {
 	u8 destination[16];
 	u16 source_port; /* as in the frame */
 	u16 destination_port;
-	u32 ipv6;
+	u16 ipv6;
+	u16 stream;
+};
+
+struct flow_count {
+	u64 received;
+	u64 next; /* one above its highest sequence */
+	u64 gap; /* the least between two of its sequences, in order; 0: none yet */
+	u32 duplicates;
+	u32 reordered;
 };
 
 const volatile struct config config = {};
@@ -79,7 +95,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct flow);
-	__type(value, u64);
+	__type(value, struct flow_count);
 } flows SEC(".maps");
 
 /* The place of the highest bit, of a value of at least 128. */
@@ -131,7 +147,7 @@ static __attribute__((noinline)) int note(u32 which, u64 ns)
 	return 0;
 }
 
-/* Out of the expected order: after a gap, late, or a copy. */
+/* Out of the expected order: after a gap, late, or a copy, of which it says so. */
 static __attribute__((noinline)) int odd(struct stream *s, u64 sequence)
 {
 	if (!s)
@@ -154,11 +170,14 @@ static __attribute__((noinline)) int odd(struct stream *s, u64 sequence)
 		s->next = sequence + 1;
 		return 0;
 	}
+	/* A copy of the first frame would be closer to it. */
+	if (sequence == 0 && s->next >= 8)
+		s->restarts++;
 	/* Older than the window: late, and whether a copy nobody knows. */
 	if (((s->next - 1) >> 6) - word < WINDOW) {
 		if (s->window[word & (WINDOW - 1)] & bit) {
 			s->duplicates++;
-			return 0;
+			return 1;
 		}
 		s->window[word & (WINDOW - 1)] |= bit;
 	}
@@ -166,16 +185,29 @@ static __attribute__((noinline)) int odd(struct stream *s, u64 sequence)
 	return 0;
 }
 
-static __attribute__((noinline)) int count_flow(struct totals *t, struct flow *key)
+static __attribute__((noinline)) int count_flow(struct totals *t, struct flow *key, u64 sequence, int copy)
 {
-	u64 one = 1;
 	if (!t || !key)
 		return 0;
-	u64 *count = bpf_map_lookup_elem(&flows, key);
-	if (count)
-		++*count;
-	else if (bpf_map_update_elem(&flows, key, &one, BPF_NOEXIST))
-		t->flows_left_out++;
+	struct flow_count *f = bpf_map_lookup_elem(&flows, key);
+	if (!f) {
+		struct flow_count first = { .received = 1, .next = sequence + 1 };
+		if (bpf_map_update_elem(&flows, key, &first, BPF_NOEXIST))
+			t->flows_left_out++;
+		return 0;
+	}
+	f->received++;
+	if (copy) {
+		f->duplicates++;
+	} else if (sequence >= f->next) {
+		/* The entry of a CPU that it was not made on is all zeroes. */
+		u64 gap = sequence + 1 - f->next;
+		if (f->next && (!f->gap || gap < f->gap))
+			f->gap = gap;
+		f->next = sequence + 1;
+	} else {
+		f->reordered++;
+	}
 	return 0;
 }
 
@@ -223,9 +255,8 @@ int receive(struct xdp_md *ctx)
 		goto foreign;
 	if (payload + 16 > end || *(u16 *)payload != be16(MARK))
 		goto foreign;
-	u32 number = be16(*(u16 *)(payload + 2));
-	if (number >= STREAMS)
-		goto foreign;
+	u32 word = be16(*(u16 *)(payload + 2));
+	u32 number = word & (STREAMS - 1);
 	u64 front = be64(*(u64 *)(payload + 4));
 	u32 back = be32(*(u32 *)(payload + 12));
 	u64 sequence = front >> 16;
@@ -260,15 +291,19 @@ int receive(struct xdp_md *ctx)
 	struct stream *s = bpf_map_lookup_elem(&streams, &number);
 	if (!s)
 		return XDP_DROP;
+	int copy = 0;
 	s->received++;
 	if (likely(sequence == s->next)) {
-		u64 *word = &s->window[(sequence >> 6) & (WINDOW - 1)];
-		if ((sequence & 63) == 0)
-			*word = 0;
-		*word |= 1ULL << (sequence & 63);
+		u64 *seen = &s->window[(sequence >> 6) & (WINDOW - 1)];
+		if ((sequence & 63) == 0) {
+			*seen = 0;
+			t->streams |= 1ULL << number;
+		}
+		*seen |= 1ULL << (sequence & 63);
 		s->next = sequence + 1;
 	} else {
-		odd(s, sequence);
+		copy = odd(s, sequence);
+		t->streams |= 1ULL << number;
 	}
 	if (stamp) {
 		if (!now) {
@@ -277,7 +312,10 @@ int receive(struct xdp_md *ctx)
 			t->last_ns = now;
 			t->frames_then = t->frames - 1;
 		}
-		note(0, (now - stamp) & 0xffffffffffffULL);
+		if (word >> 6 == config.clock)
+			note(0, (now - stamp) & 0xffffffffffffULL);
+		else
+			t->other_clocks++;
 	}
 	if (config.per_flow) {
 		struct flow key = {};
@@ -291,7 +329,8 @@ int receive(struct xdp_md *ctx)
 		key.source_port = *(u16 *)transport;
 		key.destination_port = *(u16 *)(transport + 2);
 		key.ipv6 = ipv6;
-		count_flow(t, &key);
+		key.stream = number;
+		count_flow(t, &key, sequence, copy);
 	}
 	return XDP_DROP;
 

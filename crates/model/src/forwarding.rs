@@ -18,6 +18,24 @@ pub struct TesterPort {
     pub address: IpAddr,
     /// The device under test's address on that side: frames go to its Ethernet address.
     pub gateway: IpAddr,
+    /// Both once more, of the other family; `None`: the port has one family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<AddressPair>,
+    /// The host of the device, which runs `narrows serve --frames`; `None`: the one that makes the benchmark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The file with the token of that host; never kept in a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<String>,
+}
+
+/// The addresses of one family at a port of the tester.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AddressPair {
+    /// The tester's.
+    pub address: IpAddr,
+    /// That of the device under test.
+    pub gateway: IpAddr,
 }
 
 /// Frames of one family through the device.
@@ -52,8 +70,11 @@ pub enum CounterSource {
     },
     /// A host that runs `narrows serve`.
     Narrows {
-        /// Its address.
+        /// Its name or address, or `ssh://[user@]host[:port]`.
         host: String,
+        /// The file with its token; never kept in a record.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token_file: Option<String>,
     },
     /// An SNMP agent with IF-MIB.
     Snmp {
@@ -292,8 +313,17 @@ pub struct OutageOfSize {
     pub traffic: usize,
     /// Frame size with FCS.
     pub size: Option<u32>,
-    /// By frames lost ÷ rate offered, or by time stamps.
-    pub outage_ns: u64,
+    /// By frames lost ÷ rate offered, or by time stamps; `None`: there is none, and the remarks say why.
+    pub outage_ns: Option<u64>,
+    /// At least and at most, by the looks of the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between_ns: Option<[u64; 2]>,
+    /// From when a recovery counts: the end of the overload, by the monotonic clock of the receiver's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ns: Option<u64>,
+    /// What must be known of it: why there is none, that the device did not recover, that frames were lost at other times, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// The longest burst without loss, one repetition.

@@ -260,6 +260,12 @@ pub struct SizeView {
     pub recovery_ns: Option<Spread>,
     /// Outage of a reset, ns.
     pub reset_ns: Option<Spread>,
+    /// What must be known of the recoveries: how near the receiver saw them, which had none and why.
+    #[serde(default)]
+    pub recovery_notes: Vec<String>,
+    /// And of the reset.
+    #[serde(default)]
+    pub reset_notes: Vec<String>,
     /// What arrived at line rate.
     pub worst_case: Option<WorstCaseView>,
 }

@@ -1,7 +1,7 @@
 //! The view of frames that were generated, received, or both: what `narrows generate` and `narrows receive` print in every
 //! format. Derived from their records.
 
-use crate::frames::{FlowGot, FrameFormat, FrameLoad, ReceiveMode, SendMode, StreamGot, StreamSent};
+use crate::frames::{FlowGot, FrameFormat, FrameLoad, ReceiveMode, SendMode, StampClock, StreamGot, StreamSent};
 use crate::line_rate::wire_bits;
 use crate::udp::Distribution;
 use schemars::JsonSchema;
@@ -85,7 +85,7 @@ pub struct FramesSent {
     /// One per worker.
     pub streams: Vec<StreamSent>,
     /// In the order of time.
-    pub intervals: Vec<FramesInterval>,
+    pub intervals: Vec<SentInterval>,
     /// Why it ended early, if it did.
     pub ended: Option<String>,
 }
@@ -105,8 +105,17 @@ pub struct FramesReceived {
     pub duplicates: u64,
     /// Frames that came after a later one of their stream.
     pub reordered: u64,
+    /// Numbers below the highest of each stream whose frame did not come: lost, as far as a receiver alone can know.
+    pub lost: u64,
+    /// Of the frames up to the highest of each stream; `None` where none came.
+    pub lost_ratio: Option<f64>,
     /// Frames without a signature.
     pub foreign: u64,
+    /// Frames of any kind that found no room at the receiver itself: they look lost, though they came. `None`: nobody counts
+    /// them.
+    pub missed: Option<u64>,
+    /// How often the numbers of a stream began anew: what came then counts as duplicated or late.
+    pub restarts: u64,
     /// Their mean size with FCS; `None` where none came.
     pub frame_bytes: Option<f64>,
     /// First to last frame.
@@ -115,16 +124,22 @@ pub struct FramesReceived {
     pub rate: FrameRate,
     /// Time from the stamp in a frame to its arrival, ns; `None` where both ends do not share a clock.
     pub latency_ns: Option<Distribution>,
+    /// That clock, and how exact it is; `None` in records that do not have it.
+    pub stamp_clock: Option<StampClock>,
     /// Time between two arrivals, ns, sampled.
     pub gaps_ns: Option<Distribution>,
     /// One per stream that was seen.
     pub streams: Vec<StreamGot>,
     /// Flows, if they were asked for, busiest first.
     pub flows: Vec<FlowGot>,
-    /// Flows that found no room in the table.
+    /// Frames of flows that found no room in the table.
     pub flows_left_out: u64,
+    /// Flows of which no frame came at all; `None`: it cannot be known.
+    pub flows_silent: Option<u64>,
     /// In the order of time.
-    pub intervals: Vec<FramesInterval>,
+    pub intervals: Vec<ReceivedInterval>,
+    /// Why it ended early, if it did.
+    pub ended: Option<String>,
 }
 
 /// What went missing between both ends.
@@ -136,17 +151,60 @@ pub struct FramesLost {
     pub ratio: Option<f64>,
 }
 
-/// One interval: not cumulative.
+/// One interval of a generator: not cumulative.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FramesInterval {
+pub struct SentInterval {
     /// Since the start.
     pub from_s: f64,
     /// Since the start.
     pub to_s: f64,
-    /// Frames sent, or received.
+    /// Frames that left, as far as the device tells.
     pub frames: u64,
+    /// Bytes on the wire of the frames handed to the device, with preamble and gap; `None` in old records.
+    pub wire_bytes: Option<u64>,
     /// Their rate.
     pub rate: FrameRate,
+    /// Frames that did not leave though they were due; `None` in old records.
+    pub unsent: Option<UnsentFrames>,
+}
+
+/// Why frames that were due did not leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnsentFrames {
+    /// All of them. Negative where more caught up than fell behind.
+    pub frames: i64,
+    /// By how many frames the generator fell behind its load (negative: caught up), neither sent nor given up yet.
+    pub behind: i64,
+    /// Given up after a stall.
+    pub skipped: u64,
+    /// Dropped by the device by its own counter; `None`: it has none.
+    pub refused: Option<u64>,
+}
+
+/// One interval of a receiver: not cumulative.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceivedInterval {
+    /// Since the start.
+    pub from_s: f64,
+    /// Since the start.
+    pub to_s: f64,
+    /// Frames received, copies included.
+    pub frames: u64,
+    /// Their bytes with FCS; `None` in old records.
+    pub bytes: Option<u64>,
+    /// Their rate.
+    pub rate: FrameRate,
+    /// Numbers that were passed by in this interval and whose frame has not come, less those of before that came now: negative
+    /// where more late frames came than others went missing. `None` in old records, as all that follows.
+    pub lost: Option<i64>,
+    /// Frames that came after a later one.
+    pub reordered: Option<u64>,
+    /// Copies of frames that had come already.
+    pub duplicates: Option<u64>,
+    /// Frames without a signature.
+    pub foreign: Option<u64>,
+    /// Frames of any kind that found no room at the receiver itself; `None` also where nobody counts them.
+    pub missed: Option<u64>,
 }
 
 #[cfg(test)]

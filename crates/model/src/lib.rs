@@ -16,6 +16,7 @@ pub mod change;
 pub mod fact;
 pub mod forwarding;
 pub mod forwarding_ab;
+pub mod forwarding_ab_report;
 pub mod forwarding_plan;
 pub mod forwarding_report;
 pub mod frame_words;

@@ -151,7 +151,15 @@ fn nothing_measured_is_told_and_drawn_as_nothing() {
         searches: vec![],
         curves: vec![],
         bursts: vec![],
-        outages: vec![OutageOfSize { test: Test::Reset, traffic: 9, size: None, outage_ns: u64::MAX }],
+        outages: vec![OutageOfSize {
+            test: Test::Reset,
+            traffic: 9,
+            size: None,
+            outage_ns: Some(u64::MAX),
+            between_ns: None,
+            since_ns: None,
+            remarks: Vec::new(),
+        }],
         ended: Some("interrupted".into()),
     };
     let report = forwarding::build(&none, Derived::default());

@@ -2,7 +2,10 @@
 
 mod samples;
 
-use narrows_model::frames::{FrameInterval, FrameLoad, GenerateRecord, ReceiveMode, SendMode, StreamSent};
+use narrows_model::frames::{
+    FrameInterval, FrameLoad, FrameTrial, GenerateRecord, GotSoFar, ReceiveMode, SendMode, SentSoFar, StampClock,
+    StreamSent,
+};
 use narrows_model::frames_report::FramesReport;
 use narrows_render::{Style, frames, json};
 use proptest::prelude::*;
@@ -81,20 +84,59 @@ fn before_the_first_frame() {
 
 #[test]
 fn a_line_a_second() {
-    use frames::progress::{End, Scale, both, line};
+    use frames::progress::{End, Scale, line};
     let style = Style::default();
-    let at = |s: u64, frames| FrameInterval { at_us: s * 1_000_000 + 137, frames };
+    let at = |s: u64, frames| FrameInterval { at_us: s * 1_000_000 + 137, frames, ..FrameInterval::default() };
+    let sent = |s, frames, due, skipped, refused| FrameInterval {
+        sent: Some(SentSoFar { due, skipped, refused, wire_bytes: frames * 84 }),
+        ..at(s, frames)
+    };
+    let got = |s, frames, numbers, reordered, duplicates| FrameInterval {
+        got: Some(GotSoFar { numbers, duplicates, reordered, foreign: 3 * s, missed: None, bytes: frames * 64 }),
+        ..at(s, frames)
+    };
     let scale = Scale { frame_bytes: Some(64.0), link_bps: LINK };
     let unknown = Scale { frame_bytes: None, link_bps: None };
+    let first = sent(1, 14_880_952, 14_880_960, 0, Some(0));
+    let begun = got(1, 14_880_000, 14_880_952, 0, 0);
     let text = [
-        line(End::Sent, None, at(1, 14_880_952), scale, style),
-        line(End::Sent, Some(at(1, 14_880_952)), at(2, 22_321_428), scale, style),
-        line(End::Received, Some(at(1, 14_880_952)), at(2, 22_321_400), unknown, style),
+        End::Sent.heading(style),
+        line(End::Sent, None, first, scale, style),
+        line(End::Sent, Some(first), sent(2, 22_321_428, 29_761_904, 7_440_000, Some(17)), scale, style),
+        line(End::Sent, None, sent(1, 7, 7, 0, None), unknown, style),
+        line(End::Sent, Some(at(1, 14_880_952)), at(2, 22_321_428), unknown, style),
+        End::Received.heading(style),
+        line(End::Received, None, begun, scale, style),
+        line(End::Received, Some(begun), got(2, 29_762_000, 29_761_904, 952, 100), scale, style),
         line(End::Received, Some(at(2, 5)), at(3, 5), scale, style),
-        both(None, [at(1, 14_880_952), at(1, 14_880_940)], scale, style),
-        both(Some([at(1, 1_000), at(1, 990)]), [at(2, 2_000), at(2, 1_800)], scale, style),
+        End::Received.heading(Style { width: 80, ..style }),
     ];
     insta::assert_snapshot!(text.concat());
+}
+
+#[test]
+fn a_receiver_alone_tells_losses_by_their_numbers_and_of_which_clock_its_stamps_are() {
+    let mut of = trial(1_000, 64, 1, 20);
+    let told = |of: &FrameTrial| frames::text::summary(&frames::receive(&of.got, LINK), Style::default());
+    let text = told(&of);
+    assert!(text.contains("lost         20 (2.0 %) by their numbers; what was sent after the highest"), "{text}");
+    assert!(text.contains("two CPUs differ by at most 84 ns"), "{text}");
+    of.got.latency_ns = None;
+    of.got.stamp_clock = Some(StampClock { bound_ns: Some(84), of_others: 1 });
+    let text = told(&of);
+    assert!(text.contains("no latency: the stamps of 1 frame are of another machine's clock"), "{text}");
+    of.got.stamp_clock = None;
+    assert!(told(&of).contains("no latency: no stamped frame came"));
+}
+
+#[test]
+fn flows_that_took_no_turns_say_that_their_losses_are_not_known() {
+    let mut of = trial(1_000_000, 64, 1, 0);
+    of.got.flows.iter_mut().for_each(|flow| flow.lost = None);
+    of.got.flows.truncate(2);
+    (of.got.flows_silent, of.got.flows_left_out) = (None, 0);
+    let text = frames::text::summary(&frames::receive(&of.got, LINK), Style::default());
+    insta::assert_snapshot!(text.split_once("\nflows").map_or("", |it| it.1));
 }
 
 #[test]

@@ -60,6 +60,14 @@ pub fn write(path: &Path, text: &str) -> Result<(), narrows_sys::Error> {
     narrows_sys::files::write_whole(path, text.as_bytes(), 0o644)
 }
 
+/// Whether [`write()`] will be able to, as far as can be told before anything is measured.
+///
+/// # Errors
+/// The file, and why it cannot be written.
+pub fn check(path: &Path) -> Result<(), narrows_sys::Error> {
+    narrows_sys::files::check_writable(path)
+}
+
 /// Where a run goes: the user's file, or its place in the state directory.
 ///
 /// # Errors

@@ -117,9 +117,21 @@ impl Object {
     /// # Errors
     /// No privilege, no BPF in this kernel, or what the verifier said.
     pub fn load(name: &'static str, elf: &[u8], config: &[u8]) -> Result<Self> {
+        Self::load_sized(name, elf, config, &[])
+    }
+
+    /// The same, with room for so many entries in some of its maps.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_sized(name: &'static str, elf: &[u8], config: &[u8], maps: &[(&str, u32)]) -> Result<Self> {
         let failed = |error: &dyn std::error::Error| Error::new("load the XDP program", name, chain(error));
-        let mut ebpf =
-            EbpfLoader::new().override_global("config", config, true).load(elf).map_err(|error| failed(&error))?;
+        let mut loader = EbpfLoader::new();
+        loader.override_global("config", config, true);
+        for (map, entries) in maps {
+            loader.map_max_entries(map, *entries);
+        }
+        let mut ebpf = loader.load(elf).map_err(|error| failed(&error))?;
         let missing = || Error::new("load the XDP program", name, io::Error::other("it is not in the object"));
         let Some(Program::Xdp(program)) = ebpf.program_mut(name) else { return Err(missing()) };
         program.load().map_err(|error| failed(&error))?;

@@ -31,7 +31,7 @@ pub fn read_text(path: &Path) -> Result<String> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Where a file is really written: behind symbolic links. Nothing but a plain file is ever put in the place of something.
+/// Where a file is really written: behind symbolic links.
 fn target(path: &Path) -> std::io::Result<PathBuf> {
     let real = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => fs::canonicalize(path).or_else(|_| {
@@ -42,9 +42,6 @@ fn target(path: &Path) -> std::io::Result<PathBuf> {
     };
     match fs::metadata(&real) {
         Ok(found) if found.is_dir() => Err(std::io::Error::other("it is a directory; name a file in it")),
-        Ok(found) if !found.is_file() => {
-            Err(std::io::Error::other("it is no plain file, but a device, a pipe or a socket"))
-        }
         _ if real.file_name().is_none() => Err(std::io::Error::other("it is no name of a file")),
         _ => Ok(real),
     }
@@ -56,7 +53,13 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}.part", std::process::id()))
 }
 
-/// Writes a file beside its place, syncs it and renames it: a reader sees the old or the new one, never a half.
+/// Whether something is there that a file must not take the place of: a pipe, `/dev/null`.
+fn special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file())
+}
+
+/// Writes a file beside its place, syncs it and renames it: a reader sees the old or the new one, never a half. What is there
+/// and is no file of a disk (a pipe, `/dev/null`) is written into instead.
 ///
 /// # Errors
 /// The path, where it cannot be written.
@@ -65,6 +68,9 @@ pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let path_to = target(path).map_err(failed)?;
     let beside = beside(&path_to);
     let write = || -> std::io::Result<()> {
+        if special(&path_to) {
+            return fs::OpenOptions::new().write(true).open(&path_to)?.write_all(bytes);
+        }
         let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;
         file.write_all(bytes)?;
         file.sync_all()?;
@@ -83,6 +89,9 @@ pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
 pub fn check_writable(path: &Path) -> Result<()> {
     let failed = |error| Error::new("write", path.display().to_string(), error);
     let path = target(path).map_err(failed)?;
+    if special(&path) {
+        return Ok(());
+    }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     if let Some(parent) = parent {
         match fs::metadata(parent) {
@@ -223,7 +232,7 @@ mod tests {
             format!("there is no directory {}; make it first", folder.join("none").display())
         );
         assert_eq!(why(&file.join("b")), format!("{} is no directory", file.display()));
-        assert_eq!(why(Path::new("/dev/null")), "it is no plain file, but a device, a pipe or a socket");
+        check_writable(Path::new("/dev/null")).expect("a device is written into");
         assert_eq!(why(Path::new("/proc/a")), "No such file or directory (os error 2)");
         assert_eq!(why(Path::new("")), "it is no name of a file");
         fs::remove_dir_all(&folder).expect("removed");
@@ -239,7 +248,8 @@ mod tests {
             assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
             assert_eq!(fs::read(&file).expect("it is there"), bytes);
         }
-        write_whole(Path::new("/dev/null"), b"x", 0o644).expect_err("a device");
+        write_whole(Path::new("/dev/null"), b"x", 0o644).expect("written into");
+        assert!(special(Path::new("/dev/null")));
         fs::remove_dir_all(&folder).expect("removed");
     }
 

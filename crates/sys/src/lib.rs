@@ -8,6 +8,7 @@
 pub mod bpf;
 pub mod clock;
 pub mod cpu;
+pub mod cpu_clocks;
 pub mod device;
 pub mod error;
 pub mod ethtool;

@@ -11,6 +11,10 @@ use std::time::Duration;
 pub const BATCH: usize = 64;
 /// Bytes of a frame that are looked at: its headers and signature.
 const SNAP: usize = 128;
+/// Bytes of a tag that the kernel takes off a frame before the socket gets it.
+const TAG_BYTES: usize = 4;
+/// Memory for frames under way: more than the queue of a device holds, so that no call waits for it.
+const SEND_BUFFER_BYTES: libc::c_int = 64 << 20;
 
 fn open(index: u32, protocol: libc::c_int) -> Result<OwnedFd> {
     // SAFETY: socket takes plain numbers. Protocol 0: no packets before it is bound.
@@ -30,12 +34,34 @@ fn open(index: u32, protocol: libc::c_int) -> Result<OwnedFd> {
     Ok(fd)
 }
 
+/// Makes one of the socket's buffers that large, beyond the limit for ordinary users where that is allowed.
+fn enlarge(fd: &OwnedFd, options: [libc::c_int; 2], bytes: libc::c_int) {
+    for option in options {
+        let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
+        // SAFETY: the value outlives the call and is as long as told.
+        let result =
+            unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const bytes).cast(), length) };
+        if result == 0 {
+            return; // a smaller one only fills earlier, which is counted
+        }
+    }
+}
+
 fn set(fd: &OwnedFd, option: libc::c_int, operation: &'static str) -> Result<()> {
     let one: libc::c_int = 1;
     let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
     // SAFETY: the value outlives the call and is as long as told.
     let result = unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_PACKET, option, (&raw const one).cast(), length) };
     check(result, operation, "a packet socket").map(drop)
+}
+
+/// What became of frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// The device took so many.
+    pub taken: usize,
+    /// It refused so many, none or the one after those, and may count it as dropped; it can be sent again.
+    pub refused: u64,
 }
 
 /// Sends frames by one device.
@@ -52,14 +78,15 @@ impl PacketSender {
     pub fn open(index: u32) -> Result<Self> {
         let fd = open(index, 0)?;
         set(&fd, libc::PACKET_QDISC_BYPASS, "send past the queueing discipline by")?;
+        enlarge(&fd, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], SEND_BUFFER_BYTES);
         Ok(Self { fd })
     }
 
-    /// Hands over the first [`BATCH`] of these frames at most; how many the device took. None where its queue is full.
+    /// Hands over the first [`BATCH`] of these frames at most, up to the first that the device has no room for.
     ///
     /// # Errors
     /// What the kernel said, but for a full queue.
-    pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> Result<usize> {
+    pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> Result<Sent> {
         let mut parts: [libc::iovec; BATCH] = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         let mut count = 0;
         for (part, frame) in parts.iter_mut().zip(frames) {
@@ -75,16 +102,39 @@ impl PacketSender {
         // SAFETY: the messages point to parts and frames that outlive the call; the kernel only reads the frames.
         let taken = unsafe { libc::sendmmsg(self.fd.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
         match usize::try_from(taken) {
-            Ok(taken) => Ok(taken),
+            // Of the error behind a frame in the middle nothing is told; the buffer has room for all that a device's queue holds.
+            Ok(taken) => Ok(Sent { taken, refused: u64::from((taken as u64) < u64::from(count)) }),
             Err(_) => {
                 let error = Error::last("send frames by", "a packet socket");
                 match error.errno() {
-                    Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Ok(0),
+                    Some(libc::ENOBUFS) => Ok(Sent { taken: 0, refused: 1 }),
+                    Some(libc::EAGAIN | libc::EINTR) => Ok(Sent::default()),
                     _ => Err(error),
                 }
             }
         }
     }
+}
+
+/// Room for what the kernel says of one frame, aligned as its header wants it: a `cmsghdr` and a `tpacket_auxdata`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Control([u64; 8]);
+
+/// Whether the frame came with a tag that is not among its bytes (`PACKET_AUXDATA` of packet(7)).
+fn tag_taken_off(message: &libc::msghdr) -> bool {
+    // SAFETY: the kernel filled the message, and its control and length are as it left them.
+    let header = unsafe { libc::CMSG_FIRSTHDR(message) };
+    // SAFETY: it is null or lies whole inside of the control.
+    let Some(found) = (unsafe { header.as_ref() }) else { return false };
+    let bytes = size_of::<libc::tpacket_auxdata>();
+    // SAFETY: the macro computes with the number alone.
+    let whole = found.cmsg_len >= unsafe { libc::CMSG_LEN(bytes as libc::c_uint) } as _;
+    if (found.cmsg_level, found.cmsg_type) != (libc::SOL_PACKET, libc::PACKET_AUXDATA) || !whole {
+        return false;
+    }
+    // SAFETY: the data behind this header is, by its type and length, a `tpacket_auxdata`; it need not be aligned.
+    let said = unsafe { libc::CMSG_DATA(header).cast::<libc::tpacket_auxdata>().read_unaligned() };
+    said.tp_status & libc::TP_STATUS_VLAN_VALID != 0
 }
 
 /// Receives the beginnings of frames from one device.
@@ -102,22 +152,13 @@ impl PacketReader {
     pub fn open(index: u32) -> Result<Self> {
         let fd = open(index, libc::ETH_P_ALL)?;
         set(&fd, libc::PACKET_IGNORE_OUTGOING, "leave out what is sent from")?;
-        let bytes: libc::c_int = 64 << 20;
-        for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
-            let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
-            // SAFETY: the value outlives the call and is as long as told.
-            let result = unsafe {
-                libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const bytes).cast(), length)
-            };
-            if result == 0 {
-                break; // a smaller buffer only drops earlier, which is counted
-            }
-        }
+        set(&fd, libc::PACKET_AUXDATA, "ask for the tags of frames from")?;
+        enlarge(&fd, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], 64 << 20);
         Ok(Self { fd, buffer: vec![[0; SNAP]; BATCH] })
     }
 
     /// Gives the beginning and the length (without FCS) of each frame that is there, [`BATCH`] at most; waits up to `limit`
-    /// for the first. How many there were.
+    /// for the first. A tag that the kernel took off is missing in the beginning and part of the length. How many there were.
     ///
     /// # Errors
     /// What the kernel said.
@@ -128,13 +169,16 @@ impl PacketReader {
         }
         // SAFETY: zeroes are a valid mmsghdr.
         let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-        for (message, part) in messages.iter_mut().zip(&mut parts) {
+        let mut controls = [Control::default(); BATCH];
+        for ((message, part), control) in messages.iter_mut().zip(&mut parts).zip(&mut controls) {
             message.msg_hdr.msg_iov = part;
             message.msg_hdr.msg_iovlen = 1;
+            message.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_hdr.msg_controllen = size_of::<Control>() as _;
         }
         let count = libc::c_uint::try_from(BATCH).unwrap_or(1);
         let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
-        // SAFETY: the messages point to parts and buffers that outlive the call, each as long as told.
+        // SAFETY: the messages point to parts, buffers and controls that outlive the call, each as long as told.
         let mut receive = || unsafe {
             libc::recvmmsg(self.fd.as_raw_fd(), messages.as_mut_ptr(), count, flags, std::ptr::null_mut())
         };
@@ -155,7 +199,7 @@ impl PacketReader {
         };
         for (message, bytes) in messages.iter().zip(&self.buffer).take(got) {
             let length = message.msg_len as usize;
-            each(&bytes[..length.min(SNAP)], length);
+            each(&bytes[..length.min(SNAP)], length + if tag_taken_off(&message.msg_hdr) { TAG_BYTES } else { 0 });
         }
         Ok(got)
     }

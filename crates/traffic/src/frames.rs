@@ -7,13 +7,17 @@
 //! A generator never makes up for a stall with a burst: what was due and given up is *unsent*.
 
 mod author;
+mod clock;
 mod conductor;
 mod error;
+mod flows;
 mod generator;
 #[cfg(feature = "xdp")]
 mod live;
+mod looks;
 mod pace;
 mod packet;
+mod packet_receiver;
 mod receiver;
 mod tally;
 mod xsk;

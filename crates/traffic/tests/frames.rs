@@ -4,14 +4,16 @@
 
 use narrows_model::Family;
 use narrows_model::frames::{
-    Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, Mac, ReceiveMode, ReceivePlan, SendMode, Transport,
-    Walk,
+    Endpoints, FlowGot, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, Mac, OVERHEAD_BYTES, ReceiveMode,
+    ReceivePlan, SendMode, Transport, Walk,
 };
 use narrows_sys::netns::{self, Namespaces};
+use narrows_sys::packet_io::PacketSender;
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, sysctl};
 use narrows_traffic::Stop;
 use narrows_traffic::frames::{FrameError, Receiver, generate};
+use narrows_wire::frame::{Flows, Signature, Template};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -34,7 +36,7 @@ fn wire() -> Namespaces {
 fn plan() -> GeneratePlan {
     let mut links = Links::open().unwrap();
     let mac = |links: &mut Links, device: &str| Mac(links.get(device).unwrap().address.unwrap());
-    let side = |address: [u8; 4], ports| Endpoints { addresses: [address.into(); 2], ports };
+    let side = |address: [u8; 4], ports| Endpoints::one(address.into(), ports);
     GeneratePlan {
         device: "gen0".to_owned(),
         mode: None,
@@ -52,6 +54,7 @@ fn plan() -> GeneratePlan {
         },
         load: FrameLoad::FramesPerSecond(20_000.0),
         burst: 64,
+        make_up_ms: 0,
         // The count ends it; a slow machine may take its time.
         duration_ms: 20_000,
         count: Some(4_000),
@@ -158,7 +161,7 @@ fn each_mode_of_sending_reaches_each_of_counting() {
 
 #[test]
 fn sizes_take_turns_in_both_families_and_with_a_tag() {
-    let range = |address: &str| Endpoints { addresses: [address.parse().unwrap(); 2], ports: [2000, 2009] };
+    let range = |address: &str| Endpoints::one(address.parse().unwrap(), [2000, 2009]);
     for (family, vlan, transport) in [
         (Family::Ipv4, Some(7), Transport::Udp),
         (Family::Ipv6, None, Transport::Udp),
@@ -171,16 +174,198 @@ fn sizes_take_turns_in_both_families_and_with_a_tag() {
             plan.format.walk = Walk::Random { seed: 5 };
             plan.format.sizes = vec![100, 128, 1000];
             if family == Family::Ipv6 {
-                plan.format.source = range("2001:2:0:1::2");
-                plan.format.destination = range("2001:2:0:2::2");
+                plan.format.source = range("2001:2:0:100::2");
+                plan.format.destination = range("2001:2:0:200::2");
             }
             plan.count = Some(3_000);
         });
         assert_all_came(&trial, 3_000);
-        // The kernel takes a tag off before a packet socket sees the frame.
-        let untagged = if vlan.is_some() && trial.got.mode == ReceiveMode::AfPacket { 4 * 3_000 } else { 0 };
-        assert_eq!(trial.got.bytes, 1_000 * (100 + 128 + 1000) - untagged, "{family:?} {vlan:?}");
+        assert_eq!(trial.got.bytes, 1_000 * (100 + 128 + 1000), "{family:?} {vlan:?}");
         assert!(trial.got.flows.len() > 9, "{:?}", trial.got.flows);
+    }
+}
+
+/// The kernel takes a tag off before a packet socket sees the frame, and says so beside it.
+#[test]
+fn a_tag_counts_in_every_mode_of_counting() {
+    let mut modes = vec![ReceiveMode::AfPacket];
+    if has_xdp() {
+        modes.extend([ReceiveMode::XdpNative, ReceiveMode::XdpGeneric]);
+    }
+    for mode in modes {
+        for (vlan, size) in [(None, 64), (Some(0), 66), (Some(4095), 1522)] {
+            let trial = trial(|plan, counting| {
+                (plan.mode, counting.mode) = (Some(SendMode::AfPacket), Some(mode));
+                (plan.format.vlan, plan.format.sizes, plan.count) = (vlan, vec![size], Some(100));
+            });
+            assert_all_came(&trial, 100);
+            assert_eq!(trial.got.bytes, 100 * u64::from(size), "{mode:?} {vlan:?}");
+        }
+    }
+}
+
+/// Looks at both ends: what is told of each interval adds up to what is told of the whole.
+#[test]
+fn looks_add_up_to_the_whole() {
+    let xdp = has_xdp();
+    for (send, receive) in [
+        (SendMode::LiveFrames, ReceiveMode::XdpNative),
+        (SendMode::AfXdp, ReceiveMode::XdpGeneric),
+        (SendMode::AfPacket, ReceiveMode::AfPacket),
+    ] {
+        if !xdp && send != SendMode::AfPacket {
+            continue;
+        }
+        // A virtual pair has one queue for AF_XDP.
+        let workers = if send == SendMode::AfXdp { 1 } else { 2 };
+        let wire = wire();
+        let (sent, got, told) = wire
+            .run(|| {
+                let plan = GeneratePlan {
+                    mode: Some(send),
+                    workers,
+                    format: FrameFormat { sizes: vec![64, 128, 200], ..plan().format },
+                    ..plan()
+                };
+                let receive =
+                    ReceivePlan { mode: Some(receive), idle_ms: Some(300), duration_ms: 30_000, ..receive_plan() };
+                let mut receiver = Receiver::start(&receive).unwrap();
+                let (mut told, mut seen) = (Vec::new(), Vec::new());
+                let sent = generate(&plan, &Stop::new(), |look| told.push(look)).unwrap();
+                receiver.wait(&Stop::new(), |look| seen.push(look)).unwrap();
+                let got = receiver.finish().unwrap();
+                assert_eq!(seen, got.intervals);
+                (sent, got, told)
+            })
+            .unwrap();
+        assert_eq!(told, sent.intervals, "{send:?}: each look is told as it is made");
+        let last = sent.intervals.last().unwrap();
+        let so_far = last.sent.unwrap();
+        assert_eq!((last.frames, so_far.due, last.unsent()), (4_000, sent.due(), Some(sent.unsent())), "{send:?}");
+        // Each worker begins with the first size: 2,000 are 666 turns and two more frames, 4,000 are 1,333 turns and one more.
+        let turn = 64 + 128 + 200 + 3 * OVERHEAD_BYTES;
+        let two = 2 * (666 * turn + 64 + 128 + 2 * OVERHEAD_BYTES);
+        let one = 1_333 * turn + 64 + OVERHEAD_BYTES;
+        assert_eq!(so_far.wire_bytes, u64::from(if workers == 2 { two } else { one }), "{send:?}");
+        assert_eq!(so_far.refused, sent.refused);
+        let end = got.intervals.last().unwrap();
+        assert_eq!((end.frames, end.lost(), got.lost()), (4_000, Some(0), 0), "{receive:?}: {got:?}");
+        assert_eq!(end.got.unwrap().bytes, got.bytes);
+        for looks in [&sent.intervals, &got.intervals] {
+            assert!(looks.windows(2).all(|pair| pair[0].at_us < pair[1].at_us && pair[0].frames <= pair[1].frames));
+        }
+        assert!(got.intervals.iter().all(|look| look.lost() == Some(0)), "{receive:?}: none was lost: {got:?}");
+        assert_eq!(got.stamp_clock.unwrap().of_others, 0);
+        assert!(got.latency_ns.is_some(), "{receive:?}");
+    }
+}
+
+/// Frames that are not in turn, twice there and missing, by flow: through both kinds of counters.
+#[test]
+fn each_flow_has_its_own_losses() {
+    let mut modes = vec![ReceiveMode::AfPacket];
+    if has_xdp() {
+        modes.extend([ReceiveMode::XdpNative, ReceiveMode::XdpGeneric]);
+    }
+    for mode in modes {
+        let wire = wire();
+        let got = wire
+            .run(|| {
+                let receive = ReceivePlan { mode: Some(mode), ..receive_plan() };
+                let mut receiver = Receiver::start(&receive).unwrap();
+                let format = FrameFormat { source: ports(2000, 2009), ..plan().format };
+                let (template, flows) = (Template::build(&format, 64), Flows::of(&format));
+                let mut numbers: Vec<u64> = (0..400)
+                    .filter(|n| ![7, 107, 207].contains(n) && n % 10 != 4)
+                    .flat_map(|n| if n == 55 { vec![n, n] } else { vec![n] })
+                    .collect();
+                // 93 comes after 103, the next of its flow.
+                let (early, late) = (place(&numbers, 93), place(&numbers, 103));
+                numbers.swap(early, late);
+                let sender = PacketSender::open(Links::open().unwrap().get("gen0").unwrap().index).unwrap();
+                for number in &numbers {
+                    let signature = Signature { stream: 63, clock: 0, sequence: *number, time: number % 2 };
+                    let frame = template.frame(&flows.nth(number % 10), &signature);
+                    while sender.send(std::iter::once(&frame[..])).unwrap().taken == 0 {}
+                }
+                while receiver.frames().unwrap() < numbers.len() as u64 {
+                    clock::sleep(Duration::from_millis(1));
+                }
+                receiver.finish().unwrap()
+            })
+            .unwrap();
+        let stream = got.streams[0];
+        assert_eq!((got.streams.len(), stream.stream, stream.received), (1, 63, 400 - 3 - 40 + 1), "{mode:?}");
+        assert_eq!((stream.duplicates, stream.highest, stream.lost()), (1, 399, 43), "{mode:?}");
+        let port = |flow: &FlowGot| flow.source.rsplit_once(':').unwrap().1.parse::<u64>().unwrap() - 2000;
+        let mut flows: Vec<_> =
+            got.flows.iter().map(|it| (port(it), it.received, it.duplicates, it.reordered, it.lost)).collect();
+        flows.sort_unstable();
+        let whole = |flow| (flow, 40, 0, 0, Some(0));
+        assert_eq!(
+            flows,
+            [
+                whole(0),
+                whole(1),
+                whole(2),
+                (3, 40, 0, 1, Some(0)),
+                (5, 41, 1, 0, Some(0)),
+                whole(6),
+                (7, 37, 0, 0, Some(3)),
+                whole(8),
+                whole(9)
+            ],
+            "{mode:?}"
+        );
+        assert_eq!((got.flows_silent, got.flows_left_out), (Some(1), 0), "{mode:?}");
+        // Clock 0 is nobody's.
+        assert!(got.latency_ns.is_none(), "{mode:?}");
+        assert!(got.stamp_clock.unwrap().of_others > 100, "{mode:?}: {:?}", got.stamp_clock);
+    }
+}
+
+fn place(numbers: &[u64], number: u64) -> usize {
+    numbers.iter().position(|it| *it == number).unwrap()
+}
+
+fn ports(first: u16, last: u16) -> Endpoints {
+    Endpoints::one([198, 18, 0, 2].into(), [first, last])
+}
+
+#[test]
+fn networks_are_visited_one_address_of_each() {
+    let live = has_xdp();
+    for (family, source, first, last) in [
+        (Family::Ipv4, "198.18.0.2", "198.19.0.2", "198.19.255.2"),
+        (Family::Ipv6, "2001:2:0:100::2", "2001:2:0:200::2", "2001:2:0:2ff::2"),
+    ] {
+        for (mode, walk) in [
+            (None, Walk::Odometer),
+            (None, Walk::Random { seed: 3 }),
+            (Some(SendMode::AfPacket), Walk::Random { seed: 3 }),
+        ] {
+            let trial = trial(|plan, _| {
+                plan.mode = mode;
+                plan.format.family = family;
+                plan.format.walk = walk;
+                plan.format.sizes = vec![100];
+                plan.format.source = Endpoints::one(source.parse().unwrap(), [2000, 2000]);
+                plan.format.destination = Endpoints::networks(first.parse().unwrap(), 256, [2000, 2000]).unwrap();
+            });
+            assert_all_came(&trial, 4_000);
+            if live && mode.is_none() {
+                assert_eq!(trial.sent.mode, SendMode::LiveFrames, "{:?}", trial.sent.not_better);
+            }
+            let mut seen: Vec<std::net::SocketAddr> =
+                trial.got.flows.iter().map(|flow| flow.destination.parse().unwrap()).collect();
+            seen.sort_unstable();
+            assert_eq!(seen.len(), 256, "{family:?} {walk:?}");
+            let ends = [first, last].map(|address| std::net::SocketAddr::new(address.parse().unwrap(), 2000));
+            assert_eq!([seen[0], seen[255]], ends);
+            if walk == Walk::Odometer {
+                assert!(trial.got.flows.iter().all(|flow| (15..=16).contains(&flow.received)));
+            }
+        }
     }
 }
 
@@ -206,6 +391,94 @@ fn what_cannot_be_sent_is_said() {
         let mut links = Links::open().unwrap();
         links.set_up("gen0", false).unwrap();
         assert!(refused(|_| {}).contains("it is down"));
+    })
+    .unwrap();
+}
+
+/// A program in the kernel sends on without the device that its frames go to, and nothing says so: it is looked after.
+#[test]
+fn a_device_that_goes_ends_both_ends() {
+    let mut modes = vec![(SendMode::AfPacket, ReceiveMode::AfPacket)];
+    if has_xdp() {
+        modes.push((SendMode::LiveFrames, ReceiveMode::XdpNative));
+        modes.push((SendMode::AfXdp, ReceiveMode::XdpGeneric));
+    }
+    for (send, receive) in modes {
+        for (gone, word) in [(true, "device gen0 is gone"), (false, "device gen0 was set down")] {
+            let wire = wire();
+            let (sent, got) = wire
+                .run(|| {
+                    let watch = ReceivePlan { mode: Some(receive), ..receive_plan() };
+                    let mut receiver = Receiver::start(&watch).unwrap();
+                    let plan = GeneratePlan { mode: Some(send), count: None, ..plan() };
+                    // By another: a device is not gone before its last user lets go of it.
+                    let sent = std::thread::scope(|scope| {
+                        let mut cut = None;
+                        let sent = generate(&plan, &Stop::new(), |look| {
+                            if look.frames > 0 && cut.is_none() {
+                                let mut links = Links::open().unwrap();
+                                cut = Some(scope.spawn(move || match gone {
+                                    true => links.delete("gen0").unwrap(),
+                                    false => links.set_up("gen0", false).unwrap(),
+                                }));
+                            }
+                        });
+                        cut.unwrap().join().unwrap();
+                        sent.unwrap()
+                    });
+                    if gone {
+                        receiver.wait(&Stop::new(), |_| {}).unwrap();
+                    }
+                    (sent, receiver.finish().unwrap())
+                })
+                .unwrap();
+            let why = sent.ended.as_deref().unwrap();
+            // On its way to be gone it is down.
+            assert!(why.starts_with(word) || why.contains("was set down"), "{send:?}: {why}");
+            assert!(sent.due() < 400_000, "{send:?}: it did not end early");
+            assert!(got.distinct() > 0, "{receive:?}: what came before is kept");
+            assert_eq!(got.ended.as_deref(), gone.then_some("device rcv0 is gone"), "{receive:?}");
+        }
+    }
+}
+
+#[test]
+fn a_generator_that_runs_again_is_noticed() {
+    let mut modes = vec![ReceiveMode::AfPacket];
+    if has_xdp() {
+        modes.extend([ReceiveMode::XdpNative, ReceiveMode::XdpGeneric]);
+    }
+    for mode in modes {
+        let wire = wire();
+        let got = wire
+            .run(|| {
+                let mut receiver = Receiver::start(&ReceivePlan { mode: Some(mode), ..receive_plan() }).unwrap();
+                let plan = GeneratePlan { mode: Some(SendMode::AfPacket), count: Some(50), ..plan() };
+                for run in 1..=3 {
+                    generate(&plan, &Stop::new(), |_| {}).unwrap();
+                    while receiver.frames().unwrap() < run * 50 {
+                        clock::sleep(Duration::from_millis(1));
+                    }
+                }
+                receiver.finish().unwrap()
+            })
+            .unwrap();
+        let stream = got.streams[0];
+        assert_eq!((stream.received, stream.duplicates, stream.restarts), (150, 100, 2), "{mode:?}");
+    }
+}
+
+#[test]
+fn frames_without_room_at_a_packet_socket_are_told() {
+    let wire = wire();
+    wire.run(|| {
+        let receiver = Receiver::start(&ReceivePlan { mode: Some(ReceiveMode::AfPacket), ..receive_plan() }).unwrap();
+        let plan = GeneratePlan { mode: Some(SendMode::AfPacket), ..plan() };
+        let sent = generate(&plan, &Stop::new(), |_| {}).unwrap();
+        let got = receiver.finish().unwrap();
+        let missed = got.missed.unwrap();
+        assert!(got.distinct() + missed <= sent.sent(), "{} and {missed} of {}", got.distinct(), sent.sent());
+        assert_eq!(got.intervals.last().unwrap().got.unwrap().missed, Some(missed));
     })
     .unwrap();
 }

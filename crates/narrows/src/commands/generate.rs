@@ -13,7 +13,9 @@ use narrows_render as render;
 use narrows_render::frames::progress::{End, Scale, line};
 use narrows_render::frames::text;
 use narrows_runner::frames::{self, NextHop, Order, OrderError};
+use narrows_runner::stored;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Send raw frames in many flows, up to line rate
@@ -21,14 +23,14 @@ use std::time::Duration;
 #[command(after_help = "Examples:\n  \
     narrows generate eth1 --gateway 198.18.0.1 -S 198.18.0.2:2000-198.18.0.2:3999 -D 198.19.0.2   2,000 flows, as fast as can be\n  \
     narrows generate eth1 --destination-mac 02:00:00:00:00:02 --rate 1Mpps --size 64,512,1518 --duration 30s\n  \
-    narrows generate eth1 --gateway 2001:2:0:1::1 -S 2001:2:0:1::2 -D 2001:2:0:2::2 --rate 50%\n\
+    narrows generate eth1 --gateway 2001:2:0:100::1 -S 2001:2:0:100::2 -D 2001:2:0:200::2 --rate 50%\n\
     Sizes are those of the whole frame with FCS. Rates: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of the line rate), max.\n\
     Addresses are those set apart for benchmarks, 198.18.0.0/15 and 2001:2::/48. Use it on a lab's own devices only (RFC 6815).")]
 pub(crate) struct Args {
     /// Device that sends
     #[arg(value_name = "DEV")]
     device: String,
-    /// Who seems to send: ADDRESS[:PORT][-ADDRESS[:PORT]]
+    /// Who seems to send: ADDRESS[:PORT][-ADDRESS[:PORT][/BITS]]; with BITS one address of each network of that length
     #[arg(long, short = 'S', value_parser = endpoints, value_name = "RANGE", default_value = "198.18.0.2:2000")]
     source: Endpoints,
     /// Who shall get it, likewise
@@ -62,12 +64,14 @@ pub(crate) struct Args {
     #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "10s")]
     duration: Duration,
     /// End after so many frames
-    #[arg(long, short = 'n', value_name = "FRAMES")]
+    #[arg(long, short = 'n', value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// The most frames that a worker sends back to back to catch up after a stall (default: what falls due in 100 us, at
-    /// least 64; more where workers have no time to spare)
+    /// The most frames that a worker sends back to back (default: what falls due in 100 us, at least 64)
     #[arg(long, value_name = "FRAMES")]
     burst: Option<u32>,
+    /// The longest stall of a worker that is made up for, at a quarter above the load; what is further behind is unsent
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "50ms")]
+    make_up: Duration,
     /// Flows in pseudo-random order (RFC 4814) with this seed, instead of in turns
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
     random: Option<u64>,
@@ -95,6 +99,9 @@ pub(crate) struct Args {
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
+    /// Keep the result in this file (JSON)
+    #[arg(long, short = 'o', value_name = "PATH")]
+    output: Option<PathBuf>,
     /// No line for each interval
     #[arg(long, short = 'q')]
     quiet: bool,
@@ -154,14 +161,26 @@ impl Lines {
 
     pub(crate) fn next(&mut self, now: FrameInterval) {
         if !self.quiet {
+            if self.before.is_none() {
+                eprint!("{}", self.end.heading(style()));
+            }
             eprint!("{}", line(self.end, self.before, now, self.scale, style()));
         }
         self.before = Some(now);
     }
 }
 
-/// The result.
-pub(crate) fn show(report: &FramesReport, form: Form) -> Result<(), Failure> {
+/// Refuses a file that cannot be written, before anything is measured.
+pub(crate) fn check_output(output: Option<&Path>) -> Result<(), Failure> {
+    output.map_or(Ok(()), |file| stored::check(file).map_err(Failure::run))
+}
+
+/// The result; first into the file, if there is one.
+pub(crate) fn show(report: &FramesReport, form: Form, output: Option<&Path>) -> Result<(), Failure> {
+    if let Some(file) = output {
+        let text = render::json::pretty(report).map_err(Failure::run)?;
+        stored::write(file, &text).map_err(Failure::run)?;
+    }
     match form {
         Form::Text => print(&text::summary(report, style())),
         Form::Json => print(&render::json::pretty(report).map_err(Failure::run)?),
@@ -179,6 +198,7 @@ fn refused(error: OrderError) -> Failure {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let stop = stop_on_interrupt()?;
+        check_output(self.output.as_deref())?;
         let sizes = self.size.as_deref().map(parse_sizes).transpose().map_err(Failure::usage)?.unwrap_or_default();
         let order = Order {
             device: self.device,
@@ -198,6 +218,7 @@ impl Args {
             load: self.rate,
             link_bps: self.link,
             burst: self.burst,
+            make_up: self.make_up,
             duration: self.duration,
             count: self.count,
             workers: self.workers,
@@ -215,7 +236,7 @@ impl Args {
         let scale = Scale { frame_bytes: Some(plan.format.mean_bytes()), link_bps };
         let mut lines = Lines::new(End::Sent, scale, self.quiet);
         let record = frames::generate(&plan, &stop, |seen| lines.next(seen)).map_err(Failure::run)?;
-        show(&render::frames::generate(&record, link_bps), self.format)?;
+        show(&render::frames::generate(&record, link_bps), self.format, self.output.as_deref())?;
         Ok(u8::from(record.ended.is_some() && !stop.is_set()))
     }
 }

@@ -1,6 +1,6 @@
 //! `narrows receive`: counts the frames of a generator.
 
-use super::generate::{Form, Lines, show};
+use super::generate::{Form, Lines, check_output, show};
 use super::load::{duration, millis};
 use super::remote::stop_on_interrupt;
 use crate::failure::{Failure, Outcome};
@@ -11,6 +11,7 @@ use narrows_render as render;
 use narrows_render::frames::progress::{End, Scale};
 use narrows_render::frames::text;
 use narrows_runner::frames::{self, Receiver};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Count the frames of a generator
@@ -46,6 +47,9 @@ pub(crate) struct Args {
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
+    /// Keep the result in this file (JSON)
+    #[arg(long, short = 'o', value_name = "PATH")]
+    output: Option<PathBuf>,
     /// No line for each interval
     #[arg(long, short = 'q')]
     quiet: bool,
@@ -84,6 +88,7 @@ impl Args {
             interval_ms: millis(self.interval),
         };
         plan.check().map_err(Failure::usage)?;
+        check_output(self.output.as_deref())?;
         let mut receiver = Receiver::start(&plan).map_err(Failure::run)?;
         if !self.quiet {
             eprint!("{}", text::receive_header(&plan, style()));
@@ -92,7 +97,7 @@ impl Args {
         let mut lines = Lines::new(End::Received, Scale { frame_bytes: None, link_bps }, self.quiet);
         receiver.wait(&stop, |seen| lines.next(seen)).map_err(Failure::run)?;
         let record = receiver.finish().map_err(Failure::run)?;
-        show(&render::frames::receive(&record, link_bps), self.format)?;
-        Ok(0)
+        show(&render::frames::receive(&record, link_bps), self.format, self.output.as_deref())?;
+        Ok(u8::from(record.ended.is_some()))
     }
 }

@@ -1,14 +1,17 @@
 //! `narrows rfc2544`: a device under test, by the procedures of RFC 2544 and its successors.
 
 use super::advise;
-use super::remote::stop_on_interrupt;
+use super::remote::{WayArgs, stop_on_interrupt};
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use narrows_model::forwarding::ForwardingRecord;
+use narrows_model::forwarding_ab::AbRecord;
+use narrows_model::forwarding_ab_report::AbReport;
 use narrows_model::forwarding_report::ForwardingReport;
 use narrows_render as render;
-use narrows_runner::forwarding::{self, PlanFile, files, words};
+use narrows_runner::forwarding::files::{self, Kept};
+use narrows_runner::forwarding::{self, PlanFile, words};
 use std::path::{Path, PathBuf};
 
 /// Benchmark a device under test: throughput, latency, loss, back-to-back, with its counters reconciled
@@ -51,6 +54,8 @@ pub(crate) struct Args {
     /// No line for each trial
     #[arg(long, short = 'q')]
     quiet: bool,
+    #[command(flatten)]
+    way: WayArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -108,6 +113,18 @@ impl Places<'_> {
         }
         Ok(())
     }
+
+    /// The same of two configurations.
+    fn write_pair(&self, report: &AbReport) -> Result<(), Failure> {
+        if let Some(path) = self.html {
+            files::write(path, &render::forwarding::ab::html(report)).map_err(Failure::run)?;
+        }
+        if let Some(directory) = self.svg {
+            let picture = render::forwarding::ab::svg(report).map(|svg| ("comparison".to_owned(), svg));
+            files::write_all(directory, &picture.into_iter().collect::<Vec<_>>()).map_err(Failure::run)?;
+        }
+        Ok(())
+    }
 }
 
 /// A plan that is sound as a whole.
@@ -115,7 +132,8 @@ pub(super) fn read_plan(path: &Path) -> Result<PlanFile, Failure> {
     let text = files::read_plan(path).map_err(Failure::run)?;
     let file =
         forwarding::parse(&text).map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
-    let troubles = forwarding::check(&file.plan);
+    let mut troubles = forwarding::check(&file.plan);
+    troubles.extend(file.ab.iter().flat_map(forwarding::check_pair));
     if troubles.is_empty() {
         Ok(file)
     } else {
@@ -133,28 +151,40 @@ impl Args {
             }
             None => {}
         }
-        let record = match (&self.again, &self.plan) {
+        let kept = match (&self.again, &self.plan) {
             (Some(again), _) => files::read_record(again).map_err(Failure::run)?,
             (None, Some(plan)) => match self.measure(plan)? {
-                Some(record) => record,
+                Some(kept) => kept,
                 None => return Ok(0),
             },
             (None, None) => return Err(Failure::usage("name a plan")),
         };
-        let report = render::forwarding::build(&record, forwarding::derive(&record));
         // What cannot be written does not keep what was measured from the terminal.
-        let mut written = Ok(());
-        if let Some(output) = &self.output {
-            written = files::write_record(output, &record).map_err(Failure::run);
+        let whole = self.output.as_deref().map_or(Ok(()), |output| kept.write(output)).map_err(Failure::run);
+        match kept {
+            Kept::Plain(record) => {
+                let report = render::forwarding::build(&record, forwarding::derive(&record));
+                let written = whole.and(self.places().write(&report));
+                match self.format {
+                    Form::Text => print(&render::forwarding::text::report(&report, style()))?,
+                    Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
+                    Form::Markdown => print(&render::forwarding::markdown::report(&report))?,
+                }
+                written?;
+                Ok(u8::from(record.ended.is_some()))
+            }
+            Kept::Pair(record) => {
+                let report = render::forwarding::ab::build(&record, forwarding::derive_pair(&record));
+                let written = whole.and(self.places().write_pair(&report));
+                match self.format {
+                    Form::Text => print(&render::forwarding::ab::text(&report, style()))?,
+                    Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
+                    Form::Markdown => print(&render::forwarding::ab::markdown(&report))?,
+                }
+                written?;
+                Ok(u8::from(record.ended.is_some() || !record.remarks.is_empty()))
+            }
         }
-        let written = written.and(self.places().write(&report));
-        match self.format {
-            Form::Text => print(&render::forwarding::text::report(&report, style()))?,
-            Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
-            Form::Markdown => print(&render::forwarding::markdown::report(&report))?,
-        }
-        written?;
-        Ok(u8::from(record.ended.is_some()))
     }
 
     fn places(&self) -> Places<'_> {
@@ -162,12 +192,14 @@ impl Args {
     }
 
     /// `None`: nothing was to be measured.
-    fn measure(&self, path: &Path) -> Result<Option<ForwardingRecord>, Failure> {
+    fn measure(&self, path: &Path) -> Result<Option<Kept>, Failure> {
         let file = read_plan(path)?;
         if self.dry_run {
-            print(&words::schedule(&file.plan))?;
+            print(&file.ab.as_ref().map_or_else(|| words::schedule(&file.plan), words::schedule_pair))?;
             return Ok(None);
         }
+        self.places().check()?;
+        let reach = self.way.reach()?;
         let stop = stop_on_interrupt()?;
         let mut lines = words::Lines::new(&file.plan);
         let quiet = self.quiet;
@@ -176,23 +208,22 @@ impl Args {
                 eprintln!("{line}");
             }
         };
+        let output = self.output.as_deref();
         if let Some(ab) = &file.ab {
-            if self.html.is_some() || self.svg.is_some() || self.output.is_some() || self.format != Form::Text {
-                return Err(Failure::usage(
-                    "a plan with [ab] has one table as its result: leave --html, --svg, --output and --format out",
-                ));
-            }
-            let compared = forwarding::compare(ab, &stop, &mut watch).map_err(Failure::run)?;
-            print(&words::comparison(ab, &compared))?;
-            return Ok(None);
+            // Many runs take long: what was measured is kept after each.
+            let mut keep = |record: &AbRecord| {
+                // What cannot be written now is tried again with more, and told in the end.
+                let _ = output.map(|output| files::write_record(output, record));
+            };
+            let record = forwarding::measure_pair(ab, &reach, &stop, &mut watch, &mut keep).map_err(Failure::run)?;
+            return Ok(Some(Kept::Pair(Box::new(record))));
         }
-        self.places().check()?;
         let mut write = |part: &ForwardingRecord| -> Result<(), String> {
-            let written = self.output.as_deref().map_or(Ok(()), |output| files::write_record(output, part));
+            let written = output.map_or(Ok(()), |output| files::write_record(output, part));
             written.map_err(|error| error.to_string())
         };
-        let keep = self.output.is_some().then_some(&mut write as forwarding::Write<'_>);
-        let record = forwarding::run_kept(&file.plan, &stop, &mut watch, keep).map_err(Failure::run)?;
-        Ok(Some(record))
+        let keep = output.is_some().then_some(&mut write as forwarding::Write<'_>);
+        let record = forwarding::run_kept(&file.plan, &reach, &stop, &mut watch, keep).map_err(Failure::run)?;
+        Ok(Some(Kept::Plain(Box::new(record))))
     }
 }

@@ -36,10 +36,8 @@ fn a_place_that_cannot_be_written_is_told_before_anything_is_sent() {
         assert_eq!(why(flag, &here), format!("cannot write {here}: it is a directory; name a file in it"));
         assert_eq!(why(flag, "none/report"), "cannot write none/report: there is no directory none; make it first");
         assert_eq!(why(flag, &format!("{file}/a")), format!("cannot write {file}/a: {file} is no directory"));
-        assert_eq!(
-            why(flag, "/dev/null"),
-            "cannot write /dev/null: it is no plain file, but a device, a pipe or a socket"
-        );
+        // A device or a pipe is written into; it is the tester's port that is missing then.
+        assert!(why(flag, "/dev/null").contains("port gen0 cannot be used"), "{}", why(flag, "/dev/null"));
         assert!(why(flag, "/proc/report").starts_with("cannot write /proc/report: "));
     }
     assert!(why("--svg", &file).starts_with(&format!("cannot make directory {file}: ")), "{}", why("--svg", &file));

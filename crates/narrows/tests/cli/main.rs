@@ -8,6 +8,7 @@
 mod advise;
 mod bench;
 mod ends;
+mod far;
 mod files;
 mod frames;
 mod kept;

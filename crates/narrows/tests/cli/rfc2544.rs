@@ -135,15 +135,14 @@ fn a_record_that_is_none_is_named() {
 }
 
 #[test]
-fn two_configurations_have_one_table_as_their_result() {
+fn two_configurations_with_faults_need_a_lab() {
     let world = alone();
     let ab =
         "\n[throughput]\n[ab]\na = { name = \"plain\" }\nb = { name = \"rules\", faults = [\"forward-rules=10\"] }\n";
     world.file("ab.toml", &format!("{PLAN}{ab}"));
-    assert_eq!(
-        world.sentence(2, &["rfc2544", "ab.toml", "-o", "kept.json"]),
-        "a plan with [ab] has one table as its result: leave --html, --svg, --output and --format out"
-    );
+    let said = world.run(&["rfc2544", "ab.toml", "-o", "kept.json"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+    assert!(said.err.contains("ab.toml:\nits configurations have faults of a lab, but no lab is named"), "{said:?}");
     assert!(!world.path("kept.json").exists());
 }
 

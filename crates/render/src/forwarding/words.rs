@@ -72,7 +72,7 @@ pub(super) fn mix(of: &Traffic) -> String {
 pub(super) fn counters(of: &CounterSource) -> String {
     match of {
         CounterSource::Namespace { name } => format!("namespace {}", clean(name)),
-        CounterSource::Narrows { host } => format!("narrows on {}", clean(host)),
+        CounterSource::Narrows { host, .. } => format!("narrows on {}", clean(host)),
         CounterSource::Snmp { agent, version, .. } => format!("SNMP v{} on {}", clean(version), clean(agent)),
     }
 }

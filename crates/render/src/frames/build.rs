@@ -1,10 +1,9 @@
 //! The view of frames from their records.
 
+use super::intervals;
 use crate::figures::float;
-use narrows_model::frames::{FrameInterval, FrameLoad, FrameTrial, GenerateRecord, ReceiveRecord};
-use narrows_model::frames_report::{
-    FrameRate, FramesInterval, FramesLost, FramesReceived, FramesReport, FramesSent, SCHEMA,
-};
+use narrows_model::frames::{FrameLoad, FrameTrial, GenerateRecord, ReceiveRecord, StreamGot};
+use narrows_model::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent, SCHEMA};
 
 /// The view of a generator. `link_bps`: bits per second on the wire, where they are known.
 #[must_use]
@@ -36,11 +35,17 @@ fn empty(link_bps: Option<u64>) -> FramesReport {
     FramesReport { schema: SCHEMA.to_owned(), link_bps, sent: None, received: None, lost: None }
 }
 
+/// Frames a second between the first and the last of them: ten frames have nine distances. All at once they have no rate.
+fn pps(frames: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 { 0.0 } else { float(frames.saturating_sub(1)) * 1e9 / float(elapsed_ns) }
+}
+
 fn sent(record: &GenerateRecord, link_bps: Option<u64>) -> FramesSent {
     let plan = &record.plan;
-    let rate = FrameRate::new(record.sent_pps(), plan.format.mean_bytes(), link_bps);
+    let rate = FrameRate::new(pps(record.sent(), record.elapsed_ns), plan.format.mean_bytes(), link_bps);
     let of_asked = match plan.load {
-        FrameLoad::FramesPerSecond(asked) if asked > 0.0 => Some(rate.pps / asked),
+        // Frames that left all at once have no rate.
+        FrameLoad::FramesPerSecond(asked) if asked > 0.0 && record.elapsed_ns > 0 => Some(rate.pps / asked),
         FrameLoad::FramesPerSecond(_) | FrameLoad::Max => None,
     };
     FramesSent {
@@ -57,17 +62,19 @@ fn sent(record: &GenerateRecord, link_bps: Option<u64>) -> FramesSent {
         rate,
         of_asked,
         streams: record.streams.clone(),
-        intervals: intervals(&record.intervals, plan.format.mean_bytes(), link_bps),
+        intervals: intervals::each(&record.intervals, |from, to| {
+            intervals::sent(from, to, plan.format.mean_bytes(), link_bps)
+        }),
         ended: record.ended.clone(),
     }
 }
 
 fn received(record: &ReceiveRecord, link_bps: Option<u64>) -> FramesReceived {
-    let sum = |of: fn(&narrows_model::frames::StreamGot) -> u64| {
-        record.streams.iter().fold(0u64, |sum, stream| sum.saturating_add(of(stream)))
-    };
+    let sum = |of: fn(&StreamGot) -> u64| record.streams.iter().fold(0u64, |sum, it| sum.saturating_add(of(it)));
     let all = sum(|stream| stream.received);
     let frame_bytes = (all > 0).then(|| float(record.bytes) / float(all));
+    let lost = sum(StreamGot::lost);
+    let numbers = record.distinct().saturating_add(lost);
     FramesReceived {
         device: record.plan.device.clone(),
         mode: record.mode,
@@ -75,45 +82,25 @@ fn received(record: &ReceiveRecord, link_bps: Option<u64>) -> FramesReceived {
         received: record.distinct(),
         duplicates: sum(|stream| stream.duplicates),
         reordered: sum(|stream| stream.reordered),
+        lost,
+        lost_ratio: (numbers > 0).then(|| float(lost) / float(numbers)),
         foreign: record.foreign,
+        missed: record.missed,
+        restarts: sum(|stream| stream.restarts),
         frame_bytes,
         elapsed_ns: record.elapsed_ns,
-        rate: FrameRate::new(record.received_pps(), frame_bytes.unwrap_or(0.0), link_bps),
+        rate: FrameRate::new(pps(record.distinct(), record.elapsed_ns), frame_bytes.unwrap_or(0.0), link_bps),
         latency_ns: record.latency_ns.clone(),
+        stamp_clock: record.stamp_clock,
         gaps_ns: record.gaps_ns.clone(),
         streams: record.streams.clone(),
         flows: record.flows.clone(),
         flows_left_out: record.flows_left_out,
-        intervals: intervals(&record.intervals, frame_bytes.unwrap_or(0.0), link_bps),
-    }
-}
-
-fn intervals(cumulative: &[FrameInterval], frame_bytes: f64, link_bps: Option<u64>) -> Vec<FramesInterval> {
-    let before = [FrameInterval::default()];
-    before
-        .iter()
-        .chain(cumulative)
-        .zip(cumulative)
-        .map(|(from, to)| interval(*from, *to, frame_bytes, link_bps))
-        .collect()
-}
-
-/// One interval from its two ends.
-pub(super) fn interval(
-    from: FrameInterval,
-    to: FrameInterval,
-    frame_bytes: f64,
-    link_bps: Option<u64>,
-) -> FramesInterval {
-    let frames = to.frames.saturating_sub(from.frames);
-    let us = to.at_us.saturating_sub(from.at_us);
-    let pps = if us == 0 { 0.0 } else { float(frames) * 1e6 / float(us) };
-    let seconds = |us: u64| float(us) / 1e6;
-    FramesInterval {
-        from_s: seconds(from.at_us),
-        to_s: seconds(to.at_us),
-        frames,
-        rate: FrameRate::new(pps, frame_bytes, link_bps),
+        flows_silent: record.flows_silent,
+        intervals: intervals::each(&record.intervals, |from, to| {
+            intervals::received(from, to, frame_bytes.unwrap_or(0.0), link_bps)
+        }),
+        ended: record.ended.clone(),
     }
 }
 
@@ -122,11 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_differences() {
-        let at = |at_us, frames| FrameInterval { at_us, frames };
-        let of = intervals(&[at(1_000_000, 100), at(3_000_000, 400), at(3_000_000, 400)], 64.0, None);
-        let seen: Vec<_> = of.iter().map(|it| (it.frames, it.rate.pps)).collect();
-        assert_eq!(seen, [(100, 100.0), (300, 150.0), (0, 0.0)], "an interval without time has no rate");
-        assert!((of[1].rate.wire_bps - 150.0 * 672.0).abs() < 1e-9);
+    fn ten_frames_have_nine_distances() {
+        assert_eq!((pps(10, 9_000_000), pps(1, 0), pps(1, 5), pps(0, 0)), (1_000.0, 0.0, 0.0, 0.0));
     }
 }

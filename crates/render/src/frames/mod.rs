@@ -2,6 +2,8 @@
 //! JSON it is [`crate::json::pretty`] of the view.
 
 pub mod build;
+mod flows;
+mod intervals;
 pub mod progress;
 pub mod text;
 pub(crate) mod words;

@@ -1,12 +1,12 @@
-//! A line for each interval while frames are sent or received.
+//! A line for each interval while frames are sent or received, in columns under a heading.
 
-use super::build::interval;
+use super::intervals;
 use super::words::of_line;
-use crate::figures::{float, grouped, precise};
+use crate::figures::{grouped, precise};
 use crate::style::{Style, Tone};
-use crate::words::{fit, right};
+use crate::words::{columns, right};
 use narrows_model::frames::FrameInterval;
-use narrows_model::frames_report::FramesInterval;
+use narrows_model::frames_report::{FrameRate, ReceivedInterval, SentInterval};
 
 /// Whose interval it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,68 +20,111 @@ pub enum End {
 /// What turns frames into bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
-    /// Mean frame size with FCS; `None`: not known, and no bits are told.
+    /// Mean frame size with FCS, where the looks do not tell; `None`: not known.
     pub frame_bytes: Option<f64>,
     /// Bits per second on the wire; `None`: not known.
     pub link_bps: Option<u64>,
 }
 
-/// The line of one interval, its line break included. `before` is the cumulative reading at its begin (`None`: the start),
-/// `now` the one at its end.
-#[must_use]
-pub fn line(end: End, before: Option<FrameInterval>, now: FrameInterval, scale: Scale, style: Style) -> String {
-    let bytes = scale.frame_bytes.filter(|bytes| bytes.is_finite() && *bytes > 0.0);
-    let it = interval(before.unwrap_or_default(), now, bytes.unwrap_or(0.0), scale.link_bps);
-    one(end, &it, bytes.is_some(), style)
+/// Columns of a line.
+const CELLS: usize = 9;
+const SENT: [&str; CELLS] =
+    ["interval", "sent", "pps", "on the wire", "of line", "unsent", "behind", "skipped", "refused"];
+const RECEIVED: [&str; CELLS] =
+    ["interval", "received", "pps", "on the wire", "of line", "lost", "reord", "dup", "foreign"];
+/// How wide each is; from the seventh on they are left out where the terminal is too narrow.
+const WIDE: [usize; CELLS] = [14, 12, 10, 13, 7, 10, 8, 9, 9];
+const NEEDED: usize = 6;
+
+impl End {
+    /// The heading of its lines, with its line break.
+    #[must_use]
+    pub fn heading(self, style: Style) -> String {
+        let words = match self {
+            Self::Sent => SENT,
+            Self::Received => RECEIVED,
+        };
+        style.paint(Tone::Faint, &row(&words.map(str::to_owned), style)) + "\n"
+    }
 }
 
-/// The line of an interval of a view.
-pub(super) fn one(end: End, it: &FramesInterval, bits: bool, style: Style) -> String {
-    let word = match end {
-        End::Sent => "sent    ",
-        End::Received => "received",
-    };
-    let mut text = format!(
-        "{}  {word} {}  {}",
-        right(&format!("{:.1}–{:.1} s", it.from_s, it.to_s), 15),
-        right(&grouped(it.frames), 14),
-        right(&speed(it.rate.pps, "pps"), 11),
-    );
-    if bits {
-        text += &format!("  {}", right(&speed(it.rate.wire_bps, "bit/s"), 13));
-        text += &it.rate.of_line.map(|part| format!("  {}", right(&of_line(part), 7))).unwrap_or_default();
+fn row(cells: &[String; CELLS], style: Style) -> String {
+    let mut line = String::new();
+    for (at, (cell, wide)) in cells.iter().zip(WIDE).enumerate() {
+        if at >= NEEDED && columns(&line) + 1 + wide > style.columns() {
+            break;
+        }
+        if at > 0 {
+            line.push(' ');
+        }
+        line += &right(cell, wide);
     }
-    let text = fit(&text, style.columns());
-    (if it.frames == 0 { style.paint(Tone::Mark, &text) } else { text }) + "\n"
+    line
+}
+
+/// The line of one interval, its line break included. `before` is the look at its begin (`None`: the start), `now` the one at
+/// its end.
+#[must_use]
+pub fn line(end: End, before: Option<FrameInterval>, now: FrameInterval, scale: Scale, style: Style) -> String {
+    let before = before.unwrap_or_default();
+    let bytes = scale.frame_bytes.filter(|bytes| bytes.is_finite()).unwrap_or(0.0);
+    match end {
+        End::Sent => sent(&intervals::sent(before, now, bytes, scale.link_bps), style),
+        End::Received => received(&intervals::received(before, now, bytes, scale.link_bps), style),
+    }
+}
+
+/// The line of a generator's interval.
+pub(super) fn sent(it: &SentInterval, style: Style) -> String {
+    let [interval, frames, pps, wire, line] = common(it.from_s, it.to_s, it.frames, it.rate);
+    let unsent = it.unsent;
+    let rest = [
+        or_dash(unsent.map(|it| signed(it.frames))),
+        or_dash(unsent.map(|it| signed(it.behind))),
+        or_dash(unsent.map(|it| grouped(it.skipped))),
+        or_dash(unsent.and_then(|it| it.refused).map(grouped)),
+    ];
+    let [all, behind, skipped, refused] = rest;
+    let cells = [interval, frames, pps, wire, line, all, behind, skipped, refused];
+    painted(it.frames == 0 || unsent.is_some_and(|it| it.frames > 0), &cells, style)
+}
+
+/// The line of a receiver's interval.
+pub(super) fn received(it: &ReceivedInterval, style: Style) -> String {
+    let [interval, frames, pps, wire, line] = common(it.from_s, it.to_s, it.frames, it.rate);
+    let lost = or_dash(it.lost.map(signed));
+    let [reordered, duplicates, foreign] =
+        [it.reordered, it.duplicates, it.foreign].map(|count| or_dash(count.map(grouped)));
+    let cells = [interval, frames, pps, wire, line, lost, reordered, duplicates, foreign];
+    painted(it.frames == 0 || it.lost.is_some_and(|lost| lost > 0), &cells, style)
+}
+
+fn common(from_s: f64, to_s: f64, frames: u64, rate: FrameRate) -> [String; 5] {
+    // Frames without a size have no bits.
+    let bits = frames == 0 || rate.wire_bps > 0.0;
+    [
+        format!("{from_s:.1}–{to_s:.1} s"),
+        grouped(frames),
+        speed(rate.pps, "pps"),
+        or_dash(bits.then(|| speed(rate.wire_bps, "bit/s"))),
+        or_dash(rate.of_line.filter(|_| bits).map(of_line)),
+    ]
+}
+
+fn painted(mark: bool, cells: &[String; CELLS], style: Style) -> String {
+    let line = row(cells, style);
+    (if mark { style.paint(Tone::Mark, &line) } else { line }) + "\n"
+}
+
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".to_owned())
 }
 
 fn speed(value: f64, unit: &str) -> String {
     if value == 0.0 { format!("0 {unit}") } else { precise(value, unit, 4) }
 }
 
-/// Both ends of one interval in one line, where both are known: sent and received, and how they differ.
-#[must_use]
-pub fn both(
-    before: Option<[FrameInterval; 2]>,
-    [sent, received]: [FrameInterval; 2],
-    scale: Scale,
-    style: Style,
-) -> String {
-    let bytes = scale.frame_bytes.unwrap_or(0.0);
-    let [from_sent, from_received] = before.unwrap_or_default();
-    let (out, got) =
-        (interval(from_sent, sent, bytes, scale.link_bps), interval(from_received, received, bytes, scale.link_bps));
-    // Frames under way between the two readings look missing here; only the end of the trial tells what was lost.
-    let share =
-        if out.frames == 0 { String::new() } else { format!("{:.2} %", 100.0 * float(got.frames) / float(out.frames)) };
-    let text = format!(
-        "{}  sent {} {}  received {} {}  {}",
-        right(&format!("{:.1}–{:.1} s", out.from_s, out.to_s), 13),
-        right(&grouped(out.frames), 12),
-        right(&speed(out.rate.pps, "pps"), 11),
-        right(&grouped(got.frames), 12),
-        right(&speed(got.rate.pps, "pps"), 11),
-        right(&share, 9),
-    );
-    fit(text.trim_end(), style.columns()) + "\n"
+/// `12`, `−1,234`: what shrinks says so, what grows needs no sign.
+fn signed(count: i64) -> String {
+    if count < 0 { format!("−{}", grouped(count.unsigned_abs())) } else { grouped(count.unsigned_abs()) }
 }

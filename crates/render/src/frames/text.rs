@@ -1,22 +1,21 @@
 //! Frames on a terminal: what is done, a line an interval, then what came of it.
 
-use super::progress::{End, one};
+use super::flows::flows;
+use super::progress::{self, End};
 use super::words::{self, endpoints, rate};
-use crate::figures::{float, grouped, grouped_signed, nanos, pps, ratio};
+use crate::figures::{float, grouped, grouped_signed, nanos, ratio};
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Row, Table};
 use crate::text::page::Page;
 use crate::udp::text::rounded;
 use crate::words::{clean, fit, left, plural};
 use narrows_model::Distribution;
-use narrows_model::frames::{GeneratePlan, ReceivePlan};
-use narrows_model::frames_report::{FramesLost, FramesReceived, FramesReport, FramesSent};
+use narrows_model::frames::{GeneratePlan, ReceivePlan, StampClock};
+use narrows_model::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent};
 use narrows_model::units::micros;
 
 /// Columns of the labels.
 const LABEL: usize = 13;
-/// Flows that are shown unless everything is.
-const FLOWS: usize = 10;
 /// Streams that get a line each unless everything is shown.
 const STREAMS: usize = 8;
 
@@ -24,13 +23,14 @@ const STREAMS: usize = 8;
 #[must_use]
 pub fn report(report: &FramesReport, style: Style) -> String {
     let mut out = String::new();
-    for it in report.sent.iter().flat_map(|it| &it.intervals) {
-        out += &one(End::Sent, it, true, style);
+    if let Some(it) = report.sent.as_ref().filter(|it| !it.intervals.is_empty()) {
+        out += &End::Sent.heading(style);
+        out.extend(it.intervals.iter().map(|it| progress::sent(it, style)));
+        out.push('\n');
     }
-    for it in report.received.iter().flat_map(|it| &it.intervals) {
-        out += &one(End::Received, it, true, style);
-    }
-    if !out.is_empty() {
+    if let Some(it) = report.received.as_ref().filter(|it| !it.intervals.is_empty()) {
+        out += &End::Received.heading(style);
+        out.extend(it.intervals.iter().map(|it| progress::received(it, style)));
         out.push('\n');
     }
     out + &summary(report, style)
@@ -84,8 +84,10 @@ pub fn summary(report: &FramesReport, style: Style) -> String {
     if let Some(it) = &report.received {
         received(&mut page, it);
     }
-    if let Some(it) = &report.lost {
-        lost(&mut page, it);
+    match (&report.lost, &report.received) {
+        (Some(it), _) => lost(&mut page, it),
+        (None, Some(it)) if it.received > 0 => lost_by_number(&mut page, it),
+        (None, _) => {}
     }
     if let Some(it) = &report.received {
         times(&mut page, it);
@@ -99,7 +101,7 @@ fn device(name: &str) -> String {
     fit(&clean(name), 32)
 }
 
-fn line(page: &mut Page, label: &str, text: &str, tone: Option<Tone>) {
+pub(super) fn line(page: &mut Page, label: &str, text: &str, tone: Option<Tone>) {
     page.beside(&format!("  {}", left(label, LABEL)), text, tone);
 }
 
@@ -115,7 +117,7 @@ fn sent(page: &mut Page, it: &FramesSent) {
     mode(page, it.mode.word(), &it.not_better);
     let asked = it.of_asked.map(|part| format!("; {:.3} % of what was asked for", part * 100.0)).unwrap_or_default();
     line(page, "asked", &words::load(it.load), None);
-    let text = format!("{} in {}: {}{asked}", plural_of(it.sent, "frame"), nanos(it.elapsed_ns), rate(&it.rate));
+    let text = amount(it.sent, it.elapsed_ns, &it.rate) + &asked;
     line(page, "sent", &text, Some(Tone::Strong));
     let refused = match it.refused {
         Some(0) => "; the device refused none".to_owned(),
@@ -141,6 +143,16 @@ fn sent(page: &mut Page, it: &FramesSent) {
     }
 }
 
+/// Frames, their time and their rate; all at once they have none.
+fn amount(frames: u64, elapsed_ns: u64, of: &FrameRate) -> String {
+    let frames = plural_of(frames, "frame");
+    if elapsed_ns == 0 {
+        format!("{frames} at once")
+    } else {
+        format!("{frames} in {}: {}", nanos(elapsed_ns), rate(of))
+    }
+}
+
 fn received(page: &mut Page, it: &FramesReceived) {
     let bytes = it.frame_bytes.map(|bytes| format!("frames of {bytes:.1} B with FCS in the mean")).unwrap_or_default();
     page.heading(&format!("received on {}", device(&it.device)), &bytes);
@@ -148,24 +160,43 @@ fn received(page: &mut Page, it: &FramesReceived) {
     let text = if it.received == 0 {
         "nothing that carries the signature".to_owned()
     } else {
-        format!("{} in {}: {}", plural_of(it.received, "frame"), nanos(it.elapsed_ns), rate(&it.rate))
+        amount(it.received, it.elapsed_ns, &it.rate)
     };
     line(page, "received", &text, Some(if it.received == 0 { Tone::Bad } else { Tone::Strong }));
     let order = format!("{} reordered, {} duplicated", grouped(it.reordered), grouped(it.duplicates));
     line(page, "order", &order, (it.reordered > 0 || it.duplicates > 0).then_some(Tone::Mark));
+    if let Some(missed @ 1..) = it.missed {
+        let text = format!(
+            "{} found no room in the receiver's socket: they came, but look lost; an XDP program misses fewer",
+            plural_of(missed, "frame")
+        );
+        line(page, "missed", &text, Some(Tone::Bad));
+    }
+    if it.restarts > 0 {
+        let text = format!(
+            "the numbers began anew {}: a generator that ran again, or another one with the same streams; what came then counts \
+             as duplicated or late. Start a receiver for each run",
+            if it.restarts == 1 { "once".to_owned() } else { format!("{} times", grouped(it.restarts)) }
+        );
+        line(page, "restarts", &text, Some(Tone::Bad));
+    }
+    if let Some(why) = &it.ended {
+        line(page, "ended early", &clean(why), Some(Tone::Bad));
+    }
     if it.foreign > 0 {
         line(page, "foreign", &format!("{} without the signature", plural_of(it.foreign, "frame")), Some(Tone::Mark));
     }
     if it.streams.len() > 1 {
         let few = if page.style().full { it.streams.len() } else { STREAMS };
-        let columns = ["stream", "received", "duplicated", "reordered", "highest number"].map(Column::figures);
+        let columns = ["stream", "received", "lost", "reordered", "duplicated", "highest number"].map(Column::figures);
         let mut table = Table::new("", "", &columns);
         for stream in it.streams.iter().take(few) {
             let cells = [
                 stream.stream.to_string(),
                 grouped(stream.received),
-                grouped(stream.duplicates),
+                grouped(stream.lost()),
                 grouped(stream.reordered),
+                grouped(stream.duplicates),
                 grouped(stream.highest),
             ];
             table.rows.push(Row::new(cells.map(Cell::new).into()));
@@ -175,7 +206,7 @@ fn received(page: &mut Page, it: &FramesReceived) {
     }
 }
 
-fn plural_of(n: u64, word: &str) -> String {
+pub(super) fn plural_of(n: u64, word: &str) -> String {
     format!("{} {word}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
@@ -198,6 +229,16 @@ fn lost(page: &mut Page, it: &FramesLost) {
     line(page, "lost", &text, Some(tone));
 }
 
+/// What a receiver knows without the generator.
+fn lost_by_number(page: &mut Page, it: &FramesReceived) {
+    let share = it.lost_ratio.map(|part| format!(" ({})", ratio(part))).unwrap_or_default();
+    let text = format!(
+        "{}{share} by their numbers; what was sent after the highest of a stream only the generator knows",
+        grouped(it.lost)
+    );
+    line(page, "lost", &text, Some(if it.lost == 0 { Tone::Good } else { Tone::Bad }));
+}
+
 fn times(page: &mut Page, it: &FramesReceived) {
     let columns = ["", "min", "mean", "p50", "p99", "p99.9", "max", "samples"];
     let columns: Vec<Column> = columns
@@ -205,7 +246,7 @@ fn times(page: &mut Page, it: &FramesReceived) {
         .enumerate()
         .map(|(at, name)| if at == 0 { Column::words(name) } else { Column::figures(name) })
         .collect();
-    let mut table = Table::new("times", "latency: stamp in the frame to arrival, by one clock", &columns);
+    let mut table = Table::new("times", "latency: stamp in the frame to arrival", &columns);
     let mut row = |name: &str, of: Option<&Distribution>| {
         let Some(of) = of.filter(|of| of.count > 0) else { return };
         let cells = [
@@ -223,28 +264,30 @@ fn times(page: &mut Page, it: &FramesReceived) {
     row("latency", it.latency_ns.as_ref());
     row("gaps between arrivals", it.gaps_ns.as_ref());
     crate::table::text(page, &table);
-    if it.latency_ns.as_ref().is_none_or(|of| of.count == 0) && it.received > 0 {
+    if it.received > 0 {
         page.blank();
-        line(page, "latency", "not measured: no stamped frame came, or the ends share no clock", None);
+        line(page, "clock", &clock(it), None);
     }
 }
 
-fn flows(page: &mut Page, it: &FramesReceived) {
-    let few = if page.style().full { it.flows.len() } else { FLOWS };
-    let columns =
-        [Column::words("source"), Column::words("destination"), Column::figures("frames"), Column::figures("pps")];
-    let mut table = Table::new("flows", "busiest first, copies included", &columns);
-    for flow in it.flows.iter().take(few) {
-        let seconds = float(it.elapsed_ns) / 1e9;
-        let speed = if seconds > 0.0 { pps(float(flow.received) / seconds) } else { "–".to_owned() };
-        let cells = [flow.source.clone(), flow.destination.clone(), grouped(flow.received), speed];
-        table.rows.push(Row::new(cells.map(Cell::new).into()));
-    }
-    crate::table::text(page, &table);
-    more(page, it.flows.len().saturating_sub(few), "flows");
-    if it.flows_left_out > 0 {
-        let text =
-            format!("{} found no room in the table and are not counted here", plural_of(it.flows_left_out, "flow"));
-        page.beside("  ! ", &text, Some(Tone::Mark));
+/// What the latencies are worth, or why there are none.
+fn clock(it: &FramesReceived) -> String {
+    let measured = it.latency_ns.as_ref().is_some_and(|of| of.count > 0);
+    match (measured, it.stamp_clock) {
+        (true, Some(StampClock { bound_ns: Some(0), .. })) => {
+            "generator and receiver read one clock, on one CPU: latencies are exact to its nanosecond".to_owned()
+        }
+        (true, Some(StampClock { bound_ns: Some(bound), .. })) => format!(
+            "generator and receiver read one clock; two CPUs differ by at most {}, and so far may a latency be off",
+            nanos(bound)
+        ),
+        (true, Some(StampClock { bound_ns: None, .. })) => {
+            "generator and receiver read one clock; how far its CPUs differ could not be measured".to_owned()
+        }
+        (true, None) => "generator and receiver read one clock".to_owned(),
+        (false, Some(StampClock { of_others: others @ 1.., .. })) => {
+            format!("no latency: the stamps of {} are of another machine's clock", plural_of(others, "frame"))
+        }
+        (false, _) => "no latency: no stamped frame came".to_owned(),
     }
 }

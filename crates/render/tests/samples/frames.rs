@@ -8,6 +8,7 @@ pub(crate) fn format(size: u32) -> FrameFormat {
     let side = |net, last| Endpoints {
         addresses: [IpAddr::from([198, net, 0, 1]), IpAddr::from([198, net, 0, last])],
         ports: [2000, 2000],
+        stride_bits: 0,
     };
     FrameFormat {
         source_mac: Mac([2, 0, 0, 0, 0, 1]),
@@ -30,6 +31,7 @@ pub(crate) fn generate_plan(load: FrameLoad, size: u32) -> GeneratePlan {
         format: format(size),
         load,
         burst: 64,
+        make_up_ms: 0,
         duration_ms: 10_000,
         count: None,
         workers: 2,
@@ -68,9 +70,20 @@ pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial 
         due: if stream == 0 { half } else { all - half },
         handed: if stream == 0 { half } else { all - half },
     });
-    let got = |stream: u16, n: u64| StreamGot { stream, received: n, duplicates: 0, reordered: 0, highest: n };
-    let intervals =
-        |each: u64| (1..=seconds).map(|s| FrameInterval { at_us: s * 1_000_000, frames: each * s }).collect();
+    let got = |stream: u16, n: u64| StreamGot {
+        stream,
+        received: n,
+        duplicates: 0,
+        reordered: 0,
+        highest: half - 1,
+        restarts: 0,
+    };
+    let looks = |each: u64| {
+        (1..=seconds).map(move |s| FrameInterval { at_us: s * 1_000_000, frames: each * s, ..FrameInterval::default() })
+    };
+    let wire_bytes = |frames| frames * u64::from(size + OVERHEAD_BYTES);
+    let sent_so_far = |frames| SentSoFar { due: frames, skipped: 0, refused: Some(0), wire_bytes: wire_bytes(frames) };
+    let got_so_far = |s, frames| GotSoFar { numbers: pps * s, bytes: frames * u64::from(size), ..GotSoFar::default() };
     let plan =
         GeneratePlan { duration_ms: seconds * 1000, ..generate_plan(FrameLoad::FramesPerSecond(pps as f64), size) };
     FrameTrial {
@@ -80,8 +93,9 @@ pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial 
             not_better: vec![],
             streams: streams.into(),
             refused: Some(0),
+            first_ns: None,
             elapsed_ns: seconds * 1_000_000_000,
-            intervals: intervals(pps),
+            intervals: looks(pps).map(|it| FrameInterval { sent: Some(sent_so_far(it.frames)), ..it }).collect(),
             ended: None,
         },
         got: ReceiveRecord {
@@ -90,19 +104,29 @@ pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial 
             not_better: vec![],
             streams: vec![got(0, half - lost / 2), got(1, all - half - lost.div_ceil(2))],
             foreign: 3,
+            missed: None,
             bytes: (all - lost) * u64::from(size),
+            began_ns: None,
+            first_ns: None,
             elapsed_ns: seconds * 1_000_000_000 + 180,
-            intervals: intervals(pps - lost / seconds),
+            intervals: looks(pps - lost / seconds)
+                .map(|it| FrameInterval { got: Some(got_so_far(it.at_us / 1_000_000, it.frames)), ..it })
+                .collect(),
             latency_ns: Some(times(8_400, all / 1000)),
+            stamp_clock: Some(StampClock { bound_ns: Some(84), of_others: 0 }),
             gaps_ns: Some(times(1_000_000_000 / pps, 4096)),
             flows: (1..=14)
                 .map(|n| FlowGot {
                     source: format!("198.18.0.{n}:2000"),
                     destination: "198.19.0.1:2000".into(),
                     received: (all / 2000).saturating_sub(n),
+                    lost: Some(if n == 3 { lost } else { 0 }),
+                    ..FlowGot::default()
                 })
                 .collect(),
             flows_left_out: 0,
+            flows_silent: Some(0),
+            ended: None,
         },
     }
 }

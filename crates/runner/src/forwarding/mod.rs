@@ -2,23 +2,29 @@
 //! `narrows_search::procedures`, its counters reconciled for each trial.
 
 mod ab;
+mod command;
+mod cut;
 pub mod demo;
 mod derive;
 mod error;
 pub mod files;
+pub(crate) mod format;
 mod hops;
 mod keep;
+pub(crate) mod port;
 mod qualify;
+mod reach;
 mod row;
 mod tester;
 pub mod words;
 
-pub use ab::compare;
+pub use ab::{check_pair, derive_pair, measure_pair};
 pub use derive::derive;
 pub use error::ForwardingError;
 pub use keep::Write;
-pub use narrows_search::procedures::{Scheduled, check, schedule, total};
+pub use narrows_search::procedures::{Scheduled, schedule, total};
 pub use narrows_wire::forwarding_plan::{PlanFile, Problems, parse, reference};
+pub use reach::Reach;
 
 use keep::Keeper;
 use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord, ForwardingTrial, Test};
@@ -67,12 +73,27 @@ struct Bench<'a> {
     at: (usize, usize),
 }
 
+/// What of a plan cannot be made, a sentence each: empty where all can.
+#[must_use]
+pub fn check(plan: &ForwardingPlan) -> Vec<String> {
+    let mut wrong = reach::check_hosts(plan);
+    wrong.extend(narrows_search::procedures::check(plan));
+    wrong
+}
+
 /// Makes the whole benchmark. What was measured is kept, however it ends: see [`ForwardingRecord::ended`].
+///
+/// Where a host of the tester is lost, `stop` is raised: what runs elsewhere ends, too.
 ///
 /// # Errors
 /// The tester's ports cannot be used at all.
-pub fn run<'a>(plan: &'a ForwardingPlan, stop: &Stop, watch: Watch<'a>) -> Result<ForwardingRecord, ForwardingError> {
-    run_kept(plan, stop, watch, None)
+pub fn run<'a>(
+    plan: &'a ForwardingPlan,
+    reach: &Reach,
+    stop: &Stop,
+    watch: Watch<'a>,
+) -> Result<ForwardingRecord, ForwardingError> {
+    run_kept(plan, reach, stop, watch, None)
 }
 
 /// The same; `keep` gets what was measured so far after each row, and between trials every so often; the whole is the caller's.
@@ -81,11 +102,12 @@ pub fn run<'a>(plan: &'a ForwardingPlan, stop: &Stop, watch: Watch<'a>) -> Resul
 /// The tester's ports cannot be used at all.
 pub fn run_kept<'a>(
     plan: &'a ForwardingPlan,
+    reach: &Reach,
     stop: &Stop,
     watch: Watch<'a>,
     keep: Option<Write<'a>>,
 ) -> Result<ForwardingRecord, ForwardingError> {
-    let tester = Tester::open(plan, stop)?;
+    let tester = Tester::open(plan, reach, stop, &mut |words| watch(Event::Says(words)))?;
     let record = ForwardingRecord {
         plan: without_secrets(plan),
         tester: Vec::new(),
@@ -108,7 +130,8 @@ pub fn run_kept<'a>(
             Err(error) => bench.record.ended = Some(error.to_string()),
         }
         if bench.stop.is_set() {
-            bench.record.ended.get_or_insert_with(|| "it was interrupted".to_owned());
+            let lost = bench.tester.lost().map(|error| error.to_string());
+            bench.record.ended.get_or_insert_with(|| lost.unwrap_or_else(|| "it was interrupted".to_owned()));
         }
         if bench.record.ended.is_some() {
             break;
@@ -121,12 +144,19 @@ pub fn run_kept<'a>(
 /// A stored plan names agents and users, but opens no door.
 fn without_secrets(plan: &ForwardingPlan) -> ForwardingPlan {
     let mut plan = plan.clone();
+    for port in [&mut plan.generator, &mut plan.receiver] {
+        port.token_file = None;
+    }
     for hop in &mut plan.hops {
-        if let CounterSource::Snmp { name, password, version, .. } = &mut hop.source {
-            if version == "2c" {
-                name.clear();
+        match &mut hop.source {
+            CounterSource::Snmp { name, password, version, .. } => {
+                if version == "2c" {
+                    name.clear();
+                }
+                password.clear();
             }
-            password.clear();
+            CounterSource::Narrows { token_file, .. } => *token_file = None,
+            CounterSource::Namespace { .. } => {}
         }
     }
     plan

@@ -11,6 +11,7 @@
 mod api;
 mod datagrams;
 mod events;
+mod frames;
 mod gate;
 mod guests;
 mod limits;
@@ -53,6 +54,8 @@ pub struct ServeConfig {
     pub open_most_bps: u64,
     /// Whether clients with a token may change settings of this host.
     pub allow_tune: bool,
+    /// The devices by which clients with a token may send and count raw frames; empty: none.
+    pub frames: Vec<String>,
     /// How many sessions may put load on the path at the same time.
     pub parallel: usize,
     /// How many more may wait for their turn.
@@ -74,6 +77,7 @@ impl ServeConfig {
             open: false,
             open_most_bps: 1_000_000_000,
             allow_tune: false,
+            frames: Vec::new(),
             parallel: 1,
             queue: 16,
             stdio: false,

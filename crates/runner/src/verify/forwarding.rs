@@ -1,5 +1,8 @@
 //! The forwarding benchmark against a device of which everything is known: the router of the lab, with a token bucket, a queue,
-//! a rule that drops, and agents that count wrongly.
+//! a rule that drops, forwarding that goes and comes, 256 networks, and agents that count wrongly.
+
+mod networks;
+mod outages;
 
 use super::{Row, Watch};
 use crate::demo::StageError;
@@ -234,22 +237,30 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
 }
 
 /// Looks at one thing.
-type Look = fn(&Bench) -> Result<Row, StageError>;
+type Look<T> = fn(&Bench) -> Result<T, StageError>;
 
 /// Looks at each in turn.
 pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     let bench = Bench::up()?;
-    let looks: [(&str, Look); 3] = [("token bucket", rate), ("queue", queue), ("a rule that drops", rule)];
+    let looks: [(&str, Look<Row>); 3] = [("token bucket", rate), ("queue", queue), ("a rule that drops", rule)];
     for (what, look) in looks {
         watch.begins(&format!("forwarding, {what}"));
         if !watch.row(&look(&bench)?) {
             return Ok(());
         }
     }
-    watch.begins("forwarding, agents that count wrongly");
-    for row in agents(&bench)? {
-        if !watch.row(&row) {
-            return Ok(());
+    let looks: [(&str, Look<Vec<Row>>); 4] = [
+        ("forwarding, recovery from an overload", outages::recovery),
+        ("forwarding, a reset of the device", outages::reset),
+        ("forwarding, 256 networks", networks::networks),
+        ("forwarding, agents that count wrongly", agents),
+    ];
+    for (what, look) in looks {
+        watch.begins(what);
+        for row in look(&bench)? {
+            if !watch.row(&row) {
+                return Ok(());
+            }
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use super::error::FrameError;
 use super::generator::Crew;
+use super::looks::Looks;
 use super::tally::Counts;
 use crate::Stop;
 use narrows_model::frames::FrameInterval;
@@ -21,21 +22,42 @@ pub(super) enum Ended {
     Failed(String),
 }
 
+/// What the workers did.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) counts: Vec<Counts>,
+    /// All looks but one at the end.
+    pub(super) intervals: Vec<FrameInterval>,
+    pub(super) ended: Ended,
+    /// Since the first frame was due.
+    pub(super) end_us: u64,
+}
+
 /// How much before ordinary programs a worker runs, where that is allowed.
 const NICE: i32 = -15;
+/// How often it is asked whether the device is still there: a program in the kernel sends on without it.
+const DEVICE_CHECK_NS: u64 = 200_000_000;
 /// How often the workers are looked after when they may be done.
 const STEP: Duration = Duration::from_millis(5);
+const READY_STEP: Duration = Duration::from_millis(1);
 /// And before: each look takes a worker's CPU for a moment.
 const SELDOM: Duration = Duration::from_millis(50);
 
-/// Nothing is done before `not_before` has passed.
+/// How long workers are waited for: the kernel makes the pages of live frames first, which takes tens of milliseconds. Were they
+/// given a time instead, the first frames of a late one would never be sent.
+const GET_READY: Duration = Duration::from_secs(3);
+/// Between the word and the start.
+const LEAD_NS: u64 = 2_000_000;
+
+/// The workers are not done before `not_before` has passed since their start.
 pub(super) fn run(
     crew: Crew,
+    looks: &Looks<'_>,
     interval_ms: u64,
     not_before: Duration,
     stop: &Stop,
     look: &mut impl FnMut(FrameInterval),
-) -> Result<(Vec<Counts>, Vec<FrameInterval>, Ended), FrameError> {
+) -> Result<Done, FrameError> {
     let cpus = cpu::allowed_cpus()?;
     // Raised by a worker that fails and where a thread does not start, so that the others end too.
     let over = Arc::new(AtomicBool::new(false));
@@ -68,22 +90,35 @@ pub(super) fn run(
             Ok(thread) => threads.push(thread),
             Err(source) => {
                 over.store(true, Ordering::Relaxed);
-                while threads.iter().any(|thread: &JoinHandle<_>| !thread.is_finished()) {
-                    names.iter().filter_map(|name| name.get()).for_each(|name| thread::interrupt(*name));
-                    clock::sleep(STEP);
-                }
-                return Err(FrameError::Thread { worker: number, source });
+                return Err(end_all(&threads, &names, FrameError::Thread { worker: number, source }));
             }
         }
     }
     let counts = || -> Vec<Counts> { meters.iter().map(|meter| meter.counts()).collect() };
-    let handed = |counts: &[Counts]| counts.iter().map(|counts| counts.handed).sum();
-    let started = clock::now();
+    let waited = clock::now();
+    while !meters.iter().all(|meter| meter.ready())
+        && !threads.iter().any(JoinHandle::is_finished)
+        && !stop.is_set()
+        && waited.elapsed() < GET_READY
+    {
+        clock::sleep(READY_STEP);
+    }
+    let start_ns = clock::monotonic_ns() + LEAD_NS;
+    if let Some(error) = meters.iter().find_map(|meter| meter.start(start_ns).err()) {
+        over.store(true, Ordering::Relaxed);
+        return Err(end_all(&threads, &names, error.into()));
+    }
+    // Before the start nothing has passed.
+    let since_ns = || clock::monotonic_ns().saturating_sub(start_ns);
+    let interval_ns = interval_ms * 1_000_000;
     let mut intervals = Vec::new();
-    let mut next_us = interval_ms * 1000;
+    let mut next_ns = interval_ns;
+    let (mut next_check_ns, mut broken) = (DEVICE_CHECK_NS, None);
     while threads.iter().any(|thread| !thread.is_finished()) {
-        let left = not_before.saturating_sub(started.elapsed());
-        clock::sleep(left.clamp(STEP, SELDOM));
+        let passed_ns = since_ns();
+        let left = not_before.saturating_sub(Duration::from_nanos(passed_ns));
+        let next_look = Duration::from_nanos(next_ns.saturating_sub(passed_ns));
+        clock::sleep(left.clamp(STEP, SELDOM).min(next_look));
         let all = stop.is_set() || over.load(Ordering::Relaxed);
         for ((thread, name), meter) in threads.iter().zip(&names).zip(&meters) {
             if !thread.is_finished()
@@ -93,14 +128,20 @@ pub(super) fn run(
                 thread::interrupt(*name);
             }
         }
-        let at_us = clock::micros_since(started);
-        if at_us >= next_us {
-            let seen = FrameInterval { at_us, frames: handed(&counts()) };
+        let now_ns = since_ns();
+        if now_ns >= next_check_ns && broken.is_none() {
+            next_check_ns = now_ns + DEVICE_CHECK_NS;
+            broken = looks.out_of_order();
+            over.fetch_or(broken.is_some(), Ordering::Relaxed);
+        }
+        if now_ns >= next_ns {
+            let seen = looks.during(now_ns, &counts());
             look(seen);
             intervals.push(seen);
-            next_us = (at_us / (interval_ms * 1000) + 1) * interval_ms * 1000;
+            next_ns = (now_ns / interval_ns + 1) * interval_ns;
         }
     }
+    let end_us = since_ns() / 1000;
     let mut ended = if stop.is_set() { Ended::Stopped } else { Ended::AsPlanned };
     for thread in threads {
         match thread.join() {
@@ -109,7 +150,25 @@ pub(super) fn run(
             Err(_) => ended = Ended::Failed("a worker broke down".to_owned()),
         }
     }
-    let counts = counts();
-    intervals.push(FrameInterval { at_us: clock::micros_since(started), frames: handed(&counts) });
-    Ok((counts, intervals, ended))
+    // A socket says it in the kernel's words.
+    if matches!(ended, Ended::Failed(_)) {
+        broken = broken.or_else(|| looks.out_of_order());
+    }
+    if let Some(why) = broken {
+        ended = Ended::Failed(why);
+    }
+    Ok(Done { counts: counts(), intervals, ended, end_us })
+}
+
+/// Waits for workers that were told to end.
+fn end_all(
+    threads: &[JoinHandle<Result<(), FrameError>>],
+    names: &[Arc<OnceLock<ThreadId>>],
+    why: FrameError,
+) -> FrameError {
+    while threads.iter().any(|thread| !thread.is_finished()) {
+        names.iter().filter_map(|name| name.get()).for_each(|name| thread::interrupt(*name));
+        clock::sleep(STEP);
+    }
+    why
 }

@@ -1,7 +1,8 @@
 //! A generator: the device looked at, the mode chosen, the workers run.
 
-use super::conductor::{self, Ended};
+use super::conductor::{self, Done, Ended};
 use super::error::FrameError;
+use super::looks::Looks;
 use super::pace::{self, FRACTION, Share};
 use super::tally::Counts;
 use super::{packet, xsk};
@@ -12,6 +13,8 @@ use narrows_sys::netdev::{self, XdpFeatures};
 use narrows_sys::rtnl::Links;
 use narrows_wire::frame::Flows;
 use std::time::Duration;
+
+const ENODEV: i32 = 19;
 
 /// The device that frames leave by.
 #[derive(Debug, Clone)]
@@ -41,7 +44,27 @@ impl Device {
         })
     }
 
-    fn refused(&self) -> Option<u64> {
+    /// Why nothing leaves or comes by the device with this name and number any more, where that is so.
+    pub(super) fn gone(name: &str, index: u32) -> Option<String> {
+        match Links::open().and_then(|mut links| links.get(name)) {
+            Ok(link) if link.index == index => None,
+            Ok(_) => Some(format!("device {name} is gone, and another one has its name")),
+            Err(error) if error.source.errno() == Some(ENODEV) => Some(format!("device {name} is gone")),
+            // What the kernel does not tell now it may tell later.
+            Err(_) => None,
+        }
+    }
+
+    /// Likewise, of one that shall send: also where it was set down.
+    pub(super) fn out_of_order(&self) -> Option<String> {
+        let down = || Links::open().and_then(|mut links| links.get(&self.name)).is_ok_and(|link| !link.up);
+        Self::gone(&self.name, self.index)
+            .or_else(|| down().then(|| format!("device {} was set down", self.name)))
+            .map(|why| format!("{why}; what was handed to it last may not have left"))
+    }
+
+    /// Frames to send that it dropped, by its own counter.
+    pub(super) fn dropped(&self) -> Option<u64> {
         Links::open().and_then(|mut links| links.get(&self.name)).map(|link| link.tx_dropped).ok()
     }
 }
@@ -60,37 +83,32 @@ pub(super) trait Meter: Send + Sync {
     fn done(&self) -> bool {
         false
     }
+
+    /// Whether it is on its CPU and waits for nothing but the start.
+    fn ready(&self) -> bool;
+
+    /// Tells it when sending begins, `CLOCK_MONOTONIC`.
+    fn start(&self, at_ns: u64) -> narrows_sys::Result<()>;
 }
 
-/// Workers that are ready, and how to begin.
+/// Workers, each with its meter.
 pub(super) struct Crew {
     pub(super) workers: Vec<(Box<dyn Worker>, std::sync::Arc<dyn Meter>)>,
 }
 
-/// How a mode makes its crew; or a sentence why it cannot. The time at which sending begins, `CLOCK_MONOTONIC`, is told last.
-type Prepare = fn(&GeneratePlan, &Device, &[Share], StartAt) -> Result<Crew, String>;
-
-/// When sending begins, once everything is ready.
-pub(super) type StartAt = fn() -> u64;
-
-/// Time for the workers' threads to come to their CPUs, and for the kernel to make the pages of live frames: with less the
-/// first frames are late, and so never sent.
-const SET_UP_NS: u64 = 50_000_000;
-
-fn soon() -> u64 {
-    narrows_sys::clock::monotonic_ns() + SET_UP_NS
-}
+/// How a mode makes its crew; or a sentence why it cannot.
+type Prepare = fn(&GeneratePlan, &Device, &[Share]) -> Result<Crew, String>;
 
 const MODES: &[(SendMode, Prepare)] =
     &[(SendMode::LiveFrames, live), (SendMode::AfXdp, xsk::prepare), (SendMode::AfPacket, packet::prepare)];
 
 #[cfg(feature = "xdp")]
-fn live(plan: &GeneratePlan, device: &Device, shares: &[Share], start: StartAt) -> Result<Crew, String> {
-    super::live::prepare(plan, device, shares, start)
+fn live(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
+    super::live::prepare(plan, device, shares)
 }
 
 #[cfg(not(feature = "xdp"))]
-fn live(_: &GeneratePlan, _: &Device, _: &[Share], _: StartAt) -> Result<Crew, String> {
+fn live(_: &GeneratePlan, _: &Device, _: &[Share]) -> Result<Crew, String> {
     Err("this program was built without the feature xdp".to_owned())
 }
 
@@ -112,13 +130,21 @@ pub fn generate(
         if plan.mode.is_some_and(|wanted| wanted != *mode) {
             continue;
         }
-        match prepare(plan, &device, &shares, soon) {
+        match prepare(plan, &device, &shares) {
             Ok(crew) => {
-                let before = device.refused();
-                let (counts, intervals, ended) =
-                    conductor::run(crew, plan.interval_ms, shortest(&shares), stop, &mut look)?;
-                let refused = before.zip(device.refused()).map(|(before, after)| after.saturating_sub(before));
-                return Ok(record(plan, *mode, not_better, &shares, &counts, intervals, ended, refused));
+                let looks = Looks::new(&device, &shares, &plan.format.sizes);
+                let mut done = conductor::run(crew, &looks, plan.interval_ms, shortest(&shares), stop, &mut look)?;
+                let refused = looks.refused(&done.counts);
+                let streams = streams(&shares, &done);
+                let due = streams.iter().map(|stream| stream.due).sum();
+                let last = looks.look(done.end_us, &done.counts, due, refused);
+                // A look in which nothing happened since the one before is none.
+                let told = |it: &FrameInterval| (it.frames, it.unsent()) == (last.frames, last.unsent());
+                if !done.intervals.last().is_some_and(told) {
+                    look(last);
+                    done.intervals.push(last);
+                }
+                return Ok(record(plan, *mode, not_better, streams, done, refused));
             }
             Err(why) => not_better.push(format!("{}: {why}", mode.word())),
         }
@@ -155,35 +181,37 @@ fn fit(plan: &GeneratePlan, device: &Device) -> Result<(), FrameError> {
     Ok(())
 }
 
-#[allow(clippy::too_many_arguments)]
-fn record(
-    plan: &GeneratePlan,
-    mode: SendMode,
-    not_better: Vec<String>,
-    shares: &[Share],
-    counts: &[Counts],
-    intervals: Vec<FrameInterval>,
-    ended: Ended,
-    refused: Option<u64>,
-) -> GenerateRecord {
-    let complete = matches!(ended, Ended::AsPlanned);
-    let stream = |share: &Share, counts: &Counts| {
+fn streams(shares: &[Share], done: &Done) -> Vec<StreamSent> {
+    let complete = matches!(done.ended, Ended::AsPlanned);
+    let stream = |(share, counts): (&Share, &Counts)| {
         let seen = counts.handed + counts.skipped;
         // A worker that failed at the very end has not looked at all that was due.
         let due = share.due().filter(|_| complete).map_or(seen, |due| due.max(seen));
         StreamSent { stream: share.stream, due, handed: counts.handed }
     };
-    let first = counts.iter().map(|counts| counts.first_ns).filter(|at| *at > 0).min().unwrap_or(0);
-    let last = counts.iter().map(|counts| counts.last_ns).max().unwrap_or(0);
+    shares.iter().zip(&done.counts).map(stream).collect()
+}
+
+fn record(
+    plan: &GeneratePlan,
+    mode: SendMode,
+    not_better: Vec<String>,
+    streams: Vec<StreamSent>,
+    done: Done,
+    refused: Option<u64>,
+) -> GenerateRecord {
+    let first = done.counts.iter().map(|counts| counts.first_ns).filter(|at| *at > 0).min().unwrap_or(0);
+    let last = done.counts.iter().map(|counts| counts.last_ns).max().unwrap_or(0);
     GenerateRecord {
         plan: plan.clone(),
         mode,
         not_better,
-        streams: shares.iter().zip(counts).map(|(share, counts)| stream(share, counts)).collect(),
+        streams,
         refused,
+        first_ns: (first > 0).then_some(first),
         elapsed_ns: last.saturating_sub(first),
-        intervals,
-        ended: match ended {
+        intervals: done.intervals,
+        ended: match done.ended {
             Ended::AsPlanned => None,
             Ended::Stopped => Some("it was stopped".to_owned()),
             Ended::Failed(why) => Some(why),

@@ -1,11 +1,13 @@
 //! A receiver: the mode chosen, counted while it lives, read at the end.
 
+use super::clock as clock_of_stamps;
 use super::error::FrameError;
+use super::flows::{self, FlowSeen};
 use super::generator::Device;
-use super::packet::PacketReceiver;
+use super::packet_receiver::PacketReceiver;
 use crate::Stop;
 use narrows_model::Distribution;
-use narrows_model::frames::{FlowGot, FrameInterval, ReceiveMode, ReceivePlan, ReceiveRecord, StreamGot};
+use narrows_model::frames::{FrameInterval, ReceiveMode, ReceivePlan, ReceiveRecord, StampClock, StreamGot};
 use narrows_sys::{Result, clock};
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,8 @@ pub(super) struct StreamSeen {
     pub(super) received: u64,
     pub(super) duplicates: u64,
     pub(super) reordered: u64,
+    /// How often its numbers began anew.
+    pub(super) restarts: u64,
     /// One above the highest sequence number.
     pub(super) next: u64,
 }
@@ -25,12 +29,17 @@ pub(super) struct StreamSeen {
 pub(super) struct Seen {
     pub(super) streams: Vec<StreamSeen>,
     pub(super) foreign: u64,
+    /// Frames that found no room on their way to the counter; `None`: nobody counts them.
+    pub(super) missed: Option<u64>,
     pub(super) bytes: u64,
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
     pub(super) latency_ns: Option<Distribution>,
+    /// Stamped frames of another machine.
+    pub(super) other_clocks: u64,
     pub(super) gaps_ns: Option<Distribution>,
-    pub(super) flows: Vec<FlowGot>,
+    pub(super) flows: Vec<FlowSeen>,
+    /// Frames of flows without room.
     pub(super) flows_left_out: u64,
 }
 
@@ -38,6 +47,9 @@ pub(super) struct Seen {
 pub(super) trait Counter: Send {
     /// Frames with a signature so far.
     fn frames(&mut self) -> Result<u64>;
+    /// What is told of each interval, as it is now. The frames are counted on meanwhile: one that is on its way through the
+    /// counters must not look lost.
+    fn look(&mut self, at_us: u64) -> Result<FrameInterval>;
     /// Everything so far.
     fn read(&mut self, per_flow: bool) -> Result<Seen>;
 }
@@ -78,8 +90,12 @@ pub struct Receiver {
     mode: ReceiveMode,
     not_better: Vec<String>,
     counter: Box<dyn Counter>,
+    device_index: u32,
+    clock_bound_ns: Option<u64>,
     started: Instant,
+    began_ns: u64,
     intervals: Vec<FrameInterval>,
+    ended: Option<String>,
 }
 
 impl std::fmt::Debug for Receiver {
@@ -90,6 +106,8 @@ impl std::fmt::Debug for Receiver {
 
 /// How often counters are looked at while waiting.
 const STEP: Duration = Duration::from_millis(10);
+/// How often it is asked whether the device is still there.
+const DEVICE_CHECK_US: u64 = 200_000;
 
 impl Receiver {
     /// Begins to count.
@@ -101,6 +119,8 @@ impl Receiver {
         if !device.up {
             return Err(FrameError::device(&plan.device, "it is down; set it up first"));
         }
+        // Before any frame needs a CPU.
+        let clock_bound_ns = clock_of_stamps::bound_ns();
         let mut not_better = Vec::new();
         for (mode, start) in MODES {
             if plan.mode.is_some_and(|wanted| wanted != *mode) {
@@ -113,8 +133,12 @@ impl Receiver {
                         mode: *mode,
                         not_better,
                         counter,
+                        device_index: device.index,
+                        clock_bound_ns,
                         started: clock::now(),
+                        began_ns: clock::monotonic_ns(),
                         intervals: Vec::new(),
+                        ended: None,
                     });
                 }
                 Err(why) => not_better.push(format!("{}: {why}", mode.word())),
@@ -129,13 +153,14 @@ impl Receiver {
         self.mode
     }
 
-    /// Waits until the time of the plan is over, the silence that it names has come, or `stop` is raised. `look` is called once
+    /// Waits until the time of the plan is over, the silence that it names has come, the device is gone, or `stop` is raised. `look` is called once
     /// an interval with what was counted so far.
     ///
     /// # Errors
     /// The counters cannot be read.
     pub fn wait(&mut self, stop: &Stop, mut look: impl FnMut(FrameInterval)) -> std::result::Result<(), FrameError> {
         let (mut last, mut since_us) = (0, 0);
+        let mut next_check_us = DEVICE_CHECK_US;
         let mut next_us = self.plan.interval_ms * 1000;
         loop {
             clock::sleep(STEP);
@@ -145,13 +170,23 @@ impl Receiver {
                 (last, since_us) = (frames, at_us);
             }
             if at_us >= next_us {
-                let seen = FrameInterval { at_us, frames };
+                let seen = self.counter.look(at_us)?;
                 look(seen);
                 self.intervals.push(seen);
                 next_us = (at_us / (self.plan.interval_ms * 1000) + 1) * self.plan.interval_ms * 1000;
             }
+            if at_us >= next_check_us {
+                next_check_us = at_us + DEVICE_CHECK_US;
+                self.ended = Device::gone(&self.plan.device, self.device_index);
+            }
             let silent = self.plan.idle_ms.is_some_and(|idle| frames > 0 && at_us - since_us >= idle * 1000);
-            if stop.is_set() || silent || at_us >= self.plan.duration_ms * 1000 {
+            if stop.is_set() || self.ended.is_some() || silent || at_us >= self.plan.duration_ms * 1000 {
+                // What came since the last look, too.
+                if self.intervals.last().is_none_or(|it| it.frames != frames) {
+                    let seen = self.counter.look(at_us)?;
+                    look(seen);
+                    self.intervals.push(seen);
+                }
                 return Ok(());
             }
         }
@@ -170,16 +205,19 @@ impl Receiver {
     /// # Errors
     /// The counters cannot be read.
     pub fn finish(mut self) -> std::result::Result<ReceiveRecord, FrameError> {
-        let mut seen = self.counter.read(self.plan.per_flow)?;
-        let frames = seen.streams.iter().map(|stream| stream.received).sum();
-        self.intervals.push(FrameInterval { at_us: clock::micros_since(self.started), frames });
-        seen.flows
-            .sort_by(|a, b| (b.received, &a.source, &a.destination).cmp(&(a.received, &b.source, &b.destination)));
+        let last = self.counter.look(clock::micros_since(self.started))?;
+        let seen = self.counter.read(self.plan.per_flow)?;
+        let told = |it: &FrameInterval| (it.frames, it.got) == (last.frames, last.got);
+        if !self.intervals.last().is_some_and(told) {
+            self.intervals.push(last);
+        }
+        let (flows, flows_silent) = flows::settle(&seen.flows, &seen.streams, seen.flows_left_out > 0);
         let stream = |stream: &StreamSeen| StreamGot {
             stream: stream.stream,
             received: stream.received,
             duplicates: stream.duplicates,
             reordered: stream.reordered,
+            restarts: stream.restarts,
             highest: stream.next.saturating_sub(1),
         };
         Ok(ReceiveRecord {
@@ -188,13 +226,19 @@ impl Receiver {
             not_better: self.not_better,
             streams: seen.streams.iter().map(stream).collect(),
             foreign: seen.foreign,
+            missed: seen.missed,
             bytes: seen.bytes,
+            began_ns: Some(self.began_ns),
+            first_ns: (seen.first_ns > 0).then_some(seen.first_ns),
             elapsed_ns: seen.last_ns.saturating_sub(seen.first_ns),
             intervals: self.intervals,
             latency_ns: seen.latency_ns,
+            stamp_clock: Some(StampClock { bound_ns: self.clock_bound_ns, of_others: seen.other_clocks }),
             gaps_ns: seen.gaps_ns,
-            flows: seen.flows,
+            flows,
             flows_left_out: seen.flows_left_out,
+            flows_silent,
+            ended: self.ended,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `[[hop]]`: devices on the way, and where their counters are read.
 
 use super::keys::SOURCE;
-use super::ports::device;
+use super::ports::{device, host, token_file};
 use super::reader::Table;
 use narrows_model::forwarding::{CounterSource, HopPlan};
 use std::net::{IpAddr, SocketAddr};
@@ -47,7 +47,7 @@ pub(super) fn hops(tables: &[Table<'_>]) -> Vec<HopPlan> {
 fn allowed(kind: &str) -> &'static [&'static str] {
     match kind {
         "namespace" => &["kind", "name"],
-        "narrows" => &["kind", "host"],
+        "narrows" => &["kind", "host", "token-file"],
         _ => &["kind", "agent", "version", "community", "user", "password"],
     }
 }
@@ -64,7 +64,10 @@ fn source(table: &Table<'_>) -> Option<CounterSource> {
             let name = item.text(255, NAMESPACES)?;
             if is_namespace(&name) { Some(CounterSource::Namespace { name }) } else { item.refuse(NAMESPACES) }
         }
-        "narrows" => Some(CounterSource::Narrows { host: table.required("host")?.text(255, "the address of a host")? }),
+        "narrows" => {
+            let token_file = token_file(table);
+            Some(CounterSource::Narrows { host: host(&table.required("host")?)?, token_file })
+        }
         _ => snmp(table),
     }
 }

@@ -118,14 +118,14 @@ fn read(root: &Table<'_>) -> Option<PlanFile> {
         ports::check_both(table, generator, receiver);
     }
 
-    let port = generator.as_ref();
+    let ports = traffic::Ports { generator: generator.as_ref(), receiver: receiver.as_ref() };
     let mut traffic: Vec<_> = root
         .tables("traffic", &TRAFFIC, traffic::MOST)
         .iter()
-        .map(|table| traffic::traffic(table, preset, port))
+        .map(|table| traffic::traffic(table, preset, ports))
         .collect();
     if traffic.is_empty() {
-        traffic.push(traffic::default_traffic(preset, port));
+        traffic = traffic::default_traffic(preset, ports);
     }
     let hops = hops::hops(&root.tables("hop", &HOP, hops::MOST));
 

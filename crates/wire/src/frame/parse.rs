@@ -120,7 +120,7 @@ mod tests {
     /// An IPv4 frame of UDP, and its signature.
     fn frame() -> (Vec<u8>, Signature) {
         let format = FrameFormat { sizes: vec![64], ..testing::format() };
-        let signature = Signature { stream: 3, sequence: 77, time: 9 };
+        let signature = Signature { stream: 3, clock: 5, sequence: 77, time: 9 };
         (Template::build(&format, 64).frame(&Flows::of(&format).nth(0), &signature), signature)
     }
 

@@ -5,6 +5,9 @@
 //! | mark | stream | sequence number | time of sending |
 //! ```
 //!
+//! The word of the stream has its number, 0 to 63, in the lower six bits, and in the upper ten whose clock the time is of: a
+//! number that is the same for all that runs on one machine since it was started, and hardly ever for two machines.
+//!
 //! Sequence number and time have 48 bits each: at 148.8 million frames a second the number lasts for three weeks; the time
 //! is the sender's `CLOCK_MONOTONIC` in nanoseconds modulo 2^48, which is 78 hours. A time of 0 says that this frame was not
 //! stamped.
@@ -15,14 +18,22 @@ use narrows_model::frames::SIGNATURE_BYTES;
 pub const MARK: u16 = 0x6e77;
 /// Bytes of a signature.
 pub const BYTES: usize = SIGNATURE_BYTES as usize;
+/// Bits of a stream's number; the rest of its word says whose clock it is.
+const STREAM_BITS: u32 = 6;
+/// The most streams.
+pub const STREAMS: u16 = 1 << STREAM_BITS;
+/// The most clocks that are told apart.
+pub const CLOCKS: u16 = 1 << (16 - STREAM_BITS);
 /// What 48 bits hold.
 pub const MASK: u64 = (1 << 48) - 1;
 
 /// What a frame says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Signature {
-    /// Of the worker that sent it.
+    /// Of the worker that sent it, below [`STREAMS`].
     pub stream: u16,
+    /// Whose clock the time is of, below [`CLOCKS`]; 0: unknown.
+    pub clock: u16,
     /// Of the frame in its stream, from 0, modulo 2^48.
     pub sequence: u64,
     /// By the sender's `CLOCK_MONOTONIC`, ns modulo 2^48; 0: not stamped.
@@ -50,11 +61,12 @@ impl Signature {
         Some(difference.cast_signed() >> 16)
     }
 
-    /// The bytes to send; of sequence number and time the lower 48 bits.
+    /// The bytes to send; of sequence number and time the lower 48 bits, of stream and clock what their bits hold.
     #[inline]
     #[must_use]
     pub const fn encode(&self) -> [u8; BYTES] {
-        let head = ((MARK as u128) << 16 | self.stream as u128) << 96;
+        let word = self.clock << STREAM_BITS | self.stream & (STREAMS - 1);
+        let head = ((MARK as u128) << 16 | word as u128) << 96;
         let numbers = ((self.sequence & MASK) as u128) << 48 | (self.time & MASK) as u128;
         (head | numbers).to_be_bytes()
     }
@@ -67,7 +79,13 @@ impl Signature {
         if (word >> 112) as u16 != MARK {
             return None;
         }
-        Some(Self { stream: (word >> 96) as u16, sequence: (word >> 48) as u64 & MASK, time: word as u64 & MASK })
+        let stream = (word >> 96) as u16;
+        Some(Self {
+            stream: stream & (STREAMS - 1),
+            clock: stream >> STREAM_BITS,
+            sequence: (word >> 48) as u64 & MASK,
+            time: word as u64 & MASK,
+        })
     }
 }
 
@@ -78,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_bytes_are_as_documented() {
-        let signature = Signature { stream: 0x0102, sequence: 0x0304_0506_0708, time: 0x090a_0b0c_0d0e };
+        let signature = Signature { stream: 0x02, clock: 0x04, sequence: 0x0304_0506_0708, time: 0x090a_0b0c_0d0e };
         let bytes = [0x6e, 0x77, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
         assert_eq!(signature.encode(), bytes);
         assert_eq!(Signature::decode(&bytes), Some(signature));
@@ -99,8 +117,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_signature_comes_back(stream: u16, sequence in 0..=MASK, time in 0..=MASK) {
-            let signature = Signature { stream, sequence, time };
+        fn a_signature_comes_back(
+            stream in 0..STREAMS, clock in 0..CLOCKS, sequence in 0..=MASK, time in 0..=MASK
+        ) {
+            let signature = Signature { stream, clock, sequence, time };
             prop_assert_eq!(Signature::decode(&signature.encode()), Some(signature));
         }
 

@@ -1,16 +1,19 @@
 //! The program `receive`, attached to a device for as long as the value lives.
 
+use super::super::flows::FlowSeen;
 use super::super::generator::Device;
 use super::super::receiver::{Counter, Seen, StreamSeen};
 use super::{RECEIVE, layout};
-use layout::{Buckets, StreamState, Totals};
-use narrows_model::frames::{FlowGot, ReceivePlan};
+use layout::{Buckets, FlowCount, StreamState, Totals};
+use narrows_model::frames::{FrameInterval, GotSoFar, ReceivePlan};
 use narrows_stats::Histogram;
 use narrows_sys::bpf::{Attached, Object, XdpMode};
 use narrows_sys::{Result, clock};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-const STREAMS: u32 = 64;
+const STREAMS: u16 = 64;
+/// Flows that are told apart.
+const FLOWS_MOST: u32 = 65_536;
 
 #[derive(Debug)]
 pub(in super::super) struct LiveReceiver {
@@ -27,10 +30,15 @@ impl LiveReceiver {
     ) -> std::result::Result<Self, String> {
         let end_ns = clock::monotonic_ns().saturating_add(plan.duration_ms.saturating_mul(1_000_000));
         let config = layout::receive_config(plan.gaps, plan.per_flow, end_ns);
-        let object = Object::load("receive", RECEIVE, &config).map_err(|error| match error.errno() {
-            Some(1 | 13) => "it needs root (CAP_BPF and CAP_NET_ADMIN)".to_owned(),
-            _ => error.to_string(),
-        })?;
+        // The table takes its memory at once, for each CPU.
+        let flows = if plan.per_flow { FLOWS_MOST } else { 1 };
+        let object =
+            Object::load_sized("receive", RECEIVE, &config, &[("flows", flows)]).map_err(|error| {
+                match error.errno() {
+                    Some(1 | 13) => "it needs root (CAP_BPF and CAP_NET_ADMIN)".to_owned(),
+                    _ => error.to_string(),
+                }
+            })?;
         let attached = object.attach(device.index, mode).map_err(|error| match error.errno() {
             Some(16) => "another XDP program is attached to it".to_owned(),
             Some(95) => {
@@ -66,29 +74,51 @@ impl LiveReceiver {
 
 impl Counter for LiveReceiver {
     fn frames(&mut self) -> Result<u64> {
-        let totals = self.object.read("totals", &0_u32.to_ne_bytes())?;
-        Ok(totals.iter().map(|bytes| Totals::read(bytes).frames).sum())
+        Ok(self.totals()?.iter().map(|totals| totals.frames).sum())
+    }
+
+    fn look(&mut self, at_us: u64) -> Result<FrameInterval> {
+        let (mut frames, mut got, mut streams) = (0, GotSoFar::default(), 0);
+        for totals in self.totals()? {
+            got.foreign += totals.foreign;
+            got.bytes += totals.bytes;
+            streams |= totals.streams;
+        }
+        for stream in (0..STREAMS).filter(|stream| streams & 1 << stream != 0) {
+            let first = self.stream(stream)?;
+            // A frame that one CPU has counted since it was read, behind a later one that another CPU had when that was read,
+            // is not lost: what came is read once more where several CPUs count. One CPU's counts are of one moment.
+            let many = first.iter().filter(|state| state.received > 0).count() > 1;
+            let then = if many { self.stream(stream)? } else { first.clone() };
+            got.numbers += first.iter().map(|state| state.next).max().unwrap_or(0);
+            for state in then {
+                frames += state.received;
+                got.duplicates += state.duplicates;
+                got.reordered += state.reordered;
+            }
+        }
+        Ok(FrameInterval { at_us, frames, sent: None, got: Some(got) })
     }
 
     fn read(&mut self, per_flow: bool) -> Result<Seen> {
         let mut seen = Seen::default();
-        for bytes in self.object.read("totals", &0_u32.to_ne_bytes())? {
-            let totals = Totals::read(&bytes);
+        for totals in self.totals()? {
             seen.foreign += totals.foreign;
             seen.bytes += totals.bytes;
             seen.flows_left_out += totals.flows_left_out;
+            seen.other_clocks += totals.other_clocks;
             if totals.frames > 0 {
                 seen.first_ns = if seen.first_ns == 0 { totals.first_ns } else { seen.first_ns.min(totals.first_ns) };
                 seen.last_ns = seen.last_ns.max(totals.last_ns);
             }
         }
         for stream in 0..STREAMS {
-            let mut all = StreamSeen { stream: u16::try_from(stream).unwrap_or(0), ..StreamSeen::default() };
-            for bytes in self.object.read("streams", &stream.to_ne_bytes())? {
-                let state = StreamState::read(&bytes);
+            let mut all = StreamSeen { stream, ..StreamSeen::default() };
+            for state in self.stream(stream)? {
                 all.received += state.received;
                 all.duplicates += state.duplicates;
                 all.reordered += state.reordered;
+                all.restarts += state.restarts;
                 all.next = all.next.max(state.next);
             }
             if all.received > 0 {
@@ -108,31 +138,43 @@ impl Counter for LiveReceiver {
 }
 
 impl LiveReceiver {
-    fn flows(&self) -> Result<Vec<FlowGot>> {
+    /// Of each CPU.
+    fn totals(&self) -> Result<Vec<Totals>> {
+        let all = self.object.read("totals", &0_u32.to_ne_bytes())?;
+        Ok(all.iter().map(|bytes| Totals::read(bytes)).collect())
+    }
+
+    /// Of each CPU.
+    fn stream(&self, stream: u16) -> Result<Vec<StreamState>> {
+        let all = self.object.read("streams", &u32::from(stream).to_ne_bytes())?;
+        Ok(all.iter().map(|bytes| StreamState::read(bytes)).collect())
+    }
+
+    fn flows(&self) -> Result<Vec<FlowSeen>> {
         let mut flows = Vec::new();
         for key in self.object.keys("flows")? {
-            let received = self
-                .object
-                .read("flows", &key)?
-                .iter()
-                .filter_map(|bytes| bytes.as_slice().try_into().ok().map(u64::from_ne_bytes))
-                .sum();
-            if let Some((source, destination)) = name(&key) {
-                flows.push(FlowGot { source: source.to_string(), destination: destination.to_string(), received });
+            let Some(mut flow) = name(&key) else { continue };
+            for bytes in self.object.read("flows", &key)? {
+                let FlowCount { received, next, gap, duplicates, reordered } = FlowCount::read(&bytes);
+                let (duplicates, reordered) = (duplicates.into(), reordered.into());
+                flow.add(&FlowSeen { received, next, gap, duplicates, reordered, ..flow });
             }
+            flows.push(flow);
         }
         Ok(flows)
     }
 }
 
 /// `struct flow` of `receive.c`.
-fn name(key: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
-    let ipv6 = u32::from_ne_bytes(key.get(36..40)?.try_into().ok()?) != 0;
+fn name(key: &[u8]) -> Option<FlowSeen> {
+    let number = |at: usize| Some(u16::from_ne_bytes(key.get(at..at + 2)?.try_into().ok()?));
+    let ipv6 = number(36)? != 0;
     let address = |at: usize| -> Option<IpAddr> {
         let all: [u8; 16] = key.get(at..at + 16)?.try_into().ok()?;
         let last: [u8; 4] = all[12..].try_into().ok()?;
         Some(if ipv6 { Ipv6Addr::from(all).into() } else { Ipv4Addr::from(last).into() })
     };
-    let port = |at: usize| Some(u16::from_be_bytes(key.get(at..at + 2)?.try_into().ok()?));
-    Some((SocketAddr::new(address(0)?, port(32)?), SocketAddr::new(address(16)?, port(34)?)))
+    let port = |at: usize| Some(number(at)?.to_be());
+    let source = SocketAddr::new(address(0)?, port(32)?);
+    Some(FlowSeen::new(number(38)?, source, SocketAddr::new(address(16)?, port(34)?)))
 }
