@@ -37,6 +37,7 @@ pub(crate) fn generate_plan(load: FrameLoad, size: u32) -> GeneratePlan {
         workers: 2,
         first_stream: 0,
         stamp_every: 1000,
+        broadcast_every: 0,
         interval_ms: 1000,
     }
 }

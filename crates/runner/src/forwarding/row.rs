@@ -23,11 +23,13 @@ use std::time::Duration;
 fn observation(trial: &ForwardingTrial, effective_ms: u64) -> Observation {
     let sum = |of: &dyn Fn(&narrows_model::frames::FrameTrial) -> u64| trial.directions.iter().map(of).sum::<u64>();
     let handed = sum(&|frames| frames.sent.streams.iter().map(|stream| stream.handed).sum());
+    // Frames to all stations are a part of the load of which none is to come out: none is lost.
+    let to_all = trial.broadcasts();
     Observation {
-        intended: sum(&|frames| frames.sent.due()),
-        offered: handed,
-        sent: sum(&|frames| frames.sent.sent()),
-        received: sum(&|frames| frames.got.distinct()),
+        intended: sum(&|frames| frames.sent.due()) + to_all.due,
+        offered: handed + to_all.handed,
+        sent: sum(&|frames| frames.sent.sent()) + to_all.sent,
+        received: sum(&|frames| frames.got.distinct()) + to_all.sent,
         effective_ms,
         invalid: trial.invalid.clone(),
     }
@@ -172,10 +174,12 @@ impl Bench<'_> {
                 |of: &dyn Fn(&narrows_model::frames::FrameTrial) -> u64| trial.directions.iter().map(of).sum::<u64>();
             let gaps =
                 sum(&|it| it.sent.due().saturating_sub(it.sent.streams.iter().map(|stream| stream.handed).sum()));
+            let to_all = trial.broadcasts();
+            let gaps = gaps + to_all.due.saturating_sub(to_all.handed);
             let stalled = (gaps > 0).then(|| format!("the burst has gaps of {gaps} frames: the generator stood still"));
             procedure.observe(&BurstSeen {
-                sent: sum(&|it| it.sent.sent()),
-                received: sum(&|it| it.got.distinct()),
+                sent: sum(&|it| it.sent.sent()) + to_all.sent,
+                received: sum(&|it| it.got.distinct()) + to_all.sent,
                 offered_pps: bursts.max_pps,
                 invalid: trial.invalid.clone().or(stalled),
             })?;

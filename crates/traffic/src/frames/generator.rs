@@ -1,5 +1,6 @@
 //! A generator: the device looked at, the mode chosen, the workers run.
 
+use super::broadcast::set_apart;
 use super::conductor::{self, Done, Ended};
 use super::error::FrameError;
 use super::looks::Looks;
@@ -135,7 +136,7 @@ pub fn generate(
                 let looks = Looks::new(&device, &shares, &plan.format.sizes);
                 let mut done = conductor::run(crew, &looks, plan.interval_ms, shortest(&shares), stop, &mut look)?;
                 let refused = looks.refused(&done.counts);
-                let streams = streams(&shares, &done);
+                let streams = streams(&shares, &done, plan.broadcast_every);
                 let due = streams.iter().map(|stream| stream.due).sum();
                 let last = looks.look(done.end_us, &done.counts, due, refused);
                 // A look in which nothing happened since the one before is none.
@@ -181,7 +182,8 @@ fn fit(plan: &GeneratePlan, device: &Device) -> Result<(), FrameError> {
     Ok(())
 }
 
-fn streams(shares: &[Share], done: &Done) -> Vec<StreamSent> {
+/// `every`: so-manyth frames that go to all stations.
+fn streams(shares: &[Share], done: &Done, every: u32) -> Vec<StreamSent> {
     let complete = matches!(done.ended, Ended::AsPlanned);
     let stream = |(share, counts): (&Share, &Counts)| {
         let seen = counts.handed + counts.skipped;
@@ -189,7 +191,7 @@ fn streams(shares: &[Share], done: &Done) -> Vec<StreamSent> {
         let due = share.due().filter(|_| complete).map_or(seen, |due| due.max(seen));
         StreamSent { stream: share.stream, due, handed: counts.handed }
     };
-    shares.iter().zip(&done.counts).map(stream).collect()
+    set_apart(shares.iter().zip(&done.counts).map(stream).collect(), every)
 }
 
 fn record(
