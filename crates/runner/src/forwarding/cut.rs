@@ -29,9 +29,9 @@ impl Tester<'_> {
         let whole_ms = order.overload_ms + order.after_ms;
         let load = Load::Rate { pps: order.after_pps, duration_ms: whole_ms };
         let begun = self.begin(std::slice::from_ref(&way), row, load, Some(LOOK_MS))?;
-        let base = self.generate_plan(&way, row, load);
+        let base = self.generate_plan(&way, row, load, 2);
         let more = Load::Rate { pps: order.overload_pps - order.after_pps, duration_ms: order.overload_ms };
-        let extra = GeneratePlan { first_stream: SECOND, ..self.generate_plan(&way, row, more) };
+        let extra = GeneratePlan { first_stream: SECOND, ..self.generate_plan(&way, row, more, 2) };
         let base = GeneratePlan { workers: base.workers.min(SECOND.into()), ..base };
         let (port, stop) = (way.from.port.clone(), self.stop.clone());
         let (sent, beside) = self.beside(row, || port.generate(&[base, extra], &stop))?;

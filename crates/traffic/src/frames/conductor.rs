@@ -3,6 +3,7 @@
 use super::error::FrameError;
 use super::generator::Crew;
 use super::looks::Looks;
+use super::place::Place;
 use super::tally::Counts;
 use crate::Stop;
 use narrows_model::frames::FrameInterval;
@@ -64,10 +65,11 @@ pub(super) fn run(
     thread::interruptible()?;
     let (mut meters, mut threads) = (Vec::new(), Vec::new());
     let names: Vec<Arc<OnceLock<ThreadId>>> = crew.workers.iter().map(|_| Arc::default()).collect();
+    let places: Vec<Option<Place>> = crew.workers.iter().map(|_| Place::take(&cpus)).collect();
     for (number, (mut worker, meter)) in (0_u32..).zip(crew.workers) {
         meters.push(meter);
         let (stop, end) = (stop.clone(), Arc::clone(&over));
-        let cpu = (!cpus.is_empty()).then(|| cpus[number as usize % cpus.len()]);
+        let cpu = places[number as usize].as_ref().map(Place::cpu);
         let name = Arc::clone(&names[number as usize]);
         let body = move || -> Result<(), FrameError> {
             let _ = name.set(cpu::this_thread());
