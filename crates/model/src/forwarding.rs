@@ -329,6 +329,9 @@ pub struct OutageOfSize {
     /// At least and at most, by the looks of the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between_ns: Option<[u64; 2]>,
+    /// From when a recovery counts: the end of the overload, by the monotonic clock of the receiver's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ns: Option<u64>,
     /// What must be known of it: why there is none, that the device did not recover, that frames were lost at other times, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,

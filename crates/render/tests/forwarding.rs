@@ -322,6 +322,7 @@ fn nothing_measured_is_told_and_drawn_as_nothing() {
             size: None,
             outage_ns: Some(u64::MAX),
             between_ns: None,
+            since_ns: None,
             remarks: Vec::new(),
         }],
         ended: Some("interrupted".into()),

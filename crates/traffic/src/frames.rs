@@ -19,6 +19,7 @@ mod looks;
 mod pace;
 mod packet;
 mod packet_receiver;
+mod place;
 mod receiver;
 mod tally;
 mod xsk;

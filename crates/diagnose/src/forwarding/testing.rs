@@ -65,6 +65,7 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
             not_better: Vec::new(),
             streams: vec![StreamGot { received, ..StreamGot::default() }],
             foreign: 0,
+            missed: None,
             bytes: 0,
             began_ns: None,
             first_ns: None,
@@ -76,6 +77,7 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
             flows: Vec::new(),
             flows_left_out: 0,
             flows_silent: None,
+            ended: None,
         },
     }
 }

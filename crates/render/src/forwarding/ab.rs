@@ -14,6 +14,7 @@ pub use markdown::report as markdown;
 pub use svg::picture as svg;
 pub use text::report as text;
 
+use narrows_model::forwarding_ab::ThroughputOfSize;
 use narrows_model::forwarding_ab_report::{AbReport, AbRowView};
 
 /// `64 B`, or `IPv6, 64 B` where there is more than one traffic.
@@ -21,6 +22,13 @@ fn row_name(report: &AbReport, row: &AbRowView) -> String {
     let size = super::words::size(row.row.size);
     let several = report.rows.iter().any(|other| other.row.traffic != row.row.traffic);
     if several { format!("{}, {size}", row.name) } else { size }
+}
+
+/// Whether a result of the row is only *at least*: the difference is then a bound or nothing, whatever its interval.
+fn is_limited(report: &AbReport, row: &AbRowView) -> bool {
+    let of =
+        |found: &ThroughputOfSize| (found.traffic, found.size) == (row.row.traffic, row.row.size) && found.at_least;
+    report.runs.iter().filter(|run| run.left_out.is_none()).flat_map(|run| &run.throughputs).any(of)
 }
 
 /// `fault forward-rules=10000`, or that there is none.

@@ -6,6 +6,7 @@ use crate::words::{clean, plural};
 use narrows_model::forwarding::{CounterSource, Test, Traffic};
 use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::forwarding_report::SizeView;
+use narrows_model::frames::Walk;
 use narrows_model::search::{GoalResult, Outcome, TesterLimit};
 
 /// A test by its name in the field.
@@ -38,7 +39,9 @@ pub(super) fn traffic(of: &Traffic) -> String {
     let flows = if of.flows == 1 {
         "1 flow".to_owned()
     } else {
-        format!("{} flows {}", grouped(of.flows.into()), walk(of.walk))
+        // Several networks are visited at random: in turns a walk would stay in one for seconds.
+        let walked = if of.networks > 1 && of.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { of.walk };
+        format!("{} flows {}", grouped(of.flows.into()), walk(walked))
     };
     let networks = if of.networks > 1 { format!(" to {} networks", of.networks) } else { String::new() };
     let both = if of.bidirectional { ", both directions at once" } else { "" };
@@ -161,7 +164,7 @@ pub(super) fn moment(unix_us: u64) -> String {
 mod tests {
     use super::*;
     use narrows_model::Family;
-    use narrows_model::frames::{Transport, Walk};
+    use narrows_model::frames::Transport;
 
     #[test]
     fn moments() {

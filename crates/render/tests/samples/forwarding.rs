@@ -327,6 +327,7 @@ fn one(made: &mut Made, at: usize, key: (usize, Option<u32>), bytes: f64, most: 
                 size,
                 outage_ns: Some(1_200_000 + n * 90_000),
                 between_ns: None,
+                since_ns: None,
                 remarks: Vec::new(),
             });
             let trial = frames::trial(1_488_095, wire, 10, 9_200_000 + n * 11_000);

@@ -68,9 +68,9 @@ impl Device<'_> {
         let configuration = self.ab.configuration(side);
         for (nth, step) in (1..).zip(&configuration.steps) {
             match step {
-                SwitchStep::Command { words } => run_one(configuration, "command", nth, words)?,
+                SwitchStep::Command { words } => run_one(configuration, "to", &format!("command {nth}"), words)?,
                 SwitchStep::Fault { id, value } => {
-                    let refused = |why: String| failed(configuration, &format!("fault {id}"), why);
+                    let refused = |why: String| failed(configuration, "to", &format!("fault {id}"), why);
                     let lab = lab().ok_or_else(|| refused(format!("name the lab in the variable {LAB}")))?;
                     let value = (!value.is_empty()).then_some(value.as_str());
                     let put_in = Labs::of_user().fault(&lab, id, Site::Router, value, Direction::Up);
@@ -86,7 +86,9 @@ impl Device<'_> {
     fn leave(&mut self) -> Result<(), ForwardingError> {
         let left = self.at.take().map(|side| self.ab.configuration(side));
         let undone = left.map_or(Ok(()), |configuration| {
-            (1..).zip(&configuration.undo).try_for_each(|(nth, words)| run_one(configuration, "undo", nth, words))
+            (1..)
+                .zip(&configuration.undo)
+                .try_for_each(|(nth, words)| run_one(configuration, "back from", &format!("undo {nth}"), words))
         });
         undone.and(self.faults_out())
     }
@@ -98,8 +100,9 @@ impl Device<'_> {
         }
         let labs = Labs::of_user();
         let failed = |error: narrows_lab::Error| ForwardingError::Switch {
-            configuration: "no fault".to_owned(),
-            step: format!("the lab {lab}"),
+            way: "back from",
+            configuration: own.join(", "),
+            step: format!("the faults of lab {lab}"),
             why: error.to_string(),
         };
         let status = labs.status(&lab).map_err(failed)?;
@@ -123,17 +126,17 @@ impl Device<'_> {
 
 fn run_one(
     configuration: &DeviceConfiguration,
-    what: &str,
-    nth: usize,
+    way: &'static str,
+    step: &str,
     words: &[String],
 ) -> Result<(), ForwardingError> {
     // Of its further words one may be a password.
     let program = words.first().map_or("", String::as_str);
-    command::run(words, COMMAND, None).map_err(|why| failed(configuration, &format!("{what} {nth}, `{program}`"), why))
+    command::run(words, COMMAND, None).map_err(|why| failed(configuration, way, &format!("{step}, `{program}`"), why))
 }
 
-fn failed(configuration: &DeviceConfiguration, step: &str, why: String) -> ForwardingError {
-    ForwardingError::Switch { configuration: configuration.name.clone(), step: step.to_owned(), why }
+fn failed(configuration: &DeviceConfiguration, way: &'static str, step: &str, why: String) -> ForwardingError {
+    ForwardingError::Switch { way, configuration: configuration.name.clone(), step: step.to_owned(), why }
 }
 
 /// Runs the plan with A and B in turns. `keep` gets what was measured so far after each run.

@@ -24,14 +24,14 @@ impl Tester<'_> {
         row: Row,
         repetition: u32,
         order: &RecoveryPlan,
-    ) -> Result<(ForwardingTrial, RecoverySeen), ForwardingError> {
+    ) -> Result<(ForwardingTrial, RecoverySeen, Option<u64>), ForwardingError> {
         let way = self.way(row)?;
         let whole_ms = order.overload_ms + order.after_ms;
         let load = Load::Rate { pps: order.after_pps, duration_ms: whole_ms };
         let begun = self.begin(std::slice::from_ref(&way), row, load, Some(LOOK_MS))?;
-        let base = self.generate_plan(&way, row, load);
+        let base = self.generate_plan(&way, row, load, 2);
         let more = Load::Rate { pps: order.overload_pps - order.after_pps, duration_ms: order.overload_ms };
-        let extra = GeneratePlan { first_stream: SECOND, ..self.generate_plan(&way, row, more) };
+        let extra = GeneratePlan { first_stream: SECOND, ..self.generate_plan(&way, row, more, 2) };
         let base = GeneratePlan { workers: base.workers.min(SECOND.into()), ..base };
         let (port, stop) = (way.from.port.clone(), self.stop.clone());
         let (sent, beside) = self.beside(row, || port.generate(&[base, extra], &stop))?;
@@ -39,19 +39,20 @@ impl Tester<'_> {
         let (Some(base), Some(extra)) = (sent.next(), sent.next()) else {
             return Err(way.from.unfit("a generator of two saw nothing"));
         };
-        let (base, extra) = (base.record, extra.record);
         let mut trial = self.end(begun, Test::Recovery, row, repetition, vec![together(&base, &extra)], beside)?;
+        let one_clock = self.plan.one_clock();
+        let cut_ns = trial.directions.first().and_then(|frames| cut_ns(&frames.got, &base, &extra, one_clock));
         // The looks count test frames alone.
         let share = self.modifier(row).map_or(0.0, Modifier::broadcast_share);
         let order = RecoveryPlan { after_pps: order.after_pps * (1.0 - share), ..*order };
-        let found = trial.directions.first().map(|frames| around(&order, frames, &base, &extra, self.plan.one_clock()));
-        let mut found = found.unwrap_or_default();
+        let mut found =
+            trial.directions.first().map_or_else(RecoverySeen::default, |frames| around(&order, frames, &base, cut_ns));
         // Of both ways of the books the trial's own stands; whether frames were told apart, the looks say.
         found.invalid = trial.invalid.clone().or(found.invalid);
         for frames in &mut trial.directions {
             thin(&mut frames.got.intervals);
         }
-        Ok((trial, found))
+        Ok((trial, found, cut_ns))
     }
 }
 
@@ -72,31 +73,27 @@ fn together(base: &GenerateRecord, extra: &GenerateRecord) -> GenerateRecord {
 }
 
 /// What the looks tell; invalid where they cannot.
-fn around(
-    order: &RecoveryPlan,
-    frames: &FrameTrial,
-    base: &GenerateRecord,
-    extra: &GenerateRecord,
-    one_clock: bool,
-) -> RecoverySeen {
+fn around(order: &RecoveryPlan, frames: &FrameTrial, base: &GenerateRecord, cut_ns: Option<u64>) -> RecoverySeen {
     let cannot = |why: &str| RecoverySeen { invalid: Some(why.to_owned()), ..RecoverySeen::default() };
-    let Some(cut_us) = cut_us(&frames.got, base, extra, one_clock) else {
+    let Some(after_ns) = cut_ns.zip(frames.got.began_ns).and_then(|(cut, began)| cut.checked_sub(began)) else {
         return cannot("when the overload ended is not known by the clock of the receiver");
     };
     let look = |it: &FrameInterval| Some(Look { at_us: it.at_us, frames: it.frames, lost: it.lost()? });
     let Some(looks) = frames.got.intervals.iter().map(look).collect::<Option<Vec<_>>>() else {
         return cannot("the receiver does not tell by when frames were lost");
     };
-    seen(order, &looks, cut_us, u64::try_from(frames.lost()).unwrap_or(0), at_end(base, &frames.got))
+    seen(order, &looks, after_ns / 1_000, u64::try_from(frames.lost()).unwrap_or(0), at_end(base, &frames.got))
 }
 
-/// The end of the second generator on the clock of the receiver's looks. Two hosts have two clocks: the first frame that left and the
-/// first that came are then the same moment.
-fn cut_us(got: &ReceiveRecord, base: &GenerateRecord, extra: &GenerateRecord, one_clock: bool) -> Option<u64> {
-    let first_ns = base.first_ns?.min(extra.first_ns?);
-    let after_ns = (extra.first_ns?.saturating_add(extra.elapsed_ns)).checked_sub(first_ns)?;
-    let came_ns = if one_clock { first_ns } else { got.first_ns? };
-    Some(came_ns.saturating_add(after_ns).checked_sub(got.began_ns?)? / 1_000)
+/// The end of the second generator by the clock of the receiver. Two hosts have two clocks: the first frame that left and the first
+/// that came are then the same moment.
+fn cut_ns(got: &ReceiveRecord, base: &GenerateRecord, extra: &GenerateRecord, one_clock: bool) -> Option<u64> {
+    let cut_ns = extra.first_ns?.saturating_add(extra.elapsed_ns);
+    if one_clock {
+        return Some(cut_ns);
+    }
+    let after_ns = cut_ns.checked_sub(base.first_ns?.min(extra.first_ns?))?;
+    Some(got.first_ns?.saturating_add(after_ns))
 }
 
 /// Frames that the first generator sent after the last one of each stream that came.

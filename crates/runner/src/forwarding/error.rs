@@ -23,8 +23,10 @@ pub enum ForwardingError {
         why: crate::remote::RemoteError,
     },
     /// A step to another configuration of the device, or back from it.
-    #[error("the device cannot be switched to or from `{configuration}`: {step}: {why}")]
+    #[error("the device cannot be switched {way} `{configuration}`: {step}: {why}")]
     Switch {
+        /// `to` or `back from`.
+        way: &'static str,
         /// Its name.
         configuration: String,
         /// Which step.

@@ -6,13 +6,13 @@ use std::net::IpAddr;
 
 /// From whom to whom: Ethernet addresses and IP addresses of the sender and of where the frames go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ends {
-    pub(super) macs: [Mac; 2],
-    pub(super) addresses: [IpAddr; 2],
+pub(crate) struct Ends {
+    pub(crate) macs: [Mac; 2],
+    pub(crate) addresses: [IpAddr; 2],
 }
 
 /// Frames of a traffic with these sizes. Flows are source ports; networks begin with that of the destination.
-pub(super) fn frame_format(traffic: &Traffic, sizes: Vec<u32>, ends: &Ends) -> FrameFormat {
+pub(crate) fn frame_format(traffic: &Traffic, sizes: Vec<u32>, ends: &Ends) -> FrameFormat {
     let last_port = Traffic::FIRST_PORT.saturating_add(u16::try_from(traffic.flows.max(1) - 1).unwrap_or(u16::MAX));
     let [source, destination] = ends.addresses;
     let ports = [Traffic::FIRST_PORT; 2];

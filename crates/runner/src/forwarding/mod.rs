@@ -10,7 +10,7 @@ pub mod demo;
 mod derive;
 mod error;
 pub mod files;
-mod format;
+pub(crate) mod format;
 mod hops;
 mod keep;
 pub(crate) mod port;

@@ -8,6 +8,7 @@ use narrows_model::forwarding::{
     SearchOfSize, Test, ThroughputTest, WorstCaseTest,
 };
 use narrows_model::forwarding_plan::Row;
+use narrows_model::frames::FrameTrial;
 use narrows_model::search::{Observation, SearchPlan, SearchRecord};
 use narrows_search::procedures::back_to_back::BurstSeen;
 use narrows_search::procedures::recovery::Recovered;
@@ -19,20 +20,34 @@ use narrows_sys::clock;
 use narrows_traffic::Stop;
 use std::time::Duration;
 
-/// What a trial says of its load. Of both directions, the sums count.
+/// What a trial says of its load, which is that of each direction. Where both are loaded the one speaks of which more is missing:
+/// a load passes when it passes both ways.
 fn observation(trial: &ForwardingTrial, effective_ms: u64) -> Observation {
-    let sum = |of: &dyn Fn(&narrows_model::frames::FrameTrial) -> u64| trial.directions.iter().map(of).sum::<u64>();
-    let handed = sum(&|frames| frames.sent.streams.iter().map(|stream| stream.handed).sum());
+    let Some((direction, frames)) = worse(trial) else {
+        let invalid = Some("nothing was sent".to_owned());
+        return Observation { effective_ms, invalid, ..Observation::default() };
+    };
     // Frames to all stations are a part of the load of which none is to come out: none is lost.
-    let to_all = trial.broadcasts();
+    let to_all = trial.broadcast(direction);
     Observation {
-        intended: sum(&|frames| frames.sent.due()) + to_all.due,
-        offered: handed + to_all.handed,
-        sent: sum(&|frames| frames.sent.sent()) + to_all.sent,
-        received: sum(&|frames| frames.got.distinct()) + to_all.sent,
+        intended: frames.sent.due() + to_all.due,
+        offered: handed(frames) + to_all.handed,
+        sent: frames.sent.sent() + to_all.sent,
+        received: frames.got.distinct() + to_all.sent,
         effective_ms,
         invalid: trial.invalid.clone(),
     }
+}
+
+/// The direction of which more is missing.
+fn worse(trial: &ForwardingTrial) -> Option<(usize, &FrameTrial)> {
+    let missing = |(_, frames): &(usize, &FrameTrial)| frames.sent.due().saturating_sub(frames.got.distinct());
+    // Of two that are alike the first.
+    trial.directions.iter().enumerate().rev().max_by_key(missing)
+}
+
+fn handed(frames: &FrameTrial) -> u64 {
+    frames.sent.streams.iter().map(|stream| stream.handed).sum()
 }
 
 const fn millis(time: Duration) -> u64 {
@@ -170,16 +185,14 @@ impl Bench<'_> {
         while let Some(frames) = procedure.ask().filter(|_| !self.over()) {
             let repetition = procedure.repetition();
             let trial = self.trial(Test::BackToBack, row, repetition, Load::Burst { frames, pps: bursts.max_pps })?;
-            let sum =
-                |of: &dyn Fn(&narrows_model::frames::FrameTrial) -> u64| trial.directions.iter().map(of).sum::<u64>();
-            let gaps =
-                sum(&|it| it.sent.due().saturating_sub(it.sent.streams.iter().map(|stream| stream.handed).sum()));
-            let to_all = trial.broadcasts();
+            let Some((direction, worse)) = worse(&trial) else { break };
+            let (to_all, own) = (trial.broadcasts(), trial.broadcast(direction));
+            let gaps: u64 = trial.directions.iter().map(|it| it.sent.due().saturating_sub(handed(it))).sum();
             let gaps = gaps + to_all.due.saturating_sub(to_all.handed);
             let stalled = (gaps > 0).then(|| format!("the burst has gaps of {gaps} frames: the generator stood still"));
             procedure.observe(&BurstSeen {
-                sent: sum(&|it| it.sent.sent()) + to_all.sent,
-                received: sum(&|it| it.got.distinct()) + to_all.sent,
+                sent: worse.sent.sent() + own.sent,
+                received: worse.got.distinct() + own.sent,
                 offered_pps: bursts.max_pps,
                 invalid: trial.invalid.clone().or(stalled),
             })?;
@@ -206,7 +219,7 @@ impl Bench<'_> {
             (self.watch)(Event::Says(&format!("overload of {overload:.0} frames/s, then at once {after:.0}")));
             clock::sleep(Duration::from_millis(plan.rest_ms));
             let repetition = u32::try_from(procedure.results().len()).unwrap_or(u32::MAX);
-            let (trial, seen) = self.tester.cut(row, repetition, &order)?;
+            let (trial, seen, since_ns) = self.tester.cut(row, repetition, &order)?;
             (self.watch)(Event::Trial(overload, &trial));
             let recovered = procedure.observe(&seen)?;
             let (outage_ns, between_ns) = match recovered {
@@ -227,6 +240,7 @@ impl Bench<'_> {
                 size: row.size,
                 outage_ns,
                 between_ns,
+                since_ns,
                 remarks: why.into_iter().collect(),
             });
             self.record.trials.push(trial);
@@ -256,6 +270,9 @@ impl Bench<'_> {
     ) -> Result<(), ForwardingError> {
         let Ok(order) = ResetPlan::of(plan, test, row, throughput_pps) else { return Ok(()) };
         let (command, within) = (test.command.clone(), Duration::from_millis(order.within_ms));
+        let (pps, seconds) = (order.load_pps, within.as_secs_f64());
+        let program = command.first().map_or("", String::as_str);
+        (self.watch)(Event::Says(&format!("`{program}` resets the device: {pps:.0} frames/s for {seconds:.1} s")));
         // The command ends with the load, however it ends.
         let over = Stop::new();
         let trial = std::thread::scope(|scope| {
@@ -280,7 +297,15 @@ impl Bench<'_> {
             (self.watch)(Event::Says(&format!("out of service for {:.1} ms", ns as f64 / 1e6)));
         }
         let (traffic, size) = (row.traffic, row.size);
-        self.record.outages.push(OutageOfSize { test: Test::Reset, traffic, size, outage_ns, between_ns, remarks });
+        self.record.outages.push(OutageOfSize {
+            test: Test::Reset,
+            traffic,
+            size,
+            outage_ns,
+            between_ns,
+            since_ns: None,
+            remarks,
+        });
         trial.directions.iter_mut().for_each(|frames| super::cut::thin(&mut frames.got.intervals));
         self.record.trials.push(trial);
         Ok(())

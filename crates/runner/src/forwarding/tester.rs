@@ -205,7 +205,8 @@ impl<'a> Tester<'a> {
         row.size.map_or_else(mix, |size| vec![size])
     }
 
-    pub(super) fn generate_plan(&self, way: &Way, row: Row, load: Load) -> GeneratePlan {
+    /// A generator of the row's frames, one of so many that run on its host at the same time.
+    pub(super) fn generate_plan(&self, way: &Way, row: Row, load: Load, at_once: u32) -> GeneratePlan {
         let traffic = &self.plan.traffic[row.traffic];
         let cpus = way.cpus.clamp(1, GeneratePlan::MOST_STREAMS);
         let pps = load.pps();
@@ -218,7 +219,8 @@ impl<'a> Tester<'a> {
             format: frame_format(traffic, self.sizes(row), &way.ends),
             load: FrameLoad::FramesPerSecond(pps),
             burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers),
-            make_up_ms: make_up_ms(pps / f64::from(workers), workers >= cpus),
+            // Who shares the host's CPUs with others of its kind has them all taken.
+            make_up_ms: make_up_ms(pps / f64::from(workers), workers.saturating_mul(at_once) >= cpus),
             duration_ms: match load {
                 Load::Rate { duration_ms, .. } => duration_ms.max(10),
                 // The count ends it; a stall must not.
@@ -254,7 +256,7 @@ impl<'a> Tester<'a> {
             return Ok(());
         }
         let load = Load::Burst { frames: self.plan.learning_frames.into(), pps: LEARNING_PPS };
-        way.from.port.generate(&[self.generate_plan(way, row, load)], &self.stop).map(drop)
+        way.from.port.generate(&[self.generate_plan(way, row, load, 1)], &self.stop).map(drop)
     }
 
     /// One trial. What goes wrong with its counts makes it invalid; it is an error only where frames cannot be sent at all.
@@ -269,7 +271,8 @@ impl<'a> Tester<'a> {
         // An outage is seen by looks that are near to one another; else nobody disturbs the receiver.
         let looks_ms = (test == Test::Reset).then(|| looks_ms(load.millis()));
         let begun = self.begin(&ways, row, load, looks_ms)?;
-        let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load)).collect();
+        let at_once = if self.plan.one_clock() { u32::try_from(ways.len()).unwrap_or(1) } else { 1 };
+        let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load, at_once)).collect();
         let stop = self.stop.clone();
         let (sent, beside) = self.beside(row, || send(&ways, &plans, &stop))?;
         self.end(begun, test, row, repetition, sent?, beside)
@@ -387,7 +390,7 @@ fn looks_ms(duration_ms: u64) -> u64 {
 fn send(ways: &[Way], plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, ForwardingError> {
     let one = |way: &Way, plan: &GeneratePlan| -> Result<GenerateRecord, ForwardingError> {
         let mut sent = way.from.port.generate(std::slice::from_ref(plan), stop)?;
-        sent.pop().map(|sent| sent.record).ok_or_else(|| way.from.unfit("its generator saw nothing"))
+        sent.pop().ok_or_else(|| way.from.unfit("its generator saw nothing"))
     };
     if let ([way], [plan]) = (ways, plans) {
         return Ok(vec![one(way, plan)?]);

@@ -95,7 +95,7 @@ pub fn schedule_pair(ab: &ForwardingAb) -> String {
         text += &format!("Before each switch and at the end these faults are taken out: {}\n", faults.join(", "));
     }
     text += &format!("\nEach run:\n{table}\n{:<48} {:>12} {:>12}\n", "step", "expected", "at most");
-    text += &format!("{:<48}\n", "switch to B and to A once, to see that it can be");
+    text += "switch to B and to A once, to see that it can be\n";
     let (mut at, mut switches) = (None, 0_u64);
     let order = ab.order();
     for (nth, side) in (1..).zip(&order) {
@@ -108,7 +108,7 @@ pub fn schedule_pair(ab: &ForwardingAb) -> String {
         let name = format!("run {nth} of {} with {}", order.len(), side.word());
         text += &format!("{name:<48} {:>12} {:>12}\n", seconds(expected), seconds(most));
     }
-    text += &format!("{:<48}\n", "back: the device as it was before");
+    text += "back: the device as it was before\n";
     let whole =
         |each: u64| each.saturating_mul(order.len() as u64).saturating_add(switches.saturating_mul(ab.settle_ms));
     text + &format!(

@@ -116,11 +116,14 @@ pub struct Server;
 impl Server {
     /// Starts to serve, in the network namespace of the calling thread, and returns as soon as the port is open.
     ///
-    /// What an earlier server left changed when it was killed is set back first.
+    /// What an earlier server left changed when it was killed is set back first. The process may have as many files open as
+    /// its user may: each connection is one, and the usual 1024 are few.
     ///
     /// # Errors
     /// Why there is no server, in a sentence that says what to do.
     pub fn start(config: ServeConfig) -> Result<ServerHandle, ServeError> {
+        // With fewer it serves fewer, and says so when it comes to that.
+        let _ = narrows_sys::process::raise_open_files();
         let listener = net::listen(config.port).map_err(|error| match error.errno() {
             Some(98) => ServeError::PortTaken { port: config.port },
             _ => ServeError::Listen(error),

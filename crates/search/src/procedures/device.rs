@@ -134,6 +134,7 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
             not_better: Vec::new(),
             streams: vec![StreamGot { received, ..StreamGot::default() }],
             foreign: 0,
+            missed: None,
             bytes: received * 64,
             began_ns: None,
             first_ns: None,
@@ -145,6 +146,7 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
             flows: Vec::new(),
             flows_left_out: 0,
             flows_silent: None,
+            ended: None,
         },
     }
 }

@@ -15,6 +15,8 @@ use narrows_sys::rtnl::Links;
 use narrows_wire::frame::Flows;
 use std::time::Duration;
 
+const ENODEV: i32 = 19;
+
 /// The device that frames leave by.
 #[derive(Debug, Clone)]
 pub(super) struct Device {
@@ -41,6 +43,25 @@ impl Device {
             #[cfg(feature = "xdp")]
             features: netdev::xdp_features(link.index).ok().flatten(),
         })
+    }
+
+    /// Why nothing leaves or comes by the device with this name and number any more, where that is so.
+    pub(super) fn gone(name: &str, index: u32) -> Option<String> {
+        match Links::open().and_then(|mut links| links.get(name)) {
+            Ok(link) if link.index == index => None,
+            Ok(_) => Some(format!("device {name} is gone, and another one has its name")),
+            Err(error) if error.source.errno() == Some(ENODEV) => Some(format!("device {name} is gone")),
+            // What the kernel does not tell now it may tell later.
+            Err(_) => None,
+        }
+    }
+
+    /// Likewise, of one that shall send: also where it was set down.
+    pub(super) fn out_of_order(&self) -> Option<String> {
+        let down = || Links::open().and_then(|mut links| links.get(&self.name)).is_ok_and(|link| !link.up);
+        Self::gone(&self.name, self.index)
+            .or_else(|| down().then(|| format!("device {} was set down", self.name)))
+            .map(|why| format!("{why}; what was handed to it last may not have left"))
     }
 
     /// Frames to send that it dropped, by its own counter.

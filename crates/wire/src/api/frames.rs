@@ -154,15 +154,6 @@ pub struct FramesSeen {
     pub over: bool,
 }
 
-/// What one generator of an order sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sent {
-    /// What it saw.
-    pub record: GenerateRecord,
-    /// From the begin of the order to the end of this generator, by the clock of its host.
-    pub over_us: u64,
-}
-
 /// What a job saw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "job")]
@@ -170,7 +161,7 @@ pub enum FramesRecord {
     /// One for each plan.
     Generated {
         /// In the order of the plans.
-        sent: Vec<Sent>,
+        sent: Vec<GenerateRecord>,
     },
     /// A receiver.
     Received {

@@ -134,6 +134,15 @@ fn keyed(port: &TesterPort) -> impl Iterator<Item = (&'static str, IpAddr)> {
 
 /// What both ports must be to each other.
 pub(super) fn check_both(receiver_table: &Table<'_>, generator: &TesterPort, receiver: &TesterPort) {
+    for (name, port, other) in [("generator", generator, receiver), ("receiver", receiver, generator)] {
+        let outside = keyed(port).find(|(_, address)| !is_for_benchmarks(address));
+        if let (None, Some(host), Some((key, address))) = (&port.host, &other.host, outside) {
+            let says = format!(
+                "{name}.{key} is {address}, outside of 198.18.0.0/15 and 2001:2::/48: `narrows serve` of {host} sends to no others"
+            );
+            receiver_table.note("address", says);
+        }
+    }
     if Family::of(&generator.address) != Family::of(&receiver.address) {
         let (own, other) = (receiver.address, generator.address);
         let says = format!("it is {own}, but must be of one family with generator.address, {other}");

@@ -1,6 +1,6 @@
 //! A comparison as one page that needs nothing beside it.
 
-use super::{remarks, row_name, steps, svg, tables};
+use super::{is_limited, remarks, row_name, steps, svg, tables};
 use crate::forwarding::html::{document, says};
 use crate::table::html;
 use crate::words::plural;
@@ -12,7 +12,8 @@ use narrows_model::forwarding_ab_report::AbReport;
 pub fn page(report: &AbReport) -> String {
     let mut main = "<section id=\"verdict\">\n".to_owned();
     for row in &report.rows {
-        let class = if row.row.welch.as_ref().is_some_and(Difference::is_proven) { "good" } else { "mark" };
+        let proven = row.row.welch.as_ref().is_some_and(Difference::is_proven) && !is_limited(report, row);
+        let class = if proven { "good" } else { "mark" };
         says(&mut main, class, &row_name(report, row), std::slice::from_ref(&row.row.says));
     }
     for (side, of) in [("A", &report.a), ("B", &report.b)] {

@@ -1,8 +1,8 @@
 //! The comparison as a picture: of each row every run's throughput as a mark, A above B, with the mean and the mean's interval, as
 //! ministat draws it, and the difference beside them.
 
-use super::row_name;
 use super::tables::percent;
+use super::{is_limited, row_name};
 use crate::figures::{pps, tick};
 use crate::forwarding::svg::{WIDTH, count, sheet};
 use crate::svg::{Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke, legend, palette};
@@ -65,12 +65,14 @@ fn one(canvas: &mut Canvas, report: &AbReport, row: &AbRowView, top: f64) {
         mean(canvas, &panel, y, sample.as_ref(), interval);
     }
     let x = WIDTH - RIGHT + 22.0;
-    let says = row.row.welch.as_ref().map(|of| (percent(of), if of.is_proven() { "" } else { "not proven" }));
-    let (head, below) = says.unwrap_or_else(|| ("–".to_owned(), "not comparable"));
+    let (head, below) = match &row.row.welch {
+        None => ("–".to_owned(), "not comparable"),
+        Some(of) if is_limited(report, row) => (percent(of), "limited by the tester or the line"),
+        Some(of) if of.is_proven() => (percent(of), "B against A, Welch at 95 %"),
+        Some(of) => (percent(of), "B against A: not proven"),
+    };
     canvas.text((x, top + HIGH / 2.0), &head, Font::TITLE);
-    let below =
-        if below.is_empty() { "B against A, Welch at 95 %".to_owned() } else { format!("B against A: {below}") };
-    canvas.text((x, top + HIGH / 2.0 + 18.0), &below, Font::SMALL);
+    canvas.text((x, top + HIGH / 2.0 + 18.0), below, Font::SMALL);
 }
 
 /// The mean as an upright stroke, its interval as a line through it.

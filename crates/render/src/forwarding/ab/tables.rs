@@ -1,6 +1,6 @@
 //! The tables of a comparison, the same in every format: the throughputs as ministat lists them, the differences, the runs.
 
-use super::row_name;
+use super::{is_limited, row_name};
 use crate::figures::{grouped, precise};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
@@ -73,7 +73,12 @@ pub(super) fn differences(report: &AbReport) -> Table {
     for row in &report.rows {
         let it = &row.row;
         let pps = |of: &Difference| format!("{} ± {}", signed(of.pps), rate(of.half_pps));
-        let proven = it.welch.as_ref().map(|of| if of.is_proven() { "yes" } else { "no" });
+        let limited = is_limited(report, row);
+        let proven = it.welch.as_ref().map(|of| match of.is_proven() {
+            _ if limited => "limited",
+            true => "yes",
+            false => "no",
+        });
         let mut line = Row::new(vec![
             Cell::new(row_name(report, row)),
             Cell::maybe(it.welch.as_ref().map(pps)),

@@ -3,10 +3,10 @@
 
 use super::super::error::ForwardingError;
 use super::super::reach::Reach;
-use super::{Port, PortLook, Qualified, QualifyRequest, Receiving, Sent};
+use super::{Port, PortLook, Qualified, QualifyRequest, Receiving};
 use crate::remote::{Remote, RemoteError, Session};
 use narrows_model::forwarding::{ForwardingPlan, TesterPort};
-use narrows_model::frames::{GeneratePlan, ReceivePlan, ReceiveRecord};
+use narrows_model::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
 use narrows_wire::api::frames::{FramesOrder, FramesRecord, WAIT_MOST_MS};
@@ -96,7 +96,7 @@ impl Port for Far {
         self.0.session.frames_qualify(request).map_err(|why| self.0.error(why))
     }
 
-    fn generate(&self, plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<Sent>, ForwardingError> {
+    fn generate(&self, plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, ForwardingError> {
         let host = &self.0;
         let order = FramesOrder::Generate { plans: plans.to_vec() };
         let job = host.session.frames_begin(&order).map_err(|why| host.error(why))?;

@@ -2,8 +2,8 @@
 
 use super::super::error::ForwardingError;
 use super::super::qualify::qualify;
-use super::{Port, PortLook, Qualified, QualifyRequest, Receiving, Sent};
-use narrows_model::frames::{GeneratePlan, Mac, ReceivePlan, ReceiveRecord};
+use super::{Port, PortLook, Qualified, QualifyRequest, Receiving};
+use narrows_model::frames::{GeneratePlan, GenerateRecord, Mac, ReceivePlan, ReceiveRecord};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, cpu, neighbour};
 use narrows_traffic::Stop;
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often a receiver is looked at while frames are waited for.
 const STEP: Duration = Duration::from_millis(5);
@@ -50,13 +50,12 @@ impl Port for Here {
         qualify(request, stop)
     }
 
-    fn generate(&self, plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<Sent>, ForwardingError> {
-        let began = clock::now();
+    fn generate(&self, plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, ForwardingError> {
         if let [plan] = plans {
-            return Ok(vec![send(plan, began, stop)?]);
+            return Ok(vec![send(plan, stop)?]);
         }
         std::thread::scope(|scope| {
-            let threads: Vec<_> = plans.iter().map(|plan| scope.spawn(move || send(plan, began, stop))).collect();
+            let threads: Vec<_> = plans.iter().map(|plan| scope.spawn(move || send(plan, stop))).collect();
             threads
                 .into_iter()
                 .map(|thread| match thread.join() {
@@ -73,9 +72,8 @@ impl Port for Here {
     }
 }
 
-fn send(plan: &GeneratePlan, began: Instant, stop: &Stop) -> Result<Sent, FrameError> {
-    let record = generate(plan, stop, |_| {})?;
-    Ok(Sent { record, over_us: clock::micros_since(began) })
+fn send(plan: &GeneratePlan, stop: &Stop) -> Result<GenerateRecord, FrameError> {
+    generate(plan, stop, |_| {})
 }
 
 /// A receiver that nobody disturbs while frames come.

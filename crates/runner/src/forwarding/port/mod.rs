@@ -4,13 +4,13 @@ mod far;
 mod here;
 
 pub(crate) use here::Here;
-pub(crate) use narrows_wire::api::frames::{PortLook, Qualified, QualifyRequest, Sent};
+pub(crate) use narrows_wire::api::frames::{PortLook, Qualified, QualifyRequest};
 
 use super::error::ForwardingError;
 use super::reach::Reach;
 use far::Far;
 use narrows_model::forwarding::ForwardingPlan;
-use narrows_model::frames::{GeneratePlan, ReceivePlan, ReceiveRecord};
+use narrows_model::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
 use narrows_traffic::Stop;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) trait Port: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// No frames can be sent.
-    fn generate(&self, plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<Sent>, ForwardingError>;
+    fn generate(&self, plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, ForwardingError>;
 
     /// Begins to count frames. `watched`: the plan's intervals are kept.
     ///

@@ -3,8 +3,8 @@
 use super::super::limits::ENGINE_END;
 use super::super::session::{Session, lock};
 use super::Claim;
-use crate::forwarding::port::{Here, Port as _, Receiving, Sent};
-use narrows_model::frames::{GeneratePlan, ReceivePlan};
+use crate::forwarding::port::{Here, Port as _, Receiving};
+use narrows_model::frames::{GeneratePlan, GenerateRecord, ReceivePlan};
 use narrows_traffic::Stop;
 use narrows_wire::api::frames::{FramesRecord, FramesSeen};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// What came of generators; `None`: they send.
-type Outcome = Option<Result<Vec<Sent>, String>>;
+type Outcome = Option<Result<Vec<GenerateRecord>, String>>;
 
 /// A job.
 pub(super) enum Job {

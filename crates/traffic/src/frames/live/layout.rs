@@ -180,6 +180,7 @@ pub(super) struct StreamState {
     pub(super) duplicates: u64,
     pub(super) received: u64,
     pub(super) reordered: u64,
+    pub(super) restarts: u64,
 }
 
 impl StreamState {
@@ -189,6 +190,7 @@ impl StreamState {
             duplicates: u64_at(bytes, 1),
             received: u64_at(bytes, 2),
             reordered: u64_at(bytes, 3),
+            restarts: u64_at(bytes, 4),
         }
     }
 }
