@@ -9,6 +9,7 @@
 
 #define SIZES_MOST 64
 #define HEADER_WORDS 12 /* 14 + 4 + 40 + 20 bytes of headers, in words of eight bytes, and room */
+#define BROADCAST_STREAM 63
 #define FRACTION 20 /* bits of a nanosecond */
 
 /* Layouts are those of crates/traffic/src/frames/live/layout.rs. */
@@ -22,15 +23,21 @@ struct size {
 
 struct config {
 	u64 interval; /* between two frames, in 2^-FRACTION ns; 0: not paced */
+	u64 catch_up; /* likewise, while a stall is made up for */
+	u64 most_behind; /* frames; those before are given up */
 	u64 limit; /* the most frames */
 	u64 seed;
 	u64 flows; /* of this worker */
 	u64 source_low; /* the last 4 (IPv4) or 8 bytes of the first address */
 	u64 destination_low;
+	u64 source_high; /* the first 8 bytes (IPv6) where networks are walked through, else 0 */
+	u64 destination_high;
 	u32 sources;
 	u32 destinations;
 	u32 source_ports;
 	u32 destination_ports;
+	u32 source_stride; /* the addresses are 2^n apart; from 64 on it is the first 8 bytes that vary */
+	u32 destination_stride;
 	u32 first[4]; /* where this worker begins: source port, source, destination port, destination */
 	u16 source_port;
 	u16 destination_port;
@@ -44,6 +51,8 @@ struct config {
 	u32 ip; /* offsets */
 	u32 transport;
 	u32 payload;
+	u32 broadcast_every; /* the last of so many frames goes to all stations; 0: none */
+	u32 broadcast_sum; /* by how much its stream's number is the larger one */
 	u64 header[HEADER_WORDS]; /* up to the payload, and the constant half of the signature */
 	struct size size[SIZES_MOST];
 };
@@ -59,11 +68,16 @@ struct state {
 	u64 last_ns;
 	u64 done;
 	u64 left; /* frames until the walk begins anew */
+	u64 gate; /* how far the frames got that leave faster than the load */
+	u64 ready; /* set before the start: the pages are made, and only the start is waited for */
 	u32 credit; /* frames that may leave without asking the clock */
 	u32 stamp_in; /* frames until the next stamp */
 	u32 wheel[4];
 	u32 size;
 	u32 longest_burst;
+	u32 broadcast_in; /* frames until the next one to all stations, that one included */
+	u32 unused;
+	u64 to_all; /* frames to all stations so far: they have numbers of their own */
 };
 
 const volatile struct config config = {};
@@ -120,9 +134,9 @@ static inline void turn(struct state *s)
 	s->wheel[3] = 0;
 }
 
-static inline void throw(struct state *s)
+static inline void throw(struct state *s, u64 number)
 {
-	u64 index = mix(config.seed, s->sequence) % config.flows;
+	u64 index = mix(config.seed, number) % config.flows;
 	s->wheel[0] = index % config.source_ports;
 	index /= config.source_ports;
 	s->wheel[1] = index % config.sources;
@@ -137,8 +151,11 @@ static inline int due(struct state *s, u64 *now)
 	if (s->credit > 0)
 		return 1;
 	*now = bpf_ktime_get_ns();
-	if (*now < s->start_ns)
+	if (*now < s->start_ns) {
+		if (!s->ready)
+			s->ready = 1;
 		return 0;
+	}
 	int over = *now >= s->end_ns;
 	if (config.interval == 0) {
 		s->done = over;
@@ -153,14 +170,26 @@ static inline int due(struct state *s, u64 *now)
 		return 0;
 	}
 	u64 behind = (since - s->next) / config.interval + 1;
-	if (behind > config.burst) {
-		/* A stall is never repaid by a burst above the one allowed. What the count does not ask for was not due. */
+	if (behind > config.most_behind) {
+		/* What the count does not ask for was not due. */
 		u64 left = config.limit - s->sequence;
 		u64 asked = behind < left ? behind : left;
-		if (asked > config.burst)
-			s->skipped += asked - config.burst;
-		s->next += (behind - config.burst) * config.interval;
-		behind = config.burst;
+		if (asked > config.most_behind)
+			s->skipped += asked - config.most_behind;
+		s->next += (behind - config.most_behind) * config.interval;
+		behind = config.most_behind;
+	}
+	if (behind > config.burst) {
+		/* A stall is never repaid by a burst above the one allowed: the rest leaves a little faster than the load. */
+		u64 real = (*now - s->start_ns) << FRACTION;
+		u64 burst = (u64)config.burst * config.catch_up;
+		if (real > burst && s->gate < real - burst)
+			s->gate = real - burst;
+		u64 allowed = real > s->gate ? (real - s->gate) / config.catch_up : 0;
+		if (allowed == 0)
+			return 0;
+		behind = allowed < config.burst ? allowed : config.burst;
+		s->gate += behind * config.catch_up;
 	}
 	s->credit = behind;
 	if (behind > s->longest_burst)
@@ -198,12 +227,27 @@ int generate(struct xdp_md *ctx)
 		if (i * 8 < config.payload + 4)
 			*(u64 *)(data + i * 8) = config.header[i];
 
+	u64 number = s->sequence;
+	int to_all = 0;
+	if (config.broadcast_every) {
+		to_all = --s->broadcast_in == 0;
+		number = to_all ? s->to_all : number - s->to_all;
+	}
+
 	if (config.random)
-		throw(s);
+		throw(s, number);
 	u16 source_port = config.source_port + s->wheel[0];
 	u16 destination_port = config.destination_port + s->wheel[2];
-	u64 source = config.source_low + s->wheel[1];
-	u64 destination = config.destination_low + s->wheel[3];
+	u64 source = config.source_low, source_high = config.source_high;
+	u64 destination = config.destination_low, destination_high = config.destination_high;
+	if (config.source_stride < 64)
+		source += (u64)s->wheel[1] << config.source_stride;
+	else
+		source_high += (u64)s->wheel[1] << (config.source_stride & 63);
+	if (config.destination_stride < 64)
+		destination += (u64)s->wheel[3] << config.destination_stride;
+	else
+		destination_high += (u64)s->wheel[3] << (config.destination_stride & 63);
 
 	u64 stamp = 0;
 	if (config.stamp_every) {
@@ -216,11 +260,24 @@ int generate(struct xdp_md *ctx)
 	}
 
 	/* The signature: mark and stream stand in the header words; sequence and time follow, 48 bits each. */
-	u64 sequence = s->sequence & 0xffffffffffffULL;
-	u64 front = sequence << 16 | stamp >> 32;
+	u64 front = (number & 0xffffffffffffULL) << 16 | stamp >> 32;
 	u32 back = (u32)stamp;
 	u32 varying = words(source) + words(destination) + source_port + destination_port;
+	if (config.source_stride >= 64)
+		varying += words(source_high);
+	if (config.destination_stride >= 64)
+		varying += words(destination_high);
 	u32 sum = size->transport_sum + varying + words(front) + (back >> 16) + (back & 0xffff);
+
+	if (to_all) {
+		s->broadcast_in = config.broadcast_every;
+		s->to_all++;
+		*(u32 *)data = 0xffffffff;
+		*(u16 *)(data + 4) = 0xffff;
+		/* Of the word the lower six bits are the stream's. */
+		data[config.payload + 3] |= BROADCAST_STREAM;
+		sum += config.broadcast_sum;
+	}
 
 	u8 *ip = data + config.ip;
 	u8 *transport = data + config.transport;
@@ -229,6 +286,10 @@ int generate(struct xdp_md *ctx)
 		*(u16 *)(ip + 4) = be16(size->ip_length);
 		*(u64 *)(ip + 16) = be64(source);
 		*(u64 *)(ip + 32) = be64(destination);
+		if (config.source_stride >= 64)
+			*(u64 *)(ip + 8) = be64(source_high);
+		if (config.destination_stride >= 64)
+			*(u64 *)(ip + 24) = be64(destination_high);
 	} else {
 		*(u16 *)(ip + 2) = be16(size->ip_length);
 		*(u16 *)(ip + 10) = be16(~fold(size->ip_sum + words(source) + words(destination)));
@@ -257,7 +318,7 @@ int generate(struct xdp_md *ctx)
 			s->first_ns = now;
 		s->last_ns = now;
 	}
-	if (!config.random)
+	if (!config.random && !to_all)
 		turn(s);
 	if (config.several_sizes && ++s->size >= config.sizes)
 		s->size = 0;

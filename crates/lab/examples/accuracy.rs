@@ -1,13 +1,22 @@
 //! Prints the table of asked against measured. Needs root.
 
-fn main() -> narrows_lab::Result<()> {
-    narrows_lab::accuracy(|row| {
+use narrows_lab::{Row, Watch};
+
+struct Table;
+
+impl Watch for Table {
+    fn begins(&mut self, _: &str) {}
+
+    fn row(&mut self, row: &Row) -> bool {
         let kept = if row.kept { "kept" } else { "BROKEN" };
         println!(
             "{:<52} {:>10.3} {:>10.3} {:<8} {:<18} {kept}",
             row.what, row.asked, row.measured, row.unit, row.promise
         );
         true
-    })?;
-    Ok(())
+    }
+}
+
+fn main() -> narrows_lab::Result<()> {
+    narrows_lab::accuracy(&mut Table)
 }

@@ -24,6 +24,15 @@ pub struct Row {
     pub kept: bool,
 }
 
+/// Hears of what is looked at.
+pub trait Watch {
+    /// A row begins; what it is about, in a few words. It takes up to a minute.
+    fn begins(&mut self, what: &str);
+
+    /// A row is known; false ends the rest.
+    fn row(&mut self, row: &Row) -> bool;
+}
+
 /// Ethernet's bytes around an IP packet of 1500.
 const WIRE_BYTES: f64 = 1538.0;
 
@@ -36,31 +45,34 @@ fn lab(change: impl FnOnce(&mut LabSpec)) -> Result<Lab> {
 /// Measures one thing.
 type Measure = Box<dyn Fn() -> Result<Row>>;
 
-/// Measures everything and hands each row over as soon as it is known; where `show` returns false it ends. It takes about a minute.
+/// Measures everything and hands each row over as soon as it is known. It takes about a minute.
 ///
 /// # Errors
 /// A lab cannot be built here; a probe's socket failed.
-pub fn accuracy(mut show: impl FnMut(&Row) -> bool) -> Result<()> {
-    let mut all: Vec<Measure> = Vec::new();
-    for rate in [10_000_000, 100_000_000, 1_000_000_000] {
+pub fn accuracy(watch: &mut dyn Watch) -> Result<()> {
+    let mut all: Vec<(String, Measure)> = Vec::new();
+    for rate in [10_000_000_u64, 100_000_000, 1_000_000_000] {
         for flow in [Flow::Up, Flow::Down] {
-            all.push(Box::new(move || rate_row(rate, flow)));
+            let what = format!("rate {}, {}", units::bps(rate as f64), flow.direction());
+            all.push((what, Box::new(move || rate_row(rate, flow))));
         }
     }
     for round_trip_ms in [1_u32, 35, 100] {
         for family in [Family::Ipv4, Family::Ipv6] {
-            all.push(Box::new(move || round_trip_row(round_trip_ms, family)));
+            let what = format!("round trip {round_trip_ms} ms, {family:?}");
+            all.push((what, Box::new(move || round_trip_row(round_trip_ms, family))));
         }
     }
-    all.push(Box::new(loss_row));
-    all.push(Box::new(|| queue_row(20, 0)));
-    all.push(Box::new(|| queue_row(0, 20)));
+    all.push(("loss 1 %".to_owned(), Box::new(loss_row)));
+    all.push(("queue of packets".to_owned(), Box::new(|| queue_row(20, 0))));
+    all.push(("queue of bytes".to_owned(), Box::new(|| queue_row(0, 20))));
     for family in [Family::Ipv4, Family::Ipv6] {
-        all.push(Box::new(move || speed_row(family)));
+        all.push((format!("TCP, delay only, {family:?}"), Box::new(move || speed_row(family))));
     }
-    all.push(Box::new(gigabit_row));
-    for measure in all {
-        if !show(&measure()?) {
+    all.push(("TCP at 1 Gbit/s".to_owned(), Box::new(gigabit_row)));
+    for (what, measure) in all {
+        watch.begins(&what);
+        if !watch.row(&measure()?) {
             break;
         }
     }

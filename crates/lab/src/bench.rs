@@ -217,24 +217,19 @@ fn through_the_tester(tester: IpAddr) -> Vec<Route> {
 
 /// The networks of the side on which that address is.
 fn networks_of(address: IpAddr) -> impl Iterator<Item = (IpAddr, u8)> {
-    let numbers = 0..NETWORKS;
-    let own = match address {
-        IpAddr::V4(_) => None,
-        IpAddr::V6(address) => Some((side_v6(address, 0), 64)),
-    };
-    own.into_iter().chain(numbers.map(move |number| match address {
+    (0..NETWORKS).map(move |number| match address {
         IpAddr::V4(address) => {
             let [a, b, ..] = address.octets();
             (Ipv4Addr::new(a, b, number.to_be_bytes()[1], 0).into(), 24)
         }
-        IpAddr::V6(address) => (side_v6(address, address.segments()[3] * NETWORKS + number), 64),
-    }))
+        IpAddr::V6(address) => (side_v6(address, number), 64),
+    })
 }
 
-/// The network of that number beside that of the address; 0: that of the address.
+/// The network of that number on the side of the address.
 fn side_v6(address: Ipv6Addr, number: u16) -> IpAddr {
-    let [a, b, c, side, ..] = address.segments();
-    Ipv6Addr::new(a, b, c, if number == 0 { side } else { number }, 0, 0, 0, 0).into()
+    let [a, b, c, own, ..] = address.segments();
+    Ipv6Addr::new(a, b, c, own / NETWORKS * NETWORKS + number, 0, 0, 0, 0).into()
 }
 
 /// The device, and behind it the networks of the tester's other ports: what the tester sends there takes the way under test. Its
@@ -248,9 +243,7 @@ fn through_the_device(plan: &HostPlan, from: &InterfacePlan, device: IpAddr) -> 
             let [a, b, ..] = addresses.v4.octets();
             routes.push(through(Ipv4Addr::new(a, b, 0, 0).into(), 16));
         } else {
-            let side = addresses.v6.segments()[3];
-            routes.push(through(side_v6(addresses.v6, 0), 64));
-            routes.push(through(side_v6(addresses.v6, side * NETWORKS), 56));
+            routes.push(through(side_v6(addresses.v6, 0), 56));
         }
     }
     routes
@@ -303,11 +296,11 @@ mod tests {
         assert_eq!((v4[0].destination.to_string().as_str(), v4[0].gateway), ("198.19.0.2", None));
         assert_eq!((v4[256].destination.to_string().as_str(), v4[256].prefix_bits), ("198.19.255.0", 24));
         assert!(v4[1..].iter().all(|route| route.gateway == Some(IpAddr::from([198, 19, 0, 2]))));
-        let v6 = all("2001:2:0:2::2");
-        assert_eq!(v6.len(), 258);
+        let v6 = all("2001:2:0:200::2");
+        assert_eq!(v6.len(), 257);
         let destinations: Vec<_> = v6.iter().map(|route| route.destination.to_string()).collect();
-        assert_eq!(destinations[..3], ["2001:2:0:2::2", "2001:2:0:2::", "2001:2:0:200::"]);
-        assert_eq!(destinations[257], "2001:2:0:2ff::");
+        assert_eq!(destinations[..3], ["2001:2:0:200::2", "2001:2:0:200::", "2001:2:0:201::"]);
+        assert_eq!(destinations[256], "2001:2:0:2ff::");
     }
 
     #[test]
@@ -318,6 +311,6 @@ mod tests {
             routes.iter().map(|route| format!("{}/{}", route.destination, route.prefix_bits)).collect::<Vec<_>>()
         };
         assert_eq!(routes("198.18.0.1"), ["198.18.0.1/32", "198.19.0.0/16"]);
-        assert_eq!(routes("2001:2:0:1::1"), ["2001:2:0:1::1/128", "2001:2:0:2::/64", "2001:2:0:200::/56"]);
+        assert_eq!(routes("2001:2:0:100::1"), ["2001:2:0:100::1/128", "2001:2:0:200::/56"]);
     }
 }

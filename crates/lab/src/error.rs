@@ -29,6 +29,12 @@ pub enum Error {
         /// More, where it is known, with its own punctuation.
         hint: String,
     },
+    /// Root of a user namespace is not enough.
+    #[error("{what} needs root of the machine itself: run the lab as root")]
+    NeedsRoot {
+        /// What.
+        what: &'static str,
+    },
     /// A lab whose shape has no emulated path.
     #[error("lab `{name}` has no emulated path, only plain cables; --topology pair or chain has one")]
     NoPath {

@@ -18,7 +18,7 @@ mod site;
 pub mod spec;
 pub mod topology;
 
-pub use accuracy::{Row, accuracy};
+pub use accuracy::{Row, Watch, accuracy};
 pub use agent::{Agent, AgentStatus};
 pub use error::{Error, Result};
 pub use faults::InForce;

@@ -1,6 +1,6 @@
 //! The same forwarding benchmark with two configurations of the device under test, interleaved, and how they compare.
 
-use crate::forwarding::ForwardingPlan;
+use crate::forwarding::{ForwardingPlan, ForwardingRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub enum SwitchStep {
         /// The program and its arguments.
         words: Vec<String>,
     },
-    /// A fault of the lab at the device under test, put in; the other configuration's steps begin with all faults out.
+    /// A fault of the lab at the device under test, put in once those of either configuration are out.
     Fault {
         /// The fault's id.
         id: String,
@@ -49,8 +49,11 @@ pub enum SwitchStep {
 pub struct DeviceConfiguration {
     /// How reports call it: `forwarding alone`, `10,000 rules`.
     pub name: String,
-    /// Made in this order; none: the device is in it once all faults are out.
+    /// Made in this order; none: the device is in it once the faults of the other one are out.
     pub steps: Vec<SwitchStep>,
+    /// Words of commands that take its steps back: run when it is left, and at the end however that comes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undo: Vec<Vec<String>>,
 }
 
 /// `narrows rfc2544 PLAN` with two configurations.
@@ -92,6 +95,21 @@ impl ForwardingAb {
         order
     }
 
+    /// The faults of the lab that either configuration names, each once.
+    #[must_use]
+    pub fn faults(&self) -> Vec<&str> {
+        let steps = [&self.a, &self.b].into_iter().flat_map(|configuration| &configuration.steps);
+        let mut faults: Vec<&str> = steps
+            .filter_map(|step| match step {
+                SwitchStep::Fault { id, .. } => Some(id.as_str()),
+                SwitchStep::Command { .. } => None,
+            })
+            .collect();
+        faults.sort_unstable();
+        faults.dedup();
+        faults
+    }
+
     /// A configuration.
     #[must_use]
     pub const fn configuration(&self, side: Side) -> &DeviceConfiguration {
@@ -100,6 +118,31 @@ impl ForwardingAb {
             Side::B => &self.b,
         }
     }
+}
+
+/// Everything that was measured with two configurations: raw, the only thing that is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AbRecord {
+    /// What was asked for.
+    pub ab: ForwardingAb,
+    /// In the order of time, the last perhaps not complete.
+    pub measured: Vec<AbRunRecord>,
+    /// Why it ended early, if it did.
+    pub ended: Option<String>,
+    /// What must be known of the device's state now: what could not be taken back.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+}
+
+/// One run of the plan, whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AbRunRecord {
+    /// With which configuration.
+    pub side: Side,
+    /// Since the first run began.
+    pub at_ms: u64,
+    /// What it measured.
+    pub record: ForwardingRecord,
 }
 
 /// What one run found of one row.
@@ -183,8 +226,12 @@ mod tests {
             device: format!("p{net}"),
             address: IpAddr::from([198, net, 0, own]),
             gateway: IpAddr::from([198, net, 0, 1]),
+            second: None,
+            host: None,
+            token_file: None,
         };
-        let configuration = |name: &str| DeviceConfiguration { name: name.to_owned(), steps: Vec::new() };
+        let configuration =
+            |name: &str| DeviceConfiguration { name: name.to_owned(), steps: Vec::new(), undo: Vec::new() };
         ForwardingAb {
             plan: ForwardingPlan {
                 name: "router".to_owned(),
@@ -205,6 +252,15 @@ mod tests {
             runs,
             settle_ms: 0,
         }
+    }
+
+    #[test]
+    fn faults_are_told_once() {
+        let mut both = ab(3);
+        let fault = |id: &str| SwitchStep::Fault { id: id.to_owned(), value: String::new() };
+        both.a.steps = vec![fault("forward-rules"), SwitchStep::Command { words: vec!["true".to_owned()] }];
+        both.b.steps = vec![fault("forward-rules"), fault("flowtable")];
+        assert_eq!(both.faults(), ["flowtable", "forward-rules"]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What follows from a forwarding plan by arithmetic: its rows, the rates of the line, the smallest frames.
 
-use crate::forwarding::{ForwardingPlan, Traffic};
+use crate::forwarding::{AddressPair, ForwardingPlan, TesterPort, Traffic};
 use crate::frames::least_frame_bytes;
 use crate::line_rate::frames_per_second;
+use crate::place::Family;
 use crate::search::Goal;
 
 /// What the results are listed by: one frame size of one traffic, or its mix.
@@ -18,6 +19,15 @@ pub struct Row {
 #[must_use]
 pub fn line_rate_pps(link_bps: u64, frame_bytes: f64) -> f64 {
     frames_per_second(link_bps as f64, frame_bytes)
+}
+
+impl TesterPort {
+    /// Its addresses of a family; `None` where it has none.
+    #[must_use]
+    pub fn of(&self, family: Family) -> Option<AddressPair> {
+        let first = AddressPair { address: self.address, gateway: self.gateway };
+        [Some(first), self.second].into_iter().flatten().find(|pair| Family::of(&pair.address) == family)
+    }
 }
 
 impl Traffic {
@@ -71,6 +81,12 @@ impl ForwardingPlan {
         Some(self.max_load_pps.map_or(line, |most| most.min(line)))
     }
 
+    /// Whether frames are stamped and read by one clock: only then is there a latency.
+    #[must_use]
+    pub fn one_clock(&self) -> bool {
+        self.generator.host == self.receiver.host
+    }
+
     /// The goal that the results of other tests stand on: the first one of the throughput test.
     #[must_use]
     pub fn first_goal(&self) -> Option<&Goal> {
@@ -82,7 +98,6 @@ impl ForwardingPlan {
 mod tests {
     use super::*;
     use crate::frames::{Transport, Walk};
-    use crate::place::Family;
 
     fn traffic(family: Family, transport: Transport) -> Traffic {
         Traffic {
@@ -94,6 +109,7 @@ mod tests {
             sizes: vec![64],
             mix: Vec::new(),
             bidirectional: false,
+            modifier: None,
         }
     }
 

@@ -72,11 +72,11 @@ pub enum FrameWordError {
 }
 
 /// What a range of addresses looks like.
-const RANGES: &str = "198.18.0.1:2000-198.18.0.20 or [2001:2::1]:2000-[2001:2::20]:2100";
+const RANGES: &str = "198.18.0.1:2000-198.18.0.20, [2001:2::1]:2000-[2001:2::20]:2100 or 198.19.0.2-198.19.255.2/24";
 /// No range is longer than two IPv6 addresses in brackets with ports.
 const RANGE_CHARS: usize = 128;
 
-/// Reads `addr[:port][-addr[:port]]`. An IPv6 address with a port stands in brackets, one without may. Without a second
+/// Reads `addr[:port][-addr[:port][/bits]]`. With `/bits` one address of each network of that length is taken. An IPv6 address with a port stands in brackets, one without may. Without a second
 /// address the range is the first alone. A first port that is missing is `default_port`; a second that is missing is the first.
 ///
 /// # Errors
@@ -89,9 +89,17 @@ pub fn parse_endpoints(word: &str, default_port: u16) -> Result<Endpoints, Frame
     let (first, last) = word.split_once('-').map_or((word, None), |(first, last)| (first, Some(last)));
     let (first, port) = endpoint(first).ok_or_else(not_a)?;
     let port = port.unwrap_or(default_port);
+    let (last, bits) =
+        last.map_or((None, None), |last| last.split_once('/').map_or((Some(last), None), |(a, b)| (Some(a), Some(b))));
     let (last, last_port) = match last {
         Some(last) => endpoint(last).ok_or_else(not_a)?,
         None => (first, None),
+    };
+    let width = if first.is_ipv4() { 32 } else { 128 };
+    let stride_bits = match bits.map(|bits| number::<u8>(bits).filter(|bits| (1..=width).contains(bits))) {
+        None => 0,
+        Some(Some(bits)) => width - bits,
+        Some(None) => return Err(not_a()),
     };
     let last_port = last_port.unwrap_or(port);
     if first.is_ipv4() != last.is_ipv4() {
@@ -104,7 +112,7 @@ pub fn parse_endpoints(word: &str, default_port: u16) -> Result<Endpoints, Frame
     if port > last_port {
         return Err(backwards("port"));
     }
-    Ok(Endpoints { addresses: [first, last], ports: [port, last_port] })
+    Ok(Endpoints { addresses: [first, last], ports: [port, last_port], stride_bits })
 }
 
 /// `addr`, `addr:port`, `[addr]`, `[addr]:port`; IPv6 with a port only in brackets.
@@ -136,7 +144,12 @@ pub fn endpoints_word(range: &Endpoints) -> String {
     if first == last && port == last_port {
         one(first, port)
     } else {
-        format!("{}-{}", one(first, port), one(last, last_port))
+        let width = if first.is_ipv4() { 32 } else { 128 };
+        let networks = match range.stride_bits {
+            0 => String::new(),
+            bits => format!("/{}", width - bits.min(width)),
+        };
+        format!("{}-{}{networks}", one(first, port), one(last, last_port))
     }
 }
 
@@ -176,8 +189,12 @@ mod tests {
             ("[2001:2::1]-[2001:2::20]", "2001:2::1", "2001:2::20", [7, 7]),
         ] {
             let address = |word: &str| word.parse().expect("an address");
-            let wanted = Endpoints { addresses: [address(first), address(last)], ports };
+            let wanted = Endpoints { addresses: [address(first), address(last)], ports, stride_bits: 0 };
             assert_eq!(parse_endpoints(word, 7), Ok(wanted), "{word}");
+        }
+        for (word, bits) in [("198.19.0.2-198.19.255.2/24", 8), ("[2001:2::2]:7-[2001:2:0:ff::2]:7/64", 64)] {
+            let range = parse_endpoints(word, 7).expect(word);
+            assert_eq!(range.stride_bits, bits, "{word}");
         }
     }
 
@@ -198,6 +215,9 @@ mod tests {
             "[2001:2::1]2000",
             "[2001:2::1",
             "2001:2::1:2:3:4:5:6:7",
+            "198.18.0.1/24",
+            "198.18.0.1-198.18.9.1/33",
+            "198.18.0.1-198.18.9.1/0",
         ] {
             assert!(refused(word).contains("is no range of addresses"), "{word}");
         }
@@ -225,14 +245,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_range_reads_as_it_is_written(v4: bool, a: u128, b: u128, ports: [u16; 2]) {
+        fn a_range_reads_as_it_is_written(v4: bool, a: u128, b: u128, ports: [u16; 2], stride in 0..128_u8) {
             let address = |bits: u128| match v4 {
                 true => IpAddr::from(Ipv4Addr::from_bits(bits as u32)),
                 false => IpAddr::from(Ipv6Addr::from_bits(bits)),
             };
             let (a, b) = (address(a), address(b));
             let [p, q] = ports;
-            let range = Endpoints { addresses: [a.min(b), a.max(b)], ports: [p.min(q), p.max(q)] };
+            let stride_bits = match (a == b && p == q, v4) {
+                (true, _) => 0,
+                (false, true) => stride % 32,
+                (false, false) => stride,
+            };
+            let range = Endpoints { addresses: [a.min(b), a.max(b)], ports: [p.min(q), p.max(q)], stride_bits };
             prop_assert_eq!(parse_endpoints(&endpoints_word(&range), 1), Ok(range));
         }
 

@@ -3,6 +3,7 @@
 
 mod records;
 
+pub use crate::forwarding_modifiers::BROADCAST_STREAM;
 pub use crate::mac::Mac;
 use crate::place::Family;
 use crate::plan::within;
@@ -12,7 +13,7 @@ pub use records::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Preamble, start of frame and inter-frame gap (IEEE 802.3): on the wire beside each frame.
 pub const OVERHEAD_BYTES: u32 = 20;
@@ -32,6 +33,41 @@ pub struct Endpoints {
     pub addresses: [IpAddr; 2],
     /// The first and the last port.
     pub ports: [u16; 2],
+    /// The addresses are 2^n apart: 0 for every one of the range, 8 for one of each network of 24 bits (IPv4), 64 for one of
+    /// each network of 64 bits (IPv6).
+    #[serde(default, skip_serializing_if = "Endpoints::is_every")]
+    pub stride_bits: u8,
+}
+
+impl Endpoints {
+    /// A single address, with a range of ports.
+    #[must_use]
+    pub const fn one(address: IpAddr, ports: [u16; 2]) -> Self {
+        Self { addresses: [address; 2], ports, stride_bits: 0 }
+    }
+
+    /// One address of each of so many networks in a row, of 24 bits in IPv4 and of 64 bits in IPv6 (RFC 2544, section 12; RFC
+    /// 5180, section 7), from that address on; `None` where the family has not so many.
+    #[must_use]
+    pub fn networks(first: IpAddr, networks: u32, ports: [u16; 2]) -> Option<Self> {
+        let more = networks.saturating_sub(1);
+        let (stride_bits, last) = match first {
+            IpAddr::V4(first) => {
+                let more = more.checked_mul(1 << 8)?;
+                (8, IpAddr::from(Ipv4Addr::from_bits(first.to_bits().checked_add(more)?)))
+            }
+            IpAddr::V6(first) => {
+                let more = u128::from(more) << 64;
+                (64, IpAddr::from(Ipv6Addr::from_bits(first.to_bits().checked_add(more)?)))
+            }
+        };
+        Some(Self { addresses: [first, last], ports, stride_bits: if more == 0 { 0 } else { stride_bits } })
+    }
+
+    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+    const fn is_every(bits: &u8) -> bool {
+        *bits == 0
+    }
 }
 
 /// In which order the flows take turns, frame by frame.
@@ -136,13 +172,14 @@ impl FrameFormat {
     /// One sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
         for (name, side) in [("source", &self.source), ("destination", &self.destination)] {
-            let family = |address: &IpAddr| if address.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
-            if side.addresses.iter().any(|address| family(address) != self.family) {
+            if side.addresses.iter().any(|address| Family::of(address) != self.family) {
                 return Err(format!("the {name} addresses and the family of the frames differ"));
             }
             if side.addresses[0] > side.addresses[1] || side.ports[0] > side.ports[1] {
                 return Err(format!("the {name} range ends before it begins"));
             }
+            let bits = if self.family == Family::Ipv4 { 31 } else { 127 };
+            within(&format!("stride of the {name} addresses in bits"), side.stride_bits.into(), 0, bits)?;
         }
         if let Some(vlan) = self.vlan {
             within("VLAN", vlan.into(), 0, 4095)?;
@@ -234,8 +271,12 @@ pub struct GeneratePlan {
     pub format: FrameFormat,
     /// How many of them.
     pub load: FrameLoad,
-    /// The most frames that leave a worker back to back to catch up after a stall.
+    /// The most frames that leave a worker back to back.
     pub burst: u32,
+    /// How long a worker may have stood still for all that fell due meanwhile to be sent nevertheless, at no more than
+    /// [`Self::CATCH_UP`] times the load; what is further behind is given up. 0: only what a burst makes up for.
+    #[serde(default)]
+    pub make_up_ms: u32,
     /// How long they are sent.
     pub duration_ms: u64,
     /// After so many the generator ends, over all workers; `None`: when the time is over.
@@ -246,6 +287,9 @@ pub struct GeneratePlan {
     pub first_stream: u16,
     /// One of so many frames carries the time of its departure; 0: none.
     pub stamp_every: u32,
+    /// Every so-manyth frame goes to the hardware broadcast address, as one of the stream [`BROADCAST_STREAM`]; 0: none.
+    #[serde(default)]
+    pub broadcast_every: u32,
     /// How often counters are read.
     pub interval_ms: u64,
 }
@@ -256,20 +300,18 @@ impl GeneratePlan {
     /// The longest trial: a worker counts time in 2^-20 ns, of which 64 bits hold not five hours.
     pub const LONGEST_MS: u64 = 4 * 3600 * 1000;
 
-    /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames. A worker that has
-    /// little time to spare makes up for a millisecond; workers that have all `cpus` share them with every other program of the
-    /// host, and make up for the four milliseconds that the scheduler may give to one of those.
+    /// How much faster than the load a worker sends while it makes up for a stall: what comes behind it has little more to
+    /// take than the load, and no burst.
+    pub const CATCH_UP: f64 = 1.25;
+    /// The longest stall that may be made up for.
+    pub const MOST_MAKE_UP_MS: u32 = 1_000;
+
+    /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames.
     #[must_use]
-    pub fn usual_burst(load: FrameLoad, workers: u32, cpus: u32) -> u32 {
+    pub fn usual_burst(load: FrameLoad, workers: u32) -> u32 {
         let FrameLoad::FramesPerSecond(pps) = load else { return 64 };
-        let pps = pps / f64::from(workers.max(1));
-        let time_s = match (workers >= cpus, pps > 3e6) {
-            (true, _) => 4e-3,
-            (false, true) => 1e-3,
-            (false, false) => 1e-4,
-        };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let frames = (pps * time_s).clamp(64.0, 65_536.0) as u32;
+        let frames = (pps / f64::from(workers.max(1)) * 1e-4).clamp(64.0, 65_536.0) as u32;
         frames
     }
 
@@ -285,9 +327,17 @@ impl GeneratePlan {
             return Err(format!("load is {pps} frames/s, but must be from 0.01 to 10^9"));
         }
         within("burst in frames", self.burst.into(), 1, 65_536)?;
+        within("stall to make up for in ms", self.make_up_ms.into(), 0, Self::MOST_MAKE_UP_MS.into())?;
         within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
         within("workers", self.workers.into(), 1, Self::MOST_STREAMS.into())?;
-        within("last stream", u64::from(self.first_stream) + u64::from(self.workers), 1, Self::MOST_STREAMS.into())?;
+        // The stream of frames to all is not a worker's.
+        let streams = if self.broadcast_every > 0 { BROADCAST_STREAM.into() } else { Self::MOST_STREAMS.into() };
+        within("last stream", u64::from(self.first_stream) + u64::from(self.workers), 1, streams)?;
+        if self.broadcast_every == 1 {
+            return Err(
+                "every frame would go to the hardware broadcast address, but some must go to the device".to_owned()
+            );
+        }
         within("interval in ms", self.interval_ms, 10, 3_600_000)
     }
 }
@@ -328,7 +378,7 @@ mod tests {
     use super::*;
 
     fn format() -> FrameFormat {
-        let side = |host| Endpoints { addresses: [IpAddr::from([198, 18, 0, host]); 2], ports: [2000, 2001] };
+        let side = |host| Endpoints::one(IpAddr::from([198, 18, 0, host]), [2000, 2001]);
         FrameFormat {
             source_mac: Mac([2, 0, 0, 0, 0, 1]),
             destination_mac: Mac([2, 0, 0, 0, 0, 2]),
@@ -353,6 +403,27 @@ mod tests {
     }
 
     #[test]
+    fn networks_are_as_many_as_asked_for() {
+        let last = |first: &str, networks| {
+            let range = Endpoints::networks(first.parse().expect("an address"), networks, [1, 1])?;
+            Some((range.addresses[1].to_string(), range.stride_bits))
+        };
+        assert_eq!(last("198.19.0.2", 1), Some(("198.19.0.2".to_owned(), 0)));
+        assert_eq!(last("198.19.0.2", 256), Some(("198.19.255.2".to_owned(), 8)));
+        assert_eq!(last("2001:2:0:200::2", 256), Some(("2001:2:0:2ff::2".to_owned(), 64)));
+        assert_eq!(last("255.255.255.1", 2), None);
+        assert_eq!(last("ffff:ffff:ffff:ffff::1", 2), None);
+    }
+
+    #[test]
+    fn a_range_without_a_stride_is_read_as_of_old() {
+        let old = r#"{"addresses":["198.18.0.1","198.18.0.9"],"ports":[1,2]}"#;
+        let range: Endpoints = serde_json::from_str(old).expect("a range");
+        assert_eq!(range.stride_bits, 0);
+        assert_eq!(serde_json::to_string(&range).expect("json"), old);
+    }
+
+    #[test]
     fn what_no_frame_can_be_is_named() {
         assert_eq!(format().check(), Ok(()));
         let refused = |format: FrameFormat| format.check().expect_err("refused");
@@ -362,5 +433,7 @@ mod tests {
         assert!(refused(FrameFormat { family: Family::Ipv6, ..format() }).contains("family"));
         let backwards = Endpoints { ports: [2, 1], ..format().source };
         assert!(refused(FrameFormat { source: backwards, ..format() }).contains("source range"));
+        let wide = Endpoints { stride_bits: 32, ..format().destination };
+        assert!(refused(FrameFormat { destination: wide, ..format() }).contains("stride of the destination"));
     }
 }

@@ -134,6 +134,15 @@ pub enum Family {
 }
 
 impl Family {
+    /// That of an address.
+    #[must_use]
+    pub const fn of(address: &std::net::IpAddr) -> Self {
+        match address {
+            std::net::IpAddr::V4(_) => Self::Ipv4,
+            std::net::IpAddr::V6(_) => Self::Ipv6,
+        }
+    }
+
     /// Bytes of the IP header without options or extension headers.
     #[must_use]
     pub const fn header_bytes(self) -> u32 {

@@ -272,6 +272,22 @@ pub struct Spread {
     pub max: f64,
 }
 
+impl Spread {
+    /// That of some values; `None` of none, and where one is no finite number.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        if !values.iter().all(|value| value.is_finite()) {
+            return None;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let [min, max] = [*sorted.first()?, *sorted.last()?];
+        let middle = [(sorted.len() - 1) / 2, sorted.len() / 2].map(|at| sorted[at]);
+        let n = u32::try_from(sorted.len()).unwrap_or(u32::MAX);
+        Some(Self { n, median: middle[0].midpoint(middle[1]), min, max })
+    }
+}
+
 /// One row of the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepRow {
@@ -337,6 +353,14 @@ pub struct Symmetry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_spread_is_of_finite_values_only() {
+        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::of(&[1.0, f64::NAN]), None);
+        assert_eq!(Spread::of(&[3.0, 1.0, 2.0]), Some(Spread { n: 3, median: 2.0, min: 1.0, max: 3.0 }));
+        assert_eq!(Spread::of(&[4.0, 1.0]).map(|it| it.median), Some(2.5));
+    }
 
     fn record() -> SweepRecord {
         let plan = SweepPlan { sizes: vec![64, 1448], repetitions: 2, ..SweepPlan::default() };

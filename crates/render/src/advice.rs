@@ -3,7 +3,8 @@
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::left;
-use narrows_model::advice::{Advice, AdviceRole, Handbook};
+use narrows_model::Change;
+use narrows_model::advice::{Advice, AdviceFound, AdviceRole, Handbook, Standing};
 
 /// A handbook, of one role or of all: why, what to type, how to take it back, and where it comes from.
 #[must_use]
@@ -45,4 +46,50 @@ fn one(page: &mut Page, advice: &Advice) {
         page.line(&format!("{lead}{command}"));
     }
     page.beside("  ", advice.source, Some(Tone::Faint));
+}
+
+/// What narrows would set on a host, or has set: each item with where it stands. `made` is `None` where nothing was to be set.
+#[must_use]
+pub fn found(found: &AdviceFound, made: Option<&[Change]>, style: Style) -> String {
+    let mut page = Page::new(style);
+    let (role, seat) = (found.role.word(), found.seat.join(", "));
+    let (title, to_set) = match made {
+        None => (format!("What narrows would set on this {role}"), "to set"),
+        Some(_) => (format!("What narrows set on this {role}"), "set"),
+    };
+    page.heading(&title, &seat);
+    let widest = found.items.iter().map(|item| item.advice.len()).max().unwrap_or(0);
+    let mut before = "";
+    for item in &found.items {
+        let id = if item.advice == before { "" } else { item.advice };
+        before = item.advice;
+        let (word, rest) = match &item.standing {
+            Standing::Already => ("is so", item.what.clone()),
+            Standing::Differs(now) => (to_set, format!("{}  (before: {now})", item.what)),
+            Standing::NotHere(why) => ("not here", format!("{}: {why}", item.what)),
+        };
+        // Commands are copied: a long one is not broken.
+        page.line(&format!("  {}  {}  {rest}", left(id, widest), left(word, 8)));
+    }
+    page.blank();
+    let differs = found.to_set().len();
+    let says = match made {
+        None if differs == 0 => "Nothing is left to set here.".to_owned(),
+        None => format!("Nothing was changed. --apply sets what is marked `to set` ({differs})."),
+        Some([]) => "Nothing was left to set.".to_owned(),
+        Some(made) => format!(
+            "Set: {}. `narrows rfc2544 advise --undo` sets them back, as does `narrows tune undo all`; so does the next boot.",
+            made.len()
+        ),
+    };
+    page.beside("", &says, None);
+    if !found.left.is_empty() {
+        let left = found.left.join(", ");
+        page.beside(
+            "Left to you: ",
+            &format!("{left}; `narrows rfc2544 advise linux --role {role}` has the commands."),
+            None,
+        );
+    }
+    page.finish()
 }

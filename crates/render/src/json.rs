@@ -1,5 +1,6 @@
 //! JSON: the view as it is. The schemas are published in `docs/`, each as `<name>.schema.json`.
 
+use narrows_model::forwarding_ab_report::AbReport;
 use narrows_model::forwarding_report::ForwardingReport;
 use narrows_model::frames_report::FramesReport;
 use narrows_model::line_rate::LineRateReport;
@@ -30,6 +31,7 @@ type Published = (&'static str, fn() -> Schema);
 /// Every view whose schema is published.
 const SCHEMAS: &[Published] = &[
     ("forwarding", || schema_for!(ForwardingReport)),
+    ("forwarding-ab", || schema_for!(AbReport)),
     ("frames", || schema_for!(FramesReport)),
     ("ledger", || schema_for!(Ledger)),
     ("line-rate", || schema_for!(LineRateReport)),

@@ -153,6 +153,32 @@ fn picture() {
 }
 
 #[test]
+fn what_a_sender_without_a_brake_sent_has_a_scale_of_its_own() {
+    let mut record = record(1, vec![Direction::Up, Direction::Down]);
+    let height = |record: &SweepRecord| {
+        let picture = sweep::svg::picture(&sweep::build(record, run_view()));
+        let lossless: Vec<String> =
+            picture.lines().filter(|line| line.contains("without loss")).map(str::to_owned).collect();
+        (lossless, picture)
+    };
+    let (paced, picture) = height(&record);
+    assert!(!picture.contains("Sent, bit/s"));
+    for point in &mut record.points {
+        if let (SweepProtocol::Udp, SweepOutcome::Measured(flows)) = (point.cell.protocol, &mut point.outcome) {
+            for flow in flows {
+                (flow.sending_bps, flow.sending_pps) =
+                    (flow.sending_bps.map(|it| it * 20.0), flow.sending_pps.map(|it| it * 20.0));
+            }
+        }
+    }
+    let (unpaced, picture) = height(&record);
+    assert!(picture.contains("Sent, bit/s") && picture.contains("sent (below, by itself)"));
+    // The marks of what arrived are where they were before, not pressed to the axis.
+    assert!(!paced.is_empty() && paced == unpaced);
+    insta::assert_snapshot!("sweep-apart.svg", picture);
+}
+
+#[test]
 fn picture_of_one_size_and_of_nothing() {
     let mut one = record(1, vec![Direction::Up]);
     one.plan.sizes = vec![1500];

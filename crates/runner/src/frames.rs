@@ -84,6 +84,8 @@ pub struct Order {
     pub link_bps: Option<u64>,
     /// The most frames back to back; `None`: [`GeneratePlan::usual_burst`].
     pub burst: Option<u32>,
+    /// The longest stall that is made up for.
+    pub make_up: Duration,
     /// How long.
     pub duration: Duration,
     /// How many frames at most.
@@ -210,12 +212,14 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
         mode: order.mode,
         format,
         load,
-        burst: order.burst.unwrap_or_else(|| GeneratePlan::usual_burst(load, workers, cpus)),
+        burst: order.burst.unwrap_or_else(|| GeneratePlan::usual_burst(load, workers)),
+        make_up_ms: u32::try_from(order.make_up.as_millis()).unwrap_or(u32::MAX),
         duration_ms: millis(order.duration),
         count: order.count,
         workers,
         first_stream: 0,
         stamp_every,
+        broadcast_every: 0,
         interval_ms: millis(order.interval),
     };
     plan.check().map_err(OrderError::Plan)?;

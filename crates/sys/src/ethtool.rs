@@ -105,7 +105,9 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const GDRVINFO: u32 = 0x03;
 const GCOALESCE: u32 = 0x0e;
 const GRINGPARAM: u32 = 0x10;
+const SRINGPARAM: u32 = 0x11;
 const GPAUSEPARAM: u32 = 0x12;
+const SPAUSEPARAM: u32 = 0x13;
 const GCHANNELS: u32 = 0x3c;
 
 impl Device {
@@ -163,6 +165,22 @@ impl Device {
         Ok(Rings { rx, rx_max, tx, tx_max })
     }
 
+    /// Sets how many descriptors the rings have. Most drivers take the link down for a moment.
+    ///
+    /// # Errors
+    /// No such device, no permission, more than the hardware takes, or a driver that cannot.
+    pub fn set_rings(&self, rx: u32, tx: u32) -> Result<()> {
+        let mut words = [0; 9];
+        words[0] = GRINGPARAM;
+        // SAFETY: the kernel fills a struct ethtool_ringparam of 9 words.
+        unsafe { self.call("ask the rings of", &mut words) }?;
+        // The rings for jumbo and for small frames stay as they are.
+        (words[0], words[5], words[8]) = (SRINGPARAM, rx, tx);
+        // SAFETY: the kernel reads a struct ethtool_ringparam of 9 words.
+        unsafe { self.call("set the rings of", &mut words) }?;
+        Ok(())
+    }
+
     /// The numbers of queues.
     ///
     /// # Errors
@@ -209,6 +227,17 @@ impl Device {
         Ok(Pause { autoneg: autoneg != 0, rx: rx != 0, tx: tx != 0 })
     }
 
+    /// Sets Ethernet flow control. Where it is negotiated the link goes down for a moment.
+    ///
+    /// # Errors
+    /// No such device, no permission, or a driver that cannot.
+    pub fn set_pause(&self, pause: Pause) -> Result<()> {
+        let mut words = [SPAUSEPARAM, u32::from(pause.autoneg), u32::from(pause.rx), u32::from(pause.tx)];
+        // SAFETY: the kernel reads a struct ethtool_pauseparam of 4 words.
+        unsafe { self.call("set the flow control of", &mut words) }?;
+        Ok(())
+    }
+
     /// One `SIOCETHTOOL`; gives what the call returned.
     ///
     /// # Safety
@@ -244,6 +273,9 @@ mod tests {
         let error = device.rings().expect_err("loopback has no rings");
         assert_eq!(error.errno(), Some(libc::EOPNOTSUPP));
         assert!(error.to_string().starts_with("cannot ask the rings of lo: "), "{error}");
+        assert_eq!(device.set_rings(64, 64).expect_err("nor to set").errno(), Some(libc::EOPNOTSUPP));
+        let error = device.set_pause(Pause::default()).expect_err("nor flow control").to_string();
+        assert!(error.starts_with("cannot set the flow control of lo: "), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads a file of at most `limit` bytes.
 ///
@@ -31,62 +31,82 @@ pub fn read_text(path: &Path) -> Result<String> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
+/// Where a file is really written: behind symbolic links.
+fn target(path: &Path) -> std::io::Result<PathBuf> {
+    let real = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => fs::canonicalize(path).or_else(|_| {
+            let to = fs::read_link(path)?;
+            Ok::<_, std::io::Error>(path.parent().unwrap_or(Path::new("")).join(to))
+        })?,
+        _ => path.to_owned(),
+    };
+    match fs::metadata(&real) {
+        Ok(found) if found.is_dir() => Err(std::io::Error::other("it is a directory; name a file in it")),
+        _ if real.file_name().is_none() => Err(std::io::Error::other("it is no name of a file")),
+        _ => Ok(real),
+    }
+}
+
+/// The name under which a file grows before it takes its place.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().map_or_else(Default::default, |name| name.to_string_lossy().into_owned());
+    path.with_file_name(format!(".{name}.{}.part", std::process::id()))
+}
+
+/// Whether something is there that a file must not take the place of: a pipe, `/dev/null`.
+fn special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file())
+}
+
 /// Writes a file beside its place, syncs it and renames it: a reader sees the old or the new one, never a half. What is there
 /// and is no file of a disk (a pipe, `/dev/null`) is written into instead.
 ///
 /// # Errors
 /// The path, where it cannot be written.
 pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    let beside = beside(path);
+    let failed = |error| Error::new("write", path.display().to_string(), error);
+    let path_to = target(path).map_err(failed)?;
+    let beside = beside(&path_to);
     let write = || -> std::io::Result<()> {
-        if special(path) {
-            return fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        if special(&path_to) {
+            return fs::OpenOptions::new().write(true).open(&path_to)?.write_all(bytes);
         }
         let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&beside, path)
+        fs::rename(&beside, &path_to)
     };
     write().map_err(|error| {
         let _ = fs::remove_file(&beside);
-        Error::new("write", path.display().to_string(), error)
+        failed(error)
     })
 }
 
-/// Whether [`write_whole`] will be able to write there, as far as can be told before: for what is to be kept of something that
-/// takes long. Leaves nothing behind.
+/// Looks whether [`write_whole`] could write there, without touching what is there.
 ///
 /// # Errors
-/// The path, where it cannot be written.
+/// The path, and why it could not.
 pub fn check_writable(path: &Path) -> Result<()> {
-    let beside = beside(path);
-    let tried = if special(path) {
-        // A pipe would wait for its reader; a directory says that it is one.
-        if fs::metadata(path).is_ok_and(|found| found.is_dir()) {
-            Err(std::io::Error::from_raw_os_error(libc::EISDIR))
-        } else {
-            Ok(())
+    let failed = |error| Error::new("write", path.display().to_string(), error);
+    let path = target(path).map_err(failed)?;
+    if special(&path) {
+        return Ok(());
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        match fs::metadata(parent) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return Err(failed(std::io::Error::other(format!("{} is no directory", parent.display())))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let why = format!("there is no directory {}; make it first", parent.display());
+                return Err(failed(std::io::Error::other(why)));
+            }
+            Err(error) => return Err(failed(error)),
         }
-    } else {
-        fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&beside)
-            .and_then(|_| fs::remove_file(&beside))
-    };
-    tried.map_err(|error| Error::new("write", path.display().to_string(), error))
-}
-
-/// Where a file grows until it is whole.
-fn beside(path: &Path) -> std::path::PathBuf {
-    let name = path.file_name().map_or_else(Default::default, |name| name.to_string_lossy().into_owned());
-    path.with_file_name(format!(".{name}.{}.part", std::process::id()))
-}
-
-/// Whether something is there that a file must not take the place of.
-fn special(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| !found.is_file())
+    }
+    let beside = beside(&path);
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside).map_err(failed)?;
+    fs::remove_file(&beside).map_err(failed)
 }
 
 /// Writes into an existing file of the kernel (`/proc`, `/sys`), in one call.
@@ -106,10 +126,22 @@ pub fn write_kernel(path: &Path, text: &str) -> Result<()> {
 /// # Errors
 /// The path and what the kernel said.
 pub fn make_directory(path: &Path) -> Result<()> {
+    make_directory_of_mode(path, 0o700)
+}
+
+/// Makes a directory and its parents for results, which others may read as the user's umask says.
+///
+/// # Errors
+/// The path and what the kernel said.
+pub fn make_public_directory(path: &Path) -> Result<()> {
+    make_directory_of_mode(path, 0o755)
+}
+
+fn make_directory_of_mode(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new()
         .recursive(true)
-        .mode(0o700)
+        .mode(mode)
         .create(path)
         .map_err(|error| Error::new("make directory", path.display().to_string(), error))
 }
@@ -171,27 +203,66 @@ pub fn exists(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-    #[test]
-    fn what_can_be_written_is_told_before_and_nothing_is_left() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("result.json");
-        check_writable(&file).unwrap();
-        assert!(list(directory.path()).unwrap().is_empty(), "nothing is left");
-        write_whole(&file, b"{}", 0o644).unwrap();
-        check_writable(&file).unwrap();
-        assert_eq!(read_text(&file).unwrap(), "{}", "what is there stays");
-        assert_eq!(list(directory.path()).unwrap(), ["result.json"]);
-        let refused = |path: &Path| check_writable(path).unwrap_err().errno();
-        assert_eq!(refused(&directory.path().join("none/result.json")), Some(libc::ENOENT));
-        assert_eq!(refused(directory.path()), Some(libc::EISDIR));
+    fn folder() -> PathBuf {
+        let folder = std::env::temp_dir().join(format!(
+            "narrows-files-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        ));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).expect("a directory");
+        folder
     }
 
     #[test]
-    fn a_device_is_written_into_and_stays_one() {
-        let null = Path::new("/dev/null");
-        check_writable(null).unwrap();
-        write_whole(null, b"{}", 0o644).unwrap();
-        assert!(special(null));
+    fn what_can_be_written_is_known_before() {
+        let folder = folder();
+        let file = folder.join("a");
+        let why = |path: &Path| check_writable(path).expect_err("not writable").source.to_string();
+        check_writable(&file).expect("writable");
+        assert_eq!(list(&folder).expect("a list"), Vec::<String>::new(), "nothing is left");
+        write_whole(&file, b"old", 0o644).expect("written");
+        check_writable(&file).expect("writable");
+        assert_eq!(read_text(&file).expect("it is there"), "old");
+        assert_eq!(why(&folder), "it is a directory; name a file in it");
+        assert_eq!(
+            why(&folder.join("none/a")),
+            format!("there is no directory {}; make it first", folder.join("none").display())
+        );
+        assert_eq!(why(&file.join("b")), format!("{} is no directory", file.display()));
+        check_writable(Path::new("/dev/null")).expect("a device is written into");
+        assert_eq!(why(Path::new("/proc/a")), "No such file or directory (os error 2)");
+        assert_eq!(why(Path::new("")), "it is no name of a file");
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn a_link_stays_one_and_a_device_a_device() {
+        let folder = folder();
+        let (file, link) = (folder.join("a"), folder.join("link"));
+        symlink("a", &link).expect("a link");
+        for bytes in [b"one", b"two"] {
+            write_whole(&link, bytes, 0o644).expect("written");
+            assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
+            assert_eq!(fs::read(&file).expect("it is there"), bytes);
+        }
+        write_whole(Path::new("/dev/null"), b"x", 0o644).expect("written into");
+        assert!(special(Path::new("/dev/null")));
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn results_may_be_read_by_others_and_state_may_not() {
+        let folder = folder();
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o7777;
+        let usual = folder.join("usual");
+        fs::create_dir(&usual).expect("made");
+        make_public_directory(&folder.join("public")).expect("made");
+        make_directory(&folder.join("private")).expect("made");
+        assert_eq!(mode(&folder.join("public")), mode(&usual) & 0o755, "as the umask says");
+        assert_eq!(mode(&folder.join("private")) & 0o077, 0);
+        fs::remove_dir_all(&folder).expect("removed");
     }
 }

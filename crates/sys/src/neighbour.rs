@@ -12,11 +12,19 @@ const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
 /// `struct ndmsg`
 const HEADER: usize = 12;
+/// `NUD_PERMANENT`
+const PERMANENT: u16 = 0x80;
 /// How long the network may take to answer, and how often the table is looked at meanwhile.
 const LIMIT: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
 
-fn look(address: IpAddr, index: u32) -> std::result::Result<Option<[u8; 6]>, netlink::Error> {
+/// An entry of the kernel's table.
+struct Entry {
+    mac: Option<[u8; 6]>,
+    state: u16,
+}
+
+fn entry(address: IpAddr, index: u32) -> std::result::Result<Option<Entry>, netlink::Error> {
     let (family, bytes) = match address {
         IpAddr::V4(v4) => (libc::AF_INET as u8, v4.octets().to_vec()),
         IpAddr::V6(v6) => (libc::AF_INET6 as u8, v6.octets().to_vec()),
@@ -28,12 +36,33 @@ fn look(address: IpAddr, index: u32) -> std::result::Result<Option<[u8; 6]>, net
     request.bytes(NDA_DST, &bytes);
     match Socket::open(Family::Route)?.request(RTM_GETNEIGH, 0, &request.finish()?) {
         Ok(replies) => {
-            let body = replies.first().and_then(|reply| reply.payload.get(HEADER..)).unwrap_or_default();
-            Ok(find(body, NDA_LLADDR).and_then(|it| it.payload.try_into().ok()))
+            let Some(reply) = replies.first() else { return Ok(None) };
+            let body = reply.payload.get(HEADER..).unwrap_or_default();
+            let mac = find(body, NDA_LLADDR).and_then(|it| it.payload.try_into().ok());
+            Ok(Some(Entry { mac, state: netlink::u16_at(&reply.payload, 8).unwrap_or(0) }))
         }
         Err(error) if error.errno() == Some(libc::ENOENT) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+fn look(address: IpAddr, index: u32) -> std::result::Result<Option<[u8; 6]>, netlink::Error> {
+    Ok(entry(address, index)?.and_then(|entry| entry.mac))
+}
+
+/// The Ethernet address that was set for a neighbour for good; `None` where the kernel learns it by itself, or knows none.
+///
+/// # Errors
+/// No such device.
+pub fn permanent(address: IpAddr, index: u32) -> Result<Option<[u8; 6]>> {
+    let found = entry(address, index).map_err(|error| {
+        let source = match error.errno() {
+            Some(number) => std::io::Error::from_raw_os_error(number),
+            None => std::io::Error::other(error.to_string()),
+        };
+        Error::new("look up the neighbour", address.to_string(), source)
+    })?;
+    Ok(found.filter(|entry| entry.state & PERMANENT != 0).and_then(|entry| entry.mac))
 }
 
 /// The Ethernet address of a neighbour on the device with that index, in the calling thread's network namespace. Where the

@@ -45,6 +45,32 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
+/// Whether the effective user is root of the machine itself: of the first user namespace (`/proc/self/uid_map`).
+#[must_use]
+pub fn is_root_of_machine() -> bool {
+    let map = crate::files::read_text(Path::new("/proc/self/uid_map")).unwrap_or_default();
+    is_root() && map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// Lets this process have as many files open as its user may (`RLIMIT_NOFILE`); how many that is.
+///
+/// # Errors
+/// What the kernel said.
+pub fn raise_open_files() -> Result<u64> {
+    let object = "the limit of open files";
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is valid for writing.
+    let got = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    crate::error::check(got, "read", object)?;
+    if limit.rlim_cur < limit.rlim_max {
+        limit.rlim_cur = limit.rlim_max;
+        // SAFETY: the structure is valid for reading.
+        let set = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+        crate::error::check(set, "raise", object)?;
+    }
+    Ok(limit.rlim_cur)
+}
+
 /// The number of the real user.
 #[must_use]
 pub fn user_id() -> u32 {

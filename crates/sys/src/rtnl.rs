@@ -1,9 +1,11 @@
 //! Setting links, addresses and routes over `NETLINK_ROUTE`. Source: rtnetlink(7), kernel `include/uapi/linux/if_link.h`.
 
+mod bridge;
 mod ethernet;
 pub mod qdisc;
 mod route;
 
+pub use bridge::BridgeOption;
 pub use ethernet::VethEnd;
 pub use qdisc::{Qdisc, QdiscCounters};
 pub use route::Route;
@@ -24,6 +26,17 @@ pub struct Error {
     /// What the kernel said.
     #[source]
     pub source: netlink::Error,
+}
+
+impl From<Error> for crate::Error {
+    /// With the kernel's number, where it gave one.
+    fn from(error: Error) -> Self {
+        let source = match error.source.errno() {
+            Some(number) => std::io::Error::from_raw_os_error(number),
+            None => std::io::Error::other(error.source.to_string()),
+        };
+        Self::new(error.operation, error.object, source)
+    }
 }
 
 /// A result of setting.

@@ -4,16 +4,17 @@
 
 use narrows_model::Family;
 use narrows_model::frames::{
-    Endpoints, FlowGot, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, Mac, OVERHEAD_BYTES, ReceiveMode,
-    ReceivePlan, SendMode, Transport, Walk,
+    BROADCAST_STREAM, Endpoints, FlowGot, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, Mac, OVERHEAD_BYTES,
+    ReceiveMode, ReceivePlan, SendMode, Transport, Walk,
 };
+use narrows_sys::ethtool::Device;
 use narrows_sys::netns::{self, Namespaces};
-use narrows_sys::packet_io::PacketSender;
+use narrows_sys::packet_io::{PacketReader, PacketSender};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, sysctl};
 use narrows_traffic::Stop;
 use narrows_traffic::frames::{FrameError, Receiver, generate};
-use narrows_wire::frame::{Flows, Signature, Template};
+use narrows_wire::frame::{Flows, Seen, Signature, Template, checksum};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ fn wire() -> Namespaces {
 fn plan() -> GeneratePlan {
     let mut links = Links::open().unwrap();
     let mac = |links: &mut Links, device: &str| Mac(links.get(device).unwrap().address.unwrap());
-    let side = |address: [u8; 4], ports| Endpoints { addresses: [address.into(); 2], ports };
+    let side = |address: [u8; 4], ports| Endpoints::one(address.into(), ports);
     GeneratePlan {
         device: "gen0".to_owned(),
         mode: None,
@@ -54,12 +55,14 @@ fn plan() -> GeneratePlan {
         },
         load: FrameLoad::FramesPerSecond(20_000.0),
         burst: 64,
+        make_up_ms: 0,
         // The count ends it; a slow machine may take its time.
         duration_ms: 20_000,
         count: Some(4_000),
         workers: 1,
         first_stream: 3,
         stamp_every: 10,
+        broadcast_every: 0,
         interval_ms: 50,
     }
 }
@@ -160,7 +163,7 @@ fn each_mode_of_sending_reaches_each_of_counting() {
 
 #[test]
 fn sizes_take_turns_in_both_families_and_with_a_tag() {
-    let range = |address: &str| Endpoints { addresses: [address.parse().unwrap(); 2], ports: [2000, 2009] };
+    let range = |address: &str| Endpoints::one(address.parse().unwrap(), [2000, 2009]);
     for (family, vlan, transport) in [
         (Family::Ipv4, Some(7), Transport::Udp),
         (Family::Ipv6, None, Transport::Udp),
@@ -173,8 +176,8 @@ fn sizes_take_turns_in_both_families_and_with_a_tag() {
             plan.format.walk = Walk::Random { seed: 5 };
             plan.format.sizes = vec![100, 128, 1000];
             if family == Family::Ipv6 {
-                plan.format.source = range("2001:2:0:1::2");
-                plan.format.destination = range("2001:2:0:2::2");
+                plan.format.source = range("2001:2:0:100::2");
+                plan.format.destination = range("2001:2:0:200::2");
             }
             plan.count = Some(3_000);
         });
@@ -328,7 +331,130 @@ fn place(numbers: &[u64], number: u64) -> usize {
 }
 
 fn ports(first: u16, last: u16) -> Endpoints {
-    Endpoints { addresses: [[198, 18, 0, 2].into(); 2], ports: [first, last] }
+    Endpoints::one([198, 18, 0, 2].into(), [first, last])
+}
+
+#[test]
+fn networks_are_visited_one_address_of_each() {
+    let live = has_xdp();
+    for (family, source, first, last) in [
+        (Family::Ipv4, "198.18.0.2", "198.19.0.2", "198.19.255.2"),
+        (Family::Ipv6, "2001:2:0:100::2", "2001:2:0:200::2", "2001:2:0:2ff::2"),
+    ] {
+        for (mode, walk) in [
+            (None, Walk::Odometer),
+            (None, Walk::Random { seed: 3 }),
+            (Some(SendMode::AfPacket), Walk::Random { seed: 3 }),
+        ] {
+            let trial = trial(|plan, _| {
+                plan.mode = mode;
+                plan.format.family = family;
+                plan.format.walk = walk;
+                plan.format.sizes = vec![100];
+                plan.format.source = Endpoints::one(source.parse().unwrap(), [2000, 2000]);
+                plan.format.destination = Endpoints::networks(first.parse().unwrap(), 256, [2000, 2000]).unwrap();
+            });
+            assert_all_came(&trial, 4_000);
+            if live && mode.is_none() {
+                assert_eq!(trial.sent.mode, SendMode::LiveFrames, "{:?}", trial.sent.not_better);
+            }
+            let mut seen: Vec<std::net::SocketAddr> =
+                trial.got.flows.iter().map(|flow| flow.destination.parse().unwrap()).collect();
+            seen.sort_unstable();
+            assert_eq!(seen.len(), 256, "{family:?} {walk:?}");
+            let ends = [first, last].map(|address| std::net::SocketAddr::new(address.parse().unwrap(), 2000));
+            assert_eq!([seen[0], seen[255]], ends);
+            if walk == Walk::Odometer {
+                assert!(trial.got.flows.iter().all(|flow| (15..=16).contains(&flow.received)));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_tenth_frame_goes_to_all_stations_in_each_mode() {
+    let xdp = has_xdp();
+    for (send, family, transport) in [
+        (SendMode::LiveFrames, Family::Ipv4, Transport::Udp),
+        (SendMode::LiveFrames, Family::Ipv6, Transport::TcpSyn),
+        (SendMode::AfXdp, Family::Ipv4, Transport::Udp),
+        (SendMode::AfPacket, Family::Ipv4, Transport::Udp),
+    ] {
+        if !xdp && send != SendMode::AfPacket {
+            continue;
+        }
+        let trial = trial(|plan, _| {
+            plan.mode = Some(send);
+            plan.broadcast_every = 10;
+            plan.format.family = family;
+            plan.format.transport = transport;
+            if family == Family::Ipv6 {
+                let side = |address: &str| Endpoints {
+                    addresses: [address.parse().unwrap(); 2],
+                    ports: [2000, 2009],
+                    stride_bits: 0,
+                };
+                plan.format.source = side("2001:2:0:1::2");
+                plan.format.destination = side("2001:2:0:2::2");
+                plan.format.sizes = vec![128];
+            }
+        });
+        let (sent, got) = (&trial.sent, &trial.got);
+        let handed: Vec<_> = sent.streams.iter().map(|it| (it.stream, it.handed)).collect();
+        assert_eq!(handed, [(3, 3_600), (BROADCAST_STREAM, 400)], "{send:?}");
+        let mut came: Vec<_> = got.streams.iter().map(|it| (it.stream, it.received, it.reordered)).collect();
+        came.sort_unstable();
+        assert_eq!(came, [(3, 3_600, 0), (BROADCAST_STREAM, 400, 0)], "{send:?}: {got:?}");
+        assert_eq!(got.foreign, 0, "{send:?}");
+    }
+}
+
+/// Whether the UDP checksum of an IPv4 frame verifies, from its bytes alone.
+fn verifies(frame: &[u8]) -> bool {
+    let segment = &frame[34..14 + usize::from(u16::from_be_bytes([frame[16], frame[17]]))];
+    let pseudo = checksum::partial(&frame[26..34]) + 17 + u32::try_from(segment.len()).unwrap();
+    checksum::fold(pseudo + checksum::partial(segment)) == 0xffff
+}
+
+#[test]
+fn frames_to_all_stations_have_the_address_of_all_and_right_checksums() {
+    let xdp = has_xdp();
+    for mode in [SendMode::LiveFrames, SendMode::AfPacket] {
+        if mode == SendMode::LiveFrames && !xdp {
+            continue;
+        }
+        wire()
+            .run(|| {
+                // With it a virtual pair takes live frames, and hands them to its packet sockets.
+                Device::open("rcv0").unwrap().set_feature("gro", true).unwrap();
+                let index = Links::open().unwrap().get("rcv0").unwrap().index;
+                let mut reader = PacketReader::open(index).unwrap();
+                let plan = GeneratePlan { mode: Some(mode), broadcast_every: 4, count: Some(40), ..plan() };
+                let sent = generate(&plan, &Stop::new(), |_| {}).unwrap();
+                assert_eq!(sent.sent(), 40, "{mode:?}");
+                let (mut to_all, mut others) = (Vec::new(), 0);
+                for _ in 0..100 {
+                    let each = |frame: &[u8], _| {
+                        let Some(Seen { signature, .. }) = Seen::parse(frame) else { return };
+                        assert!(verifies(frame), "{mode:?}: {frame:?}");
+                        if frame[..6] == [0xff; 6] {
+                            assert_eq!(signature.stream, BROADCAST_STREAM, "{mode:?}");
+                            to_all.push(signature.sequence);
+                        } else {
+                            assert_eq!(signature.stream, 3, "{mode:?}");
+                            others += 1;
+                        }
+                    };
+                    reader.receive(Duration::from_millis(50), each).unwrap();
+                    if to_all.len() + others == 40 {
+                        break;
+                    }
+                }
+                assert_eq!(others, 30, "{mode:?}");
+                assert_eq!(to_all, (0..10).collect::<Vec<u64>>(), "{mode:?}: numbers of their own");
+            })
+            .unwrap();
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@
 //!
 //! What is refused is answered with an HTTP status and a [`Refusal`].
 
+pub mod frames;
+
 use narrows_model::{Flow, LoadPlan, LoadRecord, RrSample, Setting, UdpSample};
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 /// Frames that one direction of a trial sent and received.
 fn frames(sent: u64, received: u64) -> FrameTrial {
-    let side = |net| Endpoints { addresses: [IpAddr::from([198, net, 0, 2]); 2], ports: [2000, 2000] };
+    let side = |net| Endpoints::one(IpAddr::from([198, net, 0, 2]), [2000, 2000]);
     let format = FrameFormat {
         source_mac: Mac::default(),
         destination_mac: Mac::default(),
@@ -33,17 +33,20 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
                 format,
                 load: FrameLoad::Max,
                 burst: 1,
+                make_up_ms: 0,
                 duration_ms: 1_000,
                 count: None,
                 workers: 1,
                 first_stream: 0,
                 stamp_every: 0,
+                broadcast_every: 0,
                 interval_ms: 100,
             },
             mode: SendMode::AfPacket,
             not_better: Vec::new(),
             streams: vec![StreamSent { stream: 0, due: sent, handed: sent }],
             refused: None,
+            first_ns: None,
             elapsed_ns: 1_000_000_000,
             intervals: Vec::new(),
             ended: None,
@@ -64,6 +67,8 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
             foreign: 0,
             missed: None,
             bytes: 0,
+            began_ns: None,
+            first_ns: None,
             elapsed_ns: 1_000_000_000,
             intervals: Vec::new(),
             latency_ns: None,
@@ -83,6 +88,9 @@ pub(super) fn plan() -> ForwardingPlan {
         device: device.to_owned(),
         address: IpAddr::from([198, net, 0, 2]),
         gateway: IpAddr::from([198, net, 0, 1]),
+        second: None,
+        host: None,
+        token_file: None,
     };
     let hop = |name: &str| HopPlan {
         name: name.to_owned(),
@@ -146,6 +154,8 @@ pub(super) fn trial(sent: u64, received: u64, hops: Vec<HopCount>) -> Forwarding
         at_ms: 0,
         directions: vec![frames(sent, received)],
         hops,
+        modifier: None,
+        devices: Vec::new(),
         invalid: None,
     }
 }

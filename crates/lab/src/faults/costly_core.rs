@@ -1,8 +1,8 @@
 //! A host whose packets are received by one core, at a cost.
 
 use super::Undo;
-use crate::Result;
 use crate::host::Host;
+use crate::{Error, Result};
 use narrows_sys::packet_tap::{INSTRUCTIONS_MAX, PacketTap};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{files, process};
@@ -22,7 +22,7 @@ pub(super) fn steer(host: &Host, taps: u64) -> Result<Undo> {
         let open = |_| PacketTap::open(name, index, INSTRUCTIONS_MAX);
         let taps = (0..taps.min(TAPS_MAX)).map(open).collect::<narrows_sys::Result<Vec<_>>>()?;
         let before = files::read_text(&steering)?;
-        files::write_kernel(&steering, &mask(core))?;
+        files::write_kernel(&steering, &mask(core)).map_err(explain)?;
         Ok((taps, before.trim().to_owned()))
     })??;
     host.reserved().take(core);
@@ -31,6 +31,14 @@ pub(super) fn steer(host: &Host, taps: u64) -> Result<Undo> {
         host.reserved().give_back(core);
         Ok(host.run(|| files::write_kernel(&steering, &before))??)
     }))
+}
+
+/// `rps_cpus` is written by root of the first user namespace alone (net/core/net-sysfs.c).
+fn explain(error: narrows_sys::Error) -> Error {
+    match error.errno() {
+        Some(1) if !process::is_root_of_machine() => Error::NeedsRoot { what: "bringing packets to one core" },
+        _ => error.into(),
+    }
 }
 
 /// The word of the kernel for one core: hexadecimal groups of 32 cores, the highest first.

@@ -1,5 +1,5 @@
-//! The forwarding bench: addresses as RFC 2544, appendix C.2.2 and RFC 5180, section 5.1 want them, one network a side, the device
-//! is .1 there and the tester .2. The tester reaches the management ports on networks of their own.
+//! The forwarding bench: addresses as RFC 2544, appendix C.2.2 and RFC 5180, section 5.1 want them, 256 networks a side; on the
+//! first of them the device is .1 and the tester .2. The tester reaches the management ports on networks of their own.
 
 use super::{Addresses, Cable, DefaultRoute, HostPlan, InterfacePlan, Role, Wire};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -9,7 +9,8 @@ const fn port(name: &'static str, wire: Wire, side: u8, host: u8) -> InterfacePl
     let addresses = Addresses {
         v4: Ipv4Addr::new(198, 17 + side, 0, host),
         v4_bits: 16,
-        v6: Ipv6Addr::new(0x2001, 2, 0, side as u16, 0, 0, 0, host as u16),
+        // The first of 256 networks of 64 bits.
+        v6: Ipv6Addr::new(0x2001, 2, 0, (side as u16) << 8, 0, 0, 0, host as u16),
     };
     interface(name, wire, side, host, Some(addresses))
 }
@@ -81,8 +82,8 @@ mod tests {
         for topology in [Topology::Dut, Topology::DutSwitch] {
             let tester = topology.hosts().iter().find(|host| host.name == "tester").expect("it is there");
             for (name, peer, v4, v6, peer_v4) in [
-                ("gen0", "in0", "198.18.0.2", "2001:2:0:1::2", "198.18.0.1"),
-                ("rcv0", "out0", "198.19.0.2", "2001:2:0:2::2", "198.19.0.1"),
+                ("gen0", "in0", "198.18.0.2", "2001:2:0:100::2", "198.18.0.1"),
+                ("rcv0", "out0", "198.19.0.2", "2001:2:0:200::2", "198.19.0.1"),
             ] {
                 let port = tester.interfaces.iter().find(|interface| interface.name == name).expect("it is there");
                 let addresses = port.addresses.expect("it has some");

@@ -95,6 +95,9 @@ pub struct GenerateRecord {
     pub streams: Vec<StreamSent>,
     /// Frames handed over that the device dropped by its own counter; `None`: it has none.
     pub refused: Option<u64>,
+    /// When the first frame left, by the monotonic clock of the generator's host; `None`: none left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_ns: Option<u64>,
     /// First to last frame.
     pub elapsed_ns: u64,
     /// Cumulative, over all workers.
@@ -215,6 +218,12 @@ pub struct ReceiveRecord {
     pub missed: Option<u64>,
     /// Bytes of the frames with a signature, with FCS.
     pub bytes: u64,
+    /// When counting began, from where the intervals count, by the monotonic clock of the receiver's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_ns: Option<u64>,
+    /// When the first frame came, by the same clock; `None`: none came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_ns: Option<u64>,
     /// First to last frame.
     pub elapsed_ns: u64,
     /// Cumulative.

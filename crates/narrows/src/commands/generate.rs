@@ -23,14 +23,14 @@ use std::time::Duration;
 #[command(after_help = "Examples:\n  \
     narrows generate eth1 --gateway 198.18.0.1 -S 198.18.0.2:2000-198.18.0.2:3999 -D 198.19.0.2   2,000 flows, as fast as can be\n  \
     narrows generate eth1 --destination-mac 02:00:00:00:00:02 --rate 1Mpps --size 64,512,1518 --duration 30s\n  \
-    narrows generate eth1 --gateway 2001:2:0:1::1 -S 2001:2:0:1::2 -D 2001:2:0:2::2 --rate 50%\n\
+    narrows generate eth1 --gateway 2001:2:0:100::1 -S 2001:2:0:100::2 -D 2001:2:0:200::2 --rate 50%\n\
     Sizes are those of the whole frame with FCS. Rates: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of the line rate), max.\n\
     Addresses are those set apart for benchmarks, 198.18.0.0/15 and 2001:2::/48. Use it on a lab's own devices only (RFC 6815).")]
 pub(crate) struct Args {
     /// Device that sends
     #[arg(value_name = "DEV")]
     device: String,
-    /// Who seems to send: ADDRESS[:PORT][-ADDRESS[:PORT]]
+    /// Who seems to send: ADDRESS[:PORT][-ADDRESS[:PORT][/BITS]]; with BITS one address of each network of that length
     #[arg(long, short = 'S', value_parser = endpoints, value_name = "RANGE", default_value = "198.18.0.2:2000")]
     source: Endpoints,
     /// Who shall get it, likewise
@@ -66,10 +66,12 @@ pub(crate) struct Args {
     /// End after so many frames
     #[arg(long, short = 'n', value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// The most frames that a worker sends back to back to catch up after a stall (default: what falls due in 100 us, at
-    /// least 64; more where workers have no time to spare)
+    /// The most frames that a worker sends back to back (default: what falls due in 100 us, at least 64)
     #[arg(long, value_name = "FRAMES")]
     burst: Option<u32>,
+    /// The longest stall of a worker that is made up for, at a quarter above the load; what is further behind is unsent
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "50ms")]
+    make_up: Duration,
     /// Flows in pseudo-random order (RFC 4814) with this seed, instead of in turns
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
     random: Option<u64>,
@@ -216,6 +218,7 @@ impl Args {
             load: self.rate,
             link_bps: self.link,
             burst: self.burst,
+            make_up: self.make_up,
             duration: self.duration,
             count: self.count,
             workers: self.workers,

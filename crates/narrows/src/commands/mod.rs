@@ -1,5 +1,6 @@
 //! The commands: one file each, with its flags and the call that does it.
 
+mod advise;
 pub(crate) mod audit;
 pub(crate) mod diagnose;
 pub(crate) mod generate;

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use clap::Args;
 use narrows_model::Family;
+use narrows_runner::forwarding::Reach;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, RemoteError, Session, TargetSpec};
 use narrows_runner::stop::Stop;
@@ -59,15 +60,26 @@ impl RemoteArgs {
 }
 
 impl WayArgs {
-    /// Connects to a host. `tune`: whether a server that ssh starts may change its host.
-    pub(crate) fn connect(&self, host: &str, tune: bool, instruments: LiveInstruments) -> Result<Remote, Failure> {
-        let family = match (self.ipv4, self.ipv6) {
+    fn family(&self) -> Option<Family> {
+        match (self.ipv4, self.ipv6) {
             (true, _) => Some(Family::Ipv4),
             (_, true) => Some(Family::Ipv6),
             _ => None,
-        };
+        }
+    }
+
+    /// The way to hosts that a plan names.
+    pub(crate) fn reach(&self) -> Result<Reach, Failure> {
         let token = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
-        let spec = TargetSpec { asked: host.to_owned(), family, port: self.port, token };
+        let usual = Reach::default();
+        let options = Options { remote_command: self.remote_command.clone(), ..usual.options };
+        Ok(Reach { port: self.port, family: self.family(), token, options })
+    }
+
+    /// Connects to a host. `tune`: whether a server that ssh starts may change its host.
+    pub(crate) fn connect(&self, host: &str, tune: bool, instruments: LiveInstruments) -> Result<Remote, Failure> {
+        let token = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
+        let spec = TargetSpec { asked: host.to_owned(), family: self.family(), port: self.port, token };
         let options = Options {
             allow_tune: tune,
             remote_command: self.remote_command.clone(),

@@ -1,15 +1,17 @@
 //! `narrows rfc2544`: a device under test, by the procedures of RFC 2544 and its successors.
 
-use super::remote::stop_on_interrupt;
+use super::advise;
+use super::remote::{WayArgs, stop_on_interrupt};
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use narrows_model::advice::{AdviceRole, AdviceSystem};
 use narrows_model::forwarding::ForwardingRecord;
+use narrows_model::forwarding_ab::AbRecord;
+use narrows_model::forwarding_ab_report::AbReport;
 use narrows_model::forwarding_report::ForwardingReport;
 use narrows_render as render;
-use narrows_runner::advise;
-use narrows_runner::forwarding::{self, PlanFile, files, words};
+use narrows_runner::forwarding::files::{self, Kept};
+use narrows_runner::forwarding::{self, PlanFile, words};
 use std::path::{Path, PathBuf};
 
 /// Benchmark a device under test: throughput, latency, loss, back-to-back, with its counters reconciled
@@ -21,6 +23,7 @@ use std::path::{Path, PathBuf};
     narrows rfc2544 router.toml --html report.html -o router.json\n  \
     narrows rfc2544 --again router.json --format markdown\n  \
     narrows rfc2544 advise linux --role router       what to set so that nothing but test frames moves\n  \
+    narrows rfc2544 advise router.toml --apply       set it on this tester; --undo sets it back\n  \
     narrows rfc2544 keys                             every key of a plan\n\
     Use it on a lab's own devices only (RFC 6815)."
 )]
@@ -34,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     /// Report a benchmark again that was kept with --output
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["plan", "dry_run"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["plan", "dry_run", "output"])]
     again: Option<PathBuf>,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
@@ -45,49 +48,22 @@ pub(crate) struct Args {
     /// Write the pictures into this directory as well (SVG)
     #[arg(long, value_name = "DIRECTORY")]
     svg: Option<PathBuf>,
-    /// Keep everything that was measured in this file
+    /// Keep everything that was measured in this file, while it is measured
     #[arg(long, short = 'o', value_name = "PATH")]
     output: Option<PathBuf>,
     /// No line for each trial
     #[arg(long, short = 'q')]
     quiet: bool,
+    #[command(flatten)]
+    way: WayArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// What to set on switch, device and tester before a benchmark, with the commands
-    Advise {
-        /// Of which system
-        #[arg(value_enum, default_value = "linux")]
-        system: SystemWord,
-        /// For whom (default: all)
-        #[arg(long, value_enum)]
-        role: Option<RoleWord>,
-    },
+    /// What to set on switch, device and tester before a benchmark; of a Linux host narrows sets it, and sets it back
+    Advise(advise::Args),
     /// Every key of a plan, what it is, and what is taken without it
     Keys,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum SystemWord {
-    /// Linux
-    Linux,
-    /// FreeBSD
-    Freebsd,
-    /// Cisco
-    Cisco,
-    /// Juniper
-    Juniper,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum RoleWord {
-    /// A switch between tester and device
-    Switch,
-    /// The device under test
-    Router,
-    /// The tester
-    Tester,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,72 +76,130 @@ enum Form {
     Markdown,
 }
 
-/// Writes what the user asked for beside the text.
-pub(crate) fn write(report: &ForwardingReport, html: Option<&Path>, svg: Option<&Path>) -> Result<(), Failure> {
-    if let Some(path) = html {
-        files::write(path, &render::forwarding::html::report(report)).map_err(Failure::run)?;
+/// Where results go beside the terminal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Places<'a> {
+    /// The report as one page.
+    pub(crate) html: Option<&'a Path>,
+    /// A directory of pictures.
+    pub(crate) svg: Option<&'a Path>,
+    /// The record.
+    pub(crate) output: Option<&'a Path>,
+}
+
+impl Places<'_> {
+    /// Looks whether all of it can be written in the end, before anything is measured.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.html.is_some() && self.html == self.output {
+            return Err(Failure::usage("--html and --output name the same file"));
+        }
+        // First the directory, which is made: the page may go into it.
+        if let Some(directory) = self.svg {
+            files::check_directory(directory).map_err(Failure::run)?;
+        }
+        for path in [self.html, self.output].into_iter().flatten() {
+            files::check_output(path).map_err(Failure::run)?;
+        }
+        Ok(())
     }
-    if let Some(directory) = svg {
-        files::write_all(directory, &render::forwarding::svg::pictures(report)).map_err(Failure::run)?;
+
+    /// Writes the report's files.
+    pub(crate) fn write(&self, report: &ForwardingReport) -> Result<(), Failure> {
+        if let Some(path) = self.html {
+            files::write(path, &render::forwarding::html::report(report)).map_err(Failure::run)?;
+        }
+        if let Some(directory) = self.svg {
+            files::write_all(directory, &render::forwarding::svg::pictures(report)).map_err(Failure::run)?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// The same of two configurations.
+    fn write_pair(&self, report: &AbReport) -> Result<(), Failure> {
+        if let Some(path) = self.html {
+            files::write(path, &render::forwarding::ab::html(report)).map_err(Failure::run)?;
+        }
+        if let Some(directory) = self.svg {
+            let picture = render::forwarding::ab::svg(report).map(|svg| ("comparison".to_owned(), svg));
+            files::write_all(directory, &picture.into_iter().collect::<Vec<_>>()).map_err(Failure::run)?;
+        }
+        Ok(())
+    }
+}
+
+/// A plan that is sound as a whole.
+pub(super) fn read_plan(path: &Path) -> Result<PlanFile, Failure> {
+    let text = files::read_plan(path).map_err(Failure::run)?;
+    let file =
+        forwarding::parse(&text).map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
+    let mut troubles = forwarding::check(&file.plan);
+    troubles.extend(file.ab.iter().flat_map(forwarding::check_pair));
+    if troubles.is_empty() {
+        Ok(file)
+    } else {
+        Err(Failure::usage(format!("{}:\n{}", path.display(), troubles.join("\n"))))
+    }
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         match self.what {
-            Some(What::Advise { system, role }) => {
-                let system = match system {
-                    SystemWord::Linux => AdviceSystem::Linux,
-                    SystemWord::Freebsd => AdviceSystem::Freebsd,
-                    SystemWord::Cisco => AdviceSystem::Cisco,
-                    SystemWord::Juniper => AdviceSystem::Juniper,
-                };
-                let role = role.map(|role| match role {
-                    RoleWord::Switch => AdviceRole::Switch,
-                    RoleWord::Router => AdviceRole::Router,
-                    RoleWord::Tester => AdviceRole::Tester,
-                });
-                print(&advise::text(system, role, style()))?;
-                return Ok(0);
-            }
+            Some(What::Advise(args)) => return args.run(),
             Some(What::Keys) => {
                 print(&forwarding::reference())?;
                 return Ok(0);
             }
             None => {}
         }
-        let record = match (&self.again, &self.plan) {
+        let kept = match (&self.again, &self.plan) {
             (Some(again), _) => files::read_record(again).map_err(Failure::run)?,
             (None, Some(plan)) => match self.measure(plan)? {
-                Some(record) => record,
+                Some(kept) => kept,
                 None => return Ok(0),
             },
             (None, None) => return Err(Failure::usage("name a plan")),
         };
-        let report = render::forwarding::build(&record, forwarding::derive(&record));
-        write(&report, self.html.as_deref(), self.svg.as_deref())?;
-        match self.format {
-            Form::Text => print(&render::forwarding::text::report(&report, style()))?,
-            Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
-            Form::Markdown => print(&render::forwarding::markdown::report(&report))?,
+        // What cannot be written does not keep what was measured from the terminal.
+        let whole = self.output.as_deref().map_or(Ok(()), |output| kept.write(output)).map_err(Failure::run);
+        match kept {
+            Kept::Plain(record) => {
+                let report = render::forwarding::build(&record, forwarding::derive(&record));
+                let written = whole.and(self.places().write(&report));
+                match self.format {
+                    Form::Text => print(&render::forwarding::text::report(&report, style()))?,
+                    Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
+                    Form::Markdown => print(&render::forwarding::markdown::report(&report))?,
+                }
+                written?;
+                Ok(u8::from(record.ended.is_some()))
+            }
+            Kept::Pair(record) => {
+                let report = render::forwarding::ab::build(&record, forwarding::derive_pair(&record));
+                let written = whole.and(self.places().write_pair(&report));
+                match self.format {
+                    Form::Text => print(&render::forwarding::ab::text(&report, style()))?,
+                    Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
+                    Form::Markdown => print(&render::forwarding::ab::markdown(&report))?,
+                }
+                written?;
+                Ok(u8::from(record.ended.is_some() || !record.remarks.is_empty()))
+            }
         }
-        Ok(u8::from(record.ended.is_some()))
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places { html: self.html.as_deref(), svg: self.svg.as_deref(), output: self.output.as_deref() }
     }
 
     /// `None`: nothing was to be measured.
-    fn measure(&self, path: &Path) -> Result<Option<ForwardingRecord>, Failure> {
-        let text = files::read_plan(path).map_err(Failure::run)?;
-        let file: PlanFile =
-            forwarding::parse(&text).map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
-        let troubles = forwarding::check(&file.plan);
-        if !troubles.is_empty() {
-            return Err(Failure::usage(format!("{}:\n{}", path.display(), troubles.join("\n"))));
-        }
+    fn measure(&self, path: &Path) -> Result<Option<Kept>, Failure> {
+        let file = read_plan(path)?;
         if self.dry_run {
-            print(&words::schedule(&file.plan))?;
+            print(&file.ab.as_ref().map_or_else(|| words::schedule(&file.plan), words::schedule_pair))?;
             return Ok(None);
         }
+        self.places().check()?;
+        let reach = self.way.reach()?;
         let stop = stop_on_interrupt()?;
         let mut lines = words::Lines::new(&file.plan);
         let quiet = self.quiet;
@@ -174,20 +208,22 @@ impl Args {
                 eprintln!("{line}");
             }
         };
+        let output = self.output.as_deref();
         if let Some(ab) = &file.ab {
-            if self.html.is_some() || self.svg.is_some() || self.output.is_some() || self.format != Form::Text {
-                return Err(Failure::usage(
-                    "a plan with [ab] has one table as its result: leave --html, --svg, --output and --format out",
-                ));
-            }
-            let compared = forwarding::compare(ab, &stop, &mut watch).map_err(Failure::run)?;
-            print(&words::comparison(ab, &compared))?;
-            return Ok(None);
+            // Many runs take long: what was measured is kept after each.
+            let mut keep = |record: &AbRecord| {
+                // What cannot be written now is tried again with more, and told in the end.
+                let _ = output.map(|output| files::write_record(output, record));
+            };
+            let record = forwarding::measure_pair(ab, &reach, &stop, &mut watch, &mut keep).map_err(Failure::run)?;
+            return Ok(Some(Kept::Pair(Box::new(record))));
         }
-        let record = forwarding::run(&file.plan, &stop, &mut watch).map_err(Failure::run)?;
-        if let Some(output) = &self.output {
-            files::write_record(output, &record).map_err(Failure::run)?;
-        }
-        Ok(Some(record))
+        let mut write = |part: &ForwardingRecord| -> Result<(), String> {
+            let written = output.map_or(Ok(()), |output| files::write_record(output, part));
+            written.map_err(|error| error.to_string())
+        };
+        let keep = output.is_some().then_some(&mut write as forwarding::Write<'_>);
+        let record = forwarding::run_kept(&file.plan, &reach, &stop, &mut watch, keep).map_err(Failure::run)?;
+        Ok(Some(Kept::Plain(Box::new(record))))
     }
 }

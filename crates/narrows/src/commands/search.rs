@@ -1,8 +1,8 @@
 //! `narrows search`: the highest rate within a loss goal.
 
-use super::load::{duration, millis};
+use super::load::{duration, millis, size};
 use super::remote::{RemoteArgs, open_session, stop_on_interrupt};
-use super::udp_load::{SizesWord, rate, sizes};
+use super::udp_load::{SizesWord, buffer, rate, sizes};
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// Streams
     #[arg(long, short = 'P', default_value_t = 1, value_name = "N")]
     streams: u32,
+    /// Receive buffer of the receiving sockets (SO_RCVBUF)
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    receive_buffer: Option<u64>,
     /// How loads are chosen
     #[arg(long, value_enum, default_value = "mlr")]
     method: Method,
@@ -150,6 +153,7 @@ impl Args {
             streams: self.streams,
             direction,
             sizes: self.size.datagrams(target.family),
+            receive_buffer_bytes: buffer("receive buffer", self.receive_buffer)?,
             ..UdpPlan::default()
         };
         load.check().map_err(Failure::usage)?;

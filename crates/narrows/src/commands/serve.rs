@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Let clients with the token change network settings of this host; all are set back when the client is gone
     #[arg(long)]
     allow_tune: bool,
+    /// Let clients with the token send and count raw frames by these devices, at line rate; for devices of a lab alone
+    #[arg(long, value_name = "DEV[,DEV...]", value_delimiter = ',')]
+    frames: Vec<String>,
     /// Loads at the same time; more wait for their turn
     #[arg(long, default_value_t = 1, value_name = "N")]
     parallel: usize,
@@ -47,6 +50,7 @@ impl Args {
             open: self.open,
             open_most_bps: self.open_rate,
             allow_tune: self.allow_tune,
+            frames: self.frames,
             parallel: self.parallel.max(1),
             stdio: self.stdio,
             ..ServeConfig::new(state, Arc::new(LiveInstruments { collect: true }))

@@ -5,7 +5,7 @@ use crate::output::print;
 use clap::Subcommand;
 use narrows_model::{Place, Setting};
 use narrows_runner::state;
-use narrows_runner::tune::Tuner;
+use narrows_runner::tune::{Tuner, Undoing};
 
 /// Show, make and undo changes of this host
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Args {
 enum What {
     /// The changes that are in force, oldest first
     List,
-    /// Set a kernel parameter; the old value is written down first
+    /// Set kernel parameters, all of them or none; the old values are written down first
     Apply {
         /// KEY=VALUE, such as net.ipv4.tcp_wmem='4096 16384 33554432'
         #[arg(required = true, value_name = "KEY=VALUE")]
@@ -74,17 +74,23 @@ fn apply(tuner: &Tuner, words: &[String]) -> Outcome {
             _ => Err(Failure::usage(format!("`{word}` is no setting; write it like net.ipv4.tcp_sack=1"))),
         })
         .collect::<Result<_, _>>()?;
-    for setting in settings {
-        let change = tuner.apply(&setting, Place::Client).map_err(Failure::run)?;
-        tuner.keep(&change.id).map_err(Failure::run)?;
+    for change in tuner.apply_together(&settings, Place::Client).map_err(Failure::run)? {
         print(&format!("{}  {}  (before: {})", change.id, change.set, change.before))?;
     }
     Ok(0)
 }
 
 fn undo_all(tuner: &Tuner) -> Outcome {
+    told(tuner.undo_all().map_err(Failure::run)?, "nothing is changed on this host")
+}
+
+/// Says what became of each change; `nothing` where there was none.
+pub(super) fn told(undone: Vec<Undoing>, nothing: &str) -> Outcome {
+    if undone.is_empty() {
+        print(nothing)?;
+    }
     let mut code = 0;
-    for undoing in tuner.undo_all().map_err(Failure::run)? {
+    for undoing in undone {
         let line = match &undoing.outcome {
             Ok(undone) => format!("{}: {undone}", undoing.entry.change.set),
             Err(why) => {

@@ -131,7 +131,7 @@ pub(crate) struct UdpLoadArgs {
     fragments: bool,
 }
 
-fn buffer(what: &str, bytes: Option<u64>) -> Result<Option<u32>, Failure> {
+pub(super) fn buffer(what: &str, bytes: Option<u64>) -> Result<Option<u32>, Failure> {
     bytes
         .map(|n| u32::try_from(n).map_err(|_| Failure::usage(format!("a {what} of {n} bytes is too large"))))
         .transpose()

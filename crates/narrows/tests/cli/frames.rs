@@ -159,12 +159,12 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_is_sent() {
         let tx = || Links::open().and_then(|mut links| links.get("gen0")).expect("gen0").tx_packets;
         let before = tx();
         let nowhere = "/nonexistent/result.json";
-        let why = "cannot write /nonexistent/result.json: No such file or directory (os error 2)";
+        let why = "cannot write /nonexistent/result.json: there is no directory /nonexistent; make it first";
         assert_eq!(world.sentence(1, &generate(&["-o", nowhere])), why);
         assert_eq!(world.sentence(1, &["receive", "rcv0", "-t", "60s", "-o", nowhere]), why);
         let directory = word(&world.path(""));
         let why = world.sentence(1, &generate(&["-o", &directory]));
-        assert_eq!(why, format!("cannot write {directory}: Is a directory (os error 21)"));
+        assert_eq!(why, format!("cannot write {directory}: it is a directory; name a file in it"));
         assert_eq!(tx(), before, "nothing was sent");
     });
 }
@@ -215,7 +215,7 @@ fn both_ends_tell_each_interval_and_keep_their_results() {
 #[test]
 fn words_that_are_refused_at_once() {
     let of = |words: &[&str]| refusal(&[&["generate", "gen0"], words].concat());
-    let range = "198.18.0.1:2000-198.18.0.20 or [2001:2::1]:2000-[2001:2::20]:2100";
+    let range = "198.18.0.1:2000-198.18.0.20, [2001:2::1]:2000-[2001:2::20]:2100 or 198.19.0.2-198.19.255.2/24";
     assert_eq!(
         of(&["-S", "here"]),
         format!("invalid value 'here' for '--source <RANGE>': `here` is no range of addresses; write it like {range}")

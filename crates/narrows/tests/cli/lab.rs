@@ -144,7 +144,8 @@ fn a_bench_is_asked_told_and_taken_down() {
     let lab = Lab { world: &world, name: format!("cli-bench-{}", std::process::id()) };
     let said = world.run(&["lab", "up", &lab.name, "--topology", "dut", "--mtu", "9000"]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    for words in ["tester   gen0     198.18.0.2  2001:2:0:1::2", "router   in0      198.18.0.1", "out0     198.19.0.1"]
+    for words in
+        ["tester   gen0     198.18.0.2  2001:2:0:100::2", "router   in0      198.18.0.1", "out0     198.19.0.1"]
     {
         assert!(said.out.contains(words), "{words}: {}", said.out);
     }

@@ -5,9 +5,13 @@
 
 #![allow(clippy::disallowed_methods, clippy::panic)] // a test that runs the program and fails loudly
 
+mod advise;
+mod bench;
 mod ends;
+mod far;
 mod files;
 mod frames;
+mod kept;
 mod lab;
 mod reach;
 mod rfc2544;

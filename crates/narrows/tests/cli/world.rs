@@ -62,7 +62,18 @@ impl World {
 
     /// Runs the program to its end.
     pub(crate) fn run(&self, words: &[&str]) -> Said {
-        let output = self.command(words).output().expect("the program");
+        Self::run_command(self.command(words))
+    }
+
+    /// Runs the program on another host.
+    pub(crate) fn run_on(&self, host: &Namespaces, words: &[&str]) -> Said {
+        let mut command = self.command(words);
+        host.apply(&mut command);
+        Self::run_command(command)
+    }
+
+    fn run_command(mut command: Command) -> Said {
+        let output = command.output().expect("the program");
         let text = |bytes| String::from_utf8(bytes).expect("text");
         let said = Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
         said.check();
@@ -81,12 +92,22 @@ impl World {
 
     /// Starts the program.
     pub(crate) fn start(&self, words: &[&str]) -> Running {
-        let mut child = self.command(words).spawn().expect("the program");
-        let out = BufReader::new(child.stdout.take().expect("piped"));
-        let err = BufReader::new(child.stderr.take().expect("piped"));
-        Running { child, out, err, heard: String::new() }
+        Running::of(self.command(words))
     }
 
+    /// Starts the program on another host.
+    pub(crate) fn start_on(&self, host: &Namespaces, words: &[&str]) -> Running {
+        let mut command = self.command(words);
+        host.apply(&mut command);
+        Running::of(command)
+    }
+
+    /// Starts a server on another host, at the usual port.
+    pub(crate) fn serve_on(&self, host: &Namespaces, flags: &[&str]) -> Running {
+        let mut server = self.start_on(host, &[&["serve"], flags].concat());
+        server.await_error("narrows serves on port 5220 ");
+        server
+    }
     /// Starts a server on a free port; it, and the port as a word.
     pub(crate) fn serve(&self, flags: &[&str]) -> (Running, String) {
         let mut server = self.start(&[&["serve", "--port", "0"], flags].concat());
@@ -127,6 +148,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("the program");
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        let err = BufReader::new(child.stderr.take().expect("piped"));
+        Self { child, out, err, heard: String::new() }
+    }
+
     fn line_of_errors(&mut self) -> String {
         let mut line = String::new();
         self.err.read_line(&mut line).expect("its errors");

@@ -21,33 +21,35 @@ const INVALID: usize = 200;
 /// The page.
 #[must_use]
 pub fn report(report: &ForwardingReport) -> String {
-    let name = format!("Forwarding benchmark of {}", report.name);
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n\
-         </head>\n<body>\n<header>\n<h1>{}</h1>\n",
-        escape(&name),
-        include_str!("page.css"),
-        escape(&name)
-    );
-    if let Some(run) = &report.run {
+    let run = report.run.as_ref().map(|run| {
         let took = micros(crate::udp::text::rounded(run.elapsed_s * 1e6));
         let when = words::moment(run.started_unix_us);
-        let text = format!("{when} · run {} by {}, {took}", run.id, run.made_by);
-        out += &format!("<p class=\"run\">{}</p>\n", escape(&text));
-    }
-    out += "</header>\n<main>\n<section id=\"verdict\">\n";
-    verdict(&mut out, report);
-    out += "</section>\n";
+        format!("{when} · run {} by {}, {took}", run.id, run.made_by)
+    });
+    let mut main = "<section id=\"verdict\">\n".to_owned();
+    verdict(&mut main, report);
+    main += "</section>\n";
     let sections = sections(report);
     let links: String =
         sections.iter().map(|it| format!("<a href=\"#{}\">{}</a>\n", it.id, escape(it.title))).collect();
-    out += &format!("<nav>{links}</nav>\n");
+    main += &format!("<nav>{links}</nav>\n");
     for it in sections {
-        out += &format!("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", it.id, escape(it.title), it.body);
+        main += &format!("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", it.id, escape(it.title), it.body);
     }
-    out + "</main>\n</body>\n</html>\n"
+    document(&format!("Forwarding benchmark of {}", report.name), &run.unwrap_or_default(), &main)
+}
+
+/// A whole page: its name, a line below it, and what stands in it.
+pub(super) fn document(name: &str, below: &str, main: &str) -> String {
+    let name = escape(name);
+    let below = if below.is_empty() { String::new() } else { format!("<p class=\"run\">{}</p>\n", escape(below)) };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{name}</title>\n<style>\n{}</style>\n\
+         </head>\n<body>\n<header>\n<h1>{name}</h1>\n{below}</header>\n<main>\n{main}</main>\n</body>\n</html>\n",
+        include_str!("page.css"),
+    )
 }
 
 fn verdict(out: &mut String, report: &ForwardingReport) {
@@ -100,7 +102,9 @@ fn tile(of: &SizeView) -> Option<String> {
     ))
 }
 
-fn says(out: &mut String, class: &str, what: &str, lines: &[String]) {
+/// Lines of the verdict. `what` is as it shall stand, `lines` are escaped.
+pub(super) fn says(out: &mut String, class: &str, what: &str, lines: &[String]) {
+    let what = escape(what);
     match lines {
         [] => {}
         [one] => {
@@ -147,6 +151,8 @@ fn sections(report: &ForwardingReport) -> Vec<Section> {
         },
         Section { id: "worst-case", title: "Worst case", body: alone(tables::worst_case(report)) },
         Section { id: "outages", title: "Recovery and reset", body: alone(tables::outages(report)) },
+        Section { id: "modifiers", title: "Modifiers", body: alone(tables::modifiers(report)) },
+        Section { id: "devices", title: "The device meanwhile", body: alone(tables::devices(report)) },
         Section { id: "books", title: "Books", body: books(report) },
         Section { id: "invalid", title: "Invalid trials", body: alone(tables::invalid(report, INVALID)) },
         Section { id: "tester", title: "The tester", body: alone(tables::tester(report)) },

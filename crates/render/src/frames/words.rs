@@ -85,13 +85,7 @@ pub(crate) fn format(format: &FrameFormat) -> String {
 
 /// `198.18.0.1:2000-198.18.0.20:2019`, as the command takes it.
 pub(crate) fn endpoints(of: &Endpoints) -> String {
-    let one = |address: IpAddr, port: u16| match address {
-        IpAddr::V4(address) => format!("{address}:{port}"),
-        IpAddr::V6(address) => format!("[{address}]:{port}"),
-    };
-    let ([from, to], [first, last]) = (of.addresses, of.ports);
-    let begin = one(from, first);
-    if from == to && first == last { begin } else { format!("{begin}-{}", one(to, last)) }
+    narrows_model::frame_words::endpoints_word(of)
 }
 
 /// How many combinations of addresses and ports there are; `None` beyond 2^64.
@@ -101,7 +95,8 @@ fn flows(format: &FrameFormat) -> Option<u64> {
         IpAddr::V6(address) => u128::from(address),
     };
     let side = |of: &Endpoints| {
-        let addresses = number(of.addresses[1]).checked_sub(number(of.addresses[0]))?.checked_add(1)?;
+        let more = number(of.addresses[1]).checked_sub(number(of.addresses[0]))?;
+        let addresses = more.checked_shr(of.stride_bits.into()).unwrap_or(0).checked_add(1)?;
         let ports = u128::from(of.ports[1].checked_sub(of.ports[0])?) + 1;
         addresses.checked_mul(ports)
     };

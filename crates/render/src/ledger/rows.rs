@@ -1,5 +1,6 @@
 //! The ledger's stages sorted by what they say: those that dropped, those that did not, those that nobody counts.
 
+use crate::figures::grouped;
 use crate::words::clean;
 use narrows_model::{Ledger, Place, Stage};
 
@@ -49,6 +50,24 @@ pub(super) fn missing(ledger: &Ledger) -> u64 {
 /// Whether the remainder is no more than its own error.
 pub(super) const fn balances(ledger: &Ledger) -> bool {
     ledger.unexplained.unsigned_abs() <= ledger.uncertainty
+}
+
+/// What the remainder says.
+pub(super) const fn says(ledger: &Ledger) -> &'static str {
+    if balances(ledger) {
+        if ledger.uncertainty == 0 { "the ledger balances" } else { "the ledger balances within its error" }
+    } else if ledger.unexplained > 0 {
+        "gone where no counter looks"
+    } else {
+        "counters claim more than is missing: other traffic shares them"
+    }
+}
+
+/// A count with its error; `~` where it is what the neighbours' counters leave.
+pub(super) fn count(stage: &Stage) -> String {
+    let mark = if stage.counted { "" } else { "~" };
+    let error = if stage.uncertainty > 0 { format!(" ± {}", grouped(stage.uncertainty)) } else { String::new() };
+    format!("{mark}{}{error}", grouped(stage.dropped))
 }
 
 /// The end that receives.

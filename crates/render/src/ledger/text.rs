@@ -1,6 +1,6 @@
 //! The packet ledger on a terminal: a row a stage that dropped something, its bar where the waterfall has it.
 
-use super::rows::{Dropped, balances, dropped, missing, names, receiver, silent, stages};
+use super::rows::{Dropped, balances, count, dropped, missing, names, receiver, says, silent, stages};
 use crate::figures::{float, grouped, grouped_signed, ratio, success};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
@@ -70,17 +70,9 @@ fn one(page: &mut Page, ledger: &Ledger) {
         page.line(&plain("  and copies", receiver(ledger).word(), &grouped(ledger.duplicated), ""));
     }
     let count = format!("{} ± {}", grouped_signed(ledger.unexplained), grouped(ledger.uncertainty));
-    let (tone, says) = if balances(ledger) {
-        (
-            Tone::Good,
-            if ledger.uncertainty == 0 { "the ledger balances" } else { "the ledger balances within its error" },
-        )
-    } else if ledger.unexplained > 0 {
-        (Tone::Bad, "gone where no counter looks")
-    } else {
-        (Tone::Bad, "counters claim more than is missing: other traffic shares them")
-    };
-    page.line(&page.style().paint(tone, &format!("{}   {says}", plain("unexplained", "", &count, ""))));
+    let tone = if balances(ledger) { Tone::Good } else { Tone::Bad };
+    let line = format!("{}   {}", plain("unexplained", "", &count, ""), says(ledger));
+    page.line(&page.style().paint(tone, &line));
     if !page.style().full {
         let (silent, blind) = silent(ledger);
         if !silent.is_empty() {
@@ -94,13 +86,6 @@ fn one(page: &mut Page, ledger: &Ledger) {
     for remark in &ledger.remarks {
         page.beside("  ! ", &clean(remark), Some(Tone::Mark));
     }
-}
-
-/// A count with its error; `~` where it is what the neighbours' counters leave.
-fn count(stage: &Stage) -> String {
-    let mark = if stage.counted { "" } else { "~" };
-    let error = if stage.uncertainty > 0 { format!(" ± {}", grouped(stage.uncertainty)) } else { String::new() };
-    format!("{mark}{}{error}", grouped(stage.dropped))
 }
 
 fn drop_row(page: &mut Page, ledger: &Ledger, row: &Dropped<'_>, missing: u64) {

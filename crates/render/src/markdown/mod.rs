@@ -1,5 +1,6 @@
 //! A diagnosis for a ticket or a wiki: GitHub-flavoured Markdown, tables where the terminal has columns.
 
+use crate::ledger;
 use crate::text::budget::parts;
 use crate::text::roofline::{binds, method};
 use crate::text::{acts, hosts};
@@ -21,6 +22,7 @@ pub fn report(report: &Report) -> String {
     list(&mut out, "Worth mending, not limiting now", &report.verdict.hazards);
     roofline(&mut out, report);
     budget(&mut out, report);
+    ledger::markdown::write(&mut out, report);
     experiments(&mut out, report);
     if !report.acts.is_empty() {
         out.push_str("\n## What was tried\n");

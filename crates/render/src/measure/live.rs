@@ -4,6 +4,7 @@ use super::reading::{Part, Reading, interval};
 use narrows_model::measure::IntervalView;
 use narrows_model::{Flow, Place, TcpPlan};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// One stream of one flow.
 type Key = (Flow, u32);
@@ -16,7 +17,8 @@ type Key = (Flow, u32);
 pub struct Live {
     interval_us: u64,
     omit_us: u64,
-    streams: u32,
+    /// Of each flow: the numbers of its streams. Both ways at once, those down come after those up.
+    ids: BTreeMap<Flow, Range<u32>>,
     driver: Option<Place>,
     /// Of each stream and end: the reading at which the current interval began.
     began: BTreeMap<(Key, Place), Reading>,
@@ -24,6 +26,12 @@ pub struct Live {
     newest: BTreeMap<(Key, Place), Reading>,
     /// Of each flow: the end of its current interval.
     due_us: BTreeMap<Flow, u64>,
+}
+
+/// The numbers of the streams of the plan's nth flow.
+fn ids(plan: &TcpPlan, nth: u32) -> Range<u32> {
+    let first = plan.streams.saturating_mul(nth);
+    first..first.saturating_add(plan.streams)
 }
 
 impl Live {
@@ -35,7 +43,7 @@ impl Live {
         Self {
             interval_us,
             omit_us: plan.omit_ms.saturating_mul(1000),
-            streams: plan.streams,
+            ids: (0..).zip(plan.flows()).map(|(nth, flow)| (*flow, ids(plan, nth))).collect(),
             driver,
             began: BTreeMap::new(),
             newest: BTreeMap::new(),
@@ -47,7 +55,7 @@ impl Live {
     ///
     /// A reading of a stream or flow that the plan does not have is passed over.
     pub fn push(&mut self, at: Place, flow: Flow, stream: u32, reading: Reading) -> Vec<IntervalView> {
-        if stream >= self.streams || !self.due_us.contains_key(&flow) {
+        if !self.ids.get(&flow).is_some_and(|ids| ids.contains(&stream)) {
             return Vec::new();
         }
         let key = ((flow, stream), at);
@@ -58,8 +66,7 @@ impl Live {
 
     fn finish(&mut self, flow: Flow) -> Vec<IntervalView> {
         let seen_by = self.driver.unwrap_or(flow.receiver());
-        let Some(&due) = self.due_us.get(&flow) else { return Vec::new() };
-        let ids = 0..self.streams;
+        let (Some(&due), Some(ids)) = (self.due_us.get(&flow), self.ids.get(&flow).cloned()) else { return Vec::new() };
         let reached = |id: u32| self.newest.get(&((flow, id), seen_by)).is_some_and(|reading| reading.at_us >= due);
         if !ids.clone().all(reached) {
             return Vec::new();
@@ -96,6 +103,24 @@ mod tests {
 
     fn reading(at_ms: u64, mbytes: u64) -> Reading {
         Reading { at_us: at_ms * 1000, bytes: mbytes * 1_000_000, ..Reading::default() }
+    }
+
+    #[test]
+    fn streams_down_are_numbered_after_those_up() {
+        let plan = TcpPlan { streams: 2, direction: narrows_model::Direction::Both, ..TcpPlan::default() };
+        let mut live = Live::new(&plan, Some(Place::Client));
+        let mut views = Vec::new();
+        for at_ms in [0, 1000] {
+            for (flow, ids) in [(Flow::Up, [0, 1]), (Flow::Down, [2, 3])] {
+                for id in ids {
+                    views.extend(live.push(Place::Client, flow, id, reading(at_ms, at_ms / 10)));
+                }
+            }
+        }
+        let seen: Vec<_> = views.iter().map(|view| (view.flow, view.stream)).collect();
+        let (up, down) = (Flow::Up, Flow::Down);
+        assert_eq!(seen, [(up, Some(0)), (up, Some(1)), (up, None), (down, Some(2)), (down, Some(3)), (down, None)]);
+        assert!(live.push(Place::Client, Flow::Down, 0, reading(2000, 200)).is_empty(), "it is none of that way");
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn row(
     points(record, protocol, direction, size_bytes).next()?;
     let all = figures(record, protocol, direction, flow, size_bytes);
     let spread =
-        |of: &dyn Fn(&SweepFigures) -> Option<f64>| spread(&all.iter().filter_map(|it| of(it)).collect::<Vec<_>>());
+        |of: &dyn Fn(&SweepFigures) -> Option<f64>| Spread::of(&all.iter().filter_map(|it| of(it)).collect::<Vec<_>>());
     let sum = |of: fn(&SweepFigures) -> Option<u64>| {
         let known: Vec<u64> = all.iter().filter_map(|it| of(it)).collect();
         (!known.is_empty()).then(|| known.iter().fold(0u64, |sum, n| sum.saturating_add(*n)))
@@ -100,16 +100,6 @@ fn row(
         sender: host(all.iter().filter_map(|it| it.sender.as_ref())),
         receiver: host(all.iter().filter_map(|it| it.receiver.as_ref())),
         remarks,
-    })
-}
-
-fn spread(values: &[f64]) -> Option<Spread> {
-    let summary = narrows_stats::summary(values)?;
-    Some(Spread {
-        n: u32::try_from(summary.n).unwrap_or(u32::MAX),
-        median: summary.median,
-        min: summary.min,
-        max: summary.max,
     })
 }
 

@@ -14,6 +14,11 @@ const LEFT: f64 = 70.0;
 const GAP: f64 = 76.0;
 const HIGH: f64 = 250.0;
 const CPU_HIGH: f64 = 150.0;
+const SENT_HIGH: f64 = 120.0;
+/// From below a panel's axis to the next panel.
+const BETWEEN: f64 = 96.0;
+/// What was sent is drawn by itself where it is so many times what arrived: on one scale it would press all else flat.
+const APART: f64 = 1.5;
 
 /// One line: what is drawn of a row, and how.
 struct Series<'a> {
@@ -38,11 +43,13 @@ pub fn picture(report: &SweepReport) -> String {
         words.push(format!("{} of {} points", report.done, report.planned));
     }
     let wide = (WIDTH - LEFT - GAP - 30.0) / 2.0;
-    let entries = entries(&series);
+    let apart = is_sent_apart(report);
+    let entries = entries(&series, apart);
     // The legend is drawn once to know its height: the sheet must be as high as it needs.
     let took = legend(&mut Canvas::new(0.0, 0.0, "", ""), (LEFT, 0.0), WIDTH - 20.0, &entries);
     let top = 78.0 + took + 34.0;
-    let lower = top + HIGH + 96.0;
+    let sent_top = top + HIGH + BETWEEN;
+    let lower = if apart { sent_top + SENT_HIGH + BETWEEN } else { sent_top };
     let mut canvas = Canvas::new(WIDTH, lower + CPU_HIGH + 62.0, &title, &words.join(", "));
     canvas.text((24.0, 34.0), &title, Font::TITLE);
     canvas.text((24.0, 54.0), &words.join(" · "), Font::SUBTITLE);
@@ -54,12 +61,41 @@ pub fn picture(report: &SweepReport) -> String {
         let left = if at == 0 { LEFT } else { LEFT + wide + GAP };
         Panel { left, top, wide, high, xs, ys }
     };
-    rates(&mut canvas, report, &series, |at, ys| place(at, top, HIGH, ys));
+    rates(&mut canvas, report, &series, apart, |at, ys| place(at, top, HIGH, ys));
+    if apart {
+        sent_alone(&mut canvas, report, &series, |at, ys| place(at, sent_top, SENT_HIGH, ys));
+    }
     cpus(&mut canvas, report, &series, |at, ys| place(at, lower, CPU_HIGH, ys));
     canvas.finish()
 }
 
-fn entries(series: &[Series<'_>]) -> Vec<Entry> {
+type Figure = fn(&SweepRow) -> Option<f64>;
+
+/// What UDP sent: bits and datagrams a second.
+const SENT: [Figure; 2] = [
+    |row| row.sending_bps.map(|it| it.median).filter(|_| row.protocol == SweepProtocol::Udp),
+    |row| row.sending_pps.map(|it| it.median).filter(|_| row.protocol == SweepProtocol::Udp),
+];
+
+/// What arrived, and what did without loss: bits and datagrams a second.
+const GOT: [[Figure; 2]; 2] = [
+    [|row| row.receiving_bps.map(|it| it.median), |row| row.lossless_bps.map(|it| it.median)],
+    [
+        |row| row.receiving_pps.map(|it| it.median).filter(|_| row.protocol == SweepProtocol::Udp),
+        |row| row.lossless_pps.map(|it| it.median),
+    ],
+];
+
+/// Whether a sender without a brake sent so much that its lines need a scale of their own.
+fn is_sent_apart(report: &SweepReport) -> bool {
+    let most = |figure: &Figure| report.rows.iter().filter_map(figure).fold(0.0, f64::max);
+    SENT.iter().zip(&GOT).any(|(sent, got)| {
+        let arrived = got.iter().map(most).fold(0.0, f64::max);
+        arrived > 0.0 && most(sent) > APART * arrived
+    })
+}
+
+fn entries(series: &[Series<'_>], apart: bool) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for it in series {
         let Some(first) = it.rows.first() else { continue };
@@ -68,7 +104,8 @@ fn entries(series: &[Series<'_>]) -> Vec<Entry> {
             entries.push(Entry::line("max. lossless", it.look.dashed("7 4")));
         }
         if it.rows.iter().any(|row| row.sending_bps.is_some()) && first.protocol == SweepProtocol::Udp {
-            entries.push(Entry::plain("sent", it.look.dashed("2 4")));
+            let name = if apart { "sent (below, by itself)" } else { "sent" };
+            entries.push(Entry::plain(name, it.look.dashed("2 4")));
         }
     }
     entries
@@ -90,24 +127,23 @@ fn points(rows: &[SweepRow], figure: impl Fn(&SweepRow) -> Option<f64>) -> Vec<(
     points
 }
 
-fn rates(canvas: &mut Canvas, report: &SweepReport, series: &[Series<'_>], place: impl Fn(usize, Scale) -> Panel) {
-    type Figure = fn(&SweepRow) -> Option<f64>;
-    /// A title, its three figures, and how a value is told.
-    type Half = (&'static str, [Figure; 3], fn(f64) -> String);
-    let bits: [Figure; 3] = [
-        |row| row.receiving_bps.map(|it| it.median),
-        |row| row.lossless_bps.map(|it| it.median),
-        |row| row.sending_bps.map(|it| it.median).filter(|_| row.protocol == SweepProtocol::Udp),
-    ];
-    let packets: [Figure; 3] = [
-        |row| row.receiving_pps.map(|it| it.median).filter(|_| row.protocol == SweepProtocol::Udp),
-        |row| row.lossless_pps.map(|it| it.median),
-        |row| row.sending_pps.map(|it| it.median).filter(|_| row.protocol == SweepProtocol::Udp),
-    ];
+/// A title, and how a value is told.
+type Half = (&'static str, fn(f64) -> String);
+
+fn rates(
+    canvas: &mut Canvas,
+    report: &SweepReport,
+    series: &[Series<'_>],
+    apart: bool,
+    place: impl Fn(usize, Scale) -> Panel,
+) {
     let place: Place<'_> = &place;
-    let halves: [Half; 2] = [("Payload, bit/s", bits, bps), ("Datagrams a second", packets, pps)];
-    for (at, (title, figures, say)) in halves.into_iter().enumerate() {
-        let values = report.rows.iter().flat_map(|row| figures.iter().filter_map(move |figure| figure(row)));
+    let halves: [Half; 2] = [("Payload, bit/s", bps), ("Datagrams a second", pps)];
+    for (at, (title, say)) in halves.into_iter().enumerate() {
+        let [received, lossless] = GOT[at];
+        let sent = SENT[at];
+        let drawn = if apart { vec![received, lossless] } else { vec![received, lossless, sent] };
+        let values = report.rows.iter().flat_map(|row| drawn.iter().filter_map(move |figure| figure(row)));
         let panel = place(at, Scale::from_zero(values));
         panel.grid_y(canvas, title, tick);
         axis(canvas, &panel, report);
@@ -117,9 +153,27 @@ fn rates(canvas: &mut Canvas, report: &SweepReport, series: &[Series<'_>], place
                 let name = name.clone();
                 move |(size, value): (f64, f64)| format!("{name}, {size} B: {} {what}", say(value))
             };
-            panel.plain(canvas, &points(it.rows, figures[2]), it.look.dashed("2 4"));
-            panel.series(canvas, &points(it.rows, figures[1]), it.look.dashed("7 4"), hint("without loss"));
-            panel.series(canvas, &points(it.rows, figures[0]), it.look, hint("received"));
+            if !apart {
+                panel.plain(canvas, &points(it.rows, sent), it.look.dashed("2 4"));
+            }
+            panel.series(canvas, &points(it.rows, lossless), it.look.dashed("7 4"), hint("without loss"));
+            panel.series(canvas, &points(it.rows, received), it.look, hint("received"));
+        }
+    }
+}
+
+/// What was sent, on scales of its own.
+fn sent_alone(canvas: &mut Canvas, report: &SweepReport, series: &[Series<'_>], place: impl Fn(usize, Scale) -> Panel) {
+    let halves: [Half; 2] = [("Sent, bit/s", bps), ("Sent, datagrams a second", pps)];
+    for (at, (title, say)) in halves.into_iter().enumerate() {
+        let sent = SENT[at];
+        let panel = place(at, Scale::from_zero(report.rows.iter().filter_map(sent)));
+        panel.grid_y(canvas, title, tick);
+        axis(canvas, &panel, report);
+        for it in series {
+            let name = it.rows.first().map(name).unwrap_or_default();
+            let hint = |(size, value): (f64, f64)| format!("{name}, {size} B: {} sent", say(value));
+            panel.series(canvas, &points(it.rows, sent), it.look.dashed("2 4"), hint);
         }
     }
 }

@@ -3,6 +3,8 @@
 use super::frames;
 use narrows_model::Family;
 use narrows_model::forwarding::*;
+use narrows_model::forwarding_ab::*;
+use narrows_model::forwarding_ab_report::AbDerived;
 use narrows_model::forwarding_report::*;
 use narrows_model::frames::{FrameTrial, Transport, Walk};
 use narrows_model::search::*;
@@ -35,6 +37,9 @@ fn plan() -> ForwardingPlan {
         device: device.into(),
         address: IpAddr::from([198, net, 0, 2]),
         gateway: IpAddr::from([198, net, 0, 1]),
+        second: None,
+        host: None,
+        token_file: None,
     };
     let traffic = |at: usize, family| Traffic {
         family,
@@ -45,6 +50,7 @@ fn plan() -> ForwardingPlan {
         sizes: sizes(at),
         mix: if at == 0 { mix() } else { vec![] },
         bidirectional: false,
+        modifier: None,
     };
     let snmp = CounterSource::Snmp {
         agent: "192.0.2.9:161".into(),
@@ -146,6 +152,7 @@ fn books(all: u64, drops: &[(&str, u64)], before_receiver: u64) -> Books {
         output,
         drops,
         lost_before,
+        kept_back: 0,
         unexplained: (hop != "generator" && hop != "receiver").then_some(0),
         uncertainty,
         trouble: None,
@@ -160,6 +167,7 @@ fn books(all: u64, drops: &[(&str, u64)], before_receiver: u64) -> Books {
             line("receiver", Some(all - gone - before_receiver), None, vec![], Some(before_receiver as i64), 0),
         ],
         lost: (gone + before_receiver) as i64,
+        broadcast: None,
         found,
         disagreement: None,
     }
@@ -194,6 +202,8 @@ impl Made {
             at_ms: index as u64 * 20_000,
             directions: vec![trial],
             hops: vec![],
+            modifier: None,
+            devices: vec![],
             invalid: books.disagreement.clone(),
         });
         self.derived.books.push(BooksOfTrial { trial: index, direction: 0, books });
@@ -315,7 +325,10 @@ fn one(made: &mut Made, at: usize, key: (usize, Option<u32>), bytes: f64, most: 
                 test: Test::Recovery,
                 traffic,
                 size,
-                outage_ns: 1_200_000 + n * 90_000,
+                outage_ns: Some(1_200_000 + n * 90_000),
+                between_ns: None,
+                since_ns: None,
+                remarks: Vec::new(),
             });
             let trial = frames::trial(1_488_095, wire, 10, 9_200_000 + n * 11_000);
             let lost = 9_200_000 + n * 11_000;
@@ -327,4 +340,101 @@ fn one(made: &mut Made, at: usize, key: (usize, Option<u32>), bytes: f64, most: 
             made.trial(Test::WorstCase, key, u32::try_from(n).expect("small"), trial, books(14_880_950, drops, 0));
         }
     }
+}
+
+/// Two configurations of the router, three runs with each, the last of which was interrupted.
+pub(crate) fn pair() -> (AbRecord, AbDerived) {
+    let (whole, _) = sample();
+    let mut plan = whole.plan.clone();
+    plan.traffic.truncate(1);
+    plan.traffic[0].sizes = vec![64, 512];
+    plan.traffic[0].mix.clear();
+    let run = |side, at_ms, ended: Option<&str>| {
+        let mut record = whole.clone();
+        record.ended = ended.map(str::to_owned);
+        AbRunRecord { side, at_ms, record }
+    };
+    let fault = SwitchStep::Fault { id: "forward-rules".into(), value: "10000".into() };
+    let secret = SwitchStep::Command { words: vec!["ssh".into(), "root@router".into(), "a-secret".into()] };
+    let measured = vec![
+        run(Side::A, 0, None),
+        run(Side::B, 30_500, None),
+        run(Side::B, 61_000, None),
+        run(Side::A, 91_500, None),
+        run(Side::A, 122_000, None),
+        run(Side::B, 152_500, Some("it was interrupted")),
+    ];
+    let found = |side, at_ms, small: f64, large: f64| AbRun {
+        side,
+        at_ms,
+        throughputs: vec![
+            ThroughputOfSize { traffic: 0, size: Some(64), pps: small, at_least: false },
+            ThroughputOfSize { traffic: 0, size: Some(512), pps: large, at_least: side == Side::A },
+        ],
+    };
+    let runs = vec![
+        found(Side::A, 0, 1_001_000.0, 234_000.0),
+        found(Side::B, 30_500, 250_100.0, 230_100.0),
+        found(Side::B, 61_000, 249_800.0, 229_900.0),
+        found(Side::A, 91_500, 999_000.0, 234_000.0),
+        found(Side::A, 122_000, 1_000_500.0, 234_000.0),
+        AbRun { side: Side::B, at_ms: 152_500, throughputs: Vec::new() },
+    ];
+    let rows = compared_by_hand(&runs);
+    let configuration = |name: &str, steps| DeviceConfiguration { name: name.into(), steps, undo: Vec::new() };
+    let ab = ForwardingAb {
+        plan,
+        a: configuration("forwarding alone", Vec::new()),
+        b: configuration("10,000 rules", vec![fault, secret]),
+        runs: 3,
+        settle_ms: 500,
+    };
+    let record = AbRecord { ab, measured, ended: Some("it was interrupted".into()), remarks: Vec::new() };
+    (record, AbDerived { runs, rows })
+}
+
+/// The comparison as others derive it, by hand: means 1,000,167 and 249,950; 234,000 and 230,000.
+fn compared_by_hand(runs: &[AbRun]) -> Vec<AbRow> {
+    let of = |side: Side, at: usize| -> Vec<f64> {
+        runs.iter().filter(|run| run.side == side).filter_map(|run| Some(run.throughputs.get(at)?.pps)).collect()
+    };
+    let difference = |pps: f64, half_pps: f64, mean: f64, df: f64| Difference {
+        pps,
+        half_pps,
+        ratio: pps / mean,
+        half_ratio: half_pps / mean,
+        df,
+    };
+    let row = |at: usize, size, pooled, s, welch, says: &str, remarks: Vec<String>| AbRow {
+        traffic: 0,
+        size: Some(size),
+        a_pps: of(Side::A, at),
+        b_pps: of(Side::B, at),
+        pooled: Some(pooled),
+        pooled_s: Some(s),
+        welch: Some(welch),
+        says: says.into(),
+        remarks,
+    };
+    let bound = "3 of 3 throughputs of A are limited by the tester or the line".to_owned();
+    vec![
+        row(
+            0,
+            64,
+            difference(-750_217.0, 2_520.0, 1_000_167.0, 3.0),
+            867.0,
+            difference(-750_217.0, 2_480.0, 1_000_167.0, 2.2),
+            "B is 75.01 % ± 0.25 % slower than A",
+            Vec::new(),
+        ),
+        row(
+            1,
+            512,
+            difference(-4_000.0, 237.0, 234_000.0, 3.0),
+            82.0,
+            difference(-4_000.0, 1_271.0, 234_000.0, 1.0),
+            "B is slower than A, by 1.17 % at least",
+            vec![bound],
+        ),
+    ]
 }

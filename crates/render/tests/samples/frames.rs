@@ -8,6 +8,7 @@ pub(crate) fn format(size: u32) -> FrameFormat {
     let side = |net, last| Endpoints {
         addresses: [IpAddr::from([198, net, 0, 1]), IpAddr::from([198, net, 0, last])],
         ports: [2000, 2000],
+        stride_bits: 0,
     };
     FrameFormat {
         source_mac: Mac([2, 0, 0, 0, 0, 1]),
@@ -30,11 +31,13 @@ pub(crate) fn generate_plan(load: FrameLoad, size: u32) -> GeneratePlan {
         format: format(size),
         load,
         burst: 64,
+        make_up_ms: 0,
         duration_ms: 10_000,
         count: None,
         workers: 2,
         first_stream: 0,
         stamp_every: 1000,
+        broadcast_every: 0,
         interval_ms: 1000,
     }
 }
@@ -91,6 +94,7 @@ pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial 
             not_better: vec![],
             streams: streams.into(),
             refused: Some(0),
+            first_ns: None,
             elapsed_ns: seconds * 1_000_000_000,
             intervals: looks(pps).map(|it| FrameInterval { sent: Some(sent_so_far(it.frames)), ..it }).collect(),
             ended: None,
@@ -103,6 +107,8 @@ pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial 
             foreign: 3,
             missed: None,
             bytes: (all - lost) * u64::from(size),
+            began_ns: None,
+            first_ns: None,
             elapsed_ns: seconds * 1_000_000_000 + 180,
             intervals: looks(pps - lost / seconds)
                 .map(|it| FrameInterval { got: Some(got_so_far(it.at_us / 1_000_000, it.frames)), ..it })

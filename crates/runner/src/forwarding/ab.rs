@@ -1,78 +1,235 @@
 //! The same benchmark with two configurations of the device, interleaved.
+//!
+//! Before anything is measured the device is switched to either configuration once: a command that fails, or a fault that the
+//! lab's kernel cannot have, is told at once and not after the first run. However it ends (well, by an error, by Ctrl-C), the
+//! configuration that is in force is taken back.
 
-use super::{Event, ForwardingError, Watch, run};
-use narrows_lab::{Labs, Site};
+use super::command;
+use super::{Event, ForwardingError, Reach, Watch, run, without_secrets};
+use narrows_lab::{Labs, Site, faults};
 use narrows_model::Direction;
-use narrows_model::forwarding_ab::{AbRow, AbRun, DeviceConfiguration, ForwardingAb, SwitchStep, ThroughputOfSize};
+use narrows_model::forwarding::SearchOfSize;
+use narrows_model::forwarding_ab::{
+    AbRecord, AbRun, AbRunRecord, DeviceConfiguration, ForwardingAb, Side, SwitchStep, ThroughputOfSize,
+};
+use narrows_model::forwarding_ab_report::AbDerived;
 use narrows_search::procedures::throughput;
-use narrows_sys::{clock, process};
+use narrows_sys::clock;
 use narrows_traffic::Stop;
 use std::time::Duration;
 
 /// The environment variable that names the lab whose faults a configuration may use.
 const LAB: &str = "NARROWS_LAB";
+/// The longest that one command may take.
+const COMMAND: Duration = Duration::from_secs(300);
 
-/// Runs the plan with A and B in turns, and compares.
+/// What of the configurations cannot be, a sentence each; empty where all can. Nothing is changed.
+#[must_use]
+pub fn check_pair(ab: &ForwardingAb) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for side in [Side::A, Side::B] {
+        let configuration = ab.configuration(side);
+        for step in &configuration.steps {
+            let SwitchStep::Fault { id, value } = step else { continue };
+            let value = (!value.is_empty()).then_some(value.as_str());
+            if let Err(why) = faults::find(id).and_then(|fault| fault.value(Site::Router, value)) {
+                wrong.push(format!("{}, `{}`: {why}", side.word(), configuration.name));
+            }
+        }
+    }
+    if !ab.faults().is_empty() && lab().is_none() {
+        wrong.push(format!(
+            "its configurations have faults of a lab, but no lab is named: run it by `narrows lab exec NAME tester narrows \
+             rfc2544 …`, or set the variable {LAB}"
+        ));
+    }
+    wrong
+}
+
+fn lab() -> Option<String> {
+    std::env::var(LAB).ok().filter(|name| !name.is_empty())
+}
+
+/// The device as it is switched.
+struct Device<'a> {
+    ab: &'a ForwardingAb,
+    /// Which configuration it is in, or was on the way to.
+    at: Option<Side>,
+}
+
+impl Device<'_> {
+    /// To a configuration, from whatever it is in.
+    fn switch(&mut self, side: Side) -> Result<(), ForwardingError> {
+        if self.at == Some(side) {
+            return Ok(());
+        }
+        self.leave()?;
+        self.at = Some(side);
+        let configuration = self.ab.configuration(side);
+        for (nth, step) in (1..).zip(&configuration.steps) {
+            match step {
+                SwitchStep::Command { words } => run_one(configuration, "to", &format!("command {nth}"), words)?,
+                SwitchStep::Fault { id, value } => {
+                    let refused = |why: String| failed(configuration, "to", &format!("fault {id}"), why);
+                    let lab = lab().ok_or_else(|| refused(format!("name the lab in the variable {LAB}")))?;
+                    let value = (!value.is_empty()).then_some(value.as_str());
+                    let put_in = Labs::of_user().fault(&lab, id, Site::Router, value, Direction::Up);
+                    put_in.map_err(|error| refused(error.to_string()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Out of the configuration that it is in: its commands are taken back, and the faults that either has. A fault that neither
+    /// has stays.
+    fn leave(&mut self) -> Result<(), ForwardingError> {
+        let left = self.at.take().map(|side| self.ab.configuration(side));
+        let undone = left.map_or(Ok(()), |configuration| {
+            (1..)
+                .zip(&configuration.undo)
+                .try_for_each(|(nth, words)| run_one(configuration, "back from", &format!("undo {nth}"), words))
+        });
+        undone.and(self.faults_out())
+    }
+
+    fn faults_out(&self) -> Result<(), ForwardingError> {
+        let (own, Some(lab)) = (self.ab.faults(), lab()) else { return Ok(()) };
+        if own.is_empty() {
+            return Ok(());
+        }
+        let labs = Labs::of_user();
+        let failed = |error: narrows_lab::Error| ForwardingError::Switch {
+            way: "back from",
+            configuration: own.join(", "),
+            step: format!("the faults of lab {lab}"),
+            why: error.to_string(),
+        };
+        let status = labs.status(&lab).map_err(failed)?;
+        let ours = status.faults.iter().filter(|fault| fault.at == Site::Router && own.contains(&fault.id.as_str()));
+        ours.map(|fault| labs.unfault(&lab, &fault.id, Some(Site::Router)).map(drop).map_err(failed))
+            .fold(Ok(()), Result::and)
+    }
+
+    /// At the end: what the configuration in force can take back itself is taken back; where B can not, A's steps do it.
+    fn restore(&mut self) -> Result<(), ForwardingError> {
+        let commands = |side: Side| {
+            let steps = &self.ab.configuration(side).steps;
+            steps.iter().any(|step| matches!(step, SwitchStep::Command { .. }))
+        };
+        if self.at == Some(Side::B) && commands(Side::B) && self.ab.b.undo.is_empty() {
+            self.switch(Side::A)?;
+        }
+        self.leave()
+    }
+}
+
+fn run_one(
+    configuration: &DeviceConfiguration,
+    way: &'static str,
+    step: &str,
+    words: &[String],
+) -> Result<(), ForwardingError> {
+    // Of its further words one may be a password.
+    let program = words.first().map_or("", String::as_str);
+    command::run(words, COMMAND, None).map_err(|why| failed(configuration, way, &format!("{step}, `{program}`"), why))
+}
+
+fn failed(configuration: &DeviceConfiguration, way: &'static str, step: &str, why: String) -> ForwardingError {
+    ForwardingError::Switch { way, configuration: configuration.name.clone(), step: step.to_owned(), why }
+}
+
+/// Runs the plan with A and B in turns. `keep` gets what was measured so far after each run.
 ///
 /// # Errors
-/// A step to a configuration failed, or the tester's ports cannot be used.
-pub fn compare(ab: &ForwardingAb, stop: &Stop, watch: Watch<'_>) -> Result<Vec<AbRow>, ForwardingError> {
+/// A step to a configuration failed before anything was measured, or the tester's ports cannot be used.
+pub fn measure_pair(
+    ab: &ForwardingAb,
+    reach: &Reach,
+    stop: &Stop,
+    watch: Watch<'_>,
+    keep: &mut dyn FnMut(&AbRecord),
+) -> Result<AbRecord, ForwardingError> {
+    let mut record = AbRecord {
+        ab: ForwardingAb { plan: without_secrets(&ab.plan), ..ab.clone() },
+        measured: Vec::new(),
+        ended: None,
+        remarks: Vec::new(),
+    };
+    let mut device = Device { ab, at: None };
+    let outcome = in_turns(&mut device, &mut record, reach, stop, watch, keep);
+    watch(Event::Says("back: the device as it was before"));
+    if let Err(why) = device.restore() {
+        let says = format!("the device was left as it is, look after it: {why}");
+        watch(Event::Says(&says));
+        record.remarks.push(says);
+    }
+    match outcome {
+        Err(why) if record.measured.is_empty() => return Err(why),
+        Err(why) => record.ended = Some(why.to_string()),
+        Ok(()) if stop.is_set() => record.ended = Some("it was interrupted".to_owned()),
+        Ok(()) => {}
+    }
+    keep(&record);
+    Ok(record)
+}
+
+fn in_turns(
+    device: &mut Device<'_>,
+    record: &mut AbRecord,
+    reach: &Reach,
+    stop: &Stop,
+    watch: Watch<'_>,
+    keep: &mut dyn FnMut(&AbRecord),
+) -> Result<(), ForwardingError> {
+    let ab = device.ab;
+    watch(Event::Says("each configuration is tried once"));
+    for side in [Side::B, Side::A] {
+        if stop.is_set() {
+            return Ok(());
+        }
+        device.switch(side)?;
+    }
     let began = clock::now();
-    let mut runs = Vec::new();
-    let mut last = None;
-    for side in ab.order() {
+    let (order, mut settled) = (ab.order(), None);
+    for (nth, side) in (1..).zip(&order) {
         if stop.is_set() {
             break;
         }
-        let configuration = ab.configuration(side);
-        if last != Some(side) {
-            watch(Event::Says(&format!("{}: {}", side.word(), configuration.name)));
-            switch(configuration)?;
+        let name = &ab.configuration(*side).name;
+        watch(Event::Says(&format!("run {nth} of {}, {}: {name}", order.len(), side.word())));
+        device.switch(*side)?;
+        if settled != Some(*side) {
             clock::sleep(Duration::from_millis(ab.settle_ms));
-            last = Some(side);
+            settled = Some(*side);
         }
         let at_ms = clock::micros_since(began) / 1000;
-        let record = run(&ab.plan, stop, &mut |event| watch(event))?;
-        let found = |search: &narrows_model::forwarding::SearchOfSize| {
-            let (pps, at_least) = search.record.results.first().and_then(throughput::found)?;
-            Some(ThroughputOfSize { traffic: search.traffic, size: search.size, pps, at_least })
-        };
-        runs.push(AbRun { side, at_ms, throughputs: record.searches.iter().filter_map(found).collect() });
-    }
-    switch(&ab.a)?;
-    Ok(narrows_diagnose::forwarding::compare(&runs))
-}
-
-fn failed(step: &str, why: impl std::fmt::Display) -> ForwardingError {
-    ForwardingError::Switch { step: step.to_owned(), why: why.to_string() }
-}
-
-fn switch(configuration: &DeviceConfiguration) -> Result<(), ForwardingError> {
-    let lab = std::env::var(LAB).ok();
-    if let Some(lab) = &lab {
-        let labs = Labs::of_user();
-        let status = labs.status(lab).map_err(|error| failed("all faults out", error))?;
-        for fault in &status.faults {
-            labs.unfault(lab, &fault.id, None).map_err(|error| failed(&fault.id, error))?;
-        }
-    }
-    for step in &configuration.steps {
-        match step {
-            SwitchStep::Command { words } => {
-                let Some((program, rest)) = words.split_first() else { continue };
-                let status = process::bound_command(program).args(rest).status();
-                let status = status.map_err(|error| failed(program, error))?;
-                if !status.success() {
-                    return Err(failed(program, status));
-                }
-            }
-            SwitchStep::Fault { id, value } => {
-                let lab = lab.as_ref().ok_or_else(|| failed(id, format!("name the lab in the variable {LAB}")))?;
-                let value = (!value.is_empty()).then_some(value.as_str());
-                let labs = Labs::of_user();
-                labs.fault(lab, id, Site::Router, value, Direction::Up).map_err(|error| failed(id, error))?;
-            }
+        let measured = run(&ab.plan, reach, stop, &mut |event| watch(event))?;
+        let ended = measured.ended.clone();
+        record.measured.push(AbRunRecord { side: *side, at_ms, record: measured });
+        keep(record);
+        if let Some(why) = ended.filter(|_| !stop.is_set()) {
+            record.ended = Some(format!("run {nth}: {why}"));
+            break;
         }
     }
     Ok(())
+}
+
+/// The throughputs of all runs, and those of the complete ones compared row by row.
+#[must_use]
+pub fn derive_pair(record: &AbRecord) -> AbDerived {
+    let found = |search: &SearchOfSize| {
+        let (pps, at_least) = search.record.results.first().and_then(throughput::found)?;
+        Some(ThroughputOfSize { traffic: search.traffic, size: search.size, pps, at_least })
+    };
+    let run = |run: &AbRunRecord| AbRun {
+        side: run.side,
+        at_ms: run.at_ms,
+        throughputs: run.record.searches.iter().filter_map(found).collect(),
+    };
+    let runs: Vec<AbRun> = record.measured.iter().map(run).collect();
+    let complete = runs.iter().zip(&record.measured).filter(|(_, whole)| whole.record.ended.is_none());
+    let rows = narrows_diagnose::forwarding::compare(&complete.map(|(run, _)| run.clone()).collect::<Vec<_>>());
+    AbDerived { runs, rows }
 }

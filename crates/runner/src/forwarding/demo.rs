@@ -1,6 +1,6 @@
 //! A complete small forwarding benchmark on one machine: the lab's router between the two ports of its tester.
 
-use super::{ForwardingError, Watch, run};
+use super::{ForwardingError, Reach, Watch, run};
 use crate::demo::StageError;
 use narrows_lab::{Lab, LabSpec, Site, Topology};
 use narrows_model::Direction;
@@ -82,7 +82,7 @@ impl Bench {
         std::thread::scope(|scope| {
             let tester = scope.spawn(move || {
                 self.lab.host("tester")?.run(|| {
-                    run(plan, stop, &mut |event| {
+                    run(plan, &Reach::default(), stop, &mut |event| {
                         if let Some(line) = lines.next(&event) {
                             // Nobody who listens is no reason to stop.
                             let _ = tell.send(line);

@@ -1,6 +1,6 @@
 //! What follows from a record by the rules of the procedures and the books, for the report.
 
-use narrows_diagnose::forwarding::books;
+use narrows_diagnose::forwarding::{books, storms};
 use narrows_model::forwarding::{ForwardingRecord, Test};
 use narrows_model::forwarding_plan::Row;
 use narrows_model::forwarding_report::{
@@ -9,6 +9,7 @@ use narrows_model::forwarding_report::{
 use narrows_model::sweep::Spread;
 use narrows_search::loss_curve;
 use narrows_search::procedures::estimate::OfSize;
+use narrows_search::procedures::latency::TWO_CLOCKS;
 use narrows_search::procedures::{
     BackToBackPlan, LatencyPlan, RecoveryPlan, ResetPlan, buffer_time, estimate, latency, throughput,
 };
@@ -24,6 +25,12 @@ pub fn derive(record: &ForwardingRecord) -> Derived {
     }
     for row in record.plan.rows() {
         of_row(record, row, &mut derived);
+    }
+    let names = narrows_render::forwarding::names(&record.plan.traffic);
+    for storm in storms(record) {
+        let size = storm.size.map_or_else(|| "mix".to_owned(), |size| format!("{size} B"));
+        let name = names.get(storm.traffic).map_or("", String::as_str);
+        derived.remarks.push(format!("{name}, {size}: {}", storm.says));
     }
     for at in 0..record.plan.traffic.len() {
         if record.plan.traffic[at].mix.is_empty() || record.searches.is_empty() {
@@ -55,12 +62,16 @@ fn of_row(record: &ForwardingRecord, row: Row, derived: &mut Derived) {
     let throughput_pps = result.and_then(throughput::found).map(|(pps, _)| pps);
     let measured = search.is_some();
     let size = row.size.map_or_else(|| "mix".to_owned(), |size| format!("{size} B"));
+    if plan.tests.latency.is_some() && !plan.one_clock() {
+        let why = TWO_CLOCKS.to_owned();
+        derived.not_measured.push(NotMeasured { what: format!("latency, {size}"), why });
+    }
     let mut missing = |what: &str, why: Result<(), String>| {
         if let (Err(why), true) = (why, measured) {
             derived.not_measured.push(NotMeasured { what: format!("{what}, {size}"), why });
         }
     };
-    if let Some(test) = &plan.tests.latency {
+    if let Some(test) = plan.tests.latency.as_ref().filter(|_| plan.one_clock()) {
         missing("latency", LatencyPlan::of(plan, test, row, throughput_pps).map(drop));
     }
     if let Some(test) = &plan.tests.back_to_back {
@@ -95,7 +106,7 @@ fn of_row(record: &ForwardingRecord, row: Row, derived: &mut Derived) {
             p99_9_ns: whole(found.worst_case.median_ns),
             max_ns: found.max_ns,
             pdv_ns: whole(found.pdv.median_ns),
-            means_ns: spread(&stamped.iter().map(|trial| trial.mean).collect::<Vec<_>>()),
+            means_ns: Spread::of(&stamped.iter().map(|trial| trial.mean).collect::<Vec<_>>()),
         });
     }
     for curve in record.curves.iter().filter(|curve| is_row(curve.traffic, curve.size)) {
@@ -106,7 +117,7 @@ fn of_row(record: &ForwardingRecord, row: Row, derived: &mut Derived) {
     let upper_pps = result.and_then(|result| result.upper_pps);
     let time = throughput_pps.and_then(|pps| buffer_time(&bursts, pps, upper_pps));
     let lengths: Vec<f64> = bursts.iter().map(|burst| burst.frames as f64).collect();
-    if let (Some(time), Some(frames)) = (time, spread(&lengths)) {
+    if let (Some(time), Some(frames)) = (time, Spread::of(&lengths)) {
         derived.bursts.push(BurstsOfSize {
             traffic: row.traffic,
             size: row.size,
@@ -118,15 +129,4 @@ fn of_row(record: &ForwardingRecord, row: Row, derived: &mut Derived) {
             at_least: bursts.iter().any(|burst| burst.at_most),
         });
     }
-}
-
-fn spread(values: &[f64]) -> Option<Spread> {
-    let least = values.iter().copied().reduce(f64::min)?;
-    let most = values.iter().copied().reduce(f64::max)?;
-    Some(Spread {
-        n: u32::try_from(values.len()).unwrap_or(u32::MAX),
-        median: narrows_stats::median(values)?,
-        min: least,
-        max: most,
-    })
 }

@@ -13,9 +13,22 @@ pub enum ForwardingError {
         /// What is wrong and what to do about it.
         why: String,
     },
-    /// A step to another configuration of the device.
-    #[error("the device cannot be switched to its other configuration: {step}: {why}")]
+    /// A port of the tester on another host.
+    #[error("the tester's host {host}: {why}")]
+    Far {
+        /// The plan's word for the host.
+        host: String,
+        /// What is wrong and what to do about it.
+        #[source]
+        why: crate::remote::RemoteError,
+    },
+    /// A step to another configuration of the device, or back from it.
+    #[error("the device cannot be switched {way} `{configuration}`: {step}: {why}")]
     Switch {
+        /// `to` or `back from`.
+        way: &'static str,
+        /// Its name.
+        configuration: String,
         /// Which step.
         step: String,
         /// What is wrong.

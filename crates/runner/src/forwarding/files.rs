@@ -1,7 +1,9 @@
 //! The files of a forwarding benchmark: plans, records, pages.
 
 use narrows_model::forwarding::ForwardingRecord;
+use narrows_model::forwarding_ab::AbRecord;
 use narrows_sys::files;
+use serde::Serialize;
 use std::path::Path;
 use thiserror::Error;
 
@@ -24,6 +26,29 @@ pub enum FileError {
     },
 }
 
+/// Whether something is there.
+#[must_use]
+pub fn is_there(path: &Path) -> bool {
+    files::exists(path)
+}
+
+/// Looks whether a file can be written in the end, before hours are spent on what goes into it.
+///
+/// # Errors
+/// It cannot, and why.
+pub fn check_output(path: &Path) -> Result<(), FileError> {
+    Ok(files::check_writable(path)?)
+}
+
+/// Makes a directory for pictures, and looks whether it can be written into.
+///
+/// # Errors
+/// It cannot, and why.
+pub fn check_directory(path: &Path) -> Result<(), FileError> {
+    files::make_public_directory(path)?;
+    Ok(files::check_writable(&path.join("books.svg"))?)
+}
+
 /// The text of a plan.
 ///
 /// # Errors
@@ -35,21 +60,53 @@ pub fn read_plan(path: &Path) -> Result<String, FileError> {
         .map_err(|_| FileError::Content { path: path.display().to_string(), why: "it is no text".to_owned() })
 }
 
+/// What a kept file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kept {
+    /// A benchmark.
+    Plain(Box<ForwardingRecord>),
+    /// One with two configurations of the device.
+    Pair(Box<AbRecord>),
+}
+
+impl Kept {
+    /// Keeps it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), FileError> {
+        match self {
+            Self::Plain(record) => write_record(path, record),
+            Self::Pair(record) => write_record(path, record),
+        }
+    }
+}
+
 /// A record as it was kept.
 ///
 /// # Errors
 /// It cannot be read, or is none.
-pub fn read_record(path: &Path) -> Result<ForwardingRecord, FileError> {
+pub fn read_record(path: &Path) -> Result<Kept, FileError> {
     let bytes = files::read(path, RECORD_BYTES)?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| FileError::Content { path: path.display().to_string(), why: error.to_string() })
+    let content =
+        |error: serde_json::Error| FileError::Content { path: path.display().to_string(), why: error.to_string() };
+    if is_pair(&bytes) {
+        return serde_json::from_slice(&bytes).map(Kept::Pair).map_err(content);
+    }
+    serde_json::from_slice(&bytes).map(Kept::Plain).map_err(content)
+}
+
+/// Whether a record begins as one of two configurations does: with its field `ab`.
+fn is_pair(bytes: &[u8]) -> bool {
+    let mut words = bytes.split(u8::is_ascii_whitespace).flatten();
+    words.next() == Some(&b'{') && words.take(4).eq(b"\"ab\"")
 }
 
 /// Keeps a record.
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_record(path: &Path, record: &ForwardingRecord) -> Result<(), FileError> {
+pub fn write_record(path: &Path, record: &impl Serialize) -> Result<(), FileError> {
     let text = serde_json::to_string(record)
         .map_err(|error| FileError::Content { path: path.display().to_string(), why: error.to_string() })?;
     Ok(files::write_whole(path, text.as_bytes(), 0o644)?)
@@ -68,6 +125,17 @@ pub fn write(path: &Path, text: &str) -> Result<(), FileError> {
 /// # Errors
 /// One cannot be written.
 pub fn write_all(directory: &Path, pictures: &[(String, String)]) -> Result<(), FileError> {
-    files::make_directory(directory)?;
+    files::make_public_directory(directory)?;
     pictures.iter().try_for_each(|(name, svg)| write(&directory.join(format!("{name}.svg")), svg))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_field_tells_which_record_it_is() {
+        assert!(is_pair(b"{\"ab\":{}}") && is_pair(b" {\n  \"ab\" : 1"));
+        assert!(!is_pair(b"{\"plan\":{}}") && !is_pair(b"{\"about\":1}") && !is_pair(b"[\"ab\"]") && !is_pair(b""));
+    }
 }

@@ -1,14 +1,22 @@
 //! The counters of the hops, read right before and right after each load.
 
-use narrows_collect::{LinkCounters, Missing, drops_by_reason, link_counters};
+mod narrows;
+mod state;
+
+use super::reach::Reach;
+use narrows::Served;
+use narrows_collect::{Missing, drops_by_reason, link_counters};
 use narrows_lab::Labs;
 use narrows_model::forwarding::{CounterSource, DropCount, HopCount, HopPlan};
-use narrows_sys::netns;
+use narrows_sys::{clock, netns};
 #[cfg(feature = "snmp")]
 use std::time::Duration;
+use std::time::Instant;
 
 /// Packets of its own that a hop may count besides: ARP, neighbour discovery, spanning tree.
 const OWN_PACKETS: u64 = 8;
+/// Packets a second of a session with a hop, both beats, pings and acknowledgements, where they pass the devices that are read.
+const SESSION_PACKETS_A_SECOND: u64 = 50;
 
 /// A hop whose counters can be read.
 #[derive(Debug)]
@@ -16,8 +24,10 @@ pub(super) struct Hop {
     name: String,
     input: String,
     output: String,
+    under_test: bool,
     reader: Reader,
     before: Option<Reading>,
+    began: Instant,
     /// Why the last counts cannot be believed, if so.
     trouble: Option<String>,
 }
@@ -28,6 +38,8 @@ enum Reader {
     Network(String),
     /// A host of a lab that is up.
     Lab { lab: String, host: String },
+    /// A host that runs `narrows serve`.
+    Served(Box<Served>),
     #[cfg(feature = "snmp")]
     Snmp { agent: Box<narrows_snmp::Agent>, input: narrows_snmp::InterfaceName, output: narrows_snmp::InterfaceName },
     /// Why it cannot be read.
@@ -38,15 +50,21 @@ enum Reader {
 #[derive(Debug, Clone)]
 enum Reading {
     Links {
-        input: Box<LinkCounters>,
-        output: Box<LinkCounters>,
+        input: Links,
+        output: Links,
         drops: Vec<DropCount>,
+        /// Whether the packets of the look itself are among them.
+        counts_itself: bool,
     },
     #[cfg(feature = "snmp")]
-    Snmp {
-        input: Box<narrows_snmp::PortCounters>,
-        output: Box<narrows_snmp::PortCounters>,
-    },
+    Snmp { input: Box<narrows_snmp::PortCounters>, output: Box<narrows_snmp::PortCounters> },
+}
+
+/// Packets of one device since it was made.
+#[derive(Debug, Clone, Copy)]
+struct Links {
+    rx: u64,
+    tx: u64,
 }
 
 /// What is known to have passed a hop, for agents that answer from memory.
@@ -60,7 +78,7 @@ pub(super) struct Passed {
 }
 
 impl Reader {
-    fn of(hop: &HopPlan) -> Self {
+    fn of(hop: &HopPlan, reach: &Reach) -> Self {
         match &hop.source {
             CounterSource::Namespace { name } => match (name.strip_prefix("pid:"), name.strip_prefix("lab:")) {
                 (Some(pid), _) => Self::Network(format!("/proc/{pid}/ns/net")),
@@ -71,9 +89,9 @@ impl Reader {
                 (None, None) if name.starts_with('/') => Self::Network(name.clone()),
                 (None, None) => Self::Network(format!("/run/netns/{name}")),
             },
-            CounterSource::Narrows { host } => Self::Silent(format!(
-                "the counters of {host} are not read through `narrows serve` yet; name a namespace or an SNMP agent"
-            )),
+            CounterSource::Narrows { host, token_file } => {
+                Self::Served(Box::new(Served::open(host, token_file.as_deref(), reach)))
+            }
             #[cfg(feature = "snmp")]
             source @ CounterSource::Snmp { .. } => Self::snmp(source, hop),
             #[cfg(not(feature = "snmp"))]
@@ -105,17 +123,19 @@ impl Reader {
             Self::Lab { lab, host } => format!("counters of the kernel ({host} of the lab {lab})"),
             #[cfg(feature = "snmp")]
             Self::Snmp { agent, .. } => format!("IF-MIB of {}", agent.address()),
+            Self::Served(served) => served.words(),
             Self::Silent(_) => String::new(),
         }
     }
 }
 
 fn links(input: &str, output: &str) -> Result<Reading, Missing> {
-    Ok(Reading::Links {
-        input: Box::new(link_counters(input)?),
-        output: Box::new(link_counters(output)?),
-        drops: drops_by_reason(&[input, output])?,
-    })
+    let of = |device| {
+        let counters = link_counters(device)?;
+        Ok::<_, Missing>(Links { rx: counters.rx_packets, tx: counters.tx_packets })
+    };
+    let drops = drops_by_reason(&[input, output])?;
+    Ok(Reading::Links { input: of(input)?, output: of(output)?, drops, counts_itself: false })
 }
 
 /// How much each reason grew, those that did not left out.
@@ -129,13 +149,15 @@ fn grown(before: &[DropCount], after: &[DropCount]) -> Vec<DropCount> {
 }
 
 impl Hop {
-    pub(super) fn of(plan: &HopPlan) -> Self {
+    pub(super) fn of(plan: &HopPlan, reach: &Reach) -> Self {
         Self {
             name: plan.name.clone(),
             input: plan.input.clone(),
             output: plan.output.clone(),
-            reader: Reader::of(plan),
+            under_test: plan.under_test,
+            reader: Reader::of(plan, reach),
             before: None,
+            began: clock::now(),
             trouble: None,
         }
     }
@@ -145,9 +167,9 @@ impl Hop {
         self.trouble.as_ref().map(|why| format!("at {}: {why}", self.name))
     }
 
-    fn look(&self) -> Result<Reading, String> {
+    fn look(&mut self) -> Result<Reading, String> {
         let (input, output) = (self.input.as_str(), self.output.as_str());
-        match &self.reader {
+        match &mut self.reader {
             Reader::Network(path) => {
                 let look = || Ok::<_, narrows_sys::Error>(links(input, output));
                 let looked = netns::in_network_at(path, look).map_err(|error| error.to_string())?;
@@ -163,6 +185,7 @@ impl Hop {
                 let read = |interface| agent.counters(interface).map(Box::new).map_err(|error| error.to_string());
                 Ok(Reading::Snmp { input: read(input)?, output: read(output)? })
             }
+            Reader::Served(served) => served.look(input, output),
             Reader::Silent(why) => Err(why.clone()),
         }
     }
@@ -170,6 +193,7 @@ impl Hop {
     /// Before the load.
     pub(super) fn begin(&mut self) {
         self.before = self.look().ok();
+        self.began = clock::now();
     }
 
     /// After it: one entry for each direction.
@@ -178,7 +202,7 @@ impl Hop {
         let counted = match self.before.take() {
             Some(before) => {
                 let settled = self.settled(&before, passed);
-                settled.map(|after| self.counts(&before, &after, passed))
+                settled.and_then(|after| self.counts(&before, &after, passed))
             }
             None => Err(match self.look() {
                 Err(why) => why,
@@ -203,13 +227,13 @@ impl Hop {
     }
 
     #[cfg(not(feature = "snmp"))]
-    fn settled(&self, _: &Reading, _: &Passed) -> Result<Reading, String> {
+    fn settled(&mut self, _: &Reading, _: &Passed) -> Result<Reading, String> {
         self.look()
     }
 
     /// Agents answer from memory for seconds: they are asked until they have seen what passed.
     #[cfg(feature = "snmp")]
-    fn settled(&self, before: &Reading, passed: &Passed) -> Result<Reading, String> {
+    fn settled(&mut self, before: &Reading, passed: &Passed) -> Result<Reading, String> {
         use narrows_snmp::Settling;
         let (Reader::Snmp { agent, input, output }, Reading::Snmp { input: first, output: second }) =
             (&self.reader, before)
@@ -231,30 +255,31 @@ impl Hop {
     }
 
     #[cfg_attr(not(feature = "snmp"), allow(unused_variables, irrefutable_let_patterns))]
-    fn counts(&mut self, before: &Reading, after: &Reading, passed: &Passed) -> Vec<HopCount> {
-        match (before, after) {
+    fn counts(&mut self, before: &Reading, after: &Reading, passed: &Passed) -> Result<Vec<HopCount>, String> {
+        Ok(match (before, after) {
             (
-                Reading::Links { input, output, drops },
-                Reading::Links { input: input_after, output: output_after, drops: drops_after },
+                Reading::Links { input, output, drops, counts_itself },
+                Reading::Links { input: input_after, output: output_after, drops: drops_after, .. },
             ) => {
+                let own =
+                    if *counts_itself { SESSION_PACKETS_A_SECOND * (self.began.elapsed().as_secs() + 1) } else { 0 };
+                let grew = |before: u64, after: u64| {
+                    after
+                        .checked_sub(before)
+                        .ok_or("its counters went back: it or its devices were made anew meanwhile")
+                };
                 let count = |input: u64, output: u64| HopCount {
                     hop: self.name.clone(),
                     input: Some(input),
                     output: Some(output),
                     drops: grown(drops, drops_after),
-                    uncertainty: OWN_PACKETS,
+                    uncertainty: OWN_PACKETS + own,
                     source: self.reader.words(),
                     silent: None,
                 };
                 vec![
-                    count(
-                        input_after.rx_packets.saturating_sub(input.rx_packets),
-                        output_after.tx_packets.saturating_sub(output.tx_packets),
-                    ),
-                    count(
-                        output_after.rx_packets.saturating_sub(output.rx_packets),
-                        input_after.tx_packets.saturating_sub(input.tx_packets),
-                    ),
+                    count(grew(input.rx, input_after.rx)?, grew(output.tx, output_after.tx)?),
+                    count(grew(output.rx, output_after.rx)?, grew(input.tx, input_after.tx)?),
                 ]
             }
             #[cfg(feature = "snmp")]
@@ -281,6 +306,6 @@ impl Hop {
             }
             #[cfg(feature = "snmp")]
             _ => vec![self.silent("its counters were read in two ways"); 2],
-        }
+        })
     }
 }

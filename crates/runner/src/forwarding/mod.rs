@@ -2,23 +2,36 @@
 //! `narrows_search::procedures`, its counters reconciled for each trial.
 
 mod ab;
+mod beside;
+mod broadcast;
+mod command;
+mod cut;
 pub mod demo;
 mod derive;
 mod error;
 pub mod files;
+pub(crate) mod format;
 mod hops;
+mod keep;
+pub(crate) mod port;
 mod qualify;
+mod reach;
 mod row;
 mod tester;
+mod watch;
 pub mod words;
 
-pub use ab::compare;
+pub use ab::{check_pair, derive_pair, measure_pair};
 pub use derive::derive;
 pub use error::ForwardingError;
-pub use narrows_search::procedures::{Scheduled, check, schedule, total};
+pub use keep::Write;
+pub use narrows_search::procedures::{Scheduled, schedule, total};
 pub use narrows_wire::forwarding_plan::{PlanFile, Problems, parse, reference};
+pub use reach::Reach;
 
+use keep::Keeper;
 use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord, ForwardingTrial, Test};
+use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::forwarding_plan::Row;
 use narrows_sys::clock;
 use narrows_traffic::Stop;
@@ -59,14 +72,47 @@ struct Bench<'a> {
     watch: Watch<'a>,
     stop: Stop,
     telling: usize,
+    keeper: Keeper<'a>,
+    /// The row under way, from 1, and how many there are.
+    at: (usize, usize),
+}
+
+/// What of a plan cannot be made, a sentence each: empty where all can.
+#[must_use]
+pub fn check(plan: &ForwardingPlan) -> Vec<String> {
+    let mut wrong = reach::check_hosts(plan);
+    wrong.extend(beside::check(plan));
+    wrong.extend(narrows_search::procedures::check(plan));
+    wrong
 }
 
 /// Makes the whole benchmark. What was measured is kept, however it ends: see [`ForwardingRecord::ended`].
 ///
+/// Where a host of the tester is lost, `stop` is raised: what runs elsewhere ends, too.
+///
 /// # Errors
 /// The tester's ports cannot be used at all.
-pub fn run<'a>(plan: &'a ForwardingPlan, stop: &Stop, watch: Watch<'a>) -> Result<ForwardingRecord, ForwardingError> {
-    let tester = Tester::open(plan, stop)?;
+pub fn run<'a>(
+    plan: &'a ForwardingPlan,
+    reach: &Reach,
+    stop: &Stop,
+    watch: Watch<'a>,
+) -> Result<ForwardingRecord, ForwardingError> {
+    run_kept(plan, reach, stop, watch, None)
+}
+
+/// The same; `keep` gets what was measured so far after each row, and between trials every so often; the whole is the caller's.
+///
+/// # Errors
+/// The tester's ports cannot be used at all.
+pub fn run_kept<'a>(
+    plan: &'a ForwardingPlan,
+    reach: &Reach,
+    stop: &Stop,
+    watch: Watch<'a>,
+    keep: Option<Write<'a>>,
+) -> Result<ForwardingRecord, ForwardingError> {
+    let tester = Tester::open(plan, reach, stop, &mut |words| watch(Event::Says(words)))?;
     let record = ForwardingRecord {
         plan: without_secrets(plan),
         tester: Vec::new(),
@@ -77,20 +123,25 @@ pub fn run<'a>(plan: &'a ForwardingPlan, stop: &Stop, watch: Watch<'a>) -> Resul
         outages: Vec::new(),
         ended: None,
     };
-    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0 };
-    for row in plan.rows() {
+    let rows = plan.rows();
+    let keeper = Keeper::new(keep);
+    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0, keeper, at: (0, rows.len()) };
+    for row in rows {
         (bench.watch)(Event::Row(row));
+        bench.at.0 += 1;
         bench.telling = 0;
         match bench.row(plan, row) {
             Ok(()) => {}
             Err(error) => bench.record.ended = Some(error.to_string()),
         }
         if bench.stop.is_set() {
-            bench.record.ended.get_or_insert_with(|| "it was interrupted".to_owned());
+            let lost = bench.tester.lost().map(|error| error.to_string());
+            bench.record.ended.get_or_insert_with(|| lost.unwrap_or_else(|| "it was interrupted".to_owned()));
         }
         if bench.record.ended.is_some() {
             break;
         }
+        bench.keep();
     }
     Ok(bench.record)
 }
@@ -98,12 +149,22 @@ pub fn run<'a>(plan: &'a ForwardingPlan, stop: &Stop, watch: Watch<'a>) -> Resul
 /// A stored plan names agents and users, but opens no door.
 fn without_secrets(plan: &ForwardingPlan) -> ForwardingPlan {
     let mut plan = plan.clone();
+    for port in [&mut plan.generator, &mut plan.receiver] {
+        port.token_file = None;
+    }
+    for traffic in &mut plan.traffic {
+        traffic.modifier = traffic.modifier.take().map(Modifier::without_secrets);
+    }
     for hop in &mut plan.hops {
-        if let CounterSource::Snmp { name, password, version, .. } = &mut hop.source {
-            if version == "2c" {
-                name.clear();
+        match &mut hop.source {
+            CounterSource::Snmp { name, password, version, .. } => {
+                if version == "2c" {
+                    name.clear();
+                }
+                password.clear();
             }
-            password.clear();
+            CounterSource::Narrows { token_file, .. } => *token_file = None,
+            CounterSource::Namespace { .. } => {}
         }
     }
     plan
@@ -115,8 +176,18 @@ impl Bench<'_> {
         self.stop.is_set() || self.record.ended.is_some()
     }
 
+    /// Keeps what there is.
+    fn keep(&mut self) {
+        if let Some(says) = self.keeper.part(&mut self.record, self.at.0, self.at.1) {
+            (self.watch)(Event::Says(&says));
+        }
+    }
+
     /// One trial through the device; a device that is gone is waited for if the plan says so.
     fn trial(&mut self, test: Test, row: Row, repetition: u32, load: Load) -> Result<ForwardingTrial, ForwardingError> {
+        if self.keeper.is_due() {
+            self.keep();
+        }
         let rest = Duration::from_millis(self.record.plan.rest_ms);
         clock::sleep(rest);
         let mut trial = self.tester.trial(test, row, repetition, load)?;

@@ -2,9 +2,9 @@
 //! it.
 
 use super::error::ForwardingError;
-use narrows_model::forwarding::{ForwardingPlan, TesterMaximum, Traffic};
-use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::{Endpoints, FrameFormat, FrameLoad, GeneratePlan, Mac, ReceivePlan};
+use super::format::{Ends, frame_format};
+use super::port::{Qualified, QualifyRequest};
+use narrows_model::frames::{FrameLoad, GeneratePlan, Mac, ReceivePlan};
 use narrows_sys::netns::Namespaces;
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, sysctl};
@@ -21,10 +21,8 @@ const DEVICES: [&str; 2] = ["qualify0", "qualify1"];
 ///
 /// # Errors
 /// No network of its own can be made, or no frames sent there.
-pub(super) fn qualify(plan: &ForwardingPlan, row: Row, stop: &Stop) -> Result<TesterMaximum, ForwardingError> {
-    let traffic = &plan.traffic[row.traffic];
-    let sizes = row.size.map_or_else(|| traffic.mix.clone(), |size| vec![size]);
-    let largest = sizes.iter().copied().max().unwrap_or(64);
+pub(super) fn qualify(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingError> {
+    let largest = request.sizes.iter().copied().max().unwrap_or(64);
     let prepare = || -> Result<(), ForwardingError> {
         let failed = |error: narrows_sys::rtnl::Error| ForwardingError::Port {
             device: DEVICES[0].to_owned(),
@@ -41,16 +39,11 @@ pub(super) fn qualify(plan: &ForwardingPlan, row: Row, stop: &Stop) -> Result<Te
         Ok(())
     };
     let (namespaces, ()) = Namespaces::create("qualify", prepare)?;
-    namespaces.run(|| look(plan, traffic, sizes, row, stop))?
+    namespaces.run(|| look(request, stop))?
 }
 
-fn look(
-    plan: &ForwardingPlan,
-    traffic: &Traffic,
-    sizes: Vec<u32>,
-    row: Row,
-    stop: &Stop,
-) -> Result<TesterMaximum, ForwardingError> {
+fn look(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingError> {
+    let traffic = &request.traffic;
     let mac = |device: &str| -> Result<Mac, ForwardingError> {
         let link = Links::open().and_then(|mut links| links.get(device));
         let address = link.ok().and_then(|link| link.address);
@@ -59,30 +52,20 @@ fn look(
             why: "it has no Ethernet address".to_owned(),
         })
     };
-    let one = |address, ports| Endpoints { addresses: [address; 2], ports };
-    let last_port = Traffic::FIRST_PORT.saturating_add(u16::try_from(traffic.flows.max(1) - 1).unwrap_or(u16::MAX));
+    let ends = Ends { macs: [mac(DEVICES[0])?, mac(DEVICES[1])?], addresses: request.addresses };
     let order = GeneratePlan {
         device: DEVICES[0].to_owned(),
         mode: None,
-        format: FrameFormat {
-            source_mac: mac(DEVICES[0])?,
-            destination_mac: mac(DEVICES[1])?,
-            vlan: None,
-            family: traffic.family,
-            transport: traffic.transport,
-            source: one(plan.generator.address, [Traffic::FIRST_PORT, last_port]),
-            destination: one(plan.receiver.address, [Traffic::FIRST_PORT; 2]),
-            walk: traffic.walk,
-            sizes,
-            ttl: 64,
-        },
+        format: frame_format(traffic, request.sizes.clone(), &ends),
         load: FrameLoad::Max,
         burst: 64,
+        make_up_ms: 0,
         duration_ms: LOOK_MS,
         count: None,
         workers: 1,
         first_stream: 0,
         stamp_every: 1024,
+        broadcast_every: 0,
         interval_ms: 1_000,
     };
     let receive = ReceivePlan {
@@ -106,5 +89,5 @@ fn look(
     let method = format!("one worker over a virtual pair of this machine, {} to {}", sent.mode.word(), got.mode.word());
     // What was lost there the tester cannot carry.
     let part = if sent.sent() > 0 { got.distinct() as f64 / sent.sent() as f64 } else { 0.0 };
-    Ok(TesterMaximum { traffic: row.traffic, size: row.size, pps: sent.sent_pps() * part.min(1.0), method })
+    Ok(Qualified { pps: sent.sent_pps() * part.min(1.0), method })
 }

@@ -1,7 +1,6 @@
 //! Everything that is measured of one row: each test set up by its procedure, each trial made by the tester.
 
 use super::error::ForwardingError;
-use super::qualify::qualify;
 use super::tester::Load;
 use super::{Bench, Event};
 use narrows_model::forwarding::{
@@ -9,29 +8,46 @@ use narrows_model::forwarding::{
     SearchOfSize, Test, ThroughputTest, WorstCaseTest,
 };
 use narrows_model::forwarding_plan::Row;
+use narrows_model::frames::FrameTrial;
 use narrows_model::search::{Observation, SearchPlan, SearchRecord};
 use narrows_search::procedures::back_to_back::BurstSeen;
-use narrows_search::procedures::recovery::{Recovered, RecoverySeen};
+use narrows_search::procedures::recovery::Recovered;
 use narrows_search::procedures::{
     BackToBack, BackToBackPlan, Confirmation, LatencyPlan, Recovery, RecoveryPlan, ResetPlan, loss, outage, throughput,
 };
 use narrows_search::{Search, Step};
-use narrows_sys::{clock, process};
+use narrows_sys::clock;
 use narrows_traffic::Stop;
 use std::time::Duration;
 
-/// What a trial says of its load. Of both directions, the sums count.
+/// What a trial says of its load, which is that of each direction. Where both are loaded the one speaks of which more is missing:
+/// a load passes when it passes both ways.
 fn observation(trial: &ForwardingTrial, effective_ms: u64) -> Observation {
-    let sum = |of: &dyn Fn(&narrows_model::frames::FrameTrial) -> u64| trial.directions.iter().map(of).sum::<u64>();
-    let handed = sum(&|frames| frames.sent.streams.iter().map(|stream| stream.handed).sum());
+    let Some((direction, frames)) = worse(trial) else {
+        let invalid = Some("nothing was sent".to_owned());
+        return Observation { effective_ms, invalid, ..Observation::default() };
+    };
+    // Frames to all stations are a part of the load of which none is to come out: none is lost.
+    let to_all = trial.broadcast(direction);
     Observation {
-        intended: sum(&|frames| frames.sent.due()),
-        offered: handed,
-        sent: sum(&|frames| frames.sent.sent()),
-        received: sum(&|frames| frames.got.distinct()),
+        intended: frames.sent.due() + to_all.due,
+        offered: handed(frames) + to_all.handed,
+        sent: frames.sent.sent() + to_all.sent,
+        received: frames.got.distinct() + to_all.sent,
         effective_ms,
         invalid: trial.invalid.clone(),
     }
+}
+
+/// The direction of which more is missing.
+fn worse(trial: &ForwardingTrial) -> Option<(usize, &FrameTrial)> {
+    let missing = |(_, frames): &(usize, &FrameTrial)| frames.sent.due().saturating_sub(frames.got.distinct());
+    // Of two that are alike the first.
+    trial.directions.iter().enumerate().rev().max_by_key(missing)
+}
+
+fn handed(frames: &FrameTrial) -> u64 {
+    frames.sent.streams.iter().map(|stream| stream.handed).sum()
 }
 
 const fn millis(time: Duration) -> u64 {
@@ -43,7 +59,7 @@ const fn millis(time: Duration) -> u64 {
 
 impl Bench<'_> {
     pub(super) fn row(&mut self, plan: &ForwardingPlan, row: Row) -> Result<(), ForwardingError> {
-        let tester = qualify(plan, row, &self.stop)?;
+        let tester = self.tester.qualify(row)?;
         (self.watch)(Event::Tester(tester.pps));
         let tester_pps = Some(tester.pps).filter(|pps| *pps > 0.0);
         self.record.tester.push(tester);
@@ -169,14 +185,14 @@ impl Bench<'_> {
         while let Some(frames) = procedure.ask().filter(|_| !self.over()) {
             let repetition = procedure.repetition();
             let trial = self.trial(Test::BackToBack, row, repetition, Load::Burst { frames, pps: bursts.max_pps })?;
-            let sum =
-                |of: &dyn Fn(&narrows_model::frames::FrameTrial) -> u64| trial.directions.iter().map(of).sum::<u64>();
-            let gaps =
-                sum(&|it| it.sent.due().saturating_sub(it.sent.streams.iter().map(|stream| stream.handed).sum()));
+            let Some((direction, worse)) = worse(&trial) else { break };
+            let (to_all, own) = (trial.broadcasts(), trial.broadcast(direction));
+            let gaps: u64 = trial.directions.iter().map(|it| it.sent.due().saturating_sub(handed(it))).sum();
+            let gaps = gaps + to_all.due.saturating_sub(to_all.handed);
             let stalled = (gaps > 0).then(|| format!("the burst has gaps of {gaps} frames: the generator stood still"));
             procedure.observe(&BurstSeen {
-                sent: sum(&|it| it.sent.sent()),
-                received: sum(&|it| it.got.distinct()),
+                sent: worse.sent.sent() + own.sent,
+                received: worse.got.distinct() + own.sent,
                 offered_pps: bursts.max_pps,
                 invalid: trial.invalid.clone().or(stalled),
             })?;
@@ -189,8 +205,6 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The overload and the load after it are two trials in one: the generator's pause between them is short beside the times
-    /// that the procedure tells, and what was lost after the cut is what the second lost.
     fn recovery(
         &mut self,
         plan: &ForwardingPlan,
@@ -201,21 +215,35 @@ impl Bench<'_> {
         let Ok(order) = RecoveryPlan::of(plan, test, row, throughput_pps) else { return Ok(()) };
         let mut procedure = Recovery::new(order);
         while let Some(order) = procedure.ask().copied().filter(|_| !self.over()) {
-            let cut = self.tester.cut(row, &order)?;
-            let recovered = procedure.observe(&RecoverySeen {
-                overload_lost: cut.overload_lost,
-                after_lost: cut.after_lost,
-                last_loss_ns: cut.last_loss_ns,
-                invalid: cut.invalid,
-            })?;
-            if let Some(Recovered::After { ns, .. }) = recovered {
-                self.record.outages.push(OutageOfSize {
-                    test: Test::Recovery,
-                    traffic: row.traffic,
-                    size: row.size,
-                    outage_ns: ns,
-                });
-            }
+            let (overload, after) = (order.overload_pps, order.after_pps);
+            (self.watch)(Event::Says(&format!("overload of {overload:.0} frames/s, then at once {after:.0}")));
+            clock::sleep(Duration::from_millis(plan.rest_ms));
+            let repetition = u32::try_from(procedure.results().len()).unwrap_or(u32::MAX);
+            let (trial, seen, since_ns) = self.tester.cut(row, repetition, &order)?;
+            (self.watch)(Event::Trial(overload, &trial));
+            let recovered = procedure.observe(&seen)?;
+            let (outage_ns, between_ns) = match recovered {
+                Some(Recovered::After { ns, between_ns }) => (Some(ns), between_ns),
+                _ => (None, None),
+            };
+            let why = recovered.map_or_else(
+                || Some(format!("the trial says nothing: {}", seen.invalid.unwrap_or_default())),
+                |recovered| recovered.why(&order),
+            );
+            (self.watch)(Event::Says(&match (outage_ns, &why) {
+                (Some(ns), _) => format!("recovered after {:.1} ms", ns as f64 / 1e6),
+                (None, why) => why.clone().unwrap_or_default(),
+            }));
+            self.record.outages.push(OutageOfSize {
+                test: Test::Recovery,
+                traffic: row.traffic,
+                size: row.size,
+                outage_ns,
+                between_ns,
+                since_ns,
+                remarks: why.into_iter().collect(),
+            });
+            self.record.trials.push(trial);
         }
         Ok(())
     }
@@ -241,31 +269,58 @@ impl Bench<'_> {
         throughput_pps: Option<f64>,
     ) -> Result<(), ForwardingError> {
         let Ok(order) = ResetPlan::of(plan, test, row, throughput_pps) else { return Ok(()) };
-        let command = test.command.clone();
-        let stop = self.stop.clone();
-        let user = std::thread::spawn(move || reset_device(&command, &stop));
-        let load = Load::Rate { pps: order.load_pps, duration_ms: order.within_ms };
-        let trial = self.trial(Test::Reset, row, 0, load)?;
-        if let Ok(Err(why)) = user.join() {
-            (self.watch)(Event::Says(&why));
+        let (command, within) = (test.command.clone(), Duration::from_millis(order.within_ms));
+        let (pps, seconds) = (order.load_pps, within.as_secs_f64());
+        let program = command.first().map_or("", String::as_str);
+        (self.watch)(Event::Says(&format!("`{program}` resets the device: {pps:.0} frames/s for {seconds:.1} s")));
+        // The command ends with the load, however it ends.
+        let over = Stop::new();
+        let trial = std::thread::scope(|scope| {
+            let user = scope.spawn(|| reset_device(&command, within, &over));
+            let load = Load::Rate { pps: order.load_pps, duration_ms: order.within_ms };
+            let trial = self.trial(Test::Reset, row, 0, load);
+            over.stop();
+            match user.join() {
+                Ok(reset) => trial.map(|trial| (trial, reset)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        });
+        let (mut trial, reset) = trial?;
+        let (outage_ns, between_ns, mut remarks) = match trial.directions.first().map(outage) {
+            Some(Ok(outage)) => (Some(outage.ns), outage.stamps_ns, outage.remarks),
+            Some(Err(why)) => (None, None, vec![why]),
+            None => (None, None, vec!["nothing was sent".to_owned()]),
+        };
+        remarks.extend(reset.err());
+        remarks.iter().for_each(|remark| (self.watch)(Event::Says(remark)));
+        if let Some(ns) = outage_ns {
+            (self.watch)(Event::Says(&format!("out of service for {:.1} ms", ns as f64 / 1e6)));
         }
-        if let Some(Ok(outage)) = trial.directions.first().map(outage) {
-            let (traffic, size) = (row.traffic, row.size);
-            self.record.outages.push(OutageOfSize { test: Test::Reset, traffic, size, outage_ns: outage.ns });
-        }
+        let (traffic, size) = (row.traffic, row.size);
+        self.record.outages.push(OutageOfSize {
+            test: Test::Reset,
+            traffic,
+            size,
+            outage_ns,
+            between_ns,
+            since_ns: None,
+            remarks,
+        });
+        trial.directions.iter_mut().for_each(|frames| super::cut::thin(&mut frames.got.intervals));
         self.record.trials.push(trial);
         Ok(())
     }
 }
 
+/// How long frames come before the device is reset: that they come at all must be seen.
+const BEFORE_RESET: Duration = Duration::from_secs(1);
+
 /// Runs the user's command a moment after the load began.
-fn reset_device(command: &[String], stop: &Stop) -> Result<(), String> {
-    clock::sleep(Duration::from_secs(1));
-    let Some((program, words)) = command.split_first().filter(|_| !stop.is_set()) else { return Ok(()) };
-    let status = process::bound_command(program).args(words).status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("the reset command `{program}` ended with {status}")),
-        Err(error) => Err(format!("the reset command `{program}` cannot be run: {error}")),
+fn reset_device(command: &[String], within: Duration, over: &Stop) -> Result<(), String> {
+    let since = clock::now();
+    while since.elapsed() < BEFORE_RESET.min(within / 4) && !over.is_set() {
+        clock::sleep(Duration::from_millis(5));
     }
+    let program = command.first().map_or("", String::as_str);
+    super::command::run(command, within, Some(over)).map_err(|why| format!("the reset command `{program}` {why}"))
 }

@@ -1,27 +1,45 @@
 //! The tester: makes one trial of frames through the device, and reads the counters of the hops around it.
 
+use super::beside::{Beside, From};
+use super::broadcast;
 use super::error::ForwardingError;
+use super::format::{Ends, frame_format};
 use super::hops::{Hop, Passed};
-use narrows_diagnose::forwarding::books;
-use narrows_model::forwarding::{DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterPort, Traffic};
-use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::{
-    Endpoints, FrameFormat, FrameInterval, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceivePlan, Walk,
+use super::port::{self, Port, QualifyRequest, Receiving};
+use super::reach::Reach;
+use super::watch::Watch;
+use narrows_diagnose::forwarding::{books, device_trouble};
+use narrows_model::Family;
+use narrows_model::forwarding::{
+    AddressPair, DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterMaximum, TesterPort,
 };
-use narrows_sys::rtnl::Links;
-use narrows_sys::{clock, cpu, neighbour};
+use narrows_model::forwarding_modifiers::{Modifier, ModifierSeen};
+use narrows_model::forwarding_plan::Row;
+use narrows_model::frames::{FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, ReceivePlan};
+use narrows_search::procedures::latency::stamp_every;
+use narrows_sys::clock;
 use narrows_traffic::Stop;
-use narrows_traffic::frames::{FrameError, Receiver, generate};
-use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Frames a second of one worker, with room to spare.
 const PPS_OF_ONE_WORKER: f64 = 3e6;
-/// Stamps a second.
-const STAMPS_A_SECOND: f64 = 5_000.0;
 const LEARNING_PPS: f64 = 10_000.0;
-/// How often a receiver is looked at while the last frames are waited for.
-const STEP: Duration = Duration::from_millis(5);
+/// How long frames are waited for that a bridge may pass on, and a router does not.
+const FLOODED: Duration = Duration::from_millis(50);
+/// How often a receiver is looked at that shall tell when frames were lost: it looks no more often.
+pub(super) const LOOK_MS: u64 = 10;
+
+/// The stall of a worker that is made up for: none, as a device near its limit would have to take more than the load. A worker
+/// that has little time to spare makes up for a millisecond; workers that have all CPUs share them with every other program of
+/// the host, and make up for the four milliseconds that the scheduler may give to one of those.
+const fn make_up_ms(pps: f64, on_all_cpus: bool) -> u32 {
+    match (on_all_cpus, pps > PPS_OF_ONE_WORKER) {
+        (true, _) => 4,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
 
 /// What one trial offers, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,83 +77,123 @@ impl Load {
     }
 }
 
-/// One way of the frames: from where, to whom.
+/// One end of a way: a port, and the host that it is of.
 #[derive(Debug, Clone)]
-struct Way {
-    from: TesterPort,
-    to: TesterPort,
-    source_mac: Mac,
-    destination_mac: Mac,
+pub(super) struct End {
+    plan: TesterPort,
+    pub(super) port: Arc<dyn Port>,
+}
+
+/// One way of the frames of one family: from where, to whom.
+#[derive(Debug, Clone)]
+pub(super) struct Way {
+    family: Family,
+    pub(super) from: End,
+    pub(super) to: End,
+    ends: Ends,
+    cpus: u32,
 }
 
 /// The two ports of the tester and the hops between them.
 #[derive(Debug)]
 pub(super) struct Tester<'a> {
-    plan: &'a ForwardingPlan,
+    pub(super) plan: &'a ForwardingPlan,
+    /// Forth, and back where any traffic is bidirectional; of each family that is sent.
     ways: Vec<Way>,
     hops: Vec<Hop>,
+    beside: Beside,
     began: Instant,
     pub(super) stop: Stop,
 }
 
-fn port_error(port: &TesterPort, why: impl Into<String>) -> ForwardingError {
-    ForwardingError::Port { device: port.device.clone(), why: why.into() }
+impl End {
+    pub(super) fn unfit(&self, why: &str) -> ForwardingError {
+        ForwardingError::Port { device: self.plan.device.clone(), why: why.to_owned() }
+    }
+
+    fn addresses(&self, family: Family) -> Result<AddressPair, ForwardingError> {
+        let name = if family == Family::Ipv4 { "IPv4" } else { "IPv6" };
+        self.plan.of(family).ok_or_else(|| self.unfit(&format!("the plan gives it no addresses of {name}")))
+    }
 }
 
 impl Way {
-    fn of(from: &TesterPort, to: &TesterPort) -> Result<Self, ForwardingError> {
-        let mut links = Links::open().map_err(|error| port_error(from, error.to_string()))?;
-        let link = links.get(&from.device).map_err(|error| port_error(from, error.to_string()))?;
-        if !link.up || !link.carrier {
-            return Err(port_error(from, "it is down or has no link; set it up and check the cable"));
-        }
-        let source = link.address.ok_or_else(|| port_error(from, "it has no Ethernet address"))?;
-        let destination = neighbour::resolve(from.gateway, link.index)
-            .map_err(|error| port_error(from, format!("{error}; is {} the device's address there?", from.gateway)))?;
-        Ok(Self { from: from.clone(), to: to.clone(), source_mac: Mac(source), destination_mac: Mac(destination) })
-    }
-
-    fn format(&self, traffic: &Traffic, sizes: Vec<u32>) -> FrameFormat {
-        let last_port = Traffic::FIRST_PORT.saturating_add(u16::try_from(traffic.flows.max(1) - 1).unwrap_or(u16::MAX));
-        let several = traffic.networks > 1;
-        FrameFormat {
-            source_mac: self.source_mac,
-            destination_mac: self.destination_mac,
-            vlan: None,
-            family: traffic.family,
-            transport: traffic.transport,
-            source: Endpoints { addresses: [self.from.address; 2], ports: [Traffic::FIRST_PORT, last_port] },
-            destination: Endpoints {
-                addresses: [self.to.address, last_address(self.to.address, traffic.networks)],
-                ports: [Traffic::FIRST_PORT; 2],
-            },
-            // In turns a walk stays in one network for seconds: several are visited pseudo-randomly (RFC 4814).
-            walk: if several && traffic.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { traffic.walk },
-            sizes,
-            ttl: 64,
-        }
-    }
-}
-
-/// The last destination: of networks of 24 bits (IPv4), or of as many addresses (IPv6, whose networks of 64 bits a walk does
-/// not cross).
-fn last_address(first: IpAddr, networks: u32) -> IpAddr {
-    let more = networks.saturating_sub(1);
-    match first {
-        IpAddr::V4(first) => IpAddr::V4(u32::from(first).saturating_add(more << 8).into()),
-        IpAddr::V6(first) => IpAddr::V6(u128::from(first).saturating_add(u128::from(more)).into()),
+    fn of(family: Family, from: &End, to: &End) -> Result<Self, ForwardingError> {
+        let (own, other) = (from.addresses(family)?, to.addresses(family)?);
+        let look = from.port.look(&from.plan.device, Some(own.gateway))?;
+        let gateway = look.gateway.ok_or_else(|| from.unfit("its gateway has no Ethernet address"))?;
+        // That frames cannot be counted is to be known before any is sent.
+        to.port.look(&to.plan.device, None)?;
+        let ends = Ends { macs: [look.own, gateway], addresses: [own.address, other.address] };
+        Ok(Self { family, from: from.clone(), to: to.clone(), ends, cpus: look.cpus })
     }
 }
 
 impl<'a> Tester<'a> {
     /// Looks at the ports and finds out the device's Ethernet addresses.
-    pub(super) fn open(plan: &'a ForwardingPlan, stop: &Stop) -> Result<Self, ForwardingError> {
-        let mut ways = vec![Way::of(&plan.generator, &plan.receiver)?];
-        if plan.traffic.iter().any(|traffic| traffic.bidirectional) {
-            ways.push(Way::of(&plan.receiver, &plan.generator)?);
+    pub(super) fn open(
+        plan: &'a ForwardingPlan,
+        reach: &Reach,
+        stop: &Stop,
+        says: &mut dyn FnMut(&str),
+    ) -> Result<Self, ForwardingError> {
+        let [generator, receiver] = port::of(plan, reach, stop, says)?;
+        let generator = End { plan: plan.generator.clone(), port: generator };
+        let receiver = End { plan: plan.receiver.clone(), port: receiver };
+        let mut ways = Vec::new();
+        for family in [Family::Ipv4, Family::Ipv6] {
+            let mut sent = plan.traffic.iter().filter(|traffic| traffic.family == family).peekable();
+            if sent.peek().is_none() {
+                continue;
+            }
+            ways.push(Way::of(family, &generator, &receiver)?);
+            if sent.any(|traffic| traffic.bidirectional) {
+                ways.push(Way::of(family, &receiver, &generator)?);
+            }
         }
-        let hops = plan.hops.iter().map(Hop::of).collect();
-        Ok(Self { plan, ways, hops, began: clock::now(), stop: stop.clone() })
+        let hops = plan.hops.iter().map(|hop| Hop::of(hop, reach)).collect();
+        Ok(Self { plan, ways, hops, beside: Beside::default(), began: clock::now(), stop: stop.clone() })
+    }
+
+    /// Why one of the tester's hosts is lost, if one is.
+    pub(super) fn lost(&self) -> Option<ForwardingError> {
+        self.ways.iter().flat_map(|way| [&way.from, &way.to]).find_map(|end| end.port.lost())
+    }
+
+    /// What the tester alone can send and count: of two hosts, what the slower one can.
+    pub(super) fn qualify(&self, row: Row) -> Result<TesterMaximum, ForwardingError> {
+        let (traffic, size) = (row.traffic, row.size);
+        let way = self.way(row)?;
+        let request = QualifyRequest {
+            traffic: self.plan.traffic[traffic].clone(),
+            sizes: self.sizes(row),
+            addresses: way.ends.addresses,
+        };
+        let sends = way.from.port.qualify(&request, &self.stop)?;
+        if self.plan.one_clock() {
+            return Ok(TesterMaximum { traffic, size, pps: sends.pps, method: sends.method });
+        }
+        let counts = way.to.port.qualify(&request, &self.stop)?;
+        let (slower, host) =
+            if counts.pps < sends.pps { (counts, way.to.port.host()) } else { (sends, way.from.port.host()) };
+        let method = format!("the slower of two hosts, {host}: {}", slower.method);
+        Ok(TesterMaximum { traffic, size, pps: slower.pps, method })
+    }
+
+    /// The ways of a row's frames: forth, and back where they go both ways.
+    fn ways(&self, row: Row) -> Vec<Way> {
+        let Some(traffic) = self.plan.traffic.get(row.traffic) else { return Vec::new() };
+        let all = self.ways.iter().filter(|way| way.family == traffic.family);
+        all.take(if traffic.bidirectional { 2 } else { 1 }).cloned().collect()
+    }
+
+    /// Forth.
+    pub(super) fn way(&self, row: Row) -> Result<Way, ForwardingError> {
+        let way = self.ways(row).into_iter().next();
+        way.ok_or_else(|| ForwardingError::Port {
+            device: self.plan.generator.device.clone(),
+            why: "the plan has no such frames".to_owned(),
+        })
     }
 
     pub(super) fn at_ms(&self) -> u64 {
@@ -147,19 +205,22 @@ impl<'a> Tester<'a> {
         row.size.map_or_else(mix, |size| vec![size])
     }
 
-    fn generate_plan(&self, way: &Way, row: Row, load: Load) -> GeneratePlan {
+    /// A generator of the row's frames, one of so many that run on its host at the same time.
+    pub(super) fn generate_plan(&self, way: &Way, row: Row, load: Load, at_once: u32) -> GeneratePlan {
         let traffic = &self.plan.traffic[row.traffic];
-        let cpus = u32::try_from(cpu::allowed_cpus().map_or(1, |cpus| cpus.len().max(1))).unwrap_or(1);
+        let cpus = way.cpus.clamp(1, GeneratePlan::MOST_STREAMS);
         let pps = load.pps();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let workers = ((pps / PPS_OF_ONE_WORKER).ceil() as u32).clamp(1, cpus);
         let workers = if matches!(load, Load::Burst { .. }) { 1 } else { workers };
         GeneratePlan {
-            device: way.from.device.clone(),
+            device: way.from.plan.device.clone(),
             mode: None,
-            format: way.format(traffic, self.sizes(row)),
+            format: frame_format(traffic, self.sizes(row), &way.ends),
             load: FrameLoad::FramesPerSecond(pps),
-            burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers, cpus),
+            burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers),
+            // Who shares the host's CPUs with others of its kind has them all taken.
+            make_up_ms: make_up_ms(pps / f64::from(workers), workers.saturating_mul(at_once) >= cpus),
             duration_ms: match load {
                 Load::Rate { duration_ms, .. } => duration_ms.max(10),
                 // The count ends it; a stall must not.
@@ -171,15 +232,15 @@ impl<'a> Tester<'a> {
             },
             workers,
             first_stream: 0,
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            stamp_every: (pps / STAMPS_A_SECOND).ceil().clamp(1.0, 1e9) as u32,
+            stamp_every: stamp_every(pps, load.millis()),
+            broadcast_every: broadcast::every(traffic.modifier.as_ref()),
             interval_ms: 100,
         }
     }
 
-    fn receive_plan(&self, way: &Way, load: Load) -> ReceivePlan {
+    pub(super) fn receive_plan(&self, way: &Way, load: Load) -> ReceivePlan {
         ReceivePlan {
-            device: way.to.device.clone(),
+            device: way.to.plan.device.clone(),
             mode: None,
             duration_ms: (load.millis() + self.plan.residue_ms + 60_000).min(24 * 3600 * 1000),
             idle_ms: None,
@@ -190,12 +251,12 @@ impl<'a> Tester<'a> {
     }
 
     /// Frames so that hops learn where the ports are; nobody counts them.
-    fn learn(&self, way: &Way, row: Row) -> Result<(), FrameError> {
+    fn learn(&self, way: &Way, row: Row) -> Result<(), ForwardingError> {
         if self.plan.learning_frames == 0 {
             return Ok(());
         }
         let load = Load::Burst { frames: self.plan.learning_frames.into(), pps: LEARNING_PPS };
-        generate(&self.generate_plan(way, row, load), &self.stop, |_| {}).map(drop)
+        way.from.port.generate(&[self.generate_plan(way, row, load, 1)], &self.stop).map(drop)
     }
 
     /// One trial. What goes wrong with its counts makes it invalid; it is an error only where frames cannot be sent at all.
@@ -206,23 +267,81 @@ impl<'a> Tester<'a> {
         repetition: u32,
         load: Load,
     ) -> Result<ForwardingTrial, ForwardingError> {
-        let both = self.plan.traffic[row.traffic].bidirectional;
-        let ways: Vec<Way> = self.ways.iter().take(if both { 2 } else { 1 }).cloned().collect();
-        for way in &ways {
+        let ways = self.ways(row);
+        // An outage is seen by looks that are near to one another; else nobody disturbs the receiver.
+        let looks_ms = (test == Test::Reset).then(|| looks_ms(load.millis()));
+        let begun = self.begin(&ways, row, load, looks_ms)?;
+        let at_once = if self.plan.one_clock() { u32::try_from(ways.len()).unwrap_or(1) } else { 1 };
+        let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load, at_once)).collect();
+        let stop = self.stop.clone();
+        let (sent, beside) = self.beside(row, || send(&ways, &plans, &stop))?;
+        self.end(begun, test, row, repetition, sent?, beside)
+    }
+
+    /// What the row's frames have beside them.
+    pub(super) fn modifier(&self, row: Row) -> Option<&'a Modifier> {
+        self.plan.traffic.get(row.traffic).and_then(|traffic| traffic.modifier.as_ref())
+    }
+
+    /// Makes the load with what the modifier wants beside it.
+    pub(super) fn beside<T>(
+        &mut self,
+        row: Row,
+        load: impl FnOnce() -> T,
+    ) -> Result<(T, Option<ModifierSeen>), ForwardingError> {
+        let way = self.way(row)?;
+        let from = From { device: way.from.plan.device.clone(), mac: way.ends.macs[0], address: way.ends.addresses[0] };
+        let under_test = self.hops.iter().find(|hop| hop.is_under_test());
+        Ok(self.beside.during(self.modifier(row), &from, under_test, load))
+    }
+
+    /// Everything before the load: learning frames, receivers at work, the counters of the hops.
+    pub(super) fn begin(
+        &mut self,
+        ways: &[Way],
+        row: Row,
+        load: Load,
+        looks_ms: Option<u64>,
+    ) -> Result<Begun, ForwardingError> {
+        for way in ways {
             self.learn(way, row)?;
         }
-        let receivers: Vec<Receiver> =
-            ways.iter().map(|way| Receiver::start(&self.receive_plan(way, load))).collect::<Result<_, _>>()?;
+        let receive = |way: &Way| {
+            let plan = self.receive_plan(way, load);
+            let plan = ReceivePlan { interval_ms: looks_ms.unwrap_or(plan.interval_ms), ..plan };
+            way.to.port.receive(&plan, looks_ms.is_some())
+        };
+        let receivers = ways.iter().map(receive).collect::<Result<Vec<_>, _>>()?;
+        let watch = Watch::begin(&mut self.hops);
         self.hops.iter_mut().for_each(Hop::begin);
-        let at_ms = self.at_ms();
-        let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load)).collect();
-        let sent = send(&plans, &self.stop)?;
+        Ok(Begun { receivers, watch, at_ms: self.at_ms() })
+    }
+
+    /// Everything after it: frames under way, the receivers, the counters of the hops, and what they come to.
+    pub(super) fn end(
+        &mut self,
+        begun: Begun,
+        test: Test,
+        row: Row,
+        repetition: u32,
+        sent: Vec<GenerateRecord>,
+        beside: Option<ModifierSeen>,
+    ) -> Result<ForwardingTrial, ForwardingError> {
+        let devices = begun.watch.end(&mut self.hops);
         let residue = Duration::from_millis(self.plan.residue_ms);
         let mut directions = sent
             .into_iter()
-            .zip(receivers)
+            .zip(begun.receivers)
             .map(|(sent, receiver)| collect(sent, receiver, residue))
             .collect::<Result<Vec<_>, _>>()?;
+        if let (Some(ModifierSeen::Routes(routes)), Some(forth)) = (&beside, directions.first_mut()) {
+            // Counted by the port as dropped, and no frames of the load.
+            forth.sent.refused = forth.sent.refused.map(|refused| refused.saturating_sub(routes.refused));
+        }
+        if !self.plan.one_clock() {
+            // Stamped by one clock and read by another: how far those are apart, and nothing of the device.
+            directions.iter_mut().for_each(|frames| frames.got.latency_ns = None);
+        }
         let received = |way: usize| directions.get(way).map_or(0, |trial| trial.got.distinct());
         let sizes = self.sizes(row);
         let passed = Passed {
@@ -233,29 +352,51 @@ impl<'a> Tester<'a> {
         if let (Some(first), Some(forth)) = (self.plan.hops.first(), directions.first_mut()) {
             rings_of_a_pair(&mut forth.sent, &first.input, hops.iter_mut().find(|count| count.hop == first.name));
         }
+        let broadcasts = broadcast::set_all_aside(self.modifier(row), &mut directions);
         let mut trial = ForwardingTrial {
             test,
             traffic: row.traffic,
             size: row.size,
             repetition,
-            at_ms,
+            at_ms: begun.at_ms,
             directions,
             hops,
+            modifier: beside.or(broadcasts),
+            devices,
             invalid: None,
         };
-        trial.invalid = self.hops.iter().find_map(Hop::trouble).or_else(|| judge(self.plan, &trial));
+        // A reset that was asked for is no trouble.
+        let reset = device_trouble(&trial.devices).filter(|_| test != Test::Reset);
+        let trouble = reset.or_else(|| self.hops.iter().find_map(Hop::trouble));
+        trial.invalid = trouble.or_else(|| judge(self.plan, &trial));
         Ok(trial)
     }
 }
 
+/// A trial whose load is about to come.
+pub(super) struct Begun {
+    receivers: Vec<Box<dyn Receiving>>,
+    watch: Watch,
+    at_ms: u64,
+}
+
+/// The looks of an outage: as near to one another as a receiver can, where a record has room for so many.
+fn looks_ms(duration_ms: u64) -> u64 {
+    const MOST_LOOKS: u64 = 2_000;
+    duration_ms.div_ceil(MOST_LOOKS).max(LOOK_MS)
+}
+
 /// All generators at once.
-fn send(plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, FrameError> {
-    let nothing = |_: FrameInterval| {};
-    if let [plan] = plans {
-        return Ok(vec![generate(plan, stop, nothing)?]);
+fn send(ways: &[Way], plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, ForwardingError> {
+    let one = |way: &Way, plan: &GeneratePlan| -> Result<GenerateRecord, ForwardingError> {
+        let mut sent = way.from.port.generate(std::slice::from_ref(plan), stop)?;
+        sent.pop().ok_or_else(|| way.from.unfit("its generator saw nothing"))
+    };
+    if let ([way], [plan]) = (ways, plans) {
+        return Ok(vec![one(way, plan)?]);
     }
     std::thread::scope(|scope| {
-        let threads: Vec<_> = plans.iter().map(|plan| scope.spawn(move || generate(plan, stop, nothing))).collect();
+        let threads: Vec<_> = ways.iter().zip(plans).map(|(way, plan)| scope.spawn(move || one(way, plan))).collect();
         threads
             .into_iter()
             .map(|thread| match thread.join() {
@@ -267,10 +408,15 @@ fn send(plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, Fram
 }
 
 /// Waits until all frames came, or for the residue, and reads the receiver.
-fn collect(sent: GenerateRecord, mut receiver: Receiver, residue: Duration) -> Result<FrameTrial, FrameError> {
-    let since = clock::now();
-    while since.elapsed() < residue && receiver.frames()? < sent.sent() {
-        clock::sleep(STEP);
+fn collect(
+    sent: GenerateRecord,
+    mut receiver: Box<dyn Receiving>,
+    residue: Duration,
+) -> Result<FrameTrial, ForwardingError> {
+    let (all, expected) = (sent.sent(), broadcast::expected(&sent));
+    if receiver.wait(expected, residue)? >= expected && all > expected {
+        // A device that floods what goes to all: those may have come for others that are still under way.
+        receiver.wait(all, residue.min(FLOODED))?;
     }
     Ok(FrameTrial { sent, got: receiver.finish()? })
 }
@@ -309,82 +455,4 @@ fn judge(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
         }
     }
     None
-}
-
-/// What was lost around a cut of the load.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Cut {
-    pub(super) overload_lost: u64,
-    pub(super) after_lost: u64,
-    /// From the cut to the last frame lost.
-    pub(super) last_loss_ns: Option<u64>,
-    pub(super) invalid: Option<String>,
-}
-
-impl Tester<'_> {
-    /// An overload that becomes half of it at once: two generators, of which one ends. Frames of the second are missing after
-    /// the cut as long as the device has not recovered; the receiver's looks say how long.
-    pub(super) fn cut(
-        &mut self,
-        row: Row,
-        order: &narrows_search::procedures::RecoveryPlan,
-    ) -> Result<Cut, ForwardingError> {
-        let Some(way) = self.ways.first().cloned() else { return Ok(Cut::default()) };
-        let whole_ms = order.overload_ms + order.after_ms;
-        let receive = ReceivePlan {
-            interval_ms: 10,
-            ..self.receive_plan(&way, Load::Rate { pps: order.after_pps, duration_ms: whole_ms })
-        };
-        let mut receiver = Receiver::start(&receive)?;
-        let base = self.generate_plan(&way, row, Load::Rate { pps: order.after_pps, duration_ms: whole_ms });
-        let more = Load::Rate { pps: order.overload_pps - order.after_pps, duration_ms: order.overload_ms };
-        let extra = GeneratePlan { first_stream: 32, ..self.generate_plan(&way, row, more) };
-        let watching = Stop::new();
-        let (sent, cut_us) = std::thread::scope(|scope| -> Result<_, ForwardingError> {
-            let began = clock::now();
-            let looked = scope.spawn(|| receiver.wait(&watching, |_| {}));
-            let long = scope.spawn(|| generate(&base, &self.stop, |_| {}));
-            let short = generate(&extra, &self.stop, |_| {});
-            let cut_us = clock::micros_since(began);
-            let long = match long.join() {
-                Ok(record) => record,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            clock::sleep(Duration::from_millis(self.plan.residue_ms));
-            watching.stop();
-            if let Ok(looked) = looked.join() {
-                looked?;
-            }
-            Ok(([long?, short?], cut_us))
-        })?;
-        let got = receiver.finish()?;
-        let streams = |from: u16, to: u16| {
-            got.streams
-                .iter()
-                .filter(|stream| (from..to).contains(&stream.stream))
-                .map(|stream| stream.received.saturating_sub(stream.duplicates))
-                .sum::<u64>()
-        };
-        let lost = [sent[0].sent().saturating_sub(streams(0, 32)), sent[1].sent().saturating_sub(streams(32, 64))];
-        // After the cut only the first generator sends: where an interval holds clearly fewer frames than it sent, some are lost.
-        let due = order.after_pps / 1e6;
-        let short_of = |pair: &[FrameInterval]| {
-            let time = (pair[1].at_us - pair[0].at_us) as f64;
-            let missing = due * time - (pair[1].frames - pair[0].frames) as f64;
-            (missing > 0.1 * due * time).then_some((pair[1].at_us, missing))
-        };
-        let after: Vec<(u64, f64)> =
-            got.intervals.windows(2).filter(|pair| pair[0].at_us >= cut_us).filter_map(short_of).collect();
-        let end_us = cut_us + order.after_ms * 1000;
-        let after: Vec<_> = after.into_iter().filter(|(at, _)| *at + 20_000 < end_us).collect();
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let after_lost = (after.iter().map(|(_, missing)| missing).sum::<f64>() as u64).min(lost[0]);
-        let ended = sent.iter().find_map(|record| record.ended.clone());
-        Ok(Cut {
-            overload_lost: (lost[0] + lost[1]).saturating_sub(after_lost),
-            after_lost,
-            last_loss_ns: after.last().map(|(at, _)| at.saturating_sub(cut_us) * 1000),
-            invalid: ended.map(|why| format!("the generator ended early: {why}")),
-        })
-    }
 }

@@ -1,8 +1,8 @@
 //! A forwarding benchmark in words while it is planned and while it runs.
 
 use super::Event;
-use narrows_model::forwarding::{ForwardingPlan, Test};
-use narrows_model::forwarding_ab::{AbRow, ForwardingAb};
+use narrows_model::forwarding::{CounterSource, ForwardingPlan, Test};
+use narrows_model::forwarding_ab::{ForwardingAb, Side, SwitchStep};
 use narrows_model::forwarding_plan::Row;
 use narrows_search::procedures;
 
@@ -34,8 +34,23 @@ fn seconds(ms: u64) -> String {
 /// Every trial that a plan leads to, with its time: what `--dry-run` prints.
 #[must_use]
 pub fn schedule(plan: &ForwardingPlan) -> String {
+    let (table, (expected, most)) = trials(plan);
+    table + &format!("\nAll together: about {}, at most {}. Nothing was sent.\n", seconds(expected), seconds(most))
+}
+
+/// The trials of a plan as a table, and what they take all together.
+fn trials(plan: &ForwardingPlan) -> (String, (u64, u64)) {
     let all = procedures::schedule(plan);
-    let mut text = format!("{:<13} {:>7} {:>16} {:>12} {:>12}\n", "test", "size", "trials", "expected", "at most");
+    let several = plan.traffic.len() > 1;
+    let names = narrows_render::forwarding::names(&plan.traffic);
+    let wide = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(7);
+    let name = |traffic: Option<usize>| match traffic {
+        _ if !several => String::new(),
+        None => format!("{:<wide$} ", "frames"),
+        Some(at) => format!("{:<wide$} ", names.get(at).map_or("", String::as_str)),
+    };
+    let mut text =
+        format!("{}{:<13} {:>7} {:>16} {:>12} {:>12}\n", name(None), "test", "size", "trials", "expected", "at most");
     for one in &all {
         let trials = if one.trials == one.most_trials {
             one.most_trials.to_string()
@@ -43,15 +58,93 @@ pub fn schedule(plan: &ForwardingPlan) -> String {
             format!("{} of {}", one.trials, one.most_trials)
         };
         text += &format!(
-            "{:<13} {:>7} {trials:>16} {:>12} {:>12}\n",
+            "{}{:<13} {:>7} {trials:>16} {:>12} {:>12}\n",
+            name(Some(one.traffic)),
             test_word(one.test),
             row_word(one.size),
             seconds(one.expected_ms),
             seconds(one.at_most_ms)
         );
     }
-    let (expected, most) = procedures::total(&all);
-    text + &format!("\nAll together: about {}, at most {}. Nothing was sent.\n", seconds(expected), seconds(most))
+    text += &hosts(plan);
+    (text, procedures::total(&all))
+}
+
+/// Every step of a benchmark with two configurations, and its time.
+#[must_use]
+pub fn schedule_pair(ab: &ForwardingAb) -> String {
+    let (table, (expected, most)) = trials(&ab.plan);
+    let mut text = String::new();
+    for side in [Side::A, Side::B] {
+        let configuration = ab.configuration(side);
+        text += &format!("{}: {}\n", side.word(), configuration.name);
+        for step in &configuration.steps {
+            text += &match step {
+                SwitchStep::Command { words } => format!("   command  {}\n", words.join(" ")),
+                SwitchStep::Fault { id, value } if value.is_empty() => format!("   fault    {id}\n"),
+                SwitchStep::Fault { id, value } => format!("   fault    {id}={value}\n"),
+            };
+        }
+        if configuration.steps.is_empty() {
+            text += "   nothing to do\n";
+        }
+        configuration.undo.iter().for_each(|words| text += &format!("   undo     {}\n", words.join(" ")));
+    }
+    let faults = ab.faults();
+    if !faults.is_empty() {
+        text += &format!("Before each switch and at the end these faults are taken out: {}\n", faults.join(", "));
+    }
+    text += &format!("\nEach run:\n{table}\n{:<48} {:>12} {:>12}\n", "step", "expected", "at most");
+    text += "switch to B and to A once, to see that it can be\n";
+    let (mut at, mut switches) = (None, 0_u64);
+    let order = ab.order();
+    for (nth, side) in (1..).zip(&order) {
+        if at != Some(*side) {
+            let rest = seconds(ab.settle_ms);
+            text += &format!("{:<48} {rest:>12} {rest:>12}\n", format!("switch to {}, rest", side.word()));
+            switches += 1;
+            at = Some(*side);
+        }
+        let name = format!("run {nth} of {} with {}", order.len(), side.word());
+        text += &format!("{name:<48} {:>12} {:>12}\n", seconds(expected), seconds(most));
+    }
+    text += "back: the device as it was before\n";
+    let whole =
+        |each: u64| each.saturating_mul(order.len() as u64).saturating_add(switches.saturating_mul(ab.settle_ms));
+    text + &format!(
+        "\nAll together: about {}, at most {}, and the time of the commands. Nothing was sent or changed.\n",
+        seconds(whole(expected)),
+        seconds(whole(most))
+    )
+}
+
+/// Which hosts a plan is made on, where there are others than this one.
+fn hosts(plan: &ForwardingPlan) -> String {
+    let (generator, receiver) = (&plan.generator, &plan.receiver);
+    let read: Vec<String> = plan
+        .hops
+        .iter()
+        .filter_map(|hop| match &hop.source {
+            CounterSource::Narrows { host, .. } => Some(format!("counters of {} are read through {host}", hop.name)),
+            CounterSource::Namespace { .. } | CounterSource::Snmp { .. } => None,
+        })
+        .collect();
+    if generator.host.is_none() && receiver.host.is_none() && read.is_empty() {
+        return String::new();
+    }
+    let place = |host: &Option<String>| host.clone().unwrap_or_else(|| "this host".to_owned());
+    let mut text = format!(
+        "\nFrames leave by {} of {} and are counted at {} of {}.\n",
+        generator.device,
+        place(&generator.host),
+        receiver.device,
+        place(&receiver.host)
+    );
+    read.iter().for_each(|line| text += &format!("The {line}.\n"));
+    if plan.tests.latency.is_some() && !plan.one_clock() {
+        text += &format!("No latency: {}.\n", procedures::latency::TWO_CLOCKS);
+    }
+    text
 }
 
 /// A line for each event.
@@ -65,11 +158,7 @@ impl Lines {
     /// Before the first event.
     #[must_use]
     pub fn new(plan: &ForwardingPlan) -> Self {
-        let name = |traffic: &narrows_model::forwarding::Traffic| match traffic.family {
-            narrows_model::Family::Ipv4 => "IPv4".to_owned(),
-            narrows_model::Family::Ipv6 => "IPv6".to_owned(),
-        };
-        Self { names: plan.traffic.iter().map(name).collect(), row: None }
+        Self { names: narrows_render::forwarding::names(&plan.traffic), row: None }
     }
 
     /// The line of an event, if it has one.
@@ -97,36 +186,4 @@ impl Lines {
             Event::Line(line) => (*line).to_owned(),
         })
     }
-}
-
-/// How two configurations of a device compare.
-#[must_use]
-pub fn comparison(ab: &ForwardingAb, rows: &[AbRow]) -> String {
-    let mut text = format!("A: {}\nB: {}\n\n", ab.a.name, ab.b.name);
-    for row in rows {
-        text += &format!("{}: {}\n", row_word(row.size), row.says);
-        let list = |values: &[f64]| values.iter().map(|pps| format!("{pps:.0}")).collect::<Vec<_>>().join(" ");
-        text += &format!("  A frames/s  {}\n  B frames/s  {}\n", list(&row.a_pps), list(&row.b_pps));
-        if let Some(pooled) = &row.pooled {
-            text += &format!(
-                "  as ministat  {:+.0} ± {:.0} frames/s, {:+.2} ± {:.2} % (Student's t, pooled s = {:.0})\n",
-                pooled.pps,
-                pooled.half_pps,
-                pooled.ratio * 100.0,
-                pooled.half_ratio * 100.0,
-                row.pooled_s.unwrap_or(0.0)
-            );
-        }
-        if let Some(welch) = &row.welch {
-            text += &format!(
-                "  Welch        {:+.0} ± {:.0} frames/s, {:+.2} ± {:.2} %, at 95 %\n",
-                welch.pps,
-                welch.half_pps,
-                welch.ratio * 100.0,
-                welch.half_ratio * 100.0
-            );
-        }
-        row.remarks.iter().for_each(|remark| text += &format!("  {remark}\n"));
-    }
-    text
 }

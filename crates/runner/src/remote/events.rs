@@ -11,7 +11,7 @@ use hyper::body::{Frame, Incoming};
 use narrows_wire::api::{ANSWER_MOST_BYTES, BEAT_MS, Event, SERVER_SILENCE_MS};
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -53,6 +53,8 @@ impl hyper::body::Body for Beats {
 pub(super) struct Watch {
     /// The trial that must stop when the server says that its end failed, or is gone.
     running: Mutex<Option<Stop>>,
+    /// Why no more events come.
+    lost: OnceLock<RemoteError>,
     /// Those of the server's data, while a trial runs.
     pub(super) signs: Signs,
 }
@@ -60,6 +62,11 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn set(&self, stop: Option<Stop>) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = stop;
+    }
+
+    /// Why the other end is lost, if it is.
+    pub(super) fn lost(&self) -> Option<RemoteError> {
+        self.lost.get().cloned()
     }
 
     fn raise(&self) {
@@ -78,6 +85,7 @@ pub(super) fn read(channel: Channel, body: Incoming, watch: Arc<Watch>) -> Incom
     tokio::spawn(async move {
         let error = pump(&channel, body, &watch, &sender).await;
         // First the word, then the flag: who sees the flag finds the word.
+        let _ = watch.lost.set(error.clone());
         let _ = sender.send(Err(error));
         watch.raise();
     });

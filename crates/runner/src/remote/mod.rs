@@ -8,6 +8,7 @@ mod data;
 mod dial;
 mod error;
 mod events;
+mod frames;
 mod measured;
 mod pin;
 mod session;
@@ -26,6 +27,7 @@ use hyper::Method;
 use narrows_model::Target;
 use narrows_wire::api::{Hello, SessionUse};
 use narrows_wire::{Mismatch, PROTOCOL};
+use session::Held;
 use spec::{Meaning, family_of};
 use ssh::Ssh;
 use std::net::SocketAddr;
@@ -49,6 +51,8 @@ pub struct Options {
     pub ssh_data_port: u16,
     /// Whether a server that ssh starts may change its host.
     pub allow_tune: bool,
+    /// The devices by which a server that ssh starts may send and count frames.
+    pub frames: Vec<String>,
     /// A local command that stands in for ssh and everything after it.
     pub instead_of_ssh: Option<Vec<String>>,
 }
@@ -61,7 +65,14 @@ impl Options {
             .ok()
             .filter(|command| !command.trim().is_empty())
             .unwrap_or_else(|| "narrows".to_owned());
-        Self { instruments, remote_command, ssh_data_port: 0, allow_tune: false, instead_of_ssh: None }
+        Self {
+            instruments,
+            remote_command,
+            ssh_data_port: 0,
+            allow_tune: false,
+            frames: Vec::new(),
+            instead_of_ssh: None,
+        }
     }
 }
 
@@ -148,7 +159,26 @@ impl Remote {
     /// # Errors
     /// The queue is full, the server is gone, or `on_queue` gave up.
     pub fn open_session(&self, on_queue: &mut dyn FnMut(u32, &str) -> bool) -> Result<Session<'_>, RemoteError> {
-        Session::open(self, SessionUse::Load, on_queue)
+        Session::open(Held::Borrowed(self), SessionUse::Load, on_queue)
+    }
+
+    /// The same, of a session that holds the other end as long as it lives.
+    ///
+    /// # Errors
+    /// As [`Remote::open_session`].
+    pub fn open_shared_session(
+        remote: &Arc<Self>,
+        on_queue: &mut dyn FnMut(u32, &str) -> bool,
+    ) -> Result<Session<'static>, RemoteError> {
+        Session::open(Held::Shared(remote.clone()), SessionUse::Load, on_queue)
+    }
+
+    /// As [`Remote::open_look`], of a session that holds the other end as long as it lives.
+    ///
+    /// # Errors
+    /// As [`Remote::open_look`].
+    pub fn open_shared_look(remote: &Arc<Self>) -> Result<Session<'static>, RemoteError> {
+        Session::open(Held::Shared(remote.clone()), SessionUse::Look, &mut |_, _| true)
     }
 
     /// Opens a session that only reads the other end's inventory, and does not wait.
@@ -156,7 +186,7 @@ impl Remote {
     /// # Errors
     /// Too many do, or the server is gone.
     pub fn open_look(&self) -> Result<Session<'_>, RemoteError> {
-        Session::open(self, SessionUse::Look, &mut |_, _| true)
+        Session::open(Held::Borrowed(self), SessionUse::Look, &mut |_, _| true)
     }
 
     fn channel(&self) -> Result<&Channel, RemoteError> {

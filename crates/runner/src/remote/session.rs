@@ -45,17 +45,35 @@ pub struct News {
 
 /// A session. What the server changed for it is undone when it is dropped, unless it was kept.
 pub struct Session<'a> {
-    remote: &'a Remote,
+    // Dropped before the other end, whose connection ends with its last channel.
     channel: Channel,
     id: String,
     beats: Option<BeatHolder>,
     events: Incomings,
-    watch: Arc<Watch>,
+    pub(super) watch: Arc<Watch>,
+    remote: Held<'a>,
+}
+
+/// The other end of a session: its caller's, or held by the session.
+pub(super) enum Held<'a> {
+    Borrowed(&'a Remote),
+    Shared(Arc<Remote>),
+}
+
+impl std::ops::Deref for Held<'_> {
+    type Target = Remote;
+
+    fn deref(&self) -> &Remote {
+        match self {
+            Self::Borrowed(remote) => remote,
+            Self::Shared(remote) => remote,
+        }
+    }
 }
 
 impl<'a> Session<'a> {
     pub(super) fn open(
-        remote: &'a Remote,
+        remote: Held<'a>,
         wanted: SessionUse,
         on_queue: &mut dyn FnMut(u32, &str) -> bool,
     ) -> Result<Self, RemoteError> {
@@ -70,10 +88,10 @@ impl<'a> Session<'a> {
             let response = channel.begin(Method::POST, path, body, REQUEST).await?;
             Ok::<_, RemoteError>((beats, events::read(channel.clone(), response.into_body(), watch.clone())))
         })?;
-        let mut session = Self { remote, channel, id: String::new(), beats: Some(beats), events, watch };
+        let mut session = Self { channel, id: String::new(), beats: Some(beats), events, watch, remote };
         let mut queued = None;
         loop {
-            match remote.runtime.block_on(async { timeout(ASK_AGAIN, session.events.recv()).await }) {
+            match session.remote.runtime.block_on(async { timeout(ASK_AGAIN, session.events.recv()).await }) {
                 Ok(Some(Ok(Event::Admitted { session: id }))) => {
                     session.id = id;
                     return Ok(session);
@@ -95,7 +113,7 @@ impl<'a> Session<'a> {
         format!("/v1/sessions/{}/{rest}", self.id)
     }
 
-    fn call<T: serde::de::DeserializeOwned>(
+    pub(super) fn call<T: serde::de::DeserializeOwned>(
         &self,
         method: Method,
         rest: &str,

@@ -32,12 +32,22 @@ fn words(destination: &str, port: Option<u16>, family: Option<Family>, options: 
         words.extend(["-p".to_owned(), port.to_string()]);
     }
     let tune = if options.allow_tune { " --allow-tune" } else { "" };
+    let frames = match options.frames.as_slice() {
+        [] => String::new(),
+        devices => format!(" --frames {}", devices.join(",")),
+    };
     words.extend([
         "--".to_owned(),
         destination.to_owned(),
-        format!("{} serve --stdio --port {}{tune}", options.remote_command, options.ssh_data_port),
+        format!("{} serve --stdio --port {}{tune}{frames}", options.remote_command, options.ssh_data_port),
     ]);
     words
+}
+
+/// Whether a shell takes a word for nothing but itself.
+fn is_plain(word: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
+    !word.is_empty() && !word.starts_with('-') && word.chars().all(plain)
 }
 
 impl Ssh {
@@ -48,6 +58,12 @@ impl Ssh {
         family: Option<Family>,
         options: &Options,
     ) -> Result<(Self, ChildStdout, ChildStdin), RemoteError> {
+        if let Some(device) = options.frames.iter().find(|device| !is_plain(device)) {
+            let why = format!("the device `{}` cannot be named to a shell on the other end", device.escape_default());
+            return Err(RemoteError::Here(format!(
+                "{why}; start `narrows serve --frames` there, and name its address"
+            )));
+        }
         let words = words(destination, port, family, options);
         let command = words.join(" ");
         let failed = |said: String| RemoteError::Ssh { command: command.clone(), said };
@@ -127,5 +143,12 @@ mod tests {
             words("db7", Some(2222), Some(Family::Ipv6), &options).join(" "),
             "ssh -T -6 -p 2222 -- db7 sudo /opt/narrows serve --stdio --port 0 --allow-tune"
         );
+        options.allow_tune = false;
+        options.frames = vec!["eth1".to_owned(), "eth2.7".to_owned()];
+        assert_eq!(
+            words("db7", None, None, &options).join(" "),
+            "ssh -T -- db7 sudo /opt/narrows serve --stdio --port 0 --frames eth1,eth2.7"
+        );
+        assert!(is_plain("eth2.7@x") && !is_plain("$(reboot)") && !is_plain("a b") && !is_plain("-x"));
     }
 }

@@ -1,6 +1,7 @@
 //! The requests of the control API, one function each. `docs/api.md` describes them; `narrows_wire::api` has their types.
 
 use super::events::{self, EventBody};
+use super::frames;
 use super::limits::{BODY, bounded};
 use super::refusal::{Refused, VERSION, json};
 use super::rights::Rights;
@@ -26,8 +27,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::time::timeout;
 
-type Answer = Result<Response<Body>, Refused>;
-type Server = State<Arc<Shared>>;
+pub(super) type Answer = Result<Response<Body>, Refused>;
+pub(super) type Server = State<Arc<Shared>>;
 
 /// All requests. One line each.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
@@ -43,6 +44,13 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/sessions/{id}/changes", get(list_changes).post(apply_change))
         .route("/v1/sessions/{id}/changes/{change}", delete(undo_change))
         .route("/v1/sessions/{id}/changes/{change}/keep", post(keep_change))
+        .route("/v1/sessions/{id}/links", post(frames::links))
+        .route("/v1/sessions/{id}/frames/look", post(frames::look))
+        .route("/v1/sessions/{id}/frames/qualify", post(frames::qualify))
+        .route("/v1/sessions/{id}/frames", post(frames::begin))
+        .route("/v1/sessions/{id}/frames/{job}/wait", post(frames::wait))
+        .route("/v1/sessions/{id}/frames/{job}/stop", post(frames::stop))
+        .route("/v1/sessions/{id}/frames/{job}", delete(frames::end))
         .fallback(nothing_here)
         .method_not_allowed_fallback(nothing_here)
         .with_state(shared)
@@ -54,9 +62,12 @@ async fn nothing_here(_: Rights, uri: Uri) -> Refused {
 }
 
 async fn hello(rights: Rights, State(shared): Server) -> Answer {
-    let mut capabilities: Vec<String> = ["tcp", "udp", "rr"].map(str::to_owned).into();
+    let mut capabilities: Vec<String> = ["tcp", "udp", "rr", "links"].map(str::to_owned).into();
     if rights.permissions.tune {
         capabilities.push("tune".to_owned());
+    }
+    if !shared.config.frames.is_empty() {
+        capabilities.push("frames".to_owned());
     }
     Ok(json(&Hello {
         version: VERSION.to_owned(),
@@ -172,12 +183,12 @@ async fn keep_change(rights: Rights, State(shared): Server, Path((id, change)): 
     Ok(json(&change))
 }
 
-fn find(shared: &Shared, id: &str) -> Result<Arc<Session>, Refused> {
+pub(super) fn find(shared: &Shared, id: &str) -> Result<Arc<Session>, Refused> {
     shared.session(id).ok_or_else(|| Refused::not_found("session"))
 }
 
 /// The session, where it may do what would disturb others.
-fn its_turn(shared: &Shared, id: &str) -> Result<Arc<Session>, Refused> {
+pub(super) fn its_turn(shared: &Shared, id: &str) -> Result<Arc<Session>, Refused> {
     let session = find(shared, id)?;
     if session.wanted != SessionUse::Load {
         return Err(Refused::new(Reason::NotAllowed, "this session only looks; open one with use=load"));
@@ -186,7 +197,7 @@ fn its_turn(shared: &Shared, id: &str) -> Result<Arc<Session>, Refused> {
     Ok(session)
 }
 
-fn admitted(session: &Session) -> Result<(), Refused> {
+pub(super) fn admitted(session: &Session) -> Result<(), Refused> {
     if session.is_admitted() {
         return Ok(());
     }
@@ -206,18 +217,20 @@ fn may_tune(rights: &Rights) -> Result<(), Refused> {
 /// Why a setting was not made: it makes no sense, or it was tried.
 fn not_set(error: TuneError) -> Refused {
     match error {
-        TuneError::NotInTable { .. } | TuneError::BadValue { .. } => Refused::bad(error),
+        TuneError::NotInTable { .. } | TuneError::NotForClients { .. } | TuneError::BadValue { .. } => {
+            Refused::bad(error)
+        }
         _ => Refused::failed(error),
     }
 }
 
 /// Runs what blocks on a thread of its own. It goes on where the request is given up.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Refused::failed(format!("it broke: {error}")))
 }
 
 /// Reads the body of a request as JSON, within limits of size and time.
-async fn read<T: DeserializeOwned>(body: Body) -> Result<T, Refused> {
+pub(super) async fn read<T: DeserializeOwned>(body: Body) -> Result<T, Refused> {
     let collected = timeout(BODY, Limited::new(body, REQUEST_MOST_BYTES).collect()).await;
     let bytes = match collected {
         Err(_) => return Err(Refused::bad(format!("the body did not come within {} s", BODY.as_secs()))),

@@ -11,6 +11,7 @@
 mod api;
 mod datagrams;
 mod events;
+mod frames;
 mod gate;
 mod guests;
 mod limits;
@@ -53,6 +54,8 @@ pub struct ServeConfig {
     pub open_most_bps: u64,
     /// Whether clients with a token may change settings of this host.
     pub allow_tune: bool,
+    /// The devices by which clients with a token may send and count raw frames; empty: none.
+    pub frames: Vec<String>,
     /// How many sessions may put load on the path at the same time.
     pub parallel: usize,
     /// How many more may wait for their turn.
@@ -74,6 +77,7 @@ impl ServeConfig {
             open: false,
             open_most_bps: 1_000_000_000,
             allow_tune: false,
+            frames: Vec::new(),
             parallel: 1,
             queue: 16,
             stdio: false,
@@ -112,11 +116,14 @@ pub struct Server;
 impl Server {
     /// Starts to serve, in the network namespace of the calling thread, and returns as soon as the port is open.
     ///
-    /// What an earlier server left changed when it was killed is set back first.
+    /// What an earlier server left changed when it was killed is set back first. The process may have as many files open as
+    /// its user may: each connection is one, and the usual 1024 are few.
     ///
     /// # Errors
     /// Why there is no server, in a sentence that says what to do.
     pub fn start(config: ServeConfig) -> Result<ServerHandle, ServeError> {
+        // With fewer it serves fewer, and says so when it comes to that.
+        let _ = narrows_sys::process::raise_open_files();
         let listener = net::listen(config.port).map_err(|error| match error.errno() {
             Some(98) => ServeError::PortTaken { port: config.port },
             _ => ServeError::Listen(error),

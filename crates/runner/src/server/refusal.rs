@@ -21,6 +21,12 @@ impl Refused {
         Self { reason, message: message.into() }
     }
 
+    /// What the client is told.
+    #[cfg(test)]
+    pub(super) fn sentence(&self) -> &str {
+        &self.message
+    }
+
     pub(super) fn not_found(what: &str) -> Self {
         Self::new(Reason::NotFound, format!("there is no such {what}; it may have ended"))
     }

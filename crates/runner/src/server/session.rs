@@ -1,12 +1,13 @@
 //! One session: from its admission to the moment when all that it started has stopped and all that it changed is undone.
 
 use super::events::Events;
+use super::frames::Jobs;
 use super::gate::Turn;
 use super::limits::{ENGINE_END, OPEN_SESSION, Standing};
 use super::shared::Shared;
 use super::trial::Running;
 use crate::signs::{AGAIN, Signs};
-use crate::tune::{TuneError, Undone};
+use crate::tune::{TuneError, Undone, check_for_client};
 use axum::body::Body;
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
@@ -33,6 +34,8 @@ pub(super) struct Session {
     turn: watch::Sender<Turn>,
     /// The trial that runs or waits for its connections, and how many there were.
     pub(super) trial: Mutex<(Option<Running>, u32)>,
+    /// Generators and receivers of raw frames.
+    pub(super) frames: Mutex<Jobs>,
     /// Those of the client's data, while a trial runs.
     pub(super) signs: Signs,
     changes: Mutex<Changes>,
@@ -70,6 +73,7 @@ impl Session {
             ended: watch::Sender::new(None),
             turn: watch::Sender::new(turn),
             trial: Mutex::default(),
+            frames: Mutex::default(),
             signs: Signs::default(),
             changes: Mutex::default(),
         }
@@ -116,6 +120,7 @@ impl Session {
                 journal: shared.config.state.clone(),
             });
         }
+        check_for_client(setting)?;
         let change = shared.tuner.apply(setting, Place::Server)?;
         changes.made.push(change.clone());
         Ok(change)
@@ -224,6 +229,7 @@ async fn listen(session: &Session, mut beats: Body) {
 /// Stops the trial, undoes the changes, and only then lets the next one in.
 async fn close(shared: &Arc<Shared>, session: &Arc<Session>) {
     shared.forget(session);
+    session.end_frames(shared).await;
     let running = lock(&session.trial).0.clone();
     if let Some(running) = running {
         running.stop.stop();

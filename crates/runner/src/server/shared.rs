@@ -2,6 +2,7 @@
 
 use super::ServeConfig;
 use super::events::Events;
+use super::frames::Uses;
 use super::gate::{Gate, Turn};
 use super::guests::Guests;
 use super::limits::{Standing, public_part};
@@ -30,6 +31,8 @@ pub(super) struct Shared {
     pub(super) secret: Option<Secret>,
     pub(super) guests: Guests,
     pub(super) tuner: Tuner,
+    /// Devices that send or count frames, over all sessions.
+    pub(super) uses: Uses,
     stop: watch::Sender<bool>,
     table: Mutex<Table>,
     /// Told when a session is gone for good.
@@ -57,6 +60,7 @@ impl Shared {
             secret,
             guests: Guests::default(),
             tuner,
+            uses: Uses::default(),
             stop,
             table: Mutex::new(table),
             left: watch::Sender::new(0),

@@ -14,6 +14,12 @@ pub enum TuneError {
         /// What is in the table.
         allowed: String,
     },
+    /// It may be set here, but not for somebody over the network.
+    #[error("`{what}` is not set for a client; it is made on that host itself, by `narrows rfc2544 advise --apply`")]
+    NotForClients {
+        /// The setting.
+        what: String,
+    },
     /// The value makes no sense.
     #[error("`{value}` is no value for {what}: it must be {wanted}")]
     BadValue {

@@ -1,20 +1,27 @@
 //! Changes of a host, each with its way back: the old value is on disk before the new one is set, so that every change
 //! can be undone by `narrows tune undo` from the journal alone, after any crash.
 //!
-//! One file a kind of setting ([`sysctl`], [`offload`], [`mtu`], [`qdisc`]), each a [`Knob`]. Nothing outside of their
-//! tables is ever set.
+//! One file a kind of setting ([`sysctl`], [`offload`], [`mtu`], [`qdisc`], [`neighbour`], [`bridge`], [`flow_control`],
+//! [`rings`]), each a [`Knob`]. Nothing outside of their tables is ever set, and for a client over the network only what a
+//! path needs ([`check_for_client`]).
 
+mod bridge;
 mod error;
+mod flow_control;
 mod journal;
 mod maker;
 mod mtu;
+mod neighbour;
 mod offload;
 mod qdisc;
+mod rings;
 mod sysctl;
+mod together;
 mod undo;
 
 pub use error::TuneError;
 pub use journal::Entry;
+pub use together::NotTogether;
 pub use undo::{Undoing, Undone};
 
 use journal::Journal;
@@ -31,6 +38,8 @@ trait Knob {
     fn check(&self) -> Result<(), TuneError>;
     /// What is there now, exactly enough for [`Knob::set_back`].
     fn current(&self) -> Result<String, TuneError>;
+    /// Whether the wanted value is there already.
+    fn holds(&self) -> Result<bool, TuneError>;
     /// Sets the wanted value.
     fn set(&self) -> Result<(), TuneError>;
     /// Sets what [`Knob::current`] once told.
@@ -43,7 +52,39 @@ fn knob(setting: &Setting) -> Box<dyn Knob + '_> {
         Setting::Offload { device, feature, on } => Box::new(offload::Offload { device, feature, on: *on }),
         Setting::Mtu { device, mtu } => Box::new(mtu::Mtu { device, mtu: *mtu }),
         Setting::RootQdisc { device, kind } => Box::new(qdisc::RootQdisc { device, kind }),
+        Setting::Neighbour { device, address, mac } => {
+            Box::new(neighbour::Neighbour { device, address: *address, mac: *mac })
+        }
+        Setting::Bridge { bridge, option, value } => Box::new(bridge::Bridge { bridge, option, value: *value }),
+        Setting::FlowControl { device, on } => Box::new(flow_control::FlowControl { device, on: *on }),
+        Setting::Rings { device, rx, tx } => Box::new(rings::Rings { device, rx: *rx, tx: *tx }),
     }
+}
+
+/// Whether a client over the network may ask for a setting: only what changes how this host sends and receives by itself, never
+/// what it forwards or whom it believes.
+///
+/// # Errors
+/// It may not.
+pub fn check_for_client(setting: &Setting) -> Result<(), TuneError> {
+    let path = match setting {
+        Setting::Sysctl { key, .. } => !sysctl::is_for_bench(key),
+        Setting::Offload { .. } | Setting::Mtu { .. } | Setting::RootQdisc { .. } => true,
+        Setting::Neighbour { .. } | Setting::Bridge { .. } | Setting::FlowControl { .. } | Setting::Rings { .. } => {
+            false
+        }
+    };
+    if path { Ok(()) } else { Err(TuneError::NotForClients { what: setting.to_string() }) }
+}
+
+/// Where a setting stands on this host: what is there now, and whether that is what is wanted. Sets nothing.
+///
+/// # Errors
+/// Why it cannot be set here, as far as that can be told before.
+pub fn look(setting: &Setting) -> Result<(String, bool), TuneError> {
+    let knob = knob(setting);
+    knob.check()?;
+    Ok((knob.current()?, knob.holds()?))
 }
 
 /// Whether two settings are of one and the same thing.
@@ -54,7 +95,15 @@ fn same_thing(a: &Setting, b: &Setting) -> bool {
             a == b && f == g
         }
         (Setting::Mtu { device: a, .. }, Setting::Mtu { device: b, .. })
-        | (Setting::RootQdisc { device: a, .. }, Setting::RootQdisc { device: b, .. }) => a == b,
+        | (Setting::RootQdisc { device: a, .. }, Setting::RootQdisc { device: b, .. })
+        | (Setting::FlowControl { device: a, .. }, Setting::FlowControl { device: b, .. })
+        | (Setting::Rings { device: a, .. }, Setting::Rings { device: b, .. }) => a == b,
+        (Setting::Neighbour { device: a, address: x, .. }, Setting::Neighbour { device: b, address: y, .. }) => {
+            a == b && x == y
+        }
+        (Setting::Bridge { bridge: a, option: o, .. }, Setting::Bridge { bridge: b, option: p, .. }) => {
+            a == b && o == p
+        }
         _ => false,
     }
 }

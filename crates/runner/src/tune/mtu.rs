@@ -26,6 +26,10 @@ impl Knob for Mtu<'_> {
         Ok(device::mtu(self.device)?.to_string())
     }
 
+    fn holds(&self) -> Result<bool, TuneError> {
+        Ok(device::mtu(self.device)? == self.mtu)
+    }
+
     fn set(&self) -> Result<(), TuneError> {
         Ok(device::set_mtu(self.device, self.mtu)?)
     }

@@ -11,6 +11,7 @@ type Belongs = fn(&str) -> bool;
 const TABLE: &[(&str, Belongs)] = &[
     ("gro", |name| name == "rx-gro"),
     ("gso", |name| name == "tx-generic-segmentation"),
+    ("lro", |name| name == "rx-lro"),
     ("rx-checksum", |name| name == "rx-checksum"),
     ("scatter-gather", |name| name == "tx-scatter-gather" || name == "tx-scatter-gather-fraglist"),
     ("tso", |name| name.starts_with("tx-tcp") && name.ends_with("-segmentation")),
@@ -54,6 +55,14 @@ impl Knob for Offload<'_> {
     fn current(&self) -> Result<String, TuneError> {
         let features = self.features()?;
         Ok(features.iter().map(|f| format!("{}={}", f.name, word(f.wanted))).collect::<Vec<_>>().join(" "))
+    }
+
+    fn holds(&self) -> Result<bool, TuneError> {
+        let belongs = self.belongs()?;
+        let features = device::features(self.device)?;
+        let mut of_word = features.iter().filter(|feature| belongs(&feature.name));
+        // As ethtool sees it: on where any of them is.
+        Ok(if self.on { of_word.any(|f| f.active) } else { of_word.all(|f| !f.active) })
     }
 
     fn set(&self) -> Result<(), TuneError> {
@@ -116,7 +125,7 @@ mod tests {
 
     #[test]
     fn an_unknown_word_names_the_known_ones() {
-        let error = Offload { device: "lo", feature: "lro", on: true }.check().expect_err("not in the table");
+        let error = Offload { device: "lo", feature: "ntuple", on: true }.check().expect_err("not in the table");
         assert!(error.to_string().contains("it sets only gro, gso"), "{error}");
     }
 }

@@ -157,6 +157,11 @@ impl Knob for RootQdisc<'_> {
         Ok(root.map_or_else(|| DEFAULT.to_owned(), |root| root.note()))
     }
 
+    fn holds(&self) -> Result<bool, TuneError> {
+        let root = self.root(device::index(self.device)?)?.filter(|root| root.handle != 0);
+        Ok(root.map_or(self.kind == DEFAULT, |root| root.kind == self.kind && root.options.is_empty()))
+    }
+
     fn set(&self) -> Result<(), TuneError> {
         let index = device::index(self.device)?;
         if self.kind != DEFAULT {

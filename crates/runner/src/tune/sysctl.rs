@@ -40,6 +40,38 @@ const TABLE: &[(&str, Form)] = &[
     ("net.ipv4.tcp_wmem", Form::Triple),
 ];
 
+/// What a bench needs beside it, for this host's own user alone. `DEVICE` stands for one device's name, never for `all` or
+/// `default`: forwarding of all devices at once changes further parameters, which no single value brings back.
+const BENCH: &[(&str, Form)] = &[
+    ("net.ipv4.conf.DEVICE.forwarding", Form::Number(0, 1)),
+    ("net.ipv4.conf.DEVICE.rp_filter", Form::Number(0, 2)),
+    ("net.ipv4.conf.DEVICE.send_redirects", Form::Number(0, 1)),
+    ("net.ipv4.conf.all.rp_filter", Form::Number(0, 2)),
+    ("net.ipv4.conf.all.send_redirects", Form::Number(0, 1)),
+    ("net.ipv4.neigh.default.gc_thresh1", Form::Number(0, MOST)),
+    ("net.ipv4.neigh.default.gc_thresh2", Form::Number(0, MOST)),
+    ("net.ipv4.neigh.default.gc_thresh3", Form::Number(0, MOST)),
+    ("net.ipv6.conf.DEVICE.accept_ra", Form::Number(0, 2)),
+    ("net.ipv6.conf.DEVICE.dad_transmits", Form::Number(0, 1000)),
+    ("net.ipv6.conf.DEVICE.force_forwarding", Form::Number(0, 1)),
+    ("net.ipv6.conf.DEVICE.router_solicitations", Form::Number(-1, 1000)),
+    ("net.ipv6.neigh.default.gc_thresh1", Form::Number(0, MOST)),
+    ("net.ipv6.neigh.default.gc_thresh2", Form::Number(0, MOST)),
+    ("net.ipv6.neigh.default.gc_thresh3", Form::Number(0, MOST)),
+];
+
+/// Whether a key is the one of the table, for any device.
+fn is_of(pattern: &str, key: &str) -> bool {
+    let Some((before, after)) = pattern.split_once("DEVICE") else { return pattern == key };
+    let device = key.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+    device.is_some_and(|device| !["", "all", "default"].contains(&device) && device.len() < 16 && !device.contains('.'))
+}
+
+/// Whether a key may be set for a bench alone.
+pub(super) fn is_for_bench(key: &str) -> bool {
+    BENCH.iter().any(|(pattern, _)| is_of(pattern, key))
+}
+
 /// One parameter and the value that is wanted.
 pub(super) struct Sysctl<'a> {
     pub(super) key: &'a str,
@@ -55,9 +87,10 @@ impl Sysctl<'_> {
 
 impl Knob for Sysctl<'_> {
     fn check(&self) -> Result<(), TuneError> {
-        let Some((_, form)) = TABLE.iter().find(|(key, _)| *key == self.key) else {
+        let known = TABLE.iter().chain(BENCH).find(|(pattern, _)| is_of(pattern, self.key));
+        let Some((_, form)) = known else {
             let what = self.key.chars().take(64).collect::<String>().escape_default().to_string();
-            let allowed = TABLE.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(", ");
+            let allowed = TABLE.iter().chain(BENCH).map(|(key, _)| *key).collect::<Vec<_>>().join(", ");
             return Err(TuneError::NotInTable { what: format!("the kernel parameter `{what}`"), allowed });
         };
         match *form {
@@ -83,6 +116,10 @@ impl Knob for Sysctl<'_> {
 
     fn current(&self) -> Result<String, TuneError> {
         Ok(sysctl::normal(&sysctl::read(self.key)?))
+    }
+
+    fn holds(&self) -> Result<bool, TuneError> {
+        Ok(self.current()? == self.value)
     }
 
     fn set(&self) -> Result<(), TuneError> {
@@ -111,6 +148,19 @@ mod tests {
     #[test]
     fn only_the_table_is_set() {
         assert_eq!(check("net.ipv4.tcp_rmem", "4096 131072 8388608"), Ok(()));
+        for device in ["eth0", "eth0/100"] {
+            assert_eq!(check(&format!("net.ipv4.conf.{device}.rp_filter"), "0"), Ok(()));
+        }
+        for key in [
+            "net.ipv4.conf.all.forwarding",
+            "net.ipv4.conf.default.forwarding",
+            "net.ipv4.conf..forwarding",
+            "net.ipv4.conf.a.b.forwarding",
+            "net.ipv4.conf.forwarding",
+            "net.ipv6.conf.all.force_forwarding",
+        ] {
+            assert!(check(key, "1").is_err(), "{key}");
+        }
         for key in ["net.ipv4.ip_forward", "kernel.panic", "net.core.../../kernel/panic", "net/core/rmem_max", ""] {
             let error = check(key, "1").expect_err(key);
             assert!(error.starts_with("narrows does not set the kernel parameter"), "{error}");
@@ -130,7 +180,10 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_below_net() {
-        assert!(TABLE.is_sorted_by_key(|(key, _)| *key));
-        assert!(TABLE.iter().all(|(key, _)| key.starts_with("net.")));
+        for table in [TABLE, BENCH] {
+            assert!(table.is_sorted_by_key(|(key, _)| *key));
+            assert!(table.iter().all(|(key, _)| key.starts_with("net.")));
+        }
+        assert!(TABLE.iter().all(|(key, _)| !is_for_bench(key)));
     }
 }

@@ -1,8 +1,10 @@
 //! Changes on the loopback device and the parameters of a fresh network namespace.
 
 use super::*;
-use narrows_sys::netns::Namespaces;
+use narrows_model::frames::Mac;
+use narrows_sys::netns::{self, Namespaces};
 use narrows_sys::rtnl::{Links, Qdisc};
+use std::os::fd::AsFd as _;
 
 /// Runs inside of a fresh network namespace, with a state directory of its own.
 fn isolated<T: Send>(test: impl FnOnce(&Path) -> T + Send) -> T {
@@ -20,9 +22,34 @@ fn read(setting: &Setting) -> String {
     knob(setting).current().expect("readable")
 }
 
+/// A pair of devices and a bridge.
+fn bench() {
+    let here = netns::network_of_this_thread().expect("proc");
+    let mut links = Links::open().expect("links");
+    let made = links.add_veth("port0", "port1", here.as_fd()).and_then(|()| links.add_bridge("br0"));
+    made.and_then(|()| links.set_up("port0", true)).expect("devices");
+}
+
+fn neighbour(last: u8) -> Setting {
+    Setting::Neighbour { device: "port0".into(), address: [198, 18, 0, 1].into(), mac: Mac([2, 0, 0, 0, 0, last]) }
+}
+
+fn bridge(option: &str, value: u32) -> Setting {
+    Setting::Bridge { bridge: "br0".into(), option: option.into(), value }
+}
+
+/// All kinds but those that need a driver of real hardware.
 fn all_kinds() -> Vec<Setting> {
+    bench();
     let device = || "lo".to_owned();
     vec![
+        neighbour(1),
+        bridge("ageing_time", 8_640_000),
+        bridge("stp_state", 1),
+        bridge("mcast_snooping", 1),
+        bridge("mcast_querier", 1),
+        sysctl("net.ipv4.conf.port0.forwarding", "1"),
+        sysctl("net.ipv6.conf.port0.router_solicitations", "0"),
         sysctl("net.ipv4.tcp_rmem", "4096 131072 262144"),
         sysctl("net.ipv4.tcp_sack", "0"),
         Setting::Mtu { device: device(), mtu: 4000 },
@@ -110,6 +137,76 @@ fn classes_are_not_touched() {
             "{error}"
         );
     });
+}
+
+#[test]
+fn a_neighbour_that_was_set_before_comes_back() {
+    isolated(|state| {
+        bench();
+        let tuner = Tuner::new(state, "test");
+        knob(&neighbour(7)).set().expect("settable");
+        let before = "permanent 02:00:00:00:00:07";
+        assert_eq!(read(&neighbour(1)), before);
+        let change = tuner.apply(&neighbour(1), Place::Client).expect("settable");
+        assert_eq!(read(&neighbour(1)), "permanent 02:00:00:00:00:01");
+        assert_eq!(tuner.undo(&change.id).expect("undoable"), Undone::SetBack);
+        assert_eq!(read(&neighbour(1)), before);
+    });
+}
+
+#[test]
+fn what_belongs_together_is_set_whole_or_not_at_all() {
+    isolated(|state| {
+        bench();
+        let tuner = Tuner::new(state, "test");
+        let sack = sysctl("net.ipv4.tcp_sack", "0");
+        let before = read(&sack);
+        // It reads well, so that only the kernel finds out.
+        let unknown = sysctl("net.ipv4.tcp_congestion_control", "no-such-one");
+        let error = tuner.apply_together(&[sack.clone(), neighbour(1), unknown], Place::Client).expect_err("refused");
+        assert_eq!(error.undone.len(), 2);
+        let says = error.to_string();
+        let start = "cannot write kernel parameter net.ipv4.tcp_congestion_control: ";
+        assert!(says.starts_with(start), "{says}");
+        let end = "; nothing is changed: what was set before it is set back (ip neighbour replace 198.18.0.1 lladdr \
+                   02:00:00:00:00:01 dev port0 nud permanent, sysctl -w net.ipv4.tcp_sack=0)";
+        assert!(says.ends_with(end), "{says}");
+        assert_eq!((read(&sack), read(&neighbour(1))), (before.clone(), "learned".to_owned()));
+        assert!(tuner.list().expect("list").is_empty());
+
+        let bad = sysctl("net.ipv4.tcp_sack", "7");
+        let error = tuner.apply_together(&[neighbour(1), bad], Place::Client).expect_err("refused").to_string();
+        assert!(error.ends_with("; nothing was changed"), "{error}");
+
+        let made = tuner.apply_together(&[sack.clone(), neighbour(1)], Place::Client).expect("set");
+        assert_eq!(made.len(), 2);
+        assert!(tuner.list().expect("list").iter().all(|entry| entry.kept));
+        assert!(Tuner::new(state, "another").undo_of_role().expect("list").is_empty());
+        assert_eq!(tuner.undo_of_role().expect("list").len(), 2);
+        assert_eq!((read(&sack), read(&neighbour(1))), (before, "learned".to_owned()));
+    });
+}
+
+#[test]
+fn a_client_sets_what_a_path_needs_and_nothing_else() {
+    let sent = [
+        sysctl("net.ipv4.tcp_rmem", "4096 131072 262144"),
+        Setting::Mtu { device: "eth0".into(), mtu: 1500 },
+        Setting::Offload { device: "eth0".into(), feature: "lro".into(), on: false },
+    ];
+    assert!(sent.iter().all(|setting| check_for_client(setting).is_ok()));
+    let own = [
+        sysctl("net.ipv4.conf.eth0.forwarding", "1"),
+        sysctl("net.ipv4.conf.all.rp_filter", "0"),
+        neighbour(1),
+        bridge("stp_state", 0),
+        Setting::FlowControl { device: "eth0".into(), on: false },
+        Setting::Rings { device: "eth0".into(), rx: 64, tx: 64 },
+    ];
+    for setting in &own {
+        let error = check_for_client(setting).expect_err("not for clients").to_string();
+        assert!(error.starts_with(&format!("`{setting}` is not set for a client")), "{error}");
+    }
 }
 
 #[test]
@@ -209,6 +306,12 @@ fn what_cannot_be_set_leaves_nothing_behind() {
             Setting::Mtu { device: "no-such-dev".into(), mtu: 1500 },
             Setting::RootQdisc { device: "lo".into(), kind: "htb".into() },
             Setting::Offload { device: "lo".into(), feature: "scatter-gather".into(), on: false },
+            Setting::FlowControl { device: "lo".into(), on: false },
+            Setting::Rings { device: "lo".into(), rx: 64, tx: 64 },
+            Setting::Neighbour { device: "lo".into(), address: [224, 0, 0, 1].into(), mac: Mac([2, 0, 0, 0, 0, 1]) },
+            Setting::Neighbour { device: "lo".into(), address: [10, 0, 0, 1].into(), mac: Mac([1, 0, 0, 0, 0, 1]) },
+            bridge("stp_state", 0),
+            bridge("forward_delay", 0),
         ] {
             let error = tuner.apply(&setting, Place::Server).expect_err("refused").to_string();
             assert!(!error.is_empty() && tuner.list().expect("list").is_empty(), "{setting}: {error}");

@@ -63,6 +63,14 @@ impl Tuner {
         self.undo_those(|_| true)
     }
 
+    /// Undoes all that was made in this role, as [`Tuner::undo_all`] does.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read.
+    pub fn undo_of_role(&self) -> Result<Vec<Undoing>, TuneError> {
+        self.undo_those(|entry| entry.by.role == self.role)
+    }
+
     /// Undoes what dead processes of this role left in this namespace, unless it was to be kept.
     ///
     /// # Errors

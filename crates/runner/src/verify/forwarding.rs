@@ -1,7 +1,10 @@
 //! The forwarding benchmark against a device of which everything is known: the router of the lab, with a token bucket, a queue,
-//! a rule that drops, and agents that count wrongly.
+//! a rule that drops, forwarding that goes and comes, 256 networks, and agents that count wrongly.
 
-use super::{Row, Show};
+mod networks;
+mod outages;
+
+use super::{Row, Watch};
 use crate::demo::StageError;
 use crate::forwarding::demo::{Bench, DemoError};
 use crate::forwarding::derive;
@@ -233,17 +236,31 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     Ok(rows)
 }
 
+/// Looks at one thing.
+type Look<T> = fn(&Bench) -> Result<T, StageError>;
+
 /// Looks at each in turn.
-pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
+pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     let bench = Bench::up()?;
-    for look in [rate, queue, rule] {
-        if !show(&look(&bench)?) {
+    let looks: [(&str, Look<Row>); 3] = [("token bucket", rate), ("queue", queue), ("a rule that drops", rule)];
+    for (what, look) in looks {
+        watch.begins(&format!("forwarding, {what}"));
+        if !watch.row(&look(&bench)?) {
             return Ok(());
         }
     }
-    for row in agents(&bench)? {
-        if !show(&row) {
-            return Ok(());
+    let looks: [(&str, Look<Vec<Row>>); 4] = [
+        ("forwarding, recovery from an overload", outages::recovery),
+        ("forwarding, a reset of the device", outages::reset),
+        ("forwarding, 256 networks", networks::networks),
+        ("forwarding, agents that count wrongly", agents),
+    ];
+    for (what, look) in looks {
+        watch.begins(what);
+        for row in look(&bench)? {
+            if !watch.row(&row) {
+                return Ok(());
+            }
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The packet ledger against the lab's own counters: the load makes the lab drop at one known place, and both must agree.
 
-use super::{Row, Show, client};
+use super::{Row, Watch, client};
 use crate::demo::{Stage, StageError};
 use narrows_lab::LabSpec;
 use narrows_model::lab::Impairment;
@@ -74,10 +74,12 @@ const CASES: [Case; 7] = [
 /// The lab's counters see the packets of the control connection as well, which in a full queue sends the same again and again.
 const CONTROL: u64 = 64;
 
-pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
+pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     for case in &CASES {
         for flow in [Flow::Up, Flow::Down] {
-            if !show(&row(case, flow)?) {
+            let load = case.words.join(" ");
+            watch.begins(&format!("ledger, drops at {}, {}, {load}", case.stage, flow.direction()));
+            if !watch.row(&row(case, flow)?) {
                 return Ok(());
             }
         }

@@ -6,7 +6,7 @@ mod ledger;
 mod noise;
 mod search;
 
-pub use narrows_lab::Row;
+pub use narrows_lab::{Row, Watch};
 
 use crate::demo::{Stage, StageError};
 use std::process::{Output, Stdio};
@@ -26,20 +26,17 @@ pub enum Part {
     Noise,
 }
 
-/// Hears of each row; false ends the rest.
-pub type Show<'a> = &'a mut dyn FnMut(&Row) -> bool;
-
 /// Looks at one part, and hands each row over as soon as it is known.
 ///
 /// # Errors
 /// Why it could not be looked at.
-pub fn verify(part: Part, show: Show<'_>) -> Result<(), StageError> {
+pub fn verify(part: Part, watch: &mut dyn Watch) -> Result<(), StageError> {
     match part {
-        Part::Emulator => narrows_lab::accuracy(show).map_err(StageError::from),
-        Part::Ledger => ledger::verify(show),
-        Part::Search => search::verify(show),
-        Part::Forwarding => forwarding::verify(show),
-        Part::Noise => noise::verify(show),
+        Part::Emulator => narrows_lab::accuracy(watch).map_err(StageError::from),
+        Part::Ledger => ledger::verify(watch),
+        Part::Search => search::verify(watch),
+        Part::Forwarding => forwarding::verify(watch),
+        Part::Noise => noise::verify(watch),
     }
 }
 

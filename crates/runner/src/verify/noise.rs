@@ -2,7 +2,7 @@
 //! one trial's word for each load.
 
 use super::search::{TRIAL, run, stage};
-use super::{Row, Show};
+use super::{Row, Watch};
 use crate::demo::StageError;
 use narrows_model::lab::Impairment;
 use narrows_sys::{clock, cpu, thread};
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(4);
 /// The fractions of its multiples spread evenly without ever repeating.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
 
-pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
+pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     let path = Impairment { rate_bps: 200_000_000, queue_packets: 20, delay_us: 500, ..Impairment::default() };
     #[allow(clippy::cast_precision_loss)] // far below 2^53
     let truth = path.rate_bps as f64 + 20.0 * 1_538.0 * 8.0 / TRIAL.as_secs_f64();
@@ -39,6 +39,7 @@ pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
             let mut strayed = 0_u32;
             for repetition in 0..REPETITIONS {
                 for method in ["mlr", "bisection"] {
+                    watch.begins(&format!("disturbed search, {method}, repetition {}", repetition + 1));
                     let report = run(&stage, &["--method", method, "--goal", "ndr"])?;
                     let found = report.goals.first().and_then(|goal| goal.lower).map_or(0.0, |load| load.wire_bps);
                     let near = (found / truth - 1.0).abs() <= OFF;
@@ -51,12 +52,12 @@ pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
                         promise: if method == "mlr" { "within 2 %" } else { "none" },
                         kept: near || method != "mlr",
                     };
-                    if !show(&row) {
+                    if !watch.row(&row) {
                         return Ok(());
                     }
                 }
             }
-            show(&Row {
+            watch.row(&Row {
                 what: "disturbed, bisection: repetitions that are further off than 2 %".to_owned(),
                 asked: 1.0,
                 measured: f64::from(strayed),

@@ -1,6 +1,6 @@
 //! The search for the highest load against paths whose capacity is known.
 
-use super::{Row, Show, client};
+use super::{Row, Watch, client};
 use crate::demo::{Stage, StageError};
 use narrows_lab::LabSpec;
 use narrows_model::lab::Impairment;
@@ -101,11 +101,12 @@ pub(super) fn stage(path: &Impairment) -> Result<Stage, StageError> {
     Stage::up(&spec, &[])
 }
 
-pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
+pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     for case in cases() {
+        watch.begins(&format!("search, {}", case.what));
         let report = run(&stage(&case.path)?, &[])?;
         for goal in &report.goals {
-            if !show(&bound(&case, goal)) {
+            if !watch.row(&bound(&case, goal)) {
                 return Ok(());
             }
         }
@@ -118,7 +119,7 @@ pub(super) fn verify(show: Show<'_>) -> Result<(), StageError> {
             promise: "at most",
             kept: took <= LIMIT,
         };
-        if !show(&row) {
+        if !watch.row(&row) {
             return Ok(());
         }
     }

@@ -125,6 +125,12 @@ fn curl_works() {
 fn a_thousand_idle_connections_keep_nobody_out() {
     world(|world| {
         let server = world.serve(|_| {});
+        // Both ends are in this process, beside all that other tests have open.
+        let files = narrows_sys::process::raise_open_files().expect("a limit");
+        if files < 4096 {
+            println!("NOT CHECKED: a thousand idle connections, since this user may have {files} files open");
+            return;
+        }
         let idle: Vec<_> = (0..1000).map(|_| raw(&server)).collect();
         check_alive(world, &server);
         // The oldest were closed to make room.

@@ -16,6 +16,9 @@ pub(crate) fn plan() -> ForwardingPlan {
         device: device.to_owned(),
         address: IpAddr::from([198, net, 0, 2]),
         gateway: IpAddr::from([198, net, 0, 1]),
+        second: None,
+        host: None,
+        token_file: None,
     };
     ForwardingPlan {
         name: "router".to_owned(),
@@ -32,6 +35,7 @@ pub(crate) fn plan() -> ForwardingPlan {
             sizes: vec![64, 512, 1518],
             mix: vec![64, 64, 64, 64, 64, 64, 64, 570, 570, 570, 570, 1518],
             bidirectional: false,
+            modifier: None,
         }],
         hops: Vec::new(),
         tests: Tests::default(),
@@ -75,7 +79,7 @@ impl Queue {
 
 /// A trial of one stream in which so many frames left and came; from the first to the last of both it took `elapsed_ns`.
 pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTrial {
-    let side = |net| Endpoints { addresses: [IpAddr::from([198, net, 0, 2]); 2], ports: [2000, 2000] };
+    let side = |net| Endpoints::one(IpAddr::from([198, net, 0, 2]), [2000, 2000]);
     let format = FrameFormat {
         source_mac: Mac::default(),
         destination_mac: Mac::default(),
@@ -94,11 +98,13 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
         format,
         load: FrameLoad::Max,
         burst: 1,
+        make_up_ms: 0,
         duration_ms: elapsed_ns / 1_000_000,
         count: None,
         workers: 1,
         first_stream: 0,
         stamp_every: 0,
+        broadcast_every: 0,
         interval_ms: 100,
     };
     let watch = ReceivePlan {
@@ -117,6 +123,7 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
             not_better: Vec::new(),
             streams: vec![StreamSent { stream: 0, due: sent, handed: sent }],
             refused: Some(0),
+            first_ns: None,
             elapsed_ns,
             intervals: Vec::new(),
             ended: None,
@@ -129,6 +136,8 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
             foreign: 0,
             missed: None,
             bytes: received * 64,
+            began_ns: None,
+            first_ns: None,
             elapsed_ns,
             intervals: Vec::new(),
             latency_ns: None,

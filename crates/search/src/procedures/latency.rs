@@ -15,6 +15,9 @@ pub const STAMPS_LEAST: u64 = 500;
 /// Time stamps below which a 99.9th percentile is the largest value and nothing else.
 const STAMPS_FOR_TAIL: u64 = 1_000;
 
+/// Why a tester of two hosts measures no latency.
+pub const TWO_CLOCKS: &str = "frames are stamped by the clock of one host and read by that of another";
+
 /// The latency test of one row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyPlan {
@@ -24,9 +27,21 @@ pub struct LatencyPlan {
     pub duration_ms: u64,
     /// How many.
     pub repetitions: u32,
-    /// One of so many frames carries a time stamp, so that a trial has at least ten times [`STAMPS_LEAST`] where it has so
-    /// many frames.
-    pub stamp_every: u32,
+}
+
+/// Time stamps a second: enough for any percentile, and far from being a load of their own.
+const STAMPS_A_SECOND: f64 = 5_000.0;
+
+/// One of so many frames carries a time stamp: some thousands a second, and in a trial at least ten times [`STAMPS_LEAST`] where it
+/// has so many frames.
+#[must_use]
+pub fn stamp_every(load_pps: f64, duration_ms: u64) -> u32 {
+    let by_rate = (load_pps / STAMPS_A_SECOND).ceil();
+    let by_trial = (load_pps * duration_ms as f64 / 1e3 / (10 * STAMPS_LEAST) as f64).floor();
+    // Not above a million, which is far enough apart for any rate. A NaN is the least.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let every = by_rate.min(by_trial).clamp(1.0, 1e6) as u32;
+    every.max(1)
 }
 
 impl LatencyPlan {
@@ -40,12 +55,11 @@ impl LatencyPlan {
         row: Row,
         throughput_pps: Option<f64>,
     ) -> Result<Self, String> {
+        if !plan.one_clock() {
+            return Err(TWO_CLOCKS.to_owned());
+        }
         let (load_pps, _) = known(plan, row, throughput_pps)?;
-        let frames = load_pps * test.duration_ms as f64 / 1e3;
-        // Not above a million, which is far enough apart for any rate.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let stamp_every = (frames / (10 * STAMPS_LEAST) as f64).floor().clamp(1.0, 1e6) as u32;
-        Ok(Self { load_pps, duration_ms: test.duration_ms, repetitions: test.repetitions, stamp_every })
+        Ok(Self { load_pps, duration_ms: test.duration_ms, repetitions: test.repetitions })
     }
 }
 
@@ -160,10 +174,14 @@ mod tests {
 
     #[test]
     fn enough_frames_carry_a_time_stamp() {
+        assert_eq!(stamp_every(1e6, 10_000), 200, "5,000 a second");
+        assert_eq!(stamp_every(1e6, 100), 20, "100,000 frames ÷ 5,000");
+        assert_eq!((stamp_every(100.0, 10_000), stamp_every(f64::NAN, 0)), (1, 1));
         let test = LatencyTest { duration_ms: 10_000, repetitions: 5 };
-        let at = |pps| LatencyPlan::of(&plan(), &test, row(64), Some(pps)).expect("a throughput").stamp_every;
-        assert_eq!((at(1e6), at(100.0)), (2_000, 1), "10,000,000 frames ÷ 5,000");
         assert!(LatencyPlan::of(&plan(), &test, row(64), Some(0.0)).is_err());
+        let mut far = plan();
+        far.receiver.host = Some("rcv.example.org".to_owned());
+        assert_eq!(LatencyPlan::of(&far, &test, row(64), Some(1e6)), Err(TWO_CLOCKS.to_owned()));
     }
 
     proptest! {

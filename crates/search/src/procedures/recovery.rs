@@ -1,8 +1,9 @@
 //! System recovery (RFC 2544, section 26.5): 110 % of the throughput, or the most that is offered where that is less, for at
 //! least a minute; then half of that load at once. The time from the cut to the last frame lost is the recovery.
 //!
-//! Where time stamps tell when the last frame was lost, they are used. Otherwise the frames lost after the cut, over the rate
-//! at which they were offered, say how long it lasted if all of them were lost in a row: the least that it can have been.
+//! The receiver's looks tell when the last frame was lost ([`seen`]): from one to the next it grew what is missing of the numbers
+//! that came. Where they do not tell, the frames lost after the cut, over the rate at which they were offered, say how long it
+//! lasted if all of them were lost in a row: the least that it can have been.
 
 use super::{BELOW_MOST, known, nanos};
 use crate::search::SearchError;
@@ -62,12 +63,65 @@ impl RecoveryPlan {
 pub struct RecoverySeen {
     /// Frames of the overload that were lost.
     pub overload_lost: u64,
-    /// Frames sent after the cut and lost.
+    /// Frames lost after the cut.
     pub after_lost: u64,
-    /// From the cut to the last frame lost, by time stamps; `None`: not known.
-    pub last_loss_ns: Option<u64>,
+    /// When the last frame was lost; `None`: not known.
+    pub last_loss: Option<LastLoss>,
     /// Why it says nothing, if so.
     pub invalid: Option<String>,
+}
+
+/// When the last frame was lost, from the cut on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastLoss {
+    /// Nanoseconds, if all frames were lost until then: those that came before the look that saw it came in a row.
+    pub ns: u64,
+    /// At least and at most: the looks before and after.
+    pub between_ns: [u64; 2],
+}
+
+/// One look of the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look {
+    /// When it was, by any clock.
+    pub at_us: u64,
+    /// Frames that had come.
+    pub frames: u64,
+    /// Numbers below the highest of each stream whose frame had not come.
+    pub lost: u64,
+}
+
+/// What the looks around a cut say. `cut_us` is of their clock, `lost` all frames sent and not received. `at_end` are those of the load
+/// after the cut that were sent after the last one that came: the looks cannot know of them.
+#[must_use]
+pub fn seen(plan: &RecoveryPlan, looks: &[Look], cut_us: u64, lost: u64, at_end: u64) -> RecoverySeen {
+    // Counters are read while they grow, so that single looks may be a frame or two off: what the next one does not know of
+    // was none, and what was seen before stays.
+    let steady = |at: usize| looks[at].lost.min(looks.get(at + 1).map_or(u64::MAX, |next| next.lost));
+    let (mut most, mut before_cut, mut last) = (0, 0, None);
+    for (at, look) in looks.iter().enumerate() {
+        let lost = steady(at);
+        if look.at_us <= cut_us {
+            before_cut = before_cut.max(lost);
+        } else if lost > most.max(before_cut) {
+            last = Some(at);
+        }
+        most = most.max(lost);
+    }
+    let since_cut = |at_us: u64| at_us.saturating_sub(cut_us).saturating_mul(1_000);
+    let end_ns = plan.after_ms.saturating_mul(1_000_000);
+    let last_loss = if at_end > 0 {
+        Some(LastLoss { ns: end_ns, between_ns: [end_ns; 2] })
+    } else {
+        last.map(|at| {
+            let (look, before) = (looks[at], at.checked_sub(1).map_or(Look::default(), |at| looks[at]));
+            let between_ns = [since_cut(before.at_us), since_cut(look.at_us)];
+            let came_ns = nanos(look.frames.saturating_sub(before.frames) as f64 / plan.after_pps).unwrap_or(u64::MAX);
+            LastLoss { ns: between_ns[1].saturating_sub(came_ns).max(between_ns[0]), between_ns }
+        })
+    };
+    let after_lost = most.saturating_sub(before_cut).saturating_add(at_end).min(lost);
+    RecoverySeen { overload_lost: lost.saturating_sub(after_lost), after_lost, last_loss, invalid: None }
 }
 
 /// What a repetition says.
@@ -77,8 +131,8 @@ pub enum Recovered {
     After {
         /// Nanoseconds since the cut.
         ns: u64,
-        /// Whether by time stamps; otherwise by frames lost, and at least so long.
-        by_stamps: bool,
+        /// At least and at most by the receiver's looks; `None`: by frames lost, and at least so long.
+        between_ns: Option<[u64; 2]>,
     },
     /// The overload lost nothing: there was nothing to recover from.
     NotOverloaded,
@@ -136,17 +190,34 @@ pub fn recovered(plan: &RecoveryPlan, seen: &RecoverySeen) -> Option<Recovered> 
     if seen.overload_lost == 0 {
         return Some(Recovered::NotOverloaded);
     }
-    let by_stamps = seen.last_loss_ns.is_some();
-    let ns = match seen.last_loss_ns {
-        _ if seen.after_lost == 0 => 0,
-        Some(ns) => ns,
-        None => nanos(seen.after_lost as f64 / plan.after_pps)?,
+    let (ns, between_ns) = match seen.last_loss {
+        _ if seen.after_lost == 0 => (0, None),
+        Some(last) => (last.ns, Some(last.between_ns)),
+        None => (nanos(seen.after_lost as f64 / plan.after_pps)?, None),
     };
     Some(if ns as f64 >= STILL * plan.after_ms as f64 * 1e6 {
         Recovered::NotRecovered
     } else {
-        Recovered::After { ns, by_stamps }
+        Recovered::After { ns, between_ns }
     })
+}
+
+impl Recovered {
+    /// Why there is no time, if there is none.
+    #[must_use]
+    pub fn why(self, plan: &RecoveryPlan) -> Option<String> {
+        match self {
+            Self::After { .. } => None,
+            Self::NotOverloaded => Some(format!(
+                "{:.0} frames/s for {} ms lost nothing: there was nothing to recover from",
+                plan.overload_pps, plan.overload_ms
+            )),
+            Self::NotRecovered => Some(format!(
+                "the device did not recover: at {:.0} frames/s it still lost frames {} ms after the overload",
+                plan.after_pps, plan.after_ms
+            )),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -177,19 +248,102 @@ mod tests {
         let plan = planned(1e6);
         // 55,000 frames at 550,000 a second are 100 ms.
         let seen = RecoverySeen { overload_lost: 9, after_lost: 55_000, ..RecoverySeen::default() };
-        assert_eq!(recovered(&plan, &seen), Some(Recovered::After { ns: 100_000_000, by_stamps: false }));
-        let stamped = RecoverySeen { last_loss_ns: Some(120_000_000), ..seen.clone() };
-        assert_eq!(recovered(&plan, &stamped), Some(Recovered::After { ns: 120_000_000, by_stamps: true }));
-        let never = RecoverySeen { last_loss_ns: Some(4_990_000_000), ..seen.clone() };
-        assert_eq!(recovered(&plan, &never), Some(Recovered::NotRecovered));
+        assert_eq!(recovered(&plan, &seen), Some(Recovered::After { ns: 100_000_000, between_ns: None }));
+        let at = |ns, between_ns| RecoverySeen { last_loss: Some(LastLoss { ns, between_ns }), ..seen.clone() };
+        let between_ns = [115_000_000, 125_000_000];
+        let by_looks = Some(Recovered::After { ns: 120_000_000, between_ns: Some(between_ns) });
+        assert_eq!(recovered(&plan, &at(120_000_000, between_ns)), by_looks);
+        assert_eq!(recovered(&plan, &at(4_990_000_000, [4_990_000_000; 2])), Some(Recovered::NotRecovered));
         assert_eq!(recovered(&plan, &RecoverySeen::default()), Some(Recovered::NotOverloaded));
         let at_once = RecoverySeen { after_lost: 0, ..seen.clone() };
-        assert_eq!(recovered(&plan, &at_once), Some(Recovered::After { ns: 0, by_stamps: false }));
+        assert_eq!(recovered(&plan, &at_once), Some(Recovered::After { ns: 0, between_ns: None }));
         let invalid = RecoverySeen { invalid: Some("no".to_owned()), ..seen };
         assert_eq!(recovered(&plan, &invalid), None);
     }
 
+    /// Looks every 10 ms at a device that lets through `carries` of the overload for 5 s and then stands still for so long.
+    fn looks(plan: &RecoveryPlan, carries: f64, standstill_ms: u64) -> Vec<Look> {
+        let cut_ms = plan.overload_ms;
+        let pps = |ms: u64| if ms < cut_ms { plan.overload_pps } else { plan.after_pps };
+        let (mut frames, mut lost, mut silent, mut looks) = (0.0, 0.0, 0.0, Vec::new());
+        for ms in 0..cut_ms + plan.after_ms {
+            if ms % 10 == 0 {
+                looks.push(Look { at_us: 7_000 + ms * 1_000, frames: frames as u64, lost: lost as u64 });
+            }
+            let due = pps(ms) / 1e3;
+            match ms {
+                _ if ms < cut_ms => {
+                    frames += due * carries;
+                    lost += due * (1.0 - carries);
+                }
+                // Of what does not come nothing is known until the next one comes.
+                _ if ms < cut_ms + standstill_ms => silent += due,
+                _ => {
+                    frames += due;
+                    lost += std::mem::take(&mut silent);
+                }
+            }
+        }
+        looks.push(Look { at_us: 7_000 + (cut_ms + plan.after_ms) * 1_000, frames: frames as u64, lost: lost as u64 });
+        looks
+    }
+
+    #[test]
+    fn looks_that_are_off_by_a_frame_tell_no_loss() {
+        let plan = planned(1e6);
+        let mut looks = looks(&plan, 0.9, 0);
+        let (lost, cut_us) = (looks.last().expect("looks").lost, 5_007_000);
+        looks[700].lost += 2;
+        looks[800].lost -= 2;
+        let seen = seen(&plan, &looks, cut_us, lost, 0);
+        assert_eq!((seen.after_lost, seen.last_loss), (0, None), "{seen:?}");
+        assert_eq!(recovered(&plan, &seen), Some(Recovered::After { ns: 0, between_ns: None }));
+    }
+
+    #[test]
+    fn a_single_frame_is_a_loss_and_a_device_that_is_gone_does_not_recover() {
+        let plan = planned(1e6);
+        let mut all = looks(&plan, 0.9, 0);
+        let lost = all.last().expect("looks").lost + 1;
+        all.iter_mut().filter(|look| look.at_us >= 5_507_000).for_each(|look| look.lost += 1);
+        let one = seen(&plan, &all, 5_007_000, lost, 0);
+        assert_eq!((one.after_lost, one.last_loss.map(|last| last.between_ns)), (1, Some([490_000_000, 500_000_000])));
+        let gone = seen(&plan, &looks(&plan, 0.9, 5_000), 5_007_000, 3_300_000, 2_750_000);
+        assert_eq!((gone.after_lost, gone.overload_lost), (2_750_000, 550_000));
+        let found = recovered(&plan, &gone).expect("it says something");
+        assert_eq!(found, Recovered::NotRecovered);
+        let why = found.why(&plan).expect("a sentence");
+        assert_eq!(
+            why,
+            "the device did not recover: at 550000 frames/s it still lost frames 5000 ms after the overload"
+        );
+    }
+
     proptest! {
+        #[test]
+        fn looks_tell_how_long_a_device_stood_still(standstill_ms in 1_u64..4_000, carries in 0.5..0.99_f64) {
+            let plan = planned(1e6);
+            let looks = looks(&plan, carries, standstill_ms);
+            let lost = looks.last().expect("looks").lost;
+            let seen = seen(&plan, &looks, 5_007_000, lost, 0);
+            let Some(Recovered::After { ns, between_ns: Some([least, most]) }) = recovered(&plan, &seen) else {
+                panic!("{seen:?}")
+            };
+            let is_ns = standstill_ms * 1_000_000;
+            prop_assert!(ns.abs_diff(is_ns) <= 1_100_000, "{ns} ns, not {standstill_ms} ms");
+            prop_assert!(least <= is_ns && is_ns <= most && most - least == 10_000_000, "{least} {most}");
+        }
+
+        #[test]
+        fn any_looks_are_taken(
+            looks in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 0..40),
+            numbers in any::<(u64, u64, u64)>(),
+        ) {
+            let looks: Vec<_> = looks.into_iter().map(|(at_us, frames, lost)| Look { at_us, frames, lost }).collect();
+            let seen = seen(&planned(1e6), &looks, numbers.0, numbers.1, numbers.2);
+            prop_assert_eq!(seen.overload_lost + seen.after_lost, numbers.1);
+        }
+
         #[test]
         fn a_device_that_stands_still_after_the_cut_is_timed(standstill_ms in 0_u64..4_000, capacity in 1e5..1e7_f64) {
             let device = Queue { queue: 0, drain_pps: capacity };

@@ -2,8 +2,9 @@
 //! outage is how long it forwarded nothing.
 //!
 //! RFC 6201 knows two ways. *By loss*: frames lost ÷ rate offered. *By time stamps*: from the last frame before the outage to
-//! the first one after it. Both are made where they can be; where they differ by more than the time stamps are apart, frames
-//! were lost at other times, too, or the device stood still more than once, and the result says so.
+//! the first one after it. Both are made where they can be. The former is the finer one, within the bounds of the latter: where
+//! it is beyond them, frames were lost at other times, too, or the device stood still more than once, and the result says so. It
+//! needs a load without gaps: where the generator stood still itself, the time stamps alone tell.
 
 use super::{known, nanos};
 use narrows_model::forwarding::{ForwardingPlan, ResetTest};
@@ -12,6 +13,8 @@ use narrows_model::frames::{FrameInterval, FrameTrial};
 
 /// The part of the load's time over which frames must have come.
 const WHOLE: f64 = 0.99;
+/// The part of what was due that may be missing from the load, so that frames lost still tell a time.
+const GAPS: f64 = 0.005;
 
 /// The reset test of one row.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +39,7 @@ impl ResetPlan {
 /// The outage of a reset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outage {
-    /// By loss.
+    /// By loss, within the bounds of the time stamps; where the load had gaps their middle.
     pub ns: u64,
     /// By time stamps: at least and at most, by the receiver's looks before and after; `None` where it looked too seldom.
     pub stamps_ns: Option<[u64; 2]>,
@@ -80,6 +83,9 @@ pub fn longest_silence(looks: &[FrameInterval]) -> Option<[u64; 2]> {
 /// # Errors
 /// Why it shows none: nothing was lost, or the device did not come back.
 pub fn outage(trial: &FrameTrial) -> Result<Outage, String> {
+    if let Some(why) = &trial.sent.ended {
+        return Err(format!("the generator ended early: {why}"));
+    }
     let lost = u64::try_from(trial.lost()).map_err(|_| "more frames came than were sent".to_owned())?;
     if lost == 0 {
         return Err("no frame was lost: the device was not reset, or it forwarded meanwhile".to_owned());
@@ -88,24 +94,30 @@ pub fn outage(trial: &FrameTrial) -> Result<Outage, String> {
     if trial.got.distinct() == 0 || (trial.got.elapsed_ns as f64) < WHOLE * trial.sent.elapsed_ns as f64 {
         return Err("no frames came at an end of the load: the device did not come back in time".to_owned());
     }
-    let ns = by_loss(lost, trial.sent.sent_pps()).ok_or("the rate at which frames left is not known")?;
-    let stamps_ns = longest_silence(&trial.got.intervals);
-    let mut remarks = Vec::new();
-    match stamps_ns {
-        None => remarks.push("the receiver looked too seldom to see the outage: there are no time stamps".to_owned()),
-        Some([_, most_ns]) if ns > most_ns => remarks.push(format!(
-            "{:.1} ms by loss, but {:.1} ms at most by time stamps: frames were lost at other times, too",
-            ns as f64 / 1e6,
-            most_ns as f64 / 1e6
-        )),
-        Some([least_ns, _]) if ns < least_ns => remarks.push(format!(
-            "{:.1} ms by loss, but {:.1} ms at least by time stamps: frames waited in a queue, or the load had a gap",
-            ns as f64 / 1e6,
-            least_ns as f64 / 1e6
-        )),
-        Some(_) => {}
-    }
-    Ok(Outage { ns, stamps_ns, remarks })
+    let lost_ns = by_loss(lost, trial.sent.sent_pps()).ok_or("the rate at which frames left is not known")?;
+    let Some([least_ns, most_ns]) = longest_silence(&trial.got.intervals) else {
+        let why = "the receiver looked too seldom to see the outage: there are no time stamps";
+        return Ok(Outage { ns: lost_ns, stamps_ns: None, remarks: vec![why.to_owned()] });
+    };
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let gaps = trial.sent.unsent() as f64 / trial.sent.due().max(1) as f64;
+    let (ns, remark) = match lost_ns {
+        _ if gaps > GAPS => (
+            least_ns.midpoint(most_ns),
+            Some(format!(
+                "by time stamps alone: the generator did not send {:.1} % of what was due, so that frames lost tell no time",
+                gaps * 100.0
+            )),
+        ),
+        ns if ns > most_ns => {
+            (most_ns, Some(format!("{:.1} ms by loss: frames were lost at other times, too", ms(ns))))
+        }
+        ns if ns < least_ns => {
+            (least_ns, Some(format!("{:.1} ms by loss: frames waited in a queue, or the load had a gap", ms(ns))))
+        }
+        ns => (ns, None),
+    };
+    Ok(Outage { ns, stamps_ns: Some([least_ns, most_ns]), remarks: remark.into_iter().collect() })
 }
 
 #[cfg(test)]
@@ -144,8 +156,19 @@ mod tests {
         let mut other = trial(3_000, 5_500, 100);
         other.got.streams[0].received -= 100_000;
         let outage = outage(&other).expect("an outage");
-        assert_eq!(outage.ns, 3_500_000_000);
-        assert!(outage.remarks[0].contains("at other times"), "{:?}", outage.remarks);
+        assert_eq!(outage.ns, 2_700_000_000, "what the time stamps allow");
+        assert_eq!(outage.remarks, ["3500.0 ms by loss: frames were lost at other times, too"]);
+    }
+
+    #[test]
+    fn a_load_with_gaps_tells_by_time_stamps() {
+        let mut gaps = trial(3_000, 5_500, 100);
+        gaps.sent.streams[0].due += 100_000;
+        let of = outage(&gaps).expect("an outage");
+        assert_eq!((of.ns, of.stamps_ns), (2_600_000_000, Some([2_500_000_000, 2_700_000_000])));
+        assert!(of.remarks[0].contains("did not send 9.1 %"), "{:?}", of.remarks);
+        gaps.got.intervals.clear();
+        assert_eq!(outage(&gaps).expect("by loss").ns, 2_500_000_000);
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn of_row(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
         let each_ms = test.goals.first().map_or(0, |goal| goal.final_trial_ms);
         list.push(fixed(Test::Confirmation, test.confirm, each_ms));
     }
-    if let Some(test) = &tests.latency {
+    if let Some(test) = tests.latency.as_ref().filter(|_| plan.one_clock()) {
         list.push(fixed(Test::Latency, test.repetitions, test.duration_ms));
     }
     if let Some(test) = &tests.loss

@@ -119,6 +119,21 @@ impl Links {
         let object = format!("{address} of {name}");
         self.send("add neighbour", object, libc::RTM_NEWNEIGH, flags, request).map(drop)
     }
+
+    /// Forgets the Ethernet address of a neighbour: the kernel asks for it when it needs it. None there is fine.
+    ///
+    /// # Errors
+    /// No such device, or no privilege.
+    pub fn delete_neighbour(&mut self, name: &str, address: IpAddr) -> Result<()> {
+        let index = self.get(name)?.index;
+        let (family, octets) = octets(address);
+        let mut request = Builder::with_header(&neighbour_header(family, index, 0, 0));
+        request.bytes(NDA_DST, &octets);
+        match self.send("forget neighbour", format!("{address} of {name}"), libc::RTM_DELNEIGH, 0, request) {
+            Err(error) if error.source.errno() == Some(libc::ENOENT) => Ok(()),
+            other => other.map(drop),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +158,14 @@ mod tests {
             links.add_neighbour("near0", IpAddr::from([198, 18, 0, 2]), [2, 0, 0, 0, 0, 9])?;
             let arp = std::fs::read_to_string("/proc/thread-self/net/arp").expect("proc");
             assert!(arp.contains("198.18.0.2") && arp.contains("02:00:00:00:00:09") && arp.contains("0x6"), "{arp}");
+            let address = IpAddr::from([198, 18, 0, 2]);
+            let index = links.get("near0")?.index;
+            let known = || crate::neighbour::permanent(address, index).expect("a device");
+            assert_eq!(known(), Some([2, 0, 0, 0, 0, 9]));
+            for _ in 0..2 {
+                links.delete_neighbour("near0", address)?;
+                assert_eq!(known(), None);
+            }
             links.add_bridge("br0")?;
             links.add_port("br0", "near0")?;
             links.add_port_address("near0", [2, 0, 0, 0, 0, 8])?;

@@ -1,7 +1,11 @@
 //! Addresses of a link and routes through it. Source: rtnetlink(7), kernel `include/uapi/linux/rtnetlink.h`, `if_addr.h`.
 
 use super::{Builder, CREATE, EXCLUSIVE, Links, Result, octets};
+use crate::netlink::find;
 use std::net::IpAddr;
+
+/// A gateway of the other family.
+const RTA_VIA: u16 = 18;
 
 /// Where a network is reached.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +19,22 @@ pub struct Route {
 }
 
 impl Links {
+    /// The device behind which an address is, if it is on that link itself and not behind a gateway.
+    ///
+    /// # Errors
+    /// No route leads there.
+    pub fn on_link(&mut self, address: IpAddr) -> Result<Option<u32>> {
+        let (family, octets) = octets(address);
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let mut request = Builder::with_header(&[family, bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        request.bytes(libc::RTA_DST, &octets);
+        let replies = self.send("find a route to", address.to_string(), libc::RTM_GETROUTE, 0, request)?;
+        // `struct rtmsg`
+        let attributes = replies.first().and_then(|reply| reply.payload.get(12..)).unwrap_or_default();
+        let direct = find(attributes, libc::RTA_GATEWAY).is_none() && find(attributes, RTA_VIA).is_none();
+        Ok(find(attributes, libc::RTA_OIF).and_then(|device| device.u32()).filter(|_| direct))
+    }
+
     /// Adds an address and the route to its network; an IPv6 one is usable at once (`IFA_F_NODAD`).
     ///
     /// # Errors

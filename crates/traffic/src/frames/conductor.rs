@@ -3,6 +3,7 @@
 use super::error::FrameError;
 use super::generator::Crew;
 use super::looks::Looks;
+use super::place::Place;
 use super::tally::Counts;
 use crate::Stop;
 use narrows_model::frames::FrameInterval;
@@ -39,8 +40,15 @@ const NICE: i32 = -15;
 const DEVICE_CHECK_NS: u64 = 200_000_000;
 /// How often the workers are looked after when they may be done.
 const STEP: Duration = Duration::from_millis(5);
+const READY_STEP: Duration = Duration::from_millis(1);
 /// And before: each look takes a worker's CPU for a moment.
 const SELDOM: Duration = Duration::from_millis(50);
+
+/// How long workers are waited for: the kernel makes the pages of live frames first, which takes tens of milliseconds. Were they
+/// given a time instead, the first frames of a late one would never be sent.
+const GET_READY: Duration = Duration::from_secs(3);
+/// Between the word and the start.
+const LEAD_NS: u64 = 2_000_000;
 
 /// The workers are not done before `not_before` has passed since their start.
 pub(super) fn run(
@@ -55,13 +63,13 @@ pub(super) fn run(
     // Raised by a worker that fails and where a thread does not start, so that the others end too.
     let over = Arc::new(AtomicBool::new(false));
     thread::interruptible()?;
-    let start_ns = crew.start_ns;
     let (mut meters, mut threads) = (Vec::new(), Vec::new());
     let names: Vec<Arc<OnceLock<ThreadId>>> = crew.workers.iter().map(|_| Arc::default()).collect();
+    let places: Vec<Option<Place>> = crew.workers.iter().map(|_| Place::take(&cpus)).collect();
     for (number, (mut worker, meter)) in (0_u32..).zip(crew.workers) {
         meters.push(meter);
         let (stop, end) = (stop.clone(), Arc::clone(&over));
-        let cpu = (!cpus.is_empty()).then(|| cpus[number as usize % cpus.len()]);
+        let cpu = places[number as usize].as_ref().map(Place::cpu);
         let name = Arc::clone(&names[number as usize]);
         let body = move || -> Result<(), FrameError> {
             let _ = name.set(cpu::this_thread());
@@ -84,15 +92,24 @@ pub(super) fn run(
             Ok(thread) => threads.push(thread),
             Err(source) => {
                 over.store(true, Ordering::Relaxed);
-                while threads.iter().any(|thread: &JoinHandle<_>| !thread.is_finished()) {
-                    names.iter().filter_map(|name| name.get()).for_each(|name| thread::interrupt(*name));
-                    clock::sleep(STEP);
-                }
-                return Err(FrameError::Thread { worker: number, source });
+                return Err(end_all(&threads, &names, FrameError::Thread { worker: number, source }));
             }
         }
     }
     let counts = || -> Vec<Counts> { meters.iter().map(|meter| meter.counts()).collect() };
+    let waited = clock::now();
+    while !meters.iter().all(|meter| meter.ready())
+        && !threads.iter().any(JoinHandle::is_finished)
+        && !stop.is_set()
+        && waited.elapsed() < GET_READY
+    {
+        clock::sleep(READY_STEP);
+    }
+    let start_ns = clock::monotonic_ns() + LEAD_NS;
+    if let Some(error) = meters.iter().find_map(|meter| meter.start(start_ns).err()) {
+        over.store(true, Ordering::Relaxed);
+        return Err(end_all(&threads, &names, error.into()));
+    }
     // Before the start nothing has passed.
     let since_ns = || clock::monotonic_ns().saturating_sub(start_ns);
     let interval_ns = interval_ms * 1_000_000;
@@ -143,4 +160,17 @@ pub(super) fn run(
         ended = Ended::Failed(why);
     }
     Ok(Done { counts: counts(), intervals, ended, end_us })
+}
+
+/// Waits for workers that were told to end.
+fn end_all(
+    threads: &[JoinHandle<Result<(), FrameError>>],
+    names: &[Arc<OnceLock<ThreadId>>],
+    why: FrameError,
+) -> FrameError {
+    while threads.iter().any(|thread| !thread.is_finished()) {
+        names.iter().filter_map(|name| name.get()).for_each(|name| thread::interrupt(*name));
+        clock::sleep(STEP);
+    }
+    why
 }

@@ -1,5 +1,6 @@
 //! A generator: the device looked at, the mode chosen, the workers run.
 
+use super::broadcast::set_apart;
 use super::conductor::{self, Done, Ended};
 use super::error::FrameError;
 use super::looks::Looks;
@@ -83,39 +84,32 @@ pub(super) trait Meter: Send + Sync {
     fn done(&self) -> bool {
         false
     }
+
+    /// Whether it is on its CPU and waits for nothing but the start.
+    fn ready(&self) -> bool;
+
+    /// Tells it when sending begins, `CLOCK_MONOTONIC`.
+    fn start(&self, at_ns: u64) -> narrows_sys::Result<()>;
 }
 
-/// Workers that are ready, and how to begin.
+/// Workers, each with its meter.
 pub(super) struct Crew {
-    /// When the first frame is due, `CLOCK_MONOTONIC`.
-    pub(super) start_ns: u64,
     pub(super) workers: Vec<(Box<dyn Worker>, std::sync::Arc<dyn Meter>)>,
 }
 
-/// How a mode makes its crew; or a sentence why it cannot. The time at which sending begins, `CLOCK_MONOTONIC`, is told last.
-type Prepare = fn(&GeneratePlan, &Device, &[Share], StartAt) -> Result<Crew, String>;
-
-/// When sending begins, once everything is ready.
-pub(super) type StartAt = fn() -> u64;
-
-/// Time for the workers' threads to come to their CPUs, and for the kernel to make the pages of live frames: with less the
-/// first frames are late, and so never sent.
-const SET_UP_NS: u64 = 50_000_000;
-
-fn soon() -> u64 {
-    narrows_sys::clock::monotonic_ns() + SET_UP_NS
-}
+/// How a mode makes its crew; or a sentence why it cannot.
+type Prepare = fn(&GeneratePlan, &Device, &[Share]) -> Result<Crew, String>;
 
 const MODES: &[(SendMode, Prepare)] =
     &[(SendMode::LiveFrames, live), (SendMode::AfXdp, xsk::prepare), (SendMode::AfPacket, packet::prepare)];
 
 #[cfg(feature = "xdp")]
-fn live(plan: &GeneratePlan, device: &Device, shares: &[Share], start: StartAt) -> Result<Crew, String> {
-    super::live::prepare(plan, device, shares, start)
+fn live(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
+    super::live::prepare(plan, device, shares)
 }
 
 #[cfg(not(feature = "xdp"))]
-fn live(_: &GeneratePlan, _: &Device, _: &[Share], _: StartAt) -> Result<Crew, String> {
+fn live(_: &GeneratePlan, _: &Device, _: &[Share]) -> Result<Crew, String> {
     Err("this program was built without the feature xdp".to_owned())
 }
 
@@ -137,12 +131,12 @@ pub fn generate(
         if plan.mode.is_some_and(|wanted| wanted != *mode) {
             continue;
         }
-        match prepare(plan, &device, &shares, soon) {
+        match prepare(plan, &device, &shares) {
             Ok(crew) => {
                 let looks = Looks::new(&device, &shares, &plan.format.sizes);
                 let mut done = conductor::run(crew, &looks, plan.interval_ms, shortest(&shares), stop, &mut look)?;
                 let refused = looks.refused(&done.counts);
-                let streams = streams(&shares, &done);
+                let streams = streams(&shares, &done, plan.broadcast_every);
                 let due = streams.iter().map(|stream| stream.due).sum();
                 let last = looks.look(done.end_us, &done.counts, due, refused);
                 // A look in which nothing happened since the one before is none.
@@ -188,7 +182,8 @@ fn fit(plan: &GeneratePlan, device: &Device) -> Result<(), FrameError> {
     Ok(())
 }
 
-fn streams(shares: &[Share], done: &Done) -> Vec<StreamSent> {
+/// `every`: so-manyth frames that go to all stations.
+fn streams(shares: &[Share], done: &Done, every: u32) -> Vec<StreamSent> {
     let complete = matches!(done.ended, Ended::AsPlanned);
     let stream = |(share, counts): (&Share, &Counts)| {
         let seen = counts.handed + counts.skipped;
@@ -196,7 +191,7 @@ fn streams(shares: &[Share], done: &Done) -> Vec<StreamSent> {
         let due = share.due().filter(|_| complete).map_or(seen, |due| due.max(seen));
         StreamSent { stream: share.stream, due, handed: counts.handed }
     };
-    shares.iter().zip(&done.counts).map(stream).collect()
+    set_apart(shares.iter().zip(&done.counts).map(stream).collect(), every)
 }
 
 fn record(
@@ -215,6 +210,7 @@ fn record(
         not_better,
         streams,
         refused,
+        first_ns: (first > 0).then_some(first),
         elapsed_ns: last.saturating_sub(first),
         intervals: done.intervals,
         ended: match done.ended {

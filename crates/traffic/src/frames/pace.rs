@@ -23,6 +23,10 @@ pub(super) struct Share {
     pub(super) flows: (u64, u64),
     /// The most frames back to back.
     pub(super) burst: u32,
+    /// Between two frames while a stall is made up for, as `interval`.
+    pub(super) catch_up: u64,
+    /// Frames that may be behind; those before are given up.
+    pub(super) most_behind: u64,
     /// How long it sends.
     pub(super) duration_ns: u64,
 }
@@ -43,6 +47,7 @@ pub(super) fn shares(plan: &GeneratePlan, flows: u64) -> Vec<Share> {
             let first = if flows < workers { 0 } else { worker * flows / workers };
             let after = if flows < workers { flows } else { (worker + 1) * flows / workers };
             let limit = plan.count.map_or(u64::MAX, |count| count / workers + u64::from(worker < count % workers));
+            let stall = (u64::from(plan.make_up_ms) * 1_000_000) << FRACTION;
             Share {
                 stream: plan.first_stream + u16::try_from(worker).unwrap_or(0),
                 interval,
@@ -50,6 +55,9 @@ pub(super) fn shares(plan: &GeneratePlan, flows: u64) -> Vec<Share> {
                 limit,
                 flows: (first, after - first),
                 burst: plan.burst,
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                catch_up: ((interval as f64 / GeneratePlan::CATCH_UP) as u64).max(1),
+                most_behind: u64::from(plan.burst).max(stall.checked_div(interval).unwrap_or(0)),
                 duration_ns: plan.duration_ms * 1_000_000,
             }
         })
@@ -85,38 +93,48 @@ impl Share {
 pub(super) struct Pace {
     share: Share,
     next: u64,
+    /// How far the frames got that leave faster than the load, in its own time: with a burst less than what has passed, the
+    /// whole burst may leave.
+    gate: u64,
     /// Frames given up.
     pub(super) skipped: u64,
 }
 
 impl Pace {
     pub(super) const fn new(share: Share) -> Self {
-        Self { share, next: share.phase, skipped: 0 }
+        Self { share, next: share.phase, gate: 0, skipped: 0 }
     }
 
-    /// How many frames are due `since_ns` after the start; never more than the burst, nor than are `left` of the count. After
-    /// the end it is still told what fell due before it and neither left nor was given up; nothing at last.
-    pub(super) fn due(&mut self, since_ns: u64, left: u64) -> u64 {
+    /// How many frames may leave `since_ns` after the start; never more than the burst, nor than are `left` of the
+    /// count. `None`: there will be no more. After
+    /// the end that is once all has left that fell due before it and was not given up.
+    pub(super) fn due(&mut self, since_ns: u64, left: u64) -> Option<u64> {
         let over = since_ns >= self.share.duration_ns;
         if self.share.interval == 0 {
-            return if over { 0 } else { UNPACED.min(left) };
+            return (!over).then_some(UNPACED.min(left));
         }
         let time = (since_ns.min(self.share.duration_ns) << FRACTION) - u64::from(over);
-        let Some(behind) = time.checked_sub(self.next) else { return 0 };
+        let Some(behind) = time.checked_sub(self.next) else { return (!over).then_some(0) };
         let mut due = behind / self.share.interval + 1;
+        if due > self.share.most_behind {
+            // What the count does not ask for was not due; the time has passed all the same.
+            self.skipped += due.min(left).saturating_sub(self.share.most_behind);
+            self.next += (due - self.share.most_behind) * self.share.interval;
+            due = self.share.most_behind;
+        }
         let burst = u64::from(self.share.burst);
         if due > burst {
-            // What the count does not ask for was not due; the time has passed all the same.
-            self.skipped += due.min(left).saturating_sub(burst);
-            self.next += (due - burst) * self.share.interval;
-            due = burst;
+            let now = since_ns << FRACTION;
+            self.gate = self.gate.max(now.saturating_sub(burst * self.share.catch_up));
+            due = (now.saturating_sub(self.gate) / self.share.catch_up).min(burst);
         }
-        due.min(left)
+        Some(due.min(left))
     }
 
     /// So many of them left.
     pub(super) const fn left(&mut self, frames: u64) {
         self.next += frames * self.share.interval;
+        self.gate += frames * self.share.catch_up;
     }
 
     /// How long until the next one is due, ns.
@@ -130,28 +148,78 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn share(pps: f64, burst: u32) -> Share {
+    const DURATION_NS: u64 = 1_000_000_000;
+
+    fn share(pps: f64, burst: u32, make_up_ms: u64) -> Share {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let interval = (1e9 / pps * f64::from(1_u32 << FRACTION)) as u64;
-        Share { stream: 0, interval, phase: 0, limit: u64::MAX, flows: (0, 1), burst, duration_ns: 1_000_000_000 }
+        Share {
+            stream: 0,
+            interval,
+            phase: 0,
+            limit: u64::MAX,
+            flows: (0, 1),
+            burst,
+            catch_up: interval * 4 / 5,
+            most_behind: u64::from(burst).max(((make_up_ms * 1_000_000) << FRACTION) / interval),
+            duration_ns: DURATION_NS,
+        }
     }
 
     #[test]
     fn a_second_has_as_many_frames_as_asked() {
-        assert_eq!(share(1e6, 64).due(), Some(1_000_000));
-        assert_eq!(Share { limit: 10, ..share(1e6, 64) }.due(), Some(10));
-        assert_eq!(Share { interval: 0, ..share(1e6, 64) }.due(), None);
+        assert_eq!(share(1e6, 64, 0).due(), Some(1_000_000));
+        assert_eq!(Share { limit: 10, ..share(1e6, 64, 0) }.due(), Some(10));
+        assert_eq!(Share { interval: 0, ..share(1e6, 64, 0) }.due(), None);
+    }
+
+    #[test]
+    fn a_stall_is_made_up_for_a_quarter_above_the_load() {
+        // A million a second; nobody asked for 10 ms, then each microsecond.
+        let mut pace = Pace::new(share(1e6, 64, 20));
+        assert_eq!(pace.due(0, u64::MAX), Some(1));
+        pace.left(1);
+        let mut sent = Vec::new();
+        for now in (10_000_000..).step_by(1_000) {
+            let due = pace.due(now, u64::MAX).expect("not over");
+            pace.left(due);
+            sent.push(due);
+            if pace.wait_ns(now) > 0 {
+                break;
+            }
+        }
+        assert_eq!((sent[0], pace.skipped), (64, 0), "the burst at once");
+        // Each microsecond 1.25 frames leave and one falls due: some 9,900 frames are made up for within 40 ms.
+        assert!(
+            sent[1..].iter().all(|due| *due <= 64) && sent[1..100].iter().sum::<u64>() <= 125,
+            "{:?}",
+            &sent[..100]
+        );
+        assert!((39_000..41_000).contains(&sent.len()), "{}", sent.len());
+    }
+
+    /// What is sent and given up when it is asked after these steps, and then often until nothing more comes.
+    fn run(share: Share, steps: &[u64]) -> (u64, u64) {
+        let (mut pace, mut now, mut sent) = (Pace::new(share), 0_u64, 0_u64);
+        let mut steps = steps.iter().copied().chain(std::iter::repeat(50_000));
+        while let Some(due) = pace.due(now, u64::MAX) {
+            assert!(due <= u64::from(share.burst), "{due} at once");
+            pace.left(due);
+            sent += due;
+            now += steps.next().unwrap_or(1);
+        }
+        (sent, pace.skipped)
     }
 
     #[test]
     fn a_stall_gives_up_no_more_than_the_count_asks_for() {
-        let share = Share { limit: 10, ..share(1e6, 4) };
+        let share = Share { limit: 10, ..share(1e6, 4, 0) };
         let mut pace = Pace::new(share);
         // 1,000 frames would have been due by the time, but there are only ten.
-        assert_eq!((pace.due(1_000_000, 10), pace.skipped), (4, 6));
+        assert_eq!((pace.due(1_000_000, 10), pace.skipped), (Some(4), 6));
         pace.left(4);
-        assert_eq!((pace.due(1_000_000, 6), pace.skipped), (0, 6), "the stall is not made up for");
-        assert_eq!(pace.due(1_001_000, 6), 1, "and the rest comes at its pace");
+        assert_eq!((pace.due(1_000_000, 6), pace.skipped), (Some(0), 6), "the stall is not made up for");
+        assert_eq!(pace.due(1_001_000, 6), Some(1), "and the rest comes at its pace");
         let counts = Counts { handed: 4, skipped: 6, ..Counts::default() };
         assert_eq!(share.due_so_far(1_000_000, counts), 16);
         assert_eq!(share.due_so_far(0, Counts::default()), 0);
@@ -164,11 +232,11 @@ mod tests {
         fn nothing_is_forgotten_and_no_burst_too_long(
             pps in 10.0..2e7_f64, burst in 1..300_u32, steps in prop::collection::vec(0..2_000_000_u64, 1..200)
         ) {
-            let share = share(pps, burst);
+            let share = share(pps, burst, 0);
             let (mut pace, mut now, mut sent) = (Pace::new(share), 0_u64, 0_u64);
             for step in steps {
                 now += step;
-                let due = pace.due(now, u64::MAX);
+                let Some(due) = pace.due(now, u64::MAX) else { break };
                 prop_assert!(due <= u64::from(burst));
                 pace.left(due);
                 sent += due;
@@ -176,6 +244,26 @@ mod tests {
                 prop_assert_eq!(sent + pace.skipped, expected.min(share.due().unwrap_or(0)));
                 prop_assert!(now >= share.duration_ns || pace.wait_ns(now) as f64 <= 1e9 / pps + 1.0);
             }
+        }
+
+        #[test]
+        fn all_is_sent_where_no_stall_is_too_long(
+            pps in 1e5..1e6_f64, burst in 64..300_u32, steps in prop::collection::vec(0..2_000_000_u64, 1..200)
+        ) {
+            // Stalls follow each other, so that in all they may be as long as they like: all of them are made up for.
+            let share = share(pps, burst, 1_000);
+            let (sent, skipped) = run(share, &steps);
+            prop_assert_eq!((sent, skipped), (share.due().unwrap_or(0), 0));
+        }
+
+        #[test]
+        fn every_frame_is_sent_or_given_up(
+            pps in 1e4..1e6_f64, burst in 64..300_u32, make_up_ms in 0..20_u64,
+            steps in prop::collection::vec(0..60_000_000_u64, 1..40)
+        ) {
+            let share = share(pps, burst, make_up_ms);
+            let (sent, skipped) = run(share, &steps);
+            prop_assert_eq!(sent + skipped, share.due().unwrap_or(0));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::author::Author;
 use super::error::FrameError;
-use super::generator::{Crew, Device, Meter, StartAt, Worker};
+use super::generator::{Crew, Device, Meter, Worker};
 use super::pace::Share;
 use super::tally::{Counts, Tally};
 use narrows_model::frames::GeneratePlan;
@@ -23,6 +23,15 @@ struct Sender {
 impl Meter for Arc<Tally> {
     fn counts(&self) -> Counts {
         self.get()
+    }
+
+    fn ready(&self) -> bool {
+        self.is_ready()
+    }
+
+    fn start(&self, at_ns: u64) -> narrows_sys::Result<()> {
+        self.start_at(at_ns);
+        Ok(())
     }
 }
 
@@ -57,16 +66,15 @@ impl Worker for Sender {
     }
 }
 
-pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share], start: StartAt) -> Result<Crew, String> {
+pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
     let open = |_: &Share| PacketSender::open(device.index).map_err(|error| error.to_string());
     let sockets = shares.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let start_ns = start();
     let largest = plan.format.largest() as usize;
     let workers = sockets.into_iter().zip(shares).map(|(socket, share)| {
         let tally = Arc::new(Tally::default());
-        let author = Author::new(plan, *share, start_ns);
+        let author = Author::new(plan, *share, Arc::clone(&tally));
         let sender = Sender { socket, author, buffers: vec![vec![0; largest]; BATCH], tally: Arc::clone(&tally) };
         (Box::new(sender) as Box<dyn Worker>, Arc::new(tally) as Arc<dyn Meter>)
     });
-    Ok(Crew { start_ns, workers: workers.collect() })
+    Ok(Crew { workers: workers.collect() })
 }

@@ -93,6 +93,7 @@ pub struct Receiver {
     device_index: u32,
     clock_bound_ns: Option<u64>,
     started: Instant,
+    began_ns: u64,
     intervals: Vec<FrameInterval>,
     ended: Option<String>,
 }
@@ -135,6 +136,7 @@ impl Receiver {
                         device_index: device.index,
                         clock_bound_ns,
                         started: clock::now(),
+                        began_ns: clock::monotonic_ns(),
                         intervals: Vec::new(),
                         ended: None,
                     });
@@ -226,6 +228,8 @@ impl Receiver {
             foreign: seen.foreign,
             missed: seen.missed,
             bytes: seen.bytes,
+            began_ns: Some(self.began_ns),
+            first_ns: (seen.first_ns > 0).then_some(seen.first_ns),
             elapsed_ns: seen.last_ns.saturating_sub(seen.first_ns),
             intervals: self.intervals,
             latency_ns: seen.latency_ns,

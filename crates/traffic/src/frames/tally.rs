@@ -1,6 +1,6 @@
 //! What a worker has done so far.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Counts of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +24,8 @@ pub(super) struct Tally {
     bounced: AtomicU64,
     first_ns: AtomicU64,
     last_ns: AtomicU64,
+    ready: AtomicBool,
+    start_ns: AtomicU64,
 }
 
 impl Tally {
@@ -43,5 +45,19 @@ impl Tally {
             first_ns: self.first_ns.load(Ordering::Relaxed),
             last_ns: self.last_ns.load(Ordering::Relaxed),
         }
+    }
+
+    /// When sending begins, if that is known; the worker that asks is ready.
+    pub(super) fn asked_start(&self) -> Option<u64> {
+        self.ready.store(true, Ordering::Release);
+        Some(self.start_ns.load(Ordering::Acquire)).filter(|at| *at > 0)
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    pub(super) fn start_at(&self, ns: u64) {
+        self.start_ns.store(ns, Ordering::Release);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::author::Author;
 use super::error::FrameError;
-use super::generator::{Crew, Device, Meter, StartAt, Worker};
+use super::generator::{Crew, Device, Meter, Worker};
 use super::pace::Share;
 use super::tally::Tally;
 use narrows_model::frames::{FCS_BYTES, GeneratePlan};
@@ -71,7 +71,7 @@ fn open(device: u32, queue: u32) -> narrows_sys::Result<XskSender> {
     }
 }
 
-pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share], start: StartAt) -> Result<Crew, String> {
+pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
     if plan.format.largest() > FRAME_MOST {
         return Err(format!(
             "a frame of {} bytes does not fit; the largest that does has {FRAME_MOST}",
@@ -87,11 +87,11 @@ pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share], st
         })
     };
     let sockets = (0_u32..).zip(shares).map(open).collect::<Result<Vec<_>, _>>()?;
-    let start_ns = start();
     let workers = sockets.into_iter().zip(shares).map(|(socket, share)| {
         let tally = Arc::new(Tally::default());
-        let sender = Sender { socket, author: Author::new(plan, *share, start_ns), tally: Arc::clone(&tally) };
+        let sender =
+            Sender { socket, author: Author::new(plan, *share, Arc::clone(&tally)), tally: Arc::clone(&tally) };
         (Box::new(sender) as Box<dyn Worker>, Arc::new(tally) as Arc<dyn Meter>)
     });
-    Ok(Crew { start_ns, workers: workers.collect() })
+    Ok(Crew { workers: workers.collect() })
 }

@@ -1,6 +1,6 @@
 //! What a receiver counts, against a sender that sends a known pattern.
 
-use crate::common::{KEY, LOOPBACK, plan, run_end, serve};
+use crate::common::{KEY, LOOPBACK, plan, remarks, run_end, serve};
 use narrows_model::{Flow, Place, UdpEndRecord, UdpPlan, UdpReceived};
 use narrows_sys::nanos;
 use narrows_sys::udp::{UdpListener, socket};
@@ -80,7 +80,7 @@ fn loss_copies_order_and_strangers_are_told_apart() {
     assert_eq!((got.bytes, got.foreign, got.socket_drops), (900, 7 + 20 + 100, Some(0)));
     let last = record.streams[0].samples.last().unwrap();
     assert_eq!((last.lost, last.duplicates, last.reordered), (5, 1, 1));
-    assert_eq!(record.remarks, Vec::<String>::new());
+    assert_eq!(remarks(&record), Vec::<&str>::new());
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn without_the_last_word_it_says_what_is_not_known() {
     });
     assert_eq!((received(&record).distinct, received(&record).lost), (2, 1));
     assert_eq!(
-        record.remarks,
+        remarks(&record),
         [
             "stream 0: the sender's last word did not come; losses after the last datagram that came are not counted here"
         ]

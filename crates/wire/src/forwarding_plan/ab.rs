@@ -40,10 +40,11 @@ fn configuration(table: &Table<'_>) -> Option<DeviceConfiguration> {
     let list = |key, of: &str| table.item(key).and_then(|item| item.list(0..=STEPS_MOST, of)).unwrap_or_default();
     let commands = list("commands", "commands, each a list of words");
     let faults = list("faults", "faults of the lab, like \"filter-drop=1000\"");
+    let undo = list("undo", "commands, each a list of words").iter().filter_map(command).collect();
     let command = |item: &Item<'_>| command(item).map(|words| SwitchStep::Command { words });
     let mut steps: Vec<SwitchStep> = commands.iter().filter_map(command).collect();
     steps.extend(faults.iter().filter_map(fault));
-    Some(DeviceConfiguration { name: name?, steps })
+    Some(DeviceConfiguration { name: name?, steps, undo })
 }
 
 fn fault(item: &Item<'_>) -> Option<SwitchStep> {

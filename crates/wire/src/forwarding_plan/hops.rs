@@ -1,9 +1,10 @@
 //! `[[hop]]`: devices on the way, and where their counters are read.
 
 use super::keys::SOURCE;
-use super::ports::device;
+use super::ports::{device, host, token_file};
 use super::reader::Table;
 use narrows_model::forwarding::{CounterSource, HopPlan};
+use narrows_model::forwarding_modifiers::SnmpAgent;
 use std::net::{IpAddr, SocketAddr};
 
 /// Entries of `[[hop]]`.
@@ -47,7 +48,7 @@ pub(super) fn hops(tables: &[Table<'_>]) -> Vec<HopPlan> {
 fn allowed(kind: &str) -> &'static [&'static str] {
     match kind {
         "namespace" => &["kind", "name"],
-        "narrows" => &["kind", "host"],
+        "narrows" => &["kind", "host", "token-file"],
         _ => &["kind", "agent", "version", "community", "user", "password"],
     }
 }
@@ -64,7 +65,10 @@ fn source(table: &Table<'_>) -> Option<CounterSource> {
             let name = item.text(255, NAMESPACES)?;
             if is_namespace(&name) { Some(CounterSource::Namespace { name }) } else { item.refuse(NAMESPACES) }
         }
-        "narrows" => Some(CounterSource::Narrows { host: table.required("host")?.text(255, "the address of a host")? }),
+        "narrows" => {
+            let token_file = token_file(table);
+            Some(CounterSource::Narrows { host: host(&table.required("host")?)?, token_file })
+        }
         _ => snmp(table),
     }
 }
@@ -84,6 +88,12 @@ fn is_namespace(name: &str) -> bool {
 }
 
 fn snmp(table: &Table<'_>) -> Option<CounterSource> {
+    let SnmpAgent { agent, version, name, password } = snmp_agent(table)?;
+    Some(CounterSource::Snmp { agent, version, name, password })
+}
+
+/// The agent that a table names by its keys `agent`, `version`, `community` or `user`, and `password`.
+pub(super) fn snmp_agent(table: &Table<'_>) -> Option<SnmpAgent> {
     let agent = table.required("agent").and_then(|item| {
         let agent = item.as_text().filter(|word| is_agent(word)).map(str::to_owned);
         agent.or_else(|| item.refuse("the agent's address, like 192.0.2.1, 192.0.2.1:161 or [2001:db8::1]:161"))
@@ -113,7 +123,7 @@ fn snmp(table: &Table<'_>) -> Option<CounterSource> {
             }
         },
     };
-    Some(CounterSource::Snmp { agent: agent?, version: version.to_owned(), name: name?, password })
+    Some(SnmpAgent { agent: agent?, version: version.to_owned(), name: name?, password })
 }
 
 fn is_agent(word: &str) -> bool {

@@ -58,7 +58,11 @@ pub(super) const ROOT: Section = Section {
         ),
         key("generator", "table: the port that sends", "required"),
         key("receiver", "table: the port that receives, and sends back where traffic is bidirectional", "required"),
-        key("traffic", "tables: the frames", "one of the generator's family, with the preset's sizes"),
+        key(
+            "traffic",
+            "tables: the frames",
+            "one of each family that the ports have addresses of, with the preset's sizes",
+        ),
         key("hop", "tables: devices whose counters are part of the books, in the order of the way", "none"),
         key("throughput", "table: the highest rate without loss (RFC 2544, 26.1)", TESTS),
         key("latency", "table: latency at the throughput (RFC 2544, 26.2; RFC 8219)", TESTS),
@@ -85,6 +89,18 @@ const PORT: &[Key] = &[
     key("device", "the tester's device", "required"),
     key("address", "the tester's address there, of 198.18.0.0/15 or 2001:2::/48", "required"),
     key("gateway", "the address of the device under test on that side", "required"),
+    key(
+        "address6",
+        "the tester's address of IPv6, where a plan has traffic of both families: address is then of IPv4",
+        "none",
+    ),
+    key("gateway6", "the device's address of IPv6 on that side", "required with address6"),
+    key(
+        "host",
+        "the host of the device, which runs `narrows serve --frames DEVICE`: a name or address with or without a port, or ssh://[user@]host[:port]",
+        "the one that makes the benchmark",
+    ),
+    key("token-file", "the file with that host's token", "that of --token-file or NARROWS_TOKEN"),
 ];
 
 /// `[[traffic]]`.
@@ -93,7 +109,7 @@ pub(super) const TRAFFIC: Section = Section {
     written: "[[traffic]]",
     what: "Frames through the device.",
     keys: &[
-        key("family", "\"ipv4\" or \"ipv6\": the family of the ports' addresses", "that of the ports"),
+        key("family", "\"ipv4\" or \"ipv6\": one that both ports have addresses of", "that of address"),
         key("transport", "\"udp\" or \"tcp-syn\"", "\"udp\""),
         key(
             "sizes",
@@ -106,10 +122,47 @@ pub(super) const TRAFFIC: Section = Section {
             "none",
         ),
         key("flows", "flows: source ports from 2000 on", "2000"),
-        key("networks", "networks of the destinations, 1 to 256", "1"),
+        key(
+            "networks",
+            "networks of the destinations, 1 to 256, of 24 bits in IPv4 and of 64 bits in IPv6: that of the port's address and those after it",
+            "1",
+        ),
         key("walk", "the order of the flows, \"odometer\" or \"random\"", "\"odometer\""),
         key("seed", "the seed of a random walk", "1"),
         key("bidirectional", "whether both directions are loaded at the same time", "false"),
+        key(
+            "modifiers",
+            "list of \"broadcast\", \"management\", \"routes\" or tables: the same frames are measured once more under each of them",
+            "none",
+        ),
+    ],
+};
+
+/// A modifier in `modifiers`.
+pub(super) const MODIFIER: Section = Section {
+    name: "traffic.modifiers",
+    written: "{ … } in modifiers of a [[traffic]]",
+    what: "What the device has to bear beside the frames (RFC 2544, section 11); each is a row of its own beside the same frames \
+           without it.",
+    keys: &[
+        key(
+            "kind",
+            "\"broadcast\" (frames to the hardware broadcast address among the others, 11.1), \"management\" (an SNMP query each \
+             second, 11.2) or \"routes\" (routing updates of RIP version 2, 11.3)",
+            "required",
+        ),
+        key("share", "of broadcast: the part of the load, 0.0001 to 0.5", "0.01"),
+        key(
+            "agent",
+            "of management: who is asked, address or address:port",
+            "the device under test where SNMP reads it, else the first hop that SNMP reads",
+        ),
+        key("version", "of management with an agent: \"2c\" or \"3\"", "\"2c\""),
+        key("community", "of SNMP 2c: the community", "required with an agent"),
+        key("user", "of SNMP 3: the user", "required with an agent"),
+        key("password", "of SNMP 3: the authentication password", "none"),
+        key("every", "of routes: the time between two updates; the first comes with the load", "\"30s\""),
+        key("networks", "of routes: networks of an update, 1 to 25", "25"),
     ],
 };
 
@@ -143,7 +196,12 @@ pub(super) const SOURCE: Section = Section {
             "of a namespace: its name as `ip netns` has it, \"pid:1234\", \"lab:NAME/HOST\" or a path",
             "required",
         ),
-        key("host", "of narrows: the host's address", "required"),
+        key(
+            "host",
+            "of narrows: the host, a name or address with or without a port, or ssh://[user@]host[:port]",
+            "required",
+        ),
+        key("token-file", "of narrows: the file with the host's token", "that of --token-file or NARROWS_TOKEN"),
         key("agent", "of SNMP: address or address:port", "required"),
         key("version", "of SNMP: \"2c\" or \"3\"", "\"2c\""),
         key("community", "of SNMP 2c: the community", "required"),
@@ -280,6 +338,11 @@ const CONFIGURATION: &[Key] = &[
         "none",
     ),
     key(
+        "undo",
+        "what takes the commands back, run when it is left and at the end however that comes: a list of commands",
+        "none: the commands of the other one do it",
+    ),
+    key(
         "faults",
         "faults of the lab at the device: a list of \"id\" or \"id=value\", put in after the other's are out",
         "none",
@@ -287,11 +350,12 @@ const CONFIGURATION: &[Key] = &[
 ];
 
 /// All tables, in the order of the manual.
-pub const SECTIONS: [&Section; 16] = [
+pub const SECTIONS: [&Section; 17] = [
     &ROOT,
     &GENERATOR,
     &RECEIVER,
     &TRAFFIC,
+    &MODIFIER,
     &HOP,
     &SOURCE,
     &THROUGHPUT,

@@ -2,22 +2,22 @@
 
 use super::reader::{Item, Table};
 use narrows_model::Family;
-use narrows_model::forwarding::TesterPort;
+use narrows_model::forwarding::{AddressPair, TesterPort};
 use std::net::IpAddr;
 
 /// The longest name of a Linux device (`IFNAMSIZ` less its end).
 pub(super) const DEVICE_MOST: usize = 15;
 
-/// Of which family an address is.
-pub(super) const fn family(address: &IpAddr) -> Family {
-    match address {
-        IpAddr::V4(_) => Family::Ipv4,
-        IpAddr::V6(_) => Family::Ipv6,
+/// A family as the file writes it.
+pub(super) const fn word(family: Family) -> &'static str {
+    match family {
+        Family::Ipv4 => "ipv4",
+        Family::Ipv6 => "ipv6",
     }
 }
 
 /// Whether an address is for benchmarking: 198.18.0.0/15 (RFC 2544, appendix C.2.2) and 2001:2::/48 (RFC 5180, section 8).
-fn is_for_benchmarks(address: &IpAddr) -> bool {
+pub(super) fn is_for_benchmarks(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.octets()[0] == 198 && v4.octets()[1] & 0xfe == 18,
         IpAddr::V6(v6) => v6.segments()[..3] == [0x2001, 2, 0],
@@ -35,11 +35,33 @@ pub(super) fn device(item: &Item<'_>) -> Option<String> {
     })
 }
 
-fn address(item: &Item<'_>, allow_any: bool) -> Option<IpAddr> {
+/// The longest path of a file with a token.
+const PATH_MOST: usize = 4096;
+
+/// A host that runs `narrows serve`: whether the word is one, is looked at where hosts are reached.
+pub(super) fn host(item: &Item<'_>) -> Option<String> {
+    const WANTED: &str = "a host that runs `narrows serve`, like 192.0.2.7, gen.example.org:5220 or ssh://user@host";
+    match item.text(255, WANTED) {
+        Some(word) if word.chars().any(|c| c.is_whitespace() || c.is_control()) => item.refuse(WANTED),
+        word => word,
+    }
+}
+
+/// The file with the token of a host.
+pub(super) fn token_file(table: &Table<'_>) -> Option<String> {
+    table.item("token-file").and_then(|item| item.text(PATH_MOST, "the path of a file"))
+}
+
+fn address(item: &Item<'_>, allow_any: bool, far: bool) -> Option<IpAddr> {
     let address: Option<IpAddr> = item.as_text().and_then(|word| word.parse().ok());
     let Some(address) = address else { return item.refuse("an IP address like 198.18.0.2 or 2001:2::2") };
     if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
         return item.refuse("the address of one host, and no loopback");
+    }
+    if far && !is_for_benchmarks(&address) {
+        return item.refuse(
+            "of the benchmarking ranges 198.18.0.0/15 and 2001:2::/48: `narrows serve` of the port's host sends no others",
+        );
     }
     if !allow_any && !is_for_benchmarks(&address) {
         return item.refuse(
@@ -49,32 +71,88 @@ fn address(item: &Item<'_>, allow_any: bool) -> Option<IpAddr> {
     Some(address)
 }
 
+/// The keys of an address and its gateway: those of the only family or of IPv4, and those of IPv6 beside it.
+const PAIRS: [[&str; 2]; 2] = [["address", "gateway"], ["address6", "gateway6"]];
+
+/// Both addresses of a family, and what they must be to each other.
+fn pair(table: &Table<'_>, keys: [&'static str; 2], allow_any: bool, far: bool) -> Option<AddressPair> {
+    let read = |key| table.required(key).and_then(|item| address(&item, allow_any, far));
+    let (own, gateway) = (read(keys[0]), read(keys[1]));
+    let (own, gateway) = (own?, gateway?);
+    if own == gateway {
+        table.note(keys[1], format!("it is {gateway}, the tester's own address, but must be the device's"));
+    } else if Family::of(&own) != Family::of(&gateway) {
+        table.note(keys[1], format!("it is {gateway}, but must be of one family with {}, {own}", keys[0]));
+    }
+    Some(AddressPair { address: own, gateway })
+}
+
+/// The addresses of IPv6 beside those of IPv4, where the table has any.
+fn second(table: &Table<'_>, allow_any: bool, far: bool) -> Option<AddressPair> {
+    let [own, gateway] = PAIRS[1];
+    if !table.has(own) && !table.has(gateway) {
+        return None;
+    }
+    let pair = pair(table, PAIRS[1], allow_any, far)?;
+    if pair.address.is_ipv4() {
+        table.note(own, format!("it is {}, but must be an address of IPv6; that of IPv4 is address", pair.address));
+    }
+    Some(pair)
+}
+
 /// A port; nothing where any of it is wrong.
 pub(super) fn port(table: &Table<'_>, allow_any: bool) -> Option<TesterPort> {
     let device = table.required("device").and_then(|item| device(&item));
-    let own = table.required("address").and_then(|item| address(&item, allow_any));
-    let gateway = table.required("gateway").and_then(|item| address(&item, allow_any));
-    if let (Some(own), Some(gateway)) = (own, gateway) {
-        if own == gateway {
-            table.note("gateway", format!("it is {gateway}, the tester's own address, but must be the device's"));
-        } else if family(&own) != family(&gateway) {
-            table.note("gateway", format!("it is {gateway}, but must be of one family with address, {own}"));
-        }
+    let far = table.has("host");
+    let host = table.item("host").and_then(|item| host(&item));
+    let token_file = token_file(table);
+    if table.has("token-file") && !far {
+        table.note("token-file", "it is the token of a host, but the port has no host; add it, or leave the file out");
     }
-    Some(TesterPort { device: device?, address: own?, gateway: gateway? })
+    let first = pair(table, PAIRS[0], allow_any, far);
+    let second = second(table, allow_any, far);
+    if let (Some(first), Some(second)) = (first, second)
+        && first.address.is_ipv6()
+        && second.address.is_ipv6()
+    {
+        let [own, gateway] = PAIRS[0];
+        table.note(own, format!("it is {}, but beside {} {own} and {gateway} are of IPv4", first.address, PAIRS[1][0]));
+    }
+    if far && host.is_none() {
+        return None;
+    }
+    let (device, first) = (device?, first?);
+    Some(TesterPort { device, address: first.address, gateway: first.gateway, second, host, token_file })
+}
+
+/// The addresses of a port by their keys.
+fn keyed(port: &TesterPort) -> impl Iterator<Item = (&'static str, IpAddr)> {
+    let first = AddressPair { address: port.address, gateway: port.gateway };
+    let pairs = [Some(first), port.second].into_iter().zip(PAIRS);
+    pairs.flat_map(|(pair, keys)| pair.map(|pair| keys.into_iter().zip([pair.address, pair.gateway]))).flatten()
 }
 
 /// What both ports must be to each other.
 pub(super) fn check_both(receiver_table: &Table<'_>, generator: &TesterPort, receiver: &TesterPort) {
-    if family(&generator.address) != family(&receiver.address) {
+    for (name, port, other) in [("generator", generator, receiver), ("receiver", receiver, generator)] {
+        let outside = keyed(port).find(|(_, address)| !is_for_benchmarks(address));
+        if let (None, Some(host), Some((key, address))) = (&port.host, &other.host, outside) {
+            let says = format!(
+                "{name}.{key} is {address}, outside of 198.18.0.0/15 and 2001:2::/48: `narrows serve` of {host} sends to no others"
+            );
+            receiver_table.note("address", says);
+        }
+    }
+    if Family::of(&generator.address) != Family::of(&receiver.address) {
         let (own, other) = (receiver.address, generator.address);
         let says = format!("it is {own}, but must be of one family with generator.address, {other}");
         receiver_table.note("address", says);
         return;
     }
-    for (key, own) in [("address", receiver.address), ("gateway", receiver.gateway)] {
-        for (other_key, other) in [("address", generator.address), ("gateway", generator.gateway)] {
-            if own == other && !(key == "gateway" && other_key == "gateway") {
+    for (key, own) in keyed(receiver) {
+        for (other_key, other) in keyed(generator) {
+            let gateways = [key, other_key].iter().all(|key| key.starts_with("gateway"));
+            if own == other && !gateways {
                 receiver_table.note(key, format!("it is {own}, but that is generator.{other_key} already"));
             }
         }

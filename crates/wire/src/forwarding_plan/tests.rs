@@ -1,9 +1,12 @@
 //! Whole files: what they become, and every problem of bad ones, word for word.
 
+mod hosts;
+
 use super::{MOST_BYTES, PlanFile, Problems, keys, parse, reference};
 use narrows_model::Family;
 use narrows_model::forwarding::{CounterSource, Traffic};
 use narrows_model::forwarding_ab::SwitchStep;
+use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::frames::{Transport, Walk};
 use narrows_model::search::Goal;
 use proptest::prelude::*;
@@ -114,6 +117,7 @@ name = "forwarding alone"
 [ab.b]
 name = "10,000 rules"
 commands = [["nft", "-f", "rules.nft"]]
+undo = [["nft", "flush", "ruleset"]]
 faults = ["filter-drop=1000"]
 "#,
     );
@@ -147,6 +151,7 @@ faults = ["filter-drop=1000"]
     assert_eq!((ab.runs, ab.settle_ms, ab.a.steps.len()), (4, 2_000, 0));
     let fault = SwitchStep::Fault { id: "filter-drop".to_owned(), value: "1000".to_owned() };
     assert_eq!(ab.b.steps[1], fault);
+    assert_eq!(ab.b.undo, [["nft", "flush", "ruleset"]]);
     assert_eq!(&ab.plan, plan);
 }
 
@@ -204,7 +209,7 @@ line 8, column 1: receiver.gateway: it is missing: the address of the device und
 line 12, column 10: traffic[0].sizes[0]: it is 20, but the smallest frame with IPv4, UDP and its signature is 64 bytes with FCS
 line 12, column 14: traffic[0].sizes[1]: it is 10000, but must be a whole number from 64 to 9216
 line 13, column 9: traffic[0].flows: it is 0, but must be a whole number from 1 to 63536
-line 14, column 1: traffic[0].colour: there is no such key; known here are family, transport, sizes, mix, flows, networks, walk, seed, bidirectional
+line 14, column 1: traffic[0].colour: there is no such key; known here are family, transport, sizes, mix, flows, networks, walk, seed, bidirectional, modifiers
 line 15, column 1: latency: latency is measured at or around the throughput, but there is no [throughput]; add it
 line 16, column 15: latency.repetitions: it is `many`, but must be a whole number from 1 to 1000
 line 18, column 8: loss.step: it is 0.2, but must be from 0.001 to 0.1: RFC 2544, section 26.3 allows no steps above a tenth"#,
@@ -251,9 +256,79 @@ fn ports_are_judged_together() {
     let own = bad(&file("", "").replace("198.18.0.1", "198.18.0.2"));
     assert!(own.to_string().contains("the tester's own address"), "{own}");
     assert_eq!(
-        says("", "[[traffic]]\nfamily = \"ipv6\"")[0],
-        "traffic[0].family: it is \"ipv6\", but the ports have addresses of ipv4; each family has a plan of its own"
+        says("", "[[traffic]]\nfamily = \"ipv6\""),
+        [
+            "traffic[0].family: it is \"ipv6\", but [generator] has no address of it; add address6 and gateway6",
+            "traffic[0].family: it is \"ipv6\", but [receiver] has no address of it; add address6 and gateway6",
+        ]
     );
+}
+
+/// The least plan with addresses of both families.
+fn both_families(rest: &str) -> String {
+    let six = |side: &str, net: &str, own: &str| {
+        format!("gateway = \"{side}\"\naddress6 = \"2001:2:0:{net}::{own}\"\ngateway6 = \"2001:2:0:{net}::1\"")
+    };
+    file("", rest)
+        .replace("gateway = \"198.18.0.1\"", &six("198.18.0.1", "100", "2"))
+        .replace("gateway = \"198.19.0.1\"", &six("198.19.0.1", "200", "2"))
+}
+
+#[test]
+fn a_port_may_have_both_families() {
+    let plan = parse(&both_families("")).expect("a plan").plan;
+    let families: Vec<Family> = plan.traffic.iter().map(|traffic| traffic.family).collect();
+    assert_eq!(families, [Family::Ipv4, Family::Ipv6], "each family that the ports have");
+    assert_eq!((plan.traffic[0].sizes[0], plan.traffic[1].sizes[0]), (64, 82));
+    let six = plan.receiver.of(Family::Ipv6).expect("addresses of IPv6");
+    assert_eq!(
+        (six.address.to_string().as_str(), six.gateway.to_string().as_str()),
+        ("2001:2:0:200::2", "2001:2:0:200::1")
+    );
+    let two = "[[traffic]]\nfamily = \"ipv6\"\nnetworks = 256\n[[traffic]]\nnetworks = 256\nbidirectional = true";
+    let plan = parse(&both_families(two)).expect("a plan").plan;
+    assert_eq!((plan.traffic[0].family, plan.traffic[1].family), (Family::Ipv6, Family::Ipv4));
+    // The receiver alone has no IPv6: the line of the traffic says so, and without that traffic there is nothing to say.
+    let one = both_families("[[traffic]]\nfamily = \"ipv6\"")
+        .replace("address6 = \"2001:2:0:200::2\"\ngateway6 = \"2001:2:0:200::1\"\n", "");
+    assert_eq!(
+        bad(&one).to_string(),
+        "line 15, column 10: traffic[0].family: it is \"ipv6\", but [receiver] has no address of it; add address6 and gateway6"
+    );
+    let plan = parse(&one.replace("[[traffic]]\nfamily = \"ipv6\"", "")).expect("a plan").plan;
+    assert_eq!(plan.traffic.len(), 1);
+}
+
+#[test]
+fn the_second_pair_is_judged_like_the_first() {
+    let of = |from: &str, to: &str| bad(&both_families("").replace(from, to)).to_string();
+    let missing = of("gateway6 = \"2001:2:0:200::1\"\n", "");
+    assert!(missing.contains("receiver.gateway6: it is missing"), "{missing}");
+    let four = of("\"2001:2:0:100::", "\"198.18.7.");
+    assert!(four.contains("generator.address6: it is 198.18.7.2, but must be an address of IPv6"), "{four}");
+    let twice = of("2001:2:0:200::2", "2001:2:0:100::2");
+    assert!(
+        twice.contains("receiver.address6: it is 2001:2:0:100::2, but that is generator.address6 already"),
+        "{twice}"
+    );
+    let six = |text: String| text.replace("198.18.0.", "2001:2:0:300::").replace("198.19.0.", "2001:2:0:400::");
+    let both = bad(&six(both_families(""))).to_string();
+    assert!(both.contains("generator.address: it is 2001:2:0:300::2, but beside address6"), "{both}");
+}
+
+#[test]
+fn networks_of_one_side_leave_the_other_alone() {
+    let near = both_families("[[traffic]]\nfamily = \"ipv6\"\nnetworks = 3\nbidirectional = true")
+        .replace("2001:2:0:200::", "2001:2:0:101::");
+    assert_eq!(
+        bad(&near).to_string(),
+        "line 18, column 12: traffic[0].networks: 3 networks of 64 bits from 2001:2:0:100::2 to 2001:2:0:102::2 hold \
+         2001:2:0:101::2, the address of [receiver]; choose addresses of the ports that are further apart"
+    );
+    let outside = bad(&file("", "[[traffic]]\nnetworks = 256").replace("198.19.0.", "198.19.200.")).to_string();
+    assert!(outside.contains("256 networks from 198.19.200.2 on end with 198.20.199.2, which"), "{outside}");
+    let groups = file("allow-any-address = true", "[[traffic]]\nnetworks = 256").replace("198.19.0.", "223.255.255.");
+    assert!(bad(&groups).to_string().contains("end with 224.0.254.2"));
 }
 
 #[test]
@@ -267,6 +342,68 @@ fn what_a_traffic_cannot_be() {
     assert!(of("networks = 257").contains("from 1 to 256"));
     assert!(of("bidirectional = 1").contains("true or false"));
     assert_eq!(says("traffic = 3", "").len(), 1);
+}
+
+const SNMP_HOP: &str = "[[hop]]\nname = \"r\"\nunder-test = true\ninput = \"a\"\noutput = \"b\"\n\
+    source = { kind = \"snmp\", agent = \"198.18.0.1\", community = \"c\" }\n";
+
+#[test]
+fn each_modifier_is_a_traffic_of_its_own_behind_the_one_without() {
+    let traffic = "[[traffic]]\nsizes = [64]\nflows = 5\nmodifiers = [\"broadcast\", \"management\", \"routes\"]\n";
+    let plan = good("", &format!("{traffic}[[traffic]]\nsizes = [512]\n{SNMP_HOP}")).plan;
+    assert_eq!(plan.traffic.len(), 5);
+    let of = |at: usize| plan.traffic[at].modifier.clone();
+    assert_eq!((of(0), of(4)), (None, None));
+    assert_eq!(of(1), Some(Modifier::Broadcast { every: 100 }));
+    let Some(Modifier::Management { agent }) = of(2) else { panic!("{:?}", of(2)) };
+    assert_eq!((agent.agent.as_str(), agent.version.as_str(), agent.name.as_str()), ("198.18.0.1", "2c", "c"));
+    assert_eq!(of(3), Some(Modifier::Routes { every_ms: 30_000, networks: 25 }));
+    assert!(plan.traffic[..4].iter().all(|traffic| traffic.sizes == [64] && traffic.flows == 5));
+    assert_eq!([0, 1, 2, 3, 4].map(|at| plan.unmodified(at)), [None, Some(0), Some(0), Some(0), None]);
+    assert_eq!(plan.rows().len(), 5);
+}
+
+#[test]
+fn a_modifier_of_ones_own() {
+    let plan = good(
+        "",
+        r#"
+[[traffic]]
+modifiers = [
+  { kind = "broadcast", share = 0.05 },
+  { kind = "management", agent = "192.0.2.1:1161", version = "3", user = "lab", password = "secret-word" },
+  { kind = "routes", every = "1s", networks = 3 },
+  { kind = "broadcast" },
+]
+"#,
+    )
+    .plan;
+    let of: Vec<_> = plan.traffic.iter().filter_map(|traffic| traffic.modifier.clone()).collect();
+    assert_eq!((&of[0], &of[3]), (&Modifier::Broadcast { every: 20 }, &Modifier::Broadcast { every: 100 }));
+    assert_eq!(of[2], Modifier::Routes { every_ms: 1_000, networks: 3 });
+    let Modifier::Management { agent } = &of[1] else { panic!("{of:?}") };
+    assert_eq!((agent.version.as_str(), agent.name.as_str(), agent.password.as_str()), ("3", "lab", "secret-word"));
+}
+
+#[test]
+fn what_a_modifier_cannot_be() {
+    let of = |entry: &str| says("", &format!("[[traffic]]\nmodifiers = [{entry}]")).join("\n");
+    assert!(of("\"noise\"").contains("traffic[0].modifiers[0]: it is `noise`, but must be \"broadcast\""));
+    assert!(of("3").contains("must be a table"));
+    assert!(of("{ share = 0.1 }").contains("traffic[0].modifiers[0].kind: it is missing"));
+    assert!(of("{ kind = \"broadcast\", share = 0.9 }").contains("a number from 0.0001 to 0.5"));
+    assert!(
+        of("{ kind = \"broadcast\", every = \"1s\" }").contains("a modifier of the kind \"broadcast\" has no every")
+    );
+    assert!(of("{ kind = \"routes\", networks = 26 }").contains("a whole number from 1 to 25"));
+    assert!(of("\"broadcast\", \"broadcast\"").contains("modifiers[1]: it is in the list twice"));
+    assert!(of("\"management\"").contains("the plan has no hop that is read by SNMP; name who is asked"));
+    assert!(of("{ kind = \"management\", agent = \"192.0.2.1\" }").contains("community: it is missing"));
+    assert!(says("", "[[traffic]]\nmodifiers = \"broadcast\"")[0].contains("a list of"));
+    let ports = file("", "[[traffic]]\nmodifiers = [\"routes\"]")
+        .replace("198.18.0.", "2001:2:0:1::")
+        .replace("198.19.0.", "2001:2:0:2::");
+    assert!(bad(&ports).to_string().contains("RIP version 2, which is of IPv4"), "{}", bad(&ports));
 }
 
 #[test]

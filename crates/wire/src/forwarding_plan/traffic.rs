@@ -1,11 +1,12 @@
 //! `[[traffic]]`: families, frame sizes and mixes, flows and networks.
 
-use super::ports::family;
+use super::ports::{is_for_benchmarks, word};
 use super::preset::{IMIX, Preset, RFC_2544_SIZES};
 use super::reader::{Item, Table};
 use narrows_model::Family;
 use narrows_model::forwarding::{TesterPort, Traffic};
-use narrows_model::frames::{FrameFormat, MOST_FRAME_BYTES, Transport, Walk};
+use narrows_model::frames::{Endpoints, FrameFormat, MOST_FRAME_BYTES, Transport, Walk};
+use std::net::IpAddr;
 
 /// Entries of `[[traffic]]`.
 pub(super) const MOST: usize = 8;
@@ -13,16 +14,29 @@ pub(super) const MOST: usize = 8;
 /// Letters of a genome (RFC 6985, section 4) up to the largest frame that Ethernet has without jumbo frames.
 const GENOME: [(char, u32); 7] = [('a', 64), ('b', 128), ('c', 256), ('d', 512), ('e', 1024), ('f', 1280), ('g', 1518)];
 
-const fn word(family: Family) -> &'static str {
-    match family {
-        Family::Ipv4 => "ipv4",
-        Family::Ipv6 => "ipv6",
+/// The ports of the tester as far as they are known, by the names of their tables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ports<'a> {
+    pub(super) generator: Option<&'a TesterPort>,
+    pub(super) receiver: Option<&'a TesterPort>,
+}
+
+impl<'a> Ports<'a> {
+    fn known(self) -> impl Iterator<Item = (&'static str, &'a TesterPort)> {
+        let all = [("generator", self.generator), ("receiver", self.receiver)];
+        all.into_iter().filter_map(|(name, port)| Some((name, port?)))
+    }
+
+    /// The families that all of them have addresses of.
+    fn families(self) -> Vec<Family> {
+        let first = self.known().next().map_or(Family::Ipv4, |(_, port)| Family::of(&port.address));
+        let second = if first == Family::Ipv4 { Family::Ipv6 } else { Family::Ipv4 };
+        let both = self.known().next().is_some() && self.known().all(|(_, port)| port.of(second).is_some());
+        std::iter::once(first).chain(both.then_some(second)).collect()
     }
 }
 
-/// What is taken where the file has no `[[traffic]]`.
-pub(super) fn default_traffic(preset: Preset, port: Option<&TesterPort>) -> Traffic {
-    let family = port.map_or(Family::Ipv4, |port| family(&port.address));
+fn of_family(preset: Preset, family: Family) -> Traffic {
     let mut traffic = Traffic {
         family,
         transport: Transport::Udp,
@@ -32,25 +46,28 @@ pub(super) fn default_traffic(preset: Preset, port: Option<&TesterPort>) -> Traf
         sizes: Vec::new(),
         mix: Vec::new(),
         bidirectional: false,
+        modifier: None,
     };
     traffic.sizes = raised(preset.sizes(), traffic.least_bytes());
     traffic
 }
 
+/// What is taken where the file has no `[[traffic]]`: frames of each family that both ports have.
+pub(super) fn default_traffic(preset: Preset, ports: Ports<'_>) -> Vec<Traffic> {
+    ports.families().into_iter().map(|family| of_family(preset, family)).collect()
+}
+
 /// One entry. What is wrong in it is noted, and the default taken in its place.
-pub(super) fn traffic(table: &Table<'_>, preset: Preset, port: Option<&TesterPort>) -> Traffic {
-    let mut traffic = default_traffic(preset, port);
+pub(super) fn traffic(table: &Table<'_>, preset: Preset, ports: Ports<'_>) -> Traffic {
+    let mut traffic = of_family(preset, ports.families().first().copied().unwrap_or(Family::Ipv4));
     let families = [("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
     if let Some(wanted) = table.item("family").and_then(|item| item.one_of(&families)) {
-        if let Some(port) = port.filter(|port| family(&port.address) != wanted) {
-            let has = word(family(&port.address));
-            table.note(
-                "family",
-                format!(
-                    "it is \"{}\", but the ports have addresses of {has}; each family has a plan of its own",
-                    word(wanted)
-                ),
-            );
+        for (name, _) in ports.known().filter(|(_, port)| port.of(wanted).is_none()) {
+            let add = match wanted {
+                Family::Ipv4 => "add address and gateway of IPv4, and let address6 and gateway6 have those of IPv6",
+                Family::Ipv6 => "add address6 and gateway6",
+            };
+            table.note("family", format!("it is \"{}\", but [{name}] has no address of it; {add}", word(wanted)));
         }
         traffic.family = wanted;
     }
@@ -76,7 +93,45 @@ pub(super) fn traffic(table: &Table<'_>, preset: Preset, port: Option<&TesterPor
     if let Some(both) = table.item("bidirectional").and_then(|item| item.flag()) {
         traffic.bidirectional = both;
     }
+    check_networks(table, &traffic, ports);
     traffic
+}
+
+/// The networks of one side must leave the other side's alone, and there must be so many.
+fn check_networks(table: &Table<'_>, traffic: &Traffic, ports: Ports<'_>) {
+    let of = |port: Option<&TesterPort>| port.and_then(|port| port.of(traffic.family)).map(|pair| pair.address);
+    let (Some(generator), Some(receiver)) = (of(ports.generator), of(ports.receiver)) else { return };
+    if traffic.networks < 2 {
+        return;
+    }
+    let bits = if traffic.family == Family::Ipv4 { 24 } else { 64 };
+    let ways = [(receiver, generator, "generator"), (generator, receiver, "receiver")];
+    for (first, other, name) in ways.into_iter().take(if traffic.bidirectional { 2 } else { 1 }) {
+        let Some(range) = Endpoints::networks(first, traffic.networks, [0; 2]) else {
+            table.note("networks", format!("there are not {} networks from {first} on", traffic.networks));
+            continue;
+        };
+        let last = range.addresses[1];
+        if last.is_multicast() || is_for_benchmarks(&first) && !is_for_benchmarks(&last) {
+            let says = "which no host has and no benchmark may use";
+            table.note("networks", format!("{} networks from {first} on end with {last}, {says}", traffic.networks));
+        }
+        let network = |address: IpAddr| match address {
+            IpAddr::V4(address) => u128::from(address.to_bits() >> (32 - bits)),
+            IpAddr::V6(address) => address.to_bits() >> (128 - bits),
+        };
+        let [from, to] = range.addresses.map(network);
+        if (from..=to).contains(&network(other)) {
+            table.note(
+                "networks",
+                format!(
+                    "{} networks of {bits} bits from {first} to {} hold {other}, the address of [{name}]; \
+                     choose addresses of the ports that are further apart",
+                    traffic.networks, last
+                ),
+            );
+        }
+    }
 }
 
 fn walk(table: &Table<'_>) -> Walk {

@@ -24,6 +24,8 @@ pub struct Range {
     pub address: IpAddr,
     /// How many addresses, from 1; 2^64 - 1 where there are more.
     pub addresses: u64,
+    /// They are 2^n apart.
+    pub stride_bits: u8,
     /// The first port.
     pub port: u16,
     /// How many ports, 1 to 65,536.
@@ -42,16 +44,20 @@ impl Range {
         let [port, last] = side.ports;
         Self {
             address,
-            addresses: u64::try_from(more).unwrap_or(u64::MAX).saturating_add(1),
+            addresses: u64::try_from(more.checked_shr(side.stride_bits.into()).unwrap_or(0))
+                .unwrap_or(u64::MAX)
+                .saturating_add(1),
+            stride_bits: side.stride_bits,
             port,
             ports: u32::from(last.saturating_sub(port)) + 1,
         }
     }
 
     fn address(&self, index: u64) -> IpAddr {
+        let more = u128::from(index).checked_shl(self.stride_bits.into()).unwrap_or(0);
         match self.address {
-            IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits().wrapping_add(index as u32)).into(),
-            IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits().wrapping_add(index.into())).into(),
+            IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits().wrapping_add(more as u32)).into(),
+            IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits().wrapping_add(more)).into(),
         }
     }
 
@@ -146,7 +152,7 @@ mod tests {
         let side = |range: &str, ports| {
             let (first, last) = range.split_once('-').expect("a range");
             let address = |word: &str| word.parse().expect("an address");
-            Range::of(&Endpoints { addresses: [address(first), address(last)], ports })
+            Range::of(&Endpoints { addresses: [address(first), address(last)], ports, stride_bits: 0 })
         };
         Flows { source: side(source, ports[0]), destination: side(destination, ports[1]), walk: Walk::Odometer }
     }
@@ -175,6 +181,21 @@ mod tests {
         assert_eq!(flows.nth(65_535).source_port, 65_535);
         assert_eq!(flows.nth(65_536).source, "2001:2::1".parse::<IpAddr>().expect("an address"));
         assert_eq!(flows.index(u64::MAX), 0);
+    }
+
+    #[test]
+    fn networks_are_walked_one_address_of_each() {
+        for (first, last, networks) in [("198.19.0.2", "198.19.255.2", 8), ("2001:2:0:200::2", "2001:2:0:2ff::2", 64)] {
+            let address = |word: &str| word.parse::<IpAddr>().expect("an address");
+            let one = Range::of(&Endpoints::one(address(first), [9, 9]));
+            let destination = Endpoints::networks(address(first), 256, [9, 9]).expect("so many");
+            assert_eq!((destination.addresses[1], destination.stride_bits), (address(last), networks));
+            let flows = Flows { source: one, destination: Range::of(&destination), walk: Walk::Odometer };
+            assert_eq!(flows.count(), 256);
+            let seen: HashSet<IpAddr> = (0..256).map(|index| flows.nth(index).destination).collect();
+            assert_eq!(seen.len(), 256);
+            assert!(seen.contains(&address(last)) && flows.nth(256) == flows.nth(0));
+        }
     }
 
     #[test]

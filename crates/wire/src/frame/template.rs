@@ -258,7 +258,7 @@ mod tests {
             let mut frame = template.frame(&flows.nth(numbers.0), &signatures.0);
             let flow = flows.nth(numbers.1);
             prop_assert!(template.write_flow(&mut frame, &flow, &signatures.1));
-            let one = |address, port| narrows_model::frames::Endpoints { addresses: [address; 2], ports: [port; 2] };
+            let one = |address, port| narrows_model::frames::Endpoints::one(address, [port; 2]);
             let anew = Template::build(
                 &FrameFormat {
                     source: one(flow.source, flow.source_port),

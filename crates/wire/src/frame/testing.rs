@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// One flow of UDP over IPv4.
 pub(super) fn format() -> FrameFormat {
-    let side = |address: [u8; 4], port| Endpoints { addresses: [IpAddr::from(address); 2], ports: [port; 2] };
+    let side = |address: [u8; 4], port| Endpoints::one(IpAddr::from(address), [port; 2]);
     FrameFormat {
         source_mac: Mac([2, 0, 0, 0, 0, 1]),
         destination_mac: Mac([2, 0, 0, 0, 0, 2]),
@@ -51,9 +51,15 @@ fn endpoints(family: Family) -> impl Strategy<Value = Endpoints> {
         Family::Ipv4 => IpAddr::from(Ipv4Addr::from_bits(bits as u32)),
         Family::Ipv6 => IpAddr::from(Ipv6Addr::from_bits(bits)),
     };
-    (any::<u128>(), any::<u16>(), any::<u16>(), any::<u16>()).prop_map(move |(bits, more, port, last)| {
-        let (first, then) = (address(bits), address(bits.wrapping_add(more.into())));
-        Endpoints { addresses: [first.min(then), first.max(then)], ports: [port.min(last), port.max(last)] }
+    let strides = match family {
+        Family::Ipv4 => prop_oneof![Just(0_u8), 0..32_u8],
+        Family::Ipv6 => prop_oneof![Just(0_u8), 0..128_u8],
+    };
+    let numbers = (any::<u128>(), any::<u16>(), any::<u16>(), any::<u16>());
+    (numbers, strides).prop_map(move |((bits, more, port, last), stride_bits)| {
+        let (first, then) = (address(bits), address(bits.wrapping_add(u128::from(more) << (stride_bits % 112))));
+        let addresses = [first.min(then), first.max(then)];
+        Endpoints { addresses, ports: [port.min(last), port.max(last)], stride_bits }
     })
 }
 

@@ -1,7 +1,7 @@
 //! `narrows lab demo-forwarding`: a complete small forwarding benchmark on one machine.
 
 use super::super::remote::stop_on_interrupt;
-use super::super::rfc2544::write;
+use super::super::rfc2544::Places;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use narrows_render as render;
@@ -22,6 +22,8 @@ pub(crate) struct ForwardingArgs {
 
 impl ForwardingArgs {
     pub(crate) fn run(&self) -> Outcome {
+        let places = Places { html: Some(&self.html), svg: None, output: self.output.as_deref() };
+        places.check()?;
         let stop = stop_on_interrupt()?;
         let bench = Bench::up().map_err(Failure::run)?;
         let plan = bench.plan().map_err(Failure::run)?;
@@ -35,7 +37,7 @@ impl ForwardingArgs {
             files::write_record(output, &record).map_err(Failure::run)?;
         }
         let report = render::forwarding::build(&record, forwarding::derive(&record));
-        write(&report, Some(&self.html), None)?;
+        places.write(&report)?;
         print(&render::forwarding::text::report(&report, style()))?;
         eprintln!("The same as one page with pictures: {}", self.html.display());
         Ok(u8::from(record.ended.is_some()))

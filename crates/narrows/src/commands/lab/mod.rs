@@ -3,6 +3,7 @@
 mod forwarding;
 mod path;
 mod status;
+mod verified;
 
 use super::load::DirectionWord;
 use super::remote::stop_on_interrupt;
@@ -297,26 +298,15 @@ fn verified(only: &[Part]) -> Outcome {
     let stop = stop_on_interrupt()?;
     let parts =
         if only.is_empty() { &[Part::Emulator, Part::Ledger, Part::Search, Part::Forwarding][..] } else { only };
-    let (mut broken, mut shown) = (0_u32, Ok(()));
+    let mut told = verified::Told::new(stop.clone());
     for part in parts {
-        let mut show = |row: &verify::Row| {
-            broken += u32::from(!row.kept);
-            let kept = if row.kept { "kept" } else { "BROKEN" };
-            let line = format!(
-                "{:<70} {:>12.3} {:>12.3} {:<8} {:<20} {kept}",
-                row.what, row.asked, row.measured, row.unit, row.promise
-            );
-            if let Err(why) = print(&line) {
-                shown = Err(why);
-            }
-            !stop.is_set()
-        };
-        verify::verify((*part).into(), &mut show).map_err(Failure::run)?;
+        let looked = verify::verify((*part).into(), &mut told).map_err(Failure::run);
+        told.pause();
+        looked?;
         if stop.is_set() {
             anstream::eprintln!("interrupted; what is above is what was looked at");
             return Ok(1);
         }
     }
-    shown?;
-    Ok(u8::from(broken > 0))
+    told.end()
 }

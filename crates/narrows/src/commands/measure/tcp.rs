@@ -59,7 +59,7 @@ impl TcpArgs {
         let mut live = begun(&plan);
         let mut failed = None;
         let run = measure::measure_tcp(&mut ends, &plan, remote.target(), name, &mut |place, progress| {
-            for view in readings(&mut live, &plan, place, progress) {
+            for view in readings(&mut live, place, progress) {
                 let line = match self.format {
                     Form::Text if !self.quiet && text::shown(&view, &plan, style) => Ok(text::interval(&view, style)),
                     Form::Ndjson => json::interval(&view),
@@ -106,12 +106,7 @@ fn begun(plan: &TcpPlan) -> Live {
 }
 
 /// What an end says while the trial runs, as finished intervals.
-fn readings(
-    live: &mut Live,
-    plan: &TcpPlan,
-    place: Place,
-    progress: &TrialProgress,
-) -> Vec<narrows_model::measure::IntervalView> {
+fn readings(live: &mut Live, place: Place, progress: &TrialProgress) -> Vec<narrows_model::measure::IntervalView> {
     progress
         .streams
         .iter()
@@ -127,7 +122,7 @@ fn readings(
                     .zip(stream.mss_bytes)
                     .map(|(segments, mss)| segments.saturating_mul(mss)),
             };
-            live.push(place, stream.flow, stream.id % plan.streams, reading)
+            live.push(place, stream.flow, stream.id, reading)
         })
         .collect()
 }

@@ -14,8 +14,8 @@ pub(super) fn all(record: &ForwardingRecord, derived: &Derived, traffic: &[Traff
         ("latency", tests.latency.is_some(), |it| it.latency.is_some()),
         ("frame loss rate", tests.loss.is_some(), |it| !it.loss.is_empty()),
         ("back-to-back", tests.back_to_back.is_some(), |it| it.bursts.is_some()),
-        ("recovery", tests.recovery.is_some(), |it| it.recovery_ns.is_some()),
-        ("reset", tests.reset.is_some(), |it| it.reset_ns.is_some()),
+        ("recovery", tests.recovery.is_some(), |it| it.recovery_ns.is_some() || !it.recovery_notes.is_empty()),
+        ("reset", tests.reset.is_some(), |it| it.reset_ns.is_some() || !it.reset_notes.is_empty()),
         ("worst case", tests.worst_case.is_some(), |it| it.worst_case.is_some()),
     ];
     let mut list = derived.not_measured.clone();

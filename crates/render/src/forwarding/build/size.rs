@@ -1,8 +1,8 @@
 //! Everything of one frame size.
 
-use super::{is_invalid, words};
-use crate::figures::{float, pps};
-use narrows_model::forwarding::{ForwardingRecord, ForwardingTrial, SearchOfSize, Test, Traffic};
+use super::{device, is_invalid, modified, words};
+use crate::figures::{float, nanos, pps};
+use narrows_model::forwarding::{ForwardingRecord, ForwardingTrial, OutageOfSize, SearchOfSize, Test, Traffic};
 use narrows_model::forwarding_report::{
     ConfirmationView, Derived, EstimateView, GoalOfSize, SizeView, TesterView, ThroughputView, WorstCaseView,
 };
@@ -35,10 +35,9 @@ impl Of<'_> {
                 self.of.mix.iter().map(|size| f64::from(*size)).sum::<f64>() / float(self.of.mix.len().max(1) as u64)
             }
         };
-        let outage = |test: Test| {
-            let of = record.outages.iter().filter(|it| it.test == test && self.is((it.traffic, it.size)));
-            spread(of.map(|it| float(it.outage_ns)))
-        };
+        let of = |test: Test| record.outages.iter().filter(move |it| it.test == test && self.is((it.traffic, it.size)));
+        let outage = |test: Test| spread(of(test).filter_map(|it| it.outage_ns).map(float));
+        let notes = |test: Test| outage_notes(&of(test).collect::<Vec<_>>());
         let tester = record.tester.iter().find(|it| self.is((it.traffic, it.size)));
         let estimate = derived.estimates.iter().find(|it| self.size.is_none() && it.traffic == self.traffic);
         let curve = derived.curves.iter().find(|it| self.is((it.traffic, it.size)));
@@ -60,12 +59,21 @@ impl Of<'_> {
             bursts: derived.bursts.iter().find(|it| self.is((it.traffic, it.size))).cloned(),
             recovery_ns: outage(Test::Recovery),
             reset_ns: outage(Test::Reset),
+            recovery_notes: notes(Test::Recovery),
+            reset_notes: notes(Test::Reset),
             worst_case: self.worst_case(frame_bytes),
+            modified: self.of.modifier.as_ref().map(|_| modified::seen(self.own())),
+            devices: device::views(self.own()),
         }
     }
 
     fn is(&self, other: (usize, Option<u32>)) -> bool {
         other == (self.traffic, self.size)
+    }
+
+    /// The trials of this size that are in the record.
+    fn own(&self) -> impl Iterator<Item = &ForwardingTrial> + Clone {
+        self.record.trials.iter().filter(|it| self.is((it.traffic, it.size)))
     }
 
     fn rate(&self, frame_bytes: f64, pps: f64) -> FrameRate {
@@ -182,9 +190,35 @@ fn lost(of: &ForwardingTrial) -> f64 {
 }
 
 pub(super) fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
-    let values: Vec<f64> = values.collect();
-    let summary = narrows_stats::summary(&values)?;
-    Some(Spread { n: count(summary.n), median: summary.median, min: summary.min, max: summary.max })
+    Spread::of(&values.collect::<Vec<_>>())
+}
+
+/// What must be known of the recoveries or resets of a size.
+fn outage_notes(of: &[&OutageOfSize]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let between: Vec<[u64; 2]> = of.iter().filter_map(|it| it.between_ns).collect();
+    match between.as_slice() {
+        [] => {}
+        [[least, most]] => {
+            notes.push(format!("between {} and {} by the receiver's looks", nanos(*least), nanos(*most)));
+        }
+        all => {
+            let apart = all.iter().map(|[least, most]| most.saturating_sub(*least)).max().unwrap_or(0);
+            notes.push(format!("to within {} by the receiver's looks", nanos(apart)));
+        }
+    }
+    let mut told: Vec<(&str, usize)> = Vec::new();
+    for remark in of.iter().flat_map(|it| &it.remarks) {
+        match told.iter_mut().find(|(other, _)| other == remark) {
+            Some((_, times)) => *times += 1,
+            None => told.push((remark, 1)),
+        }
+    }
+    notes.extend(told.into_iter().map(|(remark, times)| match of.len() {
+        1 => remark.to_owned(),
+        all => format!("{times} of {all}: {remark}"),
+    }));
+    notes
 }
 
 /// Why a bound is missing, or whose it is.

@@ -33,12 +33,12 @@ pub fn pictures(report: &ForwardingReport) -> Vec<(String, String)> {
     all
 }
 
-const WIDTH: f64 = 1040.0;
+pub(super) const WIDTH: f64 = 1040.0;
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 30.0;
 
 /// A sheet of that height with its title.
-fn sheet(height: f64, title: &str, subtitle: &str) -> Canvas {
+pub(super) fn sheet(height: f64, title: &str, subtitle: &str) -> Canvas {
     let mut canvas = Canvas::new(WIDTH, height, title, subtitle);
     canvas.text((24.0, 34.0), &Font::TITLE.fit(title, WIDTH - 48.0), Font::TITLE);
     canvas.text((24.0, 54.0), &Font::SUBTITLE.fit(subtitle, WIDTH - 48.0), Font::SUBTITLE);
@@ -103,7 +103,7 @@ impl Columns {
 }
 
 #[allow(clippy::cast_precision_loss)] // a handful
-const fn count(n: usize) -> f64 {
+pub(super) const fn count(n: usize) -> f64 {
     n as f64
 }
 

@@ -3,7 +3,7 @@
 use super::super::words;
 use crate::figures::{grouped, pps, ratio};
 use crate::table::{Cell, Column, Row, Table};
-use crate::words::plural;
+use crate::words::{clean, plural};
 use narrows_model::forwarding::{TesterPort, Tests};
 use narrows_model::forwarding_report::ForwardingReport;
 use narrows_model::search::Goal;
@@ -47,7 +47,9 @@ pub(in super::super) fn plan(report: &ForwardingReport) -> Table {
 }
 
 fn port(of: &TesterPort) -> String {
-    format!("on {} as {} by {}", of.device, of.address, of.gateway)
+    let place = of.host.as_ref().map(|host| format!(" of {}", clean(host))).unwrap_or_default();
+    let second = of.second.map(|pair| format!(", as {} by {}", pair.address, pair.gateway)).unwrap_or_default();
+    format!("on {}{place} as {} by {}{second}", of.device, of.address, of.gateway)
 }
 
 fn time(ms: u64) -> String {

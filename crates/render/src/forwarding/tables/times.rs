@@ -8,6 +8,7 @@ use crate::table::{Cell, Column, Table};
 use crate::udp::text::rounded;
 use narrows_model::forwarding::Test;
 use narrows_model::forwarding_report::ForwardingReport;
+use narrows_model::sweep::Spread;
 
 /// Latency at the throughput.
 pub(in super::super) fn latency(report: &ForwardingReport) -> Table {
@@ -74,18 +75,22 @@ pub(in super::super) fn outages(report: &ForwardingReport) -> Table {
     let remark = "recovery: from the end of the overload to the last loss; reset: the outage";
     let mut table = sized(report, "Recovery and reset", remark, &columns);
     for (traffic, view) in each(report) {
-        let tests = [(Test::Recovery, view.recovery_ns), (Test::Reset, view.reset_ns)];
-        for (test, it) in tests {
-            let Some(it) = it else { continue };
-            let time = |of: f64| Cell::new(nanos(rounded(of)));
+        let tests =
+            [(Test::Recovery, view.recovery_ns, &view.recovery_notes), (Test::Reset, view.reset_ns, &view.reset_notes)];
+        for (test, it, notes) in tests {
+            if it.is_none() && notes.is_empty() {
+                continue;
+            }
+            let time = |of: fn(&Spread) -> f64| Cell::maybe(it.as_ref().map(|it| nanos(rounded(of(it)))));
             let cells = vec![
                 Cell::new(words::test(test)),
-                time(it.min),
-                time(it.median).tone(Tone::Strong),
-                time(it.max),
-                Cell::new(it.n.to_string()),
+                time(|it| it.min),
+                time(|it| it.median).tone(Tone::Strong),
+                time(|it| it.max),
+                Cell::new(it.as_ref().map_or(0, |it| it.n).to_string()),
             ];
-            table.rows.push(row(report, &table, traffic, Cell::new(size(view.size)), cells));
+            let line = row(report, &table, traffic, Cell::new(size(view.size)), cells);
+            table.rows.push(notes.iter().fold(line, |line, note| line.note(Some(note.clone()))));
         }
     }
     table

@@ -4,7 +4,7 @@ use super::super::clock;
 use super::super::pace::Share;
 use super::super::tally::Counts;
 use narrows_model::Family;
-use narrows_model::frames::{Endpoints, FrameFormat, GeneratePlan, Transport, Walk};
+use narrows_model::frames::{BROADCAST_STREAM, Endpoints, FrameFormat, GeneratePlan, Transport, Walk};
 use narrows_wire::frame::{Flows, Signature, Template, checksum};
 use std::net::IpAddr;
 
@@ -38,28 +38,31 @@ impl Bytes {
     }
 }
 
-/// The part of an address that varies, and the sum of what does not.
-fn halves(address: IpAddr) -> (u64, u32) {
+/// From this stride on it is the first half of an IPv6 address that varies.
+const HALF_BITS: u8 = 64;
+
+fn number(address: IpAddr) -> u128 {
     match address {
-        IpAddr::V4(address) => (u32::from(address).into(), 0),
-        IpAddr::V6(address) => {
-            let all = address.octets();
-            let low = u64::from_be_bytes(all[8..].try_into().unwrap_or_default());
-            (low, checksum::partial(&all[..8]))
-        }
+        IpAddr::V4(address) => u32::from(address).into(),
+        IpAddr::V6(address) => address.into(),
     }
 }
 
+/// The parts of a side's first address that are written anew, the last 8 bytes and the first 8, and the sum of what is not.
+fn halves(side: &Endpoints) -> (u64, u64, u32) {
+    let first = number(side.addresses[0]);
+    #[allow(clippy::cast_possible_truncation)] // the halves
+    let (high, low) = ((first >> 64) as u64, first as u64);
+    if side.stride_bits >= HALF_BITS { (low, high, 0) } else { (low, 0, checksum::partial(&high.to_be_bytes())) }
+}
+
 fn addresses(side: &Endpoints) -> Result<u32, String> {
-    let number = |address: IpAddr| match address {
-        IpAddr::V4(address) => u128::from(u32::from(address)),
-        IpAddr::V6(address) => u128::from(address),
-    };
     let [first, last] = side.addresses.map(number);
-    if first >> 64 != last >> 64 {
+    if side.stride_bits < HALF_BITS && first >> 64 != last >> 64 {
         return Err("a range of IPv6 addresses goes beyond the last 64 bits".to_owned());
     }
-    u32::try_from(last - first + 1).map_err(|_| "a range has more than 2^32 addresses".to_owned())
+    u32::try_from(((last - first) >> side.stride_bits) + 1)
+        .map_err(|_| "a range has more than 2^32 addresses".to_owned())
 }
 
 const fn ports(side: &Endpoints) -> u32 {
@@ -87,8 +90,8 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
     let format = &plan.format;
     let templates: Vec<Template> = format.sizes.iter().map(|size| Template::build(format, *size)).collect();
     let template = Template::build(format, format.largest());
-    let (source, source_rest) = halves(format.source.addresses[0]);
-    let (destination, destination_rest) = halves(format.destination.addresses[0]);
+    let (source, source_high, source_rest) = halves(&format.source);
+    let (destination, destination_high, destination_rest) = halves(&format.destination);
     let signature = Signature { stream: share.stream, clock: clock::id(), sequence: 0, time: 0 };
     let head = checksum::partial(&signature.encode()[..4]);
     let mut header = [0_u8; HEADER_BYTES];
@@ -102,9 +105,11 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
     };
     let flows = if random == 1 { Flows::of(format).count() } else { share.flows.1 };
     let mut out = Bytes::default();
-    out.u64(&[share.interval, share.limit, seed, flows, source, destination])
+    out.u64(&[share.interval, share.catch_up, share.most_behind, share.limit, seed, flows])
+        .u64(&[source, destination, source_high, destination_high])
         .u32(&[addresses(&format.source)?, addresses(&format.destination)?])
         .u32(&[ports(&format.source), ports(&format.destination)])
+        .u32(&[format.source.stride_bits.into(), format.destination.stride_bits.into()])
         .u32(&wheels(format, share.flows.0)?)
         .u16(&[format.source.ports[0], format.destination.ports[0]])
         .u32(&[share.burst, plan.stamp_every, offset(templates.len())])
@@ -115,6 +120,7 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
             u8::from(templates.len() > 1),
         ])
         .u32(&[template.ip_offset, template.transport_offset, template.payload_offset].map(offset))
+        .u32(&[plan.broadcast_every, BROADCAST_STREAM.saturating_sub(share.stream).into()])
         .bytes(&header);
     for template in &templates {
         let sum = template.transport_sum + source_rest + destination_rest + head;
@@ -127,31 +133,44 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
     Ok(out.0)
 }
 
-/// `struct state` of `generate.c` before the first run.
-pub(super) fn state(plan: &GeneratePlan, share: &Share, start_ns: u64) -> Result<Vec<u8>, String> {
+/// `struct state` of `generate.c` before the start. The ranges are those that [`config`] found to be sound.
+pub(super) fn state(plan: &GeneratePlan, share: &Share, start_ns: u64) -> Vec<u8> {
     let mut out = Bytes::default();
     out.u64(&[start_ns, start_ns + share.duration_ns, 0, 0, share.phase, 0, 0])
-        .u64(&[0, share.flows.1.max(1)])
+        .u64(&[0, share.flows.1.max(1), 0, 0])
         .u32(&[0, 0])
-        .u32(&wheels(&plan.format, share.flows.0)?)
-        .u32(&[0, 0]);
-    Ok(out.0)
+        .u32(&wheels(&plan.format, share.flows.0).unwrap_or_default())
+        .u32(&[0, 0])
+        .u32(&[plan.broadcast_every, 0])
+        .u64(&[0]);
+    out.0
 }
 
 fn u64_at(bytes: &[u8], index: usize) -> u64 {
     bytes.get(index * 8..index * 8 + 8).and_then(|it| it.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }
 
-/// What `struct state` says, and whether the worker is done.
-pub(super) fn counts(state: &[u8]) -> (Counts, bool) {
-    let counts = Counts {
-        handed: u64_at(state, 2),
-        skipped: u64_at(state, 3),
-        first_ns: u64_at(state, 5),
-        last_ns: u64_at(state, 6),
-        bounced: 0,
-    };
-    (counts, u64_at(state, 7) != 0)
+/// What `struct state` says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct State {
+    pub(super) counts: Counts,
+    /// Nothing is left to send.
+    pub(super) done: bool,
+    /// The program runs and waits for the start.
+    pub(super) ready: bool,
+}
+
+impl State {
+    pub(super) fn read(state: &[u8]) -> Self {
+        let counts = Counts {
+            handed: u64_at(state, 2),
+            skipped: u64_at(state, 3),
+            first_ns: u64_at(state, 5),
+            last_ns: u64_at(state, 6),
+            bounced: 0,
+        };
+        Self { counts, done: u64_at(state, 7) != 0, ready: u64_at(state, 10) != 0 }
+    }
 }
 
 /// `struct stream` of `receive.c`, of one CPU.

@@ -1,7 +1,7 @@
 //! Workers that run the program `generate` on live frames.
 
 use super::super::error::FrameError;
-use super::super::generator::{Crew, Device, Meter, StartAt, Worker};
+use super::super::generator::{Crew, Device, Meter, Worker};
 use super::super::pace::{FRACTION, Share};
 use super::super::tally::Counts;
 use super::{GENERATE, layout};
@@ -18,9 +18,9 @@ const fn batch(share: &Share) -> u32 {
         _ => 8,
     }
 }
-/// How often the program runs in one call: half a minute or more. Each call makes and unmakes its pages, which takes tens of
+/// How often the program runs in one call: two minutes or more, as often as 32 bits count. Each call makes and unmakes its pages, which takes tens of
 /// milliseconds, so there is one call if possible, and it is interrupted when all is sent.
-const TIMES: u32 = 1 << 30;
+const TIMES: u32 = u32::MAX - 65_536;
 const EINTR: i32 = 4;
 /// The largest frame without FCS that fits the page of a live frame: 4096 less the headroom (256), `struct xdp_page_head`
 /// and the room at its end (320).
@@ -33,21 +33,40 @@ struct Live {
     batch: u32,
 }
 
-struct LiveMeter(Arc<Object>);
+struct LiveMeter {
+    object: Arc<Object>,
+    plan: GeneratePlan,
+    share: Share,
+}
 
 impl Meter for LiveMeter {
     fn counts(&self) -> Counts {
-        state(&self.0).map(|(counts, _)| counts).unwrap_or_default()
+        state(&self.object).map(|state| state.counts).unwrap_or_default()
     }
 
     fn done(&self) -> bool {
-        state(&self.0).is_ok_and(|(_, done)| done)
+        state(&self.object).is_ok_and(|state| state.done)
+    }
+
+    fn ready(&self) -> bool {
+        state(&self.object).is_ok_and(|state| state.ready)
+    }
+
+    fn start(&self, at_ns: u64) -> narrows_sys::Result<()> {
+        set_state(&self.object, &self.plan, &self.share, at_ns)
     }
 }
 
-fn state(object: &Object) -> Result<(Counts, bool), FrameError> {
+/// When a worker starts that was not told yet.
+const NEVER: u64 = u64::MAX / 2;
+
+fn state(object: &Object) -> Result<layout::State, FrameError> {
     let values = object.read("state", &0_u32.to_ne_bytes())?;
-    Ok(layout::counts(values.first().map(Vec::as_slice).unwrap_or_default()))
+    Ok(layout::State::read(values.first().map(Vec::as_slice).unwrap_or_default()))
+}
+
+fn set_state(object: &Object, plan: &GeneratePlan, share: &Share, start_ns: u64) -> narrows_sys::Result<()> {
+    object.write("state", &0_u32.to_ne_bytes(), &layout::state(plan, share, start_ns))
 }
 
 impl Worker for Live {
@@ -57,17 +76,12 @@ impl Worker for Live {
             Err(error) if error.errno() == Some(EINTR) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(!state(&self.object)?.1)
+        Ok(!state(&self.object)?.done)
     }
 }
 
 /// A worker for each share.
-pub(in super::super) fn prepare(
-    plan: &GeneratePlan,
-    device: &Device,
-    shares: &[Share],
-    start: StartAt,
-) -> Result<Crew, String> {
+pub(in super::super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
     let largest = plan.format.largest() - FCS_BYTES;
     if largest > FRAME_MOST {
         return Err(format!(
@@ -94,23 +108,22 @@ pub(in super::super) fn prepare(
     };
     let objects = shares.iter().map(load).collect::<Result<Vec<_>, _>>()?;
     let frame = Template::build(&plan.format, plan.format.largest()).bytes;
-    // A state that is done sends nothing: the kernel says whether it knows live frames at all.
+    for (object, share) in objects.iter().zip(shares) {
+        set_state(object, plan, share, NEVER).map_err(|error| error.to_string())?;
+    }
+    // Before the start nothing is sent: the kernel says whether it knows live frames at all.
     if let Some(object) = objects.first() {
-        let idle = layout::state(plan, &shares[0], u64::MAX / 2)?;
-        object.write("state", &0_u32.to_ne_bytes(), &idle).map_err(|error| error.to_string())?;
         object.run_live(device.index, &frame, 1, 1).map_err(|error| match error.errno() {
             Some(22) => "this kernel makes no live frames (Linux 5.18 does)".to_owned(),
             _ => error.to_string(),
         })?;
+        set_state(object, plan, &shares[0], NEVER).map_err(|error| error.to_string())?;
     }
-    let start_ns = start();
     let mut workers: Vec<(Box<dyn Worker>, Arc<dyn Meter>)> = Vec::new();
     for (object, share) in objects.into_iter().zip(shares) {
-        let state = layout::state(plan, share, start_ns)?;
-        object.write("state", &0_u32.to_ne_bytes(), &state).map_err(|error| error.to_string())?;
         let worker =
             Live { object: Arc::clone(&object), device: device.index, frame: frame.clone(), batch: batch(share) };
-        workers.push((Box::new(worker), Arc::new(LiveMeter(object))));
+        workers.push((Box::new(worker), Arc::new(LiveMeter { object, plan: plan.clone(), share: *share })));
     }
-    Ok(Crew { start_ns, workers })
+    Ok(Crew { workers })
 }

@@ -1,0 +1,117 @@
+//! The counters of a hop through its `narrows serve`: one session for the whole benchmark, renewed when it is lost.
+
+use super::super::reach::Reach;
+use super::{Links, Reading};
+use crate::remote::{Remote, Session};
+use narrows_model::device_state::DeviceState;
+use narrows_sys::clock;
+use narrows_wire::api::frames::{LinkPackets, LinksAnswer};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A host that could not be reached is tried again after so long: until then its hop is silent, and trials go on.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// A host that runs `narrows serve`.
+pub(super) struct Served {
+    host: String,
+    token_file: Option<String>,
+    reach: Reach,
+    session: Line,
+}
+
+/// The session as it stands.
+enum Line {
+    Open(Box<Session<'static>>),
+    /// Why there is none, and when that was.
+    Closed(String, Instant),
+}
+
+impl std::fmt::Debug for Served {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Served").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+impl Served {
+    /// Connects. A host that cannot be reached is no error: its looks say why.
+    pub(super) fn open(host: &str, token_file: Option<&str>, reach: &Reach) -> Self {
+        let token_file = token_file.map(str::to_owned);
+        let session = Line::Closed(String::new(), clock::now());
+        let mut served = Self { host: host.to_owned(), token_file, reach: reach.clone(), session };
+        served.renew();
+        served
+    }
+
+    pub(super) fn words(&self) -> String {
+        format!("counters of the kernel of {}, through narrows", self.host)
+    }
+
+    fn renew(&mut self) {
+        let opened = self
+            .reach
+            .connect(&self.host, self.token_file.as_deref(), Vec::new())
+            .and_then(|remote| Remote::open_shared_look(&Arc::new(remote)));
+        self.session = match opened {
+            Ok(session) => Line::Open(Box::new(session)),
+            Err(error) => Line::Closed(error.to_string(), clock::now()),
+        };
+    }
+
+    pub(super) fn state_words(&self) -> String {
+        format!("the kernel of {}, through narrows", self.host)
+    }
+
+    /// The counters now.
+    pub(super) fn look(&mut self, input: &str, output: &str) -> Result<Reading, String> {
+        reading(self.ask(input, output, false)?)
+    }
+
+    /// The host's state now.
+    pub(super) fn state(&mut self, input: &str, output: &str) -> Result<DeviceState, String> {
+        match self.ask(input, output, true)? {
+            LinksAnswer::Read { state: Some(state), .. } => Ok(*state),
+            LinksAnswer::Read { .. } => {
+                Err(format!("{} does not tell its state: its narrows is of an earlier version", self.host))
+            }
+            LinksAnswer::Missing { why } => Err(why),
+        }
+    }
+
+    /// One question. A session that is lost is renewed once.
+    fn ask(&mut self, input: &str, output: &str, state: bool) -> Result<LinksAnswer, String> {
+        let mut renewed = false;
+        if let Line::Closed(why, since) = &self.session {
+            if since.elapsed() < AGAIN {
+                return Err(why.clone());
+            }
+            self.renew();
+            renewed = true;
+        }
+        loop {
+            let why = match &self.session {
+                Line::Closed(why, _) => return Err(why.clone()),
+                Line::Open(session) => match session.links(input, output, state) {
+                    Ok(answer) => return Ok(answer),
+                    Err(error) => session.lost().unwrap_or(error).to_string(),
+                },
+            };
+            if renewed {
+                self.session = Line::Closed(why.clone(), clock::now());
+                return Err(why);
+            }
+            self.renew();
+            renewed = true;
+        }
+    }
+}
+
+fn reading(answer: LinksAnswer) -> Result<Reading, String> {
+    match answer {
+        LinksAnswer::Read { input, output, drops, counts_itself, .. } => {
+            let of = |counted: LinkPackets| Links { rx: counted.rx_packets, tx: counted.tx_packets };
+            Ok(Reading::Links { input: of(input), output: of(output), drops, counts_itself })
+        }
+        LinksAnswer::Missing { why } => Err(why),
+    }
+}

@@ -1,0 +1,130 @@
+//! Keeping a record while it grows, so that a crash in hour three loses minutes: after each row, and between trials every so often.
+
+use narrows_model::forwarding::ForwardingRecord;
+use narrows_sys::clock;
+use std::time::{Duration, Instant};
+
+/// Writes a record, whole; why it could not.
+pub type Write<'a> = &'a mut dyn FnMut(&ForwardingRecord) -> Result<(), String>;
+
+/// The shortest time between two writings within a row.
+const EVERY: Duration = Duration::from_secs(5);
+/// Within a row no more than one part in so many of the time goes into writing.
+const SHARE: u32 = 50;
+
+pub(super) struct Keeper<'a> {
+    write: Option<Write<'a>>,
+    began: Instant,
+    last: Instant,
+    pause: Duration,
+    told: Option<String>,
+}
+
+impl<'a> Keeper<'a> {
+    pub(super) fn new(write: Option<Write<'a>>) -> Self {
+        let now = clock::now();
+        Self { write, began: now, last: now, pause: EVERY, told: None }
+    }
+
+    /// Whether it is time again, within a row.
+    pub(super) fn is_due(&self) -> bool {
+        self.write.is_some() && self.last.elapsed() >= self.pause
+    }
+
+    /// Writes what there is, marked as a part; `row` of `rows` is the one under way. What is to be told, if anything: a failure ends
+    /// nothing, and is told once.
+    pub(super) fn part(&mut self, record: &mut ForwardingRecord, row: usize, rows: usize) -> Option<String> {
+        let write = self.write.as_mut()?;
+        let began = clock::now();
+        let whole = record.ended.is_some();
+        if !whole {
+            record.ended = Some(under_way(self.began.elapsed(), row, rows));
+        }
+        let written = write(record);
+        if !whole {
+            record.ended = None;
+        }
+        self.last = clock::now();
+        self.pause = EVERY.max(began.elapsed() * SHARE);
+        let failed = written.err();
+        let says = failed.clone().filter(|_| failed != self.told);
+        self.told = failed;
+        says.map(|why| format!("what was measured so far could not be kept: {why}; the benchmark goes on"))
+    }
+}
+
+/// What a part says of its end: whoever reads it later takes it for what it is.
+fn under_way(after: Duration, row: usize, rows: usize) -> String {
+    let seconds = after.as_secs();
+    format!(
+        "this is a part of it, kept {}:{:02}:{:02} after it began, in row {row} of {rows}; it was cut off, or is still running",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::forwarding::TesterMaximum;
+
+    fn record() -> ForwardingRecord {
+        let file = narrows_wire::forwarding_plan::parse(include_str!("demo.toml")).expect("a plan");
+        ForwardingRecord {
+            plan: file.plan,
+            tester: Vec::new(),
+            trials: Vec::new(),
+            searches: Vec::new(),
+            curves: Vec::new(),
+            bursts: Vec::new(),
+            outages: Vec::new(),
+            ended: None,
+        }
+    }
+
+    #[test]
+    fn a_part_says_that_it_is_one_and_the_record_does_not() {
+        let mut kept = Vec::new();
+        let mut write = |record: &ForwardingRecord| {
+            kept.push(record.clone());
+            Ok(())
+        };
+        let mut keeper = Keeper::new(Some(&mut write));
+        let mut whole = record();
+        assert_eq!(keeper.part(&mut whole, 2, 4), None);
+        assert_eq!(whole.ended, None);
+        whole.ended = Some("it was interrupted".to_owned());
+        whole.tester.push(TesterMaximum { traffic: 0, size: Some(64), pps: 1e6, method: "loop".to_owned() });
+        assert_eq!(keeper.part(&mut whole, 2, 4), None);
+        let [part, last] = &kept[..] else { panic!("{kept:?}") };
+        let says = part.ended.as_deref().expect("it says so");
+        assert!(says.starts_with("this is a part of it, kept 0:00:0") && says.contains("in row 2 of 4"), "{says}");
+        assert_eq!(*last, whole);
+    }
+
+    #[test]
+    fn a_failure_is_told_once_and_again_when_it_is_another() {
+        let mut answers = ["disk full", "disk full", "", "disk full", "read-only"].into_iter();
+        let mut write = |_: &ForwardingRecord| match answers.next() {
+            Some("") | None => Ok(()),
+            Some(why) => Err(why.to_owned()),
+        };
+        let mut keeper = Keeper::new(Some(&mut write));
+        let mut record = record();
+        let told: Vec<bool> = (0..5).map(|_| keeper.part(&mut record, 1, 1).is_some()).collect();
+        assert_eq!(told, [true, false, false, true, true]);
+    }
+
+    #[test]
+    fn without_a_place_nothing_is_due() {
+        let mut keeper = Keeper::new(None);
+        assert!(!keeper.is_due());
+        assert_eq!(keeper.part(&mut record(), 1, 1), None);
+    }
+
+    #[test]
+    fn hours_are_told() {
+        assert!(under_way(Duration::from_secs(3 * 3600 + 62), 1, 2).contains("kept 3:01:02 after"));
+    }
+}

@@ -1,0 +1,159 @@
+//! Ports that are devices of another host, which runs `narrows serve --frames`. One session for a host, as long as the
+//! benchmark lasts; what was begun there ends with it.
+
+use super::super::error::ForwardingError;
+use super::super::reach::Reach;
+use super::{Port, PortLook, Qualified, QualifyRequest, Receiving};
+use crate::remote::{Remote, RemoteError, Session};
+use narrows_model::forwarding::{ForwardingPlan, TesterPort};
+use narrows_model::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
+use narrows_sys::clock;
+use narrows_traffic::Stop;
+use narrows_wire::api::frames::{FramesOrder, FramesRecord, WAIT_MOST_MS};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often a flag that ends a generator is looked for.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Another host.
+#[derive(Clone)]
+pub(crate) struct Far(Arc<Host>);
+
+struct Host {
+    /// The plan's word for it.
+    word: String,
+    data: SocketAddr,
+    session: Session<'static>,
+}
+
+impl std::fmt::Debug for Far {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Far").field(&self.0.word).finish()
+    }
+}
+
+impl Host {
+    fn error(&self, why: RemoteError) -> ForwardingError {
+        // That the session has ended says why a request could not be made, and says it better.
+        ForwardingError::Far { host: self.word.clone(), why: self.session.lost().unwrap_or(why) }
+    }
+
+    fn unlike(&self) -> ForwardingError {
+        self.error(RemoteError::Server("its job was of another kind than asked for".to_owned()))
+    }
+}
+
+impl Far {
+    /// Connects to the host of a port, and waits for its turn there. `stop` is raised when the host is lost. Where it turns out
+    /// to be the one that is known by another word, that one is taken: it would wait for itself.
+    pub(crate) fn open(
+        plan: &ForwardingPlan,
+        port: &TesterPort,
+        word: &str,
+        known: Option<&Self>,
+        reach: &Reach,
+        stop: &Stop,
+        says: &mut dyn FnMut(&str),
+    ) -> Result<Self, ForwardingError> {
+        let failed = |why| ForwardingError::Far { host: word.to_owned(), why };
+        let ports = [&plan.generator, &plan.receiver].into_iter().filter(|port| port.host.as_deref() == Some(word));
+        let mut devices: Vec<String> = ports.map(|port| port.device.clone()).collect();
+        devices.dedup();
+        let remote = Arc::new(reach.connect(word, port.token_file.as_deref(), devices).map_err(failed)?);
+        if let Some(known) = known.filter(|known| known.0.data == remote.data_address()) {
+            return Ok(known.clone());
+        }
+        let mut told = 0;
+        let session = Remote::open_shared_session(&remote, &mut |position, why| {
+            if told != position {
+                says(&format!("{word}: waiting, number {position} in the queue: {why}"));
+            }
+            told = position;
+            !stop.is_set()
+        });
+        let session = session.map_err(failed)?;
+        session.raise_when_lost(stop);
+        Ok(Self(Arc::new(Host { word: word.to_owned(), data: remote.data_address(), session })))
+    }
+}
+
+impl Port for Far {
+    fn host(&self) -> &str {
+        &self.0.word
+    }
+
+    fn lost(&self) -> Option<ForwardingError> {
+        self.0.session.lost().map(|why| self.0.error(why))
+    }
+
+    fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortLook, ForwardingError> {
+        self.0.session.frames_look(device, gateway).map_err(|why| self.0.error(why))
+    }
+
+    fn qualify(&self, request: &QualifyRequest, _: &Stop) -> Result<Qualified, ForwardingError> {
+        self.0.session.frames_qualify(request).map_err(|why| self.0.error(why))
+    }
+
+    fn generate(&self, plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, ForwardingError> {
+        let host = &self.0;
+        let order = FramesOrder::Generate { plans: plans.to_vec() };
+        let job = host.session.frames_begin(&order).map_err(|why| host.error(why))?;
+        let mut told = false;
+        while !host.session.frames_wait(job, 0, LOOK).map_err(|why| host.error(why))?.over {
+            if stop.is_set() && !std::mem::replace(&mut told, true) {
+                host.session.frames_stop(job).map_err(|why| host.error(why))?;
+            }
+        }
+        match host.session.frames_end(job).map_err(|why| host.error(why))? {
+            FramesRecord::Generated { sent } if sent.len() == plans.len() => Ok(sent),
+            _ => Err(host.unlike()),
+        }
+    }
+
+    fn receive(&self, plan: &ReceivePlan, watched: bool) -> Result<Box<dyn Receiving>, ForwardingError> {
+        let order = FramesOrder::Receive { plan: plan.clone(), watched };
+        let job = self.0.session.frames_begin(&order).map_err(|why| self.0.error(why))?;
+        Ok(Box::new(Counting { host: self.0.clone(), job: Some(job) }))
+    }
+}
+
+/// A receiver of another host.
+struct Counting {
+    host: Arc<Host>,
+    /// `None`: it was asked for.
+    job: Option<u32>,
+}
+
+impl Receiving for Counting {
+    fn wait(&mut self, least: u64, within: Duration) -> Result<u64, ForwardingError> {
+        let since = clock::now();
+        loop {
+            let left = within.saturating_sub(since.elapsed());
+            let step = left.min(Duration::from_millis(WAIT_MOST_MS));
+            let job = self.job.unwrap_or_default();
+            let seen = self.host.session.frames_wait(job, least, step).map_err(|why| self.host.error(why))?;
+            if seen.over || left <= step {
+                return Ok(seen.frames);
+            }
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<ReceiveRecord, ForwardingError> {
+        let job = self.job.take().unwrap_or_default();
+        match self.host.session.frames_end(job).map_err(|why| self.host.error(why))? {
+            FramesRecord::Received { record } => Ok(*record),
+            FramesRecord::Generated { .. } => Err(self.host.unlike()),
+        }
+    }
+}
+
+impl Drop for Counting {
+    /// A trial that failed elsewhere must not keep the device.
+    fn drop(&mut self) {
+        if let Some(job) = self.job.take().filter(|_| self.host.session.lost().is_none()) {
+            let _ = self.host.session.frames_end(job);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The way to the other hosts of a benchmark: the user's words for a host, the token, the port.
+
+use crate::live::LiveInstruments;
+use crate::remote::{Options, Remote, RemoteError, TargetSpec};
+use crate::trust;
+use narrows_model::Family;
+use narrows_model::forwarding::{CounterSource, ForwardingPlan};
+use narrows_wire::Token;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How the other hosts of a benchmark are reached.
+#[derive(Clone)]
+pub struct Reach {
+    /// The port where a host's word names none.
+    pub port: u16,
+    /// The family, where the user insists on one.
+    pub family: Option<Family>,
+    /// The token of hosts for which the plan names no file.
+    pub token: Option<Token>,
+    /// How ssh is started, and the other end greeted.
+    pub options: Options,
+}
+
+impl std::fmt::Debug for Reach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reach").field("port", &self.port).field("family", &self.family).finish_non_exhaustive()
+    }
+}
+
+impl Default for Reach {
+    /// The usual port, any family, no token.
+    fn default() -> Self {
+        let options = Options::new(Arc::new(LiveInstruments { collect: false }));
+        Self { port: crate::server::DEFAULT_PORT, family: None, token: None, options }
+    }
+}
+
+impl Reach {
+    fn spec(&self, host: &str, token_file: Option<&str>) -> Result<TargetSpec, RemoteError> {
+        let token = match token_file {
+            Some(path) => {
+                trust::client_token(Some(Path::new(path))).map_err(|error| RemoteError::Here(error.to_string()))?
+            }
+            None => self.token.clone(),
+        };
+        Ok(TargetSpec { asked: host.to_owned(), family: self.family, port: self.port, token })
+    }
+
+    /// Connects to a host. `frames`: the devices by which a server that ssh starts may send and count frames.
+    ///
+    /// # Errors
+    /// The word or the file makes no sense, or the host cannot be reached.
+    pub(crate) fn connect(
+        &self,
+        host: &str,
+        token_file: Option<&str>,
+        frames: Vec<String>,
+    ) -> Result<Remote, RemoteError> {
+        let options = Options { frames, ..self.options.clone() };
+        Remote::connect(&self.spec(host, token_file)?, &options)
+    }
+}
+
+/// The words for hosts in a plan that are none, a sentence each.
+#[must_use]
+pub(super) fn check_hosts(plan: &ForwardingPlan) -> Vec<String> {
+    let ports = [("generator.host", &plan.generator), ("receiver.host", &plan.receiver)];
+    let mut words: Vec<(String, &str)> =
+        ports.into_iter().filter_map(|(key, port)| Some((key.to_owned(), port.host.as_deref()?))).collect();
+    for hop in &plan.hops {
+        if let CounterSource::Narrows { host, .. } = &hop.source {
+            words.push((format!("source.host of the hop {}", hop.name), host));
+        }
+    }
+    let wrong = |(key, host): (String, &str)| {
+        let spec = TargetSpec { asked: host.to_owned(), family: None, port: 1, token: None };
+        spec.check().err().map(|error| format!("{key}: {error}"))
+    };
+    words.into_iter().filter_map(wrong).collect()
+}

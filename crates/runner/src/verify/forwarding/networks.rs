@@ -1,0 +1,95 @@
+//! 256 networks behind a device (RFC 2544, section 12; RFC 5180, section 7): that frames reach them all.
+
+use super::super::Row;
+use crate::demo::StageError;
+use crate::forwarding::demo::Bench;
+use crate::forwarding::format::{Ends, frame_format};
+use crate::forwarding::port::{Here, Port as _};
+use narrows_model::Family;
+use narrows_model::forwarding::Traffic;
+use narrows_model::frames::{FlowGot, FrameLoad, GeneratePlan, ReceivePlan, Transport, Walk};
+use narrows_traffic::Stop;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Frames to 256 networks of either family, as a plan has them, and the destinations of those that came through the router.
+pub(super) fn networks(bench: &Bench) -> Result<Vec<Row>, StageError> {
+    let ports = [
+        (Family::Ipv4, "198.18.0.1", ["198.18.0.2", "198.19.0.2"]),
+        (Family::Ipv6, "2001:2:0:100::1", ["2001:2:0:100::2", "2001:2:0:200::2"]),
+    ];
+    let mut rows = Vec::new();
+    for (family, gateway, addresses) in ports {
+        let came = bench.lab.host("tester")?.run(|| destinations(family, gateway, addresses))??;
+        let (name, bits) = if family == Family::Ipv4 { ("IPv4", 24) } else { ("IPv6", 64) };
+        rows.push(Row {
+            what: format!("networks of {bits} bits that are reached through a device, {name}"),
+            asked: f64::from(Traffic::MOST_NETWORKS),
+            measured: came as f64,
+            unit: "networks",
+            promise: "all",
+            kept: came == Traffic::MOST_NETWORKS as usize,
+        });
+    }
+    Ok(rows)
+}
+
+/// In the tester's network: how many networks the destinations of the frames that come lie in.
+fn destinations(family: Family, gateway: &str, addresses: [&str; 2]) -> Result<usize, StageError> {
+    let failed = |why: String| StageError::Failed("the tester", why);
+    let address = |word: &str| word.parse::<IpAddr>().map_err(|error| failed(error.to_string()));
+    let traffic = Traffic {
+        family,
+        transport: Transport::Udp,
+        flows: 8,
+        networks: Traffic::MOST_NETWORKS,
+        walk: Walk::Odometer,
+        sizes: vec![128],
+        mix: Vec::new(),
+        bidirectional: false,
+        modifier: None,
+    };
+    let looked = Here.look("gen0", Some(address(gateway)?)).map_err(|error| failed(error.to_string()))?;
+    let next = looked.gateway.ok_or_else(|| failed("nobody answers for the gateway".to_owned()))?;
+    let ends = Ends { macs: [looked.own, next], addresses: [address(addresses[0])?, address(addresses[1])?] };
+    // Of 256 networks visited at random one is missed by 20,000 frames with a chance of 1 in 10^31.
+    let frames = 20_000;
+    let load = FrameLoad::FramesPerSecond(20_000.0);
+    let order = GeneratePlan {
+        device: "gen0".to_owned(),
+        mode: None,
+        format: frame_format(&traffic, traffic.sizes.clone(), &ends),
+        load,
+        burst: GeneratePlan::usual_burst(load, 1),
+        make_up_ms: 0,
+        duration_ms: 10_000,
+        count: Some(frames),
+        workers: 1,
+        first_stream: 0,
+        stamp_every: 0,
+        interval_ms: 1_000,
+        broadcast_every: 0,
+    };
+    let receive = ReceivePlan {
+        device: "rcv0".to_owned(),
+        mode: None,
+        duration_ms: 60_000,
+        idle_ms: None,
+        per_flow: true,
+        gaps: false,
+        interval_ms: 1_000,
+    };
+    let mut counting = Here.receive(&receive, false).map_err(|error| failed(error.to_string()))?;
+    Here.generate(&[order], &Stop::new()).map_err(|error| failed(error.to_string()))?;
+    counting.wait(frames, Duration::from_millis(500)).map_err(|error| failed(error.to_string()))?;
+    let got = counting.finish().map_err(|error| failed(error.to_string()))?;
+    let network = |flow: &FlowGot| {
+        let to: SocketAddr = flow.destination.parse().ok()?;
+        Some(match to.ip() {
+            IpAddr::V4(to) => u128::from(to.to_bits() >> 8),
+            IpAddr::V6(to) => to.to_bits() >> 64,
+        })
+    };
+    Ok(got.flows.iter().filter_map(network).collect::<BTreeSet<_>>().len())
+}

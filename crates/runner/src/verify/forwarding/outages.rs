@@ -1,0 +1,125 @@
+//! Recovery and reset against a router whose forwarding goes and comes at known times.
+
+use super::super::Row;
+use super::{plan, throughput};
+use crate::demo::StageError;
+use crate::forwarding::Event;
+use crate::forwarding::demo::Bench;
+use narrows_model::forwarding::{ForwardingRecord, OutageOfSize, RecoveryTest, ResetTest, Test, Tests, ThroughputTest};
+use narrows_sys::clock;
+use narrows_traffic::Stop;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Overloads are made of a device that carries so little that a busy machine can offer it, and last so long.
+const SLOW_PPS: f64 = 5_000.0;
+/// What it passes at once: what a generator makes up for after a pause is not lost to the limit.
+const SLOW_BUCKET: f64 = 300.0;
+/// Long beside the time that this bucket lasts.
+const SEARCH_MS: u64 = 500;
+const CUT_MS: u64 = 1_000;
+/// How long a reset takes the forwarding away.
+const OUTAGE_MS: u64 = 300;
+
+/// When the forwarding goes: so long after a line that has these words, and for how long; `None`: until the benchmark is over.
+type Absence = (&'static str, u64, Option<u64>);
+
+/// Takes the router's forwarding away, each time that was said: from when to when, by the monotonic clock.
+fn absences(bench: &Bench, hear: &Receiver<String>, times: &[Absence]) -> Result<Vec<[u64; 2]>, StageError> {
+    let mut away = Vec::new();
+    for (words, after_ms, lasts_ms) in times {
+        if !hear.iter().any(|said| said.contains(words)) {
+            break;
+        }
+        clock::sleep(Duration::from_millis(*after_ms));
+        bench.fault("forward-drop-nth", "1")?;
+        let from_ns = clock::monotonic_ns();
+        match lasts_ms {
+            Some(lasts_ms) => clock::sleep(Duration::from_millis(*lasts_ms)),
+            None => hear.iter().for_each(drop),
+        }
+        bench.repair("forward-drop-nth")?;
+        away.push([from_ns, clock::monotonic_ns()]);
+    }
+    Ok(away)
+}
+
+/// A benchmark of a device that carries little and whose forwarding goes and comes, with the tests and a short search before them.
+fn away(bench: &Bench, tests: Tests, times: &[Absence]) -> Result<(ForwardingRecord, Vec<[u64; 2]>), StageError> {
+    let mut search = ThroughputTest { max_search_ms: 8_000, ..throughput(SEARCH_MS) };
+    for goal in &mut search.goals {
+        (goal.width, goal.duration_sum_ms) = (0.05, goal.final_trial_ms);
+    }
+    let plan = plan(bench, 2.0 * SLOW_PPS, Tests { throughput: Some(search), ..tests })?;
+    bench.fault("forward-police", &format!("{SLOW_PPS:.0}x{SLOW_BUCKET:.0}"))?;
+    let (tell, hear) = channel();
+    let done = std::thread::scope(|scope| {
+        let absences = scope.spawn(move || absences(bench, &hear, times));
+        let record = bench.run(&plan, &Stop::new(), &mut |event| {
+            if let Event::Line(line) = event {
+                // Who has heard enough listens no more.
+                let _ = tell.send(line.to_owned());
+            }
+        });
+        drop(tell);
+        match absences.join() {
+            Ok(away) => Ok((record?, away?)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    });
+    bench.repair("forward-police")?;
+    done
+}
+
+fn millis(ns: u64) -> f64 {
+    Duration::from_nanos(ns).as_secs_f64() * 1e3
+}
+
+/// A duration that is known, and what was found of it.
+fn lasted(what: &str, asked: f64, found: Option<&OutageOfSize>) -> Row {
+    let measured = found.and_then(|outage| outage.outage_ns).map_or(0.0, millis);
+    let remarks = found.map(|outage| outage.remarks.join("; ")).filter(|remarks| !remarks.is_empty());
+    Row {
+        what: remarks.map_or_else(|| what.to_owned(), |remarks| format!("{what} ({remarks})")),
+        asked,
+        measured,
+        unit: "ms",
+        // Two looks of the receiver, and what it takes to change a rule.
+        promise: "30 ms",
+        kept: asked > 0.0 && (measured - asked).abs() <= 30.0,
+    }
+}
+
+/// Overloads after which the forwarding comes back a known time after the cut; and one after which it does not.
+pub(super) fn recovery(bench: &Bench) -> Result<Vec<Row>, StageError> {
+    let test = RecoveryTest { overload_ms: CUT_MS, after_ms: CUT_MS, repetitions: 2 };
+    let begun = "overload of";
+    let times = [(begun, CUT_MS - 200, Some(200 + OUTAGE_MS)), (begun, CUT_MS - 200, None)];
+    let (record, away) = away(bench, Tests { recovery: Some(test), ..Tests::default() }, &times)?;
+    let outages: Vec<&OutageOfSize> = record.outages.iter().filter(|it| it.test == Test::Recovery).collect();
+    let cut_ns = outages.first().and_then(|outage| outage.since_ns).unwrap_or(u64::MAX);
+    let asked = millis(away.first().map_or(0, |[_, back]| back.saturating_sub(cut_ns)));
+    let remarks = outages.get(1).map(|outage| outage.remarks.join("; ")).unwrap_or_default();
+    let said = remarks.contains("did not recover");
+    Ok(vec![
+        lasted("recovery of a device after an overload", asked, outages.first().copied()),
+        Row {
+            what: format!("a device that does not recover: {remarks}"),
+            asked: 1.0,
+            measured: f64::from(u8::from(said)),
+            unit: "said",
+            promise: "said so",
+            kept: said,
+        },
+    ])
+}
+
+/// A reset that takes the forwarding away for a known time.
+pub(super) fn reset(bench: &Bench) -> Result<Vec<Row>, StageError> {
+    let test = ResetTest { command: vec!["true".to_owned()], within_ms: 2_500 };
+    let times = [("resets the device", 1_000, Some(OUTAGE_MS))];
+    let (record, away) = away(bench, Tests { reset: Some(test), ..Tests::default() }, &times)?;
+    let asked = millis(away.first().map_or(0, |[from, to]| to.saturating_sub(*from)));
+    let found = record.outages.iter().find(|outage| outage.test == Test::Reset);
+    Ok(vec![lasted("outage of a device that is reset", asked, found)])
+}

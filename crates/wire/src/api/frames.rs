@@ -1,0 +1,188 @@
+//! Requests of a forwarding benchmark on several hosts: the counters of a hop, and the ports of a tester on another host.
+//! Only a server that was started with `--frames` puts frames on its devices.
+//!
+//! | Request | Answer |
+//! | --- | --- |
+//! | `POST /v1/sessions/{id}/links` [`LinksRequest`] | [`LinksAnswer`] |
+//! | `POST /v1/sessions/{id}/frames/look` [`PortRequest`] | [`PortLook`] |
+//! | `POST /v1/sessions/{id}/frames/qualify` [`QualifyRequest`] | [`Qualified`] |
+//! | `POST /v1/sessions/{id}/frames` [`FramesOrder`] | [`FramesStarted`] |
+//! | `POST /v1/sessions/{id}/frames/{job}/wait` [`FramesWait`] | [`FramesSeen`] |
+//! | `POST /v1/sessions/{id}/frames/{job}/stop` | nothing; a generator ends early |
+//! | `DELETE /v1/sessions/{id}/frames/{job}` | [`FramesRecord`]; the job is over |
+
+use narrows_model::device_state::DeviceState;
+use narrows_model::forwarding::{DropCount, Traffic};
+use narrows_model::frames::{GeneratePlan, GenerateRecord, Mac, ReceivePlan, ReceiveRecord};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// The longest that [`FramesWait`] is waited: a client asks again, and so hears of the end of either side.
+pub const WAIT_MOST_MS: u64 = 1_000;
+/// The most generators of one order: a load and one that ends before it.
+pub const MOST_GENERATORS: usize = 2;
+
+/// Asks for the counters of two devices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinksRequest {
+    /// Towards the generator.
+    pub input: String,
+    /// Towards the receiver.
+    pub output: String,
+    /// Whether the host's state is wanted, too: its start, interrupts, CPUs and how often the links changed.
+    #[serde(default)]
+    pub state: bool,
+}
+
+/// What one device counted since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkPackets {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+}
+
+/// The counters of two devices, and all that the host says it dropped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum LinksAnswer {
+    /// They were read.
+    Read {
+        /// Of the device towards the generator.
+        input: LinkPackets,
+        /// Of the device towards the receiver.
+        output: LinkPackets,
+        /// By reason, since the host began to count.
+        drops: Vec<DropCount>,
+        /// Whether this session's own packets pass one of the two devices, and are counted there.
+        #[serde(default)]
+        counts_itself: bool,
+        /// The host's state, where it was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<Box<DeviceState>>,
+    },
+    /// They could not be read.
+    Missing {
+        /// Why, in a sentence.
+        why: String,
+    },
+}
+
+/// Asks for a device that frames shall leave or enter by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortRequest {
+    /// The device.
+    pub device: String,
+    /// Whose Ethernet address is wanted, if one is.
+    #[serde(default)]
+    pub gateway: Option<IpAddr>,
+}
+
+/// A device that frames can leave or enter by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortLook {
+    /// The device's own Ethernet address.
+    pub own: Mac,
+    /// The gateway's, where one was named.
+    pub gateway: Option<Mac>,
+    /// CPUs that its host lets generators have.
+    pub cpus: u32,
+}
+
+/// Asks what a host alone can send and count, over a virtual pair.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QualifyRequest {
+    /// The frames.
+    pub traffic: Traffic,
+    /// Their sizes with FCS.
+    pub sizes: Vec<u32>,
+    /// Their source and destination.
+    pub addresses: [IpAddr; 2],
+}
+
+/// What a host alone can send and count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Qualified {
+    /// Frames a second.
+    pub pps: f64,
+    /// How it was found.
+    pub method: String,
+}
+
+/// Asks for frames to be sent or counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "order")]
+pub enum FramesOrder {
+    /// To be sent, all plans at the same time and by one device.
+    Generate {
+        /// At most [`MOST_GENERATORS`].
+        plans: Vec<GeneratePlan>,
+    },
+    /// To be counted.
+    Receive {
+        /// How.
+        plan: ReceivePlan,
+        /// Whether the plan's intervals are kept.
+        watched: bool,
+    },
+}
+
+/// Frames are being sent or counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FramesStarted {
+    /// The job's number within the session.
+    pub job: u32,
+}
+
+/// Waits for the end of a generator, or until a receiver has counted so many frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FramesWait {
+    /// Frames of a receiver.
+    #[serde(default)]
+    pub least: u64,
+    /// Not longer than this, nor than [`WAIT_MOST_MS`].
+    pub within_ms: u64,
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FramesSeen {
+    /// Frames that a receiver counted so far; of a generator 0.
+    pub frames: u64,
+    /// Whether a generator is done, or a receiver has as many as were waited for.
+    pub over: bool,
+}
+
+/// What a job saw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "job")]
+pub enum FramesRecord {
+    /// One for each plan.
+    Generated {
+        /// In the order of the plans.
+        sent: Vec<GenerateRecord>,
+    },
+    /// A receiver.
+    Received {
+        /// What it saw.
+        record: Box<ReceiveRecord>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_read_as_documented() {
+        let wait: FramesWait = serde_json::from_str(r#"{"within_ms": 500}"#).expect("a request");
+        assert_eq!(wait, FramesWait { least: 0, within_ms: 500 });
+        let look: PortRequest = serde_json::from_str(r#"{"device": "eth1", "gateway": "198.18.0.1"}"#).expect("one");
+        assert_eq!(look.gateway, Some(IpAddr::from([198, 18, 0, 1])));
+        let answer = r#"{"is":"missing","why":"there is no device r9"}"#;
+        let read: LinksAnswer = serde_json::from_str(answer).expect("an answer");
+        assert_eq!(serde_json::to_string(&read).expect("json"), answer);
+        assert!(serde_json::from_str::<FramesOrder>(r#"{"order": "explode"}"#).is_err());
+    }
+}
