@@ -51,8 +51,7 @@ impl FlowSeen {
         self.duplicates += other.duplicates;
         self.reordered += other.reordered;
         self.next = self.next.max(other.next);
-        self.gap =
-            if self.gap == 0 { other.gap } else { self.gap.min(if other.gap == 0 { self.gap } else { other.gap }) };
+        self.gap = [self.gap, other.gap].into_iter().filter(|gap| *gap > 0).min().unwrap_or(0);
     }
 }
 
