@@ -9,6 +9,7 @@
 
 #define SIZES_MOST 64
 #define HEADER_WORDS 12 /* 14 + 4 + 40 + 20 bytes of headers, in words of eight bytes, and room */
+#define BROADCAST_STREAM 63
 #define FRACTION 20 /* bits of a nanosecond */
 
 /* Layouts are those of crates/traffic/src/frames/live/layout.rs. */
@@ -50,6 +51,8 @@ struct config {
 	u32 ip; /* offsets */
 	u32 transport;
 	u32 payload;
+	u32 broadcast_every; /* the last of so many frames goes to all stations; 0: none */
+	u32 broadcast_sum; /* by how much its stream's number is the larger one */
 	u64 header[HEADER_WORDS]; /* up to the payload, and the constant half of the signature */
 	struct size size[SIZES_MOST];
 };
@@ -72,6 +75,9 @@ struct state {
 	u32 wheel[4];
 	u32 size;
 	u32 longest_burst;
+	u32 broadcast_in; /* frames until the next one to all stations, that one included */
+	u32 unused;
+	u64 to_all; /* frames to all stations so far: they have numbers of their own */
 };
 
 const volatile struct config config = {};
@@ -128,9 +134,9 @@ static inline void turn(struct state *s)
 	s->wheel[3] = 0;
 }
 
-static inline void throw(struct state *s)
+static inline void throw(struct state *s, u64 number)
 {
-	u64 index = mix(config.seed, s->sequence) % config.flows;
+	u64 index = mix(config.seed, number) % config.flows;
 	s->wheel[0] = index % config.source_ports;
 	index /= config.source_ports;
 	s->wheel[1] = index % config.sources;
@@ -221,8 +227,15 @@ int generate(struct xdp_md *ctx)
 		if (i * 8 < config.payload + 4)
 			*(u64 *)(data + i * 8) = config.header[i];
 
+	u64 number = s->sequence;
+	int to_all = 0;
+	if (config.broadcast_every) {
+		to_all = --s->broadcast_in == 0;
+		number = to_all ? s->to_all : number - s->to_all;
+	}
+
 	if (config.random)
-		throw(s);
+		throw(s, number);
 	u16 source_port = config.source_port + s->wheel[0];
 	u16 destination_port = config.destination_port + s->wheel[2];
 	u64 source = config.source_low, source_high = config.source_high;
@@ -247,8 +260,7 @@ int generate(struct xdp_md *ctx)
 	}
 
 	/* The signature: mark and stream stand in the header words; sequence and time follow, 48 bits each. */
-	u64 sequence = s->sequence & 0xffffffffffffULL;
-	u64 front = sequence << 16 | stamp >> 32;
+	u64 front = (number & 0xffffffffffffULL) << 16 | stamp >> 32;
 	u32 back = (u32)stamp;
 	u32 varying = words(source) + words(destination) + source_port + destination_port;
 	if (config.source_stride >= 64)
@@ -256,6 +268,16 @@ int generate(struct xdp_md *ctx)
 	if (config.destination_stride >= 64)
 		varying += words(destination_high);
 	u32 sum = size->transport_sum + varying + words(front) + (back >> 16) + (back & 0xffff);
+
+	if (to_all) {
+		s->broadcast_in = config.broadcast_every;
+		s->to_all++;
+		*(u32 *)data = 0xffffffff;
+		*(u16 *)(data + 4) = 0xffff;
+		/* Of the word the lower six bits are the stream's. */
+		data[config.payload + 3] |= BROADCAST_STREAM;
+		sum += config.broadcast_sum;
+	}
 
 	u8 *ip = data + config.ip;
 	u8 *transport = data + config.transport;
@@ -296,7 +318,7 @@ int generate(struct xdp_md *ctx)
 			s->first_ns = now;
 		s->last_ns = now;
 	}
-	if (!config.random)
+	if (!config.random && !to_all)
 		turn(s);
 	if (config.several_sizes && ++s->size >= config.sizes)
 		s->size = 0;

@@ -23,6 +23,7 @@ struct stream {
 	u64 duplicates;
 	u64 received;
 	u64 reordered;
+	u64 restarts; /* how often the numbers began anew */
 	u64 window[WINDOW];
 };
 
@@ -169,6 +170,9 @@ static __attribute__((noinline)) int odd(struct stream *s, u64 sequence)
 		s->next = sequence + 1;
 		return 0;
 	}
+	/* A copy of the first frame would be closer to it. */
+	if (sequence == 0 && s->next >= 8)
+		s->restarts++;
 	/* Older than the window: late, and whether a copy nobody knows. */
 	if (((s->next - 1) >> 6) - word < WINDOW) {
 		if (s->window[word & (WINDOW - 1)] & bit) {

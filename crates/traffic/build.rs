@@ -3,43 +3,22 @@
 // A build script has no other crate to ask: it runs before they are there.
 #![allow(clippy::disallowed_methods)]
 
+#[path = "../../bpf/clang.rs"]
+mod clang;
+
+use clang::Words;
 use std::path::Path;
-use std::process::Command;
+
+const WORDS: Words = Words { whom: "narrows", without: "cargo build -p narrows --no-default-features --features snmp" };
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    if std::env::var_os("CARGO_FEATURE_XDP").is_none() {
+    if !clang::is_wanted() {
         return;
     }
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
-    println!("cargo::rerun-if-changed={}", sources.display());
-    println!("cargo::rerun-if-env-changed=CLANG");
-    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
-    let out = std::env::var("OUT_DIR").unwrap_or_default();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
+    println!("cargo::rerun-if-changed={}", folder.display());
     for program in ["generate", "receive"] {
-        let built = Command::new(&clang)
-            .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Wextra", "-Werror"])
-            // A header names helpers that only some programs call; a table's declaration is all of its initialiser.
-            .args(["-Wno-unused-function", "-Wno-unused-variable", "-Wno-missing-field-initializers"])
-            .arg("-c")
-            .arg(sources.join(format!("{program}.c")))
-            .arg("-o")
-            .arg(Path::new(&out).join(format!("{program}.o")))
-            .output();
-        match built {
-            Ok(done) if done.status.success() => {}
-            Ok(done) => {
-                for line in String::from_utf8_lossy(&done.stderr).lines() {
-                    println!("cargo::error={line}");
-                }
-                println!(
-                    "cargo::error=`{clang}` cannot build bpf/{program}.c for the kernel; narrows needs clang 11 or newer"
-                );
-            }
-            Err(error) => println!(
-                "cargo::error=cannot run `{clang}` ({error}): install clang (Debian: apt-get install clang), name it in the \
-                 variable CLANG, or build without XDP: cargo build -p narrows --no-default-features --features snmp"
-            ),
-        }
+        clang::build(&folder, program, &[], &WORDS);
     }
 }

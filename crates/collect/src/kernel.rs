@@ -3,6 +3,7 @@
 //! The forms are plain JSON that a person can write: a capture may be made by hand.
 
 mod ethtool;
+pub(crate) mod fib;
 pub(crate) mod links;
 mod neighbours;
 pub(crate) mod qdiscs;

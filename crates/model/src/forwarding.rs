@@ -2,6 +2,8 @@
 //! Procedures as in RFC 2544, RFC 5180, RFC 9004; words as in RFC 1242 and RFC 2285. The record is raw: results and
 //! reconciled books are derived from it.
 
+use crate::device_state::DeviceSeen;
+use crate::forwarding_modifiers::{BroadcastSeen, Modifier, ModifierSeen};
 use crate::frames::{FrameTrial, Transport, Walk};
 use crate::place::Family;
 use crate::search::{Goal, SearchRecord};
@@ -57,6 +59,9 @@ pub struct Traffic {
     pub mix: Vec<u32>,
     /// Whether both directions are loaded at the same time.
     pub bidirectional: bool,
+    /// What the device has to bear beside (RFC 2544, section 11); the same frames without it are a traffic of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modifier: Option<Modifier>,
 }
 
 /// Where the counters of a hop are read.
@@ -289,6 +294,12 @@ pub struct ForwardingTrial {
     pub directions: Vec<FrameTrial>,
     /// What the hops counted.
     pub hops: Vec<HopCount>,
+    /// What was seen of the traffic's modifier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modifier: Option<ModifierSeen>,
+    /// What became of the devices under test meanwhile, as far as they can be watched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceSeen>,
     /// Why it says nothing, if so: the books disagree, the rate was not kept, the device was lost.
     pub invalid: Option<String>,
 }
@@ -390,7 +401,10 @@ pub struct BookLine {
     pub drops: Vec<DropCount>,
     /// What the hop before sent and this one did not get; negative where it counts more.
     pub lost_before: Option<i64>,
-    /// In, less out, less drops: what the hop itself cannot account for.
+    /// Frames to the hardware broadcast address that it rightly did not forward: no drops.
+    #[serde(default)]
+    pub kept_back: u64,
+    /// In, less out, less drops, less what it rightly kept back: what the hop itself cannot account for.
     pub unexplained: Option<i64>,
     /// By how much both may be wrong.
     pub uncertainty: u64,
@@ -403,8 +417,11 @@ pub struct BookLine {
 pub struct Books {
     /// From the generator to the receiver.
     pub lines: Vec<BookLine>,
-    /// Frames sent and not received.
+    /// Frames sent and not received, those to the hardware broadcast address left out.
     pub lost: i64,
+    /// Frames to the hardware broadcast address: they are in the lines, and no loss where they do not come out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broadcast: Option<BroadcastSeen>,
     /// Where they were lost, in words, with the reason where a hop gives one.
     pub found: Vec<String>,
     /// The first hop where the counters disagree beyond their own error, and how: the trial is invalid.

@@ -109,6 +109,7 @@ mod tests {
             sizes: vec![64],
             mix: Vec::new(),
             bidirectional: false,
+            modifier: None,
         }
     }
 

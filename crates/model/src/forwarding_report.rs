@@ -1,6 +1,10 @@
 //! The view of a forwarding benchmark: what `narrows rfc2544` prints in every format. Derived from its record and from
 //! what others derive of it ([`Derived`]). It holds no password and no community.
 
+mod beside;
+
+pub use beside::{DeviceView, ModifiedView, ModifierView};
+
 use crate::forwarding::{Books, Test, TesterPort, Tests, Traffic};
 use crate::frames_report::FrameRate;
 use crate::search::{Goal, LossPoint, Outcome};
@@ -268,6 +272,12 @@ pub struct SizeView {
     pub reset_notes: Vec<String>,
     /// What arrived at line rate.
     pub worst_case: Option<WorstCaseView>,
+    /// Beside the same frames without the modifier; `None` where the traffic has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<ModifiedView>,
+    /// The devices under test over the trials of this size that are in the record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceView>,
 }
 
 /// What the tester carries by itself.

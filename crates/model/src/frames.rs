@@ -3,6 +3,7 @@
 
 mod records;
 
+pub use crate::forwarding_modifiers::BROADCAST_STREAM;
 pub use crate::mac::Mac;
 use crate::place::Family;
 use crate::plan::within;
@@ -286,6 +287,9 @@ pub struct GeneratePlan {
     pub first_stream: u16,
     /// One of so many frames carries the time of its departure; 0: none.
     pub stamp_every: u32,
+    /// Every so-manyth frame goes to the hardware broadcast address, as one of the stream [`BROADCAST_STREAM`]; 0: none.
+    #[serde(default)]
+    pub broadcast_every: u32,
     /// How often counters are read.
     pub interval_ms: u64,
 }
@@ -326,7 +330,14 @@ impl GeneratePlan {
         within("stall to make up for in ms", self.make_up_ms.into(), 0, Self::MOST_MAKE_UP_MS.into())?;
         within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
         within("workers", self.workers.into(), 1, Self::MOST_STREAMS.into())?;
-        within("last stream", u64::from(self.first_stream) + u64::from(self.workers), 1, Self::MOST_STREAMS.into())?;
+        // The stream of frames to all is not a worker's.
+        let streams = if self.broadcast_every > 0 { BROADCAST_STREAM.into() } else { Self::MOST_STREAMS.into() };
+        within("last stream", u64::from(self.first_stream) + u64::from(self.workers), 1, streams)?;
+        if self.broadcast_every == 1 {
+            return Err(
+                "every frame would go to the hardware broadcast address, but some must go to the device".to_owned()
+            );
+        }
         within("interval in ms", self.interval_ms, 10, 3_600_000)
     }
 }

@@ -111,6 +111,11 @@ pub struct FramesReceived {
     pub lost_ratio: Option<f64>,
     /// Frames without a signature.
     pub foreign: u64,
+    /// Frames of any kind that found no room at the receiver itself: they look lost, though they came. `None`: nobody counts
+    /// them.
+    pub missed: Option<u64>,
+    /// How often the numbers of a stream began anew: what came then counts as duplicated or late.
+    pub restarts: u64,
     /// Their mean size with FCS; `None` where none came.
     pub frame_bytes: Option<f64>,
     /// First to last frame.
@@ -133,6 +138,8 @@ pub struct FramesReceived {
     pub flows_silent: Option<u64>,
     /// In the order of time.
     pub intervals: Vec<ReceivedInterval>,
+    /// Why it ended early, if it did.
+    pub ended: Option<String>,
 }
 
 /// What went missing between both ends.
@@ -196,6 +203,8 @@ pub struct ReceivedInterval {
     pub duplicates: Option<u64>,
     /// Frames without a signature.
     pub foreign: Option<u64>,
+    /// Frames of any kind that found no room at the receiver itself; `None` also where nobody counts them.
+    pub missed: Option<u64>,
 }
 
 #[cfg(test)]

@@ -76,9 +76,11 @@ pub fn precise(value: f64, unit: &str, digits: usize) -> String {
         let Some(next) = prefixes.next() else { break };
         (scaled, prefix) = (scaled / 1000.0, next);
     }
-    let whole = if scaled >= 100.0 {
+    // As it will be once it is rounded: 9.9996 with four digits is 10.00.
+    let round = below / 1000.0;
+    let whole = if scaled >= 100.0 * round {
         3
-    } else if scaled >= 10.0 {
+    } else if scaled >= 10.0 * round {
         2
     } else {
         1
@@ -172,6 +174,9 @@ mod tests {
         assert_eq!(precise(957_388_800.0, "bit/s", 5), "957.39 Mbit/s");
         assert_eq!(precise(999_999.0, "pps", 4), "1.000 Mpps");
         assert_eq!(precise(12.0, "pps", 4), "12.00 pps");
+        assert_eq!(precise(9_999.6, "pps", 4), "10.00 kpps");
+        assert_eq!(precise(9_999.4, "pps", 4), "9.999 kpps");
+        assert_eq!(precise(99_996.0, "pps", 4), "100.0 kpps");
         assert_eq!(precise(f64::NAN, "pps", 4), "– pps");
     }
 

@@ -2,8 +2,16 @@
 
 mod samples;
 
-use narrows_model::forwarding::{CounterSource, ForwardingRecord, OutageOfSize, ResetTest, Test};
-use narrows_model::forwarding_report::{Derived, ForwardingReport};
+use narrows_model::CpuTimes;
+use narrows_model::device_state::DeviceSeen;
+use narrows_model::forwarding::{
+    BookLine, Books, CounterSource, ForwardingRecord, ForwardingTrial, OutageOfSize, ResetTest, SearchOfSize, Test,
+    Traffic,
+};
+use narrows_model::forwarding_modifiers::{
+    BroadcastSeen, ManagementSeen, Modifier, ModifierSeen, RoutesSeen, SnmpAgent,
+};
+use narrows_model::forwarding_report::{BooksOfTrial, Derived, ForwardingReport};
 use narrows_model::search::{Outcome, TesterLimit};
 use narrows_render::{Style, forwarding, json};
 use proptest::prelude::*;
@@ -51,6 +59,163 @@ fn what_is_not_plain_has_its_reason() {
     let report = forwarding::build(&record, derived);
     insta::assert_snapshot!(forwarding::text::report(&report, Style::default()));
     insta::assert_snapshot!("small.svg", forwarding::svg::throughput(&report).expect("a picture"));
+}
+
+/// IPv4 at 64 and 512 bytes, plain and under each modifier; the router is watched.
+fn modified() -> (ForwardingRecord, Derived) {
+    let (mut record, mut derived) = sample();
+    let plain = Traffic { sizes: vec![64, 512], mix: vec![], ..record.plan.traffic[0].clone() };
+    let agent = SnmpAgent {
+        agent: "198.18.0.1:161".into(),
+        version: "2c".into(),
+        name: "s3cret-community".into(),
+        password: "s3cret-password".into(),
+    };
+    let modifiers = [
+        Modifier::Broadcast { every: 100 },
+        Modifier::Management { agent },
+        Modifier::Routes { every_ms: 30_000, networks: 25 },
+    ];
+    record.plan.tests.throughput.as_mut().expect("asked for").goals.truncate(1);
+    record.plan.traffic = vec![plain.clone()];
+    record.plan.traffic.extend(modifiers.map(|modifier| Traffic { modifier: Some(modifier), ..plain.clone() }));
+    let keep = |traffic: usize, size: Option<u32>| traffic == 0 && [Some(64), Some(512)].contains(&size);
+    record.searches.retain(|it| keep(it.traffic, it.size));
+    record.tester.retain(|it| keep(it.traffic, it.size));
+    record.trials.retain(|it| keep(it.traffic, it.size) && it.test == Test::Confirmation);
+    record.curves.clear();
+    record.outages.clear();
+    (derived.latencies, derived.curves, derived.bursts) = (vec![], vec![], vec![]);
+    (derived.books, derived.estimates, derived.not_measured) = (vec![], vec![], vec![]);
+    let to_all = BroadcastSeen { due: 56_500, handed: 56_500, sent: 56_500, received: 0 };
+    let seen = [
+        ModifierSeen::Broadcast { directions: vec![to_all] },
+        ModifierSeen::Management(ManagementSeen {
+            asked: 10,
+            answered: 9,
+            wrong: 0,
+            answer_ns: (1..10).map(|n| 200_000 * n).collect(),
+            why: Some("no answer from the SNMP agent 198.18.0.1:161 to sysUpTime within 950 ms".into()),
+        }),
+        ModifierSeen::Routes(RoutesSeen { announced: 1, learned: Some(0), ..RoutesSeen::default() }),
+    ];
+    let (searches, trials) = (record.searches.clone(), record.trials.clone());
+    for (at, seen) in (1..).zip(seen) {
+        for search in &searches {
+            let mut search = SearchOfSize { traffic: at, ..search.clone() };
+            if search.size == Some(64) {
+                let result = &mut search.record.results[0];
+                result.lower_pps = result.lower_pps.map(|pps| pps * (1.0 - 0.01 * at as f64));
+            }
+            record.searches.push(search);
+        }
+        let with =
+            |trial: &ForwardingTrial| ForwardingTrial { traffic: at, modifier: Some(seen.clone()), ..trial.clone() };
+        record.trials.extend(trials.iter().map(with));
+    }
+    let device = |at: u64| DeviceSeen {
+        hop: "r".into(),
+        source: "the kernel of r".into(),
+        shared: true,
+        took_us: 10_000_000,
+        up_ms: Some(3_600_000 + at),
+        interrupts: Some(40_000 + 100 * at),
+        net_rx: Some(90_000),
+        cpus: 2,
+        busiest: Some(CpuTimes {
+            cpu: 1,
+            user_us: 0,
+            system_us: 0,
+            irq_us: 100_000 * (at % 5),
+            softirq_us: 8_000_000,
+            steal_us: 0,
+            idle_us: 2_000_000,
+        }),
+        ..DeviceSeen::default()
+    };
+    for (at, trial) in (0..).zip(&mut record.trials) {
+        trial.devices = vec![device(at)];
+    }
+    let trial = record.trials.last_mut().expect("some");
+    trial.invalid = Some("a link of the device changed in mid-trial: r: the link of r-out came or went 2 times".into());
+    trial.devices[0].links = vec!["the link of r-out came or went 2 times".into()];
+    let line = |hop: &str, input, output, kept_back| BookLine {
+        hop: hop.into(),
+        input,
+        output,
+        drops: vec![],
+        lost_before: input.map(|_| 0),
+        kept_back,
+        unexplained: (input.is_some() && output.is_some()).then_some(0),
+        uncertainty: 0,
+        trouble: None,
+    };
+    let (all, left) = (Some(5_650_000), Some(5_593_500));
+    let books = Books {
+        lines: vec![line("generator", None, all, 0), line("r", all, left, 56_500), line("receiver", left, None, 0)],
+        lost: 0,
+        broadcast: Some(to_all),
+        found: vec![],
+        disagreement: None,
+    };
+    let trial = record.trials.iter().position(|trial| trial.traffic == 1).expect("one");
+    derived.books = vec![BooksOfTrial { trial, direction: 0, books }];
+    (record, derived)
+}
+
+#[test]
+fn modifiers_stand_beside_the_same_frames_without_them() {
+    let (record, derived) = modified();
+    let report = forwarding::build(&record, derived);
+    insta::assert_snapshot!(forwarding::text::report(&report, Style::default()));
+    let names: Vec<&str> = report.traffic.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["IPv4", "IPv4, 1 % broadcast", "IPv4, SNMP queries", "IPv4, RIP updates"]);
+    assert!(report.traffic[0].sizes.iter().all(|it| it.modified.is_none()));
+    let ratio = |at: usize| report.traffic[at].sizes[0].modified.as_ref().and_then(|it| it.ratio).expect("both found");
+    assert!((ratio(1) - 0.99).abs() < 1e-9 && (ratio(3) - 0.97).abs() < 1e-9);
+    let full = report.traffic[2].sizes[1].modified.as_ref().expect("modified");
+    assert_eq!((full.ratio, full.remark.clone()), (Some(1.0), None), "both pass at line rate");
+    let device = &report.traffic[3].sizes[1].devices[0];
+    assert_eq!((device.link_changes, device.resets, device.shared), (1, 0, true));
+    let all = [
+        json::pretty(&report).expect("json"),
+        forwarding::html::report(&report),
+        forwarding::markdown::report(&report),
+    ];
+    assert!(all.iter().all(|text| !text.contains("s3cret")), "no door is opened");
+    assert!(all[1].contains("The device meanwhile") && all[2].contains("RIP updates"));
+    let again: ForwardingReport = serde_json::from_str(&all[0]).expect("it reads back");
+    assert_eq!(again, report);
+}
+
+#[test]
+fn what_cannot_be_compared_has_its_reason() {
+    let (mut record, derived) = modified();
+    record.searches.retain(|it| (it.traffic, it.size) != (0, Some(64)));
+    for search in record.searches.iter_mut().filter(|it| it.size == Some(512)) {
+        search.record.results[0].outcome = Outcome::TesterLimited(TesterLimit::AtMaximum);
+    }
+    let report = forwarding::build(&record, derived);
+    let remark = |size: usize| report.traffic[1].sizes[size].modified.as_ref().and_then(|it| it.remark.clone());
+    assert_eq!(remark(0).as_deref(), Some("without the modifier no throughput was found"));
+    assert_eq!(remark(1).as_deref(), Some("neither is the device's limit: both passed at all loads that were offered"));
+}
+
+#[test]
+fn without_a_throughput_it_is_compared_what_arrives_at_line_rate() {
+    let (mut record, derived) = modified();
+    record.plan.tests.throughput = None;
+    record.searches.clear();
+    let mut report = forwarding::build(&record, Derived::default());
+    let none = report.traffic[1].sizes[0].modified.clone().expect("modified");
+    assert_eq!((none.ratio, none.remark), (None, None));
+    for trial in &mut record.trials {
+        trial.test = Test::WorstCase;
+    }
+    report = forwarding::build(&record, derived);
+    let some = report.traffic[1].sizes[0].modified.clone().expect("modified");
+    assert_eq!(some.ratio, Some(1.0));
+    assert!(some.remark.is_some_and(|why| why.starts_with("what arrives at line rate")));
 }
 
 #[test]

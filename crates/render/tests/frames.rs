@@ -92,7 +92,7 @@ fn a_line_a_second() {
         ..at(s, frames)
     };
     let got = |s, frames, numbers, reordered, duplicates| FrameInterval {
-        got: Some(GotSoFar { numbers, duplicates, reordered, foreign: 3 * s, bytes: frames * 64 }),
+        got: Some(GotSoFar { numbers, duplicates, reordered, foreign: 3 * s, missed: None, bytes: frames * 64 }),
         ..at(s, frames)
     };
     let scale = Scale { frame_bytes: Some(64.0), link_bps: LINK };

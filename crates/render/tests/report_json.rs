@@ -8,6 +8,7 @@ use serde_json::Value;
 
 const PUBLISHED: &[(&str, &str)] = &[
     ("forwarding", include_str!("../../../docs/forwarding.schema.json")),
+    ("forwarding-ab", include_str!("../../../docs/forwarding-ab.schema.json")),
     ("frames", include_str!("../../../docs/frames.schema.json")),
     ("ledger", include_str!("../../../docs/ledger.schema.json")),
     ("line-rate", include_str!("../../../docs/line-rate.schema.json")),

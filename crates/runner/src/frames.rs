@@ -219,6 +219,7 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
         workers,
         first_stream: 0,
         stamp_every,
+        broadcast_every: 0,
         interval_ms: millis(order.interval),
     };
     plan.check().map_err(OrderError::Plan)?;

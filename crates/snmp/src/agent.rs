@@ -4,7 +4,7 @@ use crate::counters::{Counter, PortCounters, SideCounters, Width};
 use crate::error::SnmpError;
 use crate::interface::{self, InterfaceName, MOST_INTERFACES};
 use crate::mib::{self, Object, Pair};
-use crate::session::Session;
+use crate::session::{REPEATS, Session};
 use crate::target::SnmpTarget;
 use async_snmp::Value;
 use std::collections::BTreeMap;
@@ -30,9 +30,23 @@ impl Agent {
     /// # Errors
     /// Which agent, why, and what to do.
     pub fn open(target: &SnmpTarget, timeout: Duration) -> Result<Self, SnmpError> {
-        let agent = Self { session: Session::open(target, timeout)? };
+        let agent = Self { session: Session::open(target, timeout, REPEATS)? };
         agent.up_time()?;
         Ok(agent)
+    }
+
+    /// One that asks each question once and waits `timeout` for its answer, so that a lost one is seen as lost. Nothing is asked
+    /// yet.
+    ///
+    /// # Errors
+    /// The target makes no sense, or its name or the socket is not to be had.
+    pub fn asking_once(target: &SnmpTarget, timeout: Duration) -> Result<Self, SnmpError> {
+        Ok(Self { session: Session::open(target, timeout, 0)? })
+    }
+
+    /// The values of some objects, from one answer.
+    pub(crate) fn values(&self, objects: &[(Object, u32)]) -> Result<Vec<Value>, SnmpError> {
+        self.session.get(objects)
     }
 
     /// Its address, as it was given.
@@ -177,7 +191,7 @@ impl Agent {
         }
     }
 
-    fn ticks(&self, value: Option<&Value>, object: Object) -> Result<u32, SnmpError> {
+    pub(crate) fn ticks(&self, value: Option<&Value>, object: Object) -> Result<u32, SnmpError> {
         match value {
             Some(Value::TimeTicks(ticks)) => Ok(*ticks),
             Some(Value::NoSuchObject | Value::NoSuchInstance | Value::EndOfMibView) | None => {

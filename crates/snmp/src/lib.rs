@@ -19,6 +19,7 @@ mod mib;
 mod session;
 mod settle;
 pub mod sizes;
+mod state;
 mod target;
 pub mod testing;
 

@@ -16,6 +16,7 @@ const SYSTEM: &[u32] = &[1, 3, 6, 1, 2, 1, 1];
 
 pub(crate) const SYS_UP_TIME: Object = Object { name: "sysUpTime", arcs: SYSTEM, column: 3 };
 pub(crate) const IF_DESCR: Object = old("ifDescr", 2);
+pub(crate) const IF_LAST_CHANGE: Object = old("ifLastChange", 9);
 pub(crate) const IF_NAME: Object = new("ifName", 1);
 pub(crate) const IF_HIGH_SPEED: Object = new("ifHighSpeed", 15);
 pub(crate) const IF_DISCONTINUITY: Object = new("ifCounterDiscontinuityTime", 19);

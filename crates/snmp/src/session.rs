@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// A question is sent again so often when no answer comes.
-const REPEATS: u32 = 2;
+pub(crate) const REPEATS: u32 = 2;
 /// The most objects of one question: one reading of an interface must be one answer.
 const OBJECTS_A_QUESTION: usize = 32;
 /// The longest that the listing of a column may take, as a multiple of the time of one answer.
@@ -30,17 +30,17 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens the socket; nothing is asked yet.
-    pub(crate) fn open(target: &SnmpTarget, timeout: Duration) -> Result<Self, SnmpError> {
+    /// Opens the socket; nothing is asked yet. A question without an answer is sent again `repeats` times within the timeout.
+    pub(crate) fn open(target: &SnmpTarget, timeout: Duration, repeats: u32) -> Result<Self, SnmpError> {
         target.check()?;
         let agent = target.address.clone();
         let unreachable = |why: String| SnmpError::Unreachable { agent: agent.clone(), why };
         let auth = auth(&target.access).map_err(|why| SnmpError::BadTarget { agent: agent.clone(), why })?;
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| unreachable(error.to_string()))?;
-        let retry = Retry::fixed(REPEATS, Duration::ZERO).map_err(|error| unreachable(error.to_string()))?;
+        let retry = Retry::fixed(repeats, Duration::ZERO).map_err(|error| unreachable(error.to_string()))?;
         let builder = Client::builder(target.address.as_str(), auth)
-            .request_timeout(timeout / (REPEATS + 1))
+            .request_timeout(timeout / (repeats + 1))
             .construction_timeout(timeout)
             .retry(retry)
             .max_oids_per_request(OBJECTS_A_QUESTION)

@@ -235,6 +235,7 @@ fn table(ports: &[Port], start: Instant) -> BTreeMap<Oid, Value> {
         if port.wide {
             put(mib::IF_HIGH_SPEED, Value::Gauge32(10_000));
             put(mib::IF_DISCONTINUITY, Value::TimeTicks(0));
+            put(mib::IF_LAST_CHANGE, Value::TimeTicks(port.index));
         }
         for (pairs, counts) in [(&mib::INPUT, port.input), (&mib::OUTPUT, port.output)] {
             for (pair, value) in pairs.iter().zip(counts.values()) {

@@ -57,6 +57,38 @@ fn an_honest_agent_is_read() {
 }
 
 #[test]
+fn a_device_tells_how_long_it_is_up_and_when_its_links_changed() {
+    let old = |mut ports: Vec<Port>| {
+        ports[1].wide = false;
+        Behaviour::Answer(ports)
+    };
+    let agent = start(move || old(ports(7)));
+    let agent = open(&agent);
+    let interfaces = ["Gi0/5", "Gi0/6"].map(|name| agent.interface(name).expect("it has it"));
+    let state = agent.device_state(&[&interfaces[0], &interfaces[1]]).expect("a state");
+    let changes: Vec<_> = state.links.iter().map(|link| (link.device.as_str(), link.last_change)).collect();
+    assert_eq!(changes, [("Gi0/5", Some(5)), ("Gi0/6", None)], "what it does not tell is not there");
+    assert!(state.up_ms.is_some_and(|ms| ms < 600_000) && state.up_wraps_ms == Some(42_949_672_960), "{state:?}");
+    assert_eq!((state.boot_id, state.interrupts, state.cpus.len()), (None, None, 0));
+}
+
+#[test]
+fn a_question_that_is_asked_once_is_not_repeated() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&asked);
+    let agent = start(move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        Behaviour::Silent
+    });
+    let once = Agent::asking_once(&target(&agent, "narrows"), HASTY).expect("nothing is asked yet");
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    let error = once.up_time().expect_err("silence");
+    assert!(matches!(error, SnmpError::NoAnswer { asked: 1, .. }), "{error}");
+    drop(agent);
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}
+
+#[test]
 fn a_long_list_is_walked_to_its_end() {
     let many: Vec<Port> =
         (1..=300).map(|at| Port::new(at, &format!("p{at}"), Counts::default(), Counts::default())).collect();

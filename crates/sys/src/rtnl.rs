@@ -193,6 +193,16 @@ impl Links {
         })
     }
 
+    /// Removes a link, of a pair both ends.
+    ///
+    /// # Errors
+    /// There is none of that name, it is no virtual one, or no privilege.
+    pub fn delete(&mut self, name: &str) -> Result<()> {
+        let index = self.get(name)?.index;
+        let request = Builder::with_header(&link_header(index, 0, 0));
+        self.send("remove link", name, libc::RTM_DELLINK, 0, request).map(drop)
+    }
+
     /// Moves a link into another network namespace.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 //! A generator never makes up for a stall with a burst: what was due and given up is *unsent*.
 
 mod author;
+mod broadcast;
 mod clock;
 mod conductor;
 mod error;

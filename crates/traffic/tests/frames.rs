@@ -4,16 +4,17 @@
 
 use narrows_model::Family;
 use narrows_model::frames::{
-    Endpoints, FlowGot, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, Mac, OVERHEAD_BYTES, ReceiveMode,
-    ReceivePlan, SendMode, Transport, Walk,
+    BROADCAST_STREAM, Endpoints, FlowGot, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, Mac, OVERHEAD_BYTES,
+    ReceiveMode, ReceivePlan, SendMode, Transport, Walk,
 };
+use narrows_sys::ethtool::Device;
 use narrows_sys::netns::{self, Namespaces};
-use narrows_sys::packet_io::PacketSender;
+use narrows_sys::packet_io::{PacketReader, PacketSender};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, sysctl};
 use narrows_traffic::Stop;
 use narrows_traffic::frames::{FrameError, Receiver, generate};
-use narrows_wire::frame::{Flows, Signature, Template};
+use narrows_wire::frame::{Flows, Seen, Signature, Template, checksum};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -61,6 +62,7 @@ fn plan() -> GeneratePlan {
         workers: 1,
         first_stream: 3,
         stamp_every: 10,
+        broadcast_every: 0,
         interval_ms: 50,
     }
 }
@@ -370,6 +372,92 @@ fn networks_are_visited_one_address_of_each() {
 }
 
 #[test]
+fn every_tenth_frame_goes_to_all_stations_in_each_mode() {
+    let xdp = has_xdp();
+    for (send, family, transport) in [
+        (SendMode::LiveFrames, Family::Ipv4, Transport::Udp),
+        (SendMode::LiveFrames, Family::Ipv6, Transport::TcpSyn),
+        (SendMode::AfXdp, Family::Ipv4, Transport::Udp),
+        (SendMode::AfPacket, Family::Ipv4, Transport::Udp),
+    ] {
+        if !xdp && send != SendMode::AfPacket {
+            continue;
+        }
+        let trial = trial(|plan, _| {
+            plan.mode = Some(send);
+            plan.broadcast_every = 10;
+            plan.format.family = family;
+            plan.format.transport = transport;
+            if family == Family::Ipv6 {
+                let side = |address: &str| Endpoints {
+                    addresses: [address.parse().unwrap(); 2],
+                    ports: [2000, 2009],
+                    stride_bits: 0,
+                };
+                plan.format.source = side("2001:2:0:1::2");
+                plan.format.destination = side("2001:2:0:2::2");
+                plan.format.sizes = vec![128];
+            }
+        });
+        let (sent, got) = (&trial.sent, &trial.got);
+        let handed: Vec<_> = sent.streams.iter().map(|it| (it.stream, it.handed)).collect();
+        assert_eq!(handed, [(3, 3_600), (BROADCAST_STREAM, 400)], "{send:?}");
+        let mut came: Vec<_> = got.streams.iter().map(|it| (it.stream, it.received, it.reordered)).collect();
+        came.sort_unstable();
+        assert_eq!(came, [(3, 3_600, 0), (BROADCAST_STREAM, 400, 0)], "{send:?}: {got:?}");
+        assert_eq!(got.foreign, 0, "{send:?}");
+    }
+}
+
+/// Whether the UDP checksum of an IPv4 frame verifies, from its bytes alone.
+fn verifies(frame: &[u8]) -> bool {
+    let segment = &frame[34..14 + usize::from(u16::from_be_bytes([frame[16], frame[17]]))];
+    let pseudo = checksum::partial(&frame[26..34]) + 17 + u32::try_from(segment.len()).unwrap();
+    checksum::fold(pseudo + checksum::partial(segment)) == 0xffff
+}
+
+#[test]
+fn frames_to_all_stations_have_the_address_of_all_and_right_checksums() {
+    let xdp = has_xdp();
+    for mode in [SendMode::LiveFrames, SendMode::AfPacket] {
+        if mode == SendMode::LiveFrames && !xdp {
+            continue;
+        }
+        wire()
+            .run(|| {
+                // With it a virtual pair takes live frames, and hands them to its packet sockets.
+                Device::open("rcv0").unwrap().set_feature("gro", true).unwrap();
+                let index = Links::open().unwrap().get("rcv0").unwrap().index;
+                let mut reader = PacketReader::open(index).unwrap();
+                let plan = GeneratePlan { mode: Some(mode), broadcast_every: 4, count: Some(40), ..plan() };
+                let sent = generate(&plan, &Stop::new(), |_| {}).unwrap();
+                assert_eq!(sent.sent(), 40, "{mode:?}");
+                let (mut to_all, mut others) = (Vec::new(), 0);
+                for _ in 0..100 {
+                    let each = |frame: &[u8], _| {
+                        let Some(Seen { signature, .. }) = Seen::parse(frame) else { return };
+                        assert!(verifies(frame), "{mode:?}: {frame:?}");
+                        if frame[..6] == [0xff; 6] {
+                            assert_eq!(signature.stream, BROADCAST_STREAM, "{mode:?}");
+                            to_all.push(signature.sequence);
+                        } else {
+                            assert_eq!(signature.stream, 3, "{mode:?}");
+                            others += 1;
+                        }
+                    };
+                    reader.receive(Duration::from_millis(50), each).unwrap();
+                    if to_all.len() + others == 40 {
+                        break;
+                    }
+                }
+                assert_eq!(others, 30, "{mode:?}");
+                assert_eq!(to_all, (0..10).collect::<Vec<u64>>(), "{mode:?}: numbers of their own");
+            })
+            .unwrap();
+    }
+}
+
+#[test]
 fn what_cannot_be_sent_is_said() {
     let wire = wire();
     wire.run(|| {
@@ -391,6 +479,94 @@ fn what_cannot_be_sent_is_said() {
         let mut links = Links::open().unwrap();
         links.set_up("gen0", false).unwrap();
         assert!(refused(|_| {}).contains("it is down"));
+    })
+    .unwrap();
+}
+
+/// A program in the kernel sends on without the device that its frames go to, and nothing says so: it is looked after.
+#[test]
+fn a_device_that_goes_ends_both_ends() {
+    let mut modes = vec![(SendMode::AfPacket, ReceiveMode::AfPacket)];
+    if has_xdp() {
+        modes.push((SendMode::LiveFrames, ReceiveMode::XdpNative));
+        modes.push((SendMode::AfXdp, ReceiveMode::XdpGeneric));
+    }
+    for (send, receive) in modes {
+        for (gone, word) in [(true, "device gen0 is gone"), (false, "device gen0 was set down")] {
+            let wire = wire();
+            let (sent, got) = wire
+                .run(|| {
+                    let watch = ReceivePlan { mode: Some(receive), ..receive_plan() };
+                    let mut receiver = Receiver::start(&watch).unwrap();
+                    let plan = GeneratePlan { mode: Some(send), count: None, ..plan() };
+                    // By another: a device is not gone before its last user lets go of it.
+                    let sent = std::thread::scope(|scope| {
+                        let mut cut = None;
+                        let sent = generate(&plan, &Stop::new(), |look| {
+                            if look.frames > 0 && cut.is_none() {
+                                let mut links = Links::open().unwrap();
+                                cut = Some(scope.spawn(move || match gone {
+                                    true => links.delete("gen0").unwrap(),
+                                    false => links.set_up("gen0", false).unwrap(),
+                                }));
+                            }
+                        });
+                        cut.unwrap().join().unwrap();
+                        sent.unwrap()
+                    });
+                    if gone {
+                        receiver.wait(&Stop::new(), |_| {}).unwrap();
+                    }
+                    (sent, receiver.finish().unwrap())
+                })
+                .unwrap();
+            let why = sent.ended.as_deref().unwrap();
+            // On its way to be gone it is down.
+            assert!(why.starts_with(word) || why.contains("was set down"), "{send:?}: {why}");
+            assert!(sent.due() < 400_000, "{send:?}: it did not end early");
+            assert!(got.distinct() > 0, "{receive:?}: what came before is kept");
+            assert_eq!(got.ended.as_deref(), gone.then_some("device rcv0 is gone"), "{receive:?}");
+        }
+    }
+}
+
+#[test]
+fn a_generator_that_runs_again_is_noticed() {
+    let mut modes = vec![ReceiveMode::AfPacket];
+    if has_xdp() {
+        modes.extend([ReceiveMode::XdpNative, ReceiveMode::XdpGeneric]);
+    }
+    for mode in modes {
+        let wire = wire();
+        let got = wire
+            .run(|| {
+                let mut receiver = Receiver::start(&ReceivePlan { mode: Some(mode), ..receive_plan() }).unwrap();
+                let plan = GeneratePlan { mode: Some(SendMode::AfPacket), count: Some(50), ..plan() };
+                for run in 1..=3 {
+                    generate(&plan, &Stop::new(), |_| {}).unwrap();
+                    while receiver.frames().unwrap() < run * 50 {
+                        clock::sleep(Duration::from_millis(1));
+                    }
+                }
+                receiver.finish().unwrap()
+            })
+            .unwrap();
+        let stream = got.streams[0];
+        assert_eq!((stream.received, stream.duplicates, stream.restarts), (150, 100, 2), "{mode:?}");
+    }
+}
+
+#[test]
+fn frames_without_room_at_a_packet_socket_are_told() {
+    let wire = wire();
+    wire.run(|| {
+        let receiver = Receiver::start(&ReceivePlan { mode: Some(ReceiveMode::AfPacket), ..receive_plan() }).unwrap();
+        let plan = GeneratePlan { mode: Some(SendMode::AfPacket), ..plan() };
+        let sent = generate(&plan, &Stop::new(), |_| {}).unwrap();
+        let got = receiver.finish().unwrap();
+        let missed = got.missed.unwrap();
+        assert!(got.distinct() + missed <= sent.sent(), "{} and {missed} of {}", got.distinct(), sent.sent());
+        assert_eq!(got.intervals.last().unwrap().got.unwrap().missed, Some(missed));
     })
     .unwrap();
 }

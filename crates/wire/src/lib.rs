@@ -7,6 +7,7 @@
 //! - [`hello`]: the fixed-length greeting of a data connection, and its answer.
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
 //! - [`probe`]: the datagrams of a UDP trial.
+//! - [`rip`]: routing updates as frames.
 //! - [`rr`]: the header of a request and a response over UDP.
 //! - [`token`]: the string that carries both sides' identity.
 //! - [`version`]: the protocol's number, and the sentence when the numbers do not meet.
@@ -17,6 +18,7 @@ pub mod forwarding_plan;
 pub mod frame;
 pub mod hello;
 pub mod probe;
+pub mod rip;
 pub mod rr;
 pub mod token;
 pub mod version;

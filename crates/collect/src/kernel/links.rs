@@ -24,6 +24,9 @@ pub struct Link {
     /// Whether it is connected (`IFLA_CARRIER`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carrier: Option<bool>,
+    /// How often it was connected or disconnected (`IFLA_CARRIER_CHANGES`, Linux 3.15). It changes, and so is no part of a capture.
+    #[serde(skip)]
+    pub carrier_changes: Option<u64>,
     /// Its hardware address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
@@ -84,6 +87,7 @@ const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_STATS64: u16 = 23;
 const IFLA_CARRIER: u16 = 33;
+const IFLA_CARRIER_CHANGES: u16 = 35;
 const IFLA_LINK_NETNSID: u16 = 37;
 
 pub(crate) fn by_name(sockets: &Sockets, device: &str) -> Result<Link, Missing> {
@@ -134,6 +138,7 @@ fn decode(message: &Message) -> Option<(Link, Option<u32>)> {
             IFLA_MTU => link.mtu = attribute.u32()?,
             IFLA_TXQLEN => link.txqueuelen = attribute.u32(),
             IFLA_CARRIER => link.carrier = attribute.u8().map(|carrier| carrier != 0),
+            IFLA_CARRIER_CHANGES => link.carrier_changes = attribute.u32().map(u64::from),
             IFLA_ADDRESS if has_address => link.address = Some(hardware_address(attribute.payload)),
             IFLA_LINKINFO => link.kind = attribute.find(IFLA_INFO_KIND).and_then(|kind| kind.text()),
             IFLA_LINK => lower = attribute.u32(),

@@ -11,6 +11,8 @@
 //! - **Falling counts are losses.** Where a count falls, and all that follows agrees with what came out at the end, frames
 //!   were lost there: with the reason where the hop counts one, else *unexplained*, at or before that hop. Nothing says that
 //!   a counter is wrong, so none is called wrong.
+//! - **Frames to the hardware broadcast address** are put in with the others, and a router must not forward them (RFC 1812,
+//!   section 5.3.4): what of them does not come out is *kept back*, and neither lost nor dropped ([`kept_back`](super::kept_back)).
 //! - **Drops beyond what is missing** are other packets' or counted twice. The line says so; the trial stands, because what
 //!   the tester counted stands.
 
@@ -45,13 +47,14 @@ impl Post {
 #[must_use]
 pub fn books(plan: &ForwardingPlan, trial: &ForwardingTrial, direction: usize) -> Books {
     let Some(claims) = Claims::of(plan, trial, direction) else {
-        return Books { lines: Vec::new(), lost: 0, found: Vec::new(), disagreement: None };
+        return Books { lines: Vec::new(), lost: 0, broadcast: None, found: Vec::new(), disagreement: None };
     };
     let mut lines = lines(&claims);
     let disagreement = disagreement(&claims, &mut lines);
     let signed = |n: i128| i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX });
     let found = if disagreement.is_some() { Vec::new() } else { found(&claims, &mut lines) };
-    Books { lines, lost: signed(i128::from(claims.sent) - i128::from(claims.received)), found, disagreement }
+    let broadcast = (claims.broadcast.due > 0).then_some(claims.broadcast);
+    Books { lines, lost: signed(claims.lost()), broadcast, found, disagreement }
 }
 
 fn lines(claims: &Claims) -> Vec<BookLine> {
@@ -63,6 +66,7 @@ fn lines(claims: &Claims) -> Vec<BookLine> {
         output,
         drops: Vec::new(),
         lost_before,
+        kept_back: 0,
         unexplained: None,
         uncertainty: 0,
         trouble: None,
@@ -76,13 +80,18 @@ fn lines(claims: &Claims) -> Vec<BookLine> {
             output: hop.output,
             drops: hop.before.iter().chain(&hop.inside).cloned().collect::<Vec<DropCount>>(),
             lost_before: less(before, hop.input).map(signed),
-            unexplained: less(hop.input, hop.output).map(|gone| signed(gone - sum(&hop.inside))),
+            kept_back: hop.kept_back,
+            unexplained: less(hop.input, hop.output)
+                .map(|gone| signed(gone - sum(&hop.inside) - i128::from(hop.kept_back))),
             uncertainty: hop.uncertainty,
             trouble: hop.silent.clone(),
         });
         before = hop.output;
     }
-    lines.push(tester("receiver", Some(claims.received), None, less(before, Some(claims.received)).map(signed)));
+    // Without a hop between, nobody else can have kept them back.
+    let kept_back = if claims.hops.is_empty() { claims.broadcast.kept_back() } else { 0 };
+    let lost_before = less(before, Some(claims.received)).map(|gone| signed(gone - i128::from(kept_back)));
+    lines.push(BookLine { kept_back, ..tester("receiver", Some(claims.received), None, lost_before) });
     lines
 }
 

@@ -1,6 +1,8 @@
 //! What each station of the way counted, in the order in which frames pass: the raw material of the books.
 
+use super::kept_back;
 use narrows_model::forwarding::{DropCount, ForwardingPlan, ForwardingTrial, HopCount};
+use narrows_model::forwarding_modifiers::{BroadcastSeen, ModifierSeen};
 use narrows_model::frames::FrameTrial;
 
 /// What one hop says of one direction.
@@ -13,6 +15,8 @@ pub(super) struct Hop {
     pub(super) before: Vec<DropCount>,
     /// Drops between its input and its output.
     pub(super) inside: Vec<DropCount>,
+    /// Frames to the hardware broadcast address that it rightly did not forward.
+    pub(super) kept_back: u64,
     pub(super) uncertainty: u64,
     /// Why it says nothing, if so.
     pub(super) silent: Option<String>,
@@ -21,8 +25,11 @@ pub(super) struct Hop {
 /// All that was counted of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct Claims {
+    /// Test frames, and frames to the hardware broadcast address.
     pub(super) sent: u64,
     pub(super) received: u64,
+    /// Frames to the hardware broadcast address.
+    pub(super) broadcast: BroadcastSeen,
     pub(super) hops: Vec<Hop>,
 }
 
@@ -40,13 +47,15 @@ pub(super) fn sum(drops: &[DropCount]) -> i128 {
 }
 
 impl Hop {
-    fn of(name: &str, count: Option<&HopCount>) -> Self {
+    /// `others`: frames of a modifier that it may have counted, too.
+    fn of(name: &str, count: Option<&HopCount>, others: u64) -> Self {
         let empty = |why: &str| Self {
             name: name.to_owned(),
             input: None,
             output: None,
             before: Vec::new(),
             inside: Vec::new(),
+            kept_back: 0,
             uncertainty: 0,
             silent: Some(why.to_owned()),
         };
@@ -63,7 +72,8 @@ impl Hop {
             output: count.output,
             before,
             inside,
-            uncertainty: count.uncertainty,
+            kept_back: 0,
+            uncertainty: count.uncertainty.saturating_add(others),
             silent: nothing.then(|| format!("{} gave neither its input nor its output", count.source)),
         }
     }
@@ -75,13 +85,32 @@ impl Claims {
     pub(super) fn of(plan: &ForwardingPlan, trial: &ForwardingTrial, direction: usize) -> Option<Self> {
         let frames: &FrameTrial = trial.directions.get(direction)?;
         let count = |name: &str| trial.hops.iter().filter(|count| count.hop == name).nth(direction);
-        let mut hops: Vec<Hop> = plan.hops.iter().map(|hop| Hop::of(&hop.name, count(&hop.name))).collect();
+        let others = trial.modifier.as_ref().map_or(0, ModifierSeen::other_frames);
+        let mut hops: Vec<Hop> = plan.hops.iter().map(|hop| Hop::of(&hop.name, count(&hop.name), others)).collect();
         if direction > 0 {
             hops.reverse();
         }
-        let mut claims = Self { sent: frames.sent.sent(), received: frames.got.distinct(), hops };
+        let broadcast = trial.broadcast(direction);
+        let mut claims = Self {
+            sent: frames.sent.sent().saturating_add(broadcast.sent),
+            received: frames.got.distinct().saturating_add(broadcast.received),
+            broadcast,
+            hops,
+        };
         claims.place_ring_drops();
+        let under_test = plan.hops.iter().find(|hop| hop.under_test).map(|hop| hop.name.as_str());
+        kept_back::place(&mut claims, under_test);
         Some(claims)
+    }
+
+    /// Test frames sent and not received.
+    pub(super) fn lost(&self) -> i128 {
+        i128::from(self.sent) - i128::from(self.received) - self.kept_back()
+    }
+
+    /// Frames to the hardware broadcast address that did not come out, and were not to.
+    pub(super) fn kept_back(&self) -> i128 {
+        self.broadcast.kept_back().into()
     }
 
     /// Some devices count what their ring lost as received. Where the input misses none and the output does, it is so here.

@@ -6,7 +6,7 @@ use narrows_model::forwarding::{BookLine, DropCount};
 
 /// The sentences, in the order of the way. A line whose drops are more than what is missing there is told so.
 pub(super) fn found(claims: &Claims, lines: &mut [BookLine]) -> Vec<String> {
-    let lost = i128::from(claims.sent) - i128::from(claims.received);
+    let lost = claims.lost();
     if lost <= 0 {
         return Vec::new();
     }
@@ -15,17 +15,22 @@ pub(super) fn found(claims: &Claims, lines: &mut [BookLine]) -> Vec<String> {
     // What was last counted, and hops since then that gave no count.
     let mut before = Post::new("the generator", claims.sent, 0);
     let mut silent: Vec<&str> = Vec::new();
+    // What a hop since then rightly did not forward.
+    let mut kept = if claims.hops.is_empty() { claims.kept_back() } else { 0 };
     for (index, hop) in claims.hops.iter().enumerate() {
         if !hop.counts() {
             silent.push(&hop.name);
+            kept += i128::from(hop.kept_back);
             continue;
         }
         if let Some(input) = hop.input {
             let post = Post::new(&hop.name, input, hop.uncertainty);
-            named += before_input(&before, &post, &silent, &hop.before, &mut sentences);
+            let gap = gap(&before, &post) - std::mem::take(&mut kept);
+            named += before_input(gap, &before, &post, &silent, &hop.before, &mut sentences);
             silent.clear();
             before = post;
         }
+        kept += i128::from(hop.kept_back);
         if let Some(output) = hop.output {
             let post = Post::new(&hop.name, output, hop.uncertainty);
             let drops: Vec<DropCount> = if hop.input.is_some() {
@@ -33,7 +38,8 @@ pub(super) fn found(claims: &Claims, lines: &mut [BookLine]) -> Vec<String> {
             } else {
                 hop.before.iter().chain(&hop.inside).cloned().collect()
             };
-            let (told, trouble) = inside(&before, &post, &silent, &drops, &mut sentences);
+            let gap = gap(&before, &post) - std::mem::take(&mut kept);
+            let (told, trouble) = inside(gap, &before, &post, &silent, &drops, &mut sentences);
             named += told;
             silent.clear();
             if let (Some(trouble), Some(line)) = (trouble, lines.get_mut(index + 1)) {
@@ -43,7 +49,8 @@ pub(super) fn found(claims: &Claims, lines: &mut [BookLine]) -> Vec<String> {
         }
     }
     let receiver = Post::new("the receiver", claims.received, 0);
-    named += before_input(&before, &receiver, &silent, &[], &mut sentences);
+    let gap = gap(&before, &receiver) - kept;
+    named += before_input(gap, &before, &receiver, &silent, &[], &mut sentences);
     if named == 0 {
         let error: u64 = posts(claims).iter().fold(0, |sum, post| sum.saturating_add(post.error));
         sentences.push(format!(
@@ -55,9 +62,20 @@ pub(super) fn found(claims: &Claims, lines: &mut [BookLine]) -> Vec<String> {
     sentences
 }
 
-/// What is missing between two stations, before the second one counts.
-fn before_input(before: &Post, after: &Post, silent: &[&str], drops: &[DropCount], says: &mut Vec<String>) -> i128 {
-    let gap = i128::from(before.frames) - i128::from(after.frames);
+/// By how much a count falls.
+fn gap(before: &Post, after: &Post) -> i128 {
+    i128::from(before.frames) - i128::from(after.frames)
+}
+
+/// What is missing between two stations, before the second one counts: `gap` is it.
+fn before_input(
+    gap: i128,
+    before: &Post,
+    after: &Post,
+    silent: &[&str],
+    drops: &[DropCount],
+    says: &mut Vec<String>,
+) -> i128 {
     let error = i128::from(before.error) + i128::from(after.error);
     let mut told = 0;
     let claimed = sum(drops);
@@ -77,8 +95,9 @@ fn before_input(before: &Post, after: &Post, silent: &[&str], drops: &[DropCount
     told
 }
 
-/// What is missing inside a hop, and what its line must be told of its drops.
+/// What is missing inside a hop (`gap` is it), and what its line must be told of its drops.
 fn inside(
+    gap: i128,
     before: &Post,
     after: &Post,
     silent: &[&str],
@@ -87,9 +106,8 @@ fn inside(
 ) -> (i128, Option<String>) {
     let own = before.who == after.who;
     if !own && drops.is_empty() {
-        return (before_input(before, after, silent, drops, says), None);
+        return (before_input(gap, before, after, silent, drops, says), None);
     }
-    let gap = i128::from(before.frames) - i128::from(after.frames);
     // Both counts of a hop may be wrong.
     let error = i128::from(before.error) + i128::from(after.error);
     let claimed = sum(drops);

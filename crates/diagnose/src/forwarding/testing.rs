@@ -39,6 +39,7 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
                 workers: 1,
                 first_stream: 0,
                 stamp_every: 0,
+                broadcast_every: 0,
                 interval_ms: 100,
             },
             mode: SendMode::AfPacket,
@@ -64,6 +65,7 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
             not_better: Vec::new(),
             streams: vec![StreamGot { received, ..StreamGot::default() }],
             foreign: 0,
+            missed: None,
             bytes: 0,
             began_ns: None,
             first_ns: None,
@@ -75,6 +77,7 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
             flows: Vec::new(),
             flows_left_out: 0,
             flows_silent: None,
+            ended: None,
         },
     }
 }
@@ -151,6 +154,8 @@ pub(super) fn trial(sent: u64, received: u64, hops: Vec<HopCount>) -> Forwarding
         at_ms: 0,
         directions: vec![frames(sent, received)],
         hops,
+        modifier: None,
+        devices: Vec::new(),
         invalid: None,
     }
 }

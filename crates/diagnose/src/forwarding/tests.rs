@@ -2,7 +2,8 @@
 
 use super::books;
 use super::testing::{blurred, both_ways, dropping, hop, plan, silent, trial};
-use narrows_model::forwarding::{Books, HopCount};
+use narrows_model::forwarding::{Books, ForwardingPlan, ForwardingTrial, HopCount};
+use narrows_model::forwarding_modifiers::{BroadcastSeen, ManagementSeen, ModifierSeen};
 use proptest::prelude::*;
 
 const SENT: u64 = 1_000_000;
@@ -285,5 +286,107 @@ proptest! {
         let books = books(&plan(), &trial(sent, received, hops.collect()), 0);
         prop_assert_eq!(books.lines.len(), 5);
         prop_assert!(received <= sent || books.disagreement.is_some());
+    }
+}
+
+/// A trial in which so many frames to all stations left and came out beside the test frames.
+fn with_broadcast(received: u64, sent_to_all: u64, came: u64, hops: Vec<HopCount>) -> Books {
+    let seen = BroadcastSeen { due: sent_to_all, handed: sent_to_all, sent: sent_to_all, received: came };
+    let modifier = Some(ModifierSeen::Broadcast { directions: vec![seen] });
+    books(&plan(), &ForwardingTrial { modifier, ..trial(SENT, received, hops) }, 0)
+}
+
+#[test]
+fn what_a_router_must_not_forward_is_neither_lost_nor_dropped() {
+    let all = SENT + 10_000;
+    let hops = vec![hop("switch", all, all), hop("router", all, SENT), hop("switch2", SENT, SENT)];
+    let books = with_broadcast(SENT, 10_000, 0, hops);
+    assert_eq!((books.lost, books.found.len(), books.disagreement.clone()), (0, 0, None));
+    assert_eq!(books.broadcast.map(|it| (it.sent, it.received)), Some((10_000, 0)));
+    let router = line(&books, "router");
+    assert_eq!((router.kept_back, router.unexplained, router.drops.len()), (10_000, Some(0), 0));
+    assert_eq!(line(&books, "receiver").lost_before, Some(0));
+}
+
+#[test]
+fn a_bridge_that_floods_them_keeps_nothing_back() {
+    let all = SENT + 10_000;
+    let hops = vec![hop("switch", all, all), hop("router", all, all), hop("switch2", all, all)];
+    let books = with_broadcast(SENT, 10_000, 10_000, hops);
+    assert_eq!((books.lost, books.found.len(), books.disagreement.clone()), (0, 0, None));
+    assert!(books.lines.iter().all(|line| line.kept_back == 0 && line.unexplained.unwrap_or(0) == 0));
+}
+
+#[test]
+fn a_drop_counter_that_counts_them_is_not_a_loss() {
+    // As Linux does in IPv6, beside a rule that drops test frames.
+    let (all, left) = (SENT + 10_000, SENT - 300);
+    let drops = [("nftables rule", 300), ("IPv6 discarded on the way in", 10_000)];
+    let router = dropping("router", all, left, &drops);
+    let books = with_broadcast(left, 10_000, 0, vec![hop("switch", all, all), router, hop("switch2", left, left)]);
+    assert_eq!(books.found, ["300 frames dropped by router: nftables rule"]);
+    assert_eq!(
+        (books.lost, line(&books, "router").kept_back, line(&books, "router").unexplained),
+        (300, 10_000, Some(0))
+    );
+}
+
+#[test]
+fn losses_beside_them_are_still_found() {
+    let (all, left) = (SENT + 10_000, SENT - 70);
+    let router = hop("router", all, left);
+    let inside = with_broadcast(left, 10_000, 0, vec![hop("switch", all, all), router, hop("switch2", left, left)]);
+    assert_eq!(inside.found, ["70 frames lost in router, which none of its counters explains"]);
+    let hops = vec![hop("switch", all, all), silent("router", "no agent"), hop("switch2", left, left)];
+    let unseen = with_broadcast(left, 10_000, 0, hops);
+    assert_eq!(unseen.found, ["70 frames lost between switch and switch2, where router gave no counters"]);
+    let alone = ForwardingPlan { hops: Vec::new(), ..plan() };
+    let seen = BroadcastSeen { due: 500, handed: 500, sent: 500, received: 0 };
+    let modifier = Some(ModifierSeen::Broadcast { directions: vec![seen] });
+    let without = books(&alone, &ForwardingTrial { modifier, ..trial(SENT, left, Vec::new()) }, 0);
+    assert_eq!((without.lost, line(&without, "receiver").kept_back), (70, 500));
+    assert_eq!(without.found, ["70 frames lost between the generator and the receiver, which no counter explains"]);
+}
+
+#[test]
+fn without_a_device_under_test_the_hop_that_misses_most_kept_them() {
+    let all = SENT + 10_000;
+    let mut nobody = plan();
+    nobody.hops.iter_mut().for_each(|hop| hop.under_test = false);
+    let seen = BroadcastSeen { due: 10_000, handed: 10_000, sent: 10_000, received: 0 };
+    let modifier = Some(ModifierSeen::Broadcast { directions: vec![seen] });
+    let hops = vec![hop("switch", all, all), hop("router", all, SENT), hop("switch2", SENT, SENT)];
+    let books = books(&nobody, &ForwardingTrial { modifier, ..trial(SENT, SENT, hops) }, 0);
+    assert_eq!((line(&books, "router").kept_back, books.found.len()), (10_000, 0));
+}
+
+#[test]
+fn queries_and_updates_may_be_counted_by_every_hop() {
+    let more = SENT + 120;
+    let hops = || vec![hop("switch", more, more), hop("router", more, SENT), hop("switch2", SENT, SENT)];
+    assert!(of(SENT, hops()).disagreement.is_some(), "more than was put in");
+    let asked = ManagementSeen { asked: 60, answered: 60, ..ManagementSeen::default() };
+    let modifier = Some(ModifierSeen::Management(asked));
+    let books = books(&plan(), &ForwardingTrial { modifier, ..trial(SENT, SENT, hops()) }, 0);
+    assert_eq!((books.disagreement, books.found.len()), (None, 0));
+}
+
+proptest! {
+    #[test]
+    fn books_with_frames_to_all_balance_as_those_without(
+        lost in 0..1_000_u64, to_all in 0..50_000_u64, came in 0..50_000_u64, counted: bool
+    ) {
+        let came = came.min(to_all);
+        let (all, left) = (SENT + to_all, SENT - lost + came);
+        let (kept, rule) = (to_all - came, ("nftables rule", lost));
+        let drops = [rule, ("discarded", if counted { kept } else { 0 })];
+        let router = dropping("router", all, left, &drops);
+        let books = with_broadcast(SENT - lost, to_all, came, vec![hop("switch", all, all), router, hop("switch2", left, left)]);
+        prop_assert_eq!(books.disagreement, None);
+        prop_assert_eq!(books.lost, i64::try_from(lost).unwrap_or(0));
+        prop_assert!(books.lines.iter().all(|line| line.unexplained.unwrap_or(0) == 0 && line.lost_before.unwrap_or(0) == 0));
+        let kept_back: u64 = books.lines.iter().map(|line| line.kept_back).sum();
+        let dropped: u64 = books.lines.iter().flat_map(|line| &line.drops).map(|drop| drop.frames).sum();
+        prop_assert_eq!((kept_back, dropped), (kept, lost));
     }
 }

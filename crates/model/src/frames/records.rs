@@ -58,6 +58,9 @@ pub struct GotSoFar {
     pub reordered: u64,
     /// Frames without a signature.
     pub foreign: u64,
+    /// Frames of any kind that found no room at the receiver itself; `None`: nobody counts them.
+    #[serde(default)]
+    pub missed: Option<u64>,
     /// Bytes of the frames with a signature, with FCS.
     pub bytes: u64,
 }
@@ -147,6 +150,10 @@ pub struct StreamGot {
     pub reordered: u64,
     /// The highest sequence number.
     pub highest: u64,
+    /// How often its numbers began anew: a generator that ran again, or another one with this stream. What came then counts as
+    /// duplicated or late.
+    #[serde(default)]
+    pub restarts: u64,
 }
 
 impl StreamGot {
@@ -205,6 +212,10 @@ pub struct ReceiveRecord {
     pub streams: Vec<StreamGot>,
     /// Frames without a signature.
     pub foreign: u64,
+    /// Frames of any kind that found no room at the receiver itself (`PACKET_STATISTICS` of packet(7)): they look lost, though
+    /// they came. `None`: nobody counts them.
+    #[serde(default)]
+    pub missed: Option<u64>,
     /// Bytes of the frames with a signature, with FCS.
     pub bytes: u64,
     /// When counting began, from where the intervals count, by the monotonic clock of the receiver's host.
@@ -231,6 +242,9 @@ pub struct ReceiveRecord {
     /// Flows of which no frame came at all, where the flows took turns; else, and where flows were not asked for, `None`.
     #[serde(default)]
     pub flows_silent: Option<u64>,
+    /// Why it ended early, if it did.
+    #[serde(default)]
+    pub ended: Option<String>,
 }
 
 impl ReceiveRecord {

@@ -64,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "10s")]
     duration: Duration,
     /// End after so many frames
-    #[arg(long, short = 'n', value_name = "FRAMES")]
+    #[arg(long, short = 'n', value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// The most frames that a worker sends back to back (default: what falls due in 100 us, at least 64)
     #[arg(long, value_name = "FRAMES")]

@@ -98,6 +98,6 @@ impl Args {
         receiver.wait(&stop, |seen| lines.next(seen)).map_err(Failure::run)?;
         let record = receiver.finish().map_err(Failure::run)?;
         show(&render::frames::receive(&record, link_bps), self.format, self.output.as_deref())?;
-        Ok(0)
+        Ok(u8::from(record.ended.is_some()))
     }
 }

@@ -1,6 +1,6 @@
 //! Raw frames that cannot be sent or counted, and ends that are killed: one sentence each, and nothing left on a device.
 
-use crate::world::{Said, World, alone, on_loopback};
+use crate::world::{Said, World, alone, on_loopback, word};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{netns, sysctl};
 use std::os::fd::AsFd as _;
@@ -154,6 +154,65 @@ fn words_that_no_frame_is_made_of_are_named() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_refused_before_anything_is_sent() {
+    on_wire(&["gen0", "rcv0"], |world| {
+        let tx = || Links::open().and_then(|mut links| links.get("gen0")).expect("gen0").tx_packets;
+        let before = tx();
+        let nowhere = "/nonexistent/result.json";
+        let why = "cannot write /nonexistent/result.json: there is no directory /nonexistent; make it first";
+        assert_eq!(world.sentence(1, &generate(&["-o", nowhere])), why);
+        assert_eq!(world.sentence(1, &["receive", "rcv0", "-t", "60s", "-o", nowhere]), why);
+        let directory = word(&world.path(""));
+        let why = world.sentence(1, &generate(&["-o", &directory]));
+        assert_eq!(why, format!("cannot write {directory}: it is a directory; name a file in it"));
+        assert_eq!(tx(), before, "nothing was sent");
+    });
+}
+
+/// Both ends together, as a user starts them: the lines, the files, and Ctrl-C.
+#[test]
+fn both_ends_tell_each_interval_and_keep_their_results() {
+    on_wire(&["gen0", "rcv0"], |world| {
+        let mac = Links::open().and_then(|mut links| links.get("rcv0")).expect("rcv0").address.expect("an address");
+        let mac = mac.map(|byte| format!("{byte:02x}")).join(":");
+        let (sent, got) = (word(&world.path("sent.json")), word(&world.path("got.json")));
+        let words = ["receive", "rcv0", "-t", "60s", "-i", "100ms", "--per-flow", "-o", &got];
+        let mut receiver = world.start(&words);
+        receiver.await_error("receive on rcv0");
+        let words = ["generate", "gen0", "--destination-mac", &mac, "-S", "198.18.0.1:2000-198.18.0.4:2004"];
+        let mut generator =
+            world.start(&[&words[..], &["-r", "2kpps", "-t", "60s", "-i", "100ms", "-o", &sent]].concat());
+        generator.await_error("      interval         sent        pps   on the wire of line     unsent   behind");
+        generator.await_error("     0.0–");
+        receiver.await_error("      interval     received        pps   on the wire of line       lost    reord");
+        receiver.await_error("     0.");
+        generator.signal(SIGINT);
+        let said = generator.end();
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(count(&said, "ended early  "), "it was stopped");
+        // Frames under way have come when the generator has ended: a virtual pair holds none back.
+        receiver.signal(SIGINT);
+        let said = receiver.end();
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(count(&said, "all flows ").starts_with("20 flows, "), "{said:?}");
+        let read = |file: &str| -> serde_json::Value {
+            serde_json::from_str(&std::fs::read_to_string(file).expect("a result")).expect("JSON")
+        };
+        let (sent, got) = (&read(&sent)["sent"], &read(&got)["received"]);
+        assert_eq!((&got["received"], &got["lost"], &got["duplicates"]), (&sent["sent"], &0.into(), &0.into()));
+        let sum = |of: &serde_json::Value| -> u64 {
+            of["intervals"].as_array().expect("intervals").iter().filter_map(|it| it["frames"].as_u64()).sum()
+        };
+        assert_eq!(
+            (sum(sent), sum(got)),
+            (sent["sent"].as_u64().expect("a count"), got["received"].as_u64().expect("a count"))
+        );
+        let flows = got["flows"].as_array().expect("flows");
+        assert!(flows.len() == 20 && flows.iter().all(|flow| flow["lost"] == 0), "{flows:?}");
+    });
+}
+
+#[test]
 fn words_that_are_refused_at_once() {
     let of = |words: &[&str]| refusal(&[&["generate", "gen0"], words].concat());
     let range = "198.18.0.1:2000-198.18.0.20, [2001:2::1]:2000-[2001:2::20]:2100 or 198.19.0.2-198.19.255.2/24";
@@ -171,6 +230,7 @@ fn words_that_are_refused_at_once() {
         of(&["--destination-mac", "02:00:00"]).starts_with("invalid value '02:00:00' for '--destination-mac <MAC>': ")
     );
     assert_eq!(of(&["--vlan", "4096"]), "invalid value '4096' for '--vlan <ID>': 4096 is not in 0..=4095");
+    assert_eq!(of(&["-n", "0"]), "invalid value '0' for '--count <FRAMES>': 0 is not in 1..18446744073709551615");
     assert!(of(&["--mode", "pigeon"]).starts_with("invalid value 'pigeon' for '--mode <MODE>'"));
     assert!(of(&["--gateway", "198.18.0.1", "--destination-mac", MAC]).contains("cannot be used with"));
     assert!(refusal(&["generate"]).starts_with("the following required arguments were not provided"));

@@ -101,6 +101,37 @@ fn a_dry_run_sends_nothing_and_tells_every_trial() {
 }
 
 #[test]
+fn a_dry_run_tells_each_modifier_by_its_name() {
+    let world = alone();
+    let plan = PLAN.replace("sizes = [64, 1518]", "sizes = [64]\nmodifiers = [\"broadcast\", \"routes\"]");
+    let said = world.run(&["rfc2544", &world.file("plan.toml", &plan), "--dry-run"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    assert_eq!(
+        said.out,
+        "test             size           trials     expected      at most\n\
+         IPv4\n\
+         first look       64 B                1        2.0 s        2.0 s\n\
+         worst case       64 B                3        9.0 s        9.0 s\n\
+         IPv4, 1 % broadcast\n\
+         first look       64 B                1        2.0 s        2.0 s\n\
+         worst case       64 B                3        9.0 s        9.0 s\n\
+         IPv4, RIP updates\n\
+         first look       64 B                1        2.0 s        2.0 s\n\
+         worst case       64 B                3        9.0 s        9.0 s\n\
+         \nAll together: about 33.0 s, at most 33.0 s. Nothing was sent.\n"
+    );
+    assert_eq!(
+        problems(&PLAN.replace("sizes = [64, 1518]", "modifiers = [\"management\", \"noise\"]")),
+        [
+            "line 16, column 14: traffic[0].modifiers[0]: the plan has no hop that is read by SNMP; name who is asked: { kind = \
+             \"management\", agent = \"198.18.0.1\", community = \"public\" }",
+            "line 16, column 28: traffic[0].modifiers[1]: it is `noise`, but must be \"broadcast\", \"management\", \"routes\" or a \
+             table with its kind",
+        ]
+    );
+}
+
+#[test]
 fn a_port_that_is_not_there_is_named() {
     on_loopback(|world| {
         let file = world.file("plan.toml", PLAN);

@@ -151,6 +151,8 @@ fn sections(report: &ForwardingReport) -> Vec<Section> {
         },
         Section { id: "worst-case", title: "Worst case", body: alone(tables::worst_case(report)) },
         Section { id: "outages", title: "Recovery and reset", body: alone(tables::outages(report)) },
+        Section { id: "modifiers", title: "Modifiers", body: alone(tables::modifiers(report)) },
+        Section { id: "devices", title: "The device meanwhile", body: alone(tables::devices(report)) },
         Section { id: "books", title: "Books", body: books(report) },
         Section { id: "invalid", title: "Invalid trials", body: alone(tables::invalid(report, INVALID)) },
         Section { id: "tester", title: "The tester", body: alone(tables::tester(report)) },

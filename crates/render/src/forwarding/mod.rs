@@ -11,3 +11,4 @@ pub mod text;
 mod words;
 
 pub use build::build;
+pub use words::names;

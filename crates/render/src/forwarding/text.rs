@@ -44,6 +44,8 @@ pub(super) fn results(report: &ForwardingReport) -> Vec<Table> {
         tables::back_to_back(report),
         tables::worst_case(report),
         tables::outages(report),
+        tables::modifiers(report),
+        tables::devices(report),
         tables::tester(report),
     ]);
     all.into_iter().map(Table::trimmed).collect()
@@ -103,6 +105,10 @@ pub(super) fn findings(view: &BooksView) -> Vec<String> {
         more => format!("{} more came than were sent", grouped(more.unsigned_abs())),
     };
     let mut list = vec![lost];
+    list.extend(view.books.broadcast.map(|it| match it.received {
+        0 => format!("{} to the hardware broadcast address were not forwarded, and none was to be", grouped(it.sent)),
+        came => format!("{} to the hardware broadcast address, of which {} came out", grouped(it.sent), grouped(came)),
+    }));
     list.extend(view.books.found.iter().cloned());
     list
 }

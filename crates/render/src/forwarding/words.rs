@@ -2,8 +2,9 @@
 
 use crate::figures::grouped;
 use crate::frames::words::{family, protocol, sizes, walk};
-use crate::words::clean;
+use crate::words::{clean, plural};
 use narrows_model::forwarding::{CounterSource, Test, Traffic};
+use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::forwarding_report::SizeView;
 use narrows_model::frames::Walk;
 use narrows_model::search::{GoalResult, Outcome, TesterLimit};
@@ -44,11 +45,61 @@ pub(super) fn traffic(of: &Traffic) -> String {
     };
     let networks = if of.networks > 1 { format!(" to {} networks", of.networks) } else { String::new() };
     let both = if of.bidirectional { ", both directions at once" } else { "" };
-    format!("{}, {flows}{networks}{both}", protocol(of.family, of.transport))
+    let beside = of.modifier.as_ref().map(|it| format!("; {}", modifier(it))).unwrap_or_default();
+    format!("{}, {flows}{networks}{both}{beside}", protocol(of.family, of.transport))
 }
 
-/// Names that tell traffics apart, each as short as that allows.
-pub(super) fn names(of: &[Traffic]) -> Vec<String> {
+/// A modifier at length.
+pub(super) fn modifier(of: &Modifier) -> String {
+    match of {
+        Modifier::Broadcast { every } => format!("of every {every} frames one to the hardware broadcast address"),
+        Modifier::Management { agent } => format!("a management query to {} each second", clean(&agent.agent)),
+        Modifier::Routes { every_ms, networks } => {
+            let time = crate::figures::nanos(every_ms.saturating_mul(1_000_000));
+            format!(
+                "a routing update of {} (RIP version 2) at first and each {time}",
+                plural((*networks).into(), "network")
+            )
+        }
+    }
+}
+
+/// The same in a word or two.
+fn short_modifier(of: &Modifier) -> String {
+    match of {
+        Modifier::Broadcast { .. } => {
+            let percent = of.broadcast_share() * 100.0;
+            format!("{} % broadcast", crate::figures::tick(percent))
+        }
+        Modifier::Management { .. } => "SNMP queries".to_owned(),
+        Modifier::Routes { .. } => "RIP updates".to_owned(),
+    }
+}
+
+/// Names that tell traffics apart, each as short as that allows; one with a modifier has the name of that without it first.
+#[must_use]
+pub fn names(of: &[Traffic]) -> Vec<String> {
+    let mut plain: Vec<Traffic> = Vec::new();
+    let mut at: Vec<(usize, String)> = Vec::new();
+    for traffic in of {
+        let without = Traffic { modifier: None, ..traffic.clone() };
+        let beside = traffic.modifier.as_ref().map(|it| format!(", {}", short_modifier(it))).unwrap_or_default();
+        // Two that are alike but for nothing stay two.
+        let known = plain.iter().position(|other| *other == without).filter(|_| traffic.modifier.is_some());
+        at.push((known.unwrap_or(plain.len()), beside));
+        if known.is_none() {
+            plain.push(without);
+        }
+    }
+    let names = plain_names(&plain);
+    let names: Vec<String> = at.into_iter().map(|(at, beside)| format!("{}{beside}", names[at])).collect();
+    let twice = |at: usize| names.iter().filter(|name| **name == names[at]).count() > 1;
+    (0..names.len())
+        .map(|at| if twice(at) { format!("{} ({})", names[at], at + 1) } else { names[at].clone() })
+        .collect()
+}
+
+fn plain_names(of: &[Traffic]) -> Vec<String> {
     let tries: [fn(&Traffic) -> String; 3] = [
         |it| family(it.family).to_owned(),
         |it| protocol(it.family, it.transport),
@@ -134,6 +185,7 @@ mod tests {
             sizes: vec![64],
             mix: vec![],
             bidirectional: false,
+            modifier: None,
         };
         assert_eq!(names(&[of(Family::Ipv4, 1), of(Family::Ipv6, 1)]), ["IPv4", "IPv6"]);
         assert_eq!(
@@ -141,5 +193,27 @@ mod tests {
             ["IPv4 UDP, 1 flow", "IPv4 UDP, 1 flow, 256 networks"]
         );
         assert_eq!(names(&[of(Family::Ipv4, 1), of(Family::Ipv4, 1)]), ["IPv4 (1)", "IPv4 (2)"]);
+        let with = |modifier| Traffic { modifier: Some(modifier), ..of(Family::Ipv4, 1) };
+        let modified = [
+            of(Family::Ipv4, 1),
+            with(Modifier::Broadcast { every: 100 }),
+            with(Modifier::Broadcast { every: 3 }),
+            with(Modifier::Routes { every_ms: 1_000, networks: 1 }),
+            with(Modifier::Routes { every_ms: 2_000, networks: 1 }),
+        ];
+        assert_eq!(
+            names(&modified),
+            [
+                "IPv4",
+                "IPv4, 1 % broadcast",
+                "IPv4, 33.333 % broadcast",
+                "IPv4, RIP updates (4)",
+                "IPv4, RIP updates (5)"
+            ]
+        );
+        assert_eq!(
+            traffic(&modified[3]),
+            "IPv4 UDP, 1 flow; a routing update of 1 network (RIP version 2) at first and each 1.00 s"
+        );
     }
 }

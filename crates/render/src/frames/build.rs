@@ -35,11 +35,17 @@ fn empty(link_bps: Option<u64>) -> FramesReport {
     FramesReport { schema: SCHEMA.to_owned(), link_bps, sent: None, received: None, lost: None }
 }
 
+/// Frames a second between the first and the last of them: ten frames have nine distances. All at once they have no rate.
+fn pps(frames: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 { 0.0 } else { float(frames.saturating_sub(1)) * 1e9 / float(elapsed_ns) }
+}
+
 fn sent(record: &GenerateRecord, link_bps: Option<u64>) -> FramesSent {
     let plan = &record.plan;
-    let rate = FrameRate::new(record.sent_pps(), plan.format.mean_bytes(), link_bps);
+    let rate = FrameRate::new(pps(record.sent(), record.elapsed_ns), plan.format.mean_bytes(), link_bps);
     let of_asked = match plan.load {
-        FrameLoad::FramesPerSecond(asked) if asked > 0.0 => Some(rate.pps / asked),
+        // Frames that left all at once have no rate.
+        FrameLoad::FramesPerSecond(asked) if asked > 0.0 && record.elapsed_ns > 0 => Some(rate.pps / asked),
         FrameLoad::FramesPerSecond(_) | FrameLoad::Max => None,
     };
     FramesSent {
@@ -79,9 +85,11 @@ fn received(record: &ReceiveRecord, link_bps: Option<u64>) -> FramesReceived {
         lost,
         lost_ratio: (numbers > 0).then(|| float(lost) / float(numbers)),
         foreign: record.foreign,
+        missed: record.missed,
+        restarts: sum(|stream| stream.restarts),
         frame_bytes,
         elapsed_ns: record.elapsed_ns,
-        rate: FrameRate::new(record.received_pps(), frame_bytes.unwrap_or(0.0), link_bps),
+        rate: FrameRate::new(pps(record.distinct(), record.elapsed_ns), frame_bytes.unwrap_or(0.0), link_bps),
         latency_ns: record.latency_ns.clone(),
         stamp_clock: record.stamp_clock,
         gaps_ns: record.gaps_ns.clone(),
@@ -92,5 +100,16 @@ fn received(record: &ReceiveRecord, link_bps: Option<u64>) -> FramesReceived {
         intervals: intervals::each(&record.intervals, |from, to| {
             intervals::received(from, to, frame_bytes.unwrap_or(0.0), link_bps)
         }),
+        ended: record.ended.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_frames_have_nine_distances() {
+        assert_eq!((pps(10, 9_000_000), pps(1, 0), pps(1, 5), pps(0, 0)), (1_000.0, 0.0, 0.0, 0.0));
     }
 }

@@ -79,6 +79,7 @@ pub(super) fn received(
         reordered: both.map(|(before, now)| now.reordered.saturating_sub(before.reordered)),
         duplicates: both.map(|(before, now)| now.duplicates.saturating_sub(before.duplicates)),
         foreign: both.map(|(before, now)| now.foreign.saturating_sub(before.foreign)),
+        missed: both.and_then(|(before, now)| Some(now.missed?.saturating_sub(before.missed.unwrap_or(0)))),
     }
 }
 
@@ -141,7 +142,7 @@ mod tests {
                     at_us,
                     frames,
                     sent: Some(SentSoFar { due: a, skipped: b, refused: Some(c), wire_bytes: d }),
-                    got: Some(GotSoFar { numbers: a, duplicates: b, reordered: c, foreign: d, bytes: a }),
+                    got: Some(GotSoFar { numbers: a, duplicates: b, reordered: c, foreign: d, missed: Some(d), bytes: a }),
                 })
                 .collect();
             for it in each(&looks, |from, to| sent(from, to, 64.0, Some(1))) {

@@ -11,7 +11,7 @@ use crate::udp::text::rounded;
 use crate::words::{clean, fit, left, plural};
 use narrows_model::Distribution;
 use narrows_model::frames::{GeneratePlan, ReceivePlan, StampClock};
-use narrows_model::frames_report::{FramesLost, FramesReceived, FramesReport, FramesSent};
+use narrows_model::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent};
 use narrows_model::units::micros;
 
 /// Columns of the labels.
@@ -117,7 +117,7 @@ fn sent(page: &mut Page, it: &FramesSent) {
     mode(page, it.mode.word(), &it.not_better);
     let asked = it.of_asked.map(|part| format!("; {:.3} % of what was asked for", part * 100.0)).unwrap_or_default();
     line(page, "asked", &words::load(it.load), None);
-    let text = format!("{} in {}: {}{asked}", plural_of(it.sent, "frame"), nanos(it.elapsed_ns), rate(&it.rate));
+    let text = amount(it.sent, it.elapsed_ns, &it.rate) + &asked;
     line(page, "sent", &text, Some(Tone::Strong));
     let refused = match it.refused {
         Some(0) => "; the device refused none".to_owned(),
@@ -143,6 +143,16 @@ fn sent(page: &mut Page, it: &FramesSent) {
     }
 }
 
+/// Frames, their time and their rate; all at once they have none.
+fn amount(frames: u64, elapsed_ns: u64, of: &FrameRate) -> String {
+    let frames = plural_of(frames, "frame");
+    if elapsed_ns == 0 {
+        format!("{frames} at once")
+    } else {
+        format!("{frames} in {}: {}", nanos(elapsed_ns), rate(of))
+    }
+}
+
 fn received(page: &mut Page, it: &FramesReceived) {
     let bytes = it.frame_bytes.map(|bytes| format!("frames of {bytes:.1} B with FCS in the mean")).unwrap_or_default();
     page.heading(&format!("received on {}", device(&it.device)), &bytes);
@@ -150,11 +160,29 @@ fn received(page: &mut Page, it: &FramesReceived) {
     let text = if it.received == 0 {
         "nothing that carries the signature".to_owned()
     } else {
-        format!("{} in {}: {}", plural_of(it.received, "frame"), nanos(it.elapsed_ns), rate(&it.rate))
+        amount(it.received, it.elapsed_ns, &it.rate)
     };
     line(page, "received", &text, Some(if it.received == 0 { Tone::Bad } else { Tone::Strong }));
     let order = format!("{} reordered, {} duplicated", grouped(it.reordered), grouped(it.duplicates));
     line(page, "order", &order, (it.reordered > 0 || it.duplicates > 0).then_some(Tone::Mark));
+    if let Some(missed @ 1..) = it.missed {
+        let text = format!(
+            "{} found no room in the receiver's socket: they came, but look lost; an XDP program misses fewer",
+            plural_of(missed, "frame")
+        );
+        line(page, "missed", &text, Some(Tone::Bad));
+    }
+    if it.restarts > 0 {
+        let text = format!(
+            "the numbers began anew {}: a generator that ran again, or another one with the same streams; what came then counts \
+             as duplicated or late. Start a receiver for each run",
+            if it.restarts == 1 { "once".to_owned() } else { format!("{} times", grouped(it.restarts)) }
+        );
+        line(page, "restarts", &text, Some(Tone::Bad));
+    }
+    if let Some(why) = &it.ended {
+        line(page, "ended early", &clean(why), Some(Tone::Bad));
+    }
     if it.foreign > 0 {
         line(page, "foreign", &format!("{} without the signature", plural_of(it.foreign, "frame")), Some(Tone::Mark));
     }

@@ -50,6 +50,7 @@ fn plan() -> ForwardingPlan {
         sizes: sizes(at),
         mix: if at == 0 { mix() } else { vec![] },
         bidirectional: false,
+        modifier: None,
     };
     let snmp = CounterSource::Snmp {
         agent: "192.0.2.9:161".into(),
@@ -151,6 +152,7 @@ fn books(all: u64, drops: &[(&str, u64)], before_receiver: u64) -> Books {
         output,
         drops,
         lost_before,
+        kept_back: 0,
         unexplained: (hop != "generator" && hop != "receiver").then_some(0),
         uncertainty,
         trouble: None,
@@ -165,6 +167,7 @@ fn books(all: u64, drops: &[(&str, u64)], before_receiver: u64) -> Books {
             line("receiver", Some(all - gone - before_receiver), None, vec![], Some(before_receiver as i64), 0),
         ],
         lost: (gone + before_receiver) as i64,
+        broadcast: None,
         found,
         disagreement: None,
     }
@@ -199,6 +202,8 @@ impl Made {
             at_ms: index as u64 * 20_000,
             directions: vec![trial],
             hops: vec![],
+            modifier: None,
+            devices: vec![],
             invalid: books.disagreement.clone(),
         });
         self.derived.books.push(BooksOfTrial { trial: index, direction: 0, books });

@@ -37,6 +37,7 @@ pub(crate) fn generate_plan(load: FrameLoad, size: u32) -> GeneratePlan {
         workers: 2,
         first_stream: 0,
         stamp_every: 1000,
+        broadcast_every: 0,
         interval_ms: 1000,
     }
 }
@@ -70,7 +71,14 @@ pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial 
         due: if stream == 0 { half } else { all - half },
         handed: if stream == 0 { half } else { all - half },
     });
-    let got = |stream: u16, n: u64| StreamGot { stream, received: n, duplicates: 0, reordered: 0, highest: half - 1 };
+    let got = |stream: u16, n: u64| StreamGot {
+        stream,
+        received: n,
+        duplicates: 0,
+        reordered: 0,
+        highest: half - 1,
+        restarts: 0,
+    };
     let looks = |each: u64| {
         (1..=seconds).map(move |s| FrameInterval { at_us: s * 1_000_000, frames: each * s, ..FrameInterval::default() })
     };
@@ -97,6 +105,7 @@ pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial 
             not_better: vec![],
             streams: vec![got(0, half - lost / 2), got(1, all - half - lost.div_ceil(2))],
             foreign: 3,
+            missed: None,
             bytes: (all - lost) * u64::from(size),
             began_ns: None,
             first_ns: None,
@@ -118,6 +127,7 @@ pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial 
                 .collect(),
             flows_left_out: 0,
             flows_silent: Some(0),
+            ended: None,
         },
     }
 }

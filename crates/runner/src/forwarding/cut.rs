@@ -3,9 +3,10 @@
 use super::error::ForwardingError;
 use super::tester::{LOOK_MS, Load, Tester};
 use narrows_model::forwarding::{ForwardingTrial, Test};
+use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::forwarding_plan::Row;
 use narrows_model::frames::{
-    FrameInterval, FrameTrial, GeneratePlan, GenerateRecord, ReceiveRecord, StreamGot, StreamSent,
+    BROADCAST_STREAM, FrameInterval, FrameTrial, GeneratePlan, GenerateRecord, ReceiveRecord, StreamGot, StreamSent,
 };
 use narrows_search::procedures::RecoveryPlan;
 use narrows_search::procedures::recovery::{Look, RecoverySeen, seen};
@@ -32,15 +33,20 @@ impl Tester<'_> {
         let more = Load::Rate { pps: order.overload_pps - order.after_pps, duration_ms: order.overload_ms };
         let extra = GeneratePlan { first_stream: SECOND, ..self.generate_plan(&way, row, more, 2) };
         let base = GeneratePlan { workers: base.workers.min(SECOND.into()), ..base };
-        let mut sent = way.from.port.generate(&[base, extra], &self.stop)?.into_iter();
+        let (port, stop) = (way.from.port.clone(), self.stop.clone());
+        let (sent, beside) = self.beside(row, || port.generate(&[base, extra], &stop))?;
+        let mut sent = sent?.into_iter();
         let (Some(base), Some(extra)) = (sent.next(), sent.next()) else {
             return Err(way.from.unfit("a generator of two saw nothing"));
         };
-        let mut trial = self.end(begun, Test::Recovery, row, repetition, vec![together(&base, &extra)])?;
+        let mut trial = self.end(begun, Test::Recovery, row, repetition, vec![together(&base, &extra)], beside)?;
         let one_clock = self.plan.one_clock();
         let cut_ns = trial.directions.first().and_then(|frames| cut_ns(&frames.got, &base, &extra, one_clock));
+        // The looks count test frames alone.
+        let share = self.modifier(row).map_or(0.0, Modifier::broadcast_share);
+        let order = RecoveryPlan { after_pps: order.after_pps * (1.0 - share), ..*order };
         let mut found =
-            trial.directions.first().map_or_else(RecoverySeen::default, |frames| around(order, frames, &base, cut_ns));
+            trial.directions.first().map_or_else(RecoverySeen::default, |frames| around(&order, frames, &base, cut_ns));
         // Of both ways of the books the trial's own stands; whether frames were told apart, the looks say.
         found.invalid = trial.invalid.clone().or(found.invalid);
         for frames in &mut trial.directions {
@@ -96,7 +102,8 @@ fn at_end(base: &GenerateRecord, got: &ReceiveRecord) -> u64 {
         let came = got.streams.iter().find(|stream| stream.stream == sent.stream && stream.received > 0);
         sent.handed.saturating_sub(came.map_or(0, |stream: &StreamGot| stream.highest.saturating_add(1)))
     };
-    base.streams.iter().map(behind).sum()
+    // Frames to all stations are not missed.
+    base.streams.iter().filter(|sent| sent.stream != BROADCAST_STREAM).map(behind).sum()
 }
 
 /// Some of many looks, the last among them.

@@ -1,6 +1,6 @@
 //! What follows from a record by the rules of the procedures and the books, for the report.
 
-use narrows_diagnose::forwarding::books;
+use narrows_diagnose::forwarding::{books, storms};
 use narrows_model::forwarding::{ForwardingRecord, Test};
 use narrows_model::forwarding_plan::Row;
 use narrows_model::forwarding_report::{
@@ -25,6 +25,12 @@ pub fn derive(record: &ForwardingRecord) -> Derived {
     }
     for row in record.plan.rows() {
         of_row(record, row, &mut derived);
+    }
+    let names = narrows_render::forwarding::names(&record.plan.traffic);
+    for storm in storms(record) {
+        let size = storm.size.map_or_else(|| "mix".to_owned(), |size| format!("{size} B"));
+        let name = names.get(storm.traffic).map_or("", String::as_str);
+        derived.remarks.push(format!("{name}, {size}: {}", storm.says));
     }
     for at in 0..record.plan.traffic.len() {
         if record.plan.traffic[at].mix.is_empty() || record.searches.is_empty() {

@@ -51,6 +51,7 @@ mod tests {
             sizes: vec![128],
             mix: Vec::new(),
             bidirectional: false,
+            modifier: None,
         };
         let of = |family, networks, [from, to]: [&str; 2]| {
             let addresses = [from, to].map(|address| address.parse().expect("an address"));

@@ -1,6 +1,7 @@
 //! The counters of the hops, read right before and right after each load.
 
 mod narrows;
+mod state;
 
 use super::reach::Reach;
 use narrows::Served;
@@ -23,6 +24,7 @@ pub(super) struct Hop {
     name: String,
     input: String,
     output: String,
+    under_test: bool,
     reader: Reader,
     before: Option<Reading>,
     began: Instant,
@@ -152,6 +154,7 @@ impl Hop {
             name: plan.name.clone(),
             input: plan.input.clone(),
             output: plan.output.clone(),
+            under_test: plan.under_test,
             reader: Reader::of(plan, reach),
             before: None,
             began: clock::now(),

@@ -2,6 +2,8 @@
 //! `narrows_search::procedures`, its counters reconciled for each trial.
 
 mod ab;
+mod beside;
+mod broadcast;
 mod command;
 mod cut;
 pub mod demo;
@@ -16,6 +18,7 @@ mod qualify;
 mod reach;
 mod row;
 mod tester;
+mod watch;
 pub mod words;
 
 pub use ab::{check_pair, derive_pair, measure_pair};
@@ -28,6 +31,7 @@ pub use reach::Reach;
 
 use keep::Keeper;
 use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord, ForwardingTrial, Test};
+use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::forwarding_plan::Row;
 use narrows_sys::clock;
 use narrows_traffic::Stop;
@@ -77,6 +81,7 @@ struct Bench<'a> {
 #[must_use]
 pub fn check(plan: &ForwardingPlan) -> Vec<String> {
     let mut wrong = reach::check_hosts(plan);
+    wrong.extend(beside::check(plan));
     wrong.extend(narrows_search::procedures::check(plan));
     wrong
 }
@@ -146,6 +151,9 @@ fn without_secrets(plan: &ForwardingPlan) -> ForwardingPlan {
     let mut plan = plan.clone();
     for port in [&mut plan.generator, &mut plan.receiver] {
         port.token_file = None;
+    }
+    for traffic in &mut plan.traffic {
+        traffic.modifier = traffic.modifier.take().map(Modifier::without_secrets);
     }
     for hop in &mut plan.hops {
         match &mut hop.source {

@@ -65,6 +65,7 @@ fn look(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingEr
         workers: 1,
         first_stream: 0,
         stamp_every: 1024,
+        broadcast_every: 0,
         interval_ms: 1_000,
     };
     let receive = ReceivePlan {

@@ -23,25 +23,27 @@ use std::time::Duration;
 /// What a trial says of its load, which is that of each direction. Where both are loaded the one speaks of which more is missing:
 /// a load passes when it passes both ways.
 fn observation(trial: &ForwardingTrial, effective_ms: u64) -> Observation {
-    let Some(frames) = worse(trial) else {
+    let Some((direction, frames)) = worse(trial) else {
         let invalid = Some("nothing was sent".to_owned());
         return Observation { effective_ms, invalid, ..Observation::default() };
     };
+    // Frames to all stations are a part of the load of which none is to come out: none is lost.
+    let to_all = trial.broadcast(direction);
     Observation {
-        intended: frames.sent.due(),
-        offered: handed(frames),
-        sent: frames.sent.sent(),
-        received: frames.got.distinct(),
+        intended: frames.sent.due() + to_all.due,
+        offered: handed(frames) + to_all.handed,
+        sent: frames.sent.sent() + to_all.sent,
+        received: frames.got.distinct() + to_all.sent,
         effective_ms,
         invalid: trial.invalid.clone(),
     }
 }
 
 /// The direction of which more is missing.
-fn worse(trial: &ForwardingTrial) -> Option<&FrameTrial> {
-    let missing = |frames: &&FrameTrial| frames.sent.due().saturating_sub(frames.got.distinct());
+fn worse(trial: &ForwardingTrial) -> Option<(usize, &FrameTrial)> {
+    let missing = |(_, frames): &(usize, &FrameTrial)| frames.sent.due().saturating_sub(frames.got.distinct());
     // Of two that are alike the first.
-    trial.directions.iter().rev().max_by_key(missing)
+    trial.directions.iter().enumerate().rev().max_by_key(missing)
 }
 
 fn handed(frames: &FrameTrial) -> u64 {
@@ -183,12 +185,14 @@ impl Bench<'_> {
         while let Some(frames) = procedure.ask().filter(|_| !self.over()) {
             let repetition = procedure.repetition();
             let trial = self.trial(Test::BackToBack, row, repetition, Load::Burst { frames, pps: bursts.max_pps })?;
-            let Some(worse) = worse(&trial) else { break };
+            let Some((direction, worse)) = worse(&trial) else { break };
+            let (to_all, own) = (trial.broadcasts(), trial.broadcast(direction));
             let gaps: u64 = trial.directions.iter().map(|it| it.sent.due().saturating_sub(handed(it))).sum();
+            let gaps = gaps + to_all.due.saturating_sub(to_all.handed);
             let stalled = (gaps > 0).then(|| format!("the burst has gaps of {gaps} frames: the generator stood still"));
             procedure.observe(&BurstSeen {
-                sent: worse.sent.sent(),
-                received: worse.got.distinct(),
+                sent: worse.sent.sent() + own.sent,
+                received: worse.got.distinct() + own.sent,
                 offered_pps: bursts.max_pps,
                 invalid: trial.invalid.clone().or(stalled),
             })?;

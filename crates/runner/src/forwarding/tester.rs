@@ -1,15 +1,19 @@
 //! The tester: makes one trial of frames through the device, and reads the counters of the hops around it.
 
+use super::beside::{Beside, From};
+use super::broadcast;
 use super::error::ForwardingError;
 use super::format::{Ends, frame_format};
 use super::hops::{Hop, Passed};
 use super::port::{self, Port, QualifyRequest, Receiving};
 use super::reach::Reach;
-use narrows_diagnose::forwarding::books;
+use super::watch::Watch;
+use narrows_diagnose::forwarding::{books, device_trouble};
 use narrows_model::Family;
 use narrows_model::forwarding::{
     AddressPair, DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterMaximum, TesterPort,
 };
+use narrows_model::forwarding_modifiers::{Modifier, ModifierSeen};
 use narrows_model::forwarding_plan::Row;
 use narrows_model::frames::{FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, ReceivePlan};
 use narrows_search::procedures::latency::stamp_every;
@@ -21,6 +25,8 @@ use std::time::{Duration, Instant};
 /// Frames a second of one worker, with room to spare.
 const PPS_OF_ONE_WORKER: f64 = 3e6;
 const LEARNING_PPS: f64 = 10_000.0;
+/// How long frames are waited for that a bridge may pass on, and a router does not.
+const FLOODED: Duration = Duration::from_millis(50);
 /// How often a receiver is looked at that shall tell when frames were lost: it looks no more often.
 pub(super) const LOOK_MS: u64 = 10;
 
@@ -95,6 +101,7 @@ pub(super) struct Tester<'a> {
     /// Forth, and back where any traffic is bidirectional; of each family that is sent.
     ways: Vec<Way>,
     hops: Vec<Hop>,
+    beside: Beside,
     began: Instant,
     pub(super) stop: Stop,
 }
@@ -145,7 +152,7 @@ impl<'a> Tester<'a> {
             }
         }
         let hops = plan.hops.iter().map(|hop| Hop::of(hop, reach)).collect();
-        Ok(Self { plan, ways, hops, began: clock::now(), stop: stop.clone() })
+        Ok(Self { plan, ways, hops, beside: Beside::default(), began: clock::now(), stop: stop.clone() })
     }
 
     /// Why one of the tester's hosts is lost, if one is.
@@ -226,6 +233,7 @@ impl<'a> Tester<'a> {
             workers,
             first_stream: 0,
             stamp_every: stamp_every(pps, load.millis()),
+            broadcast_every: broadcast::every(traffic.modifier.as_ref()),
             interval_ms: 100,
         }
     }
@@ -265,8 +273,26 @@ impl<'a> Tester<'a> {
         let begun = self.begin(&ways, row, load, looks_ms)?;
         let at_once = if self.plan.one_clock() { u32::try_from(ways.len()).unwrap_or(1) } else { 1 };
         let plans: Vec<GeneratePlan> = ways.iter().map(|way| self.generate_plan(way, row, load, at_once)).collect();
-        let sent = send(&ways, &plans, &self.stop)?;
-        self.end(begun, test, row, repetition, sent)
+        let stop = self.stop.clone();
+        let (sent, beside) = self.beside(row, || send(&ways, &plans, &stop))?;
+        self.end(begun, test, row, repetition, sent?, beside)
+    }
+
+    /// What the row's frames have beside them.
+    pub(super) fn modifier(&self, row: Row) -> Option<&'a Modifier> {
+        self.plan.traffic.get(row.traffic).and_then(|traffic| traffic.modifier.as_ref())
+    }
+
+    /// Makes the load with what the modifier wants beside it.
+    pub(super) fn beside<T>(
+        &mut self,
+        row: Row,
+        load: impl FnOnce() -> T,
+    ) -> Result<(T, Option<ModifierSeen>), ForwardingError> {
+        let way = self.way(row)?;
+        let from = From { device: way.from.plan.device.clone(), mac: way.ends.macs[0], address: way.ends.addresses[0] };
+        let under_test = self.hops.iter().find(|hop| hop.is_under_test());
+        Ok(self.beside.during(self.modifier(row), &from, under_test, load))
     }
 
     /// Everything before the load: learning frames, receivers at work, the counters of the hops.
@@ -286,8 +312,9 @@ impl<'a> Tester<'a> {
             way.to.port.receive(&plan, looks_ms.is_some())
         };
         let receivers = ways.iter().map(receive).collect::<Result<Vec<_>, _>>()?;
+        let watch = Watch::begin(&mut self.hops);
         self.hops.iter_mut().for_each(Hop::begin);
-        Ok(Begun { receivers, at_ms: self.at_ms() })
+        Ok(Begun { receivers, watch, at_ms: self.at_ms() })
     }
 
     /// Everything after it: frames under way, the receivers, the counters of the hops, and what they come to.
@@ -298,13 +325,19 @@ impl<'a> Tester<'a> {
         row: Row,
         repetition: u32,
         sent: Vec<GenerateRecord>,
+        beside: Option<ModifierSeen>,
     ) -> Result<ForwardingTrial, ForwardingError> {
+        let devices = begun.watch.end(&mut self.hops);
         let residue = Duration::from_millis(self.plan.residue_ms);
         let mut directions = sent
             .into_iter()
             .zip(begun.receivers)
             .map(|(sent, receiver)| collect(sent, receiver, residue))
             .collect::<Result<Vec<_>, _>>()?;
+        if let (Some(ModifierSeen::Routes(routes)), Some(forth)) = (&beside, directions.first_mut()) {
+            // Counted by the port as dropped, and no frames of the load.
+            forth.sent.refused = forth.sent.refused.map(|refused| refused.saturating_sub(routes.refused));
+        }
         if !self.plan.one_clock() {
             // Stamped by one clock and read by another: how far those are apart, and nothing of the device.
             directions.iter_mut().for_each(|frames| frames.got.latency_ns = None);
@@ -319,6 +352,7 @@ impl<'a> Tester<'a> {
         if let (Some(first), Some(forth)) = (self.plan.hops.first(), directions.first_mut()) {
             rings_of_a_pair(&mut forth.sent, &first.input, hops.iter_mut().find(|count| count.hop == first.name));
         }
+        let broadcasts = broadcast::set_all_aside(self.modifier(row), &mut directions);
         let mut trial = ForwardingTrial {
             test,
             traffic: row.traffic,
@@ -327,9 +361,14 @@ impl<'a> Tester<'a> {
             at_ms: begun.at_ms,
             directions,
             hops,
+            modifier: beside.or(broadcasts),
+            devices,
             invalid: None,
         };
-        trial.invalid = self.hops.iter().find_map(Hop::trouble).or_else(|| judge(self.plan, &trial));
+        // A reset that was asked for is no trouble.
+        let reset = device_trouble(&trial.devices).filter(|_| test != Test::Reset);
+        let trouble = reset.or_else(|| self.hops.iter().find_map(Hop::trouble));
+        trial.invalid = trouble.or_else(|| judge(self.plan, &trial));
         Ok(trial)
     }
 }
@@ -337,6 +376,7 @@ impl<'a> Tester<'a> {
 /// A trial whose load is about to come.
 pub(super) struct Begun {
     receivers: Vec<Box<dyn Receiving>>,
+    watch: Watch,
     at_ms: u64,
 }
 
@@ -373,7 +413,11 @@ fn collect(
     mut receiver: Box<dyn Receiving>,
     residue: Duration,
 ) -> Result<FrameTrial, ForwardingError> {
-    receiver.wait(sent.sent(), residue)?;
+    let (all, expected) = (sent.sent(), broadcast::expected(&sent));
+    if receiver.wait(expected, residue)? >= expected && all > expected {
+        // A device that floods what goes to all: those may have come for others that are still under way.
+        receiver.wait(all, residue.min(FLOODED))?;
+    }
     Ok(FrameTrial { sent, got: receiver.finish()? })
 }
 

@@ -1,8 +1,7 @@
 //! A forwarding benchmark in words while it is planned and while it runs.
 
 use super::Event;
-use narrows_model::Family;
-use narrows_model::forwarding::{CounterSource, ForwardingPlan, Test, Traffic};
+use narrows_model::forwarding::{CounterSource, ForwardingPlan, Test};
 use narrows_model::forwarding_ab::{ForwardingAb, Side, SwitchStep};
 use narrows_model::forwarding_plan::Row;
 use narrows_search::procedures;
@@ -43,10 +42,12 @@ pub fn schedule(plan: &ForwardingPlan) -> String {
 fn trials(plan: &ForwardingPlan) -> (String, (u64, u64)) {
     let all = procedures::schedule(plan);
     let several = plan.traffic.len() > 1;
+    let names = narrows_render::forwarding::names(&plan.traffic);
+    let wide = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(7);
     let name = |traffic: Option<usize>| match traffic {
         _ if !several => String::new(),
-        None => format!("{:<7} ", "frames"),
-        Some(at) => format!("{:<7} ", plan.traffic.get(at).map_or("", family_word)),
+        None => format!("{:<wide$} ", "frames"),
+        Some(at) => format!("{:<wide$} ", names.get(at).map_or("", String::as_str)),
     };
     let mut text =
         format!("{}{:<13} {:>7} {:>16} {:>12} {:>12}\n", name(None), "test", "size", "trials", "expected", "at most");
@@ -67,13 +68,6 @@ fn trials(plan: &ForwardingPlan) -> (String, (u64, u64)) {
     }
     text += &hosts(plan);
     (text, procedures::total(&all))
-}
-
-const fn family_word(traffic: &Traffic) -> &'static str {
-    match traffic.family {
-        Family::Ipv4 => "IPv4",
-        Family::Ipv6 => "IPv6",
-    }
 }
 
 /// Every step of a benchmark with two configurations, and its time.
@@ -156,7 +150,7 @@ fn hosts(plan: &ForwardingPlan) -> String {
 /// A line for each event.
 #[derive(Debug)]
 pub struct Lines {
-    names: Vec<&'static str>,
+    names: Vec<String>,
     row: Option<Row>,
 }
 
@@ -164,7 +158,7 @@ impl Lines {
     /// Before the first event.
     #[must_use]
     pub fn new(plan: &ForwardingPlan) -> Self {
-        Self { names: plan.traffic.iter().map(family_word).collect(), row: None }
+        Self { names: narrows_render::forwarding::names(&plan.traffic), row: None }
     }
 
     /// The line of an event, if it has one.
@@ -172,7 +166,7 @@ impl Lines {
         Some(match event {
             Event::Row(row) => {
                 self.row = Some(*row);
-                let name = self.names.get(row.traffic).copied().unwrap_or_default();
+                let name = self.names.get(row.traffic).map_or("", String::as_str);
                 format!("{name}, {}", row_word(row.size))
             }
             Event::Tester(pps) => format!("  the tester alone carries {:.0} frames/s", pps),

@@ -15,12 +15,13 @@ use std::time::Duration;
 const SET_UP: Duration = Duration::from_secs(30);
 
 impl Session<'_> {
-    /// The counters of two devices of the other end. A session that only looks may ask, too.
+    /// The counters of two devices of the other end, and the host's state where that is asked for. A session that only looks may
+    /// ask, too.
     ///
     /// # Errors
     /// We came without the server's token, or the server is gone.
-    pub fn links(&self, input: &str, output: &str) -> Result<LinksAnswer, RemoteError> {
-        let request = LinksRequest { input: input.to_owned(), output: output.to_owned() };
+    pub fn links(&self, input: &str, output: &str, state: bool) -> Result<LinksAnswer, RemoteError> {
+        let request = LinksRequest { input: input.to_owned(), output: output.to_owned(), state };
         self.call(Method::POST, "links", &request, REQUEST)
     }
 

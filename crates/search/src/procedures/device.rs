@@ -35,6 +35,7 @@ pub(crate) fn plan() -> ForwardingPlan {
             sizes: vec![64, 512, 1518],
             mix: vec![64, 64, 64, 64, 64, 64, 64, 570, 570, 570, 570, 1518],
             bidirectional: false,
+            modifier: None,
         }],
         hops: Vec::new(),
         tests: Tests::default(),
@@ -103,6 +104,7 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
         workers: 1,
         first_stream: 0,
         stamp_every: 0,
+        broadcast_every: 0,
         interval_ms: 100,
     };
     let watch = ReceivePlan {
@@ -132,6 +134,7 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
             not_better: Vec::new(),
             streams: vec![StreamGot { received, ..StreamGot::default() }],
             foreign: 0,
+            missed: None,
             bytes: received * 64,
             began_ns: None,
             first_ns: None,
@@ -143,6 +146,7 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
             flows: Vec::new(),
             flows_left_out: 0,
             flows_silent: None,
+            ended: None,
         },
     }
 }

@@ -1,9 +1,10 @@
 //! Writes the frames of one worker, one after another, where no program in the kernel does.
 
+use super::broadcast::{TO_ALL, numbered};
 use super::clock as clock_of_stamps;
 use super::pace::{Pace, Share};
 use super::tally::{Counts, Tally};
-use narrows_model::frames::{GeneratePlan, Walk};
+use narrows_model::frames::{BROADCAST_STREAM, GeneratePlan, Walk};
 use narrows_sys::clock;
 use narrows_wire::frame::{Flows, Signature, Template};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub(super) struct Author {
     templates: Vec<Template>,
     flows: Flows,
     stamp_every: u32,
+    broadcast_every: u32,
     clock: u16,
     tally: Arc<Tally>,
     /// Once it is known.
@@ -31,6 +33,7 @@ impl Author {
             templates: plan.format.sizes.iter().map(|size| Template::build(&plan.format, *size)).collect(),
             flows: Flows::of(&plan.format),
             stamp_every: plan.stamp_every,
+            broadcast_every: plan.broadcast_every,
             clock: clock_of_stamps::id(),
             tally,
             start_ns: None,
@@ -72,12 +75,17 @@ impl Author {
         into[..head].copy_from_slice(&template.bytes[..head]);
         let stamped = self.stamp_every > 0 && sequence.is_multiple_of(u64::from(self.stamp_every));
         let time = if stamped { Signature::stamp(now_ns) } else { 0 };
+        let (number, to_all) = numbered(sequence, self.broadcast_every);
         let flow = match self.flows.walk {
-            Walk::Odometer => self.flows.nth(self.share.flows.0 + sequence % self.share.flows.1.max(1)),
-            Walk::Random { .. } => self.flows.at(sequence),
+            Walk::Odometer => self.flows.nth(self.share.flows.0 + number % self.share.flows.1.max(1)),
+            Walk::Random { .. } => self.flows.at(number),
         };
-        let signature = Signature { stream: self.share.stream, clock: self.clock, sequence, time };
+        let stream = if to_all { BROADCAST_STREAM } else { self.share.stream };
+        let signature = Signature { stream, clock: self.clock, sequence: number, time };
         template.write_flow(&mut into[..length], &flow, &signature);
+        if to_all && let Some(destination) = into[..length].first_chunk_mut() {
+            *destination = TO_ALL;
+        }
         length
     }
 

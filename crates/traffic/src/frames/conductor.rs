@@ -36,6 +36,8 @@ pub(super) struct Done {
 
 /// How much before ordinary programs a worker runs, where that is allowed.
 const NICE: i32 = -15;
+/// How often it is asked whether the device is still there: a program in the kernel sends on without it.
+const DEVICE_CHECK_NS: u64 = 200_000_000;
 /// How often the workers are looked after when they may be done.
 const STEP: Duration = Duration::from_millis(5);
 const READY_STEP: Duration = Duration::from_millis(1);
@@ -113,6 +115,7 @@ pub(super) fn run(
     let interval_ns = interval_ms * 1_000_000;
     let mut intervals = Vec::new();
     let mut next_ns = interval_ns;
+    let (mut next_check_ns, mut broken) = (DEVICE_CHECK_NS, None);
     while threads.iter().any(|thread| !thread.is_finished()) {
         let passed_ns = since_ns();
         let left = not_before.saturating_sub(Duration::from_nanos(passed_ns));
@@ -128,6 +131,11 @@ pub(super) fn run(
             }
         }
         let now_ns = since_ns();
+        if now_ns >= next_check_ns && broken.is_none() {
+            next_check_ns = now_ns + DEVICE_CHECK_NS;
+            broken = looks.out_of_order();
+            over.fetch_or(broken.is_some(), Ordering::Relaxed);
+        }
         if now_ns >= next_ns {
             let seen = looks.during(now_ns, &counts());
             look(seen);
@@ -143,6 +151,13 @@ pub(super) fn run(
             Ok(Err(error)) => ended = Ended::Failed(error.to_string()),
             Err(_) => ended = Ended::Failed("a worker broke down".to_owned()),
         }
+    }
+    // A socket says it in the kernel's words.
+    if matches!(ended, Ended::Failed(_)) {
+        broken = broken.or_else(|| looks.out_of_order());
+    }
+    if let Some(why) = broken {
+        ended = Ended::Failed(why);
     }
     Ok(Done { counts: counts(), intervals, ended, end_us })
 }

@@ -1,5 +1,6 @@
 //! A generator: the device looked at, the mode chosen, the workers run.
 
+use super::broadcast::set_apart;
 use super::conductor::{self, Done, Ended};
 use super::error::FrameError;
 use super::looks::Looks;
@@ -13,6 +14,8 @@ use narrows_sys::netdev::{self, XdpFeatures};
 use narrows_sys::rtnl::Links;
 use narrows_wire::frame::Flows;
 use std::time::Duration;
+
+const ENODEV: i32 = 19;
 
 /// The device that frames leave by.
 #[derive(Debug, Clone)]
@@ -40,6 +43,25 @@ impl Device {
             #[cfg(feature = "xdp")]
             features: netdev::xdp_features(link.index).ok().flatten(),
         })
+    }
+
+    /// Why nothing leaves or comes by the device with this name and number any more, where that is so.
+    pub(super) fn gone(name: &str, index: u32) -> Option<String> {
+        match Links::open().and_then(|mut links| links.get(name)) {
+            Ok(link) if link.index == index => None,
+            Ok(_) => Some(format!("device {name} is gone, and another one has its name")),
+            Err(error) if error.source.errno() == Some(ENODEV) => Some(format!("device {name} is gone")),
+            // What the kernel does not tell now it may tell later.
+            Err(_) => None,
+        }
+    }
+
+    /// Likewise, of one that shall send: also where it was set down.
+    pub(super) fn out_of_order(&self) -> Option<String> {
+        let down = || Links::open().and_then(|mut links| links.get(&self.name)).is_ok_and(|link| !link.up);
+        Self::gone(&self.name, self.index)
+            .or_else(|| down().then(|| format!("device {} was set down", self.name)))
+            .map(|why| format!("{why}; what was handed to it last may not have left"))
     }
 
     /// Frames to send that it dropped, by its own counter.
@@ -114,7 +136,7 @@ pub fn generate(
                 let looks = Looks::new(&device, &shares, &plan.format.sizes);
                 let mut done = conductor::run(crew, &looks, plan.interval_ms, shortest(&shares), stop, &mut look)?;
                 let refused = looks.refused(&done.counts);
-                let streams = streams(&shares, &done);
+                let streams = streams(&shares, &done, plan.broadcast_every);
                 let due = streams.iter().map(|stream| stream.due).sum();
                 let last = looks.look(done.end_us, &done.counts, due, refused);
                 // A look in which nothing happened since the one before is none.
@@ -160,7 +182,8 @@ fn fit(plan: &GeneratePlan, device: &Device) -> Result<(), FrameError> {
     Ok(())
 }
 
-fn streams(shares: &[Share], done: &Done) -> Vec<StreamSent> {
+/// `every`: so-manyth frames that go to all stations.
+fn streams(shares: &[Share], done: &Done, every: u32) -> Vec<StreamSent> {
     let complete = matches!(done.ended, Ended::AsPlanned);
     let stream = |(share, counts): (&Share, &Counts)| {
         let seen = counts.handed + counts.skipped;
@@ -168,7 +191,7 @@ fn streams(shares: &[Share], done: &Done) -> Vec<StreamSent> {
         let due = share.due().filter(|_| complete).map_or(seen, |due| due.max(seen));
         StreamSent { stream: share.stream, due, handed: counts.handed }
     };
-    shares.iter().zip(&done.counts).map(stream).collect()
+    set_apart(shares.iter().zip(&done.counts).map(stream).collect(), every)
 }
 
 fn record(

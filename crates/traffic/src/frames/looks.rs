@@ -21,6 +21,11 @@ impl<'a> Looks<'a> {
         Self { device, shares, sizes, dropped: device.dropped() }
     }
 
+    /// Why nothing leaves any more, if so.
+    pub(super) fn out_of_order(&self) -> Option<String> {
+        self.device.out_of_order()
+    }
+
     /// Frames handed over that the device dropped so far. What it refused at once it counts too, though that was not handed
     /// over.
     pub(super) fn refused(&self, counts: &[Counts]) -> Option<u64> {

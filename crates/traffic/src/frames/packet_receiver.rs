@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+const ENETDOWN: i32 = 100;
 const FLOWS_MOST: usize = 65_536;
 
 /// What the reading thread knows.
@@ -24,6 +25,7 @@ const FLOWS_MOST: usize = 65_536;
 struct Book {
     streams: BTreeMap<u16, Stream>,
     foreign: u64,
+    missed: u64,
     bytes: u64,
     first_ns: u64,
     last_ns: u64,
@@ -36,6 +38,8 @@ struct Book {
 
 struct Stream {
     received: u64,
+    /// How often its numbers began anew.
+    restarts: u64,
     window: Window,
 }
 
@@ -69,11 +73,16 @@ impl PacketReceiver {
                 let mut seen = Vec::with_capacity(BATCH);
                 let got =
                     reader.receive(Duration::from_millis(50), |bytes, length| seen.push((Frame::parse(bytes), length)));
-                if got.is_err() {
-                    return; // the device is gone; what was counted stays
+                match got {
+                    // It may come up again.
+                    Err(error) if error.errno() == Some(ENETDOWN) => continue,
+                    Err(_) => return, // what was counted stays
+                    Ok(_) => {}
                 }
                 let now = clock::monotonic_ns();
+                let missed = reader.dropped().unwrap_or(0);
                 let Ok(mut book) = theirs.lock() else { return };
+                book.missed += missed;
                 for (frame, length) in seen {
                     book.take(frame, length as u64, now, watch);
                 }
@@ -99,14 +108,17 @@ impl Book {
             return;
         };
         let signature = frame.signature;
-        let new = || Stream { received: 0, window: Window::new() };
+        let new = || Stream { received: 0, restarts: 0, window: Window::new() };
         let stream = self.streams.entry(signature.stream).or_insert_with(new);
+        // A copy of the first frame would be closer to it.
+        let anew = signature.sequence == 0 && stream.window.missing() + stream.window.distinct() >= 8;
         let copies = stream.window.duplicates();
         if !stream.window.arrive(signature.sequence) {
             self.foreign += 1; // no generator is so far ahead
             return;
         }
         stream.received += 1;
+        stream.restarts += u64::from(anew);
         let copy = stream.window.duplicates() > copies;
         self.bytes += length + u64::from(FCS_BYTES);
         if watch.gaps && self.last_ns > 0 {
@@ -150,9 +162,10 @@ impl Counter for PacketReceiver {
 
     fn look(&mut self, at_us: u64) -> Result<FrameInterval> {
         let book = self.book();
-        let mut got = GotSoFar { foreign: book.foreign, bytes: book.bytes, ..GotSoFar::default() };
+        let mut got =
+            GotSoFar { foreign: book.foreign, bytes: book.bytes, missed: Some(book.missed), ..GotSoFar::default() };
         let mut frames = 0;
-        for Stream { received, window } in book.streams.values() {
+        for Stream { received, window, .. } in book.streams.values() {
             frames += received;
             got.numbers += window.missing() + window.distinct();
             got.duplicates += window.duplicates();
@@ -165,6 +178,7 @@ impl Counter for PacketReceiver {
         let book = self.book();
         let mut seen = Seen {
             foreign: book.foreign,
+            missed: Some(book.missed),
             bytes: book.bytes,
             first_ns: book.first_ns,
             last_ns: book.last_ns,
@@ -172,11 +186,12 @@ impl Counter for PacketReceiver {
             flows_left_out: book.flows_left_out,
             ..Seen::default()
         };
-        let stream = |(stream, Stream { received, window }): (&u16, &Stream)| StreamSeen {
+        let stream = |(stream, Stream { received, restarts, window }): (&u16, &Stream)| StreamSeen {
             stream: *stream,
             received: *received,
             duplicates: window.duplicates(),
             reordered: window.reordered(),
+            restarts: *restarts,
             next: window.missing() + window.distinct(),
         };
         seen.streams = book.streams.iter().map(stream).collect();

@@ -18,6 +18,8 @@ pub(super) struct StreamSeen {
     pub(super) received: u64,
     pub(super) duplicates: u64,
     pub(super) reordered: u64,
+    /// How often its numbers began anew.
+    pub(super) restarts: u64,
     /// One above the highest sequence number.
     pub(super) next: u64,
 }
@@ -27,6 +29,8 @@ pub(super) struct StreamSeen {
 pub(super) struct Seen {
     pub(super) streams: Vec<StreamSeen>,
     pub(super) foreign: u64,
+    /// Frames that found no room on their way to the counter; `None`: nobody counts them.
+    pub(super) missed: Option<u64>,
     pub(super) bytes: u64,
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
@@ -86,10 +90,12 @@ pub struct Receiver {
     mode: ReceiveMode,
     not_better: Vec<String>,
     counter: Box<dyn Counter>,
+    device_index: u32,
     clock_bound_ns: Option<u64>,
     started: Instant,
     began_ns: u64,
     intervals: Vec<FrameInterval>,
+    ended: Option<String>,
 }
 
 impl std::fmt::Debug for Receiver {
@@ -100,6 +106,8 @@ impl std::fmt::Debug for Receiver {
 
 /// How often counters are looked at while waiting.
 const STEP: Duration = Duration::from_millis(10);
+/// How often it is asked whether the device is still there.
+const DEVICE_CHECK_US: u64 = 200_000;
 
 impl Receiver {
     /// Begins to count.
@@ -125,10 +133,12 @@ impl Receiver {
                         mode: *mode,
                         not_better,
                         counter,
+                        device_index: device.index,
                         clock_bound_ns,
                         started: clock::now(),
                         began_ns: clock::monotonic_ns(),
                         intervals: Vec::new(),
+                        ended: None,
                     });
                 }
                 Err(why) => not_better.push(format!("{}: {why}", mode.word())),
@@ -143,13 +153,14 @@ impl Receiver {
         self.mode
     }
 
-    /// Waits until the time of the plan is over, the silence that it names has come, or `stop` is raised. `look` is called once
+    /// Waits until the time of the plan is over, the silence that it names has come, the device is gone, or `stop` is raised. `look` is called once
     /// an interval with what was counted so far.
     ///
     /// # Errors
     /// The counters cannot be read.
     pub fn wait(&mut self, stop: &Stop, mut look: impl FnMut(FrameInterval)) -> std::result::Result<(), FrameError> {
         let (mut last, mut since_us) = (0, 0);
+        let mut next_check_us = DEVICE_CHECK_US;
         let mut next_us = self.plan.interval_ms * 1000;
         loop {
             clock::sleep(STEP);
@@ -164,8 +175,12 @@ impl Receiver {
                 self.intervals.push(seen);
                 next_us = (at_us / (self.plan.interval_ms * 1000) + 1) * self.plan.interval_ms * 1000;
             }
+            if at_us >= next_check_us {
+                next_check_us = at_us + DEVICE_CHECK_US;
+                self.ended = Device::gone(&self.plan.device, self.device_index);
+            }
             let silent = self.plan.idle_ms.is_some_and(|idle| frames > 0 && at_us - since_us >= idle * 1000);
-            if stop.is_set() || silent || at_us >= self.plan.duration_ms * 1000 {
+            if stop.is_set() || self.ended.is_some() || silent || at_us >= self.plan.duration_ms * 1000 {
                 // What came since the last look, too.
                 if self.intervals.last().is_none_or(|it| it.frames != frames) {
                     let seen = self.counter.look(at_us)?;
@@ -202,6 +217,7 @@ impl Receiver {
             received: stream.received,
             duplicates: stream.duplicates,
             reordered: stream.reordered,
+            restarts: stream.restarts,
             highest: stream.next.saturating_sub(1),
         };
         Ok(ReceiveRecord {
@@ -210,6 +226,7 @@ impl Receiver {
             not_better: self.not_better,
             streams: seen.streams.iter().map(stream).collect(),
             foreign: seen.foreign,
+            missed: seen.missed,
             bytes: seen.bytes,
             began_ns: Some(self.began_ns),
             first_ns: (seen.first_ns > 0).then_some(seen.first_ns),
@@ -221,6 +238,7 @@ impl Receiver {
             flows,
             flows_left_out: seen.flows_left_out,
             flows_silent,
+            ended: self.ended,
         })
     }
 }

@@ -9,11 +9,18 @@ use narrows_model::frames::{FCS_BYTES, GeneratePlan};
 use narrows_sys::clock;
 use narrows_sys::xsk::{FRAME_BYTES, XskSender};
 use std::sync::Arc;
+use std::time::Duration;
 
 const SLICE_NS: u64 = 20_000_000;
 const BATCH: u64 = 64;
 /// How long frames under way are waited for at the end.
 const DRAIN_NS: u64 = 50_000_000;
+
+const EBUSY: i32 = 16;
+/// How long a queue is waited for: the kernel lets go of it a moment after its last socket is closed.
+const QUEUE_WAIT: Duration = Duration::from_secs(1);
+/// The largest frame with FCS that fits one of its places, of which the first 256 bytes are the kernel's.
+const FRAME_MOST: u32 = FRAME_BYTES as u32 - 256 + FCS_BYTES;
 
 struct Sender {
     socket: XskSender,
@@ -52,14 +59,29 @@ impl Worker for Sender {
     }
 }
 
+fn open(device: u32, queue: u32) -> narrows_sys::Result<XskSender> {
+    let since = clock::now();
+    loop {
+        match XskSender::open(device, queue) {
+            Err(error) if error.errno() == Some(EBUSY) && since.elapsed() < QUEUE_WAIT => {
+                clock::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+}
+
 pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
-    if (plan.format.largest() - FCS_BYTES) as usize > FRAME_BYTES - 256 {
-        return Err(format!("a frame of {} bytes does not fit its places of {FRAME_BYTES}", plan.format.largest()));
+    if plan.format.largest() > FRAME_MOST {
+        return Err(format!(
+            "a frame of {} bytes does not fit; the largest that does has {FRAME_MOST}",
+            plan.format.largest()
+        ));
     }
     let open = |(queue, _): (u32, &Share)| {
-        XskSender::open(device.index, queue).map_err(|error| match error.errno() {
+        open(device.index, queue).map_err(|error| match error.errno() {
             Some(22) => format!("the device has no queue {queue} for it; use fewer workers"),
-            Some(16) => format!("queue {queue} is taken by another AF_XDP socket"),
+            Some(EBUSY) => format!("queue {queue} is taken by another AF_XDP socket"),
             Some(97) => "this kernel was built without AF_XDP".to_owned(),
             _ => error.to_string(),
         })

@@ -11,6 +11,7 @@
 //! | `POST /v1/sessions/{id}/frames/{job}/stop` | nothing; a generator ends early |
 //! | `DELETE /v1/sessions/{id}/frames/{job}` | [`FramesRecord`]; the job is over |
 
+use narrows_model::device_state::DeviceState;
 use narrows_model::forwarding::{DropCount, Traffic};
 use narrows_model::frames::{GeneratePlan, GenerateRecord, Mac, ReceivePlan, ReceiveRecord};
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,9 @@ pub struct LinksRequest {
     pub input: String,
     /// Towards the receiver.
     pub output: String,
+    /// Whether the host's state is wanted, too: its start, interrupts, CPUs and how often the links changed.
+    #[serde(default)]
+    pub state: bool,
 }
 
 /// What one device counted since it was made.
@@ -54,6 +58,9 @@ pub enum LinksAnswer {
         /// Whether this session's own packets pass one of the two devices, and are counted there.
         #[serde(default)]
         counts_itself: bool,
+        /// The host's state, where it was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<Box<DeviceState>>,
     },
     /// They could not be read.
     Missing {

@@ -4,6 +4,7 @@ use super::keys::SOURCE;
 use super::ports::{device, host, token_file};
 use super::reader::Table;
 use narrows_model::forwarding::{CounterSource, HopPlan};
+use narrows_model::forwarding_modifiers::SnmpAgent;
 use std::net::{IpAddr, SocketAddr};
 
 /// Entries of `[[hop]]`.
@@ -87,6 +88,12 @@ fn is_namespace(name: &str) -> bool {
 }
 
 fn snmp(table: &Table<'_>) -> Option<CounterSource> {
+    let SnmpAgent { agent, version, name, password } = snmp_agent(table)?;
+    Some(CounterSource::Snmp { agent, version, name, password })
+}
+
+/// The agent that a table names by its keys `agent`, `version`, `community` or `user`, and `password`.
+pub(super) fn snmp_agent(table: &Table<'_>) -> Option<SnmpAgent> {
     let agent = table.required("agent").and_then(|item| {
         let agent = item.as_text().filter(|word| is_agent(word)).map(str::to_owned);
         agent.or_else(|| item.refuse("the agent's address, like 192.0.2.1, 192.0.2.1:161 or [2001:db8::1]:161"))
@@ -116,7 +123,7 @@ fn snmp(table: &Table<'_>) -> Option<CounterSource> {
             }
         },
     };
-    Some(CounterSource::Snmp { agent: agent?, version: version.to_owned(), name: name?, password })
+    Some(SnmpAgent { agent: agent?, version: version.to_owned(), name: name?, password })
 }
 
 fn is_agent(word: &str) -> bool {

@@ -130,6 +130,39 @@ pub(super) const TRAFFIC: Section = Section {
         key("walk", "the order of the flows, \"odometer\" or \"random\"", "\"odometer\""),
         key("seed", "the seed of a random walk", "1"),
         key("bidirectional", "whether both directions are loaded at the same time", "false"),
+        key(
+            "modifiers",
+            "list of \"broadcast\", \"management\", \"routes\" or tables: the same frames are measured once more under each of them",
+            "none",
+        ),
+    ],
+};
+
+/// A modifier in `modifiers`.
+pub(super) const MODIFIER: Section = Section {
+    name: "traffic.modifiers",
+    written: "{ … } in modifiers of a [[traffic]]",
+    what: "What the device has to bear beside the frames (RFC 2544, section 11); each is a row of its own beside the same frames \
+           without it.",
+    keys: &[
+        key(
+            "kind",
+            "\"broadcast\" (frames to the hardware broadcast address among the others, 11.1), \"management\" (an SNMP query each \
+             second, 11.2) or \"routes\" (routing updates of RIP version 2, 11.3)",
+            "required",
+        ),
+        key("share", "of broadcast: the part of the load, 0.0001 to 0.5", "0.01"),
+        key(
+            "agent",
+            "of management: who is asked, address or address:port",
+            "the device under test where SNMP reads it, else the first hop that SNMP reads",
+        ),
+        key("version", "of management with an agent: \"2c\" or \"3\"", "\"2c\""),
+        key("community", "of SNMP 2c: the community", "required with an agent"),
+        key("user", "of SNMP 3: the user", "required with an agent"),
+        key("password", "of SNMP 3: the authentication password", "none"),
+        key("every", "of routes: the time between two updates; the first comes with the load", "\"30s\""),
+        key("networks", "of routes: networks of an update, 1 to 25", "25"),
     ],
 };
 
@@ -317,11 +350,12 @@ const CONFIGURATION: &[Key] = &[
 ];
 
 /// All tables, in the order of the manual.
-pub const SECTIONS: [&Section; 16] = [
+pub const SECTIONS: [&Section; 17] = [
     &ROOT,
     &GENERATOR,
     &RECEIVER,
     &TRAFFIC,
+    &MODIFIER,
     &HOP,
     &SOURCE,
     &THROUGHPUT,

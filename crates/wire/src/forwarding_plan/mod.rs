@@ -25,6 +25,7 @@ mod ab;
 mod hops;
 pub mod keys;
 mod measurements;
+mod modifiers;
 mod ports;
 mod preset;
 mod problem;
@@ -118,16 +119,16 @@ fn read(root: &Table<'_>) -> Option<PlanFile> {
         ports::check_both(table, generator, receiver);
     }
 
+    let hops = hops::hops(&root.tables("hop", &HOP, hops::MOST));
     let ports = traffic::Ports { generator: generator.as_ref(), receiver: receiver.as_ref() };
     let mut traffic: Vec<_> = root
         .tables("traffic", &TRAFFIC, traffic::MOST)
         .iter()
-        .map(|table| traffic::traffic(table, preset, ports))
+        .flat_map(|table| modifiers::modified(table, traffic::traffic(table, preset, ports), &hops))
         .collect();
     if traffic.is_empty() {
         traffic = traffic::default_traffic(preset, ports);
     }
-    let hops = hops::hops(&root.tables("hop", &HOP, hops::MOST));
 
     let smallest = traffic.iter().flat_map(|traffic| &traffic.sizes).min().copied().unwrap_or(64);
     let line_pps = line_rate_pps(link_bps.unwrap_or(*LINK_BPS.start()), smallest.into());

@@ -1,11 +1,13 @@
 //! Whole files: what they become, and every problem of bad ones, word for word.
 
 mod families;
+mod hosts;
 
 use super::{MOST_BYTES, PlanFile, Problems, keys, parse, reference};
 use narrows_model::Family;
 use narrows_model::forwarding::{CounterSource, Traffic};
 use narrows_model::forwarding_ab::SwitchStep;
+use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::frames::{Transport, Walk};
 use narrows_model::search::Goal;
 use proptest::prelude::*;
@@ -208,7 +210,7 @@ line 8, column 1: receiver.gateway: it is missing: the address of the device und
 line 12, column 10: traffic[0].sizes[0]: it is 20, but the smallest frame with IPv4, UDP and its signature is 64 bytes with FCS
 line 12, column 14: traffic[0].sizes[1]: it is 10000, but must be a whole number from 64 to 9216
 line 13, column 9: traffic[0].flows: it is 0, but must be a whole number from 1 to 63536
-line 14, column 1: traffic[0].colour: there is no such key; known here are family, transport, sizes, mix, flows, networks, walk, seed, bidirectional
+line 14, column 1: traffic[0].colour: there is no such key; known here are family, transport, sizes, mix, flows, networks, walk, seed, bidirectional, modifiers
 line 15, column 1: latency: latency is measured at or around the throughput, but there is no [throughput]; add it
 line 16, column 15: latency.repetitions: it is `many`, but must be a whole number from 1 to 1000
 line 18, column 8: loss.step: it is 0.2, but must be from 0.001 to 0.1: RFC 2544, section 26.3 allows no steps above a tenth"#,
@@ -264,31 +266,6 @@ fn ports_are_judged_together() {
 }
 
 #[test]
-fn a_port_may_be_on_another_host() {
-    let far = |top: &str, words: &str| {
-        file(top, "").replace("gateway = \"198.19.0.1\"", &format!("gateway = \"198.19.0.1\"\n{words}"))
-    };
-    let plan = parse(&far("", "host = \"rcv.lab:6000\"\ntoken-file = \"rcv.token\"")).expect("a plan").plan;
-    assert_eq!(
-        (plan.receiver.host.as_deref(), plan.receiver.token_file.as_deref()),
-        (Some("rcv.lab:6000"), Some("rcv.token"))
-    );
-    assert!(plan.generator.host.is_none() && !plan.one_clock());
-    let says = |text: String| bad(&text).to_string();
-    assert!(says(far("", "host = \"a b\"")).contains("receiver.host: it is `a b`, but must be a host that runs"));
-    assert!(
-        says(far("", "token-file = \"rcv.token\"")).contains("receiver.token-file: it is the token of a host, but")
-    );
-    let private = far("allow-any-address = true", "host = \"rcv\"").replace("198.19.0.", "10.2.0.");
-    assert!(says(private).contains("`narrows serve` of the port's host sends no others"));
-    let private = far("allow-any-address = true", "host = \"rcv\"").replace("198.18.0.", "10.1.0.");
-    assert!(says(private).contains("generator.address is 10.1.0.2, outside of"));
-    let hop = "[[hop]]\nname = \"r\"\ninput = \"a\"\noutput = \"b\"\nsource = { kind = \"narrows\", host = \"r\", token-file = \"t\" }";
-    let source = &good("", hop).plan.hops[0].source;
-    assert_eq!(*source, CounterSource::Narrows { host: "r".to_owned(), token_file: Some("t".to_owned()) });
-}
-
-#[test]
 fn what_a_traffic_cannot_be() {
     let of = |rest: &str| says("", &format!("[[traffic]]\n{rest}")).join("\n");
     assert!(of("sizes = \"imix\"").contains("mix = \"imix\""));
@@ -299,6 +276,68 @@ fn what_a_traffic_cannot_be() {
     assert!(of("networks = 257").contains("from 1 to 256"));
     assert!(of("bidirectional = 1").contains("true or false"));
     assert_eq!(says("traffic = 3", "").len(), 1);
+}
+
+const SNMP_HOP: &str = "[[hop]]\nname = \"r\"\nunder-test = true\ninput = \"a\"\noutput = \"b\"\n\
+    source = { kind = \"snmp\", agent = \"198.18.0.1\", community = \"c\" }\n";
+
+#[test]
+fn each_modifier_is_a_traffic_of_its_own_behind_the_one_without() {
+    let traffic = "[[traffic]]\nsizes = [64]\nflows = 5\nmodifiers = [\"broadcast\", \"management\", \"routes\"]\n";
+    let plan = good("", &format!("{traffic}[[traffic]]\nsizes = [512]\n{SNMP_HOP}")).plan;
+    assert_eq!(plan.traffic.len(), 5);
+    let of = |at: usize| plan.traffic[at].modifier.clone();
+    assert_eq!((of(0), of(4)), (None, None));
+    assert_eq!(of(1), Some(Modifier::Broadcast { every: 100 }));
+    let Some(Modifier::Management { agent }) = of(2) else { panic!("{:?}", of(2)) };
+    assert_eq!((agent.agent.as_str(), agent.version.as_str(), agent.name.as_str()), ("198.18.0.1", "2c", "c"));
+    assert_eq!(of(3), Some(Modifier::Routes { every_ms: 30_000, networks: 25 }));
+    assert!(plan.traffic[..4].iter().all(|traffic| traffic.sizes == [64] && traffic.flows == 5));
+    assert_eq!([0, 1, 2, 3, 4].map(|at| plan.unmodified(at)), [None, Some(0), Some(0), Some(0), None]);
+    assert_eq!(plan.rows().len(), 5);
+}
+
+#[test]
+fn a_modifier_of_ones_own() {
+    let plan = good(
+        "",
+        r#"
+[[traffic]]
+modifiers = [
+  { kind = "broadcast", share = 0.05 },
+  { kind = "management", agent = "192.0.2.1:1161", version = "3", user = "lab", password = "secret-word" },
+  { kind = "routes", every = "1s", networks = 3 },
+  { kind = "broadcast" },
+]
+"#,
+    )
+    .plan;
+    let of: Vec<_> = plan.traffic.iter().filter_map(|traffic| traffic.modifier.clone()).collect();
+    assert_eq!((&of[0], &of[3]), (&Modifier::Broadcast { every: 20 }, &Modifier::Broadcast { every: 100 }));
+    assert_eq!(of[2], Modifier::Routes { every_ms: 1_000, networks: 3 });
+    let Modifier::Management { agent } = &of[1] else { panic!("{of:?}") };
+    assert_eq!((agent.version.as_str(), agent.name.as_str(), agent.password.as_str()), ("3", "lab", "secret-word"));
+}
+
+#[test]
+fn what_a_modifier_cannot_be() {
+    let of = |entry: &str| says("", &format!("[[traffic]]\nmodifiers = [{entry}]")).join("\n");
+    assert!(of("\"noise\"").contains("traffic[0].modifiers[0]: it is `noise`, but must be \"broadcast\""));
+    assert!(of("3").contains("must be a table"));
+    assert!(of("{ share = 0.1 }").contains("traffic[0].modifiers[0].kind: it is missing"));
+    assert!(of("{ kind = \"broadcast\", share = 0.9 }").contains("a number from 0.0001 to 0.5"));
+    assert!(
+        of("{ kind = \"broadcast\", every = \"1s\" }").contains("a modifier of the kind \"broadcast\" has no every")
+    );
+    assert!(of("{ kind = \"routes\", networks = 26 }").contains("a whole number from 1 to 25"));
+    assert!(of("\"broadcast\", \"broadcast\"").contains("modifiers[1]: it is in the list twice"));
+    assert!(of("\"management\"").contains("the plan has no hop that is read by SNMP; name who is asked"));
+    assert!(of("{ kind = \"management\", agent = \"192.0.2.1\" }").contains("community: it is missing"));
+    assert!(says("", "[[traffic]]\nmodifiers = \"broadcast\"")[0].contains("a list of"));
+    let ports = file("", "[[traffic]]\nmodifiers = [\"routes\"]")
+        .replace("198.18.0.", "2001:2:0:1::")
+        .replace("198.19.0.", "2001:2:0:2::");
+    assert!(bad(&ports).to_string().contains("RIP version 2, which is of IPv4"), "{}", bad(&ports));
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn of_family(preset: Preset, family: Family) -> Traffic {
         sizes: Vec::new(),
         mix: Vec::new(),
         bidirectional: false,
+        modifier: None,
     };
     traffic.sizes = raised(preset.sizes(), traffic.least_bytes());
     traffic

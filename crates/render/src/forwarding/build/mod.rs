@@ -2,12 +2,15 @@
 //! latencies over repetitions, bursts, estimates) comes in beside it.
 
 pub(super) mod books;
+mod device;
 mod missing;
+mod modified;
 mod size;
 mod verdict;
 
 use super::words;
-use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord};
+use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, Traffic};
+use narrows_model::forwarding_modifiers::Modifier;
 use narrows_model::forwarding_report::{
     Derived, ForwardingReport, HopView, InvalidTrial, PlanSummary, SCHEMA, TrafficView, TrialName,
 };
@@ -25,10 +28,11 @@ pub fn build(record: &ForwardingRecord, derived: Derived) -> ForwardingReport {
         .map(|(at, (traffic, name))| TrafficView {
             name: name.clone(),
             what: words::traffic(traffic),
-            traffic: traffic.clone(),
+            traffic: without_secrets(traffic),
             sizes: size::views(record, &derived, at, traffic),
         })
         .collect();
+    let traffic = modified::compared(plan, traffic);
     let invalid: Vec<InvalidTrial> =
         (0..record.trials.len()).filter_map(|at| invalid(record, &derived, &names, at)).collect();
     let losses = books::losses(record, &derived);
@@ -48,6 +52,11 @@ pub fn build(record: &ForwardingRecord, derived: Derived) -> ForwardingReport {
         run: derived.run,
         traffic,
     }
+}
+
+/// A report is passed on: it holds no community and no password.
+fn without_secrets(of: &Traffic) -> Traffic {
+    Traffic { modifier: of.modifier.clone().map(Modifier::without_secrets), ..of.clone() }
 }
 
 fn summary(plan: &ForwardingPlan) -> PlanSummary {

@@ -1,6 +1,6 @@
 //! Everything of one frame size.
 
-use super::{is_invalid, words};
+use super::{device, is_invalid, modified, words};
 use crate::figures::{float, nanos, pps};
 use narrows_model::forwarding::{ForwardingRecord, ForwardingTrial, OutageOfSize, SearchOfSize, Test, Traffic};
 use narrows_model::forwarding_report::{
@@ -62,11 +62,18 @@ impl Of<'_> {
             recovery_notes: notes(Test::Recovery),
             reset_notes: notes(Test::Reset),
             worst_case: self.worst_case(frame_bytes),
+            modified: self.of.modifier.as_ref().map(|_| modified::seen(self.own())),
+            devices: device::views(self.own()),
         }
     }
 
     fn is(&self, other: (usize, Option<u32>)) -> bool {
         other == (self.traffic, self.size)
+    }
+
+    /// The trials of this size that are in the record.
+    fn own(&self) -> impl Iterator<Item = &ForwardingTrial> + Clone {
+        self.record.trials.iter().filter(|it| self.is((it.traffic, it.size)))
     }
 
     fn rate(&self, frame_bytes: f64, pps: f64) -> FrameRate {
@@ -182,7 +189,7 @@ fn lost(of: &ForwardingTrial) -> f64 {
     of.directions.iter().map(|it| it.lost() as f64).sum()
 }
 
-fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
+pub(super) fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
     Spread::of(&values.collect::<Vec<_>>())
 }
 

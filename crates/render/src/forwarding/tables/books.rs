@@ -40,7 +40,9 @@ pub(in super::super) fn books(view: &BooksView) -> Table {
         for drop in line.drops.iter().filter(|drop| drop.frames > 0) {
             row = row.note(Some(format!("{} dropped: {}", grouped(drop.frames), drop.reason)));
         }
-        table.rows.push(row.note(line.trouble.clone()));
+        let kept = (line.kept_back > 0)
+            .then(|| format!("{} to the hardware broadcast address, rightly not forwarded", grouped(line.kept_back)));
+        table.rows.push(row.note(kept).note(line.trouble.clone()));
     }
     table
 }

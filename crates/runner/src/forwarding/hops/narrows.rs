@@ -3,6 +3,7 @@
 use super::super::reach::Reach;
 use super::{Links, Reading};
 use crate::remote::{Remote, Session};
+use narrows_model::device_state::DeviceState;
 use narrows_sys::clock;
 use narrows_wire::api::frames::{LinkPackets, LinksAnswer};
 use std::sync::Arc;
@@ -57,8 +58,28 @@ impl Served {
         };
     }
 
-    /// The counters now. A session that is lost is renewed once.
+    pub(super) fn state_words(&self) -> String {
+        format!("the kernel of {}, through narrows", self.host)
+    }
+
+    /// The counters now.
     pub(super) fn look(&mut self, input: &str, output: &str) -> Result<Reading, String> {
+        reading(self.ask(input, output, false)?)
+    }
+
+    /// The host's state now.
+    pub(super) fn state(&mut self, input: &str, output: &str) -> Result<DeviceState, String> {
+        match self.ask(input, output, true)? {
+            LinksAnswer::Read { state: Some(state), .. } => Ok(*state),
+            LinksAnswer::Read { .. } => {
+                Err(format!("{} does not tell its state: its narrows is of an earlier version", self.host))
+            }
+            LinksAnswer::Missing { why } => Err(why),
+        }
+    }
+
+    /// One question. A session that is lost is renewed once.
+    fn ask(&mut self, input: &str, output: &str, state: bool) -> Result<LinksAnswer, String> {
         let mut renewed = false;
         if let Line::Closed(why, since) = &self.session {
             if since.elapsed() < AGAIN {
@@ -70,8 +91,8 @@ impl Served {
         loop {
             let why = match &self.session {
                 Line::Closed(why, _) => return Err(why.clone()),
-                Line::Open(session) => match session.links(input, output) {
-                    Ok(answer) => return reading(answer),
+                Line::Open(session) => match session.links(input, output, state) {
+                    Ok(answer) => return Ok(answer),
                     Err(error) => session.lost().unwrap_or(error).to_string(),
                 },
             };
@@ -87,7 +108,7 @@ impl Served {
 
 fn reading(answer: LinksAnswer) -> Result<Reading, String> {
     match answer {
-        LinksAnswer::Read { input, output, drops, counts_itself } => {
+        LinksAnswer::Read { input, output, drops, counts_itself, .. } => {
             let of = |counted: LinkPackets| Links { rx: counted.rx_packets, tx: counted.tx_packets };
             Ok(Reading::Links { input: of(input), output: of(output), drops, counts_itself })
         }

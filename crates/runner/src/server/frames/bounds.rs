@@ -158,6 +158,7 @@ mod tests {
             workers: 1,
             first_stream: 0,
             stamp_every: 1,
+            broadcast_every: 0,
             interval_ms: 100,
         }
     }

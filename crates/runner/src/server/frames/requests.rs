@@ -10,7 +10,7 @@ use crate::server::session::{Session, lock};
 use crate::stop::Stop;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use narrows_collect::{Host, Live, Missing, drops_by_reason, link_counters};
+use narrows_collect::{Host, Live, Missing, device_state, drops_by_reason, link_counters};
 use narrows_wire::api::Reason;
 use narrows_wire::api::frames::{
     FramesOrder, FramesStarted, FramesWait, LinkPackets, LinksAnswer, LinksRequest, PortRequest, QualifyRequest,
@@ -51,6 +51,7 @@ fn counters(request: &LinksRequest, peer: Option<IpAddr>) -> LinksAnswer {
             input: packets(input)?,
             output: packets(output)?,
             drops: drops_by_reason(&[input, output])?,
+            state: if request.state { Some(Box::new(device_state(&[input, output])?)) } else { None },
             counts_itself: leads_by.is_some_and(|device| device == input || device == output),
         })
     };

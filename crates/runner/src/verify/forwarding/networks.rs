@@ -48,6 +48,7 @@ fn destinations(family: Family, gateway: &str, addresses: [&str; 2]) -> Result<u
         sizes: vec![128],
         mix: Vec::new(),
         bidirectional: false,
+        modifier: None,
     };
     let looked = Here.look("gen0", Some(address(gateway)?)).map_err(|error| failed(error.to_string()))?;
     let next = looked.gateway.ok_or_else(|| failed("nobody answers for the gateway".to_owned()))?;
@@ -68,6 +69,7 @@ fn destinations(family: Family, gateway: &str, addresses: [&str; 2]) -> Result<u
         first_stream: 0,
         stamp_every: 0,
         interval_ms: 1_000,
+        broadcast_every: 0,
     };
     let receive = ReceivePlan {
         device: "rcv0".to_owned(),

@@ -4,7 +4,7 @@ use super::super::clock;
 use super::super::pace::Share;
 use super::super::tally::Counts;
 use narrows_model::Family;
-use narrows_model::frames::{Endpoints, FrameFormat, GeneratePlan, Transport, Walk};
+use narrows_model::frames::{BROADCAST_STREAM, Endpoints, FrameFormat, GeneratePlan, Transport, Walk};
 use narrows_wire::frame::{Flows, Signature, Template, checksum};
 use std::net::IpAddr;
 
@@ -120,6 +120,7 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
             u8::from(templates.len() > 1),
         ])
         .u32(&[template.ip_offset, template.transport_offset, template.payload_offset].map(offset))
+        .u32(&[plan.broadcast_every, BROADCAST_STREAM.saturating_sub(share.stream).into()])
         .bytes(&header);
     for template in &templates {
         let sum = template.transport_sum + source_rest + destination_rest + head;
@@ -139,7 +140,9 @@ pub(super) fn state(plan: &GeneratePlan, share: &Share, start_ns: u64) -> Vec<u8
         .u64(&[0, share.flows.1.max(1), 0, 0])
         .u32(&[0, 0])
         .u32(&wheels(&plan.format, share.flows.0).unwrap_or_default())
-        .u32(&[0, 0]);
+        .u32(&[0, 0])
+        .u32(&[plan.broadcast_every, 0])
+        .u64(&[0]);
     out.0
 }
 
@@ -177,6 +180,7 @@ pub(super) struct StreamState {
     pub(super) duplicates: u64,
     pub(super) received: u64,
     pub(super) reordered: u64,
+    pub(super) restarts: u64,
 }
 
 impl StreamState {
@@ -186,6 +190,7 @@ impl StreamState {
             duplicates: u64_at(bytes, 1),
             received: u64_at(bytes, 2),
             reordered: u64_at(bytes, 3),
+            restarts: u64_at(bytes, 4),
         }
     }
 }

@@ -118,6 +118,7 @@ impl Counter for LiveReceiver {
                 all.received += state.received;
                 all.duplicates += state.duplicates;
                 all.reordered += state.reordered;
+                all.restarts += state.restarts;
                 all.next = all.next.max(state.next);
             }
             if all.received > 0 {

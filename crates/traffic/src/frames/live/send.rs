@@ -84,7 +84,11 @@ impl Worker for Live {
 pub(in super::super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
     let largest = plan.format.largest() - FCS_BYTES;
     if largest > FRAME_MOST {
-        return Err(format!("a frame of {} bytes does not fit a page", plan.format.largest()));
+        return Err(format!(
+            "a frame of {} bytes does not fit a page; the largest that does has {}",
+            plan.format.largest(),
+            FRAME_MOST + FCS_BYTES
+        ));
     }
     if let Some(features) = device.features
         && !features.transmits()

@@ -1,0 +1,282 @@
+//! Conditions under which a device is measured once more, beside the same frames without them (RFC 2544, section 11): what is
+//! planned, and what was seen of it in a trial.
+
+use crate::forwarding::{ForwardingPlan, ForwardingTrial, Traffic};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The stream whose number frames to the hardware broadcast address carry, whichever worker sent them.
+pub const BROADCAST_STREAM: u16 = 63;
+
+/// An SNMP agent and the access to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SnmpAgent {
+    /// `address` or `address:port`.
+    pub agent: String,
+    /// `2c` or `3`.
+    pub version: String,
+    /// The community (v2c) or the user (v3).
+    pub name: String,
+    /// Authentication password (v3), empty where there is none.
+    #[serde(default)]
+    pub password: String,
+}
+
+/// One condition. A traffic has one at most: each is measured by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Modifier {
+    /// RFC 2544, 11.1: every so-manyth frame of the load goes to the hardware broadcast address. Its IP addresses are those of the
+    /// others, so that no router may forward it (RFC 1812, section 5.3.4) and no host answers it.
+    Broadcast {
+        /// 100: one per cent, as the RFC has it.
+        every: u32,
+    },
+    /// RFC 2544, 11.2: a management query at the begin of each second, answered in one frame that is verified.
+    Management {
+        /// Who is asked.
+        agent: SnmpAgent,
+    },
+    /// RFC 2544, 11.3: a routing update at the begin of each trial and then after each such time; by turns one that announces
+    /// networks and one that withdraws them. RIP version 2 (RFC 2453), so IPv4 alone.
+    Routes {
+        /// RIP's own time is 30 s.
+        every_ms: u64,
+        /// Networks of an update, at most 25 (RFC 2453, section 3.6). Nothing is sent to them.
+        networks: u32,
+    },
+}
+
+impl Modifier {
+    /// Networks that a RIP message holds.
+    pub const MOST_NETWORKS: u32 = 25;
+    /// The least and the most that [`Modifier::Broadcast::every`] may be.
+    pub const EVERY: [u32; 2] = [2, 10_000];
+
+    /// The part of the load that goes to the hardware broadcast address.
+    #[must_use]
+    pub fn broadcast_share(&self) -> f64 {
+        match self {
+            Self::Broadcast { every } if *every > 0 => 1.0 / f64::from(*every),
+            _ => 0.0,
+        }
+    }
+
+    /// The same without what opens a door: a community, a password.
+    #[must_use]
+    pub fn without_secrets(mut self) -> Self {
+        if let Self::Management { agent } = &mut self {
+            if agent.version == "2c" {
+                agent.name.clear();
+            }
+            agent.password.clear();
+        }
+        self
+    }
+}
+
+impl ForwardingPlan {
+    /// Of a traffic with a modifier, the same without it: index into [`ForwardingPlan::traffic`].
+    #[must_use]
+    pub fn unmodified(&self, traffic: usize) -> Option<usize> {
+        let of = self.traffic.get(traffic).filter(|of| of.modifier.is_some())?;
+        let plain = Traffic { modifier: None, ..of.clone() };
+        self.traffic.iter().position(|other| *other == plain)
+    }
+}
+
+/// Frames to the hardware broadcast address in one direction of a trial. They are no part of the frames that the direction counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct BroadcastSeen {
+    /// Frames due.
+    pub due: u64,
+    /// Frames handed to the device.
+    pub handed: u64,
+    /// Frames that left, as far as the device tells.
+    pub sent: u64,
+    /// Frames that came out: a bridge floods them, a router must not forward them.
+    pub received: u64,
+}
+
+impl BroadcastSeen {
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            due: self.due.saturating_add(other.due),
+            handed: self.handed.saturating_add(other.handed),
+            sent: self.sent.saturating_add(other.sent),
+            received: self.received.saturating_add(other.received),
+        }
+    }
+
+    /// Frames that did not come out, and were not to.
+    #[must_use]
+    pub const fn kept_back(&self) -> u64 {
+        self.sent.saturating_sub(self.received)
+    }
+}
+
+/// Management queries of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct ManagementSeen {
+    /// How many were asked.
+    pub asked: u64,
+    /// How many were answered rightly.
+    pub answered: u64,
+    /// How many were answered with something else: an error, another type, a time that went back.
+    pub wrong: u64,
+    /// How long the right answers took, ns, in the order in which they came.
+    pub answer_ns: Vec<u64>,
+    /// What the first one that was not answered rightly met, in words.
+    pub why: Option<String>,
+}
+
+impl ManagementSeen {
+    /// How many were not answered at all.
+    #[must_use]
+    pub const fn unanswered(&self) -> u64 {
+        self.asked.saturating_sub(self.answered).saturating_sub(self.wrong)
+    }
+}
+
+/// Routing updates of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct RoutesSeen {
+    /// Updates that announced networks.
+    pub announced: u64,
+    /// Updates that withdrew them.
+    pub withdrawn: u64,
+    /// How often the port had no room for one, which was tried again: the device counts those as dropped.
+    #[serde(default)]
+    pub refused: u64,
+    /// The most of the networks that the device had routes to at once, as far as its kernel can be read.
+    pub learned: Option<u64>,
+    /// Why an update could not be sent, or what the device learned not be read.
+    pub why: Option<String>,
+}
+
+/// What was seen of a modifier in a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ModifierSeen {
+    /// Of [`Modifier::Broadcast`].
+    Broadcast {
+        /// Forth; and back, where traffic is bidirectional.
+        directions: Vec<BroadcastSeen>,
+    },
+    /// Of [`Modifier::Management`].
+    Management(ManagementSeen),
+    /// Of [`Modifier::Routes`].
+    Routes(RoutesSeen),
+}
+
+impl ModifierSeen {
+    /// What several trials saw, together; of two kinds the first.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Broadcast { mut directions }, Self::Broadcast { directions: more }) => {
+                for (at, more) in more.iter().enumerate() {
+                    match directions.get_mut(at) {
+                        Some(sum) => *sum = sum.and(*more),
+                        None => directions.push(*more),
+                    }
+                }
+                Self::Broadcast { directions }
+            }
+            (Self::Management(mut sum), Self::Management(more)) => {
+                sum.asked = sum.asked.saturating_add(more.asked);
+                sum.answered = sum.answered.saturating_add(more.answered);
+                sum.wrong = sum.wrong.saturating_add(more.wrong);
+                sum.answer_ns.extend_from_slice(&more.answer_ns);
+                sum.why = sum.why.or_else(|| more.why.clone());
+                Self::Management(sum)
+            }
+            (Self::Routes(mut sum), Self::Routes(more)) => {
+                sum.announced = sum.announced.saturating_add(more.announced);
+                sum.withdrawn = sum.withdrawn.saturating_add(more.withdrawn);
+                sum.refused = sum.refused.saturating_add(more.refused);
+                sum.learned = sum.learned.max(more.learned);
+                sum.why = sum.why.or_else(|| more.why.clone());
+                Self::Routes(sum)
+            }
+            (this, _) => this,
+        }
+    }
+
+    /// Frames of it that hops count beside the test frames and the frames to the broadcast address: queries with their answers,
+    /// routing updates.
+    #[must_use]
+    pub const fn other_frames(&self) -> u64 {
+        match self {
+            Self::Broadcast { .. } => 0,
+            Self::Management(seen) => seen.asked.saturating_mul(2),
+            Self::Routes(seen) => seen.announced.saturating_add(seen.withdrawn),
+        }
+    }
+}
+
+impl ForwardingTrial {
+    /// Frames to the hardware broadcast address in a direction: 0 forth, 1 back. None where there is no such modifier.
+    #[must_use]
+    pub fn broadcast(&self, direction: usize) -> BroadcastSeen {
+        match &self.modifier {
+            Some(ModifierSeen::Broadcast { directions }) => directions.get(direction).copied().unwrap_or_default(),
+            _ => BroadcastSeen::default(),
+        }
+    }
+
+    /// Those of all directions.
+    #[must_use]
+    pub fn broadcasts(&self) -> BroadcastSeen {
+        (0..self.directions.len()).fold(BroadcastSeen::default(), |sum, direction| sum.and(self.broadcast(direction)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_trials_saw_is_summed_up_by_kind() {
+        let one = BroadcastSeen { due: 10, handed: 10, sent: 9, received: 1 };
+        let sum = ModifierSeen::Broadcast { directions: vec![one] };
+        let both = sum.and(&ModifierSeen::Broadcast { directions: vec![one, one] });
+        let two = BroadcastSeen { due: 20, handed: 20, sent: 18, received: 2 };
+        assert_eq!(both, ModifierSeen::Broadcast { directions: vec![two, one] });
+        assert_eq!(two.kept_back(), 16);
+        let seen = ManagementSeen { asked: 3, answered: 1, wrong: 1, answer_ns: vec![5], why: None };
+        assert_eq!(seen.unanswered(), 1);
+        let ModifierSeen::Management(sum) = ModifierSeen::Management(seen.clone())
+            .and(&ModifierSeen::Management(ManagementSeen { why: Some("silence".to_owned()), ..seen }))
+        else {
+            panic!("another kind")
+        };
+        assert_eq!((sum.asked, sum.unanswered(), sum.answer_ns.len(), sum.why.as_deref()), (6, 2, 2, Some("silence")));
+        assert_eq!(ModifierSeen::Management(sum.clone()).other_frames(), 12);
+        assert_eq!(both.clone().and(&ModifierSeen::Management(sum)), both, "another kind adds nothing");
+    }
+
+    #[test]
+    fn a_stored_modifier_opens_no_door() {
+        let agent = |version: &str| SnmpAgent {
+            agent: "198.18.0.1".to_owned(),
+            version: version.to_owned(),
+            name: "name".to_owned(),
+            password: "password".to_owned(),
+        };
+        let bare = |version| match (Modifier::Management { agent: agent(version) }).without_secrets() {
+            Modifier::Management { agent } => (agent.name, agent.password),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(bare("2c"), (String::new(), String::new()));
+        assert_eq!(bare("3"), ("name".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn every_hundredth_frame_is_one_per_cent() {
+        assert_eq!(Modifier::Broadcast { every: 100 }.broadcast_share(), 0.01);
+        assert_eq!(Modifier::Routes { every_ms: 30_000, networks: 25 }.broadcast_share(), 0.0);
+    }
+}

@@ -1,0 +1,38 @@
+//! Whether a device stayed up between two looks, by its agent: sysUpTime (RFC 3418) and ifLastChange (RFC 2863).
+
+use crate::agent::Agent;
+use crate::error::SnmpError;
+use crate::interface::InterfaceName;
+use crate::mib;
+use async_snmp::Value;
+use narrows_model::device_state::{DeviceState, LinkState};
+
+/// sysUpTime counts hundredths of a second in 32 bits.
+const UP_WRAPS_MS: u64 = (1 << 32) * 10;
+
+impl Agent {
+    /// What the agent tells of the device's start and of the last changes of these interfaces, in one answer. Interrupts and CPUs it
+    /// does not tell in any way that agents have in common.
+    ///
+    /// # Errors
+    /// It does not answer, or not with a time. An interface of which it tells no change is no error.
+    pub fn device_state(&self, interfaces: &[&InterfaceName]) -> Result<DeviceState, SnmpError> {
+        let changes = interfaces.iter().map(|interface| (mib::IF_LAST_CHANGE, interface.index));
+        let values = self.values(&[(mib::SYS_UP_TIME, 0)].into_iter().chain(changes).collect::<Vec<_>>())?;
+        let up = self.ticks(values.first(), mib::SYS_UP_TIME)?;
+        let link = |(interface, value): (&&InterfaceName, &Value)| LinkState {
+            device: interface.name.clone(),
+            changes: None,
+            last_change: match value {
+                Value::TimeTicks(ticks) => Some(u64::from(*ticks)),
+                _ => None,
+            },
+        };
+        Ok(DeviceState {
+            up_ms: Some(u64::from(up) * 10),
+            up_wraps_ms: Some(UP_WRAPS_MS),
+            links: interfaces.iter().zip(values.iter().skip(1)).map(link).collect(),
+            ..DeviceState::default()
+        })
+    }
+}

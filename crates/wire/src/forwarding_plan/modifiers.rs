@@ -1,0 +1,125 @@
+//! `modifiers` of a `[[traffic]]`: conditions under which the same frames are measured once more (RFC 2544, section 11). Each
+//! becomes a traffic of its own behind the one without it.
+
+use super::hops::snmp_agent;
+use super::keys::{MODIFIER, Section};
+use super::reader::{Item, Table};
+use narrows_model::Family;
+use narrows_model::forwarding::{CounterSource, HopPlan, Traffic};
+use narrows_model::forwarding_modifiers::{Modifier, SnmpAgent};
+
+/// Modifiers of one traffic.
+const MOST: usize = 8;
+/// One per cent, as RFC 2544, section 11.1 has it.
+const SHARE: f64 = 0.01;
+/// RIP's own time between updates (RFC 2453, section 3.8).
+const EVERY_MS: u64 = 30_000;
+
+const KINDS: &str = "\"broadcast\", \"management\", \"routes\" or a table with its kind";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Broadcast,
+    Management,
+    Routes,
+}
+
+const WORDS: [(&str, Kind); 3] =
+    [("broadcast", Kind::Broadcast), ("management", Kind::Management), ("routes", Kind::Routes)];
+
+impl Kind {
+    const fn allowed(self) -> &'static [&'static str] {
+        match self {
+            Self::Broadcast => &["kind", "share"],
+            Self::Management => &["kind", "agent", "version", "community", "user", "password"],
+            Self::Routes => &["kind", "every", "networks"],
+        }
+    }
+}
+
+/// The traffic of a table, and the same with each of the table's modifiers.
+pub(super) fn modified(table: &Table<'_>, plain: Traffic, hops: &[HopPlan]) -> Vec<Traffic> {
+    let entries = table.item("modifiers").and_then(|item| item.list(0..=MOST, KINDS)).unwrap_or_default();
+    let mut all = vec![plain];
+    for entry in &entries {
+        let Some(modifier) = modifier(entry, all[0].family, hops) else { continue };
+        let traffic = Traffic { modifier: Some(modifier), ..all[0].clone() };
+        if all.contains(&traffic) {
+            entry.note("it is in the list twice, but each is a row of the report");
+        } else {
+            all.push(traffic);
+        }
+    }
+    all
+}
+
+fn modifier(entry: &Item<'_>, family: Family, hops: &[HopPlan]) -> Option<Modifier> {
+    let word = entry.as_text().and_then(|text| WORDS.iter().find(|(word, _)| *word == text));
+    let (kind, table) = match (word, entry.as_text()) {
+        (Some((_, kind)), _) => (*kind, None),
+        (None, Some(_)) => return entry.refuse(KINDS),
+        (None, None) => {
+            let table = entry.clone().into_table(&MODIFIER)?;
+            let kind = table.required("kind")?.one_of(&WORDS)?;
+            foreign(&table, kind, &MODIFIER);
+            (kind, Some(table))
+        }
+    };
+    let item = |key| table.as_ref().and_then(|table| table.item(key));
+    match kind {
+        Kind::Broadcast => {
+            let share = item("share").map_or(Some(SHARE), |item| item.number(0.000_1..=0.5))?;
+            // From 2 to 10,000.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let every = (1.0 / share).round() as u32;
+            Some(Modifier::Broadcast { every })
+        }
+        Kind::Management => {
+            let agent = match &table {
+                Some(table) if table.has("agent") => snmp_agent(table)?,
+                _ => match asked(hops) {
+                    Some(agent) => agent,
+                    None => {
+                        entry.note(
+                            "the plan has no hop that is read by SNMP; name who is asked: { kind = \"management\", agent = \
+                             \"198.18.0.1\", community = \"public\" }",
+                        );
+                        return None;
+                    }
+                },
+            };
+            Some(Modifier::Management { agent })
+        }
+        Kind::Routes if family == Family::Ipv6 => {
+            entry.note("its routing updates are those of RIP version 2, which is of IPv4; RIPng is not spoken");
+            None
+        }
+        Kind::Routes => Some(Modifier::Routes {
+            every_ms: item("every").map_or(Some(EVERY_MS), |item| item.duration_ms(100..=3_600_000))?,
+            networks: item("networks")
+                .map_or(Some(Modifier::MOST_NETWORKS), |item| item.count(1..=Modifier::MOST_NETWORKS))?,
+        }),
+    }
+}
+
+/// Notes keys that another kind has.
+fn foreign(table: &Table<'_>, kind: Kind, section: &'static Section) {
+    let word = WORDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| *word);
+    for key in section.keys.iter().filter(|key| table.has(key.name) && !kind.allowed().contains(&key.name)) {
+        table.note(key.name, format!("a modifier of the kind \"{word}\" has no {}", key.name));
+    }
+}
+
+/// Whom a plan asks that names nobody: the device under test where SNMP reads its counters, else the first hop that SNMP reads.
+fn asked(hops: &[HopPlan]) -> Option<SnmpAgent> {
+    let agent = |hop: &HopPlan| match &hop.source {
+        CounterSource::Snmp { agent, version, name, password } => Some(SnmpAgent {
+            agent: agent.clone(),
+            version: version.clone(),
+            name: name.clone(),
+            password: password.clone(),
+        }),
+        _ => None,
+    };
+    hops.iter().filter(|hop| hop.under_test).find_map(agent).or_else(|| hops.iter().find_map(agent))
+}
