@@ -188,3 +188,78 @@ fn advice_and_keys_need_no_device() {
         assert!(said.out.contains(key), "{key}: {said:?}");
     }
 }
+
+/// The plan with two configurations of commands.
+fn with_commands(a: &str, b: &str) -> String {
+    format!(
+        "{PLAN}\n[throughput]\nmax-search = \"10s\"\n[ab]\nruns = 3\n[ab.a]\nname = \"plain\"\n{a}\n[ab.b]\nname = \"rules\"\n{b}\n"
+    )
+}
+
+#[test]
+fn a_dry_run_of_two_configurations_tells_each_step() {
+    let world = alone();
+    let b = "commands = [[\"nft\", \"-f\", \"rules.nft\"]]\nundo = [[\"nft\", \"flush\", \"ruleset\"]]";
+    let file = world.file("ab.toml", &with_commands("", b));
+    let said = world.run(&["rfc2544", &file, "--dry-run"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let end = said.out.split_once("\nstep ").expect("the steps").1;
+    let steps: Vec<&str> = end.lines().skip(1).filter_map(|line| line.split("  ").next()).collect();
+    assert!(said.out.starts_with(concat!(
+        "A: plain\n   nothing to do\n",
+        "B: rules\n   command  nft -f rules.nft\n   undo     nft flush ruleset\n\nEach run:\ntest  "
+    )));
+    assert_eq!(
+        steps,
+        [
+            "switch to B and to A once, to see that it can be",
+            "switch to A, rest",
+            "run 1 of 6 with A",
+            "switch to B, rest",
+            "run 2 of 6 with B",
+            "run 3 of 6 with B",
+            "switch to A, rest",
+            "run 4 of 6 with A",
+            "run 5 of 6 with A",
+            "switch to B, rest",
+            "run 6 of 6 with B",
+            "back: the device as it was before",
+            "",
+            "All together: about 6.3 min, at most 6.5 min, and the time of the commands. Nothing was sent or changed.",
+        ]
+    );
+}
+
+#[test]
+fn a_configuration_that_cannot_be_made_is_told_before_anything_is_measured() {
+    let world = alone();
+    let marks = world.path("marks");
+    let mark = |word: &str| format!("[\"sh\", \"-c\", \"echo {word} >> {}\"]", marks.display());
+    let fails = "[\"sh\", \"-c\", \"echo no such table >&2; exit 7\"]";
+    let b = format!("commands = [{}, {fails}]\nundo = [{}]", mark("made"), mark("undone"));
+    let file = world.file("ab.toml", &with_commands("", &b));
+    assert_eq!(
+        world.sentence(1, &["rfc2544", &file, "--quiet"]),
+        "the device cannot be switched to `rules`: command 2, `sh`: ended with exit status: 7: no such table"
+    );
+    assert_eq!(std::fs::read_to_string(&marks).expect("marks"), "made\nundone\n", "what was made is taken back");
+    let gone = world.file("gone.toml", &with_commands("commands = [[\"/no/such/program\"]]", "undo = [[\"true\"]]"));
+    assert_eq!(
+        world.sentence(1, &["rfc2544", &gone, "--quiet"]),
+        "the device cannot be switched to `plain`: command 1, `/no/such/program`: cannot be run: No such file or directory (os \
+         error 2)"
+    );
+}
+
+#[test]
+fn faults_that_cannot_be_are_told_with_the_plan() {
+    let world = alone();
+    let file = world.file("ab.toml", &with_commands("", "faults = [\"gremlins\", \"forward-rules=many\"]"));
+    let said = world.run(&["rfc2544", &file, "--dry-run"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+    for words in
+        ["B, `rules`: there is no fault `gremlins`", "`many` is no value for `forward-rules`", "no lab is named"]
+    {
+        assert!(said.err.contains(words), "{words}: {}", said.err);
+    }
+}

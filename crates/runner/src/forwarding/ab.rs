@@ -207,7 +207,10 @@ fn in_turns(
         let measured = run(&ab.plan, reach, stop, &mut |event| watch(event))?;
         let ended = measured.ended.clone();
         record.measured.push(AbRunRecord { side: *side, at_ms, record: measured });
+        // Should nothing more come after this, that is what is to be said of it.
+        record.ended = Some(format!("a part of it was kept: {nth} of {} runs", order.len()));
         keep(record);
+        record.ended = None;
         if let Some(why) = ended.filter(|_| !stop.is_set()) {
             record.ended = Some(format!("run {nth}: {why}"));
             break;
