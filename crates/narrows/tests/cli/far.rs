@@ -169,6 +169,14 @@ fn generator_router_and_receiver_are_three_hosts_and_the_books_balance() {
             assert!(count(&hop[side]).abs_diff(left) <= count(&hop["uncertainty"]), "{side}: {trial}");
         }
         assert_eq!(hop["source"], "counters of the kernel of 10.9.2.2, through narrows");
+        // The device is watched through its server, which runs on the kernel of the test's desk.
+        let device = &trial["devices"][0];
+        assert!(device["silent"].is_null() && device["reset"].is_null(), "{device}");
+        assert_eq!(
+            (&device["source"], &device["shared"]),
+            (&"the kernel of 10.9.2.2, through narrows".into(), &true.into())
+        );
+        assert!(count(&device["interrupts"]) > 0 && count(&device["net_rx"]) > 0, "{device}");
     }
     for secret in ["token_file", "token"] {
         assert!(!record["plan"].to_string().contains(secret), "{}", record["plan"]);
