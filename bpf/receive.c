@@ -23,7 +23,7 @@ struct stream {
 	u64 duplicates;
 	u64 received;
 	u64 reordered;
-	u64 restarts; /* how often the numbers began anew */
+	u64 starts; /* how often the numbers began on this CPU */
 	u64 window[WINDOW];
 };
 
@@ -172,7 +172,7 @@ static __attribute__((noinline)) int odd(struct stream *s, u64 sequence)
 	}
 	/* A copy of the first frame would be closer to it. */
 	if (sequence == 0 && s->next >= 8)
-		s->restarts++;
+		s->starts++;
 	/* Older than the window: late, and whether a copy nobody knows. */
 	if (((s->next - 1) >> 6) - word < WINDOW) {
 		if (s->window[word & (WINDOW - 1)] & bit) {
@@ -298,6 +298,7 @@ int receive(struct xdp_md *ctx)
 		if ((sequence & 63) == 0) {
 			*seen = 0;
 			t->streams |= 1ULL << number;
+			s->starts += sequence == 0;
 		}
 		*seen |= 1ULL << (sequence & 63);
 		s->next = sequence + 1;

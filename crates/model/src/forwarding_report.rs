@@ -351,8 +351,11 @@ pub struct ConfirmationView {
     pub received_pps: Option<Spread>,
     /// Frames lost, of those that say something.
     pub lost: Option<Spread>,
-    /// Whether all that were planned were made and passed.
+    /// Whether as many as were planned say something and passed.
     pub all_passed: bool,
+    /// Whether the goal's own measure is met: as many as were planned say something, and no larger part of them than its exceed
+    /// ratio failed.
+    pub holds: bool,
 }
 
 /// What the mix should carry by the results of single sizes.

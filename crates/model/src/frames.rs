@@ -276,7 +276,7 @@ pub struct GeneratePlan {
     /// How long a worker may have stood still for all that fell due meanwhile to be sent nevertheless, at no more than
     /// [`Self::CATCH_UP`] times the load; what is further behind is given up. 0: only what a burst makes up for.
     #[serde(default)]
-    pub make_up_ms: u32,
+    pub make_up_us: u32,
     /// How long they are sent.
     pub duration_ms: u64,
     /// After so many the generator ends, over all workers; `None`: when the time is over.
@@ -304,7 +304,7 @@ impl GeneratePlan {
     /// take than the load, and no burst.
     pub const CATCH_UP: f64 = 1.25;
     /// The longest stall that may be made up for.
-    pub const MOST_MAKE_UP_MS: u32 = 1_000;
+    pub const MOST_MAKE_UP_US: u32 = 1_000_000;
 
     /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames.
     #[must_use]
@@ -327,7 +327,7 @@ impl GeneratePlan {
             return Err(format!("load is {pps} frames/s, but must be from 0.01 to 10^9"));
         }
         within("burst in frames", self.burst.into(), 1, 65_536)?;
-        within("stall to make up for in ms", self.make_up_ms.into(), 0, Self::MOST_MAKE_UP_MS.into())?;
+        within("stall to make up for in us", self.make_up_us.into(), 0, Self::MOST_MAKE_UP_US.into())?;
         within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
         within("workers", self.workers.into(), 1, Self::MOST_STREAMS.into())?;
         // The stream of frames to all is not a worker's.

@@ -213,7 +213,7 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
         format,
         load,
         burst: order.burst.unwrap_or_else(|| GeneratePlan::usual_burst(load, workers)),
-        make_up_ms: u32::try_from(order.make_up.as_millis()).unwrap_or(u32::MAX),
+        make_up_us: u32::try_from(order.make_up.as_micros()).unwrap_or(u32::MAX),
         duration_ms: millis(order.duration),
         count: order.count,
         workers,

@@ -86,10 +86,10 @@ fn tile(of: &SizeView) -> Option<String> {
     let part = lower.of_line.unwrap_or(0.0).clamp(0.0, 1.0) * 100.0;
     let line = lower.of_line.map(|part| format!("{} of line", of_line(part))).unwrap_or_default();
     let confirmed = of.confirmation.as_ref().map(|it| {
-        let planned = it.repetitions.max(it.planned);
+        let planned = (it.repetitions - it.invalid).max(it.planned);
         format!(
             "<span class=\"{}\">confirmed {}/{planned}</span>",
-            if it.all_passed { "good" } else { "bad" },
+            if it.holds { "good" } else { "bad" },
             it.passed
         )
     });

@@ -132,8 +132,9 @@ impl Bench<'_> {
             let mut confirmation = Confirmation::new(test, pps, tester_pps)?;
             let mut repetition = 0;
             while let Some((pps, duration_ms)) = confirmation.ask().filter(|_| !self.over()) {
-                let trial = self.trial(Test::Confirmation, row, repetition, Load::Rate { pps, duration_ms })?;
-                confirmation.observe(observation(&trial, duration_ms))?;
+                let mut trial = self.trial(Test::Confirmation, row, repetition, Load::Rate { pps, duration_ms })?;
+                let why = confirmation.observe(observation(&trial, duration_ms))?;
+                trial.invalid = trial.invalid.or(why);
                 self.record.trials.push(trial);
                 repetition += 1;
             }

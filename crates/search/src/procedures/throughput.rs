@@ -6,7 +6,7 @@
 //! A result is one number of one afternoon. The repetitions say how much it moves: the load stays, and what arrives and what
 //! is lost is summed up over them.
 
-use crate::classify::weigh;
+use crate::classify::{Weighed, weigh};
 use crate::search::SearchError;
 use narrows_model::forwarding::{ForwardingPlan, ThroughputTest};
 use narrows_model::forwarding_plan::Row;
@@ -63,6 +63,8 @@ pub struct Confirmation {
     repetitions: u32,
     tester_pps: Option<f64>,
     trials: Vec<LoadTrial>,
+    /// How many of them only say that the tester stood still.
+    stood_still: u32,
     asked: bool,
 }
 
@@ -84,7 +86,7 @@ pub struct Confirmed {
     /// Whether the goal's own measure is met: of the valid ones no larger part than its exceed ratio failed, and none is
     /// missing.
     pub holds: bool,
-    /// Whether all losses are frames that were never sent, or the load is what the tester alone carries.
+    /// Whether the tester stood still too often to tell and nothing else failed, or the load is what the tester alone carries.
     pub limited_by_tester: bool,
 }
 
@@ -99,17 +101,20 @@ impl Confirmation {
             return Err(SearchError::Plan(format!("a load of {load_pps} frames/s cannot be confirmed")));
         }
         let goal = test.goals.first().ok_or_else(none)?.clone();
-        Ok(Self { load_pps, goal, repetitions: test.confirm, tester_pps, trials: Vec::new(), asked: false })
+        Ok(Self { load_pps, goal, repetitions: test.confirm, tester_pps, trials: Vec::new(), stood_still: 0, asked: false })
     }
 
     /// The next trial: load and duration in ms; `None` when all are made. Until one is observed it says the same.
     pub fn ask(&mut self) -> Option<(f64, u64)> {
-        self.asked = self.trials.len() < self.repetitions as usize;
+        // Made again, but not for ever: a tester that never keeps the rate is one that cannot.
+        let again = self.stood_still.min(self.repetitions);
+        self.asked = self.trials.len() < (self.repetitions + again) as usize;
         self.asked.then_some((self.load_pps, self.goal.final_trial_ms))
     }
 
-    /// Takes what was seen; the answer says why it counts for nothing, if so. An invalid repetition is not made again: that
-    /// one was invalid is a finding, too.
+    /// Takes what was seen; the answer says why it counts for nothing, if so. A repetition that fails for nothing but unsent frames
+    /// says that the tester stood still, and nothing of the device: it is made again. One that is invalid is not: that one was
+    /// invalid is a finding, too.
     ///
     /// # Errors
     /// [`SearchError::NothingAsked`] where no trial is under way.
@@ -118,20 +123,32 @@ impl Confirmation {
             return Err(SearchError::NothingAsked);
         }
         let trial = LoadTrial { load_pps: self.load_pps, duration_ms: self.goal.final_trial_ms, ended_at_ms: 0, seen };
-        let invalid = weigh(&trial).err().map(std::borrow::Cow::into_owned);
+        let invalid = match weigh(&trial) {
+            Err(why) => Some(why.into_owned()),
+            Ok(seen) if self.is_of_the_tester(&seen) => {
+                self.stood_still += 1;
+                let unsent = seen.loss_ratio - seen.path_loss_ratio;
+                Some(format!("the tester stood still: {:.2} % of the frames were never sent", unsent * 100.0))
+            }
+            Ok(_) => None,
+        };
         self.trials.push(trial);
         Ok(invalid)
+    }
+
+    fn is_of_the_tester(&self, seen: &Weighed) -> bool {
+        seen.loss_ratio > self.goal.loss_ratio && seen.path_loss_ratio <= self.goal.loss_ratio
     }
 
     /// What the repetitions so far say.
     #[must_use]
     pub fn result(&self) -> Confirmed {
-        let weighed: Vec<_> = self.trials.iter().filter_map(|trial| Some((trial, weigh(trial).ok()?))).collect();
+        let all: Vec<_> = self.trials.iter().filter_map(|trial| Some((trial, weigh(trial).ok()?))).collect();
+        let weighed: Vec<_> = all.iter().filter(|(_, seen)| !self.is_of_the_tester(seen)).copied().collect();
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let passes = |loss: f64| loss <= self.goal.loss_ratio;
         let passed = weighed.iter().filter(|(_, weighed)| passes(weighed.loss_ratio)).count();
         let failed = weighed.len() - passed;
-        let of_path = weighed.iter().filter(|(_, weighed)| !passes(weighed.path_loss_ratio)).count();
         let received = |trial: &LoadTrial| trial.seen.received as f64 * 1e3 / trial.duration_ms.max(1) as f64;
         let rates: Vec<f64> = weighed.iter().map(|(trial, _)| received(trial)).collect();
         let losses: Vec<f64> = weighed.iter().map(|(_, weighed)| weighed.loss_ratio).collect();
@@ -145,7 +162,7 @@ impl Confirmation {
             holds: weighed.len() == self.repetitions as usize
                 && passed > 0
                 && failed as f64 <= self.goal.exceed_ratio * weighed.len() as f64,
-            limited_by_tester: failed > 0 && of_path == 0
+            limited_by_tester: self.stood_still > 0 && failed == 0 && weighed.len() < self.repetitions as usize
                 || self
                     .tester_pps
                     .is_some_and(|tester| self.load_pps >= tester * (1.0 - crate::results::TESTER_REPEATS)),

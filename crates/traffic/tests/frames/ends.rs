@@ -103,7 +103,10 @@ fn a_generator_that_runs_again_is_noticed() {
             })
             .unwrap();
         let stream = got.streams[0];
-        assert_eq!((stream.received, stream.duplicates, stream.restarts), (150, 100, 2), "{mode:?}");
+        assert_eq!((stream.received, stream.highest, stream.restarts), (150, 49, 2), "{mode:?}");
+        if mode == ReceiveMode::AfPacket {
+            assert_eq!(stream.duplicates, 100, "an XDP program knows copies on the same CPU");
+        }
     }
 }
 

@@ -125,15 +125,19 @@ impl Of<'_> {
         let load = loads.first().copied().filter(|first| loads.iter().all(|load| (load - first).abs() <= first * 1e-9));
         let passed = count(valid().filter(|trial| trial.directions.iter().all(|it| passes(it, allowed))).count());
         let repetitions = count(trials.len());
+        let invalid = count(trials.iter().filter(|(_, invalid)| *invalid).count());
+        let sound = repetitions - invalid;
+        let exceed = test.and_then(|test| test.goals.first()).map_or(0.0, |goal| goal.exceed_ratio);
         Some(ConfirmationView {
             load: load.map(|pps| self.rate(frame_bytes, pps)),
             repetitions,
             planned,
             passed,
-            invalid: count(trials.iter().filter(|(_, invalid)| *invalid).count()),
+            invalid,
             received_pps: spread(valid().filter_map(slower)),
             lost: spread(valid().map(lost)),
-            all_passed: passed == repetitions && repetitions >= planned,
+            all_passed: passed == sound && sound > 0 && sound >= planned,
+            holds: passed > 0 && sound >= planned && f64::from(sound - passed) <= exceed * f64::from(sound),
         })
     }
 

@@ -32,10 +32,12 @@ pub(in super::super) fn confirmation(report: &ForwardingReport) -> Table {
         let Some(it) = &view.confirmation else { continue };
         let got =
             |of: fn(&Spread) -> f64| Cell::maybe(it.received_pps.as_ref().map(|it| precise(of(it), "pps", DIGITS)));
+        let sound = it.repetitions - it.invalid;
         let word = match (it.all_passed, it.passed) {
             (true, _) => Cell::new("yes").tone(Tone::Good),
             (false, 0) => Cell::new("no").tone(Tone::Bad),
-            (false, passed) if passed == it.repetitions => Cell::new("cut short").tone(Tone::Mark),
+            _ if it.holds => Cell::new("as the goal allows").tone(Tone::Good),
+            (false, passed) if passed == sound => Cell::new("cut short").tone(Tone::Mark),
             (false, _) => Cell::new("not always").tone(Tone::Bad),
         };
         let lost = it.lost.map(|it| {
@@ -43,8 +45,7 @@ pub(in super::super) fn confirmation(report: &ForwardingReport) -> Table {
         });
         let cells = vec![
             frames(it.load),
-            Cell::new(format!("{} of {}", it.passed, it.repetitions.max(it.planned)))
-                .tone_if(!it.all_passed, Tone::Bad),
+            Cell::new(format!("{} of {}", it.passed, sound.max(it.planned))).tone_if(!it.holds, Tone::Bad),
             got(|it| it.min),
             got(|it| it.median).tone(Tone::Strong),
             got(|it| it.max),

@@ -152,7 +152,7 @@ mod tests {
             },
             load: FrameLoad::FramesPerSecond(1000.0),
             burst: 64,
-            make_up_ms: 0,
+            make_up_us: 0,
             duration_ms: 1000,
             count: None,
             workers: 1,

@@ -180,7 +180,7 @@ pub(super) struct StreamState {
     pub(super) duplicates: u64,
     pub(super) received: u64,
     pub(super) reordered: u64,
-    pub(super) restarts: u64,
+    pub(super) starts: u64,
 }
 
 impl StreamState {
@@ -190,7 +190,7 @@ impl StreamState {
             duplicates: u64_at(bytes, 1),
             received: u64_at(bytes, 2),
             reordered: u64_at(bytes, 3),
-            restarts: u64_at(bytes, 4),
+            starts: u64_at(bytes, 4),
         }
     }
 }

@@ -118,8 +118,13 @@ impl Counter for LiveReceiver {
                 all.received += state.received;
                 all.duplicates += state.duplicates;
                 all.reordered += state.reordered;
-                all.restarts += state.restarts;
+                all.restarts += state.starts;
                 all.next = all.next.max(state.next);
+            }
+            all.restarts = all.restarts.saturating_sub(1);
+            // Of copies on another CPU none knows that they are.
+            if all.received.saturating_sub(all.duplicates) > all.next {
+                all.restarts = all.restarts.max(1);
             }
             if all.received > 0 {
                 seen.streams.push(all);
