@@ -313,6 +313,9 @@ pub struct SearchOfSize {
     pub size: Option<u32>,
     /// Every trial of the search.
     pub record: SearchRecord,
+    /// What an earlier search found, frames a second, and the repetitions did not confirm: it was searched once more.
+    #[serde(default)]
+    pub not_confirmed_pps: Option<f64>,
 }
 
 /// One measured duration: the time to recover, or the outage of a reset.

@@ -251,6 +251,16 @@ fn as_json_it_reads_back() {
 }
 
 #[test]
+fn a_search_that_was_made_twice_says_so() {
+    let (mut record, derived) = sample();
+    record.searches[0].not_confirmed_pps = Some(600_000.0);
+    let report = forwarding::build(&record, derived);
+    let goal = &report.traffic[0].sizes[0].throughput.as_ref().expect("searched").goals[0];
+    let why = goal.why.as_deref().expect("a reason");
+    assert_eq!(why, "searched once more: the repetitions did not confirm 600 kpps, which was found first");
+}
+
+#[test]
 fn every_size_has_its_figures() {
     let report = built();
     let first = &report.traffic[0].sizes[0];

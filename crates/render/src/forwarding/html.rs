@@ -87,11 +87,7 @@ fn tile(of: &SizeView) -> Option<String> {
     let line = lower.of_line.map(|part| format!("{} of line", of_line(part))).unwrap_or_default();
     let confirmed = of.confirmation.as_ref().map(|it| {
         let planned = (it.repetitions - it.invalid).max(it.planned);
-        format!(
-            "<span class=\"{}\">confirmed {}/{planned}</span>",
-            if it.holds { "good" } else { "bad" },
-            it.passed
-        )
+        format!("<span class=\"{}\">confirmed {}/{planned}</span>", if it.holds { "good" } else { "bad" }, it.passed)
     });
     Some(format!(
         "<div class=\"tile\"><span class=\"size\">{size}</span><b>{more}{}</b><span>{}</span><span>{}</span>{}<i><u style=\"width:{part:.1}%\"></u></i></div>\n",

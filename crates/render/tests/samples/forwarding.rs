@@ -260,7 +260,7 @@ fn one(made: &mut Made, at: usize, key: (usize, Option<u32>), bytes: f64, most: 
         pps: line(bytes).min(1.45e6),
         method: "over a veth pair, live-frames to xdp-native".into(),
     });
-    made.record.searches.push(SearchOfSize { traffic, size, record: search(bytes, most) });
+    made.record.searches.push(SearchOfSize { traffic, size, record: search(bytes, most), not_confirmed_pps: None });
     for repetition in 0..5 {
         // The smallest IPv6 frames are not always forwarded.
         let lost = if key == (1, Some(82)) && repetition == 2 { 14 } else { 0 };

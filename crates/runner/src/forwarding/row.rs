@@ -13,7 +13,8 @@ use narrows_model::search::{Observation, SearchPlan, SearchRecord};
 use narrows_search::procedures::back_to_back::BurstSeen;
 use narrows_search::procedures::recovery::Recovered;
 use narrows_search::procedures::{
-    BackToBack, BackToBackPlan, Confirmation, LatencyPlan, Recovery, RecoveryPlan, ResetPlan, loss, outage, throughput,
+    BackToBack, BackToBackPlan, Confirmation, Confirmed, LatencyPlan, Recovery, RecoveryPlan, ResetPlan, loss, outage,
+    throughput,
 };
 use narrows_search::{Search, Step};
 use narrows_sys::clock;
@@ -122,24 +123,51 @@ impl Bench<'_> {
                 return Ok(None);
             }
         };
-        let record = self.search(&search, Test::Throughput, row)?;
-        for result in &record.results {
-            (self.watch)(Event::Found(&result.goal, result.lower_pps));
-        }
-        let found = record.results.first().and_then(throughput::found).map(|(pps, _)| pps);
-        self.record.searches.push(SearchOfSize { traffic: row.traffic, size: row.size, record });
-        if let Some(pps) = found {
-            let mut confirmation = Confirmation::new(test, pps, tester_pps)?;
-            let mut repetition = 0;
-            while let Some((pps, duration_ms)) = confirmation.ask().filter(|_| !self.over()) {
-                let mut trial = self.trial(Test::Confirmation, row, repetition, Load::Rate { pps, duration_ms })?;
-                let why = confirmation.observe(observation(&trial, duration_ms))?;
-                trial.invalid = trial.invalid.or(why);
-                self.record.trials.push(trial);
-                repetition += 1;
+        let mut not_confirmed_pps = None;
+        loop {
+            let record = self.search(&search, Test::Throughput, row)?;
+            for result in &record.results {
+                (self.watch)(Event::Found(&result.goal, result.lower_pps));
+            }
+            let found = record.results.first().and_then(throughput::found).map(|(pps, _)| pps);
+            let (traffic, size) = (row.traffic, row.size);
+            self.record.searches.push(SearchOfSize { traffic, size, record, not_confirmed_pps });
+            let Some(pps) = found else { return Ok(None) };
+            let first = self.record.trials.len();
+            let confirmed = self.confirm(test, row, pps, tester_pps)?;
+            let device_changed = confirmed.passed + confirmed.invalid < confirmed.repetitions && !confirmed.holds;
+            if !device_changed || not_confirmed_pps.is_some() || self.over() {
+                return Ok(found);
+            }
+            // What the device carried while it was searched and what it carries now are two: it is searched once more, and what comes
+            // of that stands. The repetitions stay as trials of the search.
+            (self.watch)(Event::Says("the repetitions do not confirm it: it is searched once more"));
+            not_confirmed_pps = found;
+            self.record.searches.pop();
+            for trial in self.record.trials.iter_mut().skip(first) {
+                trial.test = Test::Throughput;
             }
         }
-        Ok(found)
+    }
+
+    /// The repetitions at what was found.
+    fn confirm(
+        &mut self,
+        test: &ThroughputTest,
+        row: Row,
+        pps: f64,
+        tester_pps: Option<f64>,
+    ) -> Result<Confirmed, ForwardingError> {
+        let mut confirmation = Confirmation::new(test, pps, tester_pps)?;
+        let mut repetition = 0;
+        while let Some((pps, duration_ms)) = confirmation.ask().filter(|_| !self.over()) {
+            let mut trial = self.trial(Test::Confirmation, row, repetition, Load::Rate { pps, duration_ms })?;
+            let why = confirmation.observe(observation(&trial, duration_ms))?;
+            trial.invalid = trial.invalid.or(why);
+            self.record.trials.push(trial);
+            repetition += 1;
+        }
+        Ok(confirmation.result())
     }
 
     fn latency(
@@ -170,7 +198,7 @@ impl Bench<'_> {
     ) -> Result<(), ForwardingError> {
         let Ok(search) = loss::search_plan(plan, test, row, tester_pps) else { return Ok(()) };
         let record = self.search(&search, Test::Loss, row)?;
-        self.record.curves.push(SearchOfSize { traffic: row.traffic, size: row.size, record });
+        self.record.curves.push(SearchOfSize { traffic: row.traffic, size: row.size, record, not_confirmed_pps: None });
         Ok(())
     }
 

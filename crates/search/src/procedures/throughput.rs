@@ -101,7 +101,15 @@ impl Confirmation {
             return Err(SearchError::Plan(format!("a load of {load_pps} frames/s cannot be confirmed")));
         }
         let goal = test.goals.first().ok_or_else(none)?.clone();
-        Ok(Self { load_pps, goal, repetitions: test.confirm, tester_pps, trials: Vec::new(), stood_still: 0, asked: false })
+        Ok(Self {
+            load_pps,
+            goal,
+            repetitions: test.confirm,
+            tester_pps,
+            trials: Vec::new(),
+            stood_still: 0,
+            asked: false,
+        })
     }
 
     /// The next trial: load and duration in ms; `None` when all are made. Until one is observed it says the same.
@@ -234,6 +242,38 @@ mod tests {
         assert_eq!(confirmation.observe(invalid), Ok(Some("the books disagree".to_owned())));
         assert_eq!((confirmation.result().invalid, confirmation.result().holds), (1, false));
         assert!(Confirmation::new(&test(), f64::NAN, None).is_err());
+    }
+
+    #[test]
+    fn a_repetition_in_which_the_tester_stood_still_is_made_again_but_not_for_ever() {
+        let seen = |sent: u64, received: u64| Observation {
+            intended: 10_000,
+            offered: sent,
+            sent,
+            received,
+            effective_ms: 1_000,
+            invalid: None,
+        };
+        let test = ThroughputTest { goals: vec![Goal { final_trial_ms: 1_000, ..Goal::pdr() }], ..test() };
+        let mut confirmation = Confirmation::new(&test, 1e4, None).expect("sound");
+        confirmation.ask();
+        let why = confirmation.observe(seen(9_000, 9_000)).expect("asked for").expect("it says nothing");
+        assert_eq!(why, "the tester stood still: 10.00 % of the frames were never sent");
+        // What the device loses beside is no excuse, and what it passes counts.
+        while confirmation.ask().is_some() {
+            assert_eq!(confirmation.observe(seen(10_000, 10_000)).expect("asked for"), None);
+        }
+        let result = confirmation.result();
+        assert_eq!((result.repetitions, result.passed, result.holds, result.limited_by_tester), (6, 5, true, false));
+        let mut confirmation = Confirmation::new(&test, 1e4, None).expect("sound");
+        while confirmation.ask().is_some() {
+            confirmation.observe(seen(9_000, 9_000)).expect("asked for");
+        }
+        let result = confirmation.result();
+        assert_eq!((result.repetitions, result.passed, result.holds, result.limited_by_tester), (10, 0, false, true));
+        let mut confirmation = Confirmation::new(&test, 1e4, None).expect("sound");
+        confirmation.ask();
+        assert_eq!(confirmation.observe(seen(9_000, 8_000)).expect("asked for"), None, "it lost, too");
     }
 
     #[test]

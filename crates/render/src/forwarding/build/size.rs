@@ -90,7 +90,7 @@ impl Of<'_> {
                 goal: goal.clone(),
                 outcome: result.outcome,
                 word: words::outcome(result, line).to_owned(),
-                why: why(result, &it.plan, line),
+                why: [again(of), why(result, &it.plan, line)].into_iter().flatten().reduce(|a, b| format!("{a}; {b}")),
                 lower: rate(result.lower_pps),
                 upper: rate(result.upper_pps),
                 conditional_throughput: rate(result.conditional_throughput_pps),
@@ -223,6 +223,12 @@ fn outage_notes(of: &[&OutageOfSize]) -> Vec<String> {
         all => format!("{times} of {all}: {remark}"),
     }));
     notes
+}
+
+/// That it was searched twice.
+fn again(of: &SearchOfSize) -> Option<String> {
+    let before = pps(of.not_confirmed_pps?);
+    Some(format!("searched once more: the repetitions did not confirm {before}, which was found first"))
 }
 
 /// Why a bound is missing, or whose it is.

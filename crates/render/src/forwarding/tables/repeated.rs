@@ -37,6 +37,7 @@ pub(in super::super) fn confirmation(report: &ForwardingReport) -> Table {
             (true, _) => Cell::new("yes").tone(Tone::Good),
             (false, 0) => Cell::new("no").tone(Tone::Bad),
             _ if it.holds => Cell::new("as the goal allows").tone(Tone::Good),
+            (false, passed) if passed == sound && it.invalid > 0 => Cell::new("those that are valid").tone(Tone::Mark),
             (false, passed) if passed == sound => Cell::new("cut short").tone(Tone::Mark),
             (false, _) => Cell::new("not always").tone(Tone::Bad),
         };
