@@ -5,7 +5,7 @@ use super::super::qualify::qualify;
 use super::{Port, PortLook, Qualified, QualifyRequest, Receiving};
 use narrows_model::frames::{GeneratePlan, GenerateRecord, Mac, ReceivePlan, ReceiveRecord};
 use narrows_sys::rtnl::Links;
-use narrows_sys::{clock, cpu, neighbour};
+use narrows_sys::{clock, cpu, neighbour, thread};
 use narrows_traffic::Stop;
 use narrows_traffic::frames::{FrameError, Receiver, generate};
 use std::net::IpAddr;
@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// How often a receiver is looked at while frames are waited for.
 const STEP: Duration = Duration::from_millis(5);
+/// How much before ordinary programs a receiver is looked at.
+const LOOK_NICE: i32 = -10;
 
 /// This host.
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +119,8 @@ impl Watched {
         let (over, frames) = (Stop::new(), Arc::new(AtomicU64::new(0)));
         let (end, told) = (over.clone(), frames.clone());
         let watch = move || {
+            // Before ordinary programs, where that is allowed: a look that comes late says nothing of the time between.
+            let _ = thread::set_nice(LOOK_NICE);
             receiver.wait(&end, |seen| told.store(seen.frames, Ordering::Relaxed))?;
             Ok(receiver)
         };
