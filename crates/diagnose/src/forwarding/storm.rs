@@ -136,7 +136,12 @@ mod tests {
             plan: testing::plan(),
             tester: Vec::new(),
             trials: vec![ForwardingTrial { devices: vec![device], ..testing::trial(1_000_000, received, Vec::new()) }],
-            searches: vec![narrows_model::forwarding::SearchOfSize { traffic: 0, size: Some(64), record: search, not_confirmed_pps: None }],
+            searches: vec![narrows_model::forwarding::SearchOfSize {
+                traffic: 0,
+                size: Some(64),
+                record: search,
+                not_confirmed_pps: None,
+            }],
             curves: Vec::new(),
             bursts: Vec::new(),
             outages: Vec::new(),
