@@ -136,7 +136,9 @@ fn rule(bench: &Bench) -> Result<Row, StageError> {
             && books.found.iter().any(|words| words.contains("dropped by router") && words.contains("nftables rule"))
     });
     let sent = trial.and_then(|at| record.trials[at].directions.first()).map_or(0, |frames| frames.sent.sent());
-    let lost = books.map_or(0, |books| books.lost);
+    // A pause of the machine may fill the ring besides: the books keep the two apart, and so does this.
+    let drops = books.into_iter().flat_map(|books| &books.lines).flat_map(|line| &line.drops);
+    let dropped: u64 = drops.filter(|drop| drop.reason.contains("nftables rule")).map(|drop| drop.frames).sum();
     let what = match books.and_then(|books| books.found.first()) {
         Some(words) => format!("a rule that drops every {NTH:.0}th of {sent}: {words}"),
         None => format!("a rule that drops every {NTH:.0}th of {sent}: nothing was found"),
@@ -146,10 +148,10 @@ fn rule(bench: &Bench) -> Result<Row, StageError> {
     Ok(Row {
         what,
         asked,
-        measured: lost as f64,
+        measured: dropped as f64,
         unit: "drops",
         promise: "all, device and reason named",
-        kept: named && (lost as f64 - asked).abs() <= 1.0,
+        kept: named && (dropped as f64 - asked).abs() <= 1.0,
     })
 }
 

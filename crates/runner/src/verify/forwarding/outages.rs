@@ -90,8 +90,9 @@ fn lasted(what: &str, known_ns: Option<[u64; 2]>, found: Option<&OutageOfSize>) 
     let measured = found.and_then(|outage| outage.outage_ns).map_or(0.0, millis);
     let remarks = found.map(|outage| outage.remarks.join("; ")).filter(|remarks| !remarks.is_empty());
     let [least, most] = known_ns.map_or([0.0; 2], |known| known.map(millis));
+    let known = format!("{what}, which lasted from {least:.0} to {most:.0} ms");
     Row {
-        what: remarks.map_or_else(|| what.to_owned(), |remarks| format!("{what} ({remarks})")),
+        what: remarks.map_or_else(|| known.clone(), |remarks| format!("{known} ({remarks})")),
         asked: least.midpoint(most),
         measured,
         unit: "ms",
