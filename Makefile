@@ -26,7 +26,7 @@ test: setup ## format, lints, licences, all tests, fresh docs, house rules
 demo: .lab build ## the main job, in an emulated network on this machine (under two minutes after the build)
 	$(NARROWS) lab demo
 
-demo-forwarding: .cables build ## a small RFC 2544 benchmark of a router in an emulated network; writes forwarding.html (two minutes)
+demo-forwarding: .cables build ## a small RFC 2544 benchmark of a router in an emulated network; writes forwarding.html (about a minute after the build)
 	$(NARROWS) lab demo-forwarding
 
 bank: .lab build ## every fault and every healthy scenario, with the confusion matrix (long)
