@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows_model::{frame_words, units};
+use narrows_model::{load::frame_words, words::units};
 
 fuzz_target!(|word: &str| {
     let _ = (units::parse_rate(word), units::parse_size(word), units::parse_duration(word));

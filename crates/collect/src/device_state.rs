@@ -5,7 +5,7 @@ use crate::Missing;
 use crate::cpu_times::cpu_times;
 use crate::kernel::{Sockets, links};
 use crate::parse;
-use narrows_model::device_state::{DeviceState, LinkState};
+use narrows_model::host::device_state::{DeviceState, LinkState};
 use narrows_sys::files;
 use std::path::Path;
 

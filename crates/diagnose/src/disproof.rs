@@ -1,7 +1,7 @@
 //! A fix that did not help speaks against the diagnosis that proposed it: what was proven is a suspicion again.
 
-use narrows_model::report::ProofView;
-use narrows_model::{Status, Verdict, Witness, units};
+use narrows_model::run::report::ProofView;
+use narrows_model::{Status, Verdict, Witness, words::units};
 
 /// The most that a cause is believed once its own fix changed nothing: less than one witness alone is worth, since the
 /// trial with the fix is a witness against it.
@@ -39,8 +39,8 @@ mod tests {
     use crate::report;
     use crate::testing::udp::{Died, UdpScene};
     use crate::testing::{Scene, fact, ordinary_host, with};
-    use narrows_model::fact::Unit;
-    use narrows_model::report::ProofView;
+    use narrows_model::host::fact::Unit;
+    use narrows_model::run::report::ProofView;
     use narrows_model::run::{Attempt, Purpose, TrialRecord, UdpTrialRecord};
     use narrows_model::{Report, Run, Status};
 

@@ -3,7 +3,7 @@
 use crate::evidence::{Evidence, Seat};
 use crate::udp::paced::{self, Part};
 use narrows_model::UdpPlan;
-use narrows_model::plan::{Application, Limit, TcpPlan, ZeroCopy};
+use narrows_model::load::tcp::{Application, Limit, TcpPlan, ZeroCopy};
 use serde::{Deserialize, Serialize};
 
 /// One more trial, with one thing changed.

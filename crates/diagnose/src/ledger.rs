@@ -28,8 +28,8 @@ pub use tcp::tcp_ledger;
 
 pub(crate) use books::Books;
 use claim::Claim;
-use narrows_model::ledger::{Ledger, Stage};
-use narrows_model::udp::UdpTrial;
+use narrows_model::diagnosis::ledger::{Ledger, Stage};
+use narrows_model::load::udp::UdpTrial;
 use narrows_model::{Flow, Key, Place, Unit};
 
 /// The facts that the ledger reads, each where a host gives it.

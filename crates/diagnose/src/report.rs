@@ -6,7 +6,7 @@ use crate::experiment::Experiment;
 use crate::ledger::tcp_ledger;
 use crate::udp::{UdpDiagnosis, UdpView, diagnose_udp, what_of_udp};
 use crate::verdict::{ActDiagnosis, diagnose_act};
-use narrows_model::report::{
+use narrows_model::run::report::{
     AccountsView, ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, SCHEMA, VerdictView,
 };
 use narrows_model::run::{Attempt, Purpose};

@@ -4,10 +4,12 @@ mod asking;
 pub(crate) mod udp;
 
 pub(crate) use asking::*;
-use narrows_model::fact::{Fact, Snapshot, Unit, Value};
-use narrows_model::plan::{DiagnosePlan, Limit, TcpPlan};
+use narrows_model::host::fact::{Fact, Snapshot, Unit, Value};
+use narrows_model::load::tcp::{DiagnosePlan, Limit, TcpPlan};
+use narrows_model::load::trial::{
+    BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample,
+};
 use narrows_model::run::{Ending, Purpose, RunPlan, Target, TrialRecord};
-use narrows_model::trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample};
 use narrows_model::{Direction, Family, Flow, Place, Run, TcpInfo, Trial};
 
 /// One trial as it shall look. The defaults are a clean path of 1 Gbit/s and 35 ms at capacity.

@@ -6,7 +6,7 @@ mod properties;
 
 use crate::testing::{Scene, fact, ordinary_host, with};
 use crate::{Experiment, diagnose_act};
-use narrows_model::fact::Unit;
+use narrows_model::host::fact::Unit;
 use narrows_model::{Place, Status};
 
 fn small_receive_window() -> Scene {

@@ -6,7 +6,7 @@ use crate::evidence::{Evidence, Seat};
 use crate::exclusion::is_open;
 use crate::experiment::Experiment;
 use crate::roofline::{Roof, TOLERANCE, roofline, sits_at};
-use narrows_model::{Accounts, Ceiling, Finding, Prediction, Run, Status, Verdict, Witness, units};
+use narrows_model::{Accounts, Ceiling, Finding, Prediction, Run, Status, Verdict, Witness, words::units};
 
 /// What is said of one act.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use crate::probe::{self, Datagrams};
 use crate::{Host, Lab, LabSpec, Result};
 use narrows_model::lab::Impairment;
-use narrows_model::{Family, Flow, units};
+use narrows_model::{Family, Flow, words::units};
 use narrows_sys::rtnl::Links;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Any bytes and any words: the parsers of the model neither panic nor invent. The targets of `fuzz/` go deeper.
 
-use narrows_model::{TcpInfo, units};
+use narrows_model::{TcpInfo, words::units};
 use proptest::prelude::*;
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Progress on stderr: lines that stay, and on a terminal one line that moves.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use narrows_model::{Place, Run, units};
+use narrows_model::{Place, Run, words::units};
 use narrows_runner::TrialProgress;
 use narrows_runner::diagnosis::Watch;
 use std::io::IsTerminal as _;

@@ -4,7 +4,7 @@ use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::left;
 use narrows_model::Change;
-use narrows_model::advice::{Advice, AdviceFound, AdviceRole, Handbook, Standing};
+use narrows_model::forwarding::advice::{Advice, AdviceFound, AdviceRole, Handbook, Standing};
 
 /// A handbook, of one role or of all: why, what to type, how to take it back, and where it comes from.
 #[must_use]

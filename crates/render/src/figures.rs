@@ -1,6 +1,6 @@
-//! Figures into words, beside those of [`narrows_model::units`]: packet rates, nanoseconds, grouped counts.
+//! Figures into words, beside those of [`narrows_model::words::units`]: packet rates, nanoseconds, grouped counts.
 
-use narrows_model::units::micros;
+use narrows_model::words::units::micros;
 
 /// A count as a number: exact up to 2^53.
 #[allow(clippy::cast_precision_loss)]

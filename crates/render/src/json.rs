@@ -1,10 +1,10 @@
 //! JSON: the view as it is. The schemas are published in `docs/`, each as `<name>.schema.json`.
 
-use narrows_model::forwarding_ab_report::AbReport;
-use narrows_model::forwarding_report::ForwardingReport;
-use narrows_model::frames_report::FramesReport;
-use narrows_model::line_rate::LineRateReport;
-use narrows_model::search_report::SearchReport;
+use narrows_model::forwarding::ab_report::AbReport;
+use narrows_model::forwarding::report::ForwardingReport;
+use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::run::search_report::SearchReport;
 use narrows_model::{Ledger, MeasureUdpReport, Report, SweepReport};
 use schemars::{Schema, schema_for};
 use serde::Serialize;

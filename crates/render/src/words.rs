@@ -1,6 +1,6 @@
 //! Words into columns: cleaning, cutting, padding, wrapping. Every character counts as one column.
 
-use narrows_model::units::bps;
+use narrows_model::words::units::bps;
 
 /// The text without anything that a terminal or a page would act upon: control characters (escape sequences among them)
 /// and those that turn the direction of writing become `?`; a tab or a line break becomes a blank.

@@ -1,6 +1,8 @@
 //! Advice as it is printed: the whole of a small handbook, of one role and of none.
 
-use narrows_model::advice::{Advice, AdviceFound, AdviceItem, AdviceRole, AdviceSystem, Handbook, Preset, Standing};
+use narrows_model::forwarding::advice::{
+    Advice, AdviceFound, AdviceItem, AdviceRole, AdviceSystem, Handbook, Preset, Standing,
+};
 use narrows_model::{Change, Place, Setting};
 use narrows_render::{Style, advice};
 

@@ -2,8 +2,8 @@
 
 mod samples;
 
-use narrows_model::audit::{Audit, AuditRow, Hazard, SCHEMA, Severity};
-use narrows_model::side_by_side::{Known, ROWS, differs};
+use narrows_model::host::audit::{Audit, AuditRow, Hazard, SCHEMA, Severity};
+use narrows_model::host::side_by_side::{Known, ROWS, differs};
 use narrows_model::{Absent, Place};
 use narrows_render::{Style, audit, json};
 

@@ -3,16 +3,16 @@
 mod samples;
 
 use narrows_model::CpuTimes;
-use narrows_model::device_state::DeviceSeen;
+use narrows_model::forwarding::modifiers::{
+    BroadcastSeen, ManagementSeen, Modifier, ModifierSeen, RoutesSeen, SnmpAgent,
+};
+use narrows_model::forwarding::report::{BooksOfTrial, Derived, ForwardingReport};
 use narrows_model::forwarding::{
     BookLine, Books, CounterSource, ForwardingRecord, ForwardingTrial, OutageOfSize, ResetTest, SearchOfSize, Test,
     Traffic,
 };
-use narrows_model::forwarding_modifiers::{
-    BroadcastSeen, ManagementSeen, Modifier, ModifierSeen, RoutesSeen, SnmpAgent,
-};
-use narrows_model::forwarding_report::{BooksOfTrial, Derived, ForwardingReport};
-use narrows_model::search::{Outcome, TesterLimit};
+use narrows_model::host::device_state::DeviceSeen;
+use narrows_model::run::search::{Outcome, TesterLimit};
 use narrows_render::{Style, forwarding, json};
 use proptest::prelude::*;
 use samples::forwarding::sample;

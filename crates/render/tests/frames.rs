@@ -2,11 +2,11 @@
 
 mod samples;
 
-use narrows_model::frames::{
+use narrows_model::load::frames::{
     FrameInterval, FrameLoad, FrameTrial, GenerateRecord, GotSoFar, ReceiveMode, SendMode, SentSoFar, StampClock,
     StreamSent,
 };
-use narrows_model::frames_report::FramesReport;
+use narrows_model::load::frames_report::FramesReport;
 use narrows_render::{Style, frames, json};
 use proptest::prelude::*;
 use samples::frames::{generate_plan, receive_plan, trial};

@@ -1,6 +1,6 @@
 //! The arithmetic of lines, as a reader sees it.
 
-use narrows_model::line_rate::LineRateReport;
+use narrows_model::load::line_rate::LineRateReport;
 use narrows_render::{Style, json, line_rate};
 
 const SIZES: [u32; 8] = [64, 128, 256, 512, 1024, 1280, 1518, 9216];

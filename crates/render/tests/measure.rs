@@ -2,7 +2,7 @@
 
 mod samples;
 
-use narrows_model::measure::MeasureReport;
+use narrows_model::run::measure::MeasureReport;
 use narrows_model::*;
 use narrows_render::{Style, json, measure};
 use samples::runs::run;

@@ -2,8 +2,8 @@
 
 mod samples;
 
-use narrows_model::measure_rr::{Confidence, LatencyUnderLoad, Responsiveness, RrIntervalView, RrReport};
-use narrows_model::report::RunView;
+use narrows_model::run::measure_rr::{Confidence, LatencyUnderLoad, Responsiveness, RrIntervalView, RrReport};
+use narrows_model::run::report::RunView;
 use narrows_model::*;
 use narrows_render::{Style, json, rr};
 use narrows_stats::Histogram;

@@ -2,8 +2,8 @@
 
 mod samples;
 
-use narrows_model::search::*;
-use narrows_model::search_report::{BoundsAt, LoadUnit, SearchReport};
+use narrows_model::run::search::*;
+use narrows_model::run::search_report::{BoundsAt, LoadUnit, SearchReport};
 use narrows_model::*;
 use narrows_render::{Style, json, search};
 use samples::udp::run_view;

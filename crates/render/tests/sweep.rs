@@ -2,8 +2,8 @@
 
 mod samples;
 
-use narrows_model::measure::{EndCpu, HostCpu};
-use narrows_model::sweep::*;
+use narrows_model::run::measure::{EndCpu, HostCpu};
+use narrows_model::run::sweep::*;
 use narrows_model::*;
 use narrows_render::{Style, json, sweep};
 use samples::udp::run_view;

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use narrows_model::measure_udp::{MeasureUdpReport, UdpProgress, UdpStreamProgress};
+use narrows_model::run::measure_udp::{MeasureUdpReport, UdpProgress, UdpStreamProgress};
 use narrows_model::*;
 use narrows_render::{Style, json, udp};
 use samples::udp::{Trouble, run_view, trial};
@@ -109,7 +109,8 @@ fn both_ways_with_two_streams() {
         ..plan()
     };
     let mut report = built(plan, LOSSY);
-    report.remarks = vec![narrows_model::measure::Remark { at: Place::Server, says: "no\x1b[31m time stamps".into() }];
+    report.remarks =
+        vec![narrows_model::run::measure::Remark { at: Place::Server, says: "no\x1b[31m time stamps".into() }];
     insta::assert_snapshot!(udp::text::report(&report, Style { width: 120, ..Style::default() }));
 }
 

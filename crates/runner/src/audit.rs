@@ -3,7 +3,7 @@
 use crate::instruments::Instruments as _;
 use crate::live::LiveInstruments;
 use crate::remote::{Remote, RemoteError};
-use narrows_model::audit::Audit;
+use narrows_model::host::audit::Audit;
 
 /// This host alone; its network device is that of the default route.
 #[must_use]

@@ -3,7 +3,7 @@
 use narrows_diagnose::latency::under_load;
 use narrows_diagnose::ledger::ledger;
 use narrows_model::run::RunPlan;
-use narrows_model::search_report::SearchReport;
+use narrows_model::run::search_report::SearchReport;
 use narrows_model::{Ledger, RrReport, RrTrial, Run, SweepReport};
 use narrows_render::search::build::Around;
 

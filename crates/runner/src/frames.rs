@@ -2,8 +2,8 @@
 
 use narrows_collect::{Host, Live};
 use narrows_model::Family;
-use narrows_model::frame_words::{FrameWordError, parse_load};
-use narrows_model::frames::{Endpoints, FrameFormat, FrameLoad, GeneratePlan, Mac, SendMode, Transport, Walk};
+use narrows_model::load::frame_words::{FrameWordError, parse_load};
+use narrows_model::load::frames::{Endpoints, FrameFormat, FrameLoad, GeneratePlan, Mac, SendMode, Transport, Walk};
 use narrows_sys::rtnl::{Link, Links};
 use narrows_sys::{clock, cpu, ethtool, neighbour};
 use narrows_traffic::Stop;
@@ -147,7 +147,7 @@ pub fn link_speed(device: &str) -> Option<u64> {
 /// The device is not there, down or carries the default route; an address is not for benchmarks; nobody answers for the next
 /// hop; the frames cannot be.
 pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
-    let allowed = |address: &IpAddr| order.any_address || narrows_model::frame_words::is_benchmarking(*address);
+    let allowed = |address: &IpAddr| order.any_address || narrows_model::load::frame_words::is_benchmarking(*address);
     let ends = [order.source.addresses, order.destination.addresses].concat();
     if let Some(outside) = ends.iter().find(|address| !allowed(address)) {
         return Err(OrderError::Address(*outside));

@@ -2,8 +2,8 @@
 
 use crate::ends::{Ends, EndsError, TrialFailed};
 use narrows_model::run::Ending;
-use narrows_model::search::{GoalBounds, LoadTrial, LossPoint, Observation, SearchPlan, SearchRecord};
-use narrows_model::search_report::{BoundsAt, LoadUnit};
+use narrows_model::run::search::{GoalBounds, LoadTrial, LossPoint, Observation, SearchPlan, SearchRecord};
+use narrows_model::run::search_report::{BoundsAt, LoadUnit};
 use narrows_model::{DatagramSizes, Family, Flow, UdpPlan, UdpRate, UdpTrial};
 use narrows_search::{Search, SearchError, Step};
 use narrows_sys::clock;
@@ -199,7 +199,7 @@ pub fn history(record: &SearchRecord) -> Vec<BoundsAt> {
 #[must_use]
 pub fn curve(record: &SearchRecord) -> Vec<LossPoint> {
     match record.plan.method {
-        narrows_model::search::SearchMethod::LossCurve { .. } => {
+        narrows_model::run::search::SearchMethod::LossCurve { .. } => {
             narrows_search::loss_curve(&record.plan, &record.trials)
         }
         _ => Vec::new(),

@@ -6,8 +6,8 @@ mod lossless;
 
 use crate::ends::{Ends, EndsError, TrialFailed};
 use crate::measure;
-use narrows_model::plan::{Limit, TcpPlan};
-use narrows_model::report::RunView;
+use narrows_model::load::tcp::{Limit, TcpPlan};
+use narrows_model::run::report::RunView;
 use narrows_model::run::{Ending, RunPlan};
 use narrows_model::{
     DatagramSizes, Flow, Place, Run, SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint, SweepProtocol,
@@ -64,7 +64,7 @@ pub fn go_on(ends: &mut dyn Ends, run: &mut Run, watch: &mut dyn Watch) {
             ending = Ending::Interrupted;
             break;
         }
-        let view = narrows_model::report::RunView::from(&*run);
+        let view = narrows_model::run::report::RunView::from(&*run);
         let Some(record) = run.sweep.as_mut() else { break };
         watch.begins(record, cell);
         let at_us = since_begin_us();

@@ -1,7 +1,7 @@
 //! The climb of `--try` over ends that are played: what is tried in which order, what stays, and that everything is set back
 //! however it ends. The trials are those of stored runs: slow without the fix, fast with it.
 
-use narrows_model::plan::{DiagnosePlan, TcpPlan};
+use narrows_model::load::tcp::{DiagnosePlan, TcpPlan};
 use narrows_model::run::{Ending, Purpose};
 use narrows_model::{Change, Place, RrPlan, RrTrial, Run, Setting, Snapshot, Status, Trial, UdpPlan, UdpTrial, Value};
 use narrows_runner::TrialProgress;

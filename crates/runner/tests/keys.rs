@@ -5,7 +5,7 @@ use narrows_diagnose::audit::hazards;
 use narrows_diagnose::causes;
 use narrows_diagnose::udp;
 use narrows_model::Key;
-use narrows_model::side_by_side::ROWS;
+use narrows_model::host::side_by_side::ROWS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -4,8 +4,8 @@
 #![allow(clippy::panic)] // a test that fails loudly
 
 use narrows_lab::{Host, Lab, LabSpec, Topology};
+use narrows_model::forwarding::modifiers::{ModifierSeen, RoutesSeen};
 use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, ForwardingTrial, Test, WorstCaseTest};
-use narrows_model::forwarding_modifiers::{ModifierSeen, RoutesSeen};
 use narrows_runner::forwarding::{Reach, derive, parse, run};
 use narrows_runner::stop::Stop;
 use narrows_sys::packet_io::PacketReader;

@@ -48,7 +48,7 @@ fn found(audit: &Audit) -> BTreeSet<(&str, Place)> {
 /// A row of the audit as its client and its server.
 fn row<'a>(audit: &'a Audit, key: &str) -> (&'a str, &'a str) {
     let row = audit.rows.iter().find(|row| row.key == key).expect(key);
-    let side = |cell: &'a Option<narrows_model::side_by_side::Cell>| cell.as_ref().map_or("", |cell| &cell.text);
+    let side = |cell: &'a Option<narrows_model::host::side_by_side::Cell>| cell.as_ref().map_or("", |cell| &cell.text);
     (side(&row.client), side(&row.server))
 }
 

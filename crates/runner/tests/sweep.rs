@@ -3,8 +3,8 @@
 
 #![allow(clippy::panic)] // a test that fails loudly
 
-use narrows_model::plan::TcpPlan;
-use narrows_model::sweep::Lossless;
+use narrows_model::load::tcp::TcpPlan;
+use narrows_model::run::sweep::Lossless;
 use narrows_model::*;
 use narrows_runner::TrialProgress;
 use narrows_runner::ends::{Ends, EndsError, TrialFailed};

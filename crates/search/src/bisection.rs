@@ -5,7 +5,7 @@
 use crate::bounds::Book;
 use crate::goal::Target;
 use crate::search::{Probe, Strategy};
-use narrows_model::search::{GoalBounds, SearchPlan};
+use narrows_model::run::search::{GoalBounds, SearchPlan};
 
 /// The strategy; all that it knows is in the trials.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use crate::classify::{Class, Weighed, classify, forwarding_ratio, weigh};
 use crate::goal::Target;
-use narrows_model::search::LoadTrial;
+use narrows_model::run::search::LoadTrial;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -180,7 +180,7 @@ fn class(target: &Target, at: &At) -> Class {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::search::{Goal, Observation};
+    use narrows_model::run::search::{Goal, Observation};
 
     fn trial(load_pps: f64, unsent: u64, lost: u64) -> LoadTrial {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

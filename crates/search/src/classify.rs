@@ -2,7 +2,7 @@
 //! nothing at all.
 
 use crate::goal::Target;
-use narrows_model::search::LoadTrial;
+use narrows_model::run::search::LoadTrial;
 use std::borrow::Cow;
 
 /// By how much the datagrams due may differ from load × duration, beyond one of them.
@@ -110,7 +110,7 @@ pub fn forwarding_ratio(target: &Target, trials: &[Weighed]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::search::{Goal, Observation};
+    use narrows_model::run::search::{Goal, Observation};
 
     /// `count` trials of so many seconds with so much loss.
     fn trials(groups: &[(usize, u64, f64)]) -> Vec<Weighed> {

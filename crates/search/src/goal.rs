@@ -1,7 +1,7 @@
 //! Targets: what a goal asks of a load at one stage of its search. The last target of a goal is the goal itself; those
 //! before it are wider and need shorter sums of trials, so that the dear trials are made where they matter.
 
-use narrows_model::search::{Goal, SearchMethod, SearchPlan};
+use narrows_model::run::search::{Goal, SearchMethod, SearchPlan};
 
 /// The part of a target's width that steps and splits aim at, so that rounded loads stay within it.
 const AIM: f64 = 0.97;

@@ -5,7 +5,7 @@ use crate::bounds::Book;
 use crate::classify::{Class, weigh};
 use crate::goal::Target;
 use crate::search::{Probe, Strategy};
-use narrows_model::search::{GoalBounds, LoadTrial, LossPoint, SearchPlan};
+use narrows_model::run::search::{GoalBounds, LoadTrial, LossPoint, SearchPlan};
 
 /// The strategy; all that it knows is in the trials.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use crate::bounds::{Book, Bounds};
 use crate::classify::Class;
 use crate::goal::Target;
 use crate::search::{Probe, Strategy};
-use narrows_model::search::{Goal, GoalBounds, SearchPlan};
+use narrows_model::run::search::{Goal, GoalBounds, SearchPlan};
 
 /// How often a goal may guess its load from what got through at a higher one. The first guess gives one bound, the
 /// second the other; the third is for a device that forwards less under overload.

@@ -4,7 +4,7 @@
 use crate::bounds::{Book, Bounds};
 use crate::classify::Class;
 use crate::goal::Target;
-use narrows_model::search::{Goal, GoalResult, LoadTrial, Outcome, SearchMethod, SearchPlan, TesterLimit};
+use narrows_model::run::search::{Goal, GoalResult, LoadTrial, Outcome, SearchMethod, SearchPlan, TesterLimit};
 
 /// How near to the tester's own maximum a result counts as the tester's: a qualification repeats within a percent or
 /// two.

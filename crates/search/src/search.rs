@@ -6,7 +6,9 @@ use crate::classify::weigh;
 use crate::loss_curve::LossCurve;
 use crate::mlr::Mlr;
 use crate::results;
-use narrows_model::search::{GoalBounds, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord};
+use narrows_model::run::search::{
+    GoalBounds, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord,
+};
 use std::fmt::Debug;
 use std::time::Duration;
 use thiserror::Error;

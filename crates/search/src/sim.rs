@@ -1,7 +1,7 @@
 //! A simulated device under test behind a simulated tester, with a clock of its own: the test bench of the strategies.
 
 use crate::search::{Search, Step};
-use narrows_model::search::{GoalResult, Observation, Outcome, SearchPlan};
+use narrows_model::run::search::{GoalResult, Observation, Outcome, SearchPlan};
 use std::time::Duration;
 
 /// Numbers from a seed (SplitMix64, Steele and others 2014).

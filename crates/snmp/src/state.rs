@@ -5,7 +5,7 @@ use crate::error::SnmpError;
 use crate::interface::InterfaceName;
 use crate::mib;
 use async_snmp::Value;
-use narrows_model::device_state::{DeviceState, LinkState};
+use narrows_model::host::device_state::{DeviceState, LinkState};
 
 /// sysUpTime counts hundredths of a second in 32 bits.
 const UP_WRAPS_MS: u64 = (1 << 32) * 10;

@@ -9,8 +9,8 @@
 //! What is announced are subnets of 203.0.113.0/24 (TEST-NET-3, RFC 5737), to which no test frame goes.
 
 use crate::frame::checksum;
-use narrows_model::forwarding_modifiers::Modifier;
-use narrows_model::frames::Mac;
+use narrows_model::forwarding::modifiers::Modifier;
+use narrows_model::load::frames::Mac;
 use std::net::Ipv4Addr;
 
 /// Where every router that speaks version 2 listens (RFC 2453, section 4.3), and its Ethernet address (RFC 1112, section 6.4).

@@ -6,8 +6,8 @@ pub mod rule;
 
 pub use rule::{Found, Look, Rule};
 
-use narrows_model::audit::{Audit, AuditRow, Hazard, SCHEMA};
-use narrows_model::side_by_side::{Cell, Known, ROWS, differs};
+use narrows_model::host::audit::{Audit, AuditRow, Hazard, SCHEMA};
+use narrows_model::host::side_by_side::{Cell, Known, ROWS, differs};
 use narrows_model::{Place, Snapshot};
 
 /// The audit of one host or of both. A row is left out where neither side knows its fact and neither says why.

@@ -15,8 +15,8 @@
 use super::{Cause, Testimony, ask, cannot_tell, ceiling, counter, denies, experiment, sysctl_fix};
 use crate::evidence::{Evidence, Seat};
 use crate::experiment::Experiment;
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
@@ -123,7 +123,7 @@ mod tests {
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_denies, assert_rejects, assert_says, named, none_proven,
         testimony, wanted,
     };
-    use narrows_model::{Place, plan::TcpPlan};
+    use narrows_model::{Place, load::tcp::TcpPlan};
 
     /// Reno on 1 Gbit/s and 35 ms: after one loss it climbs for minutes.
     fn truth() -> Scene {

@@ -13,8 +13,8 @@
 
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, parameter, real_link_bps};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Command, Fix, Key, Method, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Command, Fix, Key, Method, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

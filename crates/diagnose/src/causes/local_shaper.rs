@@ -12,8 +12,8 @@
 
 use super::{Cause, Testimony, cannot_tell, ceiling, counter, denies, parameter, setting_fix};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, Setting, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, Setting, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

@@ -5,7 +5,7 @@
 
 use crate::evidence::{Evidence, Seat};
 use crate::experiment::Experiment;
-use narrows_model::{Ceiling, Command, Fix, Key, Method, Rejected, Setting, Witness, units};
+use narrows_model::{Ceiling, Command, Fix, Key, Method, Rejected, Setting, Witness, words::units};
 
 /// What a rule says of one cause at one seat.
 #[derive(Debug, Clone, PartialEq)]

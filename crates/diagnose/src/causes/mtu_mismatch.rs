@@ -13,8 +13,8 @@
 
 use super::{Cause, Testimony, cannot_tell, ceiling, counter, denies, link_bps, parameter};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Command, Fix, Key, Method, Setting, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Command, Fix, Key, Method, Setting, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

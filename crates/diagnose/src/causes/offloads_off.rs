@@ -13,8 +13,8 @@
 
 use super::{Cause, Testimony, cannot_tell, ceiling, counter, denies, parameter};
 use crate::evidence::{EndView, Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Command, Fact, Fix, Key, Method, Setting, Value, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Command, Fact, Fix, Key, Method, Setting, Value, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

@@ -12,7 +12,7 @@
 
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, parameter};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::{Ceiling, Fix, Method, plan::TcpPlan, units};
+use narrows_model::{Ceiling, Fix, Method, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::evidence::{EndView, Evidence, Seat};
 use crate::experiment::Experiment;
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

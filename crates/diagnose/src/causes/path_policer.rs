@@ -14,8 +14,8 @@ use super::congestion_control::window_share;
 use super::{Cause, Testimony, advice, ask, cannot_tell, counter, denies, no_ceiling};
 use crate::evidence::{Evidence, FlowView, Loss, Seat};
 use crate::experiment::Experiment;
-use narrows_model::fact::Unit;
-use narrows_model::{Fix, Key, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Fix, Key, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

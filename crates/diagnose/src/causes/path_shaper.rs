@@ -13,8 +13,8 @@
 
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, link_bps};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {
@@ -130,7 +130,7 @@ mod tests {
         ordinary_host, testimony, with,
     };
     use narrows_model::Place;
-    use narrows_model::fact::Unit;
+    use narrows_model::host::fact::Unit;
 
     /// A contract of 100 Mbit/s on links of 1 Gbit/s: a bucket passes at once, then a queue of 45 ms stands.
     fn truth() -> Scene {

@@ -14,8 +14,8 @@
 use super::{Cause, Testimony, advice, ask, cannot_tell, ceiling, denies, experiment, parameter};
 use crate::evidence::{Evidence, Seat};
 use crate::experiment::Experiment;
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

@@ -13,8 +13,8 @@
 use super::path_policer::loss_does_not_bind;
 use super::{Cause, Testimony, cannot_tell, counter, denies, no_ceiling, setting_fix};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Fix, Key, Setting, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Fix, Key, Setting, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

@@ -16,8 +16,8 @@ use super::path_policer::{Paced, by_paced_udp, loss_does_not_bind, lost_at_home,
 use super::{Cause, Testimony, advice, ask, cannot_tell, ceiling, counter, denies};
 use crate::evidence::{Evidence, FlowView, Seat};
 use crate::experiment::Experiment;
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

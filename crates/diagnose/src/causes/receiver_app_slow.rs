@@ -14,8 +14,8 @@
 
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, plan::Application, plan::TcpPlan, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

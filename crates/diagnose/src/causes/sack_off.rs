@@ -14,8 +14,8 @@
 
 use super::{Cause, Testimony, advice, cannot_tell, counter, denies, no_ceiling, parameter, sysctl_fix};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Fix, Key, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Fix, Key, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

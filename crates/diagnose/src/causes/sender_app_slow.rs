@@ -13,7 +13,7 @@
 
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::{Ceiling, Fix, Method, plan::Application, plan::TcpPlan, units};
+use narrows_model::{Ceiling, Fix, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

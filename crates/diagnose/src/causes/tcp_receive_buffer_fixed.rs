@@ -16,8 +16,8 @@
 use super::{Cause, Testimony, advice, ask, cannot_tell, counter, denies, experiment, parameter, window_ceiling};
 use crate::evidence::{Evidence, Seat};
 use crate::experiment::Experiment;
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, Witness, plan::TcpPlan, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, Witness, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

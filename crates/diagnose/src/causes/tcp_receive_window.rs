@@ -19,8 +19,8 @@ use super::{
     window_ceiling,
 };
 use crate::evidence::{Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

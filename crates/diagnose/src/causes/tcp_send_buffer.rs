@@ -14,8 +14,8 @@
 
 use super::{Cause, Testimony, cannot_tell, ceiling, counter, denies, needed_buffer_bytes, raised_max, sysctl_fix};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

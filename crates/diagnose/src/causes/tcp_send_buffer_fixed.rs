@@ -15,8 +15,8 @@
 use super::tcp_receive_buffer_fixed::fixed;
 use super::{Cause, Testimony, advice, cannot_tell, ceiling, counter, denies, parameter};
 use crate::evidence::{Evidence, Seat};
-use narrows_model::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, plan::TcpPlan, units};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause = Cause {

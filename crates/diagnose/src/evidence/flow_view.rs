@@ -2,8 +2,8 @@
 
 use super::cores::{self, CoreShare};
 use super::{Loss, Shares, median};
-use narrows_model::fact::Unit;
-use narrows_model::trial::{EndRecord, StreamRecord, StreamSample};
+use narrows_model::host::fact::Unit;
+use narrows_model::load::trial::{EndRecord, StreamRecord, StreamSample};
 use narrows_model::{Flow, Trial};
 use std::collections::BTreeMap;
 

@@ -15,7 +15,7 @@ pub use shares::Shares;
 
 use crate::experiment::Experiment;
 use crate::udp::PacedUdp;
-use narrows_model::plan::TcpPlan;
+use narrows_model::load::tcp::TcpPlan;
 use narrows_model::{Direction, Flow, Place, Run, Snapshot};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! ministat's layout for its users: Student's t with a pooled deviation. It takes both configurations to vary alike, which a
 //! device with 10,000 rules and one with none seldom do; so the sentence goes by Welch's interval. The unit is the run.
 
-use narrows_model::forwarding_ab::{AbRow, AbRun, Difference, Side};
+use narrows_model::forwarding::ab::{AbRow, AbRun, Difference, Side};
 use narrows_stats::{LEVEL, Summary, difference, summary, t_quantile, trend};
 use std::collections::BTreeMap;
 
@@ -125,7 +125,7 @@ fn signed(ratio: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::forwarding_ab::ThroughputOfSize;
+    use narrows_model::forwarding::ab::ThroughputOfSize;
     use proptest::prelude::*;
 
     fn runs(a: &[f64], b: &[f64]) -> Vec<AbRun> {

@@ -1,9 +1,9 @@
 //! What each station of the way counted, in the order in which frames pass: the raw material of the books.
 
 use super::kept_back;
+use narrows_model::forwarding::modifiers::{BroadcastSeen, ModifierSeen};
 use narrows_model::forwarding::{DropCount, ForwardingPlan, ForwardingTrial, HopCount};
-use narrows_model::forwarding_modifiers::{BroadcastSeen, ModifierSeen};
-use narrows_model::frames::FrameTrial;
+use narrows_model::load::frames::FrameTrial;
 
 /// What one hop says of one direction.
 #[derive(Debug, Clone)]

@@ -4,8 +4,8 @@
 //! A link that came or went is told by its own counter (Linux) or by the time of its last change (IF-MIB). Either makes a trial
 //! say nothing: what was lost then is not what the device could not forward.
 
-use narrows_model::device_state::{DeviceSeen, DeviceState, LinkState};
-use narrows_model::trial::CpuTimes;
+use narrows_model::host::device_state::{DeviceSeen, DeviceState, LinkState};
+use narrows_model::load::trial::CpuTimes;
 
 /// How far two readings of one clock may be apart, ms.
 const CLOCK_MS: u64 = 1_000;

@@ -10,9 +10,9 @@
 //!
 //! A device that shares its kernel with the tester is never judged: the interrupts are those of both.
 
-use narrows_model::device_state::DeviceSeen;
 use narrows_model::forwarding::{ForwardingRecord, ForwardingTrial};
-use narrows_model::search::LoadTrial;
+use narrows_model::host::device_state::DeviceSeen;
+use narrows_model::run::search::LoadTrial;
 
 /// A CPU that spends so much of its time in interrupts has none left.
 const FULL: f64 = 0.9;
@@ -96,8 +96,8 @@ fn unmoderated(device: &DeviceSeen, trial: &ForwardingTrial) -> Option<String> {
 mod tests {
     use super::super::testing;
     use super::*;
-    use narrows_model::search::{Observation, SearchPlan, SearchRecord};
-    use narrows_model::trial::CpuTimes;
+    use narrows_model::load::trial::CpuTimes;
+    use narrows_model::run::search::{Observation, SearchPlan, SearchRecord};
 
     fn device(share: f64, interrupts: u64) -> DeviceSeen {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

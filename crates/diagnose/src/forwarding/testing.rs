@@ -4,7 +4,7 @@ use narrows_model::Family;
 use narrows_model::forwarding::{
     CounterSource, DropCount, ForwardingPlan, ForwardingTrial, HopCount, HopPlan, Test, TesterPort, Tests,
 };
-use narrows_model::frames::{
+use narrows_model::load::frames::{
     Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceiveMode, ReceivePlan,
     ReceiveRecord, SendMode, StreamGot, StreamSent, Transport, Walk,
 };

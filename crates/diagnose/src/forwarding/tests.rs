@@ -2,8 +2,8 @@
 
 use super::books;
 use super::testing::{blurred, both_ways, dropping, hop, plan, silent, trial};
+use narrows_model::forwarding::modifiers::{BroadcastSeen, ManagementSeen, ModifierSeen};
 use narrows_model::forwarding::{Books, ForwardingPlan, ForwardingTrial, HopCount};
-use narrows_model::forwarding_modifiers::{BroadcastSeen, ManagementSeen, ModifierSeen};
 use proptest::prelude::*;
 
 const SENT: u64 = 1_000_000;

@@ -19,7 +19,7 @@
 //! a path good. Not yet calibrated on the fault bank.
 
 use super::load_rtt;
-use narrows_model::{Direction, Finding, Fix, Place, Rejected, RrTrial, Witness, units};
+use narrows_model::{Direction, Finding, Fix, Place, Rejected, RrTrial, Witness, words::units};
 
 /// The public id.
 pub(super) const ID: &str = "bufferbloat";

@@ -1,7 +1,7 @@
 //! Two trials made by hand, and what must and must not be said of them.
 
 use super::*;
-use narrows_model::measure_rr::Confidence;
+use narrows_model::run::measure_rr::Confidence;
 use narrows_model::{
     Direction, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, Snapshot, StreamRecord, StreamSample, TcpInfo,
     TcpPlan, Transaction,

@@ -1,6 +1,6 @@
 //! What both ends counted of one flow, added up over its streams.
 
-use narrows_model::udp::{DatagramSizes, UdpEndRecord, UdpStreamRecord, UdpTrial, Unsent};
+use narrows_model::load::udp::{DatagramSizes, UdpEndRecord, UdpStreamRecord, UdpTrial, Unsent};
 use narrows_model::{Direction, Flow, Place, Snapshot};
 use std::collections::BTreeMap;
 

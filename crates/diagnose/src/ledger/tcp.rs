@@ -3,8 +3,8 @@
 use super::books::Books;
 use super::{Entry, receiving, sending, settle, wire};
 use crate::ledger::claim::Claim;
-use narrows_model::ledger::Ledger;
-use narrows_model::trial::{EndRecord, StreamRecord, StreamSample};
+use narrows_model::diagnosis::ledger::Ledger;
+use narrows_model::load::trial::{EndRecord, StreamRecord, StreamSample};
 use narrows_model::{Direction, Flow, TcpInfo, Trial};
 
 /// Bytes of the largest packet that the kernel holds as one.

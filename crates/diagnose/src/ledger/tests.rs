@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::testing::udp::{Died, UdpScene};
-use narrows_model::udp::Unsent;
+use narrows_model::load::udp::Unsent;
 use proptest::prelude::*;
 
 fn of(scene: &UdpScene) -> Ledger {

@@ -4,8 +4,8 @@ use super::{Scene, fact, ordinary_host, with};
 use crate::causes::{Cause, Testimony};
 use crate::evidence::{Evidence, Seat};
 use crate::{Experiment, diagnose_act};
-use narrows_model::fact::{Fact, Unit};
-use narrows_model::trial::CpuTimes;
+use narrows_model::host::fact::{Fact, Unit};
+use narrows_model::load::trial::CpuTimes;
 use narrows_model::{Finding, Place, Status, Verdict};
 
 pub(crate) fn verdict(scene: &Scene, experiments: &[(&str, &Scene)]) -> Verdict {

@@ -4,13 +4,13 @@ use super::fact;
 use crate::causes::Testimony;
 use crate::evidence::Seat;
 use crate::udp::{UdpCause, UdpDiagnosis, UdpEvidence, diagnose_udp};
-use narrows_model::fact::{Fact, Snapshot, Unit};
-use narrows_model::run::{Purpose, UdpTrialRecord};
-use narrows_model::trial::{CpuTimes, HostSample, SocketMemory};
-use narrows_model::udp::{
+use narrows_model::host::fact::{Fact, Snapshot, Unit};
+use narrows_model::load::trial::{CpuTimes, HostSample, SocketMemory};
+use narrows_model::load::udp::{
     DatagramSizes, Distribution, UdpEndRecord, UdpPlan, UdpRate, UdpReceived, UdpSample, UdpSent, UdpStreamRecord,
     UdpTrial, Unsent,
 };
+use narrows_model::run::{Purpose, UdpTrialRecord};
 use narrows_model::{Finding, Flow, Place, Status, Verdict};
 
 /// Where datagrams died, in the order of the way.

@@ -3,9 +3,9 @@
 
 use crate::Experiment;
 use crate::testing::{Hidden, Scene, core, fact, link, ordinary_host, verdict, virtual_hosts, wanted, with, without};
-use narrows_model::fact::Unit;
-use narrows_model::plan::{Limit, TcpPlan};
-use narrows_model::trial::CpuTimes;
+use narrows_model::host::fact::Unit;
+use narrows_model::load::tcp::{Limit, TcpPlan};
+use narrows_model::load::trial::CpuTimes;
 use narrows_model::{Fact, Family, Status, TcpInfo};
 
 #[track_caller]

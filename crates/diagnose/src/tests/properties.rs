@@ -3,10 +3,10 @@
 use crate::causes::TABLE;
 use crate::testing::{Hidden, Scene, fact};
 use crate::{Experiment, diagnose_act, report};
-use narrows_model::fact::{Fact, Unit, Value};
-use narrows_model::plan::{Limit, TcpPlan};
+use narrows_model::host::fact::{Fact, Unit, Value};
+use narrows_model::load::tcp::{Limit, TcpPlan};
+use narrows_model::load::trial::{BufferLock, CpuTimes};
 use narrows_model::run::{Attempt, Purpose, TrialRecord};
-use narrows_model::trial::{BufferLock, CpuTimes};
 use narrows_model::{Direction, Family, Run, Status};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};

@@ -3,8 +3,8 @@
 use super::paced::PacedUdp;
 use crate::evidence::{CoreShare, Seat, cores};
 use crate::ledger::{Books, ledger};
-use narrows_model::ledger::{Ledger, Stage};
-use narrows_model::udp::{UdpEndRecord, UdpPlan, UdpStreamRecord, UdpTrial};
+use narrows_model::diagnosis::ledger::{Ledger, Stage};
+use narrows_model::load::udp::{UdpEndRecord, UdpPlan, UdpStreamRecord, UdpTrial};
 use narrows_model::{Flow, Place, Snapshot};
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ impl UdpView {
         let full = memories.iter().filter(|memory| {
             u64::from(memory.rmem_alloc_bytes) * 5 >= u64::from(memory.rcvbuf_bytes) * 4 && memory.rcvbuf_bytes > 0
         });
-        let largest = |of: fn(&narrows_model::udp::UdpReceived) -> u64| {
+        let largest = |of: fn(&narrows_model::load::udp::UdpReceived) -> u64| {
             got.iter().filter_map(|stream| stream.received.as_ref()).map(of).max().unwrap_or(0)
         };
         Some(Self {

@@ -11,8 +11,8 @@
 
 use super::evidence::UdpView;
 use crate::causes::Testimony;
-use narrows_model::udp::{Batching, DatagramSizes, UdpPlan, UdpRate, UdpTrial};
-use narrows_model::{Flow, Witness, units};
+use narrows_model::load::udp::{Batching, DatagramSizes, UdpPlan, UdpRate, UdpTrial};
+use narrows_model::{Flow, Witness, words::units};
 use std::collections::BTreeMap;
 
 /// One of the trials.

@@ -3,7 +3,7 @@
 
 use super::{TABLE, causes};
 use crate::testing::udp::{Died, UdpScene, diagnosis, healthy, verdict_with};
-use narrows_model::udp::{UdpRate, Unsent};
+use narrows_model::load::udp::{UdpRate, Unsent};
 use narrows_model::{Flow, Place, Snapshot, Status};
 use proptest::prelude::*;
 

@@ -5,9 +5,9 @@ use super::evidence::UdpEvidence;
 use super::paced::Part;
 use crate::causes::Testimony;
 use crate::evidence::Seat;
-use narrows_model::ledger::Ledger;
+use narrows_model::diagnosis::ledger::Ledger;
 use narrows_model::run::{Purpose, UdpTrialRecord};
-use narrows_model::{Finding, Flow, Prediction, Snapshot, Status, Verdict, Witness, units};
+use narrows_model::{Finding, Flow, Prediction, Snapshot, Status, Verdict, Witness, words::units};
 
 /// What is said of one UDP trial.
 #[derive(Debug, Clone)]

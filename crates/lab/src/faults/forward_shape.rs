@@ -23,7 +23,7 @@ use super::local_shaper::set_root_of;
 use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
 use crate::Result;
 use crate::host::Host;
-use narrows_model::frames::{FCS_BYTES, LEAST_FRAME_BYTES, MOST_FRAME_BYTES};
+use narrows_model::load::frames::{FCS_BYTES, LEAST_FRAME_BYTES, MOST_FRAME_BYTES};
 use narrows_sys::rtnl::Qdisc;
 
 pub(super) const FAULT: Fault = Fault {

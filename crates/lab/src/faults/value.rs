@@ -1,6 +1,6 @@
 //! The number of a fault, in the user's words.
 
-use narrows_model::units;
+use narrows_model::words::units;
 use std::fmt;
 
 /// What kind of number a fault takes.

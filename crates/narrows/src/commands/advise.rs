@@ -5,7 +5,7 @@ use super::tune;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::{Args as ClapArgs, ValueEnum};
-use narrows_model::advice::{AdviceRole, AdviceSystem};
+use narrows_model::forwarding::advice::{AdviceRole, AdviceSystem};
 use narrows_render as render;
 use narrows_runner::advise::{self, host};
 use narrows_runner::state;

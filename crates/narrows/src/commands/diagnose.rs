@@ -6,7 +6,7 @@ use super::udp_load::{SizesWord, rate, sizes};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Format, print, style};
 use crate::watch::Teller;
-use narrows_model::plan::{DiagnosePlan, Limit, TcpPlan};
+use narrows_model::load::tcp::{DiagnosePlan, Limit, TcpPlan};
 use narrows_model::{Direction, Ending, Family, UdpPlan, UdpRate};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{diagnosis, state, stored, tune};

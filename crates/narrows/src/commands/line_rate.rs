@@ -3,9 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::ValueEnum;
-use narrows_model::frame_words;
-use narrows_model::line_rate::LineRateReport;
-use narrows_model::units::parse_bps;
+use narrows_model::load::frame_words;
+use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::words::units::parse_bps;
 use narrows_render::{json, line_rate};
 
 /// Tell how many frames a line carries

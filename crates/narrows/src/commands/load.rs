@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
-use narrows_model::plan::{Application, Limit, TcpPlan, ZeroCopy};
-use narrows_model::{Direction, units};
+use narrows_model::load::tcp::{Application, Limit, TcpPlan, ZeroCopy};
+use narrows_model::{Direction, words::units};
 use std::time::Duration;
 
 pub(crate) fn bps(word: &str) -> Result<u64, String> {

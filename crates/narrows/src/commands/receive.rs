@@ -6,7 +6,7 @@ use super::remote::stop_on_interrupt;
 use crate::failure::{Failure, Outcome};
 use crate::output::style;
 use clap::{Args as ClapArgs, ValueEnum};
-use narrows_model::frames::{ReceiveMode, ReceivePlan};
+use narrows_model::load::frames::{ReceiveMode, ReceivePlan};
 use narrows_render as render;
 use narrows_render::frames::progress::{End, Scale};
 use narrows_render::frames::text;

@@ -6,9 +6,9 @@ use super::udp_load::{SizesWord, buffer, rate, sizes};
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::{Args as ClapArgs, ValueEnum};
+use narrows_model::run::search::{Goal, SearchMethod, SearchPlan};
 use narrows_model::run::{Ending, RunPlan, SearchOrder};
-use narrows_model::search::{Goal, SearchMethod, SearchPlan};
-use narrows_model::{Direction, Flow, UdpPlan, UdpRate, units};
+use narrows_model::{Direction, Flow, UdpPlan, UdpRate, words::units};
 use narrows_render::search::text;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{measure, search, stored};
@@ -212,7 +212,7 @@ impl Args {
     fn search_plan(
         &self,
         tester_max_pps: Option<f64>,
-        unit: &narrows_model::search_report::LoadUnit,
+        unit: &narrows_model::run::search_report::LoadUnit,
     ) -> Result<SearchPlan, Failure> {
         #[allow(clippy::cast_precision_loss)] // up to 2^53, as it was read
         let pps = |rate: UdpRate| match rate {

@@ -3,7 +3,7 @@
 use super::load::{DirectionWord, duration, millis, size};
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
-use narrows_model::units::{self, Rate};
+use narrows_model::words::units::{self, Rate};
 use narrows_model::{Batching, DatagramSizes, Family, UdpPlan, UdpRate};
 use std::time::Duration;
 

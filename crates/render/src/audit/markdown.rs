@@ -2,7 +2,7 @@
 
 use super::reasons;
 use crate::markdown::{code, table, text};
-use narrows_model::side_by_side::Cell;
+use narrows_model::host::side_by_side::Cell;
 use narrows_model::{Audit, AuditRow};
 
 /// The whole audit: hazards first, since a page has no end to scroll to.

@@ -5,7 +5,7 @@ use crate::style::{Style, Tone};
 use crate::text::hosts::{titled, widths};
 use crate::text::page::Page;
 use crate::words::{clean, fit, left, plural};
-use narrows_model::side_by_side::Cell;
+use narrows_model::host::side_by_side::Cell;
 use narrows_model::{Audit, AuditRow, Hazard, Severity};
 
 /// The whole audit: the parameters in groups, then the hazards.

@@ -14,8 +14,8 @@ pub use markdown::report as markdown;
 pub use svg::picture as svg;
 pub use text::report as text;
 
-use narrows_model::forwarding_ab::ThroughputOfSize;
-use narrows_model::forwarding_ab_report::{AbReport, AbRowView};
+use narrows_model::forwarding::ab::ThroughputOfSize;
+use narrows_model::forwarding::ab_report::{AbReport, AbRowView};
 
 /// `64 B`, or `IPv6, 64 B` where there is more than one traffic.
 fn row_name(report: &AbReport, row: &AbRowView) -> String {

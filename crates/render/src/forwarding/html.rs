@@ -9,8 +9,8 @@ use crate::figures::pps;
 use crate::frames::words::of_line;
 use crate::html::escape;
 use crate::table::{Table, html};
-use narrows_model::forwarding_report::{ForwardingReport, SizeView};
-use narrows_model::units::{bps, micros};
+use narrows_model::forwarding::report::{ForwardingReport, SizeView};
+use narrows_model::words::units::{bps, micros};
 
 /// Nothing of the page may be fetched or run, should anything ever slip through the escaping.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";

@@ -3,7 +3,7 @@
 use super::{tables, text};
 use crate::markdown::text as word;
 use crate::table::markdown;
-use narrows_model::forwarding_report::ForwardingReport;
+use narrows_model::forwarding::report::ForwardingReport;
 
 /// Invalid trials that are listed; JSON has them all.
 const INVALID: usize = 200;

@@ -6,8 +6,8 @@ use crate::style::{Style, Tone};
 use crate::table::{Table, text};
 use crate::text::page::Page;
 use crate::words::{clean, columns, left};
-use narrows_model::forwarding_report::{BooksView, ForwardingReport};
-use narrows_model::units::micros;
+use narrows_model::forwarding::report::{BooksView, ForwardingReport};
+use narrows_model::words::units::micros;
 
 /// Invalid trials that are listed unless everything is shown.
 const INVALID: usize = 12;

@@ -3,11 +3,11 @@
 use crate::figures::grouped;
 use crate::frames::words::{family, protocol, sizes, walk};
 use crate::words::{clean, plural};
+use narrows_model::forwarding::modifiers::Modifier;
+use narrows_model::forwarding::report::SizeView;
 use narrows_model::forwarding::{CounterSource, Test, Traffic};
-use narrows_model::forwarding_modifiers::Modifier;
-use narrows_model::forwarding_report::SizeView;
-use narrows_model::frames::Walk;
-use narrows_model::search::{GoalResult, Outcome, TesterLimit};
+use narrows_model::load::frames::Walk;
+use narrows_model::run::search::{GoalResult, Outcome, TesterLimit};
 
 /// A test by its name in the field.
 pub(super) const fn test(of: Test) -> &'static str {
@@ -164,7 +164,7 @@ pub(super) fn moment(unix_us: u64) -> String {
 mod tests {
     use super::*;
     use narrows_model::Family;
-    use narrows_model::frames::Transport;
+    use narrows_model::load::frames::Transport;
 
     #[test]
     fn moments() {

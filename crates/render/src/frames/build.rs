@@ -2,8 +2,8 @@
 
 use super::intervals;
 use crate::figures::float;
-use narrows_model::frames::{FrameLoad, FrameTrial, GenerateRecord, ReceiveRecord, StreamGot};
-use narrows_model::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent, SCHEMA};
+use narrows_model::load::frames::{FrameLoad, FrameTrial, GenerateRecord, ReceiveRecord, StreamGot};
+use narrows_model::load::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent, SCHEMA};
 
 /// The view of a generator. `link_bps`: bits per second on the wire, where they are known.
 #[must_use]

@@ -5,8 +5,8 @@ use crate::figures::{float, grouped, pps, ratio};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::text::page::Page;
-use narrows_model::frames::FlowGot;
-use narrows_model::frames_report::FramesReceived;
+use narrows_model::load::frames::FlowGot;
+use narrows_model::load::frames_report::FramesReceived;
 
 /// Up to so many flows are all shown; of more, half of them from each end.
 const FEW: usize = 10;

@@ -1,8 +1,8 @@
 //! What happened between two looks at the counters of a generator or a receiver.
 
 use crate::figures::float;
-use narrows_model::frames::{FrameInterval, OVERHEAD_BYTES};
-use narrows_model::frames_report::{FrameRate, ReceivedInterval, SentInterval, UnsentFrames};
+use narrows_model::load::frames::{FrameInterval, OVERHEAD_BYTES};
+use narrows_model::load::frames_report::{FrameRate, ReceivedInterval, SentInterval, UnsentFrames};
 
 /// Applies `of` to each look and the one before it; before the first nothing had happened.
 pub(super) fn each<T>(looks: &[FrameInterval], of: impl Fn(FrameInterval, FrameInterval) -> T) -> Vec<T> {
@@ -86,7 +86,7 @@ pub(super) fn received(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::frames::{GotSoFar, SentSoFar};
+    use narrows_model::load::frames::{GotSoFar, SentSoFar};
     use proptest::prelude::*;
 
     fn look(s: u64, frames: u64) -> FrameInterval {

@@ -5,8 +5,8 @@ use super::words::of_line;
 use crate::figures::{grouped, precise};
 use crate::style::{Style, Tone};
 use crate::words::{columns, right};
-use narrows_model::frames::FrameInterval;
-use narrows_model::frames_report::{FrameRate, ReceivedInterval, SentInterval};
+use narrows_model::load::frames::FrameInterval;
+use narrows_model::load::frames_report::{FrameRate, ReceivedInterval, SentInterval};
 
 /// Whose interval it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

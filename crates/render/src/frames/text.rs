@@ -10,9 +10,9 @@ use crate::text::page::Page;
 use crate::udp::text::rounded;
 use crate::words::{clean, fit, left, plural};
 use narrows_model::Distribution;
-use narrows_model::frames::{GeneratePlan, ReceivePlan, StampClock};
-use narrows_model::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent};
-use narrows_model::units::micros;
+use narrows_model::load::frames::{GeneratePlan, ReceivePlan, StampClock};
+use narrows_model::load::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent};
+use narrows_model::words::units::micros;
 
 /// Columns of the labels.
 const LABEL: usize = 13;

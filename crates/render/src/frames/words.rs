@@ -2,9 +2,9 @@
 
 use crate::figures::{digits, grouped, pps};
 use narrows_model::Family;
-use narrows_model::frames::{Endpoints, FrameFormat, FrameLoad, Transport, Walk};
-use narrows_model::frames_report::FrameRate;
-use narrows_model::units::bps;
+use narrows_model::load::frames::{Endpoints, FrameFormat, FrameLoad, Transport, Walk};
+use narrows_model::load::frames_report::FrameRate;
+use narrows_model::words::units::bps;
 use std::net::IpAddr;
 
 /// A share of the line rate: `68.7 %`, `9.41 %`; only all of it is `100 %`.
@@ -85,7 +85,7 @@ pub(crate) fn format(format: &FrameFormat) -> String {
 
 /// `198.18.0.1:2000-198.18.0.20:2019`, as the command takes it.
 pub(crate) fn endpoints(of: &Endpoints) -> String {
-    narrows_model::frame_words::endpoints_word(of)
+    narrows_model::load::frame_words::endpoints_word(of)
 }
 
 /// How many combinations of addresses and ports there are; `None` beyond 2^64.

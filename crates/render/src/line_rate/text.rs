@@ -4,8 +4,8 @@ use crate::figures::{grouped, precise};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::right;
-use narrows_model::frames::OVERHEAD_BYTES;
-use narrows_model::line_rate::{LineRateReport, LineRateRow, LineRateTable, TCP_HEADER_BYTES, UDP_HEADER_BYTES};
+use narrows_model::load::frames::OVERHEAD_BYTES;
+use narrows_model::load::line_rate::{LineRateReport, LineRateRow, LineRateTable, TCP_HEADER_BYTES, UDP_HEADER_BYTES};
 
 /// The columns: title, width.
 const COLUMNS: [(&str, usize); 6] =

@@ -5,8 +5,8 @@ use crate::text::budget::parts;
 use crate::text::roofline::{binds, method};
 use crate::text::{acts, hosts};
 use crate::words::{clean, range, share};
-use narrows_model::report::{ActView, CauseView};
-use narrows_model::units::{bps, micros, percent};
+use narrows_model::run::report::{ActView, CauseView};
+use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Ending, Report, Status};
 use std::fmt::Write as _;
 
@@ -165,7 +165,7 @@ fn experiments(out: &mut String, report: &Report) {
         return;
     }
     out.push_str("\n## Experiments\n\n");
-    let row = |it: &narrows_model::report::ExperimentView| {
+    let row = |it: &narrows_model::run::report::ExperimentView| {
         vec![format!("`{}`", code(&it.id)), bps(it.goodput_bps), text(&it.what)]
     };
     *out += &table(&["Experiment", "Goodput", "What"], &report.experiments.iter().map(row).collect::<Vec<_>>());

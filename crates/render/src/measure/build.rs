@@ -3,8 +3,8 @@
 use super::cpu;
 use super::cut::cut;
 use super::reading::{Part, Reading, Span, interval};
-use narrows_model::measure::{FlowSummary, IntervalView, MeasureReport, Remark, SCHEMA, StreamView, SummaryView};
-use narrows_model::report::RunView;
+use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport, Remark, SCHEMA, StreamView, SummaryView};
+use narrows_model::run::report::RunView;
 use narrows_model::run::{Purpose, Run};
 use narrows_model::{EndRecord, Flow, Place, StreamRecord, StreamSample, Trial};
 

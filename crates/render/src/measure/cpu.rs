@@ -1,7 +1,7 @@
 //! What a trial cost one end, over its counted part.
 
 use super::reading::float;
-use narrows_model::measure::{CpuShare, EndCpu, HostCpu};
+use narrows_model::run::measure::{CpuShare, EndCpu, HostCpu};
 use narrows_model::{CpuTimes, EndRecord, HostSample, RrEndRecord, UdpEndRecord};
 
 /// The cost of a TCP trial on one end; `None` where nothing of it was recorded.

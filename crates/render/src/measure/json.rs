@@ -2,8 +2,8 @@
 //! As one document it is [`crate::json::pretty`] of the report.
 
 use narrows_model::TcpPlan;
-use narrows_model::measure::{IntervalView, MeasureReport, Remark, SCHEMA, StreamView, SummaryView};
-use narrows_model::report::RunView;
+use narrows_model::run::measure::{IntervalView, MeasureReport, Remark, SCHEMA, StreamView, SummaryView};
+use narrows_model::run::report::RunView;
 use serde::Serialize;
 
 /// One line of the stream of events.

@@ -1,7 +1,7 @@
 //! Interval lines while the trial runs: readings go in as they come from either end, finished intervals come out.
 
 use super::reading::{Part, Reading, interval};
-use narrows_model::measure::IntervalView;
+use narrows_model::run::measure::IntervalView;
 use narrows_model::{Flow, Place, TcpPlan};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! One stream at one instant, as far as an interval needs it; and the interval between two of them.
 
 pub(crate) use crate::figures::float;
-use narrows_model::measure::IntervalView;
+use narrows_model::run::measure::IntervalView;
 use narrows_model::{Flow, Place, StreamSample};
 
 /// One stream at one instant, seen from one end. All counts are cumulative.

@@ -3,8 +3,8 @@
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, columns, left, plural, right, share};
-use narrows_model::measure::{EndCpu, IntervalView, MeasureReport};
-use narrows_model::units::{bps, bytes, micros};
+use narrows_model::run::measure::{EndCpu, IntervalView, MeasureReport};
+use narrows_model::words::units::{bps, bytes, micros};
 use narrows_model::{Direction, Ending, Flow, Limit, Place, Target, TcpPlan};
 
 /// Up to this many streams get a line each.

@@ -4,9 +4,11 @@ use crate::measure::build::from_trial;
 use crate::measure::cpu;
 use crate::measure::cut::cut;
 use crate::measure::reading::float;
-use narrows_model::measure::{FlowSummary, Remark};
-use narrows_model::measure_rr::{LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA};
-use narrows_model::report::RunView;
+use narrows_model::run::measure::{FlowSummary, Remark};
+use narrows_model::run::measure_rr::{
+    LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA,
+};
+use narrows_model::run::report::RunView;
 use narrows_model::{Distribution, RrEndRecord, RrSample, RrStreamRecord, RrTrial, Trial};
 use narrows_stats::Histogram;
 

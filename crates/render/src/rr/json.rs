@@ -2,9 +2,11 @@
 //! `under_load` at the end. As one document it is [`crate::json::pretty`] of the report.
 
 use narrows_model::RrPlan;
-use narrows_model::measure::Remark;
-use narrows_model::measure_rr::{LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA};
-use narrows_model::report::RunView;
+use narrows_model::run::measure::Remark;
+use narrows_model::run::measure_rr::{
+    LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA,
+};
+use narrows_model::run::report::RunView;
 use serde::Serialize;
 
 /// One line of the stream of events.

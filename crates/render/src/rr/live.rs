@@ -1,7 +1,7 @@
 //! Interval lines while the trial runs: the client's samples go in as each interval ends, its views come out.
 
 use super::build::interval;
-use narrows_model::measure_rr::RrIntervalView;
+use narrows_model::run::measure_rr::RrIntervalView;
 use narrows_model::{RrPlan, RrSample};
 use std::collections::BTreeMap;
 

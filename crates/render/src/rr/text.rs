@@ -7,8 +7,8 @@ use crate::measure::text::cpu;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, columns, left, plural, right};
-use narrows_model::measure_rr::{LatencyUnderLoad, Responsiveness, RrIntervalView, RrPhase, RrReport};
-use narrows_model::units::{bps, bytes, micros};
+use narrows_model::run::measure_rr::{LatencyUnderLoad, Responsiveness, RrIntervalView, RrPhase, RrReport};
+use narrows_model::words::units::{bps, bytes, micros};
 use narrows_model::{Direction, Distribution, Ending, Flow, Place, RrPlan, Target, Transaction};
 
 /// Up to this many streams get a line each.

@@ -1,9 +1,9 @@
 //! The view of a search from its record.
 
 use narrows_model::Flow;
-use narrows_model::report::RunView;
-use narrows_model::search::{GoalResult, LossPoint, Outcome, SearchPlan, SearchRecord, TesterLimit};
-use narrows_model::search_report::{BoundsAt, GoalView, LoadUnit, SCHEMA, SearchReport};
+use narrows_model::run::report::RunView;
+use narrows_model::run::search::{GoalResult, LossPoint, Outcome, SearchPlan, SearchRecord, TesterLimit};
+use narrows_model::run::search_report::{BoundsAt, GoalView, LoadUnit, SCHEMA, SearchReport};
 
 /// What the record itself does not hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,8 +62,9 @@ pub fn build(record: &SearchRecord, around: Around, run: RunView) -> SearchRepor
 
 /// Why a bound is missing, or whose bound it is.
 fn why(result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) -> Option<String> {
-    let load =
-        |pps: f64| format!("{} ({})", crate::figures::pps(pps), narrows_model::units::bps(unit.load(pps).payload_bps));
+    let load = |pps: f64| {
+        format!("{} ({})", crate::figures::pps(pps), narrows_model::words::units::bps(unit.load(pps).payload_bps))
+    };
     Some(match result.outcome {
         Outcome::Found => return None,
         Outcome::MinLoadFails => format!("the lowest load, {}, fails already", load(plan.min_load_pps)),

@@ -4,8 +4,8 @@ use crate::figures::{pps, ratio, tick};
 use crate::svg::{Canvas, Entry, Font, Look, Panel, Scale, legend};
 use crate::words::clean;
 use narrows_model::Flow;
-use narrows_model::search_report::SearchReport;
-use narrows_model::units::bps;
+use narrows_model::run::search_report::SearchReport;
+use narrows_model::words::units::bps;
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 70.0;
@@ -44,7 +44,7 @@ pub fn picture(report: &SearchReport) -> String {
     panel.axis_x(&mut canvas, &xs.ticks(10.0), "load, % of the highest", tick);
     let hint =
         |what: &'static str| move |(load, loss): (f64, f64)| format!("at {load:.1} %: {what} {}", ratio(loss / 100.0));
-    let line = |of: fn(&narrows_model::search::LossPoint) -> f64| -> Vec<(f64, f64)> {
+    let line = |of: fn(&narrows_model::run::search::LossPoint) -> f64| -> Vec<(f64, f64)> {
         points.iter().map(|point| (point.load_percent, of(point) * 100.0)).collect()
     };
     if tester {

@@ -5,9 +5,9 @@ use crate::figures::{float, pps, precise, ratio, tick};
 use crate::svg::{Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke, legend, palette};
 use crate::words::clean;
 use narrows_model::Flow;
-use narrows_model::search::{GoalBounds, LoadTrial};
-use narrows_model::search_report::{GoalView, LoadView, SearchReport};
-use narrows_model::units::bps;
+use narrows_model::run::search::{GoalBounds, LoadTrial};
+use narrows_model::run::search_report::{GoalView, LoadView, SearchReport};
+use narrows_model::words::units::bps;
 
 const WIDTH: f64 = 1080.0;
 const LEFT: f64 = 78.0;

@@ -4,9 +4,9 @@ use crate::figures::{grouped, pps, precise, ratio};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, columns, left, plural, right};
-use narrows_model::search::{GoalBounds, LoadTrial, Outcome, SearchMethod, SearchPlan};
-use narrows_model::search_report::{GoalView, LoadUnit, LoadView, SearchReport};
-use narrows_model::units::{bps, micros, percent};
+use narrows_model::run::search::{GoalBounds, LoadTrial, Outcome, SearchMethod, SearchPlan};
+use narrows_model::run::search_report::{GoalView, LoadUnit, LoadView, SearchReport};
+use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Ending, Flow, Target};
 
 /// Columns of a rate in a table.

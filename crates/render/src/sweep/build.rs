@@ -1,9 +1,9 @@
 //! The report of a sweep: medians over the repetitions of each point.
 
 use super::symmetry;
-use narrows_model::measure::{EndCpu, HostCpu};
-use narrows_model::report::RunView;
-use narrows_model::sweep::{SCHEMA, Spread, SweepRow};
+use narrows_model::run::measure::{EndCpu, HostCpu};
+use narrows_model::run::report::RunView;
+use narrows_model::run::sweep::{SCHEMA, Spread, SweepRow};
 use narrows_model::{Direction, Flow, SweepFigures, SweepOutcome, SweepPoint, SweepProtocol, SweepRecord, SweepReport};
 
 /// The report of a sweep, complete or not.

@@ -1,8 +1,8 @@
 //! The sweep as comma-separated values: a line a row, rates in bit/s and packets/s, CPU in cores.
 
 use crate::words::clean;
-use narrows_model::measure::HostCpu;
-use narrows_model::sweep::{Spread, SweepRow};
+use narrows_model::run::measure::HostCpu;
+use narrows_model::run::sweep::{Spread, SweepRow};
 use narrows_model::{Flow, SweepReport};
 
 const HEAD: &str = "protocol,direction,flow,size_bytes,repetitions,sending_bps,sending_pps,receiving_bps,receiving_bps_min,\

@@ -1,6 +1,6 @@
 //! The rows of a sweep as its tables and lines have them: one group for each protocol, direction and flow.
 
-use narrows_model::sweep::SweepRow;
+use narrows_model::run::sweep::SweepRow;
 use narrows_model::{Direction, Flow, SweepReport};
 
 /// Neighbouring rows of one protocol, direction and flow.

@@ -3,7 +3,7 @@
 use crate::figures::{pps, ratio};
 use crate::style::{Style, Tone};
 use crate::words::{clean, fit, plural, right};
-use narrows_model::units::bps;
+use narrows_model::words::units::bps;
 use narrows_model::{Flow, SweepCell, SweepOutcome, SweepRecord};
 
 /// The line of the newest point, its line break included; nothing before the first.

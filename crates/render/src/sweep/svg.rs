@@ -5,8 +5,8 @@ use crate::figures::{pps, tick};
 use crate::svg::{Canvas, Entry, Font, Look, Panel, Scale, legend};
 use crate::udp::words;
 use crate::words::clean;
-use narrows_model::sweep::SweepRow;
-use narrows_model::units::bps;
+use narrows_model::run::sweep::SweepRow;
+use narrows_model::words::units::bps;
 use narrows_model::{SweepProtocol, SweepReport};
 
 const WIDTH: f64 = 1080.0;
@@ -179,12 +179,12 @@ fn sent_alone(canvas: &mut Canvas, report: &SweepReport, series: &[Series<'_>], 
 }
 
 fn cpus(canvas: &mut Canvas, report: &SweepReport, series: &[Series<'_>], place: impl Fn(usize, Scale) -> Panel) {
-    type Side = fn(&SweepRow) -> Option<narrows_model::measure::HostCpu>;
+    type Side = fn(&SweepRow) -> Option<narrows_model::run::measure::HostCpu>;
     let sides: [(&str, Side); 2] = [
         ("CPU of the sender, % of one core", |row| row.sender),
         ("CPU of the receiver, % of one core", |row| row.receiver),
     ];
-    let busy = |it: narrows_model::measure::HostCpu| (it.user + it.system + it.softirq) * 100.0;
+    let busy = |it: narrows_model::run::measure::HostCpu| (it.user + it.system + it.softirq) * 100.0;
     let all = report.rows.iter().flat_map(|row| [row.sender, row.receiver]).flatten().map(busy);
     // Both ends on one scale, and a whole core always on it.
     let ys = Scale::from_zero(all.chain([100.0]));

@@ -5,7 +5,7 @@
 //! differ where they are further apart than the most unlike tenth of repeated runs (5.6 %).
 
 use super::build::figures;
-use narrows_model::sweep::Symmetry;
+use narrows_model::run::sweep::Symmetry;
 use narrows_model::{Direction, Flow, SweepFigures, SweepProtocol, SweepRecord};
 
 /// Variation between runs of one configuration, the usual one (630 runs of router benchmarks).

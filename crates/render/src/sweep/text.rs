@@ -6,9 +6,9 @@ use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::udp::words;
 use crate::words::{clean, columns, left, plural, right};
-use narrows_model::measure::HostCpu;
-use narrows_model::sweep::{Spread, SweepRow, Symmetry};
-use narrows_model::units::{bps, micros};
+use narrows_model::run::measure::HostCpu;
+use narrows_model::run::sweep::{Spread, SweepRow, Symmetry};
+use narrows_model::words::units::{bps, micros};
 use narrows_model::{Ending, Flow, SweepProtocol, SweepReport};
 
 /// Columns of a rate in bit/s, and of one in packets/s.

@@ -4,8 +4,8 @@ use super::on;
 use super::page::Page;
 use crate::style::Tone;
 use crate::words::{clean, range, times};
-use narrows_model::report::{ActView, ProofView};
-use narrows_model::units::{bps, percent};
+use narrows_model::run::report::{ActView, ProofView};
+use narrows_model::words::units::{bps, percent};
 use narrows_model::{Report, Status};
 
 pub(super) fn write(page: &mut Page, report: &Report) {

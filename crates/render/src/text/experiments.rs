@@ -3,7 +3,7 @@
 use super::page::Page;
 use crate::words::{clean, columns, left, right};
 use narrows_model::Report;
-use narrows_model::units::bps;
+use narrows_model::words::units::bps;
 
 pub(super) fn write(page: &mut Page, report: &Report) {
     if report.experiments.is_empty() {

@@ -4,7 +4,7 @@ use super::page::Page;
 use crate::style::Tone;
 use crate::words::{clean, left};
 use narrows_model::Report;
-use narrows_model::side_by_side::{Cell, Group, Known, ROWS, RowSpec, differs};
+use narrows_model::host::side_by_side::{Cell, Group, Known, ROWS, RowSpec, differs};
 
 /// One row with both cells, cleaned.
 pub(crate) struct Row {

@@ -3,8 +3,8 @@
 use super::page::Page;
 use crate::style::Tone;
 use crate::words::{clean, columns, left, right};
-use narrows_model::show::nominal;
-use narrows_model::units::bps;
+use narrows_model::words::show::nominal;
+use narrows_model::words::units::bps;
 use narrows_model::{Ceiling, Method, Report};
 
 /// Ceilings on one screen, the lowest ones.

@@ -4,8 +4,8 @@ use super::on;
 use super::page::Page;
 use crate::style::Tone;
 use crate::words::{clean, left, range, right, times};
-use narrows_model::report::{CauseView, VerdictView};
-use narrows_model::units::{bps, micros, percent};
+use narrows_model::run::report::{CauseView, VerdictView};
+use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Direction, Ending, Report, Status};
 
 /// Further causes on one screen.

@@ -3,10 +3,10 @@
 use super::part::{Part, interval};
 use super::summary;
 use crate::measure::{cpu, cut::cut};
-use narrows_model::measure::Remark;
-use narrows_model::measure_udp::{MeasureUdpReport, SCHEMA, UdpInterval, UdpStreamView, UdpSummary};
-use narrows_model::report::RunView;
 use narrows_model::run::Run;
+use narrows_model::run::measure::Remark;
+use narrows_model::run::measure_udp::{MeasureUdpReport, SCHEMA, UdpInterval, UdpStreamView, UdpSummary};
+use narrows_model::run::report::RunView;
 use narrows_model::{Flow, UdpEndRecord, UdpSample, UdpStreamRecord, UdpTrial};
 
 /// The view of a run of `narrows measure udp`; `None` where it holds no trial.

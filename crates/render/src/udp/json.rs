@@ -2,9 +2,9 @@
 //! As one document it is [`crate::json::pretty`] of the report.
 
 use narrows_model::UdpPlan;
-use narrows_model::measure::Remark;
-use narrows_model::measure_udp::{MeasureUdpReport, SCHEMA, UdpInterval, UdpStreamView, UdpSummary};
-use narrows_model::report::RunView;
+use narrows_model::run::measure::Remark;
+use narrows_model::run::measure_udp::{MeasureUdpReport, SCHEMA, UdpInterval, UdpStreamView, UdpSummary};
+use narrows_model::run::report::RunView;
 use serde::Serialize;
 
 /// One line of the stream of events.

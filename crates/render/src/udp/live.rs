@@ -1,7 +1,7 @@
 //! Interval lines while the trial runs: both ends' progress goes in as it comes, finished intervals come out.
 
 use super::part::{Part, interval};
-use narrows_model::measure_udp::{UdpInterval, UdpProgress};
+use narrows_model::run::measure_udp::{UdpInterval, UdpProgress};
 use narrows_model::{Flow, Place, UdpPlan, UdpSample};
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::measure_udp::UdpStreamProgress;
+    use narrows_model::run::measure_udp::UdpStreamProgress;
 
     fn says(place: Place, flow: Flow, streams: &[(u32, u64, u64)]) -> UdpProgress {
         let stream = |(id, at_ms, datagrams): &(u32, u64, u64)| UdpStreamProgress {

@@ -1,7 +1,7 @@
 //! One stream between two of its samples, as both ends saw it; and several of them as one interval.
 
 use crate::figures::float;
-use narrows_model::measure_udp::{ReceivedPart, SentPart, UdpInterval};
+use narrows_model::run::measure_udp::{ReceivedPart, SentPart, UdpInterval};
 use narrows_model::{Flow, UdpSample};
 
 /// From one sample of an end to a later one of the same end.

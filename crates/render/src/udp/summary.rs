@@ -8,7 +8,7 @@ use super::build::{FlowRecords, Pair};
 use super::part::loss;
 use crate::distribution::merged;
 use crate::figures::float;
-use narrows_model::measure_udp::{ReceivedTotal, SentTotal, ShortBuffer, UdpFlowSummary, UdpTotal};
+use narrows_model::run::measure_udp::{ReceivedTotal, SentTotal, ShortBuffer, UdpFlowSummary, UdpTotal};
 use narrows_model::{UdpPlan, UdpRate, UdpSample, UdpStreamRecord, Unsent};
 
 /// The summary of one flow; `None` where neither end saw it.

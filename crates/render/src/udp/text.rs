@@ -6,11 +6,11 @@ use crate::measure::text::cpu;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, columns, left, plural, right, share};
-use narrows_model::measure::EndCpu;
-use narrows_model::measure_udp::{
+use narrows_model::run::measure::EndCpu;
+use narrows_model::run::measure_udp::{
     MeasureUdpReport, ReceivedTotal, SentTotal, ShortBuffer, UdpFlowSummary, UdpInterval, UdpTotal,
 };
-use narrows_model::units::{bps, bytes, micros};
+use narrows_model::words::units::{bps, bytes, micros};
 use narrows_model::{Direction, Ending, Flow, Place, Target, UdpPlan};
 
 /// Up to this many streams get a line each.

@@ -1,7 +1,7 @@
 //! UDP plans and counts in words.
 
 use crate::figures::{float, grouped, pps};
-use narrows_model::units::bps;
+use narrows_model::words::units::bps;
 use narrows_model::{DatagramSizes, UdpRate, Unsent};
 
 /// `1.00 Gbit/s`, `86.3 kpps`, `as fast as possible`.

@@ -2,7 +2,7 @@
 
 use crate::figures::float;
 use narrows_model::Place;
-use narrows_model::watch::{InterfaceSample, WatchEnd, WatchRow, WatchTraffic, WatchView};
+use narrows_model::host::watch::{InterfaceSample, WatchEnd, WatchRow, WatchTraffic, WatchView};
 use std::collections::BTreeMap;
 
 /// The most interfaces of one end that are watched: what comes from the other end has a limit.

@@ -5,8 +5,8 @@ use crate::figures::{grouped, pps_short};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, fit, left, right};
-use narrows_model::units::{bps, bytes};
-use narrows_model::watch::{WatchEnd, WatchRow, WatchTraffic, WatchView};
+use narrows_model::host::watch::{WatchEnd, WatchRow, WatchTraffic, WatchView};
+use narrows_model::words::units::{bps, bytes};
 
 const NAME: usize = 15;
 const WAY: usize = 4;

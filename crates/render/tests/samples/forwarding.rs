@@ -2,13 +2,13 @@
 
 use super::frames;
 use narrows_model::Family;
+use narrows_model::forwarding::ab::*;
+use narrows_model::forwarding::ab_report::AbDerived;
+use narrows_model::forwarding::report::*;
 use narrows_model::forwarding::*;
-use narrows_model::forwarding_ab::*;
-use narrows_model::forwarding_ab_report::AbDerived;
-use narrows_model::forwarding_report::*;
-use narrows_model::frames::{FrameTrial, Transport, Walk};
-use narrows_model::search::*;
-use narrows_model::sweep::Spread;
+use narrows_model::load::frames::{FrameTrial, Transport, Walk};
+use narrows_model::run::search::*;
+use narrows_model::run::sweep::Spread;
 use std::net::IpAddr;
 
 pub(crate) const LINK: u64 = 1_000_000_000;

@@ -1,6 +1,6 @@
 //! Hand-made records of frames.
 
-use narrows_model::frames::*;
+use narrows_model::load::frames::*;
 use narrows_model::{Distribution, Family};
 use std::net::IpAddr;
 

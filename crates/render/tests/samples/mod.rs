@@ -7,7 +7,7 @@ pub(crate) mod frames;
 pub(crate) mod runs;
 pub(crate) mod udp;
 
-use narrows_model::report::*;
+use narrows_model::run::report::*;
 use narrows_model::*;
 
 /// Facts of a host, as collectors would give them.

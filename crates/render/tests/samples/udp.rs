@@ -1,6 +1,6 @@
 //! Hand-made records of UDP measurements.
 
-use narrows_model::report::RunView;
+use narrows_model::run::report::RunView;
 use narrows_model::*;
 
 /// Values of a distribution in one bucket each, smallest first.

@@ -1,7 +1,7 @@
 //! Cisco IOS and IOS XE, a Catalyst as the switch or a router as the device.
 
-use narrows_model::advice::AdviceRole::{Router, Switch};
-use narrows_model::advice::{Advice, AdviceSystem, Handbook};
+use narrows_model::forwarding::advice::AdviceRole::{Router, Switch};
+use narrows_model::forwarding::advice::{Advice, AdviceSystem, Handbook};
 
 pub(super) const HANDBOOK: Handbook = Handbook {
     system: AdviceSystem::Cisco,

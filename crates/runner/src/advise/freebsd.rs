@@ -1,7 +1,7 @@
 //! FreeBSD: sysctl, loader tunables, ifconfig. Much of it is the practice of router labs that run FreeBSD.
 
-use narrows_model::advice::AdviceRole::{Router, Switch, Tester};
-use narrows_model::advice::{Advice, AdviceSystem, Handbook};
+use narrows_model::forwarding::advice::AdviceRole::{Router, Switch, Tester};
+use narrows_model::forwarding::advice::{Advice, AdviceSystem, Handbook};
 
 pub(super) const HANDBOOK: Handbook = Handbook {
     system: AdviceSystem::Freebsd,

@@ -3,9 +3,9 @@
 
 use super::linux::HANDBOOK;
 use crate::tune::{self, NotTogether, TuneError, Tuner};
-use narrows_model::advice::{Advice, AdviceFound, AdviceItem, AdviceRole, Preset, Seat, Standing};
 use narrows_model::forwarding::ForwardingPlan;
-use narrows_model::frames::Mac;
+use narrows_model::forwarding::advice::{Advice, AdviceFound, AdviceItem, AdviceRole, Preset, Seat, Standing};
+use narrows_model::load::frames::Mac;
 use narrows_model::{Change, Place, Setting};
 use narrows_sys::rtnl::{BridgeOption, Links};
 use narrows_sys::{Error, Result, ethtool, neighbour};

@@ -1,7 +1,7 @@
 //! Junos: an EX or QFX as the switch, an MX or SRX as the device.
 
-use narrows_model::advice::AdviceRole::{Router, Switch};
-use narrows_model::advice::{Advice, AdviceSystem, Handbook};
+use narrows_model::forwarding::advice::AdviceRole::{Router, Switch};
+use narrows_model::forwarding::advice::{Advice, AdviceSystem, Handbook};
 
 pub(super) const HANDBOOK: Handbook = Handbook {
     system: AdviceSystem::Juniper,

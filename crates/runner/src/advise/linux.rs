@@ -1,7 +1,7 @@
 //! Linux: iproute2, ethtool and files below /sys and /proc. What `narrows tune` can set and set back is a preset.
 
-use narrows_model::advice::AdviceRole::{Router, Switch, Tester};
-use narrows_model::advice::{Advice, AdviceSystem, Handbook, Preset};
+use narrows_model::forwarding::advice::AdviceRole::{Router, Switch, Tester};
+use narrows_model::forwarding::advice::{Advice, AdviceSystem, Handbook, Preset};
 
 pub(super) const HANDBOOK: Handbook = Handbook {
     system: AdviceSystem::Linux,

@@ -7,7 +7,7 @@ pub mod host;
 mod juniper;
 mod linux;
 
-use narrows_model::advice::{AdviceRole, AdviceSystem, Handbook};
+use narrows_model::forwarding::advice::{AdviceRole, AdviceSystem, Handbook};
 use narrows_render::Style;
 
 /// The advice for a system.

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::tune::{TuneError, Tuner};
-use narrows_model::advice::{Advice, Preset, Seat};
-use narrows_model::frames::Mac;
+use narrows_model::forwarding::advice::{Advice, Preset, Seat};
+use narrows_model::load::frames::Mac;
 use narrows_model::{Place, Setting};
 use std::collections::BTreeSet;
 

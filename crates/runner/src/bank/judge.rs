@@ -21,7 +21,7 @@ impl Said {
     #[must_use]
     pub fn words(&self) -> String {
         let causes: Vec<String> = self.causes.iter().map(|(id, at)| format!("{id} at {at}")).collect();
-        format!("{:?} {} [{}]", self.status, narrows_model::units::bps(self.goodput_bps), causes.join(", "))
+        format!("{:?} {} [{}]", self.status, narrows_model::words::units::bps(self.goodput_bps), causes.join(", "))
     }
 }
 

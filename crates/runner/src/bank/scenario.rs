@@ -1,6 +1,6 @@
 //! Scenarios: one TOML file each, which names its truth and multiplies into cases.
 
-use narrows_model::{Flow, Place, units};
+use narrows_model::{Flow, Place, words::units};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;

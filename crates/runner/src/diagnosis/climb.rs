@@ -3,9 +3,9 @@
 use super::Diagnosis;
 use crate::ends::EndsError;
 use narrows_diagnose::report;
-use narrows_model::plan::{Limit, TcpPlan};
+use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::run::{Attempt, Purpose};
-use narrows_model::{Change, Finding, Fix, LoadPlan, Setting, Status, UdpPlan, Verdict, units};
+use narrows_model::{Change, Finding, Fix, LoadPlan, Setting, Status, UdpPlan, Verdict, words::units};
 
 /// More acts than this is no climb but a loop.
 const MOST_ACTS: u32 = 6;

@@ -9,10 +9,10 @@ use super::{Event, ForwardingError, Reach, Watch, run, without_secrets};
 use narrows_lab::{Labs, Site, faults};
 use narrows_model::Direction;
 use narrows_model::forwarding::SearchOfSize;
-use narrows_model::forwarding_ab::{
+use narrows_model::forwarding::ab::{
     AbRecord, AbRun, AbRunRecord, DeviceConfiguration, ForwardingAb, Side, SwitchStep, ThroughputOfSize,
 };
-use narrows_model::forwarding_ab_report::AbDerived;
+use narrows_model::forwarding::ab_report::AbDerived;
 use narrows_search::procedures::throughput;
 use narrows_sys::clock;
 use narrows_traffic::Stop;

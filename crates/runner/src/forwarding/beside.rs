@@ -3,8 +3,8 @@
 //! ([`super::broadcast`]).
 
 use super::hops::Hop;
-use narrows_model::forwarding_modifiers::{Modifier, ModifierSeen, RoutesSeen};
-use narrows_model::frames::Mac;
+use narrows_model::forwarding::modifiers::{Modifier, ModifierSeen, RoutesSeen};
+use narrows_model::load::frames::Mac;
 use narrows_sys::clock;
 use narrows_sys::packet_io::{PacketSender, Sent};
 use narrows_sys::rtnl::Links;
@@ -60,7 +60,7 @@ impl Beside {
             #[cfg(not(feature = "snmp"))]
             Some(Modifier::Management { .. }) => {
                 let why = Some("this program was built without the feature snmp".to_owned());
-                let seen = narrows_model::forwarding_modifiers::ManagementSeen { why, ..Default::default() };
+                let seen = narrows_model::forwarding::modifiers::ManagementSeen { why, ..Default::default() };
                 (load(), Some(ModifierSeen::Management(seen)))
             }
             Some(Modifier::Routes { every_ms, networks }) => {
@@ -166,7 +166,7 @@ pub(super) fn check(plan: &narrows_model::forwarding::ForwardingPlan) -> Vec<Str
 #[cfg(feature = "snmp")]
 mod management {
     use super::{clock, is_due};
-    use narrows_model::forwarding_modifiers::{ManagementSeen, SnmpAgent};
+    use narrows_model::forwarding::modifiers::{ManagementSeen, SnmpAgent};
     use narrows_snmp::{Agent, SnmpError, SnmpTarget};
     use std::sync::mpsc::Receiver;
     use std::time::Duration;

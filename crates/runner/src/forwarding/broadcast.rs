@@ -1,7 +1,7 @@
 //! Frames to the hardware broadcast address, set aside from the frames whose loss counts (RFC 2544, 11.1).
 
-use narrows_model::forwarding_modifiers::{BroadcastSeen, Modifier, ModifierSeen};
-use narrows_model::frames::{BROADCAST_STREAM, FrameTrial, GenerateRecord};
+use narrows_model::forwarding::modifiers::{BroadcastSeen, Modifier, ModifierSeen};
+use narrows_model::load::frames::{BROADCAST_STREAM, FrameTrial, GenerateRecord};
 
 /// Every so-manyth frame of a traffic goes to all; 0: none does.
 pub(super) const fn every(modifier: Option<&Modifier>) -> u32 {

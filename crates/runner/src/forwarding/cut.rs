@@ -2,10 +2,10 @@
 
 use super::error::ForwardingError;
 use super::tester::{LOOK_MS, Load, Tester};
+use narrows_model::forwarding::modifiers::Modifier;
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingTrial, Test};
-use narrows_model::forwarding_modifiers::Modifier;
-use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::{
+use narrows_model::load::frames::{
     BROADCAST_STREAM, FrameInterval, FrameTrial, GeneratePlan, GenerateRecord, ReceiveRecord, StreamGot, StreamSent,
 };
 use narrows_search::procedures::RecoveryPlan;

@@ -1,12 +1,12 @@
 //! What follows from a record by the rules of the procedures and the books, for the report.
 
 use narrows_diagnose::forwarding::{books, storms};
-use narrows_model::forwarding::{ForwardingRecord, Test};
-use narrows_model::forwarding_plan::Row;
-use narrows_model::forwarding_report::{
+use narrows_model::forwarding::plan::Row;
+use narrows_model::forwarding::report::{
     BooksOfTrial, BurstsOfSize, CurveOfSize, Derived, LatencyOfSize, MixEstimate, NotMeasured,
 };
-use narrows_model::sweep::Spread;
+use narrows_model::forwarding::{ForwardingRecord, Test};
+use narrows_model::run::sweep::Spread;
 use narrows_search::loss_curve;
 use narrows_search::procedures::estimate::OfSize;
 use narrows_search::procedures::latency::TWO_CLOCKS;

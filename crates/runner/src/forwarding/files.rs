@@ -1,7 +1,7 @@
 //! The files of a forwarding benchmark: plans, records, pages.
 
 use narrows_model::forwarding::ForwardingRecord;
-use narrows_model::forwarding_ab::AbRecord;
+use narrows_model::forwarding::ab::AbRecord;
 use narrows_sys::files;
 use serde::Serialize;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What the frames of a row are, for the device and for the tester by itself.
 
 use narrows_model::forwarding::Traffic;
-use narrows_model::frames::{Endpoints, FrameFormat, Mac, Walk};
+use narrows_model::load::frames::{Endpoints, FrameFormat, Mac, Walk};
 use std::net::IpAddr;
 
 /// From whom to whom: Ethernet addresses and IP addresses of the sender and of where the frames go.
@@ -38,7 +38,7 @@ pub(crate) fn frame_format(traffic: &Traffic, sizes: Vec<u32>, ends: &Ends) -> F
 mod tests {
     use super::*;
     use narrows_model::Family;
-    use narrows_model::frames::Transport;
+    use narrows_model::load::frames::Transport;
 
     #[test]
     fn several_networks_are_visited_at_random_and_one_in_turns() {

@@ -30,9 +30,9 @@ pub use narrows_wire::forwarding_plan::{PlanFile, Problems, parse, reference};
 pub use reach::Reach;
 
 use keep::Keeper;
+use narrows_model::forwarding::modifiers::Modifier;
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord, ForwardingTrial, Test};
-use narrows_model::forwarding_modifiers::Modifier;
-use narrows_model::forwarding_plan::Row;
 use narrows_sys::clock;
 use narrows_traffic::Stop;
 use std::time::Duration;

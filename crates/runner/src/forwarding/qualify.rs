@@ -4,7 +4,7 @@
 use super::error::ForwardingError;
 use super::format::{Ends, frame_format};
 use super::port::{Qualified, QualifyRequest};
-use narrows_model::frames::{FrameLoad, GeneratePlan, Mac, ReceivePlan};
+use narrows_model::load::frames::{FrameLoad, GeneratePlan, Mac, ReceivePlan};
 use narrows_sys::netns::Namespaces;
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, sysctl};

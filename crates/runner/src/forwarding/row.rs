@@ -3,13 +3,13 @@
 use super::error::ForwardingError;
 use super::tester::Load;
 use super::{Bench, Event};
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{
     BackToBackTest, ForwardingPlan, ForwardingTrial, LatencyTest, LossTest, OutageOfSize, RecoveryTest, ResetTest,
     SearchOfSize, Test, ThroughputTest, WorstCaseTest,
 };
-use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::FrameTrial;
-use narrows_model::search::{Observation, SearchPlan, SearchRecord};
+use narrows_model::load::frames::FrameTrial;
+use narrows_model::run::search::{Observation, SearchPlan, SearchRecord};
 use narrows_search::procedures::back_to_back::BurstSeen;
 use narrows_search::procedures::recovery::Recovered;
 use narrows_search::procedures::{

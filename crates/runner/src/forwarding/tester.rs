@@ -10,12 +10,12 @@ use super::reach::Reach;
 use super::watch::Watch;
 use narrows_diagnose::forwarding::{books, device_trouble};
 use narrows_model::Family;
+use narrows_model::forwarding::modifiers::{Modifier, ModifierSeen};
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{
     AddressPair, DropCount, ForwardingPlan, ForwardingTrial, HopCount, Test, TesterMaximum, TesterPort,
 };
-use narrows_model::forwarding_modifiers::{Modifier, ModifierSeen};
-use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::{FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, ReceivePlan};
+use narrows_model::load::frames::{FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, ReceivePlan};
 use narrows_search::procedures::latency::stamp_every;
 use narrows_sys::clock;
 use narrows_traffic::Stop;

@@ -2,7 +2,7 @@
 
 use super::hops::Hop;
 use narrows_diagnose::forwarding::device_seen;
-use narrows_model::device_state::{DeviceSeen, DeviceState};
+use narrows_model::host::device_state::{DeviceSeen, DeviceState};
 use narrows_sys::clock;
 use std::time::Instant;
 

@@ -1,9 +1,9 @@
 //! A forwarding benchmark in words while it is planned and while it runs.
 
 use super::Event;
+use narrows_model::forwarding::ab::{ForwardingAb, Side, SwitchStep};
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{CounterSource, ForwardingPlan, Test};
-use narrows_model::forwarding_ab::{ForwardingAb, Side, SwitchStep};
-use narrows_model::forwarding_plan::Row;
 use narrows_search::procedures;
 
 const fn test_word(test: Test) -> &'static str {

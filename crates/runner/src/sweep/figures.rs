@@ -1,7 +1,7 @@
 //! The figures of a point, from the views of plain measurements.
 
-use narrows_model::measure::EndCpu;
-use narrows_model::report::RunView;
+use narrows_model::run::measure::EndCpu;
+use narrows_model::run::report::RunView;
 use narrows_model::{Flow, Place, SweepFigures, Trial, UdpTrial};
 
 /// One for each flow of a UDP trial.

@@ -6,9 +6,9 @@
 use crate::ends::{Ends, EndsError};
 use crate::search;
 use narrows_model::run::Ending;
-use narrows_model::search::{Goal, GoalResult, Outcome, SearchPlan, TesterLimit};
-use narrows_model::sweep::Lossless;
-use narrows_model::units::{bps, micros};
+use narrows_model::run::search::{Goal, GoalResult, Outcome, SearchPlan, TesterLimit};
+use narrows_model::run::sweep::Lossless;
+use narrows_model::words::units::{bps, micros};
 use narrows_model::{Place, SweepFigures, UdpPlan};
 
 /// The longest search of one flow.

@@ -2,7 +2,7 @@
 //! that nobody had set is to forget it.
 
 use super::{Knob, TuneError};
-use narrows_model::frames::Mac;
+use narrows_model::load::frames::Mac;
 use narrows_sys::rtnl::Links;
 use narrows_sys::{device, neighbour};
 use std::net::IpAddr;

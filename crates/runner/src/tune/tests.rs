@@ -1,7 +1,7 @@
 //! Changes on the loopback device and the parameters of a fresh network namespace.
 
 use super::*;
-use narrows_model::frames::Mac;
+use narrows_model::load::frames::Mac;
 use narrows_sys::netns::{self, Namespaces};
 use narrows_sys::rtnl::{Links, Qdisc};
 use std::os::fd::AsFd as _;

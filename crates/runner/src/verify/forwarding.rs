@@ -11,7 +11,7 @@ use crate::forwarding::derive;
 use narrows_model::forwarding::{
     BackToBackTest, ForwardingPlan, ForwardingRecord, Test, Tests, ThroughputTest, WorstCaseTest,
 };
-use narrows_model::search::Goal;
+use narrows_model::run::search::Goal;
 use narrows_traffic::Stop;
 
 /// The known device passes so many frames a second ...

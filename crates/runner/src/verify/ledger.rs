@@ -135,7 +135,7 @@ fn named(case: &Case, stage: &Stage, load: &[&str]) -> Result<String, StageError
     let report: Report = serde_json::from_slice(&output.stdout)
         .map_err(|error| StageError::Failed("the diagnosis", format!("its report cannot be read: {error}")))?;
     let status = report.verdict.status;
-    Ok(if status == narrows_model::verdict::Status::Healthy {
+    Ok(if status == narrows_model::diagnosis::verdict::Status::Healthy {
         "healthy".to_owned()
     } else {
         report.verdict.causes.first().map_or_else(|| "nothing".to_owned(), |cause| cause.id.clone())

@@ -4,8 +4,8 @@ use super::{Row, Watch, client};
 use crate::demo::{Stage, StageError};
 use narrows_lab::LabSpec;
 use narrows_model::lab::Impairment;
-use narrows_model::search::Outcome;
-use narrows_model::search_report::{GoalView, SearchReport};
+use narrows_model::run::search::Outcome;
+use narrows_model::run::search_report::{GoalView, SearchReport};
 use std::time::Duration;
 
 /// A path and what its capacity is.

@@ -1,7 +1,7 @@
 //! Evidence is taken away from stored runs: what is left may say less, but never something else.
 
 use crate::{stored, the, verdicts};
-use narrows_model::trial::{EndRecord, StreamSample};
+use narrows_model::load::trial::{EndRecord, StreamSample};
 use narrows_model::{Place, Purpose, Run, Status, Trial, Verdict};
 
 type Strip = fn(&mut Run);

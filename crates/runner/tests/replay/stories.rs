@@ -2,9 +2,9 @@
 
 use crate::told::{Busy, Told};
 use narrows_collect::{Recorded, inventory};
-use narrows_model::plan::{DiagnosePlan, Limit, TcpPlan};
+use narrows_model::load::tcp::{DiagnosePlan, Limit, TcpPlan};
+use narrows_model::load::trial::BufferLock;
 use narrows_model::run::{RunPlan, TrialRecord};
-use narrows_model::trial::BufferLock;
 use narrows_model::{Direction, Ending, Family, Purpose, Run, Snapshot, Target, TcpInfo, Trial, Value};
 use std::path::Path;
 

@@ -4,8 +4,10 @@
 //! would have it: no loss, nothing unread, no pacing.
 
 use narrows_collect::{Recorded, counters};
-use narrows_model::plan::TcpPlan;
-use narrows_model::trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample};
+use narrows_model::load::tcp::TcpPlan;
+use narrows_model::load::trial::{
+    BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample,
+};
 use narrows_model::{Direction, Flow, Place, Snapshot, TcpInfo, Trial, Unit, Value};
 
 /// Where the time of one end went: shares of a core.

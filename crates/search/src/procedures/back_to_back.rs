@@ -27,8 +27,8 @@ pub use buffer::{BufferTime, buffer_time};
 use super::{BELOW_MOST, known};
 use crate::search::SearchError;
 use hunt::{CHECKS, Hunt, STEP_AGAIN, STEP_MOST, VOTES};
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{BackToBackTest, BurstOfSize, ForwardingPlan};
-use narrows_model::forwarding_plan::Row;
 
 /// The longest burst in time; the RFC wants 30 s to be possible.
 pub const LONGEST_MS: u64 = 30_000;

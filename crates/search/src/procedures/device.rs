@@ -1,13 +1,13 @@
 //! The test bench of the procedures: a plan, and a device with a queue that is seen by bursts.
 
 use super::back_to_back::BurstSeen;
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, TesterPort, Tests, Traffic};
-use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::{
+use narrows_model::load::frames::{
     Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceiveMode, ReceivePlan,
     ReceiveRecord, SendMode, StreamGot, StreamSent, Transport, Walk,
 };
-use narrows_model::{Family, search::Goal};
+use narrows_model::{Family, run::search::Goal};
 use std::net::IpAddr;
 
 /// 10 Gbit/s, IPv4, 64, 512 and 1518 bytes and the simple IMIX; no tests.

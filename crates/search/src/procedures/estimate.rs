@@ -7,7 +7,7 @@
 //! granted (the rate of the smallest frames, times the mean size) holds for no device that meets its line.
 
 use narrows_model::forwarding::ForwardingPlan;
-use narrows_model::forwarding_plan::Row;
+use narrows_model::forwarding::plan::Row;
 
 /// The estimate for the mix of one traffic.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn at_line_rate_the_estimate_is_the_line_rate_of_the_mix() {
         let plan = plan();
-        let line = |size: u32| of(size, narrows_model::forwarding_plan::line_rate_pps(plan.link_bps, size.into()));
+        let line = |size: u32| of(size, narrows_model::forwarding::plan::line_rate_pps(plan.link_bps, size.into()));
         let estimate = estimate(&plan, 0, &[line(64), line(512), line(1518)]).expect("an estimate");
         let mix = plan.line_pps(Row { traffic: 0, size: None }).expect("a mix");
         // 353.83 bytes with FCS and 20 more: 3.344 Mpps at 10 Gbit/s.

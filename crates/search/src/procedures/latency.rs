@@ -5,9 +5,9 @@
 //! Both are here. The unit of every interval is the trial, never the frame: frames of one trial wait in the same queue.
 
 use super::known;
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, LatencyTest};
-use narrows_model::forwarding_plan::Row;
-use narrows_model::udp::Distribution;
+use narrows_model::load::udp::Distribution;
 use narrows_stats::{LEVEL, mean_interval, median};
 
 /// Time stamps that a trial should have (RFC 8219, section 7.1).

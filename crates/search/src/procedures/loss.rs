@@ -1,9 +1,9 @@
 //! The loss curve of one row (RFC 2544, section 26.3): from the most that is offered down in steps of at most a tenth, until
 //! two loads in a row lose nothing. The trials are a search of the method `loss_curve`.
 
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, LossTest};
-use narrows_model::forwarding_plan::Row;
-use narrows_model::search::{SearchMethod, SearchPlan};
+use narrows_model::run::search::{SearchMethod, SearchPlan};
 
 /// Time for each trial beside its load, for the limit of the whole curve.
 const OVERHEAD_MOST_MS: u64 = 60_000;

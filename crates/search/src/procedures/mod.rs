@@ -36,7 +36,7 @@ pub use schedule::{Scheduled, check, schedule, total};
 pub use throughput::{Confirmation, Confirmed};
 
 use narrows_model::forwarding::ForwardingPlan;
-use narrows_model::forwarding_plan::Row;
+use narrows_model::forwarding::plan::Row;
 
 /// How far below the most that is offered a throughput must be to be the device's: beyond the rounding of loads.
 const BELOW_MOST: f64 = 1.0 - 1e-6;

@@ -7,8 +7,8 @@
 
 use super::{BELOW_MOST, known, nanos};
 use crate::search::SearchError;
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, RecoveryTest};
-use narrows_model::forwarding_plan::Row;
 
 /// The overload, in parts of the throughput.
 const OVERLOAD: f64 = 1.1;

@@ -7,9 +7,9 @@
 //! needs a load without gaps: where the generator stood still itself, the time stamps alone tell.
 
 use super::{known, nanos};
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, ResetTest};
-use narrows_model::forwarding_plan::Row;
-use narrows_model::frames::{FrameInterval, FrameTrial};
+use narrows_model::load::frames::{FrameInterval, FrameTrial};
 
 /// The part of the load's time over which frames must have come.
 const WHOLE: f64 = 0.99;

@@ -7,9 +7,9 @@
 use super::back_to_back::{BackToBack, BackToBackPlan, BurstSeen};
 use super::{loss, throughput};
 use crate::search::{Search, Step};
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, Test};
-use narrows_model::forwarding_plan::Row;
-use narrows_model::search::{Observation, SearchPlan};
+use narrows_model::run::search::{Observation, SearchPlan};
 use std::time::Duration;
 
 /// What a trial takes beside its load, its residue and its rest: devices are opened, counters read. An allowance.

@@ -8,9 +8,9 @@
 
 use crate::classify::{Weighed, weigh};
 use crate::search::SearchError;
+use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, ThroughputTest};
-use narrows_model::forwarding_plan::Row;
-use narrows_model::search::{Goal, GoalResult, LoadTrial, Observation, Outcome, SearchMethod, SearchPlan};
+use narrows_model::run::search::{Goal, GoalResult, LoadTrial, Observation, Outcome, SearchMethod, SearchPlan};
 use narrows_stats::{Summary, summary};
 
 /// The lowest load, in parts of the highest: a device that carries less is none for this link.
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::procedures::device::{plan, row};
     use crate::sim::{Device, Dice, search};
-    use narrows_model::search::TesterLimit;
+    use narrows_model::run::search::TesterLimit;
     use std::time::Duration;
 
     fn test() -> ThroughputTest {

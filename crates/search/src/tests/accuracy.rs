@@ -1,7 +1,7 @@
 //! Known devices: how near the truth, in what time.
 
 use crate::sim::{Device, Ended, search};
-use narrows_model::search::{Goal, Outcome, SearchMethod, SearchPlan};
+use narrows_model::run::search::{Goal, Outcome, SearchMethod, SearchPlan};
 
 /// Whether a lower bound is at most 1 % below the truth, and not above it.
 fn near(lower: f64, truth: f64) -> bool {

@@ -1,7 +1,7 @@
 //! A device with hiccups that are not of its capacity: MLRsearch against plain bisection, over fixed seeds.
 
 use crate::sim::{Device, search};
-use narrows_model::search::{Goal, Outcome, SearchMethod, SearchPlan};
+use narrows_model::run::search::{Goal, Outcome, SearchMethod, SearchPlan};
 
 const CAPACITY: f64 = 812_743.0;
 const SEEDS: u64 = 300;

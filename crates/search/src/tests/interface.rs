@@ -2,7 +2,7 @@
 
 use crate::sim::{Device, Dice, search};
 use crate::{Search, SearchError, Step, results};
-use narrows_model::search::{Observation, Outcome, SearchMethod, SearchPlan};
+use narrows_model::run::search::{Observation, Outcome, SearchMethod, SearchPlan};
 use std::time::Duration;
 
 fn plan() -> SearchPlan {

@@ -3,7 +3,7 @@
 
 use crate::results;
 use crate::sim::{Device, Dice, run, search};
-use narrows_model::search::{Goal, Observation, Outcome, SearchMethod, SearchPlan};
+use narrows_model::run::search::{Goal, Observation, Outcome, SearchMethod, SearchPlan};
 use proptest::prelude::*;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! A tester that is the limit itself is called so.
 
 use crate::sim::{Device, search};
-use narrows_model::search::{Outcome, SearchMethod, SearchPlan, TesterLimit};
+use narrows_model::run::search::{Outcome, SearchMethod, SearchPlan, TesterLimit};
 
 fn plan() -> SearchPlan {
     SearchPlan::between(1_000.0, 2e6)

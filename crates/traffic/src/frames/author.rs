@@ -4,7 +4,7 @@ use super::broadcast::{TO_ALL, numbered};
 use super::clock as clock_of_stamps;
 use super::pace::{Pace, Share};
 use super::tally::{Counts, Tally};
-use narrows_model::frames::{BROADCAST_STREAM, GeneratePlan, Walk};
+use narrows_model::load::frames::{BROADCAST_STREAM, GeneratePlan, Walk};
 use narrows_sys::clock;
 use narrows_wire::frame::{Flows, Signature, Template};
 use std::sync::Arc;

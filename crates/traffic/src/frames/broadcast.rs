@@ -1,6 +1,6 @@
 //! Frames to the hardware broadcast address among the others (RFC 2544, section 11.1): the last of each so many of a worker.
 
-use narrows_model::frames::{BROADCAST_STREAM, StreamSent};
+use narrows_model::load::frames::{BROADCAST_STREAM, StreamSent};
 
 /// Where all stations listen.
 pub(super) const TO_ALL: [u8; 6] = [0xff; 6];

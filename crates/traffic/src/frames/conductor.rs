@@ -6,7 +6,7 @@ use super::looks::Looks;
 use super::place::Place;
 use super::tally::Counts;
 use crate::Stop;
-use narrows_model::frames::FrameInterval;
+use narrows_model::load::frames::FrameInterval;
 use narrows_sys::cpu::ThreadId;
 use narrows_sys::{clock, cpu, thread};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! at equal distances, so that the numbers of the frames that came tell whose are missing.
 
 use super::receiver::StreamSeen;
-use narrows_model::frames::FlowGot;
+use narrows_model::load::frames::FlowGot;
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 

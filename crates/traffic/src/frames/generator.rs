@@ -8,7 +8,7 @@ use super::pace::{self, FRACTION, Share};
 use super::tally::Counts;
 use super::{packet, xsk};
 use crate::Stop;
-use narrows_model::frames::{FCS_BYTES, FrameInterval, GeneratePlan, GenerateRecord, SendMode, StreamSent};
+use narrows_model::load::frames::{FCS_BYTES, FrameInterval, GeneratePlan, GenerateRecord, SendMode, StreamSent};
 #[cfg(feature = "xdp")]
 use narrows_sys::netdev::{self, XdpFeatures};
 use narrows_sys::rtnl::Links;

@@ -3,7 +3,7 @@
 use super::generator::Device;
 use super::pace::Share;
 use super::tally::Counts;
-use narrows_model::frames::{FrameInterval, OVERHEAD_BYTES, SentSoFar};
+use narrows_model::load::frames::{FrameInterval, OVERHEAD_BYTES, SentSoFar};
 
 /// What turns the workers' counts into a look.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! When frames are due: the same arithmetic as in the kernel's program (`bpf/generate.c`), for all modes.
 
 use super::tally::Counts;
-use narrows_model::frames::{FrameLoad, GeneratePlan};
+use narrows_model::load::frames::{FrameLoad, GeneratePlan};
 
 /// Bits of a nanosecond in which time is kept.
 pub(super) const FRACTION: u32 = 20;

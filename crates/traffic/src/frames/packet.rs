@@ -5,7 +5,7 @@ use super::error::FrameError;
 use super::generator::{Crew, Device, Meter, Worker};
 use super::pace::Share;
 use super::tally::{Counts, Tally};
-use narrows_model::frames::GeneratePlan;
+use narrows_model::load::frames::GeneratePlan;
 use narrows_sys::clock;
 use narrows_sys::packet_io::{BATCH, PacketSender};
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use super::flows::FlowSeen;
 use super::generator::Device;
 use super::receiver::{Counter, Seen, StreamSeen};
 use crate::udp::window::Window;
-use narrows_model::frames::{FCS_BYTES, FrameInterval, GotSoFar, ReceivePlan};
+use narrows_model::load::frames::{FCS_BYTES, FrameInterval, GotSoFar, ReceivePlan};
 use narrows_stats::Histogram;
 use narrows_sys::packet_io::{BATCH, PacketReader};
 use narrows_sys::{Result, clock, cpu};

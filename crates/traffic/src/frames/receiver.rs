@@ -7,7 +7,7 @@ use super::generator::Device;
 use super::packet_receiver::PacketReceiver;
 use crate::Stop;
 use narrows_model::Distribution;
-use narrows_model::frames::{FrameInterval, ReceiveMode, ReceivePlan, ReceiveRecord, StampClock, StreamGot};
+use narrows_model::load::frames::{FrameInterval, ReceiveMode, ReceivePlan, ReceiveRecord, StampClock, StreamGot};
 use narrows_sys::{Result, clock};
 use std::time::{Duration, Instant};
 

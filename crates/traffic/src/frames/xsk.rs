@@ -5,7 +5,7 @@ use super::error::FrameError;
 use super::generator::{Crew, Device, Meter, Worker};
 use super::pace::Share;
 use super::tally::Tally;
-use narrows_model::frames::{FCS_BYTES, GeneratePlan};
+use narrows_model::load::frames::{FCS_BYTES, GeneratePlan};
 use narrows_sys::clock;
 use narrows_sys::xsk::{FRAME_BYTES, XskSender};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What is told of intervals and of flows.
 
 use crate::wire::{has_xdp, plan, receive_plan, wire};
-use narrows_model::frames::{
+use narrows_model::load::frames::{
     Endpoints, FlowGot, FrameFormat, GeneratePlan, OVERHEAD_BYTES, ReceiveMode, ReceivePlan, SendMode,
 };
 use narrows_sys::clock;

@@ -1,7 +1,7 @@
 //! What cannot be sent, and how it ends.
 
 use crate::wire::{has_xdp, plan, receive_plan, wire};
-use narrows_model::frames::{GeneratePlan, ReceiveMode, ReceivePlan, SendMode};
+use narrows_model::load::frames::{GeneratePlan, ReceiveMode, ReceivePlan, SendMode};
 use narrows_sys::clock;
 use narrows_sys::rtnl::Links;
 use narrows_traffic::Stop;

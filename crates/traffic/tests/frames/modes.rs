@@ -2,7 +2,7 @@
 
 use crate::wire::{assert_all_came, has_xdp, trial};
 use narrows_model::Family;
-use narrows_model::frames::{Endpoints, ReceiveMode, SendMode, Transport, Walk};
+use narrows_model::load::frames::{Endpoints, ReceiveMode, SendMode, Transport, Walk};
 
 #[test]
 fn every_frame_of_the_best_mode_comes_once_and_in_order() {

@@ -2,7 +2,7 @@
 
 use crate::wire::{assert_all_came, has_xdp, plan, trial, wire};
 use narrows_model::Family;
-use narrows_model::frames::{BROADCAST_STREAM, Endpoints, GeneratePlan, SendMode, Transport, Walk};
+use narrows_model::load::frames::{BROADCAST_STREAM, Endpoints, GeneratePlan, SendMode, Transport, Walk};
 use narrows_sys::ethtool::Device;
 use narrows_sys::packet_io::PacketReader;
 use narrows_sys::rtnl::Links;

@@ -1,7 +1,7 @@
 //! The wire, the plans and the trial that the tests share.
 
 use narrows_model::Family;
-use narrows_model::frames::{
+use narrows_model::load::frames::{
     Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, Mac, ReceiveMode, ReceivePlan, Transport, Walk,
 };
 use narrows_sys::netns::{self, Namespaces};

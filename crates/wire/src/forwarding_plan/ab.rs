@@ -3,7 +3,7 @@
 use super::keys::{AB, AB_A, AB_B, Section};
 use super::measurements::command;
 use super::reader::{Item, Table};
-use narrows_model::forwarding_ab::{DeviceConfiguration, ForwardingAb, SwitchStep};
+use narrows_model::forwarding::ab::{DeviceConfiguration, ForwardingAb, SwitchStep};
 
 /// Commands and faults of a configuration.
 const STEPS_MOST: usize = 64;

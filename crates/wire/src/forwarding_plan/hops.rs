@@ -3,8 +3,8 @@
 use super::keys::SOURCE;
 use super::ports::{device, host, token_file};
 use super::reader::Table;
+use narrows_model::forwarding::modifiers::SnmpAgent;
 use narrows_model::forwarding::{CounterSource, HopPlan};
-use narrows_model::forwarding_modifiers::SnmpAgent;
 use std::net::{IpAddr, SocketAddr};
 
 /// Entries of `[[hop]]`.

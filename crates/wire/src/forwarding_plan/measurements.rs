@@ -6,7 +6,7 @@ use super::reader::{Item, Table};
 use narrows_model::forwarding::{
     BackToBackTest, LatencyTest, LossTest, RecoveryTest, ResetTest, Tests, ThroughputTest, WorstCaseTest,
 };
-use narrows_model::search::{Goal, SearchPlan};
+use narrows_model::run::search::{Goal, SearchPlan};
 use std::ops::RangeInclusive;
 
 /// Repetitions of anything.

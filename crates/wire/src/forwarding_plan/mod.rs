@@ -40,9 +40,9 @@ pub use problem::{Problem, Problems};
 
 use keys::{GENERATOR, HOP, RECEIVER, ROOT, TRAFFIC};
 use narrows_model::forwarding::ForwardingPlan;
-use narrows_model::forwarding_ab::ForwardingAb;
-use narrows_model::forwarding_plan::line_rate_pps;
-use narrows_model::units::{Rate, parse_rate};
+use narrows_model::forwarding::ab::ForwardingAb;
+use narrows_model::forwarding::plan::line_rate_pps;
+use narrows_model::words::units::{Rate, parse_rate};
 use preset::Preset;
 use reader::{Ink, Item, Table};
 use toml::de::DeTable;

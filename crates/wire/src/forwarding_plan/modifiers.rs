@@ -5,8 +5,8 @@ use super::hops::snmp_agent;
 use super::keys::{MODIFIER, Section};
 use super::reader::{Item, Table};
 use narrows_model::Family;
+use narrows_model::forwarding::modifiers::{Modifier, SnmpAgent};
 use narrows_model::forwarding::{CounterSource, HopPlan, Traffic};
-use narrows_model::forwarding_modifiers::{Modifier, SnmpAgent};
 
 /// Modifiers of one traffic.
 const MOST: usize = 8;

@@ -1,7 +1,7 @@
 //! What a plan file leaves out: values for a small lab where a report shall be there in minutes, and those of the RFCs.
 
 use narrows_model::forwarding::{LatencyTest, LossTest, RecoveryTest, ThroughputTest, WorstCaseTest};
-use narrows_model::search::Goal;
+use narrows_model::run::search::Goal;
 
 /// The frame sizes of RFC 2544, section 9.1, and RFC 5180, section 5.1.1, on Ethernet.
 pub(super) const RFC_2544_SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];

@@ -239,7 +239,7 @@ impl<'a> Item<'a> {
     /// A duration like `60s` of a range, in ms; a bare number is seconds.
     pub(super) fn duration_ms(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let word = self.as_text().map(str::to_owned).or_else(|| self.as_whole().map(|seconds| seconds.to_string()));
-        let ms = word.as_deref().and_then(|word| narrows_model::units::parse_duration(word).ok());
+        let ms = word.as_deref().and_then(|word| narrows_model::words::units::parse_duration(word).ok());
         let ms = ms.filter(|duration| duration.subsec_nanos() % 1_000_000 == 0).map(|duration| duration.as_millis());
         let ms = ms.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| range.contains(ms));
         let text = |ms: u64| if ms.is_multiple_of(1_000) { format!("{}s", ms / 1_000) } else { format!("{ms}ms") };

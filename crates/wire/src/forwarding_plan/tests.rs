@@ -6,10 +6,10 @@ mod modifiers;
 
 use super::{MOST_BYTES, PlanFile, Problems, keys, parse, reference};
 use narrows_model::Family;
+use narrows_model::forwarding::ab::SwitchStep;
 use narrows_model::forwarding::{CounterSource, Traffic};
-use narrows_model::forwarding_ab::SwitchStep;
-use narrows_model::frames::{Transport, Walk};
-use narrows_model::search::Goal;
+use narrows_model::load::frames::{Transport, Walk};
+use narrows_model::run::search::Goal;
 use proptest::prelude::*;
 
 /// The least that is a plan, with something before its tables and something behind.

@@ -5,7 +5,7 @@ use super::preset::{IMIX, Preset, RFC_2544_SIZES};
 use super::reader::{Item, Table};
 use narrows_model::Family;
 use narrows_model::forwarding::{TesterPort, Traffic};
-use narrows_model::frames::{Endpoints, FrameFormat, MOST_FRAME_BYTES, Transport, Walk};
+use narrows_model::load::frames::{Endpoints, FrameFormat, MOST_FRAME_BYTES, Transport, Walk};
 use std::net::IpAddr;
 
 /// Entries of `[[traffic]]`.

@@ -1,6 +1,6 @@
 //! The flows of a generator: which addresses and ports the frame of each number carries.
 
-use narrows_model::frames::{Endpoints, FrameFormat, Walk};
+use narrows_model::load::frames::{Endpoints, FrameFormat, Walk};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What of a frame tells its flow from others.

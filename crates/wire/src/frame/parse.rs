@@ -3,7 +3,7 @@
 use super::flow::FlowKey;
 use super::signature::{BYTES as SIGNATURE_BYTES, Signature};
 use super::template::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, PROTOCOL_TCP, PROTOCOL_UDP};
-use narrows_model::frames::{FCS_BYTES, LEAST_FRAME_BYTES, Transport};
+use narrows_model::load::frames::{FCS_BYTES, LEAST_FRAME_BYTES, Transport};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// EtherType of a service tag (802.1ad), which has the layout of 802.1Q's.
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::frame::testing;
     use crate::frame::{Flows, Template};
-    use narrows_model::frames::FrameFormat;
+    use narrows_model::load::frames::FrameFormat;
     use proptest::prelude::*;
 
     /// An IPv4 frame of UDP, and its signature.

@@ -12,7 +12,7 @@
 //! is the sender's `CLOCK_MONOTONIC` in nanoseconds modulo 2^48, which is 78 hours. A time of 0 says that this frame was not
 //! stamped.
 
-use narrows_model::frames::SIGNATURE_BYTES;
+use narrows_model::load::frames::SIGNATURE_BYTES;
 
 /// The first two bytes, `nw`.
 pub const MARK: u16 = 0x6e77;

@@ -4,7 +4,7 @@ use super::checksum;
 use super::flow::{FlowKey, Flows};
 use super::signature::{BYTES as SIGNATURE_BYTES, Signature};
 use narrows_model::Family;
-use narrows_model::frames::{FCS_BYTES, FrameFormat, MOST_FRAME_BYTES, Transport};
+use narrows_model::load::frames::{FCS_BYTES, FrameFormat, MOST_FRAME_BYTES, Transport};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// EtherType of a frame with an 802.1Q tag.
@@ -258,7 +258,7 @@ mod tests {
             let mut frame = template.frame(&flows.nth(numbers.0), &signatures.0);
             let flow = flows.nth(numbers.1);
             prop_assert!(template.write_flow(&mut frame, &flow, &signatures.1));
-            let one = |address, port| narrows_model::frames::Endpoints::one(address, [port; 2]);
+            let one = |address, port| narrows_model::load::frames::Endpoints::one(address, [port; 2]);
             let anew = Template::build(
                 &FrameFormat {
                     source: one(flow.source, flow.source_port),

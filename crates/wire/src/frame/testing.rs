@@ -2,7 +2,7 @@
 
 use super::signature::{CLOCKS, MASK, STREAMS, Signature};
 use narrows_model::Family;
-use narrows_model::frames::{Endpoints, FrameFormat, Mac, Transport, Walk};
+use narrows_model::load::frames::{Endpoints, FrameFormat, Mac, Transport, Walk};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -5,7 +5,7 @@ use super::flow::FlowKey;
 use super::signature::Signature;
 use super::template::{Template, octets_v4, octets_v6};
 use narrows_model::Family;
-use narrows_model::frames::Transport;
+use narrows_model::load::frames::Transport;
 
 impl Template {
     /// Makes of `frame`, a copy of [`Self::bytes`] into which anything may have been written by this function before, the frame

@@ -1,7 +1,7 @@
 //! What the rules on buffer sizes share: how much memory a path needs, and how long a path a size is enough for.
 
 use narrows_model::Snapshot;
-use narrows_model::units::{bps, bytes, micros};
+use narrows_model::words::units::{bps, bytes, micros};
 
 use crate::audit::rule::{Found, sysctl_words, whole};
 
@@ -40,7 +40,7 @@ impl Buffer {
             "{} buffers end early: {} is enough for the {} of the {} up to an RTT of {}",
             self.word,
             bytes(whole(most)),
-            narrows_model::show::nominal(&bps(rate)),
+            narrows_model::words::show::nominal(&bps(rate)),
             if rate < own { "slower link" } else { "link" },
             micros(rtt_us)
         );

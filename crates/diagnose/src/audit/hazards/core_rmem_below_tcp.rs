@@ -2,7 +2,7 @@
 //! Source: `sock_setsockopt` in net/core/sock.c; Documentation/networking/ip-sysctl.rst, tcp_rmem.
 
 use crate::audit::rule::{Found, Look, Rule, sysctl, whole};
-use narrows_model::units::bytes;
+use narrows_model::words::units::bytes;
 use narrows_model::{Key, Severity, Unit};
 
 pub(super) const HAZARD: Rule = Rule {

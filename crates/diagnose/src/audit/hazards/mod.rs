@@ -49,7 +49,7 @@ hazards! {
 #[cfg(test)]
 mod tests {
     use super::TABLE;
-    use narrows_model::side_by_side::ROWS;
+    use narrows_model::host::side_by_side::ROWS;
     use std::collections::BTreeSet;
 
     #[test]

@@ -2,8 +2,8 @@
 //! Link Capabilities, as /sys/bus/pci shows them.
 
 use crate::audit::rule::{Found, Look, Rule};
-use narrows_model::show::nominal;
-use narrows_model::units::bps;
+use narrows_model::words::show::nominal;
+use narrows_model::words::units::bps;
 use narrows_model::{Key, Severity, Unit};
 
 pub(super) const HAZARD: Rule = Rule {

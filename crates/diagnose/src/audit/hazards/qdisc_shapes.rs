@@ -1,8 +1,8 @@
 //! A queueing discipline limits the rate of what the host sends.
 
 use crate::audit::rule::{Found, Look, Rule, device};
-use narrows_model::show::nominal;
-use narrows_model::units::bps;
+use narrows_model::words::show::nominal;
+use narrows_model::words::units::bps;
 use narrows_model::{Key, Severity, Unit};
 
 pub(super) const HAZARD: Rule = Rule {

@@ -1,7 +1,7 @@
 //! Some memory is swapped out.
 
 use crate::audit::rule::{Found, Look, Rule, whole};
-use narrows_model::units::bytes;
+use narrows_model::words::units::bytes;
 use narrows_model::{Key, Severity, Unit};
 
 pub(super) const HAZARD: Rule = Rule {

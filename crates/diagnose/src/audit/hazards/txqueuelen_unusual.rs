@@ -2,8 +2,8 @@
 //! net/ethernet/eth.c).
 
 use crate::audit::rule::{Found, Look, Rule, device, whole};
-use narrows_model::show::nominal;
-use narrows_model::units::{bps, micros};
+use narrows_model::words::show::nominal;
+use narrows_model::words::units::{bps, micros};
 use narrows_model::{Key, Severity, Snapshot, Unit, Value};
 
 /// What the kernel gives an Ethernet device.

@@ -70,7 +70,7 @@ mod tests {
         Died, UdpScene, assert_cannot_tell, assert_denies, named, rejects, suspected, testimony,
     };
     use narrows_model::Place;
-    use narrows_model::udp::Unsent;
+    use narrows_model::load::udp::Unsent;
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { filter: 6_700, ..Died::default() }, ..UdpScene::default() }

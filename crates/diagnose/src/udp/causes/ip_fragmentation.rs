@@ -16,7 +16,7 @@ use super::{UdpCause, at_stage, cannot_tell, counter, denies, sysctl_fix, testif
 use crate::causes::Testimony;
 use crate::evidence::Seat;
 use crate::udp::UdpEvidence;
-use narrows_model::udp::{DatagramSizes, UdpPlan};
+use narrows_model::load::udp::{DatagramSizes, UdpPlan};
 use narrows_model::{Fix, Key, Unit, Witness};
 
 /// See the file's head.

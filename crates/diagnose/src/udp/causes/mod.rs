@@ -3,7 +3,7 @@
 use super::evidence::UdpEvidence;
 pub(crate) use crate::causes::{Testimony, advice, cannot_tell, counter, denies, witness};
 use crate::evidence::Seat;
-use narrows_model::{Command, Fix, Key, Setting, Witness, units};
+use narrows_model::{Command, Fix, Key, Setting, Witness, words::units};
 
 /// A cause of loss, or of a lower rate than was asked for, that narrows can name.
 pub struct UdpCause {

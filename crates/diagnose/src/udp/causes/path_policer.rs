@@ -24,7 +24,7 @@ pub const CAUSE: UdpCause = UdpCause {
     fix: |evidence, _| {
         advice(format!(
             "offer less than the policer's rate (near {}), or change the contract",
-            narrows_model::units::bps(evidence.base.goodput_bps)
+            narrows_model::words::units::bps(evidence.base.goodput_bps)
         ))
     },
     stages: &["path"],

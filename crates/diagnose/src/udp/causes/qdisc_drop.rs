@@ -16,7 +16,7 @@ use super::{UdpCause, at_stage, command_fix, says_the_same, testify};
 use crate::causes::Testimony;
 use crate::evidence::Seat;
 use crate::udp::UdpEvidence;
-use narrows_model::{Command, Fix, Key, Setting, Unit, units};
+use narrows_model::{Command, Fix, Key, Setting, Unit, words::units};
 
 /// See the file's head.
 pub const CAUSE: UdpCause = UdpCause {

@@ -15,8 +15,8 @@ use super::{UdpCause, cannot_tell, counter, denies, witness};
 use crate::causes::Testimony;
 use crate::evidence::Seat;
 use crate::udp::{UdpEnd, UdpEvidence};
-use narrows_model::udp::{DatagramSizes, UdpPlan, UdpRate};
-use narrows_model::{Fix, units};
+use narrows_model::load::udp::{DatagramSizes, UdpPlan, UdpRate};
+use narrows_model::{Fix, words::units};
 
 /// See the file's head.
 pub const CAUSE: UdpCause = UdpCause {

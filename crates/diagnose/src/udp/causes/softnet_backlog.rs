@@ -78,7 +78,7 @@ mod tests {
         Died, UdpScene, assert_cannot_tell, assert_denies, named, rejects, suspected, testimony,
     };
     use narrows_model::Place;
-    use narrows_model::trial::CpuTimes;
+    use narrows_model::load::trial::CpuTimes;
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { softnet: 8_000, ..Died::default() }, ..UdpScene::default() }

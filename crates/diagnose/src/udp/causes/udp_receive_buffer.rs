@@ -17,8 +17,8 @@ use super::{UdpCause, at_stage, counter, denies, full_core, says_the_same, sysct
 use crate::causes::Testimony;
 use crate::evidence::Seat;
 use crate::udp::UdpEvidence;
-use narrows_model::udp::UdpPlan;
-use narrows_model::{Fix, Key, Unit, units};
+use narrows_model::load::udp::UdpPlan;
+use narrows_model::{Fix, Key, Unit, words::units};
 
 /// See the file's head.
 pub const CAUSE: UdpCause = UdpCause {

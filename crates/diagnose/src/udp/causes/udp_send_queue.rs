@@ -14,7 +14,7 @@ use super::{UdpCause, command_fix, counter, denies, sysctl_fix, testify};
 use crate::causes::Testimony;
 use crate::evidence::Seat;
 use crate::udp::UdpEvidence;
-use narrows_model::{Fix, Key, Unit, units};
+use narrows_model::{Fix, Key, Unit, words::units};
 
 /// See the file's head.
 pub const CAUSE: UdpCause = UdpCause {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::testing::udp::{Died, UdpScene, assert_denies, named, rejects, suspected, testimony};
     use narrows_model::Place;
-    use narrows_model::udp::Unsent;
+    use narrows_model::load::udp::Unsent;
 
     fn truth() -> UdpScene {
         let refused = Unsent { would_block: 6_000, ..Unsent::default() };

@@ -1,7 +1,7 @@
 //! A lab's state as text.
 
 use narrows_model::lab::{HostCounters, Impairment};
-use narrows_model::units::{bps, bytes, micros, percent};
+use narrows_model::words::units::{bps, bytes, micros, percent};
 use narrows_runner::emulated::{DirectionStatus, PortStatus, Status};
 use std::fmt::Write as _;
 use std::net::IpAddr;

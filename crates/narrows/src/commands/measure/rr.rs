@@ -6,7 +6,7 @@ use crate::commands::remote::{RemoteArgs, open_session, stop_on_interrupt};
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
 use clap::Args;
-use narrows_model::plan::{Limit, TcpPlan};
+use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::{Ending, Place, RrPlan, Transaction};
 use narrows_render::rr::{Live, json, text};
 use narrows_runner::live::{LiveEnds, LiveInstruments};

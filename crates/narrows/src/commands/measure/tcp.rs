@@ -106,7 +106,7 @@ fn begun(plan: &TcpPlan) -> Live {
 }
 
 /// What an end says while the trial runs, as finished intervals.
-fn readings(live: &mut Live, place: Place, progress: &TrialProgress) -> Vec<narrows_model::measure::IntervalView> {
+fn readings(live: &mut Live, place: Place, progress: &TrialProgress) -> Vec<narrows_model::run::measure::IntervalView> {
     progress
         .streams
         .iter()

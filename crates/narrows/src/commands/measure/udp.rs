@@ -5,7 +5,7 @@ use crate::commands::remote::{RemoteArgs, open_session, stop_on_interrupt};
 use crate::commands::udp_load::UdpLoadArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, style};
-use narrows_model::measure_udp::{UdpProgress, UdpStreamProgress};
+use narrows_model::run::measure_udp::{UdpProgress, UdpStreamProgress};
 use narrows_model::{Ending, Place};
 use narrows_render::udp::{self, Live, json, text};
 use narrows_runner::live::{LiveEnds, LiveInstruments};

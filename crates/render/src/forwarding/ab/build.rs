@@ -1,8 +1,8 @@
 //! The view of two configurations from the record of all runs and the comparison of their throughputs.
 
 use crate::forwarding::words::names;
-use narrows_model::forwarding_ab::{AbRecord, AbRow, AbRun, AbRunRecord, DeviceConfiguration, Side, SwitchStep};
-use narrows_model::forwarding_ab_report::{
+use narrows_model::forwarding::ab::{AbRecord, AbRow, AbRun, AbRunRecord, DeviceConfiguration, Side, SwitchStep};
+use narrows_model::forwarding::ab_report::{
     AbDerived, AbReport, AbRowView, AbRunView, ConfigurationView, SCHEMA, Sample,
 };
 

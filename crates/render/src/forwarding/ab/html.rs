@@ -4,8 +4,8 @@ use super::{is_limited, remarks, row_name, steps, svg, tables};
 use crate::forwarding::html::{document, says};
 use crate::table::html;
 use crate::words::plural;
-use narrows_model::forwarding_ab::Difference;
-use narrows_model::forwarding_ab_report::AbReport;
+use narrows_model::forwarding::ab::Difference;
+use narrows_model::forwarding::ab_report::AbReport;
 
 /// The page.
 #[must_use]

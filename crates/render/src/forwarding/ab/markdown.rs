@@ -4,7 +4,7 @@ use super::{remarks, row_name, steps, tables};
 use crate::markdown::text as word;
 use crate::table::markdown;
 use crate::words::plural;
-use narrows_model::forwarding_ab_report::AbReport;
+use narrows_model::forwarding::ab_report::AbReport;
 
 /// The whole report.
 #[must_use]

@@ -7,7 +7,7 @@ use crate::figures::{pps, tick};
 use crate::forwarding::svg::{WIDTH, count, sheet};
 use crate::svg::{Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke, legend, palette};
 use crate::words::clean;
-use narrows_model::forwarding_ab_report::{AbReport, AbRowView, Sample};
+use narrows_model::forwarding::ab_report::{AbReport, AbRowView, Sample};
 use narrows_stats::{LEVEL, mean_interval};
 
 const TOP: f64 = 126.0;

@@ -4,9 +4,9 @@ use super::{is_limited, row_name};
 use crate::figures::{grouped, precise};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
-use narrows_model::forwarding_ab::{Difference, Side};
-use narrows_model::forwarding_ab_report::{AbReport, Sample};
-use narrows_model::units::micros;
+use narrows_model::forwarding::ab::{Difference, Side};
+use narrows_model::forwarding::ab_report::{AbReport, Sample};
+use narrows_model::words::units::micros;
 
 /// Throughputs come close to one another.
 const DIGITS: usize = 5;

@@ -5,7 +5,7 @@ use crate::style::{Style, Tone};
 use crate::table::text;
 use crate::text::page::Page;
 use crate::words::{clean, plural};
-use narrows_model::forwarding_ab_report::AbReport;
+use narrows_model::forwarding::ab_report::AbReport;
 
 /// The whole report.
 #[must_use]

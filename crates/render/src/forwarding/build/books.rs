@@ -1,8 +1,8 @@
 //! The books of the trials: how they stand, where frames were lost, and which are worth being shown.
 
 use super::{is_invalid, trial_name};
+use narrows_model::forwarding::report::{BooksOfTrial, BooksView, Derived, LossPlace, Reconciliation};
 use narrows_model::forwarding::{BookLine, ForwardingRecord, Test};
-use narrows_model::forwarding_report::{BooksOfTrial, BooksView, Derived, LossPlace, Reconciliation};
 use std::collections::BTreeMap;
 
 /// The most books that a report shows.

@@ -2,9 +2,9 @@
 
 use super::size::spread;
 use crate::figures::float;
-use narrows_model::device_state::DeviceSeen;
 use narrows_model::forwarding::ForwardingTrial;
-use narrows_model::forwarding_report::DeviceView;
+use narrows_model::forwarding::report::DeviceView;
+use narrows_model::host::device_state::DeviceSeen;
 
 /// One for each device that was watched, in the order in which they are met.
 pub(super) fn views<'a>(trials: impl Iterator<Item = &'a ForwardingTrial>) -> Vec<DeviceView> {

@@ -2,7 +2,7 @@
 
 use super::words;
 use narrows_model::forwarding::ForwardingRecord;
-use narrows_model::forwarding_report::{Derived, NotMeasured, SizeView, TrafficView};
+use narrows_model::forwarding::report::{Derived, NotMeasured, SizeView, TrafficView};
 
 /// One test, whether it was asked for, and whether a size has its result.
 type Asked = (&'static str, bool, fn(&SizeView) -> bool);

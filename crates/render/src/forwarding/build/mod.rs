@@ -9,11 +9,11 @@ mod size;
 mod verdict;
 
 use super::words;
-use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, Traffic};
-use narrows_model::forwarding_modifiers::Modifier;
-use narrows_model::forwarding_report::{
+use narrows_model::forwarding::modifiers::Modifier;
+use narrows_model::forwarding::report::{
     Derived, ForwardingReport, HopView, InvalidTrial, PlanSummary, SCHEMA, TrafficView, TrialName,
 };
+use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, Traffic};
 
 /// The view of a benchmark, complete or not.
 #[must_use]

@@ -2,10 +2,10 @@
 
 use super::size::spread;
 use crate::figures::float;
+use narrows_model::forwarding::modifiers::{BroadcastSeen, ModifierSeen};
+use narrows_model::forwarding::report::{GoalOfSize, ModifiedView, ModifierView, SizeView, TrafficView};
 use narrows_model::forwarding::{ForwardingPlan, ForwardingTrial};
-use narrows_model::forwarding_modifiers::{BroadcastSeen, ModifierSeen};
-use narrows_model::forwarding_report::{GoalOfSize, ModifiedView, ModifierView, SizeView, TrafficView};
-use narrows_model::frames_report::FrameRate;
+use narrows_model::load::frames_report::FrameRate;
 
 /// What the trials saw of their modifier; what it is compared with comes by [`compared`].
 pub(super) fn seen<'a>(mut trials: impl Iterator<Item = &'a ForwardingTrial>) -> ModifiedView {

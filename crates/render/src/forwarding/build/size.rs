@@ -2,14 +2,14 @@
 
 use super::{device, is_invalid, modified, words};
 use crate::figures::{float, nanos, pps};
-use narrows_model::forwarding::{ForwardingRecord, ForwardingTrial, OutageOfSize, SearchOfSize, Test, Traffic};
-use narrows_model::forwarding_report::{
+use narrows_model::forwarding::report::{
     ConfirmationView, Derived, EstimateView, GoalOfSize, SizeView, TesterView, ThroughputView, WorstCaseView,
 };
-use narrows_model::frames::{FrameLoad, FrameTrial};
-use narrows_model::frames_report::FrameRate;
-use narrows_model::search::{Goal, GoalResult, Outcome, SearchPlan, TesterLimit};
-use narrows_model::sweep::Spread;
+use narrows_model::forwarding::{ForwardingRecord, ForwardingTrial, OutageOfSize, SearchOfSize, Test, Traffic};
+use narrows_model::load::frames::{FrameLoad, FrameTrial};
+use narrows_model::load::frames_report::FrameRate;
+use narrows_model::run::search::{Goal, GoalResult, Outcome, SearchPlan, TesterLimit};
+use narrows_model::run::sweep::Spread;
 
 /// The sizes of a traffic, the mix last.
 pub(super) fn views(record: &ForwardingRecord, derived: &Derived, traffic: usize, of: &Traffic) -> Vec<SizeView> {

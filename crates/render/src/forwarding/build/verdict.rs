@@ -3,7 +3,7 @@
 use super::words;
 use crate::figures::{grouped, pps};
 use crate::frames::words::of_line;
-use narrows_model::forwarding_report::{
+use narrows_model::forwarding::report::{
     ForwardingVerdict, InvalidTrial, LossPlace, Reconciliation, SizeView, TrafficView,
 };
 

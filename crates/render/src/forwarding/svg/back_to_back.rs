@@ -6,7 +6,7 @@ use crate::figures::{grouped, nanos, pps_short, tick};
 use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Scale, Stroke, legend, palette};
 use crate::udp::text::rounded;
 use crate::words::clean;
-use narrows_model::forwarding_report::{BurstsOfSize, ForwardingReport};
+use narrows_model::forwarding::report::{BurstsOfSize, ForwardingReport};
 
 const HIGH: f64 = 260.0;
 const TOP: f64 = 138.0;

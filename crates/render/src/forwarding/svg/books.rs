@@ -7,7 +7,7 @@ use crate::forwarding::build::books::places;
 use crate::svg::{Anchor, Canvas, Font, Panel, Scale, Stroke, palette};
 use crate::words::clean;
 use narrows_model::forwarding::BookLine;
-use narrows_model::forwarding_report::BooksView;
+use narrows_model::forwarding::report::BooksView;
 
 const MARGIN: f64 = 24.0;
 /// One hop's box, and the shortest and longest arrow to the next.

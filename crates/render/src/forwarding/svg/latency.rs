@@ -5,7 +5,7 @@ use crate::figures::{float, nanos};
 use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Scale, Stroke, legend, palette};
 use crate::udp::text::rounded;
 use crate::words::clean;
-use narrows_model::forwarding_report::{ForwardingReport, LatencyOfSize, TrafficView};
+use narrows_model::forwarding::report::{ForwardingReport, LatencyOfSize, TrafficView};
 
 const HIGH: f64 = 270.0;
 const EACH: f64 = HIGH + 78.0;

@@ -4,7 +4,7 @@ use super::{WIDTH, sheet, spread_out};
 use crate::figures::{ratio, tick};
 use crate::svg::{Anchor, Canvas, Font, Look, Panel, Scale, Stroke};
 use crate::words::clean;
-use narrows_model::forwarding_report::{ForwardingReport, SizeView, TrafficView};
+use narrows_model::forwarding::report::{ForwardingReport, SizeView, TrafficView};
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 150.0;

@@ -13,7 +13,7 @@ pub use loss::picture as loss;
 pub use throughput::picture as throughput;
 
 use crate::svg::{Anchor, Canvas, Font, Panel, Scale, Stroke, palette};
-use narrows_model::forwarding_report::{ForwardingReport, SizeView, TrafficView};
+use narrows_model::forwarding::report::{ForwardingReport, SizeView, TrafficView};
 
 /// Every picture that there is something to draw in, with the name that its file may have: `throughput`, `loss`, `latency`,
 /// `back-to-back`, `books-1`, …

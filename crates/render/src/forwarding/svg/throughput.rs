@@ -6,9 +6,9 @@ use crate::figures::{pps, pps_short, tick};
 use crate::frames::words::of_line;
 use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Scale, Stroke, legend, palette};
 use crate::words::clean;
-use narrows_model::forwarding_report::{ForwardingReport, GoalOfSize, SizeView};
-use narrows_model::frames_report::FrameRate;
-use narrows_model::units::bps;
+use narrows_model::forwarding::report::{ForwardingReport, GoalOfSize, SizeView};
+use narrows_model::load::frames_report::FrameRate;
+use narrows_model::words::units::bps;
 
 const HIGH: f64 = 280.0;
 const TOP: f64 = 134.0;
@@ -33,7 +33,7 @@ pub fn picture(report: &ForwardingReport) -> Option<String> {
     let title = format!("Throughput of {}", clean(&report.name));
     let each = if report.traffic.iter().any(|it| it.traffic.bidirectional) { ", each way" } else { "" };
     #[allow(clippy::cast_precision_loss)]
-    let link = narrows_model::show::nominal(&bps(report.plan.link_bps as f64));
+    let link = narrows_model::words::show::nominal(&bps(report.plan.link_bps as f64));
     let name = report.traffic.iter().flat_map(|it| &it.sizes).find_map(goal).map(|goal| clean(&goal.goal.name));
     let subtitle = format!("highest load that passes{each} ({}) · line rate {link}", name.unwrap_or_default());
     let mut canvas = sheet(TOP + 2.0 * HIGH + GAP + 58.0, &title, &subtitle);

@@ -4,7 +4,7 @@ use crate::figures::{grouped, grouped_signed};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use narrows_model::forwarding::BookLine;
-use narrows_model::forwarding_report::{BooksView, ForwardingReport};
+use narrows_model::forwarding::report::{BooksView, ForwardingReport};
 
 /// Where frames were lost, over all trials that say something.
 pub(in super::super) fn losses(report: &ForwardingReport) -> Table {

@@ -5,8 +5,8 @@ use super::sized::{each, row, sized};
 use crate::figures::{digits, grouped, pps_short, ratio};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Table};
-use narrows_model::forwarding_report::{DeviceView, ForwardingReport};
-use narrows_model::sweep::Spread;
+use narrows_model::forwarding::report::{DeviceView, ForwardingReport};
+use narrows_model::run::sweep::Spread;
 
 /// One row for each size and device.
 pub(in super::super) fn devices(report: &ForwardingReport) -> Table {

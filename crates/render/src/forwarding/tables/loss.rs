@@ -5,7 +5,7 @@ use crate::figures::{float, ratio};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::udp::text::rounded;
-use narrows_model::forwarding_report::{ForwardingReport, SizeView, TrafficView};
+use narrows_model::forwarding::report::{ForwardingReport, SizeView, TrafficView};
 
 /// Loss over the load, a table for each traffic and a column for each size.
 pub(in super::super) fn loss(report: &ForwardingReport) -> Vec<Table> {

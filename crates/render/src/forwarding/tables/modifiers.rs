@@ -6,7 +6,7 @@ use crate::figures::{digits, grouped, nanos};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Table};
 use crate::udp::text::rounded;
-use narrows_model::forwarding_report::{ForwardingReport, ModifierView};
+use narrows_model::forwarding::report::{ForwardingReport, ModifierView};
 
 /// One row for each size under a modifier.
 pub(in super::super) fn modifiers(report: &ForwardingReport) -> Table {

@@ -4,11 +4,11 @@ use super::super::words;
 use crate::figures::{grouped, pps, ratio};
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::{clean, plural};
+use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::forwarding::{TesterPort, Tests};
-use narrows_model::forwarding_report::ForwardingReport;
-use narrows_model::search::Goal;
-use narrows_model::show::nominal;
-use narrows_model::units::{bps, micros, percent};
+use narrows_model::run::search::Goal;
+use narrows_model::words::show::nominal;
+use narrows_model::words::units::{bps, micros, percent};
 
 /// The plan, a line each.
 pub(in super::super) fn plan(report: &ForwardingReport) -> Table {

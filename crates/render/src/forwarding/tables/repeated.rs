@@ -6,8 +6,8 @@ use crate::figures::{grouped, precise, ratio};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Table};
 use crate::udp::text::rounded;
-use narrows_model::forwarding_report::ForwardingReport;
-use narrows_model::sweep::Spread;
+use narrows_model::forwarding::report::ForwardingReport;
+use narrows_model::run::sweep::Spread;
 
 /// `0.02 %`: how far the largest and the smallest are apart, of the median.
 fn apart(of: &Spread) -> String {

@@ -3,9 +3,9 @@
 use crate::figures::precise;
 use crate::frames::words::of_line;
 use crate::table::{Cell, Column, Row, Table};
-use narrows_model::forwarding_report::{ForwardingReport, SizeView, TrafficView};
-use narrows_model::frames_report::FrameRate;
-use narrows_model::units::bps;
+use narrows_model::forwarding::report::{ForwardingReport, SizeView, TrafficView};
+use narrows_model::load::frames_report::FrameRate;
+use narrows_model::words::units::bps;
 
 /// Significant digits of a bound: bounds come close to one another.
 pub(super) const DIGITS: usize = 5;

@@ -5,8 +5,8 @@ use super::sized::{bits, each, frames, row, share, sized};
 use crate::figures::grouped;
 use crate::style::Tone;
 use crate::table::{Cell, Column, Table};
-use narrows_model::forwarding_report::{ForwardingReport, GoalOfSize};
-use narrows_model::search::Outcome;
+use narrows_model::forwarding::report::{ForwardingReport, GoalOfSize};
+use narrows_model::run::search::Outcome;
 
 /// Throughput per traffic, size and goal, with the lines that it is held against.
 pub(in super::super) fn throughput(report: &ForwardingReport) -> Table {

@@ -7,8 +7,8 @@ use crate::style::Tone;
 use crate::table::{Cell, Column, Table};
 use crate::udp::text::rounded;
 use narrows_model::forwarding::Test;
-use narrows_model::forwarding_report::ForwardingReport;
-use narrows_model::sweep::Spread;
+use narrows_model::forwarding::report::ForwardingReport;
+use narrows_model::run::sweep::Spread;
 
 /// Latency at the throughput.
 pub(in super::super) fn latency(report: &ForwardingReport) -> Table {

@@ -3,7 +3,7 @@
 use super::super::reach::Reach;
 use super::{Links, Reading};
 use crate::remote::{Remote, Session};
-use narrows_model::device_state::DeviceState;
+use narrows_model::host::device_state::DeviceState;
 use narrows_sys::clock;
 use narrows_wire::api::frames::{LinkPackets, LinksAnswer};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::{Hop, Reader};
 use narrows_collect::{Missing, device_state, networks_known};
 use narrows_lab::Labs;
-use narrows_model::device_state::DeviceState;
+use narrows_model::host::device_state::DeviceState;
 use narrows_sys::netns;
 use narrows_wire::rip;
 

@@ -6,7 +6,7 @@ use super::super::reach::Reach;
 use super::{Port, PortLook, Qualified, QualifyRequest, Receiving};
 use crate::remote::{Remote, RemoteError, Session};
 use narrows_model::forwarding::{ForwardingPlan, TesterPort};
-use narrows_model::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
+use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
 use narrows_wire::api::frames::{FramesOrder, FramesRecord, WAIT_MOST_MS};

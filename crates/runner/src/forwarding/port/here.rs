@@ -3,7 +3,7 @@
 use super::super::error::ForwardingError;
 use super::super::qualify::qualify;
 use super::{Port, PortLook, Qualified, QualifyRequest, Receiving};
-use narrows_model::frames::{GeneratePlan, GenerateRecord, Mac, ReceivePlan, ReceiveRecord};
+use narrows_model::load::frames::{GeneratePlan, GenerateRecord, Mac, ReceivePlan, ReceiveRecord};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, cpu, neighbour, thread};
 use narrows_traffic::Stop;

@@ -10,7 +10,7 @@ use super::error::ForwardingError;
 use super::reach::Reach;
 use far::Far;
 use narrows_model::forwarding::ForwardingPlan;
-use narrows_model::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
+use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
 use narrows_traffic::Stop;
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -4,8 +4,8 @@
 use super::super::limits::Standing;
 use super::super::refusal::Refused;
 use narrows_collect::{Host, Live};
-use narrows_model::frame_words::is_benchmarking;
-use narrows_model::frames::{FrameFormat, GeneratePlan, MOST_FRAME_BYTES, ReceivePlan};
+use narrows_model::load::frame_words::is_benchmarking;
+use narrows_model::load::frames::{FrameFormat, GeneratePlan, MOST_FRAME_BYTES, ReceivePlan};
 use narrows_wire::api::Reason;
 use narrows_wire::api::frames::{MOST_GENERATORS, QualifyRequest};
 use std::net::IpAddr;
@@ -131,7 +131,7 @@ pub(super) fn qualify(request: &QualifyRequest) -> Result<(), String> {
 mod tests {
     use super::*;
     use narrows_model::Family;
-    use narrows_model::frames::{Endpoints, FrameLoad, Mac, Transport, Walk};
+    use narrows_model::load::frames::{Endpoints, FrameLoad, Mac, Transport, Walk};
 
     fn plan() -> GeneratePlan {
         let side = |net| Endpoints::one(IpAddr::from([198, net, 0, 2]), [2000, 2009]);

@@ -4,7 +4,7 @@ use super::super::limits::ENGINE_END;
 use super::super::session::{Session, lock};
 use super::Claim;
 use crate::forwarding::port::{Here, Port as _, Receiving};
-use narrows_model::frames::{GeneratePlan, GenerateRecord, ReceivePlan};
+use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan};
 use narrows_traffic::Stop;
 use narrows_wire::api::frames::{FramesRecord, FramesSeen};
 use std::sync::{Arc, Mutex};

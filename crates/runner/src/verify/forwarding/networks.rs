@@ -7,7 +7,7 @@ use crate::forwarding::format::{Ends, frame_format};
 use crate::forwarding::port::{Here, Port as _};
 use narrows_model::Family;
 use narrows_model::forwarding::Traffic;
-use narrows_model::frames::{FlowGot, FrameLoad, GeneratePlan, ReceivePlan, Transport, Walk};
+use narrows_model::load::frames::{FlowGot, FrameLoad, GeneratePlan, ReceivePlan, Transport, Walk};
 use narrows_traffic::Stop;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};

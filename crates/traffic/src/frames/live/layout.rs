@@ -4,7 +4,7 @@ use super::super::clock;
 use super::super::pace::Share;
 use super::super::tally::Counts;
 use narrows_model::Family;
-use narrows_model::frames::{BROADCAST_STREAM, Endpoints, FrameFormat, GeneratePlan, Transport, Walk};
+use narrows_model::load::frames::{BROADCAST_STREAM, Endpoints, FrameFormat, GeneratePlan, Transport, Walk};
 use narrows_wire::frame::{Flows, Signature, Template, checksum};
 use std::net::IpAddr;
 

@@ -5,7 +5,7 @@ use super::super::generator::Device;
 use super::super::receiver::{Counter, Seen, StreamSeen};
 use super::{RECEIVE, layout};
 use layout::{Buckets, FlowCount, StreamState, Totals};
-use narrows_model::frames::{FrameInterval, GotSoFar, ReceivePlan};
+use narrows_model::load::frames::{FrameInterval, GotSoFar, ReceivePlan};
 use narrows_stats::Histogram;
 use narrows_sys::bpf::{Attached, Object, XdpMode};
 use narrows_sys::{Result, clock};

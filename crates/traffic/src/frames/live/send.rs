@@ -5,7 +5,7 @@ use super::super::generator::{Crew, Device, Meter, Worker};
 use super::super::pace::{FRACTION, Share};
 use super::super::tally::Counts;
 use super::{GENERATE, layout};
-use narrows_model::frames::{FCS_BYTES, GeneratePlan};
+use narrows_model::load::frames::{FCS_BYTES, GeneratePlan};
 use narrows_sys::bpf::Object;
 use narrows_wire::frame::Template;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! `modifiers` of a traffic: what they become, and what they cannot be.
 
 use super::{bad, file, good, says};
-use narrows_model::forwarding_modifiers::Modifier;
+use narrows_model::forwarding::modifiers::Modifier;
 
 const SNMP_HOP: &str = "[[hop]]\nname = \"r\"\nunder-test = true\ninput = \"a\"\noutput = \"b\"\n\
     source = { kind = \"snmp\", agent = \"198.18.0.1\", community = \"c\" }\n";

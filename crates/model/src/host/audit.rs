@@ -1,0 +1,89 @@
+//! The audit: both hosts' parameters side by side, and what is unusual about them. No load was put on the path.
+
+use crate::host::side_by_side::{Cell, Group};
+use crate::words::place::Place;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The name of the JSON form.
+pub const SCHEMA: &str = "narrows.audit/1";
+
+/// Parameters and hazards of one or two hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Audit {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The client's own name; `None` where it was not asked.
+    pub client: Option<String>,
+    /// The server's own name; `None` where it was not asked.
+    pub server: Option<String>,
+    /// The parameters, in groups.
+    pub rows: Vec<AuditRow>,
+    /// What is unusual, gravest first.
+    pub hazards: Vec<Hazard>,
+}
+
+/// One parameter of both hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditRow {
+    /// The group it belongs to.
+    pub group: Group,
+    /// Its key, or the first of the keys that it is made from.
+    pub key: String,
+    /// What it is called.
+    pub label: String,
+    /// The client's side.
+    pub client: Option<Cell>,
+    /// The server's side.
+    pub server: Option<Cell>,
+    /// Both are known, and they differ where they usually should not.
+    pub differs: bool,
+    /// The ids of the hazards that this row is about.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub hazards: Vec<String>,
+}
+
+/// How much a hazard deserves attention. None of them is a verdict: only a diagnosis under load says what limits a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Limits or breaks many transfers.
+    Warning,
+    /// Limits some transfers, or hides a fault.
+    Notice,
+    /// Good to know when something is slow.
+    Info,
+}
+
+impl Severity {
+    /// The word used in every format.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Notice => "notice",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// Something unusual about a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hazard {
+    /// Its public id.
+    pub id: String,
+    /// Where it is; `path` where it is about both ends together.
+    pub at: Place,
+    /// How much attention it deserves.
+    pub severity: Severity,
+    /// The key of the row that it is about.
+    pub key: String,
+    /// What is unusual, with its figures.
+    pub says: String,
+    /// Why it matters.
+    pub matters: String,
+    /// When it does not matter.
+    pub harmless: String,
+    /// What to type on that host, where there is something to type.
+    pub command: Option<String>,
+}

@@ -1,0 +1,8 @@
+//! What a host is: facts, settings and their changes, interfaces, and two hosts side by side.
+
+pub mod audit;
+pub mod change;
+pub mod device_state;
+pub mod fact;
+pub mod side_by_side;
+pub mod watch;

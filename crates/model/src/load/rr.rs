@@ -1,0 +1,193 @@
+//! Request/response trials: what is asked of the two ends, and what the requesting end saw. The client requests, the server
+//! responds. Meanings as in netperf: `TCP_RR`, `UDP_RR`, `TCP_CRR`.
+
+use crate::host::fact::Snapshot;
+use crate::load::tcp::{TcpPlan, within};
+use crate::load::trial::{EndRecord, HostSample};
+use crate::load::udp::Distribution;
+use crate::words::place::Place;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What carries a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transaction {
+    /// Over one TCP connection a stream, Nagle's algorithm off.
+    #[default]
+    Tcp,
+    /// Over UDP; a lost one is given up after [`RrPlan::UDP_TIMEOUT_MS`] and counted.
+    Udp,
+    /// Each over a TCP connection of its own: connect, request, response, close.
+    TcpConnect,
+}
+
+/// One request/response trial, the same words for both ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RrPlan {
+    /// What carries a transaction.
+    pub transaction: Transaction,
+    /// Requesters at the same time, each with a connection or socket of its own.
+    pub streams: u32,
+    /// Requests that a stream has on their way at the same time; 1 with [`Transaction::TcpConnect`].
+    pub outstanding: u32,
+    /// Payload of a request.
+    pub request_bytes: u32,
+    /// Payload of a response.
+    pub response_bytes: u32,
+    /// How long requests are made.
+    pub duration_ms: u64,
+    /// The first part of the trial that no summary counts.
+    pub omit_ms: u64,
+    /// How often both ends take a sample.
+    pub interval_ms: u64,
+    /// Transactions a second over all streams; `None`: the next as soon as one is done.
+    pub rate_per_s: Option<f64>,
+    /// A TCP load on the same path during the trial, so that the latency of the loaded path is seen.
+    pub load: Option<TcpPlan>,
+}
+
+impl RrPlan {
+    /// The most streams that an end admits.
+    pub const MOST_STREAMS: u32 = 128;
+    /// The most requests on their way on one stream.
+    pub const MOST_OUTSTANDING: u32 = 1024;
+    /// The largest request or response over TCP.
+    pub const MOST_BYTES: u32 = 16 << 20;
+    /// A response over UDP that took longer is lost.
+    pub const UDP_TIMEOUT_MS: u64 = 1_000;
+    /// The smallest UDP request or response, and the smallest request that opens a connection: their header.
+    pub const LEAST_UDP_BYTES: u32 = 20;
+    /// The longest trial that an end admits.
+    pub const LONGEST_MS: u64 = 24 * 3600 * 1000;
+
+    /// What is wrong with the plan, if anything: the check that both ends make before they act on it.
+    ///
+    /// # Errors
+    /// One sentence that names the field, its value and what is allowed.
+    pub fn check(&self) -> Result<(), String> {
+        within("streams", self.streams.into(), 1, Self::MOST_STREAMS.into())?;
+        let (outstanding, least, most) = match self.transaction {
+            Transaction::Tcp => (Self::MOST_OUTSTANDING, 1, Self::MOST_BYTES),
+            Transaction::Udp => (Self::MOST_OUTSTANDING, Self::LEAST_UDP_BYTES, crate::load::udp::UdpPlan::MOST_BYTES),
+            Transaction::TcpConnect => (1, 1, Self::MOST_BYTES),
+        };
+        within("outstanding requests", self.outstanding.into(), 1, outstanding.into())?;
+        within("request bytes", self.request_bytes.into(), least.into(), most.into())?;
+        within("response bytes", self.response_bytes.into(), least.into(), most.into())?;
+        within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
+        if self.omit_ms >= self.duration_ms {
+            return Err(format!("omit is {} ms, but the trial lasts only {} ms", self.omit_ms, self.duration_ms));
+        }
+        within("interval in ms", self.interval_ms, 10, 3_600_000)?;
+        if let Some(rate) = self.rate_per_s
+            && !(rate.is_finite() && (0.01..=1e9).contains(&rate))
+        {
+            return Err(format!("transactions per second is {rate}, but must be from 0.01 to 10^9"));
+        }
+        self.load.as_ref().map_or(Ok(()), TcpPlan::check)
+    }
+}
+
+impl Default for RrPlan {
+    /// One byte each way over one TCP connection for ten seconds: netperf's `TCP_RR`.
+    fn default() -> Self {
+        Self {
+            transaction: Transaction::Tcp,
+            streams: 1,
+            outstanding: 1,
+            request_bytes: 1,
+            response_bytes: 1,
+            duration_ms: 10_000,
+            omit_ms: 0,
+            interval_ms: 1_000,
+            rate_per_s: None,
+            load: None,
+        }
+    }
+}
+
+/// One stream at one instant; counts are cumulative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct RrSample {
+    /// Since the trial began on this end.
+    pub at_us: u64,
+    /// Transactions that were completed (client) or answered (server) so far.
+    pub transactions: u64,
+    /// Requests that were given up so far (client).
+    pub failures: u64,
+    /// The latencies of all completed transactions together (client): between two samples it gives their mean.
+    #[serde(default)]
+    pub latency_sum_ns: u64,
+    /// CPU time of the thread so far, user and system.
+    pub thread_cpu_us: Option<u64>,
+}
+
+/// One stream over a trial, seen from one end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct RrStreamRecord {
+    /// From 0, the same on both ends.
+    pub id: u32,
+    /// `address:port` of this end; port 0 where each transaction has a connection of its own.
+    pub local: String,
+    /// `address:port` of the other end; port 0 as above.
+    pub remote: String,
+    /// Completed (client) or answered (server), the omitted part included.
+    pub transactions: u64,
+    /// Lost, timed out or refused (client).
+    pub failures: u64,
+    /// From a request's first byte out to its response's last byte in, ns, without the omitted part (client). With
+    /// [`Transaction::TcpConnect`] from the beginning of the connection; with a rate from the instant at which the request was due,
+    /// so that those which a slow answer held up count as late.
+    pub latency_ns: Distribution,
+    /// Connection set-up, ns: of the stream's own connection, or of each with [`Transaction::TcpConnect`] (client).
+    pub connect_ns: Distribution,
+    /// In the order of time.
+    pub samples: Vec<RrSample>,
+}
+
+/// What one end saw of a request/response trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RrEndRecord {
+    /// Which end.
+    pub place: Place,
+    /// Its streams, by id.
+    pub streams: Vec<RrStreamRecord>,
+    /// What this end saw of the load, where there was one.
+    pub load: Option<EndRecord>,
+    /// The host's CPUs.
+    pub host: Vec<HostSample>,
+    /// Counters of the host right before.
+    pub before: Snapshot,
+    /// Counters of the host right after.
+    pub after: Snapshot,
+    /// Words on anything that went otherwise than planned.
+    pub remarks: Vec<String>,
+}
+
+/// One request/response trial, as both ends saw it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RrTrial {
+    /// What was asked for.
+    pub plan: RrPlan,
+    /// What the client saw.
+    pub client: RrEndRecord,
+    /// What the server saw.
+    pub server: RrEndRecord,
+    /// How long the trial took, by the client's clock.
+    pub elapsed_us: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_plan_is_sound_and_others_say_what_is_wrong() {
+        assert_eq!(RrPlan::default().check(), Ok(()));
+        let plan = RrPlan { transaction: Transaction::TcpConnect, outstanding: 2, ..RrPlan::default() };
+        assert_eq!(plan.check(), Err("outstanding requests is 2, but must be from 1 to 1".to_owned()));
+        let plan = RrPlan { transaction: Transaction::Udp, ..RrPlan::default() };
+        assert_eq!(plan.check(), Err("request bytes is 1, but must be from 20 to 65507".to_owned()));
+    }
+}

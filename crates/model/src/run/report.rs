@@ -1,0 +1,215 @@
+//! The report: the view that every format renders, and whose JSON scripts rely on.
+
+use crate::diagnosis::account::{Ceiling, TimeBudget};
+use crate::diagnosis::ledger::Ledger;
+use crate::diagnosis::verdict::{Command, Rejected, Status, Witness};
+use crate::host::change::Change;
+use crate::host::fact::{Absent, Fact};
+use crate::run::{Ending, Run, Target};
+use crate::words::place::{Direction, Place};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The name of the JSON form; its schema is published in `docs/`.
+pub const SCHEMA: &str = "narrows.report/1";
+
+/// A diagnosis as its reader meets it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The run it was made from.
+    pub run: RunView,
+    /// What limits the path; of a run with `--try`, as it was found at first.
+    pub verdict: VerdictView,
+    /// Where bits and time went, as they were found at first.
+    pub accounts: AccountsView,
+    /// Both ends' parameters.
+    pub hosts: HostsView,
+    /// The experiments that were made to separate hypotheses.
+    pub experiments: Vec<ExperimentView>,
+    /// With `--try`: the acts, one for each fix that was tried, and the last verdict.
+    pub acts: Vec<ActView>,
+    /// With `--try`: the state before the first fix against the state after the last one that stayed.
+    pub proof: Option<ProofView>,
+}
+
+/// Which run it was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunView {
+    /// Unique on the machine that made it.
+    pub id: String,
+    /// The program that made it.
+    pub made_by: String,
+    /// When it began, microseconds since the Unix epoch.
+    pub started_unix_us: u64,
+    /// How long it took.
+    pub elapsed_s: f64,
+    /// The other end.
+    pub target: Target,
+    /// How it ended.
+    pub ending: Ending,
+    /// Smallest RTT of the idle path.
+    pub idle_rtt_us: Option<u64>,
+}
+
+impl From<&Run> for RunView {
+    fn from(run: &Run) -> Self {
+        #[allow(clippy::cast_precision_loss)]
+        let elapsed_s = run.elapsed_us as f64 / 1e6;
+        Self {
+            id: run.id.clone(),
+            made_by: run.made_by.clone(),
+            started_unix_us: run.started_unix_us,
+            elapsed_s,
+            target: run.target.clone(),
+            ending: run.ending.clone(),
+            idle_rtt_us: run.idle_rtt_us.iter().min().copied(),
+        }
+    }
+}
+
+/// What limits the path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VerdictView {
+    /// In a word.
+    pub status: Status,
+    /// In a sentence.
+    pub headline: String,
+    /// The measured goodput.
+    pub goodput_bps: f64,
+    /// The direction that was measured.
+    pub direction: Direction,
+    /// Best first.
+    pub causes: Vec<CauseView>,
+    /// Evidence that was missing.
+    pub missing: Vec<String>,
+    /// Worth mending, not limiting now.
+    pub hazards: Vec<String>,
+}
+
+/// A cause that the evidence supports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CauseView {
+    /// The public id.
+    pub id: String,
+    /// Where it is.
+    pub at: Place,
+    /// From 0 to 1.
+    pub confidence: f64,
+    /// One sentence.
+    pub summary: String,
+    /// Goodput under this limit alone.
+    pub ceiling_bps: Option<f64>,
+    /// Goodput to expect after the fix.
+    pub predicted_bps: Option<f64>,
+    /// Where it should lie.
+    pub predicted_interval_bps: Option<[f64; 2]>,
+    /// The cause that binds next.
+    pub then: Option<String>,
+    /// The evidence.
+    pub witnesses: Vec<Witness>,
+    /// The look-alikes that it is not.
+    pub rejected: Vec<Rejected>,
+    /// What to do.
+    pub fix: FixView,
+}
+
+/// What to do about a cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FixView {
+    /// One sentence.
+    pub advice: String,
+    /// The exact commands.
+    pub commands: Vec<Command>,
+}
+
+/// The accounts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountsView {
+    /// Lowest ceiling first.
+    pub roofline: Vec<Ceiling>,
+    /// Fractions of the sender's time.
+    pub time_budget: Option<TimeBudget>,
+    /// Where the packets went: of each flow, stage by stage; empty where the counters do not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ledger: Vec<Ledger>,
+}
+
+/// Both hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostsView {
+    /// The host that asked.
+    pub client: HostView,
+    /// The other end.
+    pub server: HostView,
+}
+
+/// One host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostView {
+    /// Its own name.
+    pub name: String,
+    /// What is known of it.
+    pub facts: Vec<Fact>,
+    /// What could not be read.
+    pub absent: Vec<Absent>,
+}
+
+/// An experiment and its outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExperimentView {
+    /// Its id.
+    pub id: String,
+    /// What was done, in a sentence.
+    pub what: String,
+    /// The goodput it gave.
+    pub goodput_bps: f64,
+}
+
+/// One act of `--try`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ActView {
+    /// From 0.
+    pub act: u32,
+    /// The cause that was named.
+    pub cause: Option<String>,
+    /// Where it is.
+    pub at: Option<Place>,
+    /// The verdict of this act.
+    pub status: Status,
+    /// In a sentence.
+    pub headline: String,
+    /// Goodput of this act's baseline.
+    pub goodput_bps: f64,
+    /// What was changed, and whether it is still in force.
+    pub changes: Vec<Change>,
+    /// The proof of this act's fix.
+    pub proof: Option<ProofView>,
+}
+
+/// What a fix gained, by trials made in turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProofView {
+    /// Goodput of each trial without the fix.
+    pub before_bps: Vec<f64>,
+    /// Goodput of each trial with the fix.
+    pub after_bps: Vec<f64>,
+    /// Of UDP: the part of what was offered that did not arrive, in each trial without the fix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before_loss: Vec<f64>,
+    /// The same with the fix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_loss: Vec<f64>,
+    /// Ratio of the means, after to before.
+    pub gain: f64,
+    /// 95 % interval of that ratio.
+    pub gain_interval: [f64; 2],
+    /// The goodput that was predicted.
+    pub predicted_bps: f64,
+    /// Where it should have lain.
+    pub predicted_interval_bps: [f64; 2],
+    /// Whether the gain is real: its interval lies above 1. Of UDP also where less is lost, the 95 % interval of the difference
+    /// lies below 0, and the goodput did not fall.
+    pub helped: bool,
+}

@@ -1,0 +1,116 @@
+//! The view of a search: what `narrows search` prints in every format. Derived from the search's record.
+
+use crate::run::report::RunView;
+use crate::run::search::{Goal, GoalBounds, GoalResult, LoadTrial, LossPoint, SearchPlan};
+use crate::words::place::Flow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The name of the JSON form.
+pub const SCHEMA: &str = "narrows.search/1";
+
+/// A search as its reader meets it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchReport {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Which run it was.
+    pub run: RunView,
+    /// Which way the load went.
+    pub flow: Flow,
+    /// What a datagram is, and what it takes on the wire.
+    pub unit: LoadUnit,
+    /// What was sought.
+    pub plan: SearchPlan,
+    /// Every trial in the order of time, the invalid ones too.
+    pub trials: Vec<LoadTrial>,
+    /// Where each goal stood after each trial.
+    pub history: Vec<BoundsAt>,
+    /// One for each goal, in the plan's order; none of a loss curve.
+    pub goals: Vec<GoalView>,
+    /// Loss at falling loads; of a loss curve only.
+    pub curve: Vec<LossPoint>,
+    /// What must be known of the whole.
+    pub remarks: Vec<String>,
+}
+
+/// What one packet of the load is. Of a mix both are averages.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadUnit {
+    /// Bytes of UDP payload.
+    pub payload_bytes: f64,
+    /// Bytes on an Ethernet wire: headers, FCS, preamble and gap included.
+    pub wire_bytes: f64,
+}
+
+impl LoadUnit {
+    /// Ethernet's header (14), FCS (4), preamble (8) and gap (12).
+    pub const ETHERNET_BYTES: f64 = 38.0;
+
+    /// A datagram over Ethernet without a tag, in one packet.
+    #[must_use]
+    pub fn datagram(payload_bytes: u32, family: crate::words::place::Family) -> Self {
+        // The shortest frame has 46 bytes between its header and its FCS.
+        let packet = (f64::from(payload_bytes) + 8.0 + f64::from(family.header_bytes())).max(46.0);
+        Self { payload_bytes: f64::from(payload_bytes), wire_bytes: packet + Self::ETHERNET_BYTES }
+    }
+
+    /// A load in all its units.
+    #[must_use]
+    pub fn load(&self, pps: f64) -> LoadView {
+        LoadView { pps, payload_bps: pps * self.payload_bytes * 8.0, wire_bps: pps * self.wire_bytes * 8.0 }
+    }
+}
+
+/// A load in all its units.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadView {
+    /// Packets a second.
+    pub pps: f64,
+    /// Bits of payload a second.
+    pub payload_bps: f64,
+    /// Bits a second on the wire.
+    pub wire_bps: f64,
+}
+
+/// Where the goals stood at one instant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BoundsAt {
+    /// Since the search began.
+    pub at_ms: u64,
+    /// In the plan's order.
+    pub bounds: Vec<GoalBounds>,
+}
+
+/// One goal and what was found for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GoalView {
+    /// What was sought.
+    pub goal: Goal,
+    /// What was found.
+    pub result: GoalResult,
+    /// The highest load that passes.
+    pub lower: Option<LoadView>,
+    /// The lowest load that fails.
+    pub upper: Option<LoadView>,
+    /// The forwarding rate to expect at the lower bound.
+    pub conditional_throughput: Option<LoadView>,
+    /// Why a bound is missing, or whose bound it is; nothing where both were found.
+    pub why: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::place::Family;
+
+    #[test]
+    fn the_wire_counts_all_that_a_frame_takes() {
+        // RFC 2544's smallest frame: 64 bytes with FCS, 84 on the wire; 18 bytes of payload over IPv4.
+        assert!((LoadUnit::datagram(18, Family::Ipv4).wire_bytes - 84.0).abs() < 1e-9);
+        assert!((LoadUnit::datagram(1, Family::Ipv4).wire_bytes - 84.0).abs() < 1e-9, "shorter ones are padded");
+        assert!((LoadUnit::datagram(1472, Family::Ipv4).wire_bytes - 1538.0).abs() < 1e-9);
+        let line = LoadUnit::datagram(1452, Family::Ipv6).load(1e9 / 8.0 / 1538.0);
+        assert!((line.wire_bps - 1e9).abs() < 1e-3);
+    }
+}

@@ -1,0 +1,6 @@
+//! Values and their spelling: units, places, addresses.
+
+pub mod mac;
+pub mod place;
+pub mod show;
+pub mod units;
