@@ -7,7 +7,7 @@ pub(crate) use asking::*;
 use narrows_model::host::fact::{Fact, Snapshot, Unit, Value};
 use narrows_model::load::tcp::{DiagnosePlan, Limit, TcpPlan};
 use narrows_model::load::trial::{
-    BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample,
+    BufferLock, CpuTimes, HostSample, SocketMemory, TcpEndRecord, TcpSample, TcpStreamRecord,
 };
 use narrows_model::run::{Ending, Purpose, RunPlan, Target, TrialRecord};
 use narrows_model::{Direction, Family, Flow, Place, Run, TcpInfo, Trial};
@@ -238,10 +238,10 @@ impl Scene {
         }
     }
 
-    fn sample(&self, interval: u64, sending: bool) -> StreamSample {
+    fn sample(&self, interval: u64, sending: bool) -> TcpSample {
         let at_us = (self.span_us as f64 * (interval as f64 / INTERVALS as f64)) as u64;
         let thread = if sending { self.sender_thread } else { self.receiver_thread };
-        StreamSample {
+        TcpSample {
             at_us,
             bytes: self.bytes(interval),
             calls: at_us,
@@ -262,7 +262,7 @@ impl Scene {
         }
     }
 
-    fn end(&self, place: Place, flow: Flow) -> EndRecord {
+    fn end(&self, place: Place, flow: Flow) -> TcpEndRecord {
         let sending = flow.sender() == place;
         let (core, facts, counts) = if sending {
             (self.sender_core, &self.sender_facts, &self.sender_counts)
@@ -277,10 +277,10 @@ impl Scene {
                 .collect(),
             ..Snapshot::default()
         };
-        EndRecord {
+        TcpEndRecord {
             place,
             streams: (0..self.load.streams)
-                .map(|id| StreamRecord {
+                .map(|id| TcpStreamRecord {
                     id,
                     flow,
                     local: "192.0.2.1:5000".into(),

@@ -27,7 +27,9 @@ pub use host::watch::{InterfaceSample, WatchView};
 pub use load::rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
 pub use load::tcp::{Application, DiagnosePlan, Limit, TcpPlan, ZeroCopy};
 pub use load::tcp_info::TcpInfo;
-pub use load::trial::{BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample, Trial};
+pub use load::trial::{
+    BufferLock, CpuTimes, HostSample, SocketMemory, TcpEndRecord, TcpSample, TcpStreamRecord, Trial,
+};
 pub use load::udp::{
     Batching, DatagramSizes, Distribution, UdpEndRecord, UdpPlan, UdpRate, UdpReceived, UdpSample, UdpSent,
     UdpStreamRecord, UdpTrial, Unsent,

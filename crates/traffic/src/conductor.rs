@@ -8,7 +8,7 @@ use crate::progress::{Progress, StreamProgress};
 use crate::sample;
 use crate::schedule::{Keep, Schedule};
 use crate::worker::{Event, Shared};
-use narrows_model::{CpuTimes, HostSample, Limit, StreamRecord, StreamSample, TcpPlan};
+use narrows_model::{CpuTimes, HostSample, Limit, TcpPlan, TcpSample, TcpStreamRecord};
 use narrows_sys::{clock, tcp};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ const IDLE_AFTER_END_US: u64 = 300_000;
 
 /// One stream as the conductor holds it.
 struct Live<'a> {
-    record: StreamRecord,
+    record: TcpStreamRecord,
     /// Until the stream ended.
     socket: Option<Arc<TcpStream>>,
     counters: &'a Counters,
     sends: bool,
-    last: StreamSample,
+    last: TcpSample,
 }
 
 /// See the module.
@@ -58,7 +58,7 @@ impl<'a> Conductor<'a> {
     /// One for streams whose threads wait at the gate; the lists go by position.
     pub(crate) fn new(
         shared: &'a Shared<'a>,
-        records: Vec<StreamRecord>,
+        records: Vec<TcpStreamRecord>,
         sockets: Vec<Arc<TcpStream>>,
         counters: &'a [Counters],
         cpu_times: &'a (dyn Fn() -> Vec<CpuTimes> + Sync),
@@ -73,7 +73,7 @@ impl<'a> Conductor<'a> {
                 record,
                 socket: Some(socket),
                 counters,
-                last: StreamSample::default(),
+                last: TcpSample::default(),
             })
             .collect();
         let end_us = match shared.plan.limit {
@@ -101,7 +101,7 @@ impl<'a> Conductor<'a> {
         inbox: &Receiver<Event>,
         sends: bool,
         on_progress: &mut dyn FnMut(Progress),
-    ) -> (Vec<StreamRecord>, Vec<HostSample>, Vec<String>) {
+    ) -> (Vec<TcpStreamRecord>, Vec<HostSample>, Vec<String>) {
         self.look_at_all(0);
         self.start = clock::now();
         let _ = self.shared.gate.set(self.start);

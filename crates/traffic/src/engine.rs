@@ -9,7 +9,7 @@ use crate::payload::Payload;
 use crate::stop::Stop;
 use crate::worker::{Paces, Shared, Worker};
 use crate::{Progress, Stream};
-use narrows_model::{CpuTimes, EndRecord, Place, Snapshot, TcpPlan, ZeroCopy};
+use narrows_model::{CpuTimes, Place, Snapshot, TcpEndRecord, TcpPlan, ZeroCopy};
 use narrows_sys::tcp;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
@@ -43,7 +43,7 @@ pub fn run(
     stop: &Stop,
     cpu_times: &(dyn Fn() -> Vec<CpuTimes> + Sync),
     on_progress: &mut dyn FnMut(Progress),
-) -> Result<EndRecord, TrafficError> {
+) -> Result<TcpEndRecord, TrafficError> {
     plan.check().map_err(TrafficError::Plan)?;
     if place == Place::Path {
         return Err(TrafficError::NotAnEnd);
@@ -103,7 +103,7 @@ pub fn run(
         let conductor = Conductor::new(&shared, records, sockets, &counters, cpu_times, remarks);
         let (streams, host, remarks) = conductor.run(&inbox, sends, on_progress);
         shared.over.stop();
-        Ok(EndRecord { place, streams, host, before: Snapshot::default(), after: Snapshot::default(), remarks })
+        Ok(TcpEndRecord { place, streams, host, before: Snapshot::default(), after: Snapshot::default(), remarks })
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Stream;
 use crate::error::TrafficError;
-use narrows_model::{Flow, Place, StreamRecord, TcpPlan};
+use narrows_model::{Flow, Place, TcpPlan, TcpStreamRecord};
 use narrows_sys::{files, net, tcp};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(crate) fn settle(
     place: Place,
     plan: &TcpPlan,
     remarks: &mut Vec<String>,
-) -> Result<StreamRecord, TrafficError> {
+) -> Result<TcpStreamRecord, TrafficError> {
     let socket = stream.socket.as_fd();
     let on = format!("stream {}", stream.id);
     let receives = stream.flow.receiver() == place;
@@ -78,7 +78,7 @@ pub(crate) fn settle(
     let address = |address: std::io::Result<std::net::SocketAddr>| {
         address.map_or_else(|_| "unknown".to_owned(), |address| net::canonical(address).to_string())
     };
-    let record = StreamRecord {
+    let record = TcpStreamRecord {
         id: stream.id,
         flow: stream.flow,
         local: address(stream.socket.local_addr()),
@@ -101,7 +101,7 @@ fn check_obtained(
     socket: std::os::fd::BorrowedFd<'_>,
     receives: bool,
     plan: &TcpPlan,
-    record: &StreamRecord,
+    record: &TcpStreamRecord,
     remarks: &mut Vec<String>,
 ) {
     let (asked, obtained, name, sysctl) = if receives {

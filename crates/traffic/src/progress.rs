@@ -1,6 +1,6 @@
 //! What an end tells while a trial runs.
 
-use narrows_model::{Flow, StreamSample};
+use narrows_model::{Flow, TcpSample};
 
 /// All streams of one end at the end of an interval.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,5 +21,5 @@ pub struct StreamProgress {
     /// Which way its data goes.
     pub flow: Flow,
     /// Totals so far; what was moved is in `sample.bytes`.
-    pub sample: StreamSample,
+    pub sample: TcpSample,
 }

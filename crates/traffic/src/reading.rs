@@ -1,6 +1,6 @@
 //! What a record says: rates over any part of a trial, from cumulative samples. Pure: no clock, no IO.
 
-use narrows_model::{CpuTimes, EndRecord, Flow, Limit, StreamRecord, StreamSample, TcpInfo, TcpPlan, Trial};
+use narrows_model::{CpuTimes, Flow, Limit, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, Trial};
 
 /// A part of a trial, in microseconds since it began on the end whose record is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct Summary {
 /// The counted part of one end's record: what was not omitted, up to the planned end or the last sample of the flow.
 /// `None` where nothing is left.
 #[must_use]
-pub fn counted(plan: &TcpPlan, end: &EndRecord, flow: Flow) -> Option<Window> {
+pub fn counted(plan: &TcpPlan, end: &TcpEndRecord, flow: Flow) -> Option<Window> {
     let last = streams(end, flow).filter_map(|stream| stream.samples.last()).map(|sample| sample.at_us).max()?;
     let to_us = match plan.limit {
         Limit::DurationMs(ms) => last.min(ms.saturating_mul(1000)),
@@ -68,7 +68,7 @@ pub fn counted(plan: &TcpPlan, end: &EndRecord, flow: Flow) -> Option<Window> {
 /// one counts. `None` where a sample lacks the figure.
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
-pub fn at(stream: &StreamRecord, at_us: u64, figure: impl Fn(&StreamSample) -> Option<u64>) -> Option<f64> {
+pub fn at(stream: &TcpStreamRecord, at_us: u64, figure: impl Fn(&TcpSample) -> Option<u64>) -> Option<f64> {
     let after = stream.samples.partition_point(|sample| sample.at_us < at_us);
     let Some(right) = stream.samples.get(after) else {
         return figure(stream.samples.last()?).map(|value| value as f64);
@@ -87,22 +87,22 @@ pub fn at(stream: &StreamRecord, at_us: u64, figure: impl Fn(&StreamSample) -> O
 /// How much a cumulative figure of a stream grew over a window.
 #[must_use]
 pub fn growth(
-    stream: &StreamRecord,
+    stream: &TcpStreamRecord,
     window: Window,
-    figure: impl Fn(&StreamSample) -> Option<u64> + Copy,
+    figure: impl Fn(&TcpSample) -> Option<u64> + Copy,
 ) -> Option<f64> {
     Some((at(stream, window.to_us, figure)? - at(stream, window.from_us, figure)?).max(0.0))
 }
 
 /// Bytes that the application of this end moved for a flow over a window.
 #[must_use]
-pub fn bytes(end: &EndRecord, flow: Flow, window: Window) -> f64 {
+pub fn bytes(end: &TcpEndRecord, flow: Flow, window: Window) -> f64 {
     streams(end, flow).filter_map(|stream| growth(stream, window, |sample| Some(sample.bytes))).sum()
 }
 
 /// Bits per second that the application of this end moved for a flow over a window: on the receiving end, the goodput.
 #[must_use]
-pub fn bps(end: &EndRecord, flow: Flow, window: Window) -> f64 {
+pub fn bps(end: &TcpEndRecord, flow: Flow, window: Window) -> f64 {
     let seconds = window.seconds();
     if seconds > 0.0 { bytes(end, flow, window) * 8.0 / seconds } else { 0.0 }
 }
@@ -125,7 +125,7 @@ pub fn intervals(window: Window, interval_us: u64) -> Vec<Window> {
 #[must_use]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn counted_by_tcp(
-    end: &EndRecord,
+    end: &TcpEndRecord,
     flow: Flow,
     window: Window,
     field: impl Fn(&TcpInfo) -> Option<u64> + Copy,
@@ -139,7 +139,7 @@ pub fn counted_by_tcp(
 
 /// CPUs' worth of time of a flow's data threads on this end over a window.
 #[must_use]
-pub fn thread_load(end: &EndRecord, flow: Flow, window: Window) -> Option<f64> {
+pub fn thread_load(end: &TcpEndRecord, flow: Flow, window: Window) -> Option<f64> {
     let mut sum = None;
     for stream in streams(end, flow) {
         *sum.get_or_insert(0.0) += growth(stream, window, |sample| sample.thread_cpu_us)?;
@@ -150,7 +150,7 @@ pub fn thread_load(end: &EndRecord, flow: Flow, window: Window) -> Option<f64> {
 
 /// The CPUs of this end's host over a window: between the samples nearest to its ends.
 #[must_use]
-pub fn host_times(end: &EndRecord, window: Window) -> Option<Vec<CpuTimes>> {
+pub fn host_times(end: &TcpEndRecord, window: Window) -> Option<Vec<CpuTimes>> {
     let nearest = |at_us: u64| end.host.iter().min_by_key(|sample| sample.at_us.abs_diff(at_us));
     let (from, to) = (nearest(window.from_us)?, nearest(window.to_us)?);
     if from.at_us >= to.at_us {
@@ -163,7 +163,7 @@ pub fn host_times(end: &EndRecord, window: Window) -> Option<Vec<CpuTimes>> {
 /// CPUs' worth of time that this end's host was busy over a window, whatever with.
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
-pub fn host_load(end: &EndRecord, window: Window) -> Option<f64> {
+pub fn host_load(end: &TcpEndRecord, window: Window) -> Option<f64> {
     let share = |cpu: CpuTimes| match cpu.total_us() {
         0 => 0.0,
         total => cpu.busy_us() as f64 / total as f64,
@@ -177,11 +177,11 @@ pub fn summary(trial: &Trial, flow: Flow) -> Option<Summary> {
     let (sender, receiver) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
     let window = counted(&trial.plan, receiver, flow)?;
     let sent = counted(&trial.plan, sender, flow).unwrap_or(window);
-    let per_stream = |stream: &StreamRecord| {
+    let per_stream = |stream: &TcpStreamRecord| {
         let grown = growth(stream, window, |sample| Some(sample.bytes)).unwrap_or(0.0);
         (stream.id, grown * 8.0 / window.seconds())
     };
-    let within = |sample: &&StreamSample| (sent.from_us..=sent.to_us).contains(&sample.at_us);
+    let within = |sample: &&TcpSample| (sent.from_us..=sent.to_us).contains(&sample.at_us);
     let samples = || streams(sender, flow).flat_map(|stream| stream.samples.iter()).filter(within);
     let mut rtts: Vec<u64> = samples().filter_map(|sample| sample.tcp.rtt_us).filter(|&rtt| rtt > 0).collect();
     rtts.sort_unstable();
@@ -202,7 +202,7 @@ pub fn summary(trial: &Trial, flow: Flow) -> Option<Summary> {
     })
 }
 
-fn streams(end: &EndRecord, flow: Flow) -> impl Iterator<Item = &StreamRecord> {
+fn streams(end: &TcpEndRecord, flow: Flow) -> impl Iterator<Item = &TcpStreamRecord> {
     end.streams.iter().filter(move |stream| stream.flow == flow)
 }
 

@@ -1,13 +1,13 @@
 //! One look at one stream.
 
 use crate::counters::Counters;
-use narrows_model::StreamSample;
+use narrows_model::TcpSample;
 use narrows_sys::tcp;
 use std::net::TcpStream;
 
 /// Takes what the kernel and the data thread say now. What the kernel does not say is missing.
-pub(crate) fn take(at_us: u64, socket: &TcpStream, counters: &Counters) -> StreamSample {
-    StreamSample {
+pub(crate) fn take(at_us: u64, socket: &TcpStream, counters: &Counters) -> TcpSample {
+    TcpSample {
         at_us,
         bytes: counters.bytes(),
         calls: counters.calls(),

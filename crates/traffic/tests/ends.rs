@@ -16,7 +16,7 @@ fn timed(ms: u64) -> TcpPlan {
 }
 
 /// The time of the last sample of an end.
-fn last_us(end: &narrows_model::EndRecord) -> u64 {
+fn last_us(end: &narrows_model::TcpEndRecord) -> u64 {
     end.streams.iter().filter_map(|stream| stream.samples.last()).map(|sample| sample.at_us).max().unwrap_or(0)
 }
 

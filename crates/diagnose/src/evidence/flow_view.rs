@@ -3,7 +3,7 @@
 use super::cores::{self, CoreShare};
 use super::{Loss, Shares, median};
 use narrows_model::host::fact::Unit;
-use narrows_model::load::trial::{EndRecord, StreamRecord, StreamSample};
+use narrows_model::load::trial::{TcpEndRecord, TcpSample, TcpStreamRecord};
 use narrows_model::{Flow, Trial};
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct EndView {
 }
 
 impl EndView {
-    fn of(end: &EndRecord, streams: &[(&StreamRecord, &[StreamSample])], omit_us: u64) -> Self {
+    fn of(end: &TcpEndRecord, streams: &[(&TcpStreamRecord, &[TcpSample])], omit_us: u64) -> Self {
         let shares: Option<Vec<f64>> = streams.iter().map(|(_, samples)| thread_share(samples)).collect();
         let numbers = end.after.facts.iter().filter(|fact| fact.unit != Unit::Count);
         Self {
@@ -126,9 +126,9 @@ pub struct FlowView {
     pub receiver: EndView,
 }
 
-type Counted<'a> = Vec<(&'a StreamRecord, &'a [StreamSample])>;
+type Counted<'a> = Vec<(&'a TcpStreamRecord, &'a [TcpSample])>;
 
-fn counted(end: &EndRecord, flow: Flow, omit_us: u64) -> Counted<'_> {
+fn counted(end: &TcpEndRecord, flow: Flow, omit_us: u64) -> Counted<'_> {
     end.streams
         .iter()
         .filter(|stream| stream.flow == flow)
@@ -141,7 +141,7 @@ fn counted(end: &EndRecord, flow: Flow, omit_us: u64) -> Counted<'_> {
         .collect()
 }
 
-fn thread_share(samples: &[StreamSample]) -> Option<f64> {
+fn thread_share(samples: &[TcpSample]) -> Option<f64> {
     let (first, last) = (samples.first()?, samples.last()?);
     let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
     #[allow(clippy::cast_precision_loss)]
@@ -150,7 +150,7 @@ fn thread_share(samples: &[StreamSample]) -> Option<f64> {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn each<'a>(streams: &'a Counted<'_>, of: impl Fn(&StreamSample) -> Option<u64> + 'a) -> Vec<f64> {
+fn each<'a>(streams: &'a Counted<'_>, of: impl Fn(&TcpSample) -> Option<u64> + 'a) -> Vec<f64> {
     streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(|sample| of(sample).map(|n| n as f64)).collect()
 }
 
@@ -175,7 +175,7 @@ impl FlowView {
         let mss = each(&sent, |sample| sample.tcp.snd_mss_bytes);
         let mss_bytes = median(mss);
         let last = first.1.last()?;
-        let locked = |of: fn(&StreamRecord) -> Option<bool>, streams: &Counted<'_>| {
+        let locked = |of: fn(&TcpStreamRecord) -> Option<bool>, streams: &Counted<'_>| {
             streams.iter().map(|(stream, _)| of(stream)).collect::<Option<Vec<_>>>().map(|all| all.iter().any(|on| *on))
         };
         let unsent = each(&sent, |sample| sample.tcp.notsent_bytes);
@@ -238,26 +238,26 @@ impl FlowView {
 }
 
 /// The part of the samples of which something holds; `None` where no sample can say.
-fn share_of(streams: &Counted<'_>, holds: impl Fn(&StreamSample) -> Option<bool>) -> Option<f64> {
+fn share_of(streams: &Counted<'_>, holds: impl Fn(&TcpSample) -> Option<bool>) -> Option<f64> {
     let said: Vec<bool> = streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(holds).collect();
     #[allow(clippy::cast_precision_loss)]
     (!said.is_empty()).then(|| said.iter().filter(|holds| **holds).count() as f64 / said.len() as f64)
 }
 
 /// The mean of what the samples tell; `None` where none does.
-fn mean(streams: &Counted<'_>, of: impl Fn(&StreamSample) -> Option<f64>) -> Option<f64> {
+fn mean(streams: &Counted<'_>, of: impl Fn(&TcpSample) -> Option<f64>) -> Option<f64> {
     let told: Vec<f64> = streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(of).collect();
     #[allow(clippy::cast_precision_loss)]
     (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
 }
 
-fn filled(sample: &StreamSample) -> Option<f64> {
+fn filled(sample: &TcpSample) -> Option<f64> {
     let memory = sample.memory.filter(|memory| memory.rcvbuf_bytes > 0)?;
     Some(f64::from(memory.rmem_alloc_bytes) / f64::from(memory.rcvbuf_bytes))
 }
 
 /// What is in flight comes within a super-packet's rounding of the announced window.
-fn window_full(sample: &StreamSample) -> Option<bool> {
+fn window_full(sample: &TcpSample) -> Option<bool> {
     let in_flight = sample.tcp.unacked?.saturating_mul(sample.tcp.snd_mss_bytes?);
     Some(in_flight.saturating_mul(10) >= sample.tcp.snd_wnd_bytes?.saturating_mul(8))
 }
@@ -265,14 +265,14 @@ fn window_full(sample: &StreamSample) -> Option<bool> {
 /// A writer that found the buffer full is woken when a third of it is free, so a buffer that limits is between two
 /// thirds full and full; all of it is in flight. Where the congestion window limits, most of what the buffer holds is
 /// unsent.
-fn buffer_full(sample: &StreamSample) -> Option<bool> {
+fn buffer_full(sample: &TcpSample) -> Option<bool> {
     let memory = sample.memory?;
     let full = u64::from(memory.wmem_queued_bytes) * 10 >= u64::from(memory.sndbuf_bytes) * 6;
     Some(full && sample.tcp.notsent_bytes?.saturating_mul(10) <= u64::from(sample.send_q_bytes?))
 }
 
 /// A writer that is always ready keeps the buffer at two thirds or more: the kernel wakes it there.
-fn buffer_room(sample: &StreamSample) -> Option<bool> {
+fn buffer_room(sample: &TcpSample) -> Option<bool> {
     let memory = sample.memory?;
     Some(u64::from(memory.wmem_queued_bytes) * 2 < u64::from(memory.sndbuf_bytes))
 }
@@ -320,8 +320,8 @@ fn intervals(got: &Counted<'_>) -> Vec<f64> {
 #[allow(clippy::cast_precision_loss)]
 fn early_peak(sent: &Counted<'_>, omit_us: u64) -> Option<f64> {
     let least = smallest(&each(sent, |sample| sample.tcp.min_rtt_us))?;
-    let early = |sample: &StreamSample| sample.at_us <= omit_us.max(500_000);
-    let queued = |sample: &StreamSample| sample.tcp.rtt_us.is_none_or(|rtt| rtt as f64 > 1.1 * least + 500.0);
+    let early = |sample: &TcpSample| sample.at_us <= omit_us.max(500_000);
+    let queued = |sample: &TcpSample| sample.tcp.rtt_us.is_none_or(|rtt| rtt as f64 > 1.1 * least + 500.0);
     let per_stream: Vec<Vec<f64>> = sent
         .iter()
         .map(|(_, samples)| {

@@ -1,6 +1,6 @@
 //! Loss as the sender sees it.
 
-use narrows_model::load::trial::StreamSample;
+use narrows_model::load::trial::TcpSample;
 
 /// Segments over the counted part of a trial, over all streams of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,11 +14,11 @@ pub struct Loss {
 }
 
 impl Loss {
-    pub(super) fn of<'a>(streams: impl Iterator<Item = &'a [StreamSample]>) -> Option<Self> {
+    pub(super) fn of<'a>(streams: impl Iterator<Item = &'a [TcpSample]>) -> Option<Self> {
         let mut sum = Self::default();
         for samples in streams {
             let (first, last) = (samples.first()?, samples.last()?);
-            let grew = |of: fn(&StreamSample) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?));
+            let grew = |of: fn(&TcpSample) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?));
             sum.sent = sum.sent.saturating_add(grew(|sample| sample.tcp.data_segs_out)?);
             sum.retransmitted = sum.retransmitted.saturating_add(grew(|sample| sample.tcp.total_retrans)?);
             sum.spurious = sum.spurious.saturating_add(grew(|sample| sample.tcp.dsack_dups).unwrap_or(0));

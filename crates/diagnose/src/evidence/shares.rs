@@ -2,7 +2,7 @@
 //!
 //! `busy` CONTAINS the time limited by the receive window and by the send buffer. They tick in jiffies.
 
-use narrows_model::load::trial::StreamSample;
+use narrows_model::load::trial::TcpSample;
 
 /// Fractions of the counted time, over all streams of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -19,14 +19,14 @@ pub struct Shares {
 
 impl Shares {
     /// The shares between the first and the last sample of each stream.
-    pub(super) fn of<'a>(streams: impl Iterator<Item = &'a [StreamSample]>) -> Option<Self> {
+    pub(super) fn of<'a>(streams: impl Iterator<Item = &'a [TcpSample]>) -> Option<Self> {
         let (mut sum, mut elapsed_us) = (Self::default(), 0.0);
         let (mut repairing, mut sampled) = (0_usize, 0_usize);
         for samples in streams {
             let (first, last) = (samples.first()?, samples.last()?);
             let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
             #[allow(clippy::cast_precision_loss)]
-            let grew = |of: fn(&StreamSample) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?) as f64);
+            let grew = |of: fn(&TcpSample) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?) as f64);
             sum.busy += grew(|sample| sample.tcp.busy_time_us)?;
             sum.receive_window += grew(|sample| sample.tcp.rwnd_limited_us)?;
             sum.send_buffer += grew(|sample| sample.tcp.sndbuf_limited_us)?;

@@ -4,7 +4,7 @@
 mod bufferbloat;
 mod responsiveness;
 
-use narrows_model::{EndRecord, Flow, LatencyUnderLoad, RrTrial};
+use narrows_model::{Flow, LatencyUnderLoad, RrTrial, TcpEndRecord};
 use narrows_stats::Histogram;
 
 /// The part of the latencies that a figure is the mean of: its fastest 95 %, as in draft-ietf-ippm-responsiveness (`TMP`).
@@ -72,7 +72,7 @@ struct LoadRtt {
 #[allow(clippy::cast_precision_loss)]
 fn load_rtt(trial: &RrTrial) -> Option<LoadRtt> {
     let plan = trial.plan.load.as_ref()?;
-    let sender = |flow: &Flow| -> Option<(&EndRecord, Flow)> {
+    let sender = |flow: &Flow| -> Option<(&TcpEndRecord, Flow)> {
         let end = match flow {
             Flow::Up => &trial.client.load,
             Flow::Down => &trial.server.load,

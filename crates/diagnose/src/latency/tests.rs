@@ -3,12 +3,12 @@
 use super::*;
 use narrows_model::run::measure_rr::Confidence;
 use narrows_model::{
-    Direction, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, Snapshot, StreamRecord, StreamSample, TcpInfo,
-    TcpPlan, Transaction,
+    Direction, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, Snapshot, TcpInfo, TcpPlan, TcpSample,
+    TcpStreamRecord, Transaction,
 };
 
 /// Ten seconds at this latency in each second, 100 transactions a second; the first second is omitted.
-fn trial(latency_us: &[u64; 10], plan: RrPlan, load: Option<EndRecord>) -> RrTrial {
+fn trial(latency_us: &[u64; 10], plan: RrPlan, load: Option<TcpEndRecord>) -> RrTrial {
     let mut histogram = Histogram::new();
     let mut sample = RrSample::default();
     let mut samples = vec![sample];
@@ -49,8 +49,8 @@ fn idle(us: u64) -> RrTrial {
 }
 
 /// A load whose senders saw this RTT, and this smallest one.
-fn load(rtt_us: Option<u64>, min_rtt_us: u64) -> EndRecord {
-    let sample = |s: u64| StreamSample {
+fn load(rtt_us: Option<u64>, min_rtt_us: u64) -> TcpEndRecord {
+    let sample = |s: u64| TcpSample {
         at_us: s * 1_000_000,
         // Before the queue is full the RTT is that of the idle path.
         tcp: TcpInfo {
@@ -58,9 +58,9 @@ fn load(rtt_us: Option<u64>, min_rtt_us: u64) -> EndRecord {
             min_rtt_us: Some(min_rtt_us),
             ..TcpInfo::default()
         },
-        ..StreamSample::default()
+        ..TcpSample::default()
     };
-    let stream = StreamRecord {
+    let stream = TcpStreamRecord {
         id: 0,
         flow: Flow::Up,
         local: String::new(),
@@ -73,7 +73,7 @@ fn load(rtt_us: Option<u64>, min_rtt_us: u64) -> EndRecord {
         method: String::new(),
         samples: (0..=10).map(sample).collect(),
     };
-    EndRecord {
+    TcpEndRecord {
         place: Place::Client,
         streams: vec![stream],
         host: Vec::new(),

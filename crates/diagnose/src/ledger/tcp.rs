@@ -4,7 +4,7 @@ use super::books::Books;
 use super::{Entry, receiving, sending, settle, wire};
 use crate::ledger::claim::Claim;
 use narrows_model::diagnosis::ledger::Ledger;
-use narrows_model::load::trial::{EndRecord, StreamRecord, StreamSample};
+use narrows_model::load::trial::{TcpEndRecord, TcpSample, TcpStreamRecord};
 use narrows_model::{Direction, Flow, TcpInfo, Trial};
 
 /// Bytes of the largest packet that the kernel holds as one.
@@ -27,7 +27,7 @@ pub fn tcp_ledger(trial: &Trial, flow: Flow) -> Option<Ledger> {
         delivered = Some(came.saturating_add(delivered.unwrap_or(0)));
     }
     let (offered, delivered) = (offered?, delivered?);
-    let kernel = |end: &EndRecord| end.after.text("host.boot").map(str::to_owned);
+    let kernel = |end: &TcpEndRecord| end.after.text("host.boot").map(str::to_owned);
     let mss = sending.streams.iter().find(|stream| stream.flow == flow).and_then(|stream| stream.mss_bytes);
     let (sender, receiver) =
         (sending.after.counts_since(&sending.before), receiving.after.counts_since(&receiving.before));
@@ -84,7 +84,7 @@ fn counted(books: &Books, id: &'static str, keys: &[&str]) -> Entry {
 /// A receiver counts a batch by its `gso_segs` (`tcp_segs_in`, include/net/tcp.h), which is 0 in what comes from a TUN device or
 /// a hypervisor: such a batch counts as one segment. No segment carries more than the MSS, so bytes that do not fit into the
 /// segments show it; then what is missing is what was sent and did not arrive, less what came twice (DSACK).
-fn segments(sent: &StreamRecord, received: &StreamRecord) -> Option<(u64, u64)> {
+fn segments(sent: &TcpStreamRecord, received: &TcpStreamRecord) -> Option<(u64, u64)> {
     let offered = grown(sent, |tcp| tcp.data_segs_out)?;
     let counted = grown(received, |tcp| tcp.data_segs_in)?;
     let mss = u64::from(sent.mss_bytes.unwrap_or(1448).max(1));
@@ -98,8 +98,8 @@ fn segments(sent: &StreamRecord, received: &StreamRecord) -> Option<(u64, u64)> 
 }
 
 /// By how much a counter of a socket grew from its first sample to its last.
-fn grown(stream: &StreamRecord, of: fn(&TcpInfo) -> Option<u64>) -> Option<u64> {
-    let at = |sample: Option<&StreamSample>| of(&sample?.tcp);
+fn grown(stream: &TcpStreamRecord, of: fn(&TcpInfo) -> Option<u64>) -> Option<u64> {
+    let at = |sample: Option<&TcpSample>| of(&sample?.tcp);
     Some(at(stream.samples.last())?.saturating_sub(at(stream.samples.first()).unwrap_or(0)))
 }
 

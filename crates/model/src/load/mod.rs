@@ -13,7 +13,7 @@ pub mod udp;
 use crate::host::fact::Snapshot;
 use crate::load::rr::{RrEndRecord, RrPlan, Transaction};
 use crate::load::tcp::{Limit, TcpPlan};
-use crate::load::trial::EndRecord;
+use crate::load::trial::TcpEndRecord;
 use crate::load::udp::{UdpEndRecord, UdpPlan};
 use crate::words::place::{Direction, Flow};
 use schemars::JsonSchema;
@@ -124,7 +124,7 @@ impl LoadPlan {
 #[allow(clippy::large_enum_variant)] // one a trial, and boxed where it travels
 pub enum LoadRecord {
     /// Of TCP streams.
-    Tcp(EndRecord),
+    Tcp(TcpEndRecord),
     /// Of UDP streams.
     Udp(UdpEndRecord),
     /// Of requests and responses.

@@ -3,7 +3,7 @@
 
 use crate::host::fact::Snapshot;
 use crate::load::tcp::{TcpPlan, within};
-use crate::load::trial::{EndRecord, HostSample};
+use crate::load::trial::{HostSample, TcpEndRecord};
 use crate::load::udp::Distribution;
 use crate::words::place::Place;
 use schemars::JsonSchema;
@@ -154,7 +154,7 @@ pub struct RrEndRecord {
     /// Its streams, by id.
     pub streams: Vec<RrStreamRecord>,
     /// What this end saw of the load, where there was one.
-    pub load: Option<EndRecord>,
+    pub load: Option<TcpEndRecord>,
     /// The host's CPUs.
     pub host: Vec<HostSample>,
     /// Counters of the host right before.

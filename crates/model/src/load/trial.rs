@@ -37,7 +37,7 @@ pub struct SocketMemory {
 
 /// One stream at one instant, seen from one end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
-pub struct StreamSample {
+pub struct TcpSample {
     /// Since the trial began on this end.
     pub at_us: u64,
     /// Bytes that the application handed over (sender) or took (receiver) so far.
@@ -58,7 +58,7 @@ pub struct StreamSample {
 
 /// One stream over a trial, seen from one end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StreamRecord {
+pub struct TcpStreamRecord {
     /// From 0, the same on both ends.
     pub id: u32,
     /// Which way its data goes.
@@ -80,7 +80,7 @@ pub struct StreamRecord {
     /// How the sender handed its bytes over: `send`, `sendfile`; how the receiver took them: `recv`, `discard`.
     pub method: String,
     /// In the order of time; the first is taken right after the connection was made, the last after the last byte.
-    pub samples: Vec<StreamSample>,
+    pub samples: Vec<TcpSample>,
 }
 
 /// Times of one CPU since boot (`/proc/stat`, in microseconds; its grain is a tick of 10 ms).
@@ -142,11 +142,11 @@ pub struct HostSample {
 
 /// What one end saw of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct EndRecord {
+pub struct TcpEndRecord {
     /// Which end.
     pub place: Place,
     /// Its streams, by id.
-    pub streams: Vec<StreamRecord>,
+    pub streams: Vec<TcpStreamRecord>,
     /// The host's CPUs, at the same instants as the streams' samples or near them.
     pub host: Vec<HostSample>,
     /// Counters of the host right before the load.
@@ -163,9 +163,9 @@ pub struct Trial {
     /// What was asked for.
     pub plan: TcpPlan,
     /// What the client saw.
-    pub client: EndRecord,
+    pub client: TcpEndRecord,
     /// What the server saw.
-    pub server: EndRecord,
+    pub server: TcpEndRecord,
     /// How long the data flowed, by the client's clock.
     pub elapsed_us: u64,
 }
@@ -173,7 +173,7 @@ pub struct Trial {
 impl Trial {
     /// The record of one end. A path records nothing.
     #[must_use]
-    pub const fn end(&self, place: Place) -> Option<&EndRecord> {
+    pub const fn end(&self, place: Place) -> Option<&TcpEndRecord> {
         match place {
             Place::Client => Some(&self.client),
             Place::Server => Some(&self.server),

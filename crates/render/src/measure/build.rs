@@ -6,7 +6,7 @@ use super::reading::{Part, Reading, Span, interval};
 use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport, Remark, SCHEMA, StreamView, SummaryView};
 use narrows_model::run::report::RunView;
 use narrows_model::run::{Purpose, Run};
-use narrows_model::{EndRecord, Flow, Place, StreamRecord, StreamSample, Trial};
+use narrows_model::{Flow, Place, TcpEndRecord, TcpSample, TcpStreamRecord, Trial};
 
 /// Below this many intervals a correlation between neighbours says nothing.
 const FEWEST_FOR_LAG: usize = 8;
@@ -68,9 +68,9 @@ struct FlowRecords<'a> {
     omit_us: u64,
     interval_us: u64,
     /// Each stream as the counting end saw it, and as the sender saw it.
-    pairs: Vec<(&'a StreamRecord, Option<&'a StreamRecord>)>,
-    sender: &'a EndRecord,
-    receiver: &'a EndRecord,
+    pairs: Vec<(&'a TcpStreamRecord, Option<&'a TcpStreamRecord>)>,
+    sender: &'a TcpEndRecord,
+    receiver: &'a TcpEndRecord,
 }
 
 impl<'a> FlowRecords<'a> {
@@ -79,7 +79,7 @@ impl<'a> FlowRecords<'a> {
             Flow::Up => (&trial.client, &trial.server),
             Flow::Down => (&trial.server, &trial.client),
         };
-        let seen = |end: &EndRecord| end.streams.iter().any(|it| it.flow == flow && it.samples.len() > 1);
+        let seen = |end: &TcpEndRecord| end.streams.iter().any(|it| it.flow == flow && it.samples.len() > 1);
         let counting = if seen(receiver) { receiver } else { sender };
         let seen_by = if seen(receiver) { flow.receiver() } else { flow.sender() };
         let pairs = counting
@@ -100,14 +100,14 @@ impl<'a> FlowRecords<'a> {
     }
 
     fn streams(&self) -> Vec<StreamView> {
-        let records = |end: &'a EndRecord| end.streams.iter().filter(|it| it.flow == self.flow);
+        let records = |end: &'a TcpEndRecord| end.streams.iter().filter(|it| it.flow == self.flow);
         let mut ids: Vec<u32> = records(self.sender).chain(records(self.receiver)).map(|it| it.id).collect();
         ids.sort_unstable();
         ids.dedup();
         let view = |id: u32| {
             let sent = records(self.sender).find(|it| it.id == id);
             let got = records(self.receiver).find(|it| it.id == id);
-            let near = |mine: Option<&StreamRecord>, theirs: Option<&StreamRecord>| {
+            let near = |mine: Option<&TcpStreamRecord>, theirs: Option<&TcpStreamRecord>| {
                 let mine = mine.map(|it| it.local.clone());
                 mine.or_else(|| theirs.map(|it| it.remote.clone())).unwrap_or_default()
             };
@@ -134,7 +134,7 @@ impl<'a> FlowRecords<'a> {
 
     /// Each interval: its streams, then all of them together.
     fn intervals(&self) -> Vec<Vec<IntervalView>> {
-        let times = |stream: &StreamRecord| stream.samples.iter().map(|sample| sample.at_us).collect::<Vec<_>>();
+        let times = |stream: &TcpStreamRecord| stream.samples.iter().map(|sample| sample.at_us).collect::<Vec<_>>();
         let cuts: Vec<Vec<usize>> =
             self.pairs.iter().map(|(stream, _)| cut(&times(stream), self.interval_us)).collect();
         let most = cuts.iter().map(|cuts| cuts.len().saturating_sub(1)).max().unwrap_or(0);
@@ -165,7 +165,7 @@ impl<'a> FlowRecords<'a> {
     fn summary(&self, intervals: &[IntervalView]) -> Option<FlowSummary> {
         let cut_short = self.pairs.iter().all(|(it, _)| it.samples.last().is_none_or(|s| s.at_us <= self.omit_us));
         let omit_us = if cut_short { 0 } else { self.omit_us };
-        let counted = |stream: &'a StreamRecord| {
+        let counted = |stream: &'a TcpStreamRecord| {
             let first = stream.samples.iter().find(|sample| sample.at_us >= omit_us)?;
             Some((first, stream.samples.last()?))
         };
@@ -180,7 +180,7 @@ impl<'a> FlowRecords<'a> {
         let whole: Vec<Part> = parts.iter().map(|(_, part)| *part).collect();
         let of = |stream, parts: &[Part]| interval(self.flow, stream, self.seen_by, omit_us, parts);
         let rates: Vec<f64> = intervals.iter().filter(|it| !it.omitted).map(|it| it.goodput_bps).collect();
-        let sent = |stream: &StreamRecord| stream.samples.last()?.tcp.min_rtt_us;
+        let sent = |stream: &TcpStreamRecord| stream.samples.last()?.tcp.min_rtt_us;
         Some(FlowSummary {
             total: of(None, &whole)?,
             streams: parts.iter().filter_map(|(id, part)| of(Some(*id), &[*part])).collect(),
@@ -194,12 +194,12 @@ impl<'a> FlowRecords<'a> {
     }
 }
 
-fn part(first: &StreamSample, last: &StreamSample, sender: Option<(&StreamSample, &StreamSample)>) -> Part {
-    let span = |(from, to): (&StreamSample, &StreamSample)| -> Span { (Reading::from(from), Reading::from(to)) };
+fn part(first: &TcpSample, last: &TcpSample, sender: Option<(&TcpSample, &TcpSample)>) -> Part {
+    let span = |(from, to): (&TcpSample, &TcpSample)| -> Span { (Reading::from(from), Reading::from(to)) };
     Part { bytes: span((first, last)), sender: sender.map(span) }
 }
 
 /// The sample nearest to an instant.
-fn nearest(stream: &StreamRecord, at_us: u64) -> Option<&StreamSample> {
+fn nearest(stream: &TcpStreamRecord, at_us: u64) -> Option<&TcpSample> {
     stream.samples.iter().min_by_key(|sample| sample.at_us.abs_diff(at_us))
 }

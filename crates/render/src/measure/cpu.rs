@@ -2,10 +2,10 @@
 
 use super::reading::float;
 use narrows_model::run::measure::{CpuShare, EndCpu, HostCpu};
-use narrows_model::{CpuTimes, EndRecord, HostSample, RrEndRecord, UdpEndRecord};
+use narrows_model::{CpuTimes, HostSample, RrEndRecord, TcpEndRecord, UdpEndRecord};
 
 /// The cost of a TCP trial on one end; `None` where nothing of it was recorded.
-pub(crate) fn cost(end: &EndRecord, omit_us: u64) -> Option<EndCpu> {
+pub(crate) fn cost(end: &TcpEndRecord, omit_us: u64) -> Option<EndCpu> {
     let threads: Vec<Vec<_>> =
         end.streams.iter().map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect()).collect();
     cost_of(&end.host, &threads, omit_us)

@@ -2,7 +2,7 @@
 
 pub(crate) use crate::figures::float;
 use narrows_model::run::measure::IntervalView;
-use narrows_model::{Flow, Place, StreamSample};
+use narrows_model::{Flow, Place, TcpSample};
 
 /// One stream at one instant, seen from one end. All counts are cumulative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,8 +21,8 @@ pub struct Reading {
     pub cwnd_bytes: Option<u64>,
 }
 
-impl From<&StreamSample> for Reading {
-    fn from(sample: &StreamSample) -> Self {
+impl From<&TcpSample> for Reading {
+    fn from(sample: &TcpSample) -> Self {
         let tcp = &sample.tcp;
         Self {
             at_us: sample.at_us,

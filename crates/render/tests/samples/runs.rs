@@ -4,7 +4,7 @@ use narrows_model::run::{Purpose, Run, RunPlan};
 use narrows_model::*;
 
 /// A stream as one end saw it: a sample at the start, early ones, then each second until `seconds`, at `bytes_s`.
-fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> StreamRecord {
+fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> TcpStreamRecord {
     let sends = flow.sender() == at;
     let times = [0, 10, 20, 40, 80].into_iter().chain((1..=seconds).map(|s| s * 1000));
     let samples = times
@@ -21,13 +21,13 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> StreamR
             };
             // A sender is ahead of the receiver by what is under way.
             let bytes = if sends { bytes + 400_000 } else { bytes };
-            StreamSample {
+            TcpSample {
                 at_us: ms * 1000 + 137,
                 bytes,
                 calls: ms,
                 thread_cpu_us: Some(ms * 200),
                 tcp,
-                ..StreamSample::default()
+                ..TcpSample::default()
             }
         })
         .collect();
@@ -36,7 +36,7 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> StreamR
         _ => "[2001:db8::5]:5220".to_owned(),
     };
     let other = if at == Place::Client { Place::Server } else { Place::Client };
-    StreamRecord {
+    TcpStreamRecord {
         id,
         flow,
         local: address(at),
@@ -51,7 +51,7 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> StreamR
     }
 }
 
-fn end(at: Place, plan: &TcpPlan, seconds: u64, bytes_s: u64) -> EndRecord {
+fn end(at: Place, plan: &TcpPlan, seconds: u64, bytes_s: u64) -> TcpEndRecord {
     let core = |cpu, s: u64, softirq: u64| CpuTimes {
         cpu,
         user_us: s * 10_000,
@@ -61,7 +61,7 @@ fn end(at: Place, plan: &TcpPlan, seconds: u64, bytes_s: u64) -> EndRecord {
         steal_us: 0,
         idle_us: s * (790_000 - softirq),
     };
-    EndRecord {
+    TcpEndRecord {
         place: at,
         streams: plan
             .flows()

@@ -2,8 +2,8 @@
 
 use super::{RemoteError, TrialError};
 use narrows_model::{
-    EndRecord, LoadPlan, LoadRecord, Place, RrEndRecord, RrSample, RrStreamRecord, RrTrial, Snapshot, StreamRecord,
-    StreamSample, Trial, UdpEndRecord, UdpStreamRecord, UdpTrial,
+    LoadPlan, LoadRecord, Place, RrEndRecord, RrSample, RrStreamRecord, RrTrial, Snapshot, TcpEndRecord, TcpSample,
+    TcpStreamRecord, Trial, UdpEndRecord, UdpStreamRecord, UdpTrial,
 };
 use narrows_wire::api::{StreamProgress, TrialProgress};
 
@@ -77,7 +77,7 @@ pub(super) fn from_progress(plan: &LoadPlan, latest: TrialProgress, why: &str) -
     match plan {
         LoadPlan::Tcp(_) => {
             let streams = streams.map(|stream| tcp_stream(&stream, at_us)).collect();
-            LoadRecord::Tcp(EndRecord { place, streams, host, before, after, remarks })
+            LoadRecord::Tcp(TcpEndRecord { place, streams, host, before, after, remarks })
         }
         LoadPlan::Udp(_) => {
             let streams = streams.map(udp_stream).collect();
@@ -90,8 +90,8 @@ pub(super) fn from_progress(plan: &LoadPlan, latest: TrialProgress, why: &str) -
     }
 }
 
-fn tcp_stream(progress: &StreamProgress, at_us: u64) -> StreamRecord {
-    StreamRecord {
+fn tcp_stream(progress: &StreamProgress, at_us: u64) -> TcpStreamRecord {
+    TcpStreamRecord {
         id: progress.id,
         flow: progress.flow,
         local: String::new(),
@@ -102,7 +102,7 @@ fn tcp_stream(progress: &StreamProgress, at_us: u64) -> StreamRecord {
         sndbuf_bytes: None,
         rcvbuf_bytes: None,
         method: "unknown".to_owned(),
-        samples: vec![StreamSample { at_us, bytes: progress.bytes, ..StreamSample::default() }],
+        samples: vec![TcpSample { at_us, bytes: progress.bytes, ..TcpSample::default() }],
     }
 }
 

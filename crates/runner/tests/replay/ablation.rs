@@ -1,7 +1,7 @@
 //! Evidence is taken away from stored runs: what is left may say less, but never something else.
 
 use crate::{stored, the, verdicts};
-use narrows_model::load::trial::{EndRecord, StreamSample};
+use narrows_model::load::trial::{TcpEndRecord, TcpSample};
 use narrows_model::{Place, Purpose, Run, Status, Trial, Verdict};
 
 type Strip = fn(&mut Run);
@@ -39,14 +39,14 @@ fn trials(run: &mut Run) -> impl Iterator<Item = &mut Trial> {
     run.trials.iter_mut().map(|record| &mut record.trial)
 }
 
-fn ends(run: &mut Run, strip: impl Fn(&mut EndRecord)) {
+fn ends(run: &mut Run, strip: impl Fn(&mut TcpEndRecord)) {
     for trial in trials(run) {
         strip(&mut trial.client);
         strip(&mut trial.server);
     }
 }
 
-fn samples(run: &mut Run, strip: impl Fn(&mut StreamSample)) {
+fn samples(run: &mut Run, strip: impl Fn(&mut TcpSample)) {
     ends(run, |end| end.streams.iter_mut().flat_map(|stream| &mut stream.samples).for_each(&strip));
 }
 

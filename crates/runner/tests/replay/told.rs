@@ -6,7 +6,7 @@
 use narrows_collect::{Recorded, counters};
 use narrows_model::load::tcp::TcpPlan;
 use narrows_model::load::trial::{
-    BufferLock, CpuTimes, EndRecord, HostSample, SocketMemory, StreamRecord, StreamSample,
+    BufferLock, CpuTimes, HostSample, SocketMemory, TcpEndRecord, TcpSample, TcpStreamRecord,
 };
 use narrows_model::{Direction, Flow, Place, Snapshot, TcpInfo, Trial, Unit, Value};
 
@@ -88,14 +88,14 @@ impl Told {
         std::iter::once(first).chain(later).collect()
     }
 
-    fn end(&self, place: Place, host: &Recorded, instants: &[Instant]) -> EndRecord {
+    fn end(&self, place: Place, host: &Recorded, instants: &[Instant]) -> TcpEndRecord {
         let sending = self.flow().sender() == place;
         let busy = if sending { self.sender } else { self.receiver };
         let port = |place| if place == Place::Client { 40_000 } else { 5_220 };
         let (local, remote) =
             (port(place), if place == Place::Client { port(Place::Server) } else { port(Place::Client) });
         let total = instants.last().map_or(0, |last| last.received);
-        let stream = StreamRecord {
+        let stream = TcpStreamRecord {
             id: 0,
             flow: self.flow(),
             local: format!("{place}:{local}"),
@@ -108,7 +108,7 @@ impl Told {
             method: if sending { "send" } else { "recv" }.into(),
             samples: instants.iter().map(|at| self.sample(*at, sending, busy)).collect(),
         };
-        EndRecord {
+        TcpEndRecord {
             place,
             streams: vec![stream],
             host: instants.iter().map(|at| cores(busy, at.at_us)).collect(),
@@ -118,13 +118,13 @@ impl Told {
         }
     }
 
-    fn sample(&self, at: Instant, sending: bool, busy: Busy) -> StreamSample {
+    fn sample(&self, at: Instant, sending: bool, busy: Busy) -> TcpSample {
         let in_flight = if at.at_us == 0 { 0 } else { part(at.bps / 8e6, self.rtt_us) };
         // A writer that is always ready keeps the buffer nearly full; three quarters of the memory is payload.
         let queued = if sending && at.at_us > 0 { part(0.9, self.sndbuf_bytes.into()) } else { 0 };
         let payload = part(0.75, queued).max(in_flight);
         let tcp = if sending { self.sent(at, in_flight, payload - in_flight) } else { self.received(at) };
-        StreamSample {
+        TcpSample {
             at_us: at.at_us,
             bytes: at.received + if sending { payload } else { 0 },
             calls: at.received / u64::from(self.plan.message_bytes),

@@ -4,8 +4,8 @@ use super::*;
 use narrows_model::{HostSample, Place, Snapshot};
 
 /// A record of one stream up whose bytes grow evenly from 0, with samples at these instants (ms).
-fn end(place: Place, instants_ms: &[u64], bytes_per_ms: u64) -> EndRecord {
-    let sample = |&ms: &u64| StreamSample {
+fn end(place: Place, instants_ms: &[u64], bytes_per_ms: u64) -> TcpEndRecord {
+    let sample = |&ms: &u64| TcpSample {
         at_us: ms * 1000,
         bytes: ms * bytes_per_ms,
         thread_cpu_us: Some(ms * 250),
@@ -15,9 +15,9 @@ fn end(place: Place, instants_ms: &[u64], bytes_per_ms: u64) -> EndRecord {
             total_retrans: Some(ms / 100),
             ..TcpInfo::default()
         },
-        ..StreamSample::default()
+        ..TcpSample::default()
     };
-    let stream = StreamRecord {
+    let stream = TcpStreamRecord {
         id: 0,
         flow: Flow::Up,
         local: String::new(),
@@ -34,7 +34,7 @@ fn end(place: Place, instants_ms: &[u64], bytes_per_ms: u64) -> EndRecord {
         at_us: ms * 1000,
         cpus: vec![CpuTimes { cpu: 0, system_us: ms * 400, idle_us: ms * 600, ..CpuTimes::default() }],
     };
-    EndRecord {
+    TcpEndRecord {
         place,
         streams: vec![stream],
         host: instants_ms.iter().map(cpus).collect(),

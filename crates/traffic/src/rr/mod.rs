@@ -32,7 +32,7 @@ use crate::stop::Stop;
 use crate::{Stream, TrafficError};
 use conductor::{Conductor, Event, Source};
 use narrows_model::{
-    CpuTimes, Distribution, EndRecord, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, Snapshot, Transaction,
+    CpuTimes, Distribution, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, Snapshot, TcpEndRecord, Transaction,
 };
 use narrows_stats::Histogram;
 use narrows_sys::{net, tcp, thread as kernel_thread, udp};
@@ -224,7 +224,7 @@ pub fn run(
         drop(outbox);
         let load = plan.load.as_ref().map(|load_plan| {
             let shared = &shared;
-            scope.spawn(move || -> Result<EndRecord, TrafficError> {
+            scope.spawn(move || -> Result<TcpEndRecord, TrafficError> {
                 let done = engine::run(place, load_plan, load, stop, cpu_times, &mut |_| {});
                 if done.is_err() {
                     shared.over.stop();

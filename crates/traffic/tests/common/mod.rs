@@ -3,7 +3,7 @@
 
 pub(crate) mod rr;
 
-use narrows_model::{CpuTimes, Direction, EndRecord, Flow, Place, TcpPlan};
+use narrows_model::{CpuTimes, Direction, Flow, Place, TcpEndRecord, TcpPlan};
 use narrows_sys::net;
 use narrows_traffic::{Progress, Stop, Stream, TrafficError, prepare, run};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -58,12 +58,12 @@ pub(crate) fn cpus() -> Vec<CpuTimes> {
 }
 
 /// Runs one end without a listener for its progress.
-pub(crate) fn run_end(place: Place, plan: &TcpPlan, streams: Vec<Stream>, stop: &Stop) -> EndRecord {
+pub(crate) fn run_end(place: Place, plan: &TcpPlan, streams: Vec<Stream>, stop: &Stop) -> TcpEndRecord {
     run(place, plan, streams, stop, &cpus, &mut |_| {}).unwrap()
 }
 
 /// Runs both ends to their end; the client's progress as well.
-pub(crate) fn run_both(plan: &TcpPlan) -> (EndRecord, EndRecord, Vec<Progress>) {
+pub(crate) fn run_both(plan: &TcpPlan) -> (TcpEndRecord, TcpEndRecord, Vec<Progress>) {
     let (client, server) = connect(plan);
     let mut progress = Vec::new();
     let (client, server) = thread::scope(|scope| {
@@ -75,7 +75,7 @@ pub(crate) fn run_both(plan: &TcpPlan) -> (EndRecord, EndRecord, Vec<Progress>) 
 }
 
 /// Bytes that each stream of an end moved, by id.
-pub(crate) fn bytes_of(end: &EndRecord, flow: Flow) -> Vec<u64> {
+pub(crate) fn bytes_of(end: &TcpEndRecord, flow: Flow) -> Vec<u64> {
     let of_flow = end.streams.iter().filter(|stream| stream.flow == flow);
     of_flow.map(|stream| stream.samples.last().unwrap().bytes).collect()
 }
