@@ -8,7 +8,6 @@ pub mod distribution;
 pub mod figures;
 pub mod forwarding;
 pub mod frames;
-pub mod html;
 pub mod json;
 pub mod latency;
 pub mod ledger;

@@ -1,36 +1,38 @@
-//! A comparison as one page that needs nothing beside it.
+//! A comparison as one page that needs no other file.
 
 use super::{is_limited, remarks, row_name, steps, svg, tables};
-use crate::forwarding::html::{document, says};
-use crate::table::html;
+use crate::forwarding::html::{document, figure, says};
+use crate::table::html as table;
 use crate::words::plural;
+use maud::html;
 use narrows_model::forwarding::ab::Difference;
-use narrows_model::forwarding::ab_report::AbReport;
+use narrows_model::forwarding::ab_report::{AbReport, AbRowView, ConfigurationView};
 
 /// The page.
 #[must_use]
 pub fn page(report: &AbReport) -> String {
-    let mut main = "<section id=\"verdict\">\n".to_owned();
-    for row in &report.rows {
+    let class = |row: &AbRowView| {
         let proven = row.row.welch.as_ref().is_some_and(Difference::is_proven) && !is_limited(report, row);
-        let class = if proven { "good" } else { "mark" };
-        says(&mut main, class, &row_name(report, row), std::slice::from_ref(&row.row.says));
-    }
-    for (side, of) in [("A", &report.a), ("B", &report.b)] {
-        let what = format!("{} ({}; {})", of.name, steps(&of.steps), plural(of.runs.into(), "run"));
-        says(&mut main, "", side, &[what]);
-    }
-    says(&mut main, "bad", "Note", &remarks(report));
-    main += "</section>\n";
-    if let Some(picture) = svg::picture(report) {
-        main += &format!("<section id=\"comparison\">\n<figure>{picture}</figure>\n</section>\n");
-    }
-    for (id, table) in [
+        if proven { "good" } else { "mark" }
+    };
+    let side =
+        |of: &ConfigurationView| [format!("{} ({}; {})", of.name, steps(&of.steps), plural(of.runs.into(), "run"))];
+    let tables = [
         ("throughput", tables::throughputs(report)),
         ("difference", tables::differences(report)),
         ("runs", tables::runs(report)),
-    ] {
-        main += &format!("<section id=\"{id}\">\n{}</section>\n", html(&table.trimmed()));
-    }
-    document(&format!("Forwarding benchmark of {}, two configurations", report.name), "", &main)
+    ];
+    let main = html! {
+        section #verdict {
+            @for row in &report.rows {
+                (says(class(row), &row_name(report, row), std::slice::from_ref(&row.row.says)))
+            }
+            (says("", "A", &side(&report.a)))
+            (says("", "B", &side(&report.b)))
+            (says("bad", "Note", &remarks(report)))
+        }
+        @if let Some(picture) = svg::picture(report) { section #comparison { (figure(Some(picture))) } }
+        @for (id, it) in tables { section id=(id) { (table(&it.trimmed())) } }
+    };
+    document(&format!("Forwarding benchmark of {}, two configurations", report.name), None, &main)
 }
