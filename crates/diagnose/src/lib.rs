@@ -1,32 +1,29 @@
 //! The diagnosis: a [`Run`](narrows_model::Run) in, accounts and a verdict out. Pure: no IO, no clock.
 //!
 //! ```text
-//! Run -> Evidence -> every cause's ceiling and testimony -> roofline, time budget -> verdict -> Report
+//! Run -> Evidence -> every cause's ceiling and assessment -> judge -> Report
 //! ```
 
 pub mod audit;
-pub mod budget;
 pub mod causes;
-mod disproof;
 pub mod evidence;
-mod exclusion;
-pub mod experiment;
+pub mod experiments;
 pub mod forwarding;
+pub mod judge;
 pub mod latency;
 pub mod ledger;
 pub mod report;
-pub mod roofline;
-pub mod udp;
-pub mod verdict;
+pub mod role;
 
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use evidence::{Evidence, Seat};
-pub use experiment::Experiment;
+pub use evidence::tcp::Evidence;
+pub use experiments::Experiment;
+pub use judge::tcp::{TcpDiagnosis, diagnose_tcp};
+pub use judge::udp::{UdpDiagnosis, diagnose_udp};
 pub use ledger::{ledger, tcp_ledger};
 pub use report::report;
-pub use udp::{UdpDiagnosis, diagnose_udp};
-pub use verdict::{ActDiagnosis, diagnose_act};
+pub use role::Role;

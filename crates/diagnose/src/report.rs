@@ -1,11 +1,13 @@
 //! The report of a run: every act diagnosed, brought into the view that the formats render.
 
-use crate::disproof::lower;
-use crate::evidence::FlowView;
-use crate::experiment::Experiment;
+use crate::evidence::tcp::FlowView;
+use crate::evidence::udp::UdpView;
+use crate::experiments::Experiment;
+use crate::experiments::udp::what_of_udp;
+use crate::judge::disproof::lower;
+use crate::judge::tcp::{TcpDiagnosis, diagnose_tcp};
+use crate::judge::udp::{UdpDiagnosis, diagnose_udp};
 use crate::ledger::tcp_ledger;
-use crate::udp::{UdpDiagnosis, UdpView, diagnose_udp, what_of_udp};
-use crate::verdict::{ActDiagnosis, diagnose_act};
 use narrows_model::run::report::{
     AccountsView, ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, SCHEMA, VerdictView,
 };
@@ -21,8 +23,8 @@ struct Act {
 
 /// One act of a run; `None` where its baseline was not measured.
 fn act_of(run: &Run, act: u32) -> Option<Act> {
-    if let Some(diagnosis) = diagnose_act(run, act) {
-        let ActDiagnosis { accounts, verdict, .. } = diagnosis;
+    if let Some(diagnosis) = diagnose_tcp(run, act) {
+        let TcpDiagnosis { accounts, verdict, .. } = diagnosis;
         let baseline = run.baseline(act)?;
         let ledger = baseline.plan.flows().iter().filter_map(|flow| tcp_ledger(baseline, *flow)).collect();
         let accounts = AccountsView { roofline: accounts.roofline, time_budget: accounts.time_budget, ledger };

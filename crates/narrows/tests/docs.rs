@@ -97,9 +97,9 @@ fn the_causes_page_is_fresh() {
         "# Causes\n\nWhat narrows can name, from the heads of the rules themselves; written by `make docs`. An id never changes its\n\
          meaning. How a verdict is made of them is told in [the accounts](accounts.md).\n",
     );
-    heads(&mut page, "../diagnose/src/causes");
+    heads(&mut page, "../diagnose/src/causes/tcp");
     page.push_str("\n# Causes of a load of UDP\n\nWhat `diagnose --udp` names. An id that stands above means the same here, seen in datagrams.\n");
-    heads(&mut page, "../diagnose/src/udp/causes");
+    heads(&mut page, "../diagnose/src/causes/udp");
     check(&docs().join("causes.md"), &page);
 }
 

@@ -2,8 +2,7 @@
 //! rule's file reads is among its needs. Neither crate can see the other, so only here can it be checked.
 
 use narrows_diagnose::audit::hazards;
-use narrows_diagnose::causes;
-use narrows_diagnose::udp;
+use narrows_diagnose::causes::{tcp as causes, udp};
 use narrows_model::Key;
 use narrows_model::host::side_by_side::ROWS;
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,7 +125,7 @@ fn in_needs(needs: &[Key], word: &str) -> bool {
 
 #[test]
 fn what_a_causes_file_reads_is_among_its_needs() {
-    let folder = sources("causes");
+    let folder = sources("causes/tcp");
     let file = |id: &str| code(&folder.join(format!("{}.rs", id.replace('-', "_"))));
     let files: Vec<String> = causes::TABLE.iter().map(|cause| file(cause.id)).collect();
     let helpers = helpers(&code(&folder.join("mod.rs")), &files);
@@ -149,7 +148,7 @@ fn what_a_causes_file_reads_is_among_its_needs() {
 
 #[test]
 fn what_a_file_of_a_cause_of_udp_reads_is_among_its_needs() {
-    let folder = sources("udp/causes");
+    let folder = sources("causes/udp");
     let mut wrong = Vec::new();
     for cause in udp::TABLE {
         let code = code(&folder.join(format!("{}.rs", cause.id.replace('-', "_"))));

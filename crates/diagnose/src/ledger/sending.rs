@@ -1,7 +1,7 @@
 //! The sender's half: from the send call to the wire.
 
 use super::Entry;
-use super::books::Books;
+use super::accounting::Accounting;
 use super::claim::Claim;
 use narrows_model::Place;
 
@@ -18,46 +18,46 @@ pub(super) struct Told {
 
 impl Told {
     /// The queueing discipline first, since what it dropped never reached the device.
-    pub(super) fn of(books: &Books) -> Self {
-        let most = books.batch_sent();
-        let told = books.unsent.no_buffers;
-        let qdisc = told.min(books.sent("qdisc.drops").unwrap_or(0).saturating_mul(most));
-        let device = (told - qdisc).min(device_drops(books).max(at_the_peer(books)).saturating_mul(most));
+    pub(super) fn of(accounting: &Accounting) -> Self {
+        let most = accounting.batch_sent();
+        let told = accounting.unsent.no_buffers;
+        let qdisc = told.min(accounting.sent("qdisc.drops").unwrap_or(0).saturating_mul(most));
+        let device = (told - qdisc).min(device_drops(accounting).max(at_the_peer(accounting)).saturating_mul(most));
         Self { qdisc, device, nowhere: told - qdisc - device }
     }
 }
 
 /// What the sender's device dropped, the backlog of a virtual peer included.
-fn device_drops(books: &Books) -> u64 {
-    let count = |key| books.sent(key).unwrap_or(0);
+fn device_drops(accounting: &Accounting) -> u64 {
+    let count = |key| accounting.sent(key).unwrap_or(0);
     count("nic.counter.tx_dropped").saturating_add(count("nic.counter.tx_errors"))
 }
 
 /// Of them, those that the receiver's backlog dropped: a virtual pair hands its packets over itself, and counts what the
 /// other end refuses as its own drops.
-pub(super) fn at_the_peer(books: &Books) -> u64 {
-    let backlog = books.got("softnet.dropped").unwrap_or(0);
-    if books.one_kernel { backlog.min(device_drops(books)) } else { 0 }
+pub(super) fn at_the_peer(accounting: &Accounting) -> u64 {
+    let backlog = accounting.got("softnet.dropped").unwrap_or(0);
+    if accounting.one_kernel { backlog.min(device_drops(accounting)) } else { 0 }
 }
 
-pub(super) fn entries(books: &Books) -> Vec<Entry> {
-    let at = books.flow.sender();
+pub(super) fn entries(accounting: &Accounting) -> Vec<Entry> {
+    let at = accounting.flow.sender();
     let entry = |id, claim, source: String| Entry { id, at, claim, source };
-    let (unsent, told) = (&books.unsent, Told::of(books));
+    let (unsent, told) = (&accounting.unsent, Told::of(accounting));
     let refused =
         [unsent.too_big, unsent.refused, unsent.other].iter().fold(told.nowhere, |sum, n| sum.saturating_add(*n));
     vec![
-        entry("unsent", Claim::exactly(refused), errors(books, told)),
+        entry("unsent", Claim::exactly(refused), errors(accounting, told)),
         entry("send-buffer", Claim::exactly(unsent.would_block), "EAGAIN at the send call".to_owned()),
         entry("send-filter", Claim::exactly(unsent.not_permitted), "EPERM at the send call".to_owned()),
-        qdisc(books, told),
-        device(books),
+        qdisc(accounting, told),
+        device(accounting),
         Entry { id: "path", at: Place::Path, claim: Claim::unknown(), source: String::new() },
     ]
 }
 
-fn errors(books: &Books, told: Told) -> String {
-    let unsent = &books.unsent;
+fn errors(accounting: &Accounting, told: Told) -> String {
+    let unsent = &accounting.unsent;
     let parts: Vec<String> = [
         ("ENOBUFS", told.nowhere),
         ("EMSGSIZE", unsent.too_big),
@@ -76,18 +76,18 @@ fn errors(books: &Books, told: Told) -> String {
 }
 
 /// Packets of the sender that are not of this flow, as far as its device counts them.
-fn others(books: &Books) -> u64 {
-    books.sent("nic.counter.tx_packets").unwrap_or(0).saturating_sub(books.accepted)
+fn others(accounting: &Accounting) -> u64 {
+    accounting.sent("nic.counter.tx_packets").unwrap_or(0).saturating_sub(accounting.accepted)
 }
 
-fn qdisc(books: &Books, told: Told) -> Entry {
-    let at = books.flow.sender();
-    let Some(drops) = books.sent("qdisc.drops") else {
+fn qdisc(accounting: &Accounting, told: Told) -> Entry {
+    let at = accounting.flow.sender();
+    let Some(drops) = accounting.sent("qdisc.drops") else {
         let claim = Claim { low: told.qdisc, high: told.qdisc, ..Claim::unknown() };
         return Entry { id: "qdisc", at, claim, source: "the queueing discipline gave no counters".to_owned() };
     };
-    let mut claim = match (books.segmented, books.fragments_each()) {
-        (true, _) => Claim::batches(drops, books.batch_most),
+    let mut claim = match (accounting.segmented, accounting.fragments_each()) {
+        (true, _) => Claim::batches(drops, accounting.batch_most),
         (false, 1) => Claim::exactly(drops),
         (false, parts) => Claim { low: drops.div_ceil(parts), ..Claim::batches(drops, 1) },
     };
@@ -99,29 +99,30 @@ fn qdisc(books: &Books, told: Told) -> Entry {
         source.push_str(&format!(", {} of them told to the application (ENOBUFS)", told.qdisc));
     }
     // It counts segments when it sends, and batches when it drops.
-    if books.segmented
+    if accounting.segmented
         && drops > 0
-        && let Some(sent) = books.sent("qdisc.sent.packets")
+        && let Some(sent) = accounting.sent("qdisc.sent.packets")
     {
-        let others = if books.tcp { 0 } else { books.sent("snmp.Tcp.OutSegs").unwrap_or(0) };
+        let others = if accounting.tcp { 0 } else { accounting.sent("snmp.Tcp.OutSegs").unwrap_or(0) };
         let ours = sent.saturating_sub(others);
-        claim.close_at(books.accepted.saturating_add(told.qdisc).saturating_sub(ours));
+        claim.close_at(accounting.accepted.saturating_add(told.qdisc).saturating_sub(ours));
         source.push_str(&format!(" as batches; it sent {ours} segments"));
     }
-    Entry { id: "qdisc", at, claim: claim.shared_with(books.accepted, others(books)), source }
+    Entry { id: "qdisc", at, claim: claim.shared_with(accounting.accepted, others(accounting)), source }
 }
 
-fn device(books: &Books) -> Entry {
-    let at = books.flow.sender();
-    if books.sent("nic.counter.tx_dropped").is_none() {
+fn device(accounting: &Accounting) -> Entry {
+    let at = accounting.flow.sender();
+    if accounting.sent("nic.counter.tx_dropped").is_none() {
         let source = "the device gave no counters".to_owned();
         return Entry { id: "nic-tx", at, claim: Claim::unknown(), source };
     }
-    let (all, peer) = (device_drops(books), at_the_peer(books));
+    let (all, peer) = (device_drops(accounting), at_the_peer(accounting));
     let mut source = format!("{all} tx_dropped and tx_errors of the device");
     if peer > 0 {
         source.push_str(&format!(", {peer} of them booked at the receiver's backlog"));
     }
-    let claim = Claim::batches(all - peer, books.batch_sent()).shared_with(books.accepted, others(books));
+    let claim =
+        Claim::batches(all - peer, accounting.batch_sent()).shared_with(accounting.accepted, others(accounting));
     Entry { id: "nic-tx", at, claim, source }
 }

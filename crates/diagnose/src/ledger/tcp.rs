@@ -1,6 +1,6 @@
 //! The ledger of TCP: segments with payload that one socket sent and the other one got, retransmissions included.
 
-use super::books::Books;
+use super::accounting::Accounting;
 use super::{Entry, receiving, sending, settle, wire};
 use crate::ledger::claim::Claim;
 use narrows_model::diagnosis::ledger::Ledger;
@@ -31,7 +31,7 @@ pub fn tcp_ledger(trial: &Trial, flow: Flow) -> Option<Ledger> {
     let mss = sending.streams.iter().find(|stream| stream.flow == flow).and_then(|stream| stream.mss_bytes);
     let (sender, receiver) =
         (sending.after.counts_since(&sending.before), receiving.after.counts_since(&receiving.before));
-    let books = Books {
+    let accounting = Accounting {
         offered,
         accepted: offered,
         delivered,
@@ -43,31 +43,31 @@ pub fn tcp_ledger(trial: &Trial, flow: Flow) -> Option<Ledger> {
         one_kernel: kernel(sending).is_some() && kernel(sending) == kernel(receiving),
         sender,
         receiver,
-        ..Books::empty(flow)
+        ..Accounting::empty(flow)
     };
     let mut remarks = Vec::new();
-    let mut entries = sending::entries(&books);
-    entries.extend(receiving::entries(&books, &mut remarks));
+    let mut entries = sending::entries(&accounting);
+    entries.extend(receiving::entries(&accounting, &mut remarks));
     // Stages of UDP alone; TCP has counters of its own for them.
     entries.retain(|entry| !matches!(entry.id, "unsent" | "send-buffer" | "send-filter" | "reassembly"));
     for entry in &mut entries {
         match entry.id {
-            "checksum" => *entry = counted(&books, "checksum", &["snmp.Tcp.InCsumErrors"]),
-            "receive-buffer" => *entry = counted(&books, "receive-buffer", &DROPS),
+            "checksum" => *entry = counted(&accounting, "checksum", &["snmp.Tcp.InCsumErrors"]),
+            "receive-buffer" => *entry = counted(&accounting, "receive-buffer", &DROPS),
             _ => {}
         }
     }
     remarks.retain(|remark| !remark.contains("NoPorts"));
-    let blurred = wire::book(&books, &mut entries, i128::from(offered) - i128::from(delivered), &mut remarks);
-    Some(settle(&books, entries, remarks, blurred, "segments"))
+    let blurred = wire::book(&accounting, &mut entries, i128::from(offered) - i128::from(delivered), &mut remarks);
+    Some(settle(&accounting, entries, remarks, blurred, "segments"))
 }
 
 /// What TCP drops for want of room (`Documentation/networking/snmp_counter.rst`).
 const DROPS: [&str; 3] =
     ["netstat.TcpExt.TCPBacklogDrop", "netstat.TcpExt.TCPRcvQDrop", "netstat.TcpExt.TCPZeroWindowDrop"];
 
-fn counted(books: &Books, id: &'static str, keys: &[&str]) -> Entry {
-    let told: Vec<(&str, u64)> = keys.iter().filter_map(|key| Some((*key, books.got(key)?))).collect();
+fn counted(accounting: &Accounting, id: &'static str, keys: &[&str]) -> Entry {
+    let told: Vec<(&str, u64)> = keys.iter().filter_map(|key| Some((*key, accounting.got(key)?))).collect();
     let claim = if told.is_empty() {
         Claim::unknown()
     } else {
@@ -76,7 +76,7 @@ fn counted(books: &Books, id: &'static str, keys: &[&str]) -> Entry {
     let words: Vec<String> =
         told.iter().map(|(key, n)| format!("{n} {}", key.rsplit('.').next().unwrap_or(key))).collect();
     let source = if words.is_empty() { "the counters of TCP could not be read".to_owned() } else { words.join(", ") };
-    Entry { id, at: books.flow.receiver(), claim, source }
+    Entry { id, at: accounting.flow.receiver(), claim, source }
 }
 
 /// Segments with payload that a stream sent, and those that reached the other socket.

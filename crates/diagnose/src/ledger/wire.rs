@@ -1,7 +1,7 @@
 //! Between the hosts: what left one device and did not reach the other; and the end of all ranges.
 
 use super::Entry;
-use super::books::Books;
+use super::accounting::Accounting;
 use super::claim::{Claim, close};
 
 /// Packets of neighbours' discovery and of the control connection that only one of two snapshots has.
@@ -21,12 +21,12 @@ enum Devices {
 /// Where the stages that lie behind IP of the receiver begin.
 const AFTER_IP: [&str; 4] = ["receive-filter", "reassembly", "checksum", "receive-buffer"];
 
-/// Closes every range and books the path. By how much other traffic may blur what is left unexplained.
-pub(super) fn book(books: &Books, entries: &mut [Entry], missing: i128, remarks: &mut Vec<String>) -> u64 {
-    close_behind_ip(books, entries);
+/// Closes every range and accounting the path. By how much other traffic may blur what is left unexplained.
+pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128, remarks: &mut Vec<String>) -> u64 {
+    close_behind_ip(accounting, entries);
     let left =
         |entries: &[Entry]| missing - entries.iter().map(|entry| i128::from(entry.claim.dropped())).sum::<i128>();
-    let devices = devices(books, entries);
+    let devices = devices(accounting, entries);
     let expected = match devices {
         Devices::Lost { lost, .. } => lost.max(0),
         Devices::OtherUnits | Devices::Silent => 0,
@@ -50,7 +50,7 @@ pub(super) fn book(books: &Books, entries: &mut [Entry], missing: i128, remarks:
     {
         near.claim.move_by(apart);
     }
-    give_back(books, entries, expected - left(entries), remarks);
+    give_back(accounting, entries, expected - left(entries), remarks);
     let rest = left(entries);
     let Some(path) = entries.iter_mut().find(|entry| entry.id == "path") else { return 0 };
     let whole = |n: i128| u64::try_from(n.max(0)).unwrap_or(u64::MAX);
@@ -84,23 +84,23 @@ pub(super) fn book(books: &Books, entries: &mut [Entry], missing: i128, remarks:
 
 /// Segments of TCP that were lost beside the datagrams of UDP: what one end sent and the other did not get, or what was sent
 /// again (a pure acknowledgement never is). One kernel's counters have both directions.
-fn lost_segments(books: &Books) -> u64 {
-    if books.tcp {
+fn lost_segments(accounting: &Accounting) -> u64 {
+    if accounting.tcp {
         return 0;
     }
     let [out, got, again] = ["snmp.Tcp.OutSegs", "snmp.Tcp.InSegs", "snmp.Tcp.RetransSegs"];
     let gone = |out: Option<u64>, got: Option<u64>| out.zip(got).map_or(0, |(out, got)| out.saturating_sub(got));
-    let forth = gone(books.sent(out), books.got(got)).max(books.sent(again).unwrap_or(0));
-    let back = gone(books.got(out), books.sent(got)).max(books.got(again).unwrap_or(0));
-    forth.saturating_add(if books.one_kernel { back } else { 0 })
+    let forth = gone(accounting.sent(out), accounting.got(got)).max(accounting.sent(again).unwrap_or(0));
+    let back = gone(accounting.got(out), accounting.sent(got)).max(accounting.got(again).unwrap_or(0));
+    forth.saturating_add(if accounting.one_kernel { back } else { 0 })
 }
 
 /// Where the stages claim more than is missing: a stage that other traffic shares gives back what TCP lost, for its
 /// segments were dropped by the same counter.
-fn give_back(books: &Books, entries: &mut [Entry], too_much: i128, remarks: &mut Vec<String>) {
+fn give_back(accounting: &Accounting, entries: &mut [Entry], too_much: i128, remarks: &mut Vec<String>) {
     let Ok(too_much @ 1..) = u64::try_from(too_much) else { return };
     let shares = |claim: &Claim| claim.shared >= too_much && claim.low >= too_much;
-    if too_much <= lost_segments(books)
+    if too_much <= lost_segments(accounting)
         && let Some(entry) = entries.iter_mut().find(|entry| shares(&entry.claim))
     {
         entry.claim.give_back(too_much);
@@ -112,17 +112,19 @@ fn give_back(books: &Books, entries: &mut [Entry], too_much: i128, remarks: &mut
 }
 
 /// Behind IP of the receiver each segment was counted on arrival: what is missing from there on is what these stages dropped.
-fn close_behind_ip(books: &Books, entries: &mut [Entry]) {
-    if !entries.iter().any(|entry| AFTER_IP.contains(&entry.id) && !entry.claim.closed) || books.fragments_each() > 1 {
+fn close_behind_ip(accounting: &Accounting, entries: &mut [Entry]) {
+    if !entries.iter().any(|entry| AFTER_IP.contains(&entry.id) && !entry.claim.closed)
+        || accounting.fragments_each() > 1
+    {
         return;
     }
-    let Some(arrivals) = books.arrivals() else { return };
+    let Some(arrivals) = accounting.arrivals() else { return };
     let behind = || AFTER_IP.iter();
     let booked: u64 = entries
         .iter()
         .filter(|entry| behind().any(|id| *id == entry.id))
         .fold(0, |sum, entry| sum.saturating_add(entry.claim.dropped()));
-    let lost = arrivals.saturating_sub(books.delivered).saturating_sub(books.duplicated);
+    let lost = arrivals.saturating_sub(accounting.delivered).saturating_sub(accounting.duplicated);
     let mut open: Vec<&mut Claim> = entries
         .iter_mut()
         .filter(|entry| AFTER_IP.contains(&entry.id))
@@ -139,17 +141,18 @@ fn close_behind_ip(books: &Books, entries: &mut [Entry]) {
 
 /// Datagrams that left and did not arrive, by the bytes that both devices counted: a batch has the payload of all of its
 /// datagrams, whatever it is counted as. `None` where the datagrams are of several sizes or a device counts no bytes.
-fn lost_by_bytes(books: &Books, sent: u64, got: u64) -> Option<i128> {
-    let payload = i128::from(books.payload.filter(|bytes| *bytes > 0)?);
-    let bytes = i128::from(books.sent("nic.counter.tx_bytes")?) - i128::from(books.got("nic.counter.rx_bytes")?);
+fn lost_by_bytes(accounting: &Accounting, sent: u64, got: u64) -> Option<i128> {
+    let payload = i128::from(accounting.payload.filter(|bytes| *bytes > 0)?);
+    let bytes =
+        i128::from(accounting.sent("nic.counter.tx_bytes")?) - i128::from(accounting.got("nic.counter.rx_bytes")?);
     // Each packet has its own headers of IP and UDP; those of the link are not known and small beside the payload.
-    let headers = (i128::from(sent) - i128::from(got)) * if books.ipv6 { 48 } else { 28 };
+    let headers = (i128::from(sent) - i128::from(got)) * if accounting.ipv6 { 48 } else { 28 };
     let lost = (bytes - headers + payload / 2).div_euclid(payload);
-    Some(lost + i128::from(books.duplicated))
+    Some(lost + i128::from(accounting.duplicated))
 }
 
-fn devices(books: &Books, entries: &[Entry]) -> Devices {
-    let (sent, got) = (books.sent("nic.counter.tx_packets"), books.got("nic.counter.rx_packets"));
+fn devices(accounting: &Accounting, entries: &[Entry]) -> Devices {
+    let (sent, got) = (accounting.sent("nic.counter.tx_packets"), accounting.got("nic.counter.rx_packets"));
     let (Some(sent), Some(got)) = (sent, got) else { return Devices::Silent };
     let dropped = |ids: &[&str]| -> u64 {
         entries
@@ -158,36 +161,37 @@ fn devices(books: &Books, entries: &[Entry]) -> Devices {
             .fold(0, |sum, entry| sum.saturating_add(entry.claim.dropped()))
     };
     // What the socket took, less what was dropped before the wire; a drop that was told was not among what it took.
-    let told = super::sending::Told::of(books);
-    let to_wire = books
+    let told = super::sending::Told::of(accounting);
+    let to_wire = accounting
         .accepted
         .saturating_add(told.qdisc)
         .saturating_add(told.device)
         .saturating_sub(dropped(&["qdisc", "nic-tx"]));
-    let at_the_peer = super::sending::at_the_peer(books);
-    let arrived = books.delivered.saturating_add(books.duplicated);
-    let tcp = books.sent("snmp.Tcp.OutSegs").unwrap_or(0).saturating_add(books.got("snmp.Tcp.InSegs").unwrap_or(0));
+    let at_the_peer = super::sending::at_the_peer(accounting);
+    let arrived = accounting.delivered.saturating_add(accounting.duplicated);
+    let tcp =
+        accounting.sent("snmp.Tcp.OutSegs").unwrap_or(0).saturating_add(accounting.got("snmp.Tcp.InSegs").unwrap_or(0));
     let blur = EDGE.saturating_add(sent.saturating_sub(to_wire).saturating_add(tcp) / 4);
-    if books.fragments_each() > 1 {
+    if accounting.fragments_each() > 1 {
         return Devices::OtherUnits;
     }
     let each_a_packet = sent.saturating_add(at_the_peer) >= to_wire && got >= arrived;
     if each_a_packet {
-        let lost = i128::from(sent) + i128::from(books.duplicated) - i128::from(got);
+        let lost = i128::from(sent) + i128::from(accounting.duplicated) - i128::from(got);
         return Devices::Lost { lost, sent, got, blur };
     }
-    if books.batch_got() > 1
-        && let Some(lost) = lost_by_bytes(books, sent, got)
+    if accounting.batch_got() > 1
+        && let Some(lost) = lost_by_bytes(accounting, sent, got)
     {
         return Devices::Lost { lost, sent, got, blur: EDGE };
     }
     // In whatever batches: as many left as arrived.
-    if books.batch_got() > 1 && sent.abs_diff(got) <= EDGE {
+    if accounting.batch_got() > 1 && sent.abs_diff(got) <= EDGE {
         return Devices::Lost { lost: 0, sent, got, blur: EDGE };
     }
-    if books.batch_got() > 1 {
+    if accounting.batch_got() > 1 {
         return Devices::OtherUnits;
     }
-    let lost = i128::from(sent) + i128::from(books.duplicated) - i128::from(got);
+    let lost = i128::from(sent) + i128::from(accounting.duplicated) - i128::from(got);
     Devices::Lost { lost, sent, got, blur }
 }

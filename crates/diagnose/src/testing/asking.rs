@@ -1,19 +1,21 @@
-//! What the tests ask of the diagnosis: one rule's testimony, or the whole verdict.
+//! What the tests ask of the diagnosis: one rule's assessment, or the whole verdict.
 
 use super::{Scene, fact, ordinary_host, with};
-use crate::causes::{Cause, Testimony};
-use crate::evidence::{Evidence, Seat};
-use crate::{Experiment, diagnose_act};
+use crate::causes::tcp::Cause;
+use crate::evidence::tcp::Evidence;
+use crate::judge::assessment::Assessment;
+use crate::role::Role;
+use crate::{Experiment, diagnose_tcp};
 use narrows_model::host::fact::{Fact, Unit};
 use narrows_model::load::trial::CpuTimes;
 use narrows_model::{Finding, Place, Status, Verdict};
 
 pub(crate) fn verdict(scene: &Scene, experiments: &[(&str, &Scene)]) -> Verdict {
-    diagnose_act(&scene.run(experiments), 0).expect("a baseline").verdict
+    diagnose_tcp(&scene.run(experiments), 0).expect("a baseline").verdict
 }
 
 pub(crate) fn wanted(scene: &Scene, experiments: &[(&str, &Scene)]) -> Vec<Experiment> {
-    diagnose_act(&scene.run(experiments), 0).expect("a baseline").wanted
+    diagnose_tcp(&scene.run(experiments), 0).expect("a baseline").wanted
 }
 
 /// The finding of a cause that is proven and first.
@@ -39,30 +41,30 @@ pub(crate) fn assert_rejects(finding: &Finding, id: &str, why: &str) {
 }
 
 /// What one rule says of a scene.
-pub(crate) fn testimony(cause: &Cause, seat: Seat, scene: &Scene, experiments: &[(&str, &Scene)]) -> Testimony {
-    (cause.witness)(&Evidence::of(&scene.run(experiments), 0).expect("a baseline"), seat)
+pub(crate) fn assessment(cause: &Cause, role: Role, scene: &Scene, experiments: &[(&str, &Scene)]) -> Assessment {
+    (cause.assess)(&Evidence::of(&scene.run(experiments), 0).expect("a baseline"), role)
 }
 
 #[track_caller]
-pub(crate) fn assert_says(testimony: &Testimony) {
-    assert!(matches!(testimony, Testimony::Says { .. }), "{testimony:?}");
+pub(crate) fn assert_supports(assessment: &Assessment) {
+    assert!(matches!(assessment, Assessment::Supports { .. }), "{assessment:?}");
 }
 
 #[track_caller]
-pub(crate) fn assert_denies(testimony: &Testimony, words: &str) {
-    assert!(matches!(testimony, Testimony::Denies(why) if why.contains(words)), "{words}: {testimony:?}");
+pub(crate) fn assert_contradicts(assessment: &Assessment, words: &str) {
+    assert!(matches!(assessment, Assessment::Contradicts(why) if why.contains(words)), "{words}: {assessment:?}");
 }
 
 #[track_caller]
-pub(crate) fn assert_cannot_tell(testimony: &Testimony, words: &str) {
-    assert!(matches!(testimony, Testimony::CannotTell { why, .. } if why.contains(words)), "{words}: {testimony:?}");
+pub(crate) fn assert_cannot_tell(assessment: &Assessment, words: &str) {
+    assert!(matches!(assessment, Assessment::CannotTell { why, .. } if why.contains(words)), "{words}: {assessment:?}");
 }
 
 #[track_caller]
-pub(crate) fn assert_asks(testimony: &Testimony, experiment: Experiment) {
+pub(crate) fn assert_asks(assessment: &Assessment, experiment: Experiment) {
     assert!(
-        matches!(testimony, Testimony::CannotTell { ask: Some(asked), .. } if *asked == experiment),
-        "{testimony:?}"
+        matches!(assessment, Assessment::CannotTell { ask: Some(asked), .. } if *asked == experiment),
+        "{assessment:?}"
     );
 }
 

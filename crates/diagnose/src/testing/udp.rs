@@ -1,9 +1,11 @@
 //! A scene of UDP: one trial of one flow, told by what happened to its datagrams and written as the counters of both ends.
 
 use super::fact;
-use crate::causes::Testimony;
-use crate::evidence::Seat;
-use crate::udp::{UdpCause, UdpDiagnosis, UdpEvidence, diagnose_udp};
+use crate::causes::udp::UdpCause;
+use crate::evidence::udp::UdpEvidence;
+use crate::judge::assessment::Assessment;
+use crate::role::Role;
+use crate::{UdpDiagnosis, diagnose_udp};
 use narrows_model::host::fact::{Fact, Snapshot, Unit};
 use narrows_model::load::trial::{CpuTimes, HostSample, SocketMemory};
 use narrows_model::load::udp::{
@@ -360,7 +362,7 @@ impl UdpScene {
     }
 }
 
-// What the tests ask: one rule's testimony, or the whole verdict.
+// What the tests ask: one rule's assessment, or the whole verdict.
 
 fn record(purpose: Purpose, scene: &UdpScene) -> UdpTrialRecord {
     UdpTrialRecord { purpose, at_us: 0, trial: scene.trial() }
@@ -417,20 +419,20 @@ pub(crate) fn rejects(finding: &Finding, id: &str, why: &str) {
 }
 
 /// What one rule says of a scene.
-pub(crate) fn testimony_with(
+pub(crate) fn assessment_with(
     cause: &UdpCause,
-    seat: Seat,
+    role: Role,
     scene: &UdpScene,
     experiments: &[(&str, &UdpScene)],
-) -> Testimony {
+) -> Assessment {
     let trials: Vec<(&str, UdpTrial)> = experiments.iter().map(|(id, scene)| (*id, scene.trial())).collect();
     let experiments: Vec<(&str, &UdpTrial)> = trials.iter().map(|(id, trial)| (*id, trial)).collect();
     let (base, none) = (scene.trial(), Snapshot::default());
-    (cause.witness)(&UdpEvidence::of(&base, &experiments, scene.flow, &none, &none).expect("a flow"), seat)
+    (cause.assess)(&UdpEvidence::of(&base, &experiments, scene.flow, &none, &none).expect("a flow"), role)
 }
 
-pub(crate) fn testimony(cause: &UdpCause, seat: Seat, scene: &UdpScene) -> Testimony {
-    testimony_with(cause, seat, scene, &[])
+pub(crate) fn assessment(cause: &UdpCause, role: Role, scene: &UdpScene) -> Assessment {
+    assessment_with(cause, role, scene, &[])
 }
 
-pub(crate) use super::{assert_cannot_tell, assert_denies, assert_says};
+pub(crate) use super::{assert_cannot_tell, assert_contradicts, assert_supports};

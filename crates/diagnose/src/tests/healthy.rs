@@ -336,7 +336,7 @@ fn many_streams_add_up_to_a_full_path() {
 fn old_kernels_and_silent_hosts_are_not_accused() {
     let clean = || Scene { goodput_bps: 300e6, early_peak_bps: 300e6, rtt_us: 35_300, rwnd: 0.9, ..Scene::default() };
     for hidden in [
-        &[Hidden::Chronographs] as &[Hidden],
+        &[Hidden::LimitedTimes] as &[Hidden],
         &[Hidden::SocketMemory],
         &[Hidden::BufferLock, Hidden::SocketMemory],
         &[Hidden::Rtt],

@@ -1,9 +1,9 @@
 //! UDP as an experiment of a diagnosis of TCP: where paced TCP lost too few segments to tell, UDP tells.
 
+use crate::evidence::paced::Part;
 use crate::testing::Scene;
 use crate::testing::udp::{Died, UdpScene};
-use crate::udp::Part;
-use crate::{Experiment, diagnose_act};
+use crate::{Experiment, diagnose_tcp};
 use narrows_model::run::{Purpose, UdpTrialRecord};
 use narrows_model::{Run, Status};
 
@@ -41,7 +41,7 @@ fn with_udp(mut run: Run, parts: [(u64, u64); 5]) -> Run {
 #[test]
 fn paced_udp_is_asked_for_where_tcp_lost_too_few_and_is_believed() {
     let run = lossy();
-    let first = diagnose_act(&run, 0).expect("a baseline");
+    let first = diagnose_tcp(&run, 0).expect("a baseline");
     assert!(first.wanted.contains(&Experiment::PacedUdp), "{:?}", first.wanted);
     let evidence = crate::Evidence::of(&run, 0).expect("a baseline");
     let plans = Experiment::PacedUdp.udp_plans(&evidence);
@@ -50,7 +50,7 @@ fn paced_udp_is_asked_for_where_tcp_lost_too_few_and_is_believed() {
 
     // Enough datagrams at any rate: the same part is lost at each.
     let run = with_udp(run, [(4_000, 20), (20_000, 101), (20_000, 99), (42_000, 210), (60_000, 300)]);
-    let second = diagnose_act(&run, 0).expect("a baseline");
+    let second = diagnose_tcp(&run, 0).expect("a baseline");
     assert!(!second.wanted.contains(&Experiment::PacedUdp), "it was made: {:?}", second.wanted);
     let verdict = second.verdict;
     assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "random-loss"), "{verdict:#?}");
@@ -61,7 +61,7 @@ fn paced_udp_is_asked_for_where_tcp_lost_too_few_and_is_believed() {
 #[test]
 fn a_path_that_carries_more_udp_without_loss_is_no_lossy_one() {
     let run = with_udp(lossy(), [(4_000, 0), (20_000, 0), (20_000, 0), (42_000, 0), (60_000, 0)]);
-    let verdict = diagnose_act(&run, 0).expect("a baseline").verdict;
+    let verdict = diagnose_tcp(&run, 0).expect("a baseline").verdict;
     let of_the_path = ["random-loss", "path-policer"];
     assert!(verdict.causes.iter().all(|cause| !of_the_path.contains(&cause.id.as_str())), "{verdict:#?}");
 }

@@ -1,8 +1,8 @@
 //! What holds of any run, however strange: nothing panics, accounts balance, and a verdict keeps its own rules.
 
-use crate::causes::TABLE;
+use crate::causes::tcp::TABLE;
 use crate::testing::{Hidden, Scene, fact};
-use crate::{Experiment, diagnose_act, report};
+use crate::{Experiment, diagnose_tcp, report};
 use narrows_model::host::fact::{Fact, Unit, Value};
 use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::load::trial::{BufferLock, CpuTimes};
@@ -104,10 +104,10 @@ impl Anything {
     }
 
     fn hidden(&mut self) -> &'static [Hidden] {
-        use Hidden::{BufferLock, Chronographs, Cores, Mss, Options, RecvQ, Rtt, Segments, SocketMemory, Threads};
+        use Hidden::{BufferLock, Cores, LimitedTimes, Mss, Options, RecvQ, Rtt, Segments, SocketMemory, Threads};
         self.one_of(&[
             &[] as &[Hidden],
-            &[Chronographs],
+            &[LimitedTimes],
             &[SocketMemory],
             &[BufferLock, RecvQ],
             &[Rtt],
@@ -233,7 +233,7 @@ proptest! {
     #[test]
     fn any_run_is_diagnosed_without_panic_and_within_the_rules_of_a_verdict(seed: u64) {
         let run = run_of(seed);
-        let Some(diagnosis) = diagnose_act(&run, 0) else { return Ok(()) };
+        let Some(diagnosis) = diagnose_tcp(&run, 0) else { return Ok(()) };
         if let Some(budget) = diagnosis.accounts.time_budget {
             let parts = [
                 budget.app_idle, budget.receive_window, budget.send_buffer, budget.congestion_window, budget.recovery,
@@ -242,12 +242,12 @@ proptest! {
             prop_assert!(parts.iter().all(|part| (0.0..=1.0).contains(part)), "{budget:?}");
             prop_assert!((parts.iter().sum::<f64>() - 1.0).abs() < 1e-6, "{budget:?}");
         }
-        let roofs = &diagnosis.accounts.roofline;
-        prop_assert!(roofs.is_sorted_by(|low, high| low.bps <= high.bps));
-        for roof in roofs {
-            let [low, high] = roof.interval_bps;
-            prop_assert!(roof.bps.is_finite() && low.is_finite() && high.is_finite(), "{roof:?}");
-            prop_assert!(low <= roof.bps && roof.bps <= high, "{roof:?}");
+        let ceilings = &diagnosis.accounts.roofline;
+        prop_assert!(ceilings.is_sorted_by(|low, high| low.bps <= high.bps));
+        for ceiling in ceilings {
+            let [low, high] = ceiling.interval_bps;
+            prop_assert!(ceiling.bps.is_finite() && low.is_finite() && high.is_finite(), "{ceiling:?}");
+            prop_assert!(low <= ceiling.bps && ceiling.bps <= high, "{ceiling:?}");
         }
         let verdict = &diagnosis.verdict;
         prop_assert!(verdict.goodput_bps.is_finite());
@@ -283,7 +283,7 @@ proptest! {
     #[test]
     fn an_experiment_that_is_wanted_has_a_sound_plan_or_none(seed: u64) {
         let run = run_of(seed);
-        let Some(diagnosis) = diagnose_act(&run, 0) else { return Ok(()) };
+        let Some(diagnosis) = diagnose_tcp(&run, 0) else { return Ok(()) };
         let evidence = crate::Evidence::of(&run, 0).expect("a baseline");
         for experiment in diagnosis.wanted {
             prop_assert!(!evidence.experiments.contains_key(experiment.id()));

@@ -29,14 +29,14 @@ const TABLES: &[Table] = &[
         helpers: &["buffers"],
     },
     Table {
-        folder: "crates/diagnose/src/causes",
-        table: "crates/diagnose/src/causes/mod.rs",
+        folder: "crates/diagnose/src/causes/tcp",
+        table: "crates/diagnose/src/causes/tcp/mod.rs",
         ending: ".rs",
         helpers: &[],
     },
     Table {
-        folder: "crates/diagnose/src/udp/causes",
-        table: "crates/diagnose/src/udp/causes/mod.rs",
+        folder: "crates/diagnose/src/causes/udp",
+        table: "crates/diagnose/src/causes/udp/mod.rs",
         ending: ".rs",
         helpers: &[],
     },
@@ -99,7 +99,7 @@ fn a_line_is_found_in_each_kind_of_table() {
 #[test]
 fn every_cause_says_what_it_is_how_it_shows_and_what_to_do() {
     let mut wrong = Vec::new();
-    for path in entries(&root().join("crates/diagnose/src/causes")) {
+    for path in entries(&root().join("crates/diagnose/src/causes/tcp")) {
         let file = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         if file == "mod" {
             continue;

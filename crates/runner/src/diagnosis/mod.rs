@@ -5,8 +5,8 @@
 mod climb;
 
 use crate::ends::{Ends, EndsError, TrialFailed};
-use narrows_diagnose::udp::{diagnose_udp, plan_of_udp, what_of_udp};
-use narrows_diagnose::{Experiment, diagnose_act};
+use narrows_diagnose::experiments::udp::{plan_of_udp, what_of_udp};
+use narrows_diagnose::{Experiment, diagnose_tcp, diagnose_udp};
 use narrows_model::load::tcp::{DiagnosePlan, Limit};
 use narrows_model::run::{Ending, Purpose, RrTrialRecord, RunPlan, TrialRecord, UdpTrialRecord};
 use narrows_model::{LoadPlan, Place, Run, Status, Target, UdpRate, Verdict, words::units};
@@ -130,7 +130,7 @@ impl Diagnosis<'_> {
     /// What the run says of an act so far, and the experiments that would say more.
     fn say(&self, act: u32, load: &LoadPlan) -> Option<(Verdict, Vec<Next>)> {
         let LoadPlan::Udp(load) = load else {
-            let diagnosis = diagnose_act(&self.run, act)?;
+            let diagnosis = diagnose_tcp(&self.run, act)?;
             let evidence = narrows_diagnose::Evidence::of(&self.run, act)?;
             let wanted = diagnosis.wanted.iter().flat_map(|experiment| Next::of(*experiment, &evidence)).collect();
             return Some((diagnosis.verdict, wanted));

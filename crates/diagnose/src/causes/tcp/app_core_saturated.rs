@@ -1,0 +1,178 @@
+//! # app-core-saturated
+//!
+//! The thread that moves the data fills one core.
+//!
+//! **Shows**: the data thread's own CPU clock runs as fast as the wall clock, while other cores have time left.
+//!
+//! **Mistaken for**: a saturated softirq core (then the softirq core is another one), a machine that is full
+//! altogether.
+//!
+//! **Fix**: more streams, larger writes, no copying, a faster core.
+//!
+//! Source: `pthread_getcpuclockid(3)`, `/proc/stat`.
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::{Ceiling, Fix, Method, Witness, load::tcp::Application, load::tcp::TcpPlan, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "app-core-saturated",
+    about: "the thread that moves the data fills one core",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[],
+    ceiling,
+    assess,
+    look_alikes: &["softirq-core-saturated", "tester-limited", "sender-app-slow", "receiver-app-slow", "path-capacity"],
+    fix,
+    healthy: false,
+    rank: 7,
+};
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let share = evidence.end(role)?.thread_share?;
+    // Below a tenth of a core the extrapolation would say more than it knows.
+    if share < 0.1 {
+        return None;
+    }
+    let how = format!("goodput / {} of a core that the busiest data thread used", units::percent(share));
+    let spread = if share > 0.85 { [0.9, 1.1] } else { [0.7, 1.4] };
+    ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / share.min(1.0), spread, Method::Inferred, how)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let end = evidence.end(role);
+    let Some(share) = end.and_then(|end| end.thread_share) else {
+        return cannot_tell("the CPU time of the data threads could not be read");
+    };
+    if share < 0.88 {
+        return contradicts(format!(
+            "the busiest data thread of {} used {} of a core",
+            super::who(evidence, role),
+            units::percent(share)
+        ));
+    }
+    let mut witnesses = vec![counter(format!(
+        "the busiest data thread of {} used {} of a core by its own clock",
+        super::who(evidence, role),
+        units::percent(share)
+    ))];
+    if let Some(core) =
+        end.and_then(|end| end.cores.iter().max_by(|a, b| (a.busy - a.softirq).total_cmp(&(b.busy - b.softirq))))
+        && core.busy > 0.9
+        && core.softirq < 0.5
+    {
+        witnesses.push(counter(format!(
+            "core {} was busy {} of the time, only {} of it in softirq",
+            core.cpu,
+            units::percent(core.busy),
+            units::percent(core.softirq)
+        )));
+    }
+    witnesses.extend(starved(evidence, role));
+    Assessment::Supports { share, witnesses }
+}
+
+/// The other end of the socket's queue says so, too: it ran empty while the writer computed, or full while the reader
+/// did. A thread that wanders between cores fills none of them for long, so this is the witness where no core is
+/// full.
+fn starved(evidence: &Evidence<'_>, role: Role) -> Option<Witness> {
+    let (share, what) = match role {
+        Role::Sender => (evidence.writer_behind()?, "the socket had room for more than the thread wrote"),
+        _ => (evidence.held_by_window()?, "the sender waited for the receive window"),
+    };
+    (share >= 0.2).then(|| counter(format!("{what} {} of the time", units::percent(share))))
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    let load = &evidence.load;
+    let application = if role == Role::Sender {
+        Application { write_cpu_us_per_mib: 0, ..load.application }
+    } else {
+        Application { read_cpu_us_per_mib: 0, ..load.application }
+    };
+    let imitated = application != load.application;
+    Fix {
+        load: imitated.then(|| TcpPlan { application, ..load.clone() }),
+        ..advice(
+            "spread the data over more streams (--streams), write and read in larger pieces, avoid copies, or use a \
+             faster core",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, link, named, none_proven,
+        ordinary_host, assessment,
+    };
+    use narrows_model::{Place, Status};
+
+    /// 4 Gbit/s on a link of ten, since the writing thread never sleeps.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 4e9,
+            rtt_us: 35_100,
+            sender_thread: 0.98,
+            sender_core: core(0.05, 0.94),
+            sender_facts: link(10_000, ordinary_host()),
+            receiver_facts: link(10_000, ordinary_host()),
+            ..Scene::default()
+        }
+    }
+
+    #[test]
+    fn a_thread_that_fills_its_core_is_named() {
+        let finding = named(&truth(), &[], "app-core-saturated", Place::Client);
+        assert_rejects(&finding, "softirq-core-saturated", "no core of the sender");
+        assert_rejects(&finding, "tester-limited", "were busy 50 %");
+        assert_rejects(&finding, "sender-app-slow", "had data to send 100 %");
+        assert_rejects(&finding, "path-capacity", "a core is full");
+    }
+
+    #[test]
+    fn the_clock_of_the_thread_alone_is_a_suspicion() {
+        let verdict = crate::testing::verdict(&Scene { hidden: &[Hidden::Cores], ..truth() }, &[]);
+        assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Suspected, "app-core-saturated"));
+    }
+
+    #[test]
+    fn a_socket_that_runs_empty_meanwhile_is_the_second_witness() {
+        let scene = Scene { hidden: &[Hidden::Cores], busy: 0.7, ..truth() };
+        named(&scene, &[], "app-core-saturated", Place::Client);
+        let reader = Scene { sender_thread: 0.2, receiver_thread: 0.97, rwnd: 0.5, busy: 1.0, ..scene };
+        named(&reader, &[], "app-core-saturated", Place::Server);
+    }
+
+    #[test]
+    fn a_thread_with_an_eighth_of_its_core_left_is_not_full() {
+        let at = |sender_thread| assessment(&CAUSE, Role::Sender, &Scene { sender_thread, ..truth() }, &[]);
+        assert_contradicts(&at(0.87), "used 87 % of a core");
+        assert_supports(&at(0.89));
+    }
+
+    #[test]
+    fn a_full_softirq_core_is_another_cause() {
+        let scene = Scene { sender_thread: 0.3, sender_core: core(0.97, 0.02), ..truth() };
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "used 30 %");
+    }
+
+    #[test]
+    fn threads_that_cannot_be_timed_accuse_no_one_else() {
+        let scene = Scene { hidden: &[Hidden::Threads], ..truth() };
+        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "CPU time of the data threads");
+        none_proven(&scene, &[]);
+    }
+
+    #[test]
+    fn the_fix_of_an_imitated_application_is_to_imitate_it_no_more() {
+        let mut scene = truth();
+        scene.load.application.write_cpu_us_per_mib = 40_000;
+        let finding = crate::testing::verdict(&scene, &[]).causes.remove(0);
+        assert_eq!(finding.fix.load.expect("a load").application, Application::default());
+    }
+}

@@ -1,0 +1,191 @@
+//! # congestion-control
+//!
+//! The congestion control in use makes too little of this path: it slows down at each rare loss and takes long to
+//! come back.
+//!
+//! **Shows**: the congestion window holds the sender back while no queue stands and few segments are lost; another
+//! congestion control carries clearly more over the same path.
+//!
+//! **Mistaken for**: random loss (then many segments are lost), a path at capacity (then no other does better).
+//!
+//! **Fix**: `net.ipv4.tcp_congestion_control`.
+//!
+//! Source: RFC 9438 section 1; Cardwell et al., *BBR*, ACM Queue 14(5), 2016.
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, ask, cannot_tell, ceiling_at, counter, contradicts, experiment, sysctl_fix};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use crate::experiments::Experiment;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "congestion-control",
+    about: "the congestion control in use makes too little of this path",
+    roles: &[Role::Sender],
+    needs: &[Key::new("tcp.congestion_control", Unit::Text), Key::new("tcp.congestion_control.available", Unit::Text)],
+    ceiling,
+    assess,
+    look_alikes: &["random-loss", "path-capacity", "path-policer", "tcp-receive-window", "tcp-send-buffer"],
+    fix,
+    healthy: false,
+    rank: 4,
+};
+
+/// Another congestion control must carry this much more before the one in use is blamed.
+const GAIN: f64 = 1.3;
+
+/// Round trips that a trial must have before it says anything of the congestion control: slow start takes about a
+/// dozen on a long fat path. A transfer that was over before that compares with a longer trial as a start with a
+/// steady state.
+const ROUND_TRIPS: f64 = 30.0;
+
+fn too_short(evidence: &Evidence<'_>) -> bool {
+    evidence.min_rtt_us.is_some_and(|rtt| evidence.base.counted_s < ROUND_TRIPS * rtt / 1e6)
+}
+
+/// The part of the time in which nothing but the congestion window (or recovery) held the sender back.
+pub(super) fn window_share(evidence: &Evidence<'_>) -> Option<f64> {
+    let busy = evidence.base.shares?.busy;
+    Some((busy - evidence.held_by_window()? - evidence.held_by_buffer()?).max(0.0))
+}
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    if window_share(evidence)? < 0.5 || evidence.queue_stood()? {
+        return None;
+    }
+    let window = evidence.base.cwnd_bytes?;
+    let how = format!(
+        "median congestion window {} / RTT {}",
+        units::bytes(window as u64),
+        units::micros(evidence.min_rtt_us? as u64)
+    );
+    ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [0.8, 1.2], Method::Inferred, how)
+}
+
+fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+    let (Some(share), Some(queue)) = (window_share(evidence), evidence.queue_stood()) else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
+    if share < 0.5 {
+        return contradicts(format!(
+            "the congestion window held the sender back only {} of the time",
+            units::percent(share)
+        ));
+    }
+    if queue {
+        return contradicts("the congestion window is large enough to keep a queue on the path");
+    }
+    if too_short(evidence) {
+        return cannot_tell("the transfer was over before a congestion control settles");
+    }
+    let in_use = evidence.base.congestion_control.as_deref().unwrap_or("the one in use");
+    if in_use.starts_with("bbr") {
+        return cannot_tell("BBR is in use, and there is none to try that could make more of the path");
+    }
+    let Some(other) = evidence.experiments.get(Experiment::OtherCongestionControl.id()) else {
+        return ask(
+            Experiment::OtherCongestionControl,
+            "the congestion window holds the sender back; whether another congestion control does better was not \
+             measured",
+        );
+    };
+    let gain = other.goodput_bps / evidence.goodput_bps();
+    if gain < GAIN {
+        return contradicts(format!("BBR carries no more ({})", units::bps(other.goodput_bps)));
+    }
+    Assessment::Supports {
+        share: share * 0.8,
+        witnesses: vec![
+            counter(format!(
+                "the congestion window held the sender back {} of the time while no queue stood on the path",
+                units::percent(share)
+            )),
+            experiment(format!("BBR carries {}, {gain:.1} times what {in_use} does", units::bps(other.goodput_bps))),
+        ],
+    }
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    sysctl_fix(
+        evidence,
+        role,
+        "use BBR (and fq as the queueing discipline where the kernel has it)".to_owned(),
+        "net.ipv4.tcp_congestion_control",
+        "bbr".to_owned(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven,
+        assessment, wanted,
+    };
+    use narrows_model::{Place, load::tcp::TcpPlan};
+
+    /// Reno on 1 Gbit/s and 35 ms: after one loss it climbs for minutes.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 300e6,
+            rtt_us: 35_100,
+            cwnd: 907,
+            lost: 3,
+            segments: 207_000,
+            congestion_control: "reno",
+            ..Scene::default()
+        }
+    }
+
+    fn bbr(goodput_bps: f64) -> Scene {
+        Scene { goodput_bps, congestion_control: "bbr", ..truth() }
+    }
+
+    const OTHER: &str = "other-congestion-control";
+
+    #[test]
+    fn it_is_named_where_bbr_carries_far_more() {
+        let (bbr, more) = (bbr(850e6), Scene { load: TcpPlan { streams: 4, ..truth().load }, ..bbr(930e6) });
+        let finding = named(&truth(), &[(OTHER, &bbr), ("more-streams", &more)], "congestion-control", Place::Client);
+        assert_rejects(&finding, "random-loss", "only 3 of 207000");
+        assert_rejects(&finding, "path-capacity", "four times the streams carried 930 Mbit/s");
+        assert_rejects(&finding, "tcp-receive-window", "only 0 %");
+        let prediction = finding.prediction.expect("what the experiment carried");
+        assert_eq!(prediction.bps, bbr.goodput_bps);
+    }
+
+    #[test]
+    fn it_is_not_guessed_but_tried() {
+        assert_asks(&assessment(&CAUSE, Role::Sender, &truth(), &[]), Experiment::OtherCongestionControl);
+        assert!(wanted(&truth(), &[]).contains(&Experiment::OtherCongestionControl));
+        none_proven(&truth(), &[]);
+    }
+
+    #[test]
+    fn another_one_must_do_better_by_a_third() {
+        let with = |goodput| assessment(&CAUSE, Role::Sender, &truth(), &[(OTHER, &bbr(goodput))]);
+        assert_contradicts(&with(387e6), "BBR carries no more");
+        assert_supports(&with(393e6));
+    }
+
+    #[test]
+    fn a_window_that_keeps_a_queue_or_is_not_the_limit_is_large_enough() {
+        let of = |scene| assessment(&CAUSE, Role::Sender, &scene, &[(OTHER, &bbr(850e6))]);
+        assert_contradicts(&of(Scene { rtt_us: 40_000, ..truth() }), "keep a queue");
+        assert_contradicts(&of(Scene { busy: 0.49, ..truth() }), "only 49 %");
+        assert_supports(&of(Scene { busy: 0.51, ..truth() }));
+    }
+
+    #[test]
+    fn a_short_transfer_an_old_kernel_and_bbr_itself_leave_it_open() {
+        let of = |scene| assessment(&CAUSE, Role::Sender, &scene, &[(OTHER, &bbr(850e6))]);
+        // Thirty round trips of 35 ms are 1.05 s.
+        assert_cannot_tell(&of(Scene { span_us: 1_000_000, ..truth() }), "before a congestion control settles");
+        assert_supports(&of(Scene { span_us: 1_100_000, ..truth() }));
+        assert_cannot_tell(&of(Scene { hidden: &[Hidden::LimitedTimes], ..truth() }), "does not say");
+        assert_cannot_tell(&of(Scene { congestion_control: "bbr", ..truth() }), "BBR is in use");
+    }
+}

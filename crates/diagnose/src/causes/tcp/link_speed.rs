@@ -1,0 +1,164 @@
+//! # link-speed
+//!
+//! A host's link runs more slowly than it could, or than the other end's, and the goodput lies at it.
+//!
+//! **Shows**: the negotiated speed lies below the fastest supported one (or, below 1 Gbit/s and where that is not
+//! known, the peer's), and the goodput is that speed less headers: 94 % of it with full Ethernet frames.
+//!
+//! **Mistaken for**: the path's capacity. A link at its best speed is no fault.
+//!
+//! **Fix**: cable, switch port, autonegotiation on both sides.
+//!
+//! Source: ethtool(8), `ETHTOOL_GLINKSETTINGS`.
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts, parameter, real_link_bps};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Command, Fix, Key, Method, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "link-speed",
+    about: "a host's link runs more slowly than it could",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[
+        Key::new("nic.speed", Unit::BitsPerSecond),
+        Key::new("nic.speed.max", Unit::BitsPerSecond),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.name", Unit::Text),
+    ],
+    ceiling,
+    assess,
+    look_alikes: &["path-capacity", "path-shaper", "pcie-width", "local-shaper"],
+    fix,
+    healthy: false,
+    rank: 6,
+};
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let speed = real_link_bps(evidence, role)?;
+    let mss = evidence.base.mss_bytes?;
+    let efficiency = evidence.wire_efficiency(mss);
+    let how = format!("link of {} x {efficiency:.3} payload with {mss:.0} bytes a segment", units::bps(speed));
+    ceiling_at(CAUSE.id, evidence, role, speed * efficiency, [0.95, 1.01], Method::Computed, how)
+}
+
+/// Whether a card could run faster its driver says, mostly. Where it does not, a card below this speed beside a
+/// faster peer is one that negotiated badly; from this speed on it is as likely just another card: 1 against 10
+/// Gbit/s is no fault.
+const ORDINARY_BPS: f64 = 1e9;
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let Some(speed) = real_link_bps(evidence, role) else {
+        return cannot_tell(format!("the device of {} reports no link speed", super::who(evidence, role)));
+    };
+    let other = if role == Role::Sender { Role::Receiver } else { Role::Sender };
+    let slower_than = match (evidence.number(role, "nic.speed.max"), real_link_bps(evidence, other)) {
+        (Some(max), _) if speed < 0.99 * max => format!("its link supports {}", units::bps(max)),
+        (Some(_), _) => return contradicts(format!("the link of {} runs at its best speed", super::who(evidence, role))),
+        (None, Some(peer)) if speed < ORDINARY_BPS && speed < 0.99 * peer => {
+            format!("the other end's link runs at {}", units::bps(peer))
+        }
+        (None, Some(peer)) if speed < 0.99 * peer => {
+            return cannot_tell("the fastest supported speed is not known, and hosts may well have different cards");
+        }
+        (None, Some(_)) => {
+            return contradicts(format!("the link of {} is no slower than the other end's", super::who(evidence, role)));
+        }
+        (None, None) => return cannot_tell("neither the fastest supported speed nor the other end's speed is known"),
+    };
+    let Some(ceiling) = ceiling(evidence, role) else { return cannot_tell("the segment size could not be read") };
+    if !crate::judge::ceilings::sits_at(&ceiling, evidence.goodput_bps()) {
+        return contradicts(format!("the link would carry {}", units::bps(ceiling.bps)));
+    }
+    let mut witnesses = vec![parameter(format!(
+        "the link of {} runs at {}, though {slower_than}",
+        super::who(evidence, role),
+        units::bps(speed)
+    ))];
+    if let Some(queue) = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true)) {
+        witnesses.push(counter(format!("a queue of {} stood in front of it", units::micros(queue as u64))));
+    }
+    Assessment::Supports { share: 0.95, witnesses }
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    let device = evidence.text(role, "nic.name").unwrap_or("DEVICE");
+    Fix {
+        commands: vec![Command { at: evidence.place(role), run: format!("ethtool -s {device} autoneg on") }],
+        ..advice("check the cable and the switch port, and let both sides negotiate the speed")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, link, named, none_proven,
+        ordinary_host, assessment, virtual_hosts, with, without,
+    };
+    use narrows_model::{Fact, Place};
+
+    fn fastest(mbps: i64, facts: Vec<Fact>) -> Vec<Fact> {
+        with(facts, fact("nic.speed.max", mbps * 1_000_000, Unit::BitsPerSecond))
+    }
+
+    /// A card of 1 Gbit/s that came up with 100 Mbit/s.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 94.1e6,
+            early_peak_bps: 94e6,
+            sender_facts: fastest(1_000, link(100, ordinary_host())),
+            receiver_facts: fastest(1_000, ordinary_host()),
+            ..Scene::default()
+        }
+    }
+
+    #[test]
+    fn a_gigabit_card_at_100_mbit_is_named() {
+        let finding = named(&truth(), &[], "link-speed", Place::Client);
+        assert_rejects(&finding, "path-shaper", "close to what the slower link carries");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+        assert_eq!(finding.fix.commands[0].run, "ethtool -s eth0 autoneg on");
+        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &truth(), &[]), "at its best speed");
+    }
+
+    #[test]
+    fn a_link_at_its_best_speed_is_capacity() {
+        let scene = Scene { sender_facts: fastest(100, link(100, ordinary_host())), ..truth() };
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "at its best speed");
+        assert_eq!(crate::testing::verdict(&scene, &[]).causes[0].id, "path-capacity");
+    }
+
+    #[test]
+    fn the_peer_is_the_measure_below_1_gbit_only_and_where_modes_are_not_known() {
+        let unknown = |own, peer, goodput_bps| Scene {
+            goodput_bps,
+            sender_facts: link(own, ordinary_host()),
+            receiver_facts: link(peer, ordinary_host()),
+            ..truth()
+        };
+        named(&unknown(100, 1_000, 94.1e6), &[], "link-speed", Place::Client);
+        let of = |scene| assessment(&CAUSE, Role::Sender, &scene, &[]);
+        assert_cannot_tell(&of(unknown(1_000, 10_000, 941e6)), "different cards");
+        assert_contradicts(&of(unknown(100, 100, 94.1e6)), "no slower than the other end's");
+    }
+
+    #[test]
+    fn a_goodput_below_the_link_is_something_else() {
+        let of = |goodput_bps| assessment(&CAUSE, Role::Sender, &Scene { goodput_bps, ..truth() }, &[]);
+        assert_contradicts(&of(83e6), "would carry 94.1 Mbit/s");
+        assert_supports(&of(90e6));
+    }
+
+    #[test]
+    fn a_speed_that_no_one_reports_or_enforces_accuses_no_one() {
+        let scene = virtual_hosts(Scene { rtt_us: 35_100, ..truth() });
+        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "no link speed");
+        none_proven(&scene, &[]);
+        let scene = Scene { sender_facts: without(truth().sender_facts, "nic.speed"), rtt_us: 35_100, ..truth() };
+        none_proven(&scene, &[]);
+    }
+}

@@ -1,0 +1,141 @@
+//! # local-shaper
+//!
+//! A queueing discipline on the sender's own device ends the rate: `tbf`, `htb`, `cake`, `fq maxrate`.
+//!
+//! **Shows**: the discipline has a configured rate, the goodput lies at it, and its `overlimits` grow.
+//!
+//! **Mistaken for**: a shaper of the path; the send buffer, since the local queue holds the data.
+//!
+//! **Fix**: remove or raise it.
+//!
+//! Source: tc(8), `TCA_STATS2`.
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, cannot_tell, ceiling_at, counter, contradicts, parameter, setting_fix};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, Setting, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "local-shaper",
+    about: "a queueing discipline on the sender's own device limits the rate",
+    roles: &[Role::Sender],
+    needs: &[
+        Key::new("qdisc.rate", Unit::BitsPerSecond),
+        Key::new("qdisc.overlimits", Unit::Count),
+        Key::new("nic.name", Unit::Text),
+        Key::new("qdisc.root.kind", Unit::Text),
+    ],
+    ceiling,
+    assess,
+    look_alikes: &["path-shaper", "tcp-send-buffer", "qdisc-drop", "path-capacity"],
+    fix,
+    healthy: false,
+    rank: 8,
+};
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let rate = evidence.number(role, "qdisc.rate")?;
+    let mss = evidence.base.mss_bytes?;
+    // The discipline counts IP packets with 14 bytes of Ethernet header, or without on a device that has none.
+    let efficiency = mss / (mss + f64::from(evidence.segment_header_bytes()) + 14.0);
+    let how = format!("configured rate {} x {efficiency:.3} payload", units::bps(rate));
+    ceiling_at(CAUSE.id, evidence, role, rate * efficiency, [0.93, 1.03], Method::Computed, how)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let Some(rate) = evidence.number(role, "qdisc.rate") else {
+        return match evidence.text(role, "qdisc.root.kind") {
+            Some(kind) => contradicts(format!("the sender's queueing discipline ({kind}) has no rate")),
+            None => cannot_tell("the sender's queueing disciplines could not be read"),
+        };
+    };
+    if ceiling(evidence, role).is_none() {
+        return cannot_tell(
+            "the segment size could not be read, so the goodput cannot be held against the shaper's rate",
+        );
+    }
+    match evidence.grew(role, "qdisc.overlimits") {
+        None => cannot_tell("the counters of the sender's queueing discipline could not be read"),
+        Some(0) => contradicts(format!("the shaper of {} never had to hold a packet back", units::bps(rate))),
+        Some(times) => Assessment::Supports {
+            share: 0.9,
+            witnesses: vec![
+                counter(format!("the sender's queueing discipline held packets back {times} times (overlimits)")),
+                parameter(format!("it is configured to {}", units::bps(rate))),
+            ],
+        },
+    }
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
+    let kind = evidence.text(role, "qdisc.root.kind").unwrap_or("shaper");
+    let advice = format!("remove the {kind} shaper from {device}, or raise its rate if it is there on purpose");
+    setting_fix(evidence, role, advice, Setting::RootQdisc { device, kind: "default".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, fact, named, none_proven, ordinary_host,
+        assessment, with, without,
+    };
+    use narrows_model::{Place, Status};
+
+    /// tbf at 200 Mbit/s: 191 Mbit/s of payload, and a queue in the sender's own host.
+    fn truth() -> Scene {
+        let facts = with(ordinary_host(), fact("qdisc.rate", 200_000_000_i64, Unit::BitsPerSecond));
+        Scene {
+            goodput_bps: 191e6,
+            early_peak_bps: 900e6,
+            rtt_us: 60_000,
+            sender_facts: with(facts, fact("qdisc.root.kind", "tbf", Unit::Text)),
+            sender_counts: vec![("qdisc.overlimits", 9_000), ("qdisc.drops", 0)],
+            ..Scene::default()
+        }
+    }
+
+    #[test]
+    fn a_token_bucket_on_the_own_device_is_named() {
+        let finding = named(&truth(), &[], "local-shaper", Place::Client);
+        assert_rejects(&finding, "path-shaper", "the sender's own shaper explains the rate");
+        assert_rejects(&finding, "qdisc-drop", "dropped nothing");
+        assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
+        assert_eq!(finding.fix.commands[0].run, "tc qdisc del dev eth0 root");
+    }
+
+    #[test]
+    fn a_shaper_that_never_held_a_packet_back_is_none() {
+        let scene = Scene { sender_counts: vec![("qdisc.overlimits", 0)], ..truth() };
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "never had to hold");
+        let scene = Scene { sender_facts: without(truth().sender_facts, "qdisc.rate"), ..truth() };
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "has no rate");
+    }
+
+    #[test]
+    fn a_rate_that_the_goodput_does_not_lie_at_is_a_hazard() {
+        for goodput_bps in [150e6, 230e6] {
+            let verdict = crate::testing::verdict(&Scene { goodput_bps, early_peak_bps: goodput_bps, ..truth() }, &[]);
+            assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
+            assert!(verdict.hazards[0].starts_with("local-shaper at client is at work"), "{:?}", verdict.hazards);
+        }
+        for goodput_bps in [172e6, 205e6] {
+            named(&Scene { goodput_bps, ..truth() }, &[], "local-shaper", Place::Client);
+        }
+    }
+
+    #[test]
+    fn counters_or_segments_that_cannot_be_read_leave_it_open() {
+        let scene = Scene { sender_counts: Vec::new(), ..truth() };
+        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "counters");
+        let scene = Scene { hidden: &[Hidden::Mss], ..truth() };
+        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "segment size");
+        let scene = Scene { sender_facts: Vec::new(), rtt_us: 35_100, ..truth() };
+        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "could not be read");
+        none_proven(&scene, &[]);
+    }
+}

@@ -1,0 +1,191 @@
+//! # mtu-mismatch
+//!
+//! The two ends, or an end and the path, have different MTUs, and the smaller one costs goodput.
+//!
+//! **Shows**: the wire is full, but of headers: the segment size follows the smaller MTU, while the larger one would
+//! carry clearly more. Or full-size packets get lost where no one answers that they are too big.
+//!
+//! **Mistaken for**: the path's capacity: the bits on the wire are at capacity, the payload is not.
+//!
+//! **Fix**: one MTU on both hosts and all that lies between.
+//!
+//! Source: RFC 8899, RFC 1191; `IP_MTU`, ip(7).
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, cannot_tell, ceiling_at, counter, contradicts, link_bps, parameter};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Command, Fix, Key, Method, Setting, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "mtu-mismatch",
+    about: "the MTUs of the two ends or of the path differ, and the smaller one costs goodput",
+    roles: &[Role::Sender, Role::Receiver, Role::Path],
+    needs: &[
+        Key::new("nic.mtu", Unit::Bytes),
+        Key::new("path.mtu", Unit::Bytes),
+        Key::new("nic.name", Unit::Text),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+    ],
+    ceiling,
+    assess,
+    look_alikes: &["path-capacity", "link-speed", "random-loss"],
+    fix,
+    healthy: false,
+    rank: 9,
+};
+
+/// A mismatch that costs less of the goodput than this is a hazard, not a cause. An ordinary MTU of 1500 costs 4.9 %
+/// against one of 9000 (6.0 % over IPv6), and jumbo frames on one side of the Internet are no fault of the other.
+const COST: f64 = 0.07;
+
+/// The smallest MTU in force, the largest of a host's, and the role of the smallest.
+fn mtus(evidence: &Evidence<'_>) -> Option<(f64, f64, Role)> {
+    let (sender, receiver) = (evidence.number(Role::Sender, "nic.mtu")?, evidence.number(Role::Receiver, "nic.mtu")?);
+    let largest = sender.max(receiver);
+    let segment = evidence.base.mss_bytes.map(|mss| mss + f64::from(evidence.segment_header_bytes()));
+    let path = evidence.number(Role::Sender, "path.mtu").into_iter().chain(segment).reduce(f64::min);
+    let smallest_host = sender.min(receiver);
+    match path {
+        // The segment size may lie a few bytes below the MTU for options; a real difference is larger.
+        Some(path) if path < smallest_host - 40.0 && evidence.load.mss_bytes.is_none() => {
+            Some((path, smallest_host, Role::Path))
+        }
+        _ if sender < receiver => Some((sender, largest, Role::Sender)),
+        _ => Some((receiver, largest, Role::Receiver)),
+    }
+}
+
+fn efficiencies(evidence: &Evidence<'_>) -> Option<(f64, f64, Role)> {
+    let (small, large, role) = mtus(evidence)?;
+    let headers = f64::from(evidence.segment_header_bytes());
+    Some((evidence.wire_efficiency(small - headers), evidence.wire_efficiency(large - headers), role))
+}
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let (small, large, at) = efficiencies(evidence)?;
+    if at != role || small > (1.0 - COST) * large {
+        return None;
+    }
+    let link = link_bps(evidence)?;
+    let (mtu, ..) = mtus(evidence)?;
+    let how = format!("link of {} x {small:.3} payload at an MTU of {mtu:.0}", units::bps(link));
+    ceiling_at(CAUSE.id, evidence, role, link * small, [0.93, 1.02], Method::Computed, how)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let (Some((mtu, large_mtu, at)), Some((small, large, _))) = (mtus(evidence), efficiencies(evidence)) else {
+        return cannot_tell("the MTUs of both ends are not known");
+    };
+    if mtu >= large_mtu - 40.0 {
+        return contradicts(format!("both ends and the path agree on an MTU of {mtu:.0}"));
+    }
+    if at != role {
+        return contradicts(format!("the smaller MTU is at {}", super::who(evidence, at)));
+    }
+    if small > (1.0 - COST) * large {
+        return contradicts(format!(
+            "MTUs differ ({mtu:.0} and {large_mtu:.0}), which costs less than {} of the goodput",
+            units::percent(COST)
+        ));
+    }
+    let mut witnesses = vec![parameter(format!(
+        "the MTU is {mtu:.0} at {} and {large_mtu:.0} elsewhere: {} of the wire carries payload instead of {}",
+        super::who(evidence, role),
+        units::percent(small),
+        units::percent(large)
+    ))];
+    if let Some(queue) = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true)) {
+        witnesses.push(counter(format!("the wire is full: a queue of {} stands", units::micros(queue as u64))));
+    }
+    Assessment::Supports { share: 0.96, witnesses }
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    let large = mtus(evidence).map_or(1500.0, |(_, large, _)| large);
+    let advice = format!("give both hosts and everything between them an MTU of {large:.0}");
+    let (Some(device), true) = (evidence.text(role, "nic.name"), role != Role::Path) else {
+        return super::advice(advice);
+    };
+    let setting = Setting::Mtu { device: device.to_owned(), mtu: large as u32 };
+    let at = evidence.place(role);
+    Fix {
+        advice,
+        commands: vec![Command { at, run: setting.to_string() }],
+        settings: vec![(at, setting)],
+        ..Fix::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, ordinary_host, assessment,
+        with, without,
+    };
+    use narrows_model::{Fact, Place};
+
+    fn mtu(bytes: i64) -> Vec<Fact> {
+        with(ordinary_host(), fact("nic.mtu", bytes, Unit::Bytes))
+    }
+
+    /// A receiver with an MTU of 400: 348 bytes of payload in 438 on the wire.
+    fn truth() -> Scene {
+        Scene { goodput_bps: 794e6, early_peak_bps: 794e6, mss: 348, receiver_facts: mtu(400), ..Scene::default() }
+    }
+
+    #[test]
+    fn a_wire_that_is_full_of_headers_is_named_at_the_smaller_end() {
+        let finding = named(&truth(), &[], "mtu-mismatch", Place::Server);
+        assert_eq!(finding.fix.commands[0].run, "ip link set dev eth0 mtu 1500");
+        assert_rejects(&finding, "random-loss", "only 0");
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &truth(), &[]), "the smaller MTU is at the receiver");
+    }
+
+    #[test]
+    fn a_path_that_carries_less_than_both_hosts_think_is_named_without_a_command() {
+        let path = with(ordinary_host(), fact("path.mtu", 576_i64, Unit::Bytes));
+        let scene =
+            Scene { goodput_bps: 853e6, mss: 524, sender_facts: path, receiver_facts: ordinary_host(), ..truth() };
+        let finding = named(&scene, &[], "mtu-mismatch", Place::Path);
+        assert!(finding.fix.commands.is_empty());
+    }
+
+    #[test]
+    fn jumbo_frames_on_one_side_are_no_fault_of_the_other() {
+        let scene =
+            Scene { goodput_bps: 941e6, mss: 1448, sender_facts: mtu(9000), receiver_facts: mtu(1500), ..truth() };
+        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &scene, &[]), "costs less than");
+        let agreed = Scene { receiver_facts: mtu(1500), mss: 1448, ..truth() };
+        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &agreed, &[]), "agree on an MTU of 1500");
+    }
+
+    #[test]
+    fn it_must_cost_seven_parts_of_a_hundred() {
+        // 648/738 of the wire against 1448/1538 is 6.7 % less; 628/718 is 7.1 %.
+        let of = |bytes: i64, mss| {
+            assessment(&CAUSE, Role::Receiver, &Scene { receiver_facts: mtu(bytes), mss, ..truth() }, &[])
+        };
+        assert_contradicts(&of(700, 648), "costs less than");
+        assert_supports(&of(680, 628));
+    }
+
+    #[test]
+    fn a_segment_size_that_the_user_chose_is_not_held_against_the_path() {
+        let mut scene = Scene { mss: 500, receiver_facts: ordinary_host(), ..truth() };
+        scene.load.mss_bytes = Some(500);
+        assert_contradicts(&assessment(&CAUSE, Role::Path, &scene, &[]), "agree");
+    }
+
+    #[test]
+    fn an_unknown_mtu_leaves_it_open() {
+        let scene = Scene { receiver_facts: without(ordinary_host(), "nic.mtu"), ..truth() };
+        for role in [Role::Sender, Role::Receiver, Role::Path] {
+            assert_cannot_tell(&assessment(&CAUSE, role, &scene, &[]), "not known");
+        }
+    }
+}

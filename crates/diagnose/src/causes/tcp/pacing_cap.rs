@@ -1,0 +1,131 @@
+//! # pacing-cap
+//!
+//! The socket may not send faster than a cap: `SO_MAX_PACING_RATE` by the application, or `maxrate` of `fq`.
+//!
+//! **Shows**: `tcpi_max_pacing_rate` is finite and the goodput lies at it; no loss, no window limit.
+//!
+//! **Mistaken for**: a slow application, a shaper of the path.
+//!
+//! **Fix**: drop or raise the cap.
+//!
+//! Source: `include/net/sock.h`, `sk_max_pacing_rate`; tc-fq(8).
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts, parameter};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::{Ceiling, Fix, Method, load::tcp::TcpPlan, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "pacing-cap",
+    about: "the sending socket has a cap on its rate",
+    roles: &[Role::Sender],
+    needs: &[],
+    ceiling,
+    assess,
+    look_alikes: &["sender-app-slow", "path-shaper", "local-shaper", "path-capacity", "tcp-send-buffer"],
+    fix,
+    healthy: false,
+    rank: 7,
+};
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    #[allow(clippy::cast_precision_loss)]
+    let streams = evidence.base.streams as f64;
+    let cap = evidence.base.max_pacing_bps?;
+    let how = format!("cap of {} on each of {streams:.0} sockets", units::bps(cap));
+    // Pacing counts headers too where a qdisc does it, and payload alone where TCP does.
+    let low = evidence.wire_efficiency(evidence.base.mss_bytes.unwrap_or(1448.0));
+    ceiling_at(CAUSE.id, evidence, role, cap * streams, [low * 0.98, 1.01], Method::Computed, how)
+}
+
+fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+    let base = &evidence.base;
+    let Some(cap) = base.max_pacing_bps else { return contradicts("the sending sockets have no cap on their rate") };
+    let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let windows = shares.receive_window + shares.send_buffer;
+    if shares.receive_window > 0.5 {
+        return contradicts(format!(
+            "the receive window held the sender back {} of the time",
+            units::percent(shares.receive_window)
+        ));
+    }
+    if evidence.queue_stood() == Some(true) {
+        return contradicts("a queue stands on the path: it takes less than the cap");
+    }
+    Assessment::Supports {
+        share: (1.0 - windows).max(0.5),
+        witnesses: vec![
+            parameter(format!(
+                "the kernel reports a cap of {} on the socket (SO_MAX_PACING_RATE or fq maxrate)",
+                units::bps(cap)
+            )),
+            counter("no queue stood on the path and the receive window did not hold the sender back".to_owned()),
+        ],
+    }
+}
+
+fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+    Fix {
+        load: evidence.load.pacing_bps.is_some().then(|| TcpPlan { pacing_bps: None, ..evidence.load.clone() }),
+        ..advice(
+            "drop or raise the cap: SO_MAX_PACING_RATE in the application, or maxrate of the fq queueing discipline",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven, assessment,
+    };
+    use narrows_model::Place;
+
+    /// SO_MAX_PACING_RATE of 200 Mbit/s.
+    fn truth() -> Scene {
+        Scene { goodput_bps: 198e6, rtt_us: 35_100, cwnd: 1_200, max_pacing_bytes_s: 25_000_000, ..Scene::default() }
+    }
+
+    #[test]
+    fn a_cap_on_the_socket_is_named() {
+        let mut scene = truth();
+        scene.load.pacing_bps = Some(200_000_000);
+        let finding = named(&scene, &[], "pacing-cap", Place::Client);
+        assert_rejects(&finding, "sender-app-slow", "had data to send 100 %");
+        assert_rejects(&finding, "path-shaper", "no queue");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+        assert_eq!(finding.fix.load.expect("the load without its cap").pacing_bps, None);
+    }
+
+    #[test]
+    fn the_cap_counts_for_each_stream() {
+        let load = TcpPlan { streams: 4, ..truth().load };
+        named(&Scene { goodput_bps: 790e6, load: load.clone(), ..truth() }, &[], "pacing-cap", Place::Client);
+        // One cap's worth over four streams is something else.
+        none_proven(&Scene { load, ..truth() }, &[]);
+    }
+
+    #[test]
+    fn an_infinite_cap_is_none() {
+        let scene = Scene { max_pacing_bytes_s: u64::MAX, congestion_control: "bbr", ..truth() };
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "no cap");
+        none_proven(&scene, &[]);
+    }
+
+    #[test]
+    fn a_queue_or_a_window_says_that_the_cap_is_not_reached() {
+        let of = |scene| assessment(&CAUSE, Role::Sender, &scene, &[]);
+        assert_contradicts(&of(Scene { rtt_us: 40_000, ..truth() }), "takes less than the cap");
+        assert_contradicts(&of(Scene { rwnd: 0.52, ..truth() }), "receive window");
+        assert_supports(&of(Scene { rwnd: 0.48, ..truth() }));
+    }
+
+    #[test]
+    fn a_kernel_without_chronographs_leaves_it_open() {
+        let scene = Scene { hidden: &[Hidden::LimitedTimes], ..truth() };
+        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "does not say");
+        none_proven(&scene, &[]);
+    }
+}

@@ -1,0 +1,244 @@
+//! # path-capacity
+//!
+//! The path carries all that it can: a healthy path.
+//!
+//! **Shows**: the goodput lies at the slower link less headers, or a queue stands on the path (the RTT under load
+//! exceeds the idle RTT) at a steady rate. Without a queue to see, for BBR keeps none and a short one hardly shows on a
+//! long path: nothing but the congestion window holds the sender back, and four times the streams carry no more.
+//!
+//! **Mistaken for**: everything else. No window, buffer, core or shaper may explain the goodput better.
+//!
+//! **Fix**: none; more capacity.
+//!
+//! Source: RFC 6349 section 3.
+
+use super::congestion_control::window_share;
+use crate::judge::assessment::Assessment;
+use super::{
+    Cause, advice, ask, cannot_tell, ceiling_at, counter, contradicts, fills_link, link_bps, link_goodput_bps,
+};
+use crate::evidence::tcp::{EndView, Evidence};
+use crate::role::Role;
+use crate::experiments::Experiment;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "path-capacity",
+    about: "the path is at capacity: this is what it carries",
+    roles: &[Role::Path],
+    needs: &[Key::new("nic.kind", Unit::Text), Key::new("nic.speed", Unit::BitsPerSecond)],
+    ceiling,
+    assess,
+    look_alikes: &["path-shaper", "path-policer", "link-speed", "tcp-send-buffer", "tcp-receive-window"],
+    fix,
+    healthy: true,
+    rank: 2,
+};
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let goodput = evidence.goodput_bps();
+    // A queue on the path is the direct sign; without one the slower link is the most that the path can be.
+    if evidence.queue_stood() == Some(true) && !cpu_bound(evidence) {
+        let measured = goodput.max(more_streams(evidence).map_or(0.0, |more| more.min(1.1 * goodput)));
+        let how = format!("goodput while a queue of {} stood on the path", units::micros(evidence.queue_us()? as u64));
+        return ceiling_at(CAUSE.id, evidence, role, measured, [0.97, 1.03], Method::Measured, how);
+    }
+    if let (Assessment::Supports { .. }, Some(more)) = (without_queue(evidence), more_streams(evidence)) {
+        let how = "what four times the streams did not exceed".to_owned();
+        return ceiling_at(CAUSE.id, evidence, role, goodput.max(more), [1.0 / NO_MORE, 1.03], Method::Measured, how);
+    }
+    let link = link_goodput_bps(evidence)?;
+    let how = format!("slower link {} less headers", units::bps(link_bps(evidence)?));
+    ceiling_at(CAUSE.id, evidence, role, link, [0.95, 1.01], Method::Computed, how)
+}
+
+/// A queue that takes this long to drain is none of packets that wait for a core: a thread that may run waits for
+/// some slices of a few milliseconds, and the backlog of a core (1000 packets) is worked off in a few more.
+const LONG_QUEUE_US: f64 = 50_000.0;
+
+/// A full machine, thread or softirq core makes packets wait without any queue on the path.
+pub(super) fn cpu_bound(evidence: &Evidence<'_>) -> bool {
+    if evidence.queue_us().is_some_and(|queue| queue >= LONG_QUEUE_US) {
+        return false;
+    }
+    [Role::Sender, Role::Receiver].into_iter().any(|role| {
+        let end = evidence.end(role);
+        end.and_then(EndView::machine_busy).is_some_and(|busy| busy > 0.93)
+            || end.and_then(|end| end.thread_share).is_some_and(|share| share > 0.88)
+            || evidence.softirq_core(role).is_some_and(|core| core.softirq >= 0.85)
+    })
+}
+
+/// Four times the streams that carry less than this much more carry no more: what two trials of one path differ by
+/// anyway.
+const NO_MORE: f64 = 1.1;
+
+/// Goodput of four times the streams, where it was measured.
+fn more_streams(evidence: &Evidence<'_>) -> Option<f64> {
+    evidence.experiments.get(Experiment::MoreStreams.id()).map(|more| more.goodput_bps)
+}
+
+/// Capacity without a queue to see: BBR keeps none by design, and a short one on a long path hardly shows. Then more
+/// streams tell, since a limit of each connection multiplies with them and a limit of the path does not.
+fn without_queue(evidence: &Evidence<'_>) -> Assessment {
+    let idle = || contradicts("no queue stood on the path and the goodput lies below the links");
+    // Where something other than the congestion window held the sender back, the path had room.
+    let Some(share) = window_share(evidence).filter(|share| *share >= 0.5) else { return idle() };
+    let Some(more) = more_streams(evidence) else {
+        // Losses that no queue explains are first looked at for themselves.
+        let lossy = evidence.base.loss.is_none_or(|loss| loss.lost() >= 20);
+        return if lossy && evidence.queue_filled_at_times() != Some(true) {
+            idle()
+        } else {
+            ask(Experiment::MoreStreams, "no queue stood on the path; whether more streams carry more was not measured")
+        };
+    };
+    if more >= NO_MORE * evidence.goodput_bps() {
+        return contradicts(format!("four times the streams carried {}", units::bps(more)));
+    }
+    Assessment::Supports {
+        share: 0.7,
+        witnesses: vec![
+            super::experiment(format!(
+                "four times the streams carried {}, no more than {}",
+                units::bps(more),
+                units::bps(evidence.goodput_bps())
+            )),
+            counter(format!(
+                "no window, buffer or application held the sender back: its congestion window did, {} of the time",
+                units::percent(share)
+            )),
+        ],
+    }
+}
+
+fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+    let goodput = evidence.goodput_bps();
+    let at_link = fills_link(evidence);
+    let queue = evidence.queue_stood();
+    let mut witnesses = Vec::new();
+    if at_link {
+        witnesses.push(counter(format!(
+            "the goodput is {} of what the slower link carries",
+            units::percent(goodput / link_goodput_bps(evidence).unwrap_or(goodput))
+        )));
+    }
+    if cpu_bound(evidence) && !at_link {
+        return contradicts("a core is full, so packets wait in the host and not on the path");
+    }
+    if !at_link && let Some(why) = super::end_bound(evidence) {
+        return contradicts(why);
+    }
+    if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
+        return open;
+    }
+    if queue == Some(true)
+        && !at_link
+        && let Some(open) = [Role::Sender, Role::Receiver]
+            .into_iter()
+            .find_map(|role| super::pcie_width::may_hold_a_queue(evidence, role))
+    {
+        return open;
+    }
+    match queue {
+        Some(true) => witnesses.push(counter(format!(
+            "a queue of {} stood on the path (RTT {} idle, {} loaded)",
+            units::micros(evidence.queue_us().unwrap_or(0.0) as u64),
+            units::micros(evidence.min_rtt_us.unwrap_or(0.0) as u64),
+            units::micros(evidence.base.rtt_us.unwrap_or(0.0) as u64)
+        ))),
+        Some(false) if !at_link => return without_queue(evidence),
+        None if !at_link => return cannot_tell("the RTT could not be read, so a queue on the path cannot be seen"),
+        _ => {}
+    }
+    if let Some(trend) = evidence.base.trend()
+        && trend > 1.2
+    {
+        return cannot_tell(format!(
+            "the goodput was still growing when the trial ended ({trend:.2} times over its last third)"
+        ));
+    }
+    Assessment::Supports { share: if at_link { 0.97 } else { 0.85 }, witnesses }
+}
+
+fn fix(_: &Evidence<'_>, _: Role) -> Fix {
+    advice("nothing to mend: more than this needs more capacity on the path")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_supports, core, assessment, verdict,
+        virtual_hosts,
+    };
+    use narrows_model::Status;
+
+    /// 600 Mbit/s between links of 1 Gbit/s, without a queue to see.
+    fn no_queue() -> Scene {
+        Scene { goodput_bps: 600e6, early_peak_bps: 620e6, rtt_us: 35_400, ..Scene::default() }
+    }
+
+    #[test]
+    fn a_full_link_is_healthy_with_what_it_is_not() {
+        let verdict = verdict(&Scene::default(), &[]);
+        assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Healthy, "path-capacity"));
+        for id in ["path-shaper", "path-policer", "tcp-send-buffer", "tcp-receive-window"] {
+            assert!(verdict.causes[0].rejected.iter().any(|rejected| rejected.id == id), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_standing_queue_is_enough_where_no_link_is_known() {
+        let scene = virtual_hosts(Scene { goodput_bps: 300e6, early_peak_bps: 300e6, ..Scene::default() });
+        assert_eq!(verdict(&scene, &[]).status, Status::Healthy);
+        // Half a millisecond and a tenth of the RTT make a queue: 3.4 and 3.6 ms on 35.
+        let of = |rtt_us| assessment(&CAUSE, Role::Path, &Scene { rtt_us, ..scene.clone() }, &[]);
+        assert_asks(&of(38_400), Experiment::MoreStreams);
+        assert_supports(&of(38_600));
+    }
+
+    #[test]
+    fn without_a_queue_more_streams_must_carry_no_more() {
+        let with = |goodput_bps| {
+            assessment(&CAUSE, Role::Path, &no_queue(), &[("more-streams", &Scene { goodput_bps, ..no_queue() })])
+        };
+        assert_supports(&with(655e6));
+        assert_contradicts(&with(665e6), "four times the streams carried 665 Mbit/s");
+        assert_asks(&assessment(&CAUSE, Role::Path, &no_queue(), &[]), Experiment::MoreStreams);
+    }
+
+    #[test]
+    fn where_something_else_held_the_sender_back_the_path_had_room() {
+        for (scene, why) in [
+            (Scene { busy: 0.4, ..no_queue() }, "left the connection idle"),
+            (Scene { rwnd: 0.6, ..no_queue() }, "no queue stood"),
+            (Scene { lost: 40, ..no_queue() }, "no queue stood"),
+        ] {
+            assert_contradicts(&assessment(&CAUSE, Role::Path, &scene, &[]), why);
+        }
+    }
+
+    #[test]
+    fn a_full_core_makes_packets_wait_but_not_for_fifty_milliseconds() {
+        let full =
+            Scene { receiver_core: core(0.9, 0.05), goodput_bps: 600e6, early_peak_bps: 600e6, ..Scene::default() };
+        assert_contradicts(&assessment(&CAUSE, Role::Path, &full, &[]), "a core is full");
+        assert_contradicts(&assessment(&CAUSE, Role::Path, &Scene { rtt_us: 84_000, ..full.clone() }, &[]), "a core is full");
+        assert_supports(&assessment(&CAUSE, Role::Path, &Scene { rtt_us: 86_000, ..full }, &[]));
+    }
+
+    #[test]
+    fn a_rate_that_still_grows_or_an_unknown_rtt_leaves_it_open() {
+        assert_cannot_tell(
+            &assessment(&CAUSE, Role::Path, &Scene { ramp: 0.9, ..Scene::default() }, &[]),
+            "still growing",
+        );
+        assert_supports(&assessment(&CAUSE, Role::Path, &Scene { ramp: 0.4, ..Scene::default() }, &[]));
+        let scene = Scene { hidden: &[Hidden::Rtt], ..no_queue() };
+        assert_cannot_tell(&assessment(&CAUSE, Role::Path, &scene, &[]), "RTT could not be read");
+        assert_eq!(verdict(&scene, &[]).status, Status::Unknown);
+    }
+}

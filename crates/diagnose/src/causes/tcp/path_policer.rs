@@ -1,0 +1,261 @@
+//! # path-policer
+//!
+//! A policer on the path drops what exceeds its rate, without a queue.
+//!
+//! **Shows**: loss while the RTT stays at its minimum; paced below its rate the path is clean.
+//!
+//! **Mistaken for**: random loss (it stays when paced), a full queue (the RTT grows first), a very short queue.
+//!
+//! **Fix**: pace below the rate; the contract.
+//!
+//! Source: RFC 2475 2.3.3.4; Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016.
+
+use super::congestion_control::window_share;
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, ask, cannot_tell, counter, contradicts, no_ceiling};
+use crate::evidence::tcp::{Evidence, FlowView, Loss};
+use crate::role::Role;
+use crate::experiments::Experiment;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Fix, Key, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "path-policer",
+    about: "a policer on the path drops what exceeds its rate",
+    roles: &[Role::Path],
+    needs: &[Key::new("qdisc.drops", Unit::Count)],
+    ceiling: no_ceiling,
+    assess,
+    look_alikes: &["random-loss", "path-shaper", "path-capacity", "qdisc-drop", "congestion-control"],
+    fix,
+    healthy: false,
+    rank: 6,
+};
+
+/// A first burst this much faster than the later rate is a bucket and not the noise of acknowledgements.
+const BURST: f64 = 1.5;
+
+/// How loss behaved when the load was paced at half the goodput.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Paced {
+    /// It was there before, and is gone or nearly so.
+    Vanished,
+    /// It stayed as it was, within the noise of counting.
+    Stayed,
+    /// Too few segments or losses to say.
+    TooFew,
+}
+
+/// Judges the paced trial by counts: with `n` losses expected, `n` ± 2√n is noise, so eight expected ones and no more
+/// than a fifth of them seen is a change that chance makes in less than 1 of 100 trials.
+pub(super) fn paced(before: Loss, paced: &FlowView) -> Option<Paced> {
+    let after = paced.loss?;
+    #[allow(clippy::cast_precision_loss)]
+    let (expected, seen) = (before.rate() * after.sent as f64, after.lost() as f64);
+    Some(if seen <= expected / 5.0 && expected >= 8.0 {
+        Paced::Vanished
+    } else if expected >= 4.0 && seen >= expected / 2.5 {
+        Paced::Stayed
+    } else {
+        Paced::TooFew
+    })
+}
+
+/// Why loss cannot be what limits, where the congestion window is not: loss slows a sender down through it alone.
+pub(super) fn loss_does_not_bind(evidence: &Evidence<'_>) -> Option<Assessment> {
+    match window_share(evidence) {
+        None => Some(cannot_tell("the sender's kernel does not say what held it back")),
+        Some(share) if share < 0.5 => Some(contradicts(format!(
+            "the congestion window, which loss acts on, held the sender back only {} of the time",
+            units::percent(share)
+        ))),
+        Some(_) => None,
+    }
+}
+
+/// Where too few segments were lost at half of the goodput to tell: what UDP at rates of its own shows, which loses more in the
+/// same time.
+pub(super) fn by_paced_udp(evidence: &Evidence<'_>, id: &str) -> Assessment {
+    match evidence.paced_udp.assessment(id) {
+        Some(said @ (Assessment::Supports { .. } | Assessment::Contradicts(_))) => said,
+        _ => ask(Experiment::PacedUdp, "too few segments were lost to compare the paced trial with"),
+    }
+}
+
+/// Whether the sender's own queue dropped about as much as was lost.
+pub(super) fn lost_at_home(evidence: &Evidence<'_>) -> bool {
+    let (Some(drops), Some(loss)) = (evidence.grew(Role::Sender, "qdisc.drops"), evidence.base.loss_whole) else {
+        return false;
+    };
+    drops > 0 && drops >= loss.lost().div_ceil(2)
+}
+
+/// An experiment that carried twice as much: a policer lets nobody have more than its rate, of which a loss-based congestion
+/// control gets two thirds and more.
+fn carried_more(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
+    [Experiment::OtherCongestionControl, Experiment::MoreStreams]
+        .into_iter()
+        .filter_map(|experiment| Some((experiment.id(), evidence.experiments.get(experiment.id())?.goodput_bps)))
+        .find(|(_, faster)| *faster >= 2.0 * evidence.goodput_bps())
+}
+
+/// Whether nothing ever queued: not at the end of slow start, or (where packets are too quick to tell) not in a tenth of the samples
+/// of a load that goes on losing.
+fn queueless(evidence: &Evidence<'_>) -> bool {
+    let goes_on = evidence.base.loss.is_some_and(|loss| loss.lost() >= 20);
+    evidence.never_queued().unwrap_or(goes_on && evidence.queue_filled_at_times() == Some(false))
+}
+
+fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+    // Slow start counts: it is what overshoots, and a cautious sender hardly loses anything after it.
+    let Some(loss) = evidence.base.loss_whole else {
+        return cannot_tell("the sender's retransmissions could not be read");
+    };
+    if loss.lost() < 20 {
+        return contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
+    }
+    if let Some(assessment) = loss_does_not_bind(evidence) {
+        return assessment;
+    }
+    if lost_at_home(evidence) {
+        return contradicts("the sender's own queue dropped them");
+    }
+    match evidence.queue_seen() {
+        None => {
+            return cannot_tell("the RTT could not be read, so a full queue cannot be told from a policer");
+        }
+        Some(true) => {
+            return contradicts("a queue stood on the path before the loss, at the latest when slow start overshot");
+        }
+        Some(false) => {}
+    }
+    let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
+        return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
+    };
+    if let Some((id, faster)) = carried_more(evidence) {
+        return contradicts(format!("{id} carried {}: no policer holds the path at the measured rate", units::bps(faster)));
+    }
+    let burst = evidence
+        .base
+        .early_peak_bps
+        .map(|peak| peak / evidence.goodput_bps())
+        .filter(|burst| *burst >= BURST && burst.is_finite());
+    match paced(loss, trial) {
+        // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and
+        // then, and it lets no burst pass above the rate of the path.
+        Some(Paced::Vanished) if burst.is_none() && !queueless(evidence) => {
+            return match evidence.paced_udp.assessment(CAUSE.id) {
+                Some(said @ (Assessment::Supports { .. } | Assessment::Contradicts(_))) => said,
+                _ => ask(Experiment::PacedUdp, "a short queue filled at times, and its loss looks like a policer's"),
+            };
+        }
+        Some(Paced::Vanished) => {}
+        Some(Paced::Stayed) => return contradicts("paced at half the goodput the same part was lost"),
+        Some(Paced::TooFew) | None => return by_paced_udp(evidence, CAUSE.id),
+    }
+    let mut witnesses = vec![
+        counter(format!(
+            "{} of the segments were lost while the RTT stayed at its minimum: nothing queued before the loss",
+            units::percent(loss.rate())
+        )),
+        super::experiment(format!(
+            "paced at half of the goodput the loss ended ({} of {} segments)",
+            trial.loss.map_or(0, |loss| loss.lost()),
+            trial.loss.map_or(0, |loss| loss.sent)
+        )),
+    ];
+    if let Some(burst) = burst {
+        witnesses.push(counter(format!("a first burst passed at {burst:.1} times the later rate")));
+    }
+    Assessment::Supports { share: 0.85, witnesses }
+}
+
+fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+    advice(format!(
+        "pace the sender below the policer's rate (near {}): SO_MAX_PACING_RATE, or tc ... fq maxrate; or change \
+         the contract",
+        units::bps(evidence.goodput_bps())
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven,
+        assessment,
+    };
+    use narrows_model::Place;
+
+    /// A policer of 100 Mbit/s: what exceeds it is lost at once, after a first burst that its bucket let pass.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 80e6,
+            early_peak_bps: 300e6,
+            rtt_us: 35_100,
+            cwnd: 242,
+            lost: 700,
+            segments: 56_000,
+            ..Scene::default()
+        }
+    }
+
+    /// Paced at half the rate, with so many lost.
+    fn half(lost: u64) -> Scene {
+        Scene { goodput_bps: 40e6, segments: 8_600, lost, ..truth() }
+    }
+
+    fn with(scene: &Scene, paced: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Path, scene, &[("paced-half", paced)])
+    }
+
+    #[test]
+    fn loss_at_the_smallest_rtt_that_ends_when_paced_is_named() {
+        let finding = named(&truth(), &[("paced-half", &half(0))], "path-policer", Place::Path);
+        assert_rejects(&finding, "random-loss", "the loss ended");
+        assert_rejects(&finding, "path-shaper", "no queue");
+        assert!(finding.witnesses.iter().any(|witness| witness.says.contains("first burst passed at 3.8 times")));
+        assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), Experiment::PacedHalf);
+    }
+
+    #[test]
+    fn loss_that_stays_when_paced_is_random() {
+        // 107 are to be expected in 8600 segments.
+        assert_contradicts(&with(&truth(), &half(100)), "the same part was lost");
+        assert_cannot_tell(&with(&truth(), &half(30)), "too few");
+        assert_supports(&with(&truth(), &half(20)));
+    }
+
+    #[test]
+    fn a_queue_of_the_path_or_of_the_sender_is_another_cause() {
+        assert_contradicts(&with(&Scene { rtt_us: 40_000, ..truth() }, &half(0)), "a queue stood");
+        let home = Scene { sender_counts: vec![("qdisc.drops", 360)], ..truth() };
+        assert_contradicts(&with(&home, &half(0)), "own queue");
+        assert_supports(&with(&Scene { sender_counts: vec![("qdisc.drops", 340)], ..truth() }, &half(0)));
+    }
+
+    #[test]
+    fn a_short_queue_that_fills_at_times_is_told_from_it_by_the_burst() {
+        let short = |early_peak_bps, high| Scene { early_peak_bps, rtt_high_us: Some(high), ..truth() };
+        // Sixteen packets take 2.46 ms at 80 Mbit/s.
+        assert_cannot_tell(&with(&short(119e6, 37_500), &half(0)), "short queue");
+        assert_supports(&with(&short(121e6, 37_500), &half(0)));
+        assert_supports(&with(&short(119e6, 37_400), &half(0)));
+    }
+
+    #[test]
+    fn a_few_losses_and_those_of_a_window_limited_sender_do_not_bind() {
+        assert_contradicts(&with(&Scene { lost: 19, ..truth() }, &half(0)), "only 19");
+        assert_contradicts(&with(&Scene { rwnd: 0.6, ..truth() }, &half(0)), "congestion window");
+    }
+
+    #[test]
+    fn unknown_losses_round_trips_and_time_leave_it_open() {
+        for hidden in [&[Hidden::Segments] as &[Hidden], &[Hidden::Rtt], &[Hidden::LimitedTimes]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&with(&scene, &half(0)), "");
+            none_proven(&scene, &[("paced-half", &half(0))]);
+        }
+    }
+}

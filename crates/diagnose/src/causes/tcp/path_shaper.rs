@@ -1,0 +1,191 @@
+//! # path-shaper
+//!
+//! A shaper on the path holds the rate below what the links carry: a contract, mostly.
+//!
+//! **Shows**: a first burst passes faster than the steady rate (its bucket), then a queue of fixed depth stands at a
+//! constant rate below both links.
+//!
+//! **Mistaken for**: a slower link on the path (no first burst), a policer (no queue).
+//!
+//! **Fix**: the contract or the device that shapes.
+//!
+//! Source: RFC 2475 2.3.3.3; ITU-T Y.1564 on bucket depth.
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts, link_bps};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "path-shaper",
+    about: "a shaper on the path holds the rate below what the links carry",
+    roles: &[Role::Path],
+    needs: &[
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+        Key::new("qdisc.rate", Unit::BitsPerSecond),
+    ],
+    ceiling,
+    assess,
+    look_alikes: &["path-capacity", "path-policer", "local-shaper", "link-speed"],
+    fix,
+    healthy: false,
+    rank: 5,
+};
+
+/// A first burst this much faster than the steady rate is a bucket and not the noise of acknowledgements.
+const BURST: f64 = 1.5;
+
+fn burst(evidence: &Evidence<'_>) -> Option<f64> {
+    Some(evidence.base.early_peak_bps? / evidence.goodput_bps())
+}
+
+/// Eight of ten intervals of the later two thirds lie within this part of their median where a shaper holds the rate;
+/// flows that share a path give and take more.
+const STEADY: f64 = 0.15;
+
+fn steady(evidence: &Evidence<'_>) -> Option<bool> {
+    let later = &evidence.base.interval_bps[evidence.base.interval_bps.len() / 3..];
+    // Closer samples would measure the scheduling of the host.
+    let rates: Vec<f64> = later.chunks_exact((later.len() / 12).max(1)).map(mean).collect();
+    let [low, middle, high] = [0.1, 0.5, 0.9].map(|p| narrows_stats::quantile(&rates, p));
+    (rates.len() >= 6).then_some(high? - middle? <= STEADY * middle? && middle? - low? <= STEADY * middle?)
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    #[allow(clippy::cast_precision_loss)]
+    let n = rates.len() as f64;
+    rates.iter().sum::<f64>() / n
+}
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    if evidence.queue_seen()? && burst(evidence)? >= BURST {
+        let how = "steady goodput behind the shaper's queue".to_owned();
+        return ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.97, 1.03], Method::Measured, how);
+    }
+    None
+}
+
+fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+    let goodput = evidence.goodput_bps();
+    if evidence.number(Role::Sender, "qdisc.rate").is_some_and(|rate| goodput > 0.85 * rate) {
+        return contradicts("the sender's own shaper explains the rate");
+    }
+    if let Some(why) = super::end_bound(evidence) {
+        return contradicts(why);
+    }
+    if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
+        return open;
+    }
+    if super::receiver_app_slow::leaves_unread(evidence) {
+        return contradicts("data waits unread at the receiver: its buffer took the first burst");
+    }
+    match evidence.queue_seen() {
+        None => return cannot_tell("the RTT could not be read, so a queue on the path cannot be seen"),
+        Some(false) => return contradicts("no queue stood on the path"),
+        Some(true) => {}
+    }
+    if link_bps(evidence).is_some_and(|link| goodput > 0.85 * link) {
+        return contradicts("the goodput is close to what the slower link carries");
+    }
+    let Some(burst) = burst(evidence) else {
+        return cannot_tell("the delivery rate of the first moments is not known");
+    };
+    if burst < BURST {
+        return contradicts(format!("the first burst was no faster than the steady rate ({burst:.1} times)"));
+    }
+    match steady(evidence) {
+        Some(true) => {}
+        Some(false) => {
+            return cannot_tell("the goodput went up and down: other traffic may have taken what the first burst had");
+        }
+        None => return cannot_tell("too few samples to say whether the rate was constant"),
+    }
+    Assessment::Supports {
+        share: 0.9,
+        witnesses: vec![
+            counter(format!("a first burst passed at {burst:.1} times the steady rate")),
+            counter(format!(
+                "then up to {} of queue filled behind a steady {}",
+                units::micros((evidence.base.rtt_peak_us.unwrap_or(0.0) - evidence.min_rtt_us.unwrap_or(0.0)) as u64),
+                units::bps(goodput)
+            )),
+        ],
+    }
+}
+
+fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+    advice(format!(
+        "look into the contract or the device that shapes the path to about {}; no setting of the hosts raises it",
+        units::bps(evidence.goodput_bps())
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
+        ordinary_host, assessment, with,
+    };
+    use narrows_model::Place;
+    use narrows_model::host::fact::Unit;
+
+    /// A contract of 100 Mbit/s on links of 1 Gbit/s: a bucket passes at once, then a queue of 45 ms stands.
+    fn truth() -> Scene {
+        Scene { goodput_bps: 96e6, early_peak_bps: 900e6, rtt_us: 80_000, ..Scene::default() }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Path, scene, &[])
+    }
+
+    #[test]
+    fn a_bucket_and_then_a_queue_at_a_constant_rate_is_named() {
+        let finding = named(&truth(), &[], "path-shaper", Place::Path);
+        assert_rejects(&finding, "path-policer", "only 0 segments");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+        assert!(finding.fix.commands.is_empty());
+    }
+
+    #[test]
+    fn a_slower_link_on_the_path_lets_no_burst_pass() {
+        assert_contradicts(&of(&Scene { early_peak_bps: 143e6, ..truth() }), "no faster");
+        assert_supports(&of(&Scene { early_peak_bps: 145e6, ..truth() }));
+        assert_eq!(
+            crate::testing::verdict(&Scene { early_peak_bps: 110e6, ..truth() }, &[]).causes[0].id,
+            "path-capacity"
+        );
+    }
+
+    #[test]
+    fn no_queue_is_no_shaper_and_neither_is_a_full_link() {
+        assert_contradicts(&of(&Scene { rtt_us: 36_000, ..truth() }), "no queue");
+        assert_contradicts(
+            &of(&Scene { goodput_bps: 860e6, early_peak_bps: 2e9, ..truth() }),
+            "close to what the slower link",
+        );
+    }
+
+    #[test]
+    fn the_senders_own_shaper_is_another_cause() {
+        let own = with(ordinary_host(), fact("qdisc.rate", 100_000_000_i64, Unit::BitsPerSecond));
+        assert_contradicts(&of(&Scene { sender_facts: own, ..truth() }), "own shaper");
+    }
+
+    #[test]
+    fn a_rate_that_swings_is_shared_and_not_shaped() {
+        assert_supports(&of(&Scene { wobble: 0.1, ..truth() }));
+        assert_cannot_tell(&of(&Scene { wobble: 0.3, ..truth() }), "up and down");
+    }
+
+    #[test]
+    fn an_unknown_rtt_leaves_it_open() {
+        let scene = Scene { hidden: &[Hidden::Rtt], ..truth() };
+        assert_cannot_tell(&of(&scene), "RTT");
+        none_proven(&scene, &[]);
+    }
+}

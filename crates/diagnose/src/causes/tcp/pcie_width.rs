@@ -1,0 +1,204 @@
+//! # pcie-width
+//!
+//! The card sits in a slot, or behind a bridge, with fewer or slower PCIe lanes than it could use.
+//!
+//! **Shows**: the current width or speed of the card or of any parent lies below the card's own maximum, and the
+//! goodput plateaus near what those lanes carry, both ways alike.
+//!
+//! **Mistaken for**: the link's speed, a full core.
+//!
+//! **Fix**: another slot.
+//!
+//! Source: `/sys/bus/pci/devices/*/{current,max}_link_{speed,width}`.
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, ask, cannot_tell, ceiling_at, contradicts, experiment, parameter};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use crate::experiments::Experiment;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "pcie-width",
+    about: "the network card has fewer or slower PCIe lanes than it needs",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[
+        Key::new("pcie.bandwidth", Unit::BitsPerSecond),
+        Key::new("pcie.bandwidth.max", Unit::BitsPerSecond),
+        Key::new("pcie.width", Unit::Lanes),
+        Key::new("pcie.width.max", Unit::Lanes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+    ],
+    ceiling,
+    assess,
+    look_alikes: &["link-speed", "app-core-saturated", "path-capacity"],
+    fix,
+    healthy: false,
+    rank: 7,
+};
+
+/// Payload that a PCIe link carries of its bit rate after line coding: headers of transactions, flow control and
+/// descriptors take the rest; old chipsets with payloads of 128 bytes and one read in flight were seen to reach less
+/// than half.
+const EFFICIENCY: [f64; 3] = [0.45, 0.8, 0.93];
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let bandwidth = evidence.number(role, "pcie.bandwidth")?;
+    let [low, likely, high] = EFFICIENCY;
+    let how = format!("PCIe carries {} after line coding x {likely} for its protocol", units::bps(bandwidth));
+    ceiling_at(CAUSE.id, evidence, role, bandwidth * likely, [low / likely, high / likely], Method::Computed, how)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let (Some(bandwidth), Some(max)) =
+        (evidence.number(role, "pcie.bandwidth"), evidence.number(role, "pcie.bandwidth.max"))
+    else {
+        return cannot_tell(format!(
+            "the device of {} is no PCIe card, or its lanes could not be read",
+            super::who(evidence, role)
+        ));
+    };
+    if bandwidth >= 0.99 * max {
+        return contradicts(format!("the card of {} has all its lanes at full speed", super::who(evidence, role)));
+    }
+    if super::link_bps(evidence).is_some_and(|link| link < 0.5 * bandwidth) {
+        return contradicts("the link is much slower than the lanes");
+    }
+    let slot = parameter(format!(
+        "the slot of {} carries {}{} and the card could use {}",
+        super::who(evidence, role),
+        units::bps(bandwidth),
+        lanes(evidence, role),
+        units::bps(max)
+    ));
+    let Some(other) = evidence.experiments.get(Experiment::OtherDirection.id()) else {
+        return ask(
+            Experiment::OtherDirection,
+            "a PCIe limit shows in both directions; the other one was not measured",
+        );
+    };
+    let ratio = other.goodput_bps / evidence.goodput_bps();
+    if !(0.8..=1.25).contains(&ratio) {
+        return contradicts(format!("the other direction carries {}, a different plateau", units::bps(other.goodput_bps)));
+    }
+    Assessment::Supports {
+        share: 0.8,
+        witnesses: vec![
+            slot,
+            experiment(format!("both directions end at the same plateau ({})", units::bps(other.goodput_bps))),
+        ],
+    }
+}
+
+/// The open question, where the slot of a role may be what a queue stands in front of: its ceiling sits at the goodput, and the
+/// trial that would tell was not made.
+pub(super) fn may_hold_a_queue(evidence: &Evidence<'_>, role: Role) -> Option<Assessment> {
+    ceiling(evidence, role).filter(|ceiling| crate::judge::ceilings::sits_at(ceiling, evidence.goodput_bps()))?;
+    match assess(evidence, role) {
+        open @ Assessment::CannotTell { ask: Some(_), .. } => Some(open),
+        _ => None,
+    }
+}
+
+/// The card's lanes, where some of them are missing; a bridge on the way may be what is narrow.
+fn lanes(evidence: &Evidence<'_>, role: Role) -> String {
+    match (evidence.number(role, "pcie.width"), evidence.number(role, "pcie.width.max")) {
+        (Some(now), Some(max)) if now < max => format!(" on {now} of {max} lanes"),
+        _ => String::new(),
+    }
+}
+
+fn fix(_: &Evidence<'_>, _: Role) -> Fix {
+    advice("move the card to a slot with all the lanes that it supports; check the slot's wiring and the BIOS setting")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, link, named,
+        none_proven, ordinary_host, assessment, with, without,
+    };
+    use narrows_model::{Fact, Place, Status};
+
+    /// A 10 Gbit/s card for eight lanes of 2.5 GT/s; 8b/10b leaves 2 Gbit/s a lane.
+    fn card(lanes: i64) -> Vec<Fact> {
+        let facts = with(link(10_000, ordinary_host()), fact("nic.mtu", 9000_i64, Unit::Bytes));
+        let facts = with(facts, fact("path.mtu", 9000_i64, Unit::Bytes));
+        let facts = with(facts, fact("pcie.bandwidth", lanes * 2_000_000_000, Unit::BitsPerSecond));
+        with(facts, fact("pcie.bandwidth.max", 16_000_000_000_i64, Unit::BitsPerSecond))
+    }
+
+    /// The two hosts of 2010: the client's card sits in a slot of four lanes, and 3.83 Gbit/s is all that passes,
+    /// both ways.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 3.83e9,
+            min_rtt_us: 100,
+            rtt_us: 300,
+            mss: 8948,
+            sender_facts: card(4),
+            receiver_facts: card(8),
+            ..Scene::default()
+        }
+    }
+
+    fn other(goodput_bps: f64) -> Scene {
+        Scene { goodput_bps, ..truth() }
+    }
+
+    #[test]
+    fn four_lanes_for_a_card_of_eight_are_named_by_the_plateau_of_both_ways() {
+        let finding = named(&truth(), &[("other-direction", &other(3.83e9))], "pcie-width", Place::Client);
+        assert!(finding.witnesses.iter().any(|witness| witness.says.contains("carries 8.00 Gbit/s")), "{finding:#?}");
+        assert_rejects(&finding, "link-speed", "no slower than the other end's");
+        assert_rejects(&finding, "app-core-saturated", "of a core");
+        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &truth(), &[]), "all its lanes");
+    }
+
+    #[test]
+    fn it_is_not_guessed_from_one_direction() {
+        assert_asks(&assessment(&CAUSE, Role::Sender, &truth(), &[]), Experiment::OtherDirection);
+        none_proven(&truth(), &[]);
+    }
+
+    #[test]
+    fn a_queue_in_front_of_the_slot_is_no_capacity_until_the_other_direction_says_so() {
+        let queued = Scene { rtt_us: 1_200, early_peak_bps: 3.83e9, ..truth() };
+        let open = crate::diagnose_tcp(&queued.run(&[]), 0).expect("a baseline");
+        assert_eq!(open.verdict.status, Status::Unknown, "{:#?}", open.verdict);
+        assert!(open.wanted.contains(&Experiment::OtherDirection), "{:?}", open.wanted);
+        let told = [("other-direction", &other(9.4e9))];
+        assert_eq!(crate::testing::verdict(&queued, &told).status, Status::Healthy);
+        let wide = Scene { sender_facts: card(8), ..queued };
+        assert_eq!(crate::testing::verdict(&wide, &[]).status, Status::Healthy);
+    }
+
+    #[test]
+    fn a_direction_that_carries_a_quarter_more_has_another_limit() {
+        let with = |bps| assessment(&CAUSE, Role::Sender, &truth(), &[("other-direction", &other(bps))]);
+        assert_supports(&with(4.7e9));
+        assert_contradicts(&with(4.9e9), "a different plateau");
+        assert_contradicts(&with(3.0e9), "a different plateau");
+    }
+
+    #[test]
+    fn a_plateau_far_below_the_lanes_is_a_hazard_at_most() {
+        let slow = Scene { goodput_bps: 2e9, ..truth() };
+        let verdict = crate::testing::verdict(&slow, &[("other-direction", &slow)]);
+        assert_eq!(verdict.status, Status::Unknown, "{verdict:#?}");
+        assert!(verdict.hazards.iter().any(|hazard| hazard.starts_with("pcie-width")), "{:?}", verdict.hazards);
+    }
+
+    #[test]
+    fn a_slow_link_does_not_need_the_lanes_and_unknown_lanes_leave_it_open() {
+        let gigabit = Scene { sender_facts: link(1_000, card(4)), ..truth() };
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &gigabit, &[]), "much slower than the lanes");
+        let scene = Scene { sender_facts: without(card(4), "pcie.bandwidth"), ..truth() };
+        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "no PCIe card");
+        none_proven(&scene, &[("other-direction", &other(3.83e9))]);
+    }
+}

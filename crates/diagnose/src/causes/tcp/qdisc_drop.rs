@@ -1,0 +1,176 @@
+//! # qdisc-drop
+//!
+//! The sender's own queueing discipline drops the packets: its queue is too short for the bursts that TCP hands it.
+//!
+//! **Shows**: `drops` of the discipline grow about as much as TCP retransmits. The path is innocent.
+//!
+//! **Mistaken for**: loss on the path.
+//!
+//! **Fix**: a longer queue (`limit`, `txqueuelen`).
+//!
+//! Source: tc(8), `TCA_STATS2`.
+
+use super::path_policer::loss_does_not_bind;
+use crate::judge::assessment::Assessment;
+use super::{Cause, cannot_tell, counter, contradicts, no_ceiling, setting_fix};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Fix, Key, Setting, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "qdisc-drop",
+    about: "the sender's own queue drops packets before they leave the host",
+    roles: &[Role::Sender],
+    needs: &[
+        Key::new("qdisc.drops", Unit::Count),
+        Key::new("nic.name", Unit::Text),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+        Key::new("qdisc.rate", Unit::BitsPerSecond),
+        Key::new("qdisc.root.kind", Unit::Text),
+    ],
+    ceiling: no_ceiling,
+    assess,
+    look_alikes: &["random-loss", "path-policer", "local-shaper", "path-capacity"],
+    fix,
+    healthy: false,
+    rank: 8,
+};
+
+/// Fewer losses than this over a trial do not slow it down.
+const FEW: u64 = 20;
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let Some(dropped) = evidence.grew(role, "qdisc.drops") else {
+        return cannot_tell("the counters of the sender's queueing discipline could not be read");
+    };
+    if dropped == 0 {
+        return contradicts("the sender's queueing discipline dropped nothing");
+    }
+    let Some(loss) = evidence.base.loss_whole else {
+        return cannot_tell("the sender's retransmissions could not be read");
+    };
+    // The counter is the device's: drops of other traffic cost this connection nothing. It has lost, by its
+    // congestion window, and not with a queue further on that says that the path is full anyway.
+    if loss.lost() < FEW {
+        return contradicts(format!("TCP had to send only {} segments again", loss.lost()));
+    }
+    if let Some(assessment) = loss_does_not_bind(evidence) {
+        return assessment;
+    }
+    if evidence.queue_stood() == Some(true) {
+        return contradicts("a queue stood on the path, so the path is full whatever the sender's own queue drops");
+    }
+    #[allow(clippy::cast_precision_loss)]
+    let part = dropped as f64 / loss.lost() as f64;
+    if part < 0.5 {
+        return contradicts(format!(
+            "the queueing discipline dropped {dropped} packets, but {} segments were lost",
+            loss.lost()
+        ));
+    }
+    // At the rate of the shaper or of the link, drops are how a full queue tells TCP to slow down.
+    let rate = evidence.number(role, "qdisc.rate").or_else(|| super::real_link_bps(evidence, role));
+    if let (Some(rate), Some(mss)) = (rate, evidence.base.mss_bytes) {
+        let full = rate * evidence.wire_efficiency(mss);
+        if evidence.goodput_bps() >= 0.9 * full {
+            return contradicts(format!(
+                "the drops come at the rate of the device or its shaper ({}): its queue is full because it is at \
+                 capacity",
+                units::bps(rate)
+            ));
+        }
+    }
+    Assessment::Supports {
+        share: part.min(1.0),
+        witnesses: vec![
+            counter(format!("the sender's queueing discipline dropped {dropped} packets")),
+            counter(format!(
+                "TCP had to send {} segments again: the drops account for {}",
+                loss.lost(),
+                units::percent(part.min(1.0))
+            )),
+        ],
+    }
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
+    let kind = evidence.text(role, "qdisc.root.kind").unwrap_or("queueing discipline");
+    let advice = format!("give {device} a longer queue: replace its {kind} by the default one, or raise the limit");
+    setting_fix(evidence, role, advice, Setting::RootQdisc { device, kind: "default".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
+        ordinary_host, assessment, with,
+    };
+    use narrows_model::Place;
+
+    /// A queue of a few packets: 500 dropped, 520 sent again.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 200e6,
+            rtt_us: 35_100,
+            cwnd: 600,
+            lost: 520,
+            segments: 140_000,
+            sender_counts: vec![("qdisc.drops", 500)],
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Sender, scene, &[])
+    }
+
+    fn dropped(n: i64) -> Scene {
+        Scene { sender_counts: vec![("qdisc.drops", n)], ..truth() }
+    }
+
+    #[test]
+    fn drops_of_the_own_queue_that_account_for_the_loss_are_named() {
+        let finding = named(&truth(), &[], "qdisc-drop", Place::Client);
+        assert_rejects(&finding, "random-loss", "own queue");
+        assert_rejects(&finding, "path-policer", "own queue");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+    }
+
+    #[test]
+    fn half_of_the_loss_must_be_accounted_for() {
+        assert_contradicts(&of(&dropped(255)), "but 520 segments were lost");
+        assert_supports(&of(&dropped(265)));
+        assert_contradicts(&of(&dropped(0)), "dropped nothing");
+    }
+
+    #[test]
+    fn drops_that_cost_this_connection_nothing_are_not_its_cause() {
+        assert_contradicts(&of(&Scene { lost: 19, ..truth() }), "only 19 segments again");
+        assert_supports(&of(&Scene { lost: 20, ..truth() }));
+        assert_contradicts(&of(&Scene { rtt_us: 50_000, ..truth() }), "a queue stood on the path");
+        assert_contradicts(&of(&Scene { rwnd: 0.7, ..truth() }), "congestion window");
+    }
+
+    #[test]
+    fn a_queue_that_is_full_at_its_rate_is_at_capacity() {
+        let shaped = with(ordinary_host(), fact("qdisc.rate", 220_000_000_i64, Unit::BitsPerSecond));
+        assert_contradicts(&of(&Scene { sender_facts: shaped, ..truth() }), "at capacity");
+        let faster = with(ordinary_host(), fact("qdisc.rate", 260_000_000_i64, Unit::BitsPerSecond));
+        assert_supports(&of(&Scene { sender_facts: faster, ..truth() }));
+    }
+
+    #[test]
+    fn counters_that_cannot_be_read_leave_it_open() {
+        let scene = Scene { sender_counts: Vec::new(), ..truth() };
+        assert_cannot_tell(&of(&scene), "counters");
+        none_proven(&scene, &[]);
+        for hidden in [&[Hidden::Segments] as &[Hidden], &[Hidden::LimitedTimes]] {
+            assert_cannot_tell(&of(&Scene { hidden, ..truth() }), "");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! # random-loss
+//!
+//! The path loses packets whatever the rate: a dirty fibre, a bad cable, a radio link, a failing card.
+//!
+//! **Shows**: segments are lost while no queue stands, and the same part of them is lost at half the rate.
+//!
+//! **Mistaken for**: a policer or a short queue (paced, their loss ends), drops in the sender's own queue.
+//!
+//! **Fix**: find the bad hop by its error counters; until then a congestion control that does not slow down at each
+//! loss.
+//!
+//! Source: Mathis et al., *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997; RFC
+//! 9438 5.1.
+
+use super::path_policer::{Paced, by_paced_udp, loss_does_not_bind, lost_at_home, paced};
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, ask, cannot_tell, ceiling_at, counter, contradicts};
+use crate::evidence::tcp::{Evidence, FlowView};
+use crate::role::Role;
+use crate::experiments::Experiment;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "random-loss",
+    about: "the path loses packets whatever the rate",
+    roles: &[Role::Path],
+    needs: &[Key::new("qdisc.drops", Unit::Count)],
+    ceiling,
+    assess,
+    look_alikes: &["path-policer", "qdisc-drop", "path-capacity", "congestion-control", "sack-off"],
+    fix,
+    healthy: false,
+    rank: 6,
+};
+
+/// Loss below this is what long paths have; a congestion control must cope with it.
+const COMMON: f64 = 1e-4;
+
+/// BBR slows down at no loss (v1) or at more than 2 % of it in a round (v2 and v3, `BBRLossThresh`).
+const BBR_MINDS: f64 = 0.02;
+
+/// The trial under BBR, where it went at twice the rate and more and lost about the same part: what a full queue or a
+/// policer drops grows with the rate.
+fn at_a_higher_rate<'e>(evidence: &'e Evidence<'_>) -> Option<&'e FlowView> {
+    let fast = evidence.experiments.get(Experiment::OtherCongestionControl.id())?;
+    let same =
+        fast.loss?.rate() <= 2.5 * evidence.base.loss?.rate() && paced(evidence.base.loss?, fast)? == Paced::Stayed;
+    (same && evidence.goodput_bps() > 0.0 && fast.goodput_bps >= 2.0 * evidence.goodput_bps()).then_some(fast)
+}
+
+/// Segments per RTT that a loss-based congestion control averages at loss rate `p` (RFC 9438: CUBIC, never below Reno).
+fn response_segments(p: f64, rtt_s: f64) -> f64 {
+    let reno = (1.5 / p).sqrt();
+    let cubic = 1.17 * (rtt_s / p).powf(0.75) / rtt_s.max(1e-6) * rtt_s;
+    reno.max(cubic)
+}
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let base = &evidence.base;
+    let loss = base.loss?;
+    let algorithm = base.congestion_control.as_deref()?;
+    if loss.lost() < 5 || lost_at_home(evidence) || evidence.queue_stood()? || !matches!(algorithm, "cubic" | "reno") {
+        return None;
+    }
+    let window = response_segments(loss.rate(), base.rtt_us? / 1e6) * base.mss_bytes?;
+    let how = format!(
+        "{algorithm} averages {:.0} segments per RTT at a loss of {}",
+        window / base.mss_bytes?,
+        units::percent(loss.rate())
+    );
+    // The response functions are averages over many losses; single trials spread by a factor of two.
+    ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [0.45, 2.2], Method::Inferred, how)
+}
+
+fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+    let Some(loss) = evidence.base.loss else { return cannot_tell("the sender's retransmissions could not be read") };
+    if loss.lost() < 5 || loss.rate() < COMMON {
+        return contradicts(format!("only {} of {} segments were lost", loss.lost(), loss.sent));
+    }
+    if let Some(assessment) = loss_does_not_bind(evidence) {
+        return assessment;
+    }
+    if evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"))
+        && loss.rate() < BBR_MINDS
+    {
+        return contradicts(format!("BBR does not slow down at a loss of {}", units::percent(loss.rate())));
+    }
+    if lost_at_home(evidence) {
+        return contradicts("the sender's own queue dropped them");
+    }
+    match evidence.queue_stood() {
+        None => return cannot_tell("the RTT could not be read, so a full queue cannot be told from random loss"),
+        Some(true) => return contradicts("a queue stood on the path: the loss is how a full queue slows TCP down"),
+        Some(false) => {}
+    }
+    let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
+        return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
+    };
+    let (at, other) = match paced(loss, trial) {
+        Some(Paced::Stayed) => ("paced at half of the goodput".to_owned(), trial.loss.unwrap_or_default()),
+        Some(Paced::Vanished) => return contradicts("paced at half the goodput the loss ended"),
+        // A slow load loses too few to count; one that BBR drives many times as fast loses enough.
+        Some(Paced::TooFew) | None => match at_a_higher_rate(evidence) {
+            Some(fast) => (
+                format!("at {:.0} times the goodput (BBR)", fast.goodput_bps / evidence.goodput_bps()),
+                fast.loss.unwrap_or_default(),
+            ),
+            None => return by_paced_udp(evidence, CAUSE.id),
+        },
+    };
+    Assessment::Supports {
+        share: 0.9,
+        witnesses: vec![
+            counter(format!(
+                "{} of the segments were lost ({} of {}) while no queue stood on the path",
+                units::percent(loss.rate()),
+                loss.lost(),
+                loss.sent
+            )),
+            super::experiment(format!(
+                "{at} {} were lost all the same ({} of {})",
+                units::percent(other.rate()),
+                other.lost(),
+                other.sent
+            )),
+        ],
+    }
+}
+
+fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+    let help = evidence.experiments.get(Experiment::OtherCongestionControl.id()).map_or_else(String::new, |bbr| {
+        format!("; until then BBR carries {} over this path", units::bps(bbr.goodput_bps))
+    });
+    advice(format!("find the hop that loses packets by its error counters (cables, optics, radio, duplex){help}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven,
+        assessment,
+    };
+    use narrows_model::Place;
+
+    /// 0.1 % at 1 ms: CUBIC averages 39 segments a round trip, 449 Mbit/s at best.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 300e6,
+            early_peak_bps: 320e6,
+            min_rtt_us: 1_000,
+            rtt_us: 1_100,
+            cwnd: 30,
+            lost: 200,
+            segments: 200_000,
+            ..Scene::default()
+        }
+    }
+
+    /// Paced at half the rate, with so many lost.
+    fn half(lost: u64) -> Scene {
+        Scene { goodput_bps: 150e6, segments: 40_000, lost, ..truth() }
+    }
+
+    fn with(scene: &Scene, paced: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Path, scene, &[("paced-half", paced)])
+    }
+
+    #[test]
+    fn the_same_loss_at_half_the_rate_is_named() {
+        let finding = named(&truth(), &[("paced-half", &half(41))], "random-loss", Place::Path);
+        assert_rejects(&finding, "path-policer", "the same part was lost");
+        assert_rejects(&finding, "path-capacity", "no queue stood");
+        assert_rejects(&finding, "sack-off", "has selective acknowledgements");
+        assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), Experiment::PacedHalf);
+    }
+
+    #[test]
+    fn loss_that_ends_when_paced_is_not_random() {
+        assert_contradicts(&with(&truth(), &half(0)), "the loss ended");
+        assert_cannot_tell(&with(&truth(), &half(12)), "too few");
+        assert_supports(&with(&truth(), &half(16)));
+    }
+
+    #[test]
+    fn where_too_few_are_lost_when_paced_bbr_shows_the_same_part_at_many_times_the_rate() {
+        // 0.5 % at 35 ms: CUBIC carries 6 Mbit/s, so half of that loses three segments.
+        let slow = Scene { goodput_bps: 6e6, min_rtt_us: 35_000, rtt_us: 35_100, lost: 21, segments: 4_200, ..truth() };
+        let paced = Scene { goodput_bps: 3e6, lost: 3, segments: 640, ..slow.clone() };
+        let bbr =
+            |lost| Scene { goodput_bps: 600e6, congestion_control: "bbr", lost, segments: 104_000, ..slow.clone() };
+        let of = |lost| {
+            let bbr = bbr(lost);
+            assessment(&CAUSE, Role::Path, &slow, &[("paced-half", &paced), ("other-congestion-control", &bbr)])
+        };
+        assert_supports(&of(520));
+        // A policer or a full queue drops far more at a hundred times the rate.
+        assert_cannot_tell(&of(5_000), "too few");
+        let experiments = [("paced-half", &paced), ("other-congestion-control", &bbr(520))];
+        named(&slow, &experiments, "random-loss", Place::Path);
+    }
+
+    #[test]
+    fn common_loss_and_loss_that_does_not_bind_are_left_alone() {
+        assert_contradicts(&with(&Scene { lost: 19, ..truth() }, &half(4)), "only 19 of 200000");
+        assert_supports(&with(&Scene { lost: 21, ..truth() }, &half(4)));
+        assert_contradicts(&with(&Scene { rwnd: 0.7, ..truth() }, &half(41)), "congestion window");
+        assert_contradicts(&with(&Scene { congestion_control: "bbr", ..truth() }, &half(41)), "BBR does not slow down");
+        assert_contradicts(&with(&Scene { rtt_us: 1_700, ..truth() }, &half(41)), "a queue stood");
+    }
+
+    #[test]
+    fn a_goodput_far_above_what_the_loss_allows_has_another_limit() {
+        // 0.1 % at 35 ms allows 13 Mbit/s.
+        let scene = Scene { min_rtt_us: 35_000, rtt_us: 35_200, ..truth() };
+        none_proven(&scene, &[("paced-half", &half(41))]);
+    }
+
+    #[test]
+    fn unknown_losses_round_trips_and_time_leave_it_open() {
+        for hidden in [&[Hidden::Segments] as &[Hidden], &[Hidden::Rtt], &[Hidden::LimitedTimes]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&with(&scene, &half(41)), "");
+            none_proven(&scene, &[("paced-half", &half(41))]);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! # receiver-app-slow
+//!
+//! The receiving application reads more slowly than the path delivers.
+//!
+//! **Shows**: the sender is held back by the receive window while the receiver's socket is full of unread data;
+//! zero-window announcements and pruning grow.
+//!
+//! **Mistaken for**: a window that is too small (then nothing waits unread), a full core (then the reader never
+//! sleeps).
+//!
+//! **Fix**: the application: a reader of its own, larger reads, more cores, a faster disk.
+//!
+//! Source: RFC 9293 3.8.6; `SIOCINQ`, tcp(7).
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "receiver-app-slow",
+    about: "the receiving application reads more slowly than the path delivers",
+    roles: &[Role::Receiver],
+    needs: &[Key::new("netstat.TcpExt.TCPToZeroWindowAdv", Unit::Count)],
+    ceiling,
+    assess,
+    look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "app-core-saturated"],
+    fix,
+    healthy: false,
+    rank: 6,
+};
+
+/// What waits unread, as a part of the window that could have been announced: the reader keeps up below a quarter.
+///
+/// On a short path the buffer stays small and the queue is short when it is looked at, while a packet that is read in part
+/// holds all of its memory: then the buffer's own filling tells. In the fault bank it is 0.68 and more on average where
+/// the reader lags and 0.16 at most elsewhere, so half of it counts.
+fn backlog(evidence: &Evidence<'_>) -> Option<f64> {
+    let base = &evidence.base;
+    let unread = base.recv_q_bytes? / (base.snd_wnd_bytes? + base.recv_q_bytes?).max(1.0);
+    Some(base.rcvbuf_filled.filter(|part| *part >= FILLED).map_or(unread, |part| part.max(unread)))
+}
+
+/// A buffer this full on average waits for its reader.
+const FILLED: f64 = 0.5;
+
+/// Whether a good part of what could be under way waits unread at the receiver.
+pub(super) fn leaves_unread(evidence: &Evidence<'_>) -> bool {
+    backlog(evidence).is_some_and(|part| part >= 0.25)
+}
+
+/// Whether the reader, and not the window, is what the sender waits for.
+pub(super) fn reader_lags(evidence: &Evidence<'_>) -> bool {
+    leaves_unread(evidence) && evidence.held_by_window().is_some_and(|held| held >= 0.2)
+}
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    if backlog(evidence)? < 0.25 || evidence.held_by_window()? < 0.2 {
+        return None;
+    }
+    let how = "the application read this much while data waited for it".to_owned();
+    ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.98, 1.02], Method::Inferred, how)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let Some(held) = evidence.held_by_window() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
+    if held < 0.2 {
+        return contradicts(format!("the receive window held the sender back only {} of the time", units::percent(held)));
+    }
+    let (Some(backlog), Some(unread)) = (backlog(evidence), evidence.base.recv_q_bytes) else {
+        return cannot_tell("the receiver's queue could not be read");
+    };
+    if backlog < 0.25 {
+        return contradicts(format!("the reader keeps up: only {} wait unread", units::bytes(unread as u64)));
+    }
+    let mut witnesses = vec![
+        counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
+        counter(match evidence.base.rcvbuf_filled.filter(|part| *part >= FILLED && *part >= backlog) {
+            Some(part) => format!("the receive buffer was {} full of unread packets on average", units::percent(part)),
+            None => format!(
+                "{} waited unread at the receiver, {} of what its window allows",
+                units::bytes(unread as u64),
+                units::percent(backlog)
+            ),
+        }),
+    ];
+    if let Some(zero) = evidence.grew(role, "netstat.TcpExt.TCPToZeroWindowAdv").filter(|n| *n > 0) {
+        witnesses.push(counter(format!("the receiver closed its window to zero {zero} times")));
+    }
+    Assessment::Supports { share: held, witnesses }
+}
+
+fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+    let application = Application { read_bps: 0, read_cpu_us_per_mib: 0, ..evidence.load.application };
+    let imitated = application != evidence.load.application;
+    Fix {
+        load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }),
+        ..advice(
+            "make the receiving application read faster: a thread that only reads, larger reads, no disk in \
+             between, another core",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven, assessment,
+    };
+    use narrows_model::Place;
+
+    /// 100 Mbit/s is all that the reader takes: 3 MB wait for it.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 100e6,
+            rtt_us: 35_200,
+            rwnd: 0.9,
+            snd_wnd: 1_000_000,
+            recv_q: 3_000_000,
+            cwnd: 500,
+            receiver_counts: vec![("netstat.TcpExt.TCPToZeroWindowAdv", 40)],
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn a_reader_with_data_waiting_for_it_is_named() {
+        let mut scene = truth();
+        scene.load.application.read_bps = 100_000_000;
+        let finding = named(&scene, &[], "receiver-app-slow", Place::Server);
+        assert_rejects(&finding, "tcp-receive-window", "the reader is slow, not the window");
+        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the buffer to the kernel");
+        assert_rejects(&finding, "app-core-saturated", "of a core");
+        assert_eq!(finding.fix.load.expect("a load").application, Application::default());
+    }
+
+    #[test]
+    fn a_quarter_of_the_window_must_wait_unread() {
+        // 24 and 26 % of what the window would be with the queue read.
+        assert_contradicts(&of(&Scene { recv_q: 315_000, ..truth() }), "the reader keeps up");
+        assert_supports(&of(&Scene { recv_q: 352_000, ..truth() }));
+    }
+
+    #[test]
+    fn a_buffer_full_of_packets_read_in_part_is_unread_data() {
+        // The queue is short at the instants of the samples, but its packets still fill the buffer (1 ms, 64 KiB packets).
+        let scene = |filled: f64| Scene { recv_q: 30_000, rcvbuf_filled: filled, ..truth() };
+        assert_contradicts(&of(&scene(0.4)), "the reader keeps up");
+        let Assessment::Supports { witnesses, .. } = of(&scene(0.8)) else { panic!("it says") };
+        assert!(witnesses[1].says.contains("80 % full of unread packets"), "{:?}", witnesses[1]);
+    }
+
+    #[test]
+    fn a_window_that_does_not_hold_the_sender_back_is_no_matter() {
+        assert_contradicts(&of(&Scene { rwnd: 0.19, ..truth() }), "only 19 %");
+        assert_supports(&of(&Scene { rwnd: 0.21, ..truth() }));
+    }
+
+    #[test]
+    fn a_queue_or_times_that_cannot_be_read_leave_it_open() {
+        for (hidden, word) in [(&[Hidden::RecvQ] as &[Hidden], "queue"), (&[Hidden::LimitedTimes], "held it back")] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), word);
+            none_proven(&scene, &[]);
+        }
+    }
+}

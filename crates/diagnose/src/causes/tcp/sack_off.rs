@@ -1,0 +1,168 @@
+//! # sack-off
+//!
+//! The connection was made without selective acknowledgements, so a window with several losses takes a round trip for
+//! each.
+//!
+//! **Shows**: the option is missing in the connection, segments are lost, and the sender spends its time repairing
+//! (`TCPRenoRecovery` grows where `TCPSackRecovery` would).
+//!
+//! **Mistaken for**: the loss itself. Without loss it costs nothing.
+//!
+//! **Fix**: `net.ipv4.tcp_sack=1` on the end that has it off.
+//!
+//! Source: RFC 2018, RFC 6675.
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, cannot_tell, counter, contradicts, no_ceiling, parameter, sysctl_fix};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Fix, Key, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "sack-off",
+    about: "the connection has no selective acknowledgements, so repairing loss takes long",
+    roles: &[Role::Sender, Role::Receiver, Role::Path],
+    needs: &[Key::new("tcp.sack", Unit::Flag), Key::new("netstat.TcpExt.TCPRenoRecovery", Unit::Count)],
+    ceiling: no_ceiling,
+    assess,
+    look_alikes: &["random-loss", "congestion-control", "path-policer", "path-capacity"],
+    fix,
+    healthy: false,
+    rank: 9,
+};
+
+fn blamed(evidence: &Evidence<'_>, role: Role) -> Option<bool> {
+    match role {
+        Role::Path => Some(evidence.flag(Role::Sender, "tcp.sack")? && evidence.flag(Role::Receiver, "tcp.sack")?),
+        host => evidence.flag(host, "tcp.sack").map(|on| !on),
+    }
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    match evidence.base.sack {
+        None => return cannot_tell("the kernel does not say which options the connection has"),
+        Some(true) => return contradicts("the connection has selective acknowledgements"),
+        Some(false) => {}
+    }
+    match blamed(evidence, role) {
+        None => return cannot_tell("tcp_sack could not be read"),
+        Some(false) => return contradicts(format!("{} is not where the option was lost", super::who(evidence, role))),
+        Some(true) => {}
+    }
+    let (Some(shares), Some(loss)) = (evidence.base.shares, evidence.base.loss_whole) else {
+        return cannot_tell("the sender's kernel does not say how long it repaired loss");
+    };
+    if loss.lost() == 0 {
+        return contradicts("nothing was lost, so the option is not missed");
+    }
+    if shares.recovery < 0.2 {
+        return contradicts(format!("the sender repaired loss only {} of the time", units::percent(shares.recovery)));
+    }
+    let mut witnesses = vec![
+        parameter(if role == Role::Path {
+            "both hosts offer selective acknowledgements, yet the connection has none: something on the path strips \
+             the option"
+                .to_owned()
+        } else {
+            format!("tcp_sack is off on {}", super::who(evidence, role))
+        }),
+        counter(format!(
+            "the sender repaired {} lost segments for {} of the time",
+            loss.lost(),
+            units::percent(shares.recovery)
+        )),
+    ];
+    if let Some(recoveries) = evidence.grew(Role::Sender, "netstat.TcpExt.TCPRenoRecovery").filter(|n| *n > 0) {
+        witnesses
+            .push(counter(format!("{recoveries} recoveries without selective acknowledgements (TCPRenoRecovery)")));
+    }
+    Assessment::Supports { share: 0.92, witnesses }
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    match role {
+        Role::Path => {
+            advice("find the firewall or proxy that strips TCP options, and let selective acknowledgements pass")
+        }
+        host => sysctl_fix(
+            evidence,
+            host,
+            "turn selective acknowledgements on".to_owned(),
+            "net.ipv4.tcp_sack",
+            "1".to_owned(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_supports, fact, named, none_proven, ordinary_host,
+        assessment, with, without,
+    };
+    use narrows_model::{Place, TcpInfo};
+
+    /// The receiver has the option off on a path that loses now and then.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 50e6,
+            rtt_us: 35_100,
+            cwnd: 150,
+            lost: 300,
+            segments: 35_000,
+            recovery: 0.5,
+            options: TcpInfo::OPT_TIMESTAMPS | TcpInfo::OPT_WSCALE,
+            receiver_facts: with(ordinary_host(), fact("tcp.sack", false, Unit::Flag)),
+            sender_counts: vec![("netstat.TcpExt.TCPRenoRecovery", 12)],
+            ..Scene::default()
+        }
+    }
+
+    fn of(role: Role, scene: &Scene) -> Assessment {
+        assessment(&CAUSE, role, scene, &[])
+    }
+
+    #[test]
+    fn long_repairs_without_the_option_are_named_at_the_end_that_has_it_off() {
+        let finding = named(&truth(), &[], "sack-off", Place::Server);
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_sack=1");
+        assert_eq!(finding.witnesses.len(), 3, "{finding:#?}");
+        assert_contradicts(&of(Role::Sender, &truth()), "not where the option was lost");
+    }
+
+    #[test]
+    fn an_option_that_both_offer_was_stripped_by_the_path() {
+        let scene = Scene { receiver_facts: ordinary_host(), ..truth() };
+        let finding = named(&scene, &[], "sack-off", Place::Path);
+        assert!(finding.fix.commands.is_empty());
+    }
+
+    #[test]
+    fn it_is_missed_only_where_repairs_take_long() {
+        assert_contradicts(&of(Role::Receiver, &Scene { recovery: 0.18, ..truth() }), "repaired loss only");
+        assert_supports(&of(Role::Receiver, &Scene { recovery: 0.22, ..truth() }));
+        assert_contradicts(&of(Role::Receiver, &Scene { lost: 0, ..truth() }), "not missed");
+    }
+
+    #[test]
+    fn a_lossy_path_with_the_option_is_not_at_fault_here() {
+        let scene = Scene { options: TcpInfo::OPT_SACK, ..truth() };
+        assert_contradicts(&of(Role::Receiver, &scene), "has selective acknowledgements");
+    }
+
+    #[test]
+    fn options_facts_or_times_that_cannot_be_read_leave_it_open() {
+        for hidden in [&[Hidden::Options] as &[Hidden], &[Hidden::Segments], &[Hidden::LimitedTimes]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(Role::Receiver, &scene), "");
+            none_proven(&scene, &[]);
+        }
+        let scene = Scene { receiver_facts: without(ordinary_host(), "tcp.sack"), ..truth() };
+        assert_cannot_tell(&of(Role::Receiver, &scene), "tcp_sack could not be read");
+        assert_cannot_tell(&of(Role::Path, &scene), "tcp_sack could not be read");
+        none_proven(&scene, &[]);
+    }
+}

@@ -1,0 +1,167 @@
+//! # sender-app-slow
+//!
+//! The sending application offers less than the path takes.
+//!
+//! **Shows**: the connection has nothing to send for a part of the time (elapsed less busy), and nothing waits unsent
+//! in the socket.
+//!
+//! **Mistaken for**: a slow path (then data waits), a full core (then the writing thread never sleeps), a pacing cap.
+//!
+//! **Fix**: the application: a faster source, larger writes, a thread that only writes.
+//!
+//! Source: `tcpi_busy_time` (it CONTAINS the window- and buffer-limited times, so idle is elapsed less busy).
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::{Ceiling, Fix, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "sender-app-slow",
+    about: "the sending application offers less than the path takes",
+    roles: &[Role::Sender],
+    needs: &[],
+    ceiling,
+    assess,
+    look_alikes: &["app-core-saturated", "pacing-cap", "tcp-send-buffer", "path-capacity"],
+    fix,
+    healthy: false,
+    rank: 4,
+};
+
+/// Idle shares below this are the gaps that any writer leaves on a short path.
+const IDLE: f64 = 0.2;
+
+/// A thread that uses this much of a core and is not idle else shares a full core with someone; one that uses less
+/// waits for its source, whoever fills the core.
+const WRITING: f64 = 0.3;
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let behind = evidence.writer_behind()?;
+    if behind < IDLE {
+        return None;
+    }
+    let how = format!("the application wrote this much and left room for more {} of the time", units::percent(behind));
+    ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.98, 1.02], Method::Inferred, how)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let base = &evidence.base;
+    let Some(shares) = base.shares else {
+        return cannot_tell("the sender's kernel does not say when it had nothing to send");
+    };
+    let idle = 1.0 - shares.busy;
+    let Some(behind) = evidence.writer_behind().filter(|behind| *behind >= IDLE) else {
+        return contradicts(format!("the connection had data to send {} of the time", units::percent(shares.busy)));
+    };
+    if base.sender.thread_share.is_some_and(|share| share >= 0.85) {
+        return contradicts("the writing thread fills a whole core: it is not waiting for its source");
+    }
+    if evidence.end(role).and_then(crate::evidence::tcp::EndView::machine_busy).is_some_and(|busy| busy >= 0.93) {
+        return cannot_tell("every core of the sender is busy, so the writer may only be waiting for its turn");
+    }
+    let full = base.sender.cores.iter().any(|core| core.busy >= 0.95);
+    if full && base.sender.thread_share.is_none_or(|share| share >= WRITING) {
+        return cannot_tell("a core of the sender is full, so the writer may only be waiting for its turn");
+    }
+    let mut witnesses = Vec::new();
+    if idle >= IDLE {
+        witnesses.push(counter(format!("the connection had nothing to send {} of the time", units::percent(idle))));
+    }
+    if let Some(room) = base.buffer_room_share.filter(|room| *room > 0.5) {
+        witnesses.push(counter(format!(
+            "more than half of the send buffer stood unused in {} of the samples; a writer that is ready fills it",
+            units::percent(room)
+        )));
+    }
+    // BBR keeps about half of its window in flight when it is busy.
+    if let (Some(in_flight), Some(window)) = (base.in_flight_bytes, base.cwnd_bytes)
+        && in_flight < 0.4 * window
+    {
+        witnesses.push(counter(format!(
+            "what was in flight filled {} of the congestion window",
+            units::percent(in_flight / window)
+        )));
+    }
+    if let Some(unsent) = base.unsent_share.filter(|share| *share < 0.5) {
+        witnesses.push(counter(format!(
+            "nothing waited unsent in the socket in {} of the samples",
+            units::percent(1.0 - unsent)
+        )));
+    }
+    Assessment::Supports { share: behind, witnesses }
+}
+
+fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+    let application = Application { write_bps: 0, write_cpu_us_per_mib: 0, ..evidence.load.application };
+    let imitated = application != evidence.load.application;
+    Fix {
+        load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }),
+        ..advice(
+            "make the sending application write faster: a source that keeps up, larger writes, a thread that only \
+             writes",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, named, none_proven,
+        assessment,
+    };
+    use narrows_model::{CpuTimes, Place};
+
+    /// The writer offers 100 Mbit/s: most of the time there is nothing to send.
+    fn truth() -> Scene {
+        Scene { goodput_bps: 100e6, rtt_us: 35_050, busy: 0.4, cwnd: 300, ..Scene::default() }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Sender, scene, &[])
+    }
+
+    #[test]
+    fn a_connection_that_waits_for_its_writer_is_named() {
+        let mut scene = truth();
+        scene.load.application.write_bps = 100_000_000;
+        let finding = named(&scene, &[], "sender-app-slow", Place::Client);
+        assert_rejects(&finding, "app-core-saturated", "of a core");
+        assert_rejects(&finding, "pacing-cap", "no cap");
+        assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
+        assert_rejects(&finding, "path-capacity", "left the connection idle");
+        assert_eq!(finding.fix.load.expect("a load").application, Application::default());
+    }
+
+    #[test]
+    fn gaps_of_a_fifth_are_those_of_any_writer() {
+        assert_contradicts(&of(&Scene { busy: 0.81, ..truth() }), "had data to send 81 %");
+        assert_supports(&of(&Scene { busy: 0.79, ..truth() }));
+    }
+
+    #[test]
+    fn idle_time_alone_is_a_suspicion() {
+        let verdict = crate::testing::verdict(&Scene { unsent: 4_000, ..truth() }, &[]);
+        assert_eq!(verdict.status, narrows_model::Status::Suspected, "{verdict:#?}");
+    }
+
+    #[test]
+    fn a_writer_that_computes_or_waits_for_its_turn_is_not_waiting_for_its_source() {
+        assert_contradicts(&of(&Scene { sender_thread: 0.86, ..truth() }), "fills a whole core");
+        let shared = Scene { sender_core: core(0.5, 0.46), ..truth() };
+        assert_cannot_tell(&of(&Scene { sender_thread: 0.4, ..shared.clone() }), "a core of the sender is full");
+        assert_supports(&of(&Scene { sender_thread: 0.2, ..shared }));
+        let full = CpuTimes { user_us: 8_000_000, ..CpuTimes::default() };
+        assert_cannot_tell(&of(&Scene { sender_core: full, other_core: full, ..truth() }), "every core");
+    }
+
+    #[test]
+    fn a_kernel_without_chronographs_leaves_it_open() {
+        let scene = Scene { hidden: &[Hidden::LimitedTimes], ..truth() };
+        assert_cannot_tell(&of(&scene), "does not say");
+        none_proven(&scene, &[]);
+    }
+}

@@ -1,0 +1,207 @@
+//! # tcp-receive-buffer-fixed
+//!
+//! The receiving application fixed its receive buffer (`SO_RCVBUF`) below what the path needs, and so ended the
+//! autotuning.
+//!
+//! **Shows**: as tcp-receive-window, but the socket is locked (`SO_BUF_LOCK`).
+//!
+//! **Mistaken for**: tcp-receive-window (then the socket is not locked), a slow reader (its queue is full), window
+//! scaling that is off (then no buffer helps).
+//!
+//! **Fix**: drop the call; if it must stay, raise it together with `net.core.rmem_max`, which caps it (and caps
+//! nothing else).
+//!
+//! Source: `net/core/sock.c`, `SO_RCVBUF`; socket(7).
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, ask, cannot_tell, counter, contradicts, experiment, parameter, window_ceiling};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use crate::experiments::Experiment;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, Witness, load::tcp::TcpPlan, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "tcp-receive-buffer-fixed",
+    about: "the receiving application fixed a receive buffer that is too small for this RTT",
+    roles: &[Role::Receiver],
+    needs: &[
+        Key::new("core.rmem.max", Unit::Bytes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+    ],
+    ceiling,
+    assess,
+    look_alikes: &["tcp-receive-window", "receiver-app-slow", "window-scaling-off"],
+    fix,
+    healthy: false,
+    rank: 6,
+};
+
+/// Buffers that the kernel tunes must carry this much more before the fixed one is blamed.
+const GAIN: f64 = 1.3;
+
+/// Whether a buffer is fixed, with the witness of the trial where that had to tell: a kernel before 5.11 does not say
+/// (`SO_BUF_LOCK`), and where the load asks for a size it may have got enough.
+pub(super) fn fixed(
+    evidence: &Evidence<'_>,
+    locked: Option<bool>,
+    asked_bytes: Option<u32>,
+) -> Result<Option<Witness>, Assessment> {
+    match (locked, asked_bytes) {
+        (Some(true), _) => return Ok(None),
+        (Some(false), _) => return Err(contradicts("the application left the buffer to the kernel")),
+        (None, None) => {
+            return Err(cannot_tell(
+                "the kernel does not say whether the application fixed the buffer (SO_BUF_LOCK, 5.11)",
+            ));
+        }
+        (None, Some(_)) => {}
+    }
+    let Some(tuned) = evidence.experiments.get(Experiment::LargerBuffer.id()) else {
+        return Err(ask(Experiment::LargerBuffer, "whether buffers that the kernel tunes carry more was not measured"));
+    };
+    let says = format!("with buffers that the kernel tunes the same load carried {}", units::bps(tuned.goodput_bps));
+    if tuned.goodput_bps < GAIN * evidence.goodput_bps() { Err(contradicts(says)) } else { Ok(Some(experiment(says))) }
+}
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let base = &evidence.base;
+    fixed(evidence, base.receive_locked, evidence.load.receive_buffer_bytes).ok()?;
+    let window = base.snd_wnd_bytes?;
+    let how = format!(
+        "window of {} (all that SO_RCVBUF {} gives) / RTT {}",
+        units::bytes(window as u64),
+        units::bytes(base.rcvbuf_bytes? as u64),
+        units::micros(evidence.min_rtt_us? as u64)
+    );
+    window_ceiling(CAUSE.id, evidence, role, window, Method::Inferred, how)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let base = &evidence.base;
+    let tried = match fixed(evidence, base.receive_locked, evidence.load.receive_buffer_bytes) {
+        Ok(tried) => tried,
+        Err(assessment) => return assessment,
+    };
+    let Some(held) = evidence.held_by_window() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
+    if held < 0.2 {
+        return contradicts(format!("the receive window held the sender back only {} of the time", units::percent(held)));
+    }
+    let (Some(unread), Some(window)) = (base.recv_q_bytes, base.snd_wnd_bytes) else {
+        return cannot_tell("the receiver's queue could not be read, so a slow reader cannot be told apart");
+    };
+    if unread > 0.25 * window || super::receiver_app_slow::leaves_unread(evidence) {
+        return contradicts(format!(
+            "{} wait unread at {}: the reader is slow",
+            units::bytes(unread as u64),
+            evidence.place(role)
+        ));
+    }
+    let mut witnesses = vec![
+        counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
+        parameter(format!(
+            "the application fixed SO_RCVBUF: the kernel holds it at {}",
+            units::bytes(base.rcvbuf_bytes.unwrap_or(0.0) as u64)
+        )),
+    ];
+    witnesses.extend(tried);
+    Assessment::Supports { share: held, witnesses }
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    let limit = evidence
+        .number(role, "core.rmem.max")
+        .map_or_else(String::new, |max| format!(" (now {})", units::bytes(max as u64)));
+    Fix {
+        load: Some(TcpPlan { receive_buffer_bytes: None, ..evidence.load.clone() }),
+        ..advice(format!(
+            "drop the application's SO_RCVBUF call, so that the kernel tunes the buffer; if it must stay, ask for \
+             more and raise net.core.rmem_max{limit}"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named,
+        none_proven, ordinary_host, assessment, wanted, with,
+    };
+    use narrows_model::{BufferLock, Place};
+
+    /// The story of 2007: `iperf -s -w4M` got 256 KiB, since net.core.rmem_max was 131071; 42 Mbit/s at 35 ms, though
+    /// tcp_rmem would have grown to 20 MB.
+    fn truth() -> Scene {
+        let facts = with(ordinary_host(), fact("tcp.rmem.max", 20_000_000_i64, Unit::Bytes));
+        Scene {
+            goodput_bps: 42.1e6,
+            rtt_us: 35_100,
+            rwnd: 0.97,
+            snd_wnd: 184_000,
+            rcvbuf: 262_142,
+            lock: BufferLock { send: false, receive: true },
+            receiver_facts: with(facts, fact("core.rmem.max", 131_071_i64, Unit::Bytes)),
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn the_call_that_capped_the_buffer_is_named_and_not_the_sysctl() {
+        let finding = named(&truth(), &[], "tcp-receive-buffer-fixed", Place::Server);
+        assert_rejects(&finding, "tcp-receive-window", "the application fixed the receive buffer");
+        assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
+        assert_rejects(&finding, "window-scaling-off", "has window scaling");
+        assert!(finding.fix.advice.contains("rmem_max (now 128 KiB)"), "{}", finding.fix.advice);
+        assert_eq!(finding.fix.load.expect("a load").receive_buffer_bytes, None);
+    }
+
+    #[test]
+    fn a_buffer_that_the_kernel_tunes_is_another_cause() {
+        assert_contradicts(&of(&Scene { lock: BufferLock::default(), ..truth() }), "left the buffer to the kernel");
+    }
+
+    #[test]
+    fn a_fixed_buffer_that_is_large_enough_is_no_matter() {
+        let wide = |rwnd| Scene { rwnd, snd_wnd: 8_000_000, ..truth() };
+        assert_contradicts(&of(&wide(0.19)), "only 19 %");
+        assert_supports(&of(&wide(0.21)));
+    }
+
+    #[test]
+    fn a_slow_reader_fills_a_fixed_buffer_too() {
+        assert_contradicts(&of(&Scene { recv_q: 47_000, ..truth() }), "the reader is slow");
+        assert_supports(&of(&Scene { recv_q: 45_000, ..truth() }));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_tell_of_the_call_is_asked_by_a_trial_with_tuned_buffers() {
+        let mut scene = Scene { hidden: &[Hidden::BufferLock], ..truth() };
+        scene.load.receive_buffer_bytes = Some(4 << 20);
+        assert_asks(&of(&scene), Experiment::LargerBuffer);
+        assert!(wanted(&scene, &[]).contains(&Experiment::LargerBuffer));
+        let tuned = |goodput_bps| Scene { goodput_bps, ..truth() };
+        let with = |tuned: &Scene| assessment(&CAUSE, Role::Receiver, &scene, &[("larger-buffer", tuned)]);
+        assert_contradicts(&with(&tuned(54e6)), "carried 54.0 Mbit/s");
+        assert_supports(&with(&tuned(55e6)));
+        let finding = named(&scene, &[("larger-buffer", &tuned(828e6))], CAUSE.id, Place::Server);
+        assert_eq!(finding.prediction.expect("what was measured").bps, tuned(828e6).goodput_bps);
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_tell_of_the_call_accuses_no_one_else() {
+        for hidden in [&[Hidden::BufferLock] as &[Hidden], &[Hidden::RecvQ], &[Hidden::LimitedTimes]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), "");
+            none_proven(&scene, &[]);
+        }
+    }
+}

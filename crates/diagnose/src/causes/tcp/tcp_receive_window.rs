@@ -1,0 +1,226 @@
+//! # tcp-receive-window
+//!
+//! The receiver's kernel may not announce a window as large as the path needs: `tcp_rmem` ends the autotuning too
+//! early.
+//!
+//! **Shows**: the sender is held back by the receive window most of the time, the window stands still, the reader has
+//! nothing left to read. Goodput is window / RTT.
+//!
+//! **Mistaken for**: a slow reader (its queue is full), a buffer fixed by the application (the socket is locked), a
+//! lossy path.
+//!
+//! **Fix**: raise the third word of `net.ipv4.tcp_rmem` to twice the bandwidth-delay product and more, since a part
+//! of the buffer holds the kernel's overhead.
+//!
+//! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323.
+
+use crate::judge::assessment::Assessment;
+use super::{
+    Cause, cannot_tell, ceiling_at, counter, contradicts, needed_buffer_bytes, raised_max, sysctl_fix,
+    window_ceiling,
+};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "tcp-receive-window",
+    about: "the receiver's kernel announces a window that is too small for this RTT",
+    roles: &[Role::Receiver],
+    needs: &[
+        Key::new("tcp.rmem.min", Unit::Bytes),
+        Key::new("tcp.rmem.default", Unit::Bytes),
+        Key::new("tcp.rmem.max", Unit::Bytes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+    ],
+    ceiling,
+    assess,
+    look_alikes: &[
+        "receiver-app-slow",
+        "tcp-receive-buffer-fixed",
+        "window-scaling-off",
+        "tcp-send-buffer",
+        "random-loss",
+    ],
+    fix,
+    healthy: false,
+    rank: 5,
+};
+
+/// Of a fully grown receive buffer, the part that becomes window where it was not observed: between
+/// `tcp_adv_win_scale` 1 (a half) and a payload that fills its memory well (`scaling_ratio`, net/ipv4/tcp_input.c); two
+/// thirds where segments of 1448 bytes come in buffers of 2304.
+const WINDOW_PART: [f64; 3] = [0.45, 0.66, 0.95];
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let base = &evidence.base;
+    if base.receive_locked == Some(true) || base.window_scaling == Some(false) {
+        return None;
+    }
+    let max = evidence.number(role, "tcp.rmem.max")?;
+    let rtt = units::micros(evidence.min_rtt_us? as u64);
+    if let (true, Some(window)) = (grown(evidence, max), base.snd_wnd_bytes) {
+        let how = format!(
+            "window of {} (all that tcp_rmem max {} gives) / RTT {rtt} and its own transmission",
+            units::bytes(window as u64),
+            units::bytes(max as u64)
+        );
+        return window_ceiling(CAUSE.id, evidence, role, window, Method::Inferred, how);
+    }
+    // The part of the buffer that became window so far, else what kernels are known to give.
+    let [low, likely, high] = WINDOW_PART;
+    let seen = base.snd_wnd_bytes.zip(base.rcvbuf_bytes).map(|(window, buffer)| window / buffer);
+    let part = seen.filter(|part| (low..=high).contains(part)).unwrap_or(likely);
+    let how =
+        format!("tcp_rmem max {} x {part:.2} (the part that becomes window) / RTT {rtt}", units::bytes(max as u64));
+    let bps = evidence.window_bps(max * part)?;
+    ceiling_at(CAUSE.id, evidence, role, bps, [low / likely, high / likely], Method::Computed, how)
+}
+
+/// Whether the buffer stands at the maximum. A maximum below the default size counts from there: sockets begin with
+/// the default.
+fn grown(evidence: &Evidence<'_>, max: f64) -> bool {
+    evidence.base.rcvbuf_bytes.is_some_and(|buffer| buffer >= 0.95 * max)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let base = &evidence.base;
+    let Some(held) = evidence.held_by_window() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
+    if held < 0.2 {
+        return contradicts(format!("the receive window held the sender back only {} of the time", units::percent(held)));
+    }
+    if base.receive_locked == Some(true) {
+        return contradicts("the application fixed the receive buffer (SO_RCVBUF), so tcp_rmem is not what ends it");
+    }
+    if base.window_scaling == Some(false) {
+        return contradicts("window scaling is off, so the window ends at 64 KiB whatever tcp_rmem says");
+    }
+    let (Some(unread), Some(buffer), Some(window)) = (base.recv_q_bytes, base.rcvbuf_bytes, base.snd_wnd_bytes) else {
+        return cannot_tell("the receiver's socket memory could not be read, so a slow reader cannot be told apart");
+    };
+    if unread > 0.25 * window || super::receiver_app_slow::leaves_unread(evidence) {
+        return contradicts(format!(
+            "{} wait unread at {}: the reader is slow, not the window",
+            units::bytes(unread as u64),
+            evidence.place(role)
+        ));
+    }
+    let Some(max) = evidence.number(role, "tcp.rmem.max") else {
+        return cannot_tell("the receiver's tcp_rmem could not be read");
+    };
+    if buffer < 0.9 * max {
+        return contradicts(format!(
+            "the receive buffer stands at {} and tcp_rmem would let it grow to {}",
+            units::bytes(buffer as u64),
+            units::bytes(max as u64)
+        ));
+    }
+    Assessment::Supports {
+        share: held,
+        witnesses: vec![counter(format!(
+            "the sender waited for the receive window {} of the time, while only {} waited unread at the receiver \
+             and its buffer stood at the tcp_rmem maximum of {}",
+            units::percent(held),
+            units::bytes(unread as u64),
+            units::bytes(max as u64)
+        ))],
+    }
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20);
+    let now = evidence.number(role, "tcp.rmem.max").map_or(0, |max| max as u64);
+    let needed = needed.max(now.saturating_mul(2).min(1 << 30));
+    let value = raised_max(evidence, role, "tcp.rmem", needed).unwrap_or_else(|| format!("4096 131072 {needed}"));
+    let advice = format!(
+        "let the receive buffer grow to {}: twice the bandwidth-delay product, overhead included",
+        units::bytes(needed)
+    );
+    sysctl_fix(evidence, role, advice, "net.ipv4.tcp_rmem", value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
+        ordinary_host, assessment, verdict, with, without,
+    };
+    use narrows_model::{BufferLock, Place, Status, TcpInfo};
+
+    /// The figures of the story: 256 KiB at 35 ms carry 42 Mbit/s.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 42.1e6,
+            rtt_us: 35_100,
+            rwnd: 0.97,
+            snd_wnd: 184_000,
+            rcvbuf: 262_144,
+            receiver_facts: with(ordinary_host(), fact("tcp.rmem.max", 262_144_i64, Unit::Bytes)),
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn a_window_of_256_kib_at_35_ms_is_named() {
+        let finding = named(&truth(), &[], "tcp-receive-window", Place::Server);
+        assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
+        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the buffer to the kernel");
+        assert_rejects(&finding, "window-scaling-off", "has window scaling");
+        assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
+        // 941 Mbit/s x 35 ms are 4.1 MB: twice that, of which half may be overhead, rounded up.
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432'");
+    }
+
+    #[test]
+    fn its_look_alikes_speak_for_themselves() {
+        assert_contradicts(&of(&Scene { recv_q: 60_000, ..truth() }), "the reader is slow, not the window");
+        let fixed = BufferLock { send: false, receive: true };
+        assert_contradicts(&of(&Scene { lock: fixed, ..truth() }), "SO_RCVBUF");
+        assert_contradicts(&of(&Scene { options: TcpInfo::OPT_SACK, ..truth() }), "window scaling is off");
+    }
+
+    #[test]
+    fn a_buffer_that_may_still_grow_is_not_at_its_limit() {
+        let of_buffer = |rcvbuf| of(&Scene { rcvbuf, ..truth() });
+        assert_contradicts(&of_buffer(235_000), "would let it grow");
+        assert_supports(&of_buffer(237_000));
+    }
+
+    #[test]
+    fn a_fifth_of_the_time_must_be_lost_to_it() {
+        // With a window that is not full at most instants, the limited_time alone decides.
+        let held = |rwnd| of(&Scene { rwnd, cwnd: 50, ..truth() });
+        assert_contradicts(&held(0.19), "only 19 %");
+        assert_supports(&held(0.21));
+    }
+
+    #[test]
+    fn a_window_whose_ceiling_is_elsewhere_is_a_hazard() {
+        // The same window at 10 ms carries 147 Mbit/s: 42 have another cause.
+        let verdict = verdict(&Scene { min_rtt_us: 10_000, rtt_us: 10_100, ..truth() }, &[]);
+        assert_eq!(verdict.status, Status::Unknown, "{verdict:#?}");
+        assert!(verdict.hazards[0].contains("does not sit at the goodput"), "{:?}", verdict.hazards);
+    }
+
+    #[test]
+    fn what_a_kernel_or_a_host_does_not_tell_leaves_it_open() {
+        for hidden in [&[Hidden::LimitedTimes] as &[Hidden], &[Hidden::SocketMemory], &[Hidden::RecvQ]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), "");
+            none_proven(&scene, &[]);
+        }
+        let scene = Scene { receiver_facts: without(ordinary_host(), "tcp.rmem.max"), ..truth() };
+        assert_cannot_tell(&of(&scene), "tcp_rmem could not be read");
+        none_proven(&scene, &[]);
+    }
+}

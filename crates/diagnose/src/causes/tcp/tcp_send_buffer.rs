@@ -1,0 +1,171 @@
+//! # tcp-send-buffer
+//!
+//! The sender's kernel may not keep as many unacknowledged bytes as the path needs: `tcp_wmem` ends the autotuning
+//! too early.
+//!
+//! **Shows**: the sender is held back by its send buffer most of the time; the writer is blocked; the local queue is
+//! empty. Goodput is what the buffer holds of payload / RTT.
+//!
+//! **Mistaken for**: a buffer fixed by the application (the socket is locked), a local shaper (its queue is not empty).
+//!
+//! **Fix**: raise the third word of `net.ipv4.tcp_wmem`.
+//!
+//! Source: `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`; `net/core/stream.c`, `sk_stream_wait_memory`.
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, cannot_tell, ceiling_at, counter, contradicts, needed_buffer_bytes, raised_max, sysctl_fix};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "tcp-send-buffer",
+    about: "the sender's kernel keeps too few unacknowledged bytes for this RTT",
+    roles: &[Role::Sender],
+    needs: &[
+        Key::new("tcp.wmem.min", Unit::Bytes),
+        Key::new("tcp.wmem.default", Unit::Bytes),
+        Key::new("tcp.wmem.max", Unit::Bytes),
+        Key::new("nic.kind", Unit::Text),
+        Key::new("nic.speed", Unit::BitsPerSecond),
+    ],
+    ceiling,
+    assess,
+    look_alikes: &[
+        "tcp-send-buffer-fixed",
+        "tcp-receive-window",
+        "local-shaper",
+        "congestion-control",
+        "path-capacity",
+    ],
+    fix,
+    healthy: false,
+    rank: 5,
+};
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    if evidence.base.send_locked == Some(true) {
+        return None;
+    }
+    let max = evidence.number(role, "tcp.wmem.max")?;
+    let (bps, spread, how) = super::tcp_send_buffer_fixed::from_buffer(evidence, max, "tcp_wmem max")?;
+    ceiling_at(CAUSE.id, evidence, role, bps, spread, Method::Computed, how)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let base = &evidence.base;
+    let Some(held) = evidence.held_by_buffer() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
+    if held < 0.2 {
+        return contradicts(format!("the send buffer held the sender back only {} of the time", units::percent(held)));
+    }
+    if base.send_locked == Some(true) {
+        return contradicts("the application fixed the send buffer (SO_SNDBUF), so tcp_wmem is not what ends it");
+    }
+    let (Some(buffer), Some(max)) = (base.sndbuf_bytes, evidence.number(role, "tcp.wmem.max")) else {
+        return cannot_tell("the sender's buffer or its tcp_wmem could not be read");
+    };
+    if buffer < 0.9 * max {
+        return contradicts(format!(
+            "the send buffer stands at {} and tcp_wmem would let it grow to {}",
+            units::bytes(buffer as u64),
+            units::bytes(max as u64)
+        ));
+    }
+    Assessment::Supports {
+        share: held,
+        witnesses: vec![counter(format!(
+            "the sender waited for room in its send buffer {} of the time, and the buffer stood at the tcp_wmem \
+             maximum of {}",
+            units::percent(held),
+            units::bytes(max as u64)
+        ))],
+    }
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    let now = evidence.number(role, "tcp.wmem.max").map_or(0, |max| max as u64);
+    let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20).max(now.saturating_mul(2).min(1 << 30));
+    let value = raised_max(evidence, role, "tcp.wmem", needed).unwrap_or_else(|| format!("4096 16384 {needed}"));
+    let advice = format!(
+        "let the send buffer grow to {}: twice the bandwidth-delay product, overhead included",
+        units::bytes(needed)
+    );
+    sysctl_fix(evidence, role, advice, "net.ipv4.tcp_wmem", value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
+        ordinary_host, assessment, with, without,
+    };
+    use narrows_model::{BufferLock, Place, Status};
+
+    /// The second act: 4 MiB at 35 ms carry 634 Mbit/s.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 634e6,
+            rtt_us: 35_300,
+            sndbuf: 0.9,
+            sndbuf_bytes: 4_194_304,
+            sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 4_194_304_i64, Unit::Bytes)),
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Sender, scene, &[])
+    }
+
+    #[test]
+    fn a_send_buffer_of_4_mib_at_35_ms_is_named() {
+        let finding = named(&truth(), &[], "tcp-send-buffer", Place::Client);
+        assert_rejects(&finding, "tcp-send-buffer-fixed", "left the buffer to the kernel");
+        assert_rejects(&finding, "tcp-receive-window", "only 0 %");
+        assert_rejects(&finding, "local-shaper", "has no rate");
+        assert!(
+            finding.fix.commands[0].run.starts_with("sysctl -w net.ipv4.tcp_wmem='4096 16384 "),
+            "{:?}",
+            finding.fix
+        );
+    }
+
+    #[test]
+    fn a_fixed_buffer_is_another_cause_and_one_that_may_grow_is_none() {
+        let fixed = BufferLock { send: true, receive: false };
+        assert_contradicts(&of(&Scene { lock: fixed, ..truth() }), "SO_SNDBUF");
+        assert_contradicts(&of(&Scene { sndbuf_bytes: 3_770_000, ..truth() }), "would let it grow");
+        assert_supports(&of(&Scene { sndbuf_bytes: 3_780_000, ..truth() }));
+    }
+
+    #[test]
+    fn a_fifth_of_the_time_must_be_lost_to_it() {
+        assert_contradicts(&of(&Scene { sndbuf: 0.19, ..truth() }), "only 19 %");
+        assert_supports(&of(&Scene { sndbuf: 0.21, ..truth() }));
+    }
+
+    #[test]
+    fn behind_a_queue_of_the_path_it_is_full_and_not_small() {
+        let queued = Scene { goodput_bps: 300e6, early_peak_bps: 300e6, rtt_us: 80_000, ..truth() };
+        let verdict = crate::testing::verdict(&queued, &[]);
+        assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
+        assert!(verdict.hazards[0].starts_with("tcp-send-buffer at client is at work"), "{:?}", verdict.hazards);
+    }
+
+    #[test]
+    fn what_a_kernel_or_a_host_does_not_tell_leaves_it_open() {
+        for hidden in [&[Hidden::LimitedTimes] as &[Hidden], &[Hidden::SocketMemory]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(&scene), "");
+            none_proven(&scene, &[]);
+        }
+        let scene = Scene { sender_facts: without(ordinary_host(), "tcp.wmem.max"), ..truth() };
+        assert_cannot_tell(&of(&scene), "tcp_wmem could not be read");
+        none_proven(&scene, &[]);
+    }
+}

@@ -1,0 +1,176 @@
+//! # tester-limited
+//!
+//! narrows itself, or the machine that it runs on, could not do more.
+//!
+//! **Shows**: every core of one end is busy; or the engine's own loopback ceiling lies at the measured goodput.
+//!
+//! **Mistaken for**: anything of the path. A result at this limit says nothing against the path.
+//!
+//! **Fix**: more cores, more streams, another machine.
+//!
+//! Source: RFC 6349 section 3 (the test host must itself carry the full rate of the path); `/proc/stat`, proc_stat(5).
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, ask, cannot_tell, ceiling_at, counter, contradicts};
+use crate::evidence::tcp::{EndView, Evidence};
+use crate::role::Role;
+use crate::experiments::Experiment;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "tester-limited",
+    about: "the measuring machine itself can do no more",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[Key::new("nic.kind", Unit::Text), Key::new("nic.speed", Unit::BitsPerSecond)],
+    ceiling,
+    assess,
+    look_alikes: &["app-core-saturated", "softirq-core-saturated", "path-capacity"],
+    fix,
+    healthy: false,
+    rank: 3,
+};
+
+/// Cores are full when this part of all their time is gone: sampling ticks and the gaps between threads leave the rest.
+const FULL: f64 = 0.93;
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    let busy = evidence.end(role)?.machine_busy()?;
+    if busy < 0.3 {
+        return None;
+    }
+    let how = format!("goodput / {} of all cores that were busy", units::percent(busy));
+    let spread = if busy > 0.9 { [0.9, 1.1] } else { [0.6, 1.5] };
+    ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / busy.min(1.0), spread, Method::Inferred, how)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    let Some(busy) = evidence.end(role).and_then(EndView::machine_busy) else {
+        return cannot_tell("the times of the cores could not be read");
+    };
+    if busy < FULL {
+        return contradicts(format!(
+            "the cores of {} were busy {} of the time",
+            super::who(evidence, role),
+            units::percent(busy)
+        ));
+    }
+    if let Some(why) = super::cpu_innocent(evidence) {
+        return contradicts(why);
+    }
+    let user = evidence.end(role).map_or(0.0, |end| end.cores.iter().map(|core| core.user + core.steal).sum::<f64>());
+    let cores = evidence.end(role).map_or(1, |end| end.cores.len());
+    #[allow(clippy::cast_precision_loss)]
+    if user / cores as f64 > 0.5 {
+        // The engine lives in system calls and softirqs: so much user code is somebody else's.
+        return cannot_tell(format!("other programs take most of the CPU time of {}", super::who(evidence, role)));
+    }
+    let Some(more) = evidence.experiments.get(Experiment::MoreStreams.id()) else {
+        return ask(
+            Experiment::MoreStreams,
+            format!(
+                "all cores of {} were busy; whether more streams would carry more is not known",
+                super::who(evidence, role)
+            ),
+        );
+    };
+    let gain = more.goodput_bps / evidence.goodput_bps();
+    if gain > 1.3 {
+        return contradicts(format!("four times the streams carried {gain:.1} times as much"));
+    }
+    Assessment::Supports {
+        share: busy,
+        witnesses: vec![
+            counter(format!(
+                "all cores of {} together were busy {} of the time",
+                super::who(evidence, role),
+                units::percent(busy)
+            )),
+            super::experiment(format!(
+                "four times the streams carried {}, no more than {}",
+                units::bps(more.goodput_bps),
+                units::bps(evidence.goodput_bps())
+            )),
+        ],
+    }
+}
+
+fn fix(_: &Evidence<'_>, _: Role) -> Fix {
+    advice(
+        "measure from a machine with more or faster cores; this result is a lower bound for the path and accuses \
+         nothing",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, link, named,
+        none_proven, ordinary_host, assessment,
+    };
+    use narrows_model::{CpuTimes, Place};
+
+    fn full(part: f64) -> CpuTimes {
+        let busy = (part * 8e6) as u64;
+        CpuTimes { user_us: busy / 2, system_us: busy / 2, idle_us: 8_000_000 - busy, ..CpuTimes::default() }
+    }
+
+    /// A small machine that has no time left at 2 Gbit/s on a link of ten.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 2e9,
+            rtt_us: 35_300,
+            sender_core: full(0.98),
+            receiver_core: full(0.1),
+            other_core: full(0.98),
+            sender_facts: link(10_000, ordinary_host()),
+            receiver_facts: link(10_000, ordinary_host()),
+            ..Scene::default()
+        }
+    }
+
+    fn more(goodput_bps: f64) -> Scene {
+        Scene { goodput_bps, ..truth() }
+    }
+
+    #[test]
+    fn a_machine_without_time_left_is_named_where_more_streams_carry_no_more() {
+        let finding = named(&truth(), &[("more-streams", &more(2.05e9))], "tester-limited", Place::Client);
+        assert_rejects(&finding, "app-core-saturated", "of a core");
+        assert_rejects(&finding, "softirq-core-saturated", "in softirq");
+        assert_rejects(&finding, "path-capacity", "a core is full");
+        assert!(finding.fix.commands.is_empty());
+    }
+
+    #[test]
+    fn it_is_not_guessed_but_tried() {
+        assert_asks(&assessment(&CAUSE, Role::Sender, &truth(), &[]), Experiment::MoreStreams);
+        none_proven(&truth(), &[]);
+    }
+
+    #[test]
+    fn more_streams_that_carry_a_third_more_speak_against_it() {
+        let with = |bps| assessment(&CAUSE, Role::Sender, &truth(), &[("more-streams", &more(bps))]);
+        assert_supports(&with(2.55e9));
+        assert_contradicts(&with(2.65e9), "1.3 times as much");
+    }
+
+    #[test]
+    fn a_machine_with_a_tenth_of_its_time_left_is_not_full() {
+        let at = |part| {
+            let scene = Scene { sender_core: full(part), other_core: full(part), ..truth() };
+            assessment(&CAUSE, Role::Sender, &scene, &[("more-streams", &more(2e9))])
+        };
+        assert_contradicts(&at(0.92), "were busy 92 %");
+        assert_supports(&at(0.94));
+    }
+
+    #[test]
+    fn cores_that_cannot_be_read_leave_it_open() {
+        let scene = Scene { hidden: &[Hidden::Cores], ..truth() };
+        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "times of the cores");
+        assert_ne!(crate::testing::verdict(&scene, &[]).status, narrows_model::Status::Limited);
+    }
+}

@@ -1,0 +1,169 @@
+//! # window-scaling-off
+//!
+//! The connection was made without window scaling, so the window ends at 64 KiB.
+//!
+//! **Shows**: the option is missing in the connection, the window never exceeds 65,535 bytes, and the sender waits
+//! for it.
+//!
+//! **Mistaken for**: tcp-receive-window. Where both hosts have the parameter on, something on the path strips the
+//! option.
+//!
+//! **Fix**: `net.ipv4.tcp_window_scaling=1` on the end that has it off; else the middlebox.
+//!
+//! Source: RFC 7323 section 2; `TCPI_OPT_WSCALE`.
+
+use crate::judge::assessment::Assessment;
+use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts, parameter, sysctl_fix};
+use crate::evidence::tcp::Evidence;
+use crate::role::Role;
+use narrows_model::host::fact::Unit;
+use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause = Cause {
+    id: "window-scaling-off",
+    about: "the connection has no window scaling, so its window ends at 64 KiB",
+    roles: &[Role::Sender, Role::Receiver, Role::Path],
+    needs: &[Key::new("tcp.window_scaling", Unit::Flag)],
+    ceiling,
+    assess,
+    look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "receiver-app-slow"],
+    fix,
+    healthy: false,
+    rank: 8,
+};
+
+/// The largest window without scaling.
+const WINDOW_BYTES: f64 = 65_535.0;
+
+/// Whether this role is the one to blame: a host with the parameter off, or the path where both have it on.
+fn blamed(evidence: &Evidence<'_>, role: Role) -> Option<bool> {
+    match role {
+        Role::Path => Some(
+            evidence.flag(Role::Sender, "tcp.window_scaling")?
+                && evidence.flag(Role::Receiver, "tcp.window_scaling")?,
+        ),
+        host => evidence.flag(host, "tcp.window_scaling").map(|on| !on),
+    }
+}
+
+fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+    if evidence.base.window_scaling != Some(false) || !blamed(evidence, role)? {
+        return None;
+    }
+    let how =
+        format!("64 KiB, the largest window without scaling / RTT {}", units::micros(evidence.min_rtt_us? as u64));
+    // The receiver announces less than the whole field where its buffer's overhead eats into it.
+    ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(WINDOW_BYTES)?, [0.4, 1.02], Method::Computed, how)
+}
+
+fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+    match evidence.base.window_scaling {
+        None => return cannot_tell("the kernel does not say which options the connection has"),
+        Some(true) => return contradicts("the connection has window scaling"),
+        Some(false) => {}
+    }
+    match blamed(evidence, role) {
+        None => return cannot_tell("tcp_window_scaling could not be read"),
+        Some(false) => return contradicts(format!("{} is not where the option was lost", super::who(evidence, role))),
+        Some(true) => {}
+    }
+    let Some(held) = evidence.held_by_window() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
+    if held < 0.2 {
+        return contradicts(format!("the window of 64 KiB held the sender back only {} of the time", units::percent(held)));
+    }
+    Assessment::Supports {
+        share: held,
+        witnesses: vec![
+            counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
+            parameter(if role == Role::Path {
+                "both hosts offer window scaling, yet the connection has none: something on the path strips the option"
+                    .to_owned()
+            } else {
+                format!("tcp_window_scaling is off on {}", super::who(evidence, role))
+            }),
+        ],
+    }
+}
+
+fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+    match role {
+        Role::Path => advice("find the firewall or proxy that strips TCP options, and let window scaling pass"),
+        host => sysctl_fix(
+            evidence,
+            host,
+            "turn window scaling on".to_owned(),
+            "net.ipv4.tcp_window_scaling",
+            "1".to_owned(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
+        ordinary_host, assessment, with, without,
+    };
+    use narrows_model::{Place, TcpInfo};
+
+    /// 64 KiB at 35 ms: 15 Mbit/s at most.
+    fn truth() -> Scene {
+        Scene {
+            goodput_bps: 14.2e6,
+            rtt_us: 35_100,
+            rwnd: 0.96,
+            snd_wnd: 65_535,
+            options: TcpInfo::OPT_SACK | TcpInfo::OPT_TIMESTAMPS,
+            receiver_facts: with(ordinary_host(), fact("tcp.window_scaling", false, Unit::Flag)),
+            ..Scene::default()
+        }
+    }
+
+    fn of(role: Role, scene: &Scene) -> Assessment {
+        assessment(&CAUSE, role, scene, &[])
+    }
+
+    #[test]
+    fn a_window_of_64_kib_is_named_at_the_end_that_has_the_option_off() {
+        let finding = named(&truth(), &[], "window-scaling-off", Place::Server);
+        assert_rejects(&finding, "tcp-receive-window", "window scaling is off");
+        assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_window_scaling=1");
+    }
+
+    #[test]
+    fn an_option_that_both_offer_was_stripped_by_the_path() {
+        let scene = Scene { receiver_facts: ordinary_host(), ..truth() };
+        assert!(named(&scene, &[], "window-scaling-off", Place::Path).fix.commands.is_empty());
+        assert_contradicts(&of(Role::Path, &truth()), "not where the option was lost");
+    }
+
+    #[test]
+    fn a_connection_with_the_option_has_another_limit() {
+        let scene = Scene { options: TcpInfo::OPT_WSCALE, ..truth() };
+        assert_contradicts(&of(Role::Receiver, &scene), "has window scaling");
+    }
+
+    #[test]
+    fn a_window_that_seldom_fills_is_no_matter() {
+        let held = |rwnd| of(Role::Receiver, &Scene { rwnd, cwnd: 20, ..truth() });
+        assert_contradicts(&held(0.19), "only 19 %");
+        assert_supports(&held(0.21));
+    }
+
+    #[test]
+    fn options_facts_or_times_that_cannot_be_read_leave_it_open() {
+        for hidden in [&[Hidden::Options] as &[Hidden], &[Hidden::LimitedTimes]] {
+            let scene = Scene { hidden, ..truth() };
+            assert_cannot_tell(&of(Role::Receiver, &scene), "");
+            none_proven(&scene, &[]);
+        }
+        let scene = Scene { receiver_facts: without(ordinary_host(), "tcp.window_scaling"), ..truth() };
+        assert_cannot_tell(&of(Role::Receiver, &scene), "could not be read");
+        none_proven(&scene, &[]);
+    }
+}

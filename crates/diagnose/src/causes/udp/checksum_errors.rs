@@ -1,0 +1,116 @@
+//! # checksum-errors
+//!
+//! Datagrams arrive damaged: something on the way changes bytes after the link's own check, or the sender's offload writes a
+//! wrong checksum.
+//!
+//! **Shows**: `InCsumErrors` of UDP grow; the reason is `UDP_CSUM`; the link's CRC is clean, so it is not the last cable.
+//!
+//! **Mistaken for**: a full receive buffer (both count as `InErrors`).
+//!
+//! **Fix**: find the device that damages them; try without checksum offload at the sender, then at the receiver.
+//!
+//! Source: RFC 1122 4.1.3.4; Stone, Partridge, *When the CRC and TCP Checksum Disagree*, SIGCOMM 2000.
+
+use super::{UdpCause, at_stage, command_fix, counter, says_the_same, supports};
+use crate::judge::assessment::Assessment;
+use crate::role::Role;
+use crate::evidence::udp::UdpEvidence;
+use narrows_model::{Fix, Key, Unit};
+
+/// See the file's head.
+pub const CAUSE: UdpCause = UdpCause {
+    id: "checksum-errors",
+    about: "datagrams arrive damaged and fail their checksum",
+    roles: &[Role::Path],
+    needs: &[
+        Key::new("snmp.Udp.InCsumErrors", Unit::Count),
+        Key::new("snmp6.Udp6InCsumErrors", Unit::Count),
+        Key::new("snmp.Udp.InErrors", Unit::Count),
+        Key::new("snmp6.Udp6InErrors", Unit::Count),
+        Key::new("drop.reason.UDP_CSUM", Unit::Count),
+        Key::new("nic.counter.rx_crc_errors", Unit::Count),
+        Key::new("nic.name", Unit::Text),
+    ],
+    assess,
+    look_alikes: &["udp-receive-buffer", "random-loss"],
+    fix,
+    stages: &["checksum"],
+    healthy: false,
+};
+
+fn assess(evidence: &UdpEvidence<'_>, _: Role) -> Assessment {
+    let (dropped, share, first) = match at_stage(evidence, "checksum", None) {
+        Ok(found) => found,
+        Err(assessment) => return assessment,
+    };
+    let crc = evidence.grew(Role::Receiver, "nic.counter.rx_crc_errors");
+    let key = if evidence.base.accounting.ipv6 { "snmp6.Udp6InErrors" } else { "snmp.Udp.InErrors" };
+    let sockets = evidence.base.accounting.socket_drops;
+    supports(
+        first,
+        share,
+        [
+            says_the_same(evidence, dropped, evidence.reason(Role::Receiver, "UDP_CSUM"), "the reason UDP_CSUM"),
+            sockets
+                .filter(|drops| *drops >= dropped)
+                .map(|drops| counter(format!("the receiving sockets counted {drops} drops, damaged ones among them"))),
+            says_the_same(
+                evidence,
+                dropped,
+                evidence.grew(Role::Receiver, key).filter(|_| sockets.is_none()),
+                "InErrors of the receiver's UDP",
+            ),
+            crc.filter(|crc| *crc > 0).map(|crc| counter(format!("the receiver's link counted {crc} CRC errors"))),
+        ],
+    )
+}
+
+fn fix(evidence: &UdpEvidence<'_>, _: Role) -> Fix {
+    let device = |role| evidence.text(role, "nic.name").unwrap_or("DEVICE");
+    let advice =
+        "find what damages them on the way; a checksum offload is the first suspect, and can be switched off to see"
+            .to_owned();
+    let mut fix = command_fix(evidence, Role::Sender, advice, &[format!("ethtool -K {} tx off", device(Role::Sender))]);
+    fix.commands.extend(
+        command_fix(
+            evidence,
+            Role::Receiver,
+            String::new(),
+            &[format!("ethtool -K {} rx off", device(Role::Receiver))],
+        )
+        .commands,
+    );
+    fix
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::udp::{
+        Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
+    };
+    use narrows_model::Place;
+
+    fn truth() -> UdpScene {
+        UdpScene { died: Died { corrupt: 700, ..Died::default() }, ..UdpScene::default() }
+    }
+
+    #[test]
+    fn damaged_datagrams_are_named_and_are_no_full_buffer() {
+        let finding = named(&truth(), "checksum-errors", Place::Path);
+        rejects(&finding, "udp-receive-buffer", "nothing was dropped");
+        assert_eq!(finding.fix.commands.len(), 2);
+    }
+
+    #[test]
+    fn drops_elsewhere_and_missing_counters() {
+        let of = |scene: &UdpScene| assessment(&CAUSE, Role::Path, scene);
+        assert_contradicts(
+            &of(&UdpScene { died: Died { buffer: 700, ..Died::default() }, ..truth() }),
+            "nothing was dropped",
+        );
+        assert_cannot_tell(&of(&UdpScene { hidden: &["snmp.Udp."], ..truth() }), "could not be read");
+        let scene = UdpScene { watched: false, socket_tells: false, hidden: &["snmp.Udp.InErrors"], ..truth() };
+        suspected(&scene, "checksum-errors");
+    }
+}

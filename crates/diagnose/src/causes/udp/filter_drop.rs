@@ -1,0 +1,118 @@
+//! # filter-drop
+//!
+//! A packet filter of one of the hosts drops the datagrams.
+//!
+//! **Shows**: the counter of a rule that drops grows, the reason is `NETFILTER_DROP` (or `XDP`, `TC_INGRESS`); at the sender the send
+//! call fails with `EPERM`.
+//!
+//! **Mistaken for**: loss on the path: the device's counters say that the datagrams arrived.
+//!
+//! **Fix**: the rule.
+//!
+//! Source: kernel `net/netfilter/core.c`, `nf_hook_slow`; nft(8).
+
+use super::{UdpCause, at_stage, command_fix, counter, says_the_same, supports};
+use crate::judge::assessment::Assessment;
+use crate::role::Role;
+use crate::evidence::udp::UdpEvidence;
+use narrows_model::{Fix, Key, Unit};
+
+/// See the file's head.
+pub const CAUSE: UdpCause = UdpCause {
+    id: "filter-drop",
+    about: "a packet filter of the host drops the datagrams",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[
+        Key::new("filter.drop.packets", Unit::Count),
+        Key::new("drop.reason.NETFILTER_DROP", Unit::Count),
+        Key::new("netstat.IpExt.InNoECTPkts", Unit::Count),
+        Key::new("snmp.Ip.OutDiscards", Unit::Count),
+    ],
+    assess,
+    look_alikes: &["random-loss", "udp-receive-buffer", "softnet-backlog"],
+    fix,
+    stages: &["send-filter", "receive-filter"],
+    healthy: false,
+};
+
+fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+    let stage = if role == Role::Sender { "send-filter" } else { "receive-filter" };
+    let (dropped, share, first) = match at_stage(evidence, stage, None) {
+        Ok(found) => found,
+        Err(assessment) => return assessment,
+    };
+    let by_rules =
+        says_the_same(evidence, dropped, evidence.grew(role, "filter.drop.packets"), "the counters of rules that drop");
+    let watched =
+        says_the_same(evidence, dropped, evidence.reason(role, "NETFILTER_DROP"), "the reason NETFILTER_DROP");
+    let third = if role == Role::Sender {
+        says_the_same(evidence, dropped, evidence.grew(role, "snmp.Ip.OutDiscards"), "OutDiscards of the sender's IP")
+    } else {
+        // They reached IP of the host, and no socket of it.
+        let accounting = &evidence.base.accounting;
+        let behind = accounting.arrivals().map(|all| all.saturating_sub(accounting.delivered).saturating_sub(accounting.duplicated));
+        behind
+            .filter(|behind| *behind >= dropped)
+            .map(|behind| counter(format!("{behind} datagrams reached the receiver's IP and not its application")))
+    };
+    supports(first, share, [by_rules, watched, third])
+}
+
+fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+    let advice = "find the rule that drops them, and let them pass".to_owned();
+    command_fix(evidence, role, advice, &["nft list ruleset | grep -n -e drop -e reject".to_owned()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::udp::{
+        Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
+    };
+    use narrows_model::Place;
+    use narrows_model::load::udp::Unsent;
+
+    fn truth() -> UdpScene {
+        UdpScene { died: Died { filter: 6_700, ..Died::default() }, ..UdpScene::default() }
+    }
+
+    #[test]
+    fn a_rule_of_the_receiver_is_named() {
+        let finding = named(&truth(), "filter-drop", Place::Server);
+        rejects(&finding, "random-loss", "nothing was dropped");
+        assert!(finding.fix.commands[0].run.starts_with("nft list ruleset"));
+        // A rule without a counter: the reason alone knows of it, and IP's own counters say the same.
+        let uncounted =
+            UdpScene { receiver_counts: vec![("filter.drop.packets", 0), ("filter.drop.bytes", 0)], ..truth() };
+        named(&uncounted, "filter-drop", Place::Server);
+    }
+
+    #[test]
+    fn a_rule_of_the_sender_is_named_by_what_the_send_call_said() {
+        let refused = Unsent { not_permitted: 5_000, ..Unsent::default() };
+        let scene = UdpScene {
+            died: Died { refused, ..Died::default() },
+            sender_counts: vec![("drop.reason.NETFILTER_DROP", 5_000)],
+            ..UdpScene::default()
+        };
+        named(&scene, "filter-drop", Place::Client);
+        // In a lab the receiver's watch sees them, too: they are the sender's all the same.
+        let scene =
+            UdpScene { one_kernel: true, receiver_counts: vec![("drop.reason.NETFILTER_DROP", 5_000)], ..scene };
+        named(&scene, "filter-drop", Place::Client);
+        suspected(
+            &UdpScene { watched: false, sender_counts: vec![("snmp.Ip.OutDiscards", 0)], ..scene },
+            "filter-drop",
+        );
+    }
+
+    #[test]
+    fn drops_elsewhere_and_missing_counters() {
+        let of = |scene: &UdpScene| assessment(&CAUSE, Role::Receiver, scene);
+        assert_contradicts(
+            &of(&UdpScene { died: Died { path: 6_700, ..Died::default() }, ..truth() }),
+            "nothing was dropped",
+        );
+        assert_cannot_tell(&of(&UdpScene { hidden: &["filter.", "drop."], ..truth() }), "could be read");
+    }
+}

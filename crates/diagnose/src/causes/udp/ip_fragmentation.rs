@@ -1,0 +1,154 @@
+//! # ip-fragmentation
+//!
+//! The datagrams are larger than the path's packets and travel in fragments: the loss of one fragment costs the whole
+//! datagram, and reassembly has limits of its own.
+//!
+//! **Shows**: `FragCreates` at the sender; fewer datagrams are put together (`ReasmOKs`) than were sent; loss only above the path
+//! MTU.
+//!
+//! **Mistaken for**: loss on the path: unfragmented datagrams lose a part of it, or nothing.
+//!
+//! **Fix**: datagrams of the path MTU less 28 bytes (48 with IPv6); `net.ipv4.ipfrag_high_thresh` where no fragment was lost.
+//!
+//! Source: RFC 8900; kernel `net/ipv4/ip_fragment.c`.
+
+use super::{UdpCause, at_stage, cannot_tell, counter, contradicts, sysctl_fix, supports};
+use crate::judge::assessment::Assessment;
+use crate::role::Role;
+use crate::evidence::udp::UdpEvidence;
+use narrows_model::load::udp::{DatagramSizes, UdpPlan};
+use narrows_model::{Fix, Key, Unit, Witness};
+
+/// See the file's head.
+pub const CAUSE: UdpCause = UdpCause {
+    id: "ip-fragmentation",
+    about: "datagrams larger than the path's packets travel in fragments, and each lost fragment costs a whole one",
+    roles: &[Role::Receiver],
+    needs: &[
+        Key::new("snmp.Ip.FragCreates", Unit::Count),
+        Key::new("snmp.Ip.FragOKs", Unit::Count),
+        Key::new("snmp.Ip.ReasmReqds", Unit::Count),
+        Key::new("snmp.Ip.ReasmOKs", Unit::Count),
+        Key::new("snmp.Ip.ReasmFails", Unit::Count),
+        Key::new("snmp6.Ip6ReasmFails", Unit::Count),
+        Key::new("ip.frag.high", Unit::Bytes),
+        Key::new("ip6.frag.high", Unit::Bytes),
+        Key::new("path.mtu", Unit::Bytes),
+    ],
+    assess,
+    look_alikes: &["random-loss", "udp-receive-buffer"],
+    fix,
+    stages: &["reassembly"],
+    healthy: false,
+};
+
+/// The experiment: the same load in datagrams that travel whole.
+pub const UNFRAGMENTED: &str = "unfragmented";
+
+fn lost_fragments(evidence: &UdpEvidence<'_>) -> Option<u64> {
+    let accounting = &evidence.base.accounting;
+    Some(accounting.fragments(true, "FragCreates")?.saturating_sub(accounting.fragments(false, "ReasmReqds")?))
+}
+
+fn assess(evidence: &UdpEvidence<'_>, _: Role) -> Assessment {
+    let accounting = &evidence.base.accounting;
+    let Some(created) = accounting.fragments(true, "FragCreates") else {
+        return cannot_tell("the sender's counters of fragments could not be read");
+    };
+    let parts = accounting.fragments_each();
+    if parts == 1 {
+        return contradicts(format!("datagrams were not sent in fragments (FragCreates grew by {created})"));
+    }
+    let (_, share, first) = match at_stage(evidence, "reassembly", None) {
+        Ok(found) => found,
+        Err(assessment) => return assessment,
+    };
+    let failed = accounting.fragments(false, "ReasmFails").filter(|n| *n > 0);
+    let whole = evidence.experiments.get(UNFRAGMENTED).filter(|view| view.loss() <= evidence.base.loss() / 2.0);
+    supports(
+        first,
+        share,
+        [
+            Some(counter(format!(
+                "each datagram left in {parts} fragments: FragCreates of the sender grew by {created}"
+            ))),
+            failed.map(|n| counter(format!("ReasmFails of the receiver grew by {n}"))),
+            whole.map(|view| Witness {
+                kind: "experiment".to_owned(),
+                says: format!("datagrams that travel whole: {} of {} lost", view.missing(), view.ledger.offered),
+            }),
+        ],
+    )
+}
+
+fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+    let ipv6 = evidence.base.accounting.ipv6;
+    if lost_fragments(evidence) == Some(0) {
+        let (key, name) = if ipv6 {
+            ("ip6.frag.high", "net.ipv6.ip6frag_high_thresh")
+        } else {
+            ("ip.frag.high", "net.ipv4.ipfrag_high_thresh")
+        };
+        if let Some(now) = evidence.number(role, key) {
+            let advice =
+                "no fragment was lost, but datagrams were not put together: give reassembly four times the memory, \
+                          or send datagrams that travel whole"
+                    .to_owned();
+            return sysctl_fix(evidence, role, advice, name, format!("{:.0}", now * 4.0));
+        }
+    }
+    let mtu = evidence.number(Role::Sender, "path.mtu").unwrap_or(1500.0);
+    let whole = mtu - if ipv6 { 48.0 } else { 28.0 };
+    let plan = &evidence.base.plan;
+    Fix {
+        advice: format!("send datagrams of at most {whole:.0} bytes: they travel whole"),
+        udp_load: Some(UdpPlan { sizes: DatagramSizes::Largest, allow_fragments: false, ..plan.clone() }),
+        ..Fix::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, assessment};
+    use narrows_model::Place;
+
+    /// 600 of 10,000 datagrams of six fragments each.
+    fn truth() -> UdpScene {
+        UdpScene {
+            offered: 10_000,
+            size: 8_000,
+            died: Died { path: 600, ..Died::default() },
+            sender_counts: vec![("snmp.Ip.FragOKs", 10_000), ("snmp.Ip.FragCreates", 60_000)],
+            receiver_counts: vec![("snmp.Ip.ReasmReqds", 59_390), ("snmp.Ip.ReasmOKs", 9_400)],
+            ..UdpScene::default()
+        }
+    }
+
+    #[test]
+    fn datagrams_lost_for_a_fragment_are_named() {
+        let finding = named(&truth(), "ip-fragmentation", Place::Server);
+        assert!(finding.fix.advice.contains("at most 1472 bytes"), "{}", finding.fix.advice);
+        assert!(finding.fix.udp_load.is_some());
+        rejects(&finding, "udp-receive-buffer", "nothing was dropped");
+    }
+
+    #[test]
+    fn where_no_fragment_was_lost_reassembly_had_too_little_memory() {
+        let mut receiver_facts = truth().receiver_facts;
+        receiver_facts.push(crate::testing::fact("ip.frag.high", 4_194_304_i64, Unit::Bytes));
+        let receiver_counts =
+            vec![("snmp.Ip.ReasmReqds", 60_000), ("snmp.Ip.ReasmOKs", 9_400), ("snmp.Ip.ReasmFails", 600)];
+        let finding =
+            named(&UdpScene { receiver_facts, receiver_counts, ..truth() }, "ip-fragmentation", Place::Server);
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.ipfrag_high_thresh=16777216");
+    }
+
+    #[test]
+    fn whole_datagrams_and_missing_counters() {
+        let of = |scene: &UdpScene| assessment(&CAUSE, Role::Receiver, scene);
+        let whole = UdpScene { died: truth().died, ..UdpScene::default() };
+        assert_contradicts(&of(&whole), "not sent in fragments");
+        assert_cannot_tell(&of(&UdpScene { hidden: &["snmp.Ip.Frag"], ..truth() }), "could not be read");
+    }
+}

@@ -1,0 +1,152 @@
+//! # qdisc-drop
+//!
+//! The sender's own queueing discipline drops the datagrams: its queue is too short for the bursts, or it shapes below what is
+//! offered.
+//!
+//! **Shows**: `drops` of the discipline grow; `SndbufErrors` of UDP and `OutDiscards` of IP grow with them; the reason is
+//! `QDISC_DROP` or one of its kin. The send call says so only to those who asked (`IP_RECVERR`).
+//!
+//! **Mistaken for**: loss on the path, which is innocent.
+//!
+//! **Fix**: offer less than its rate, or raise that; a longer queue (`limit`, `txqueuelen`), or smaller bursts.
+//!
+//! Source: tc(8), kernel `net/sched/sch_generic.c`; `net/ipv4/udp.c`, `udp_send_skb`.
+
+use super::{UdpCause, at_stage, command_fix, says_the_same, supports};
+use crate::judge::assessment::Assessment;
+use crate::role::Role;
+use crate::evidence::udp::UdpEvidence;
+use narrows_model::{Command, Fix, Key, Setting, Unit, words::units};
+
+/// See the file's head.
+pub const CAUSE: UdpCause = UdpCause {
+    id: "qdisc-drop",
+    about: "the sender's own queue drops datagrams before they leave the host",
+    roles: &[Role::Sender],
+    needs: &[
+        Key::new("qdisc.drops", Unit::Count),
+        Key::new("qdisc.rate", Unit::BitsPerSecond),
+        Key::new("qdisc.root.kind", Unit::Text),
+        Key::new("qdisc.limit.packets", Unit::Packets),
+        Key::new("nic.name", Unit::Text),
+        Key::new("snmp.Udp.SndbufErrors", Unit::Count),
+        Key::new("snmp6.Udp6SndbufErrors", Unit::Count),
+        Key::new("snmp.Ip.OutDiscards", Unit::Count),
+        Key::new("drop.reason.QDISC_DROP", Unit::Count),
+        Key::new("drop.reason.QDISC_OVERLIMIT", Unit::Count),
+        Key::new("drop.reason.QDISC_CONGESTED", Unit::Count),
+        Key::new("drop.reason.FQ_FLOW_LIMIT", Unit::Count),
+    ],
+    assess,
+    look_alikes: &["udp-send-queue", "random-loss", "path-policer", "shallow-queue"],
+    fix,
+    stages: &["qdisc"],
+    healthy: false,
+};
+
+/// What the kernel calls drops of queueing disciplines.
+const REASONS: [&str; 4] = ["QDISC_DROP", "QDISC_OVERLIMIT", "QDISC_CONGESTED", "FQ_FLOW_LIMIT"];
+
+fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+    let (dropped, share, first) = match at_stage(evidence, "qdisc", None) {
+        Ok(found) => found,
+        Err(assessment) => return assessment,
+    };
+    let key = if evidence.base.accounting.ipv6 { "snmp6.Udp6SndbufErrors" } else { "snmp.Udp.SndbufErrors" };
+    let reasons = REASONS.iter().try_fold(0_u64, |sum, name| Some(sum.saturating_add(evidence.reason(role, name)?)));
+    supports(
+        first,
+        share,
+        [
+            says_the_same(evidence, dropped, reasons, "the reasons of queueing disciplines (QDISC_DROP and its kin)"),
+            says_the_same(evidence, dropped, evidence.grew(role, key), "SndbufErrors of the sender's UDP").or_else(
+                || {
+                    says_the_same(
+                        evidence,
+                        dropped,
+                        evidence.grew(role, "snmp.Ip.OutDiscards"),
+                        "OutDiscards of the sender's IP",
+                    )
+                },
+            ),
+        ],
+    )
+}
+
+/// Bytes of IP, UDP and Ethernet that a shaper counts with each datagram.
+const HEADERS: f64 = 42.0;
+
+fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+    let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
+    let kind = evidence.text(role, "qdisc.root.kind").unwrap_or("queueing discipline").to_owned();
+    let at = evidence.place(role);
+    let wire_bps = evidence.base.offered_bps + evidence.base.offered_pps() * HEADERS * 8.0;
+    if let Some(rate) = evidence.number(role, "qdisc.rate") {
+        let setting = Setting::RootQdisc { device: device.clone(), kind: "default".to_owned() };
+        let why = if wire_bps > rate { "lets only" } else { "holds too little for the bursts, and lets" };
+        return Fix {
+            advice: format!(
+                "{kind} of {device} {why} {} through where {} were offered: remove or raise it, or offer less",
+                units::bps(rate),
+                units::bps(wire_bps)
+            ),
+            commands: vec![Command { at, run: setting.to_string() }],
+            settings: vec![(at, setting)],
+            ..Fix::default()
+        };
+    }
+    let limit = evidence.number(role, "qdisc.limit.packets").unwrap_or(1000.0);
+    #[allow(clippy::cast_precision_loss)]
+    let burst = evidence.base.loss_burst_max as f64;
+    let longer = super::rounded((limit * 4.0).max(limit + 2.0 * burst), 1 << 20);
+    let advice = format!("give {kind} of {device} room for the bursts, or send smaller ones");
+    let command = if kind == "pfifo_fast" {
+        format!("ip link set dev {device} txqueuelen {longer}")
+    } else {
+        format!("tc qdisc change dev {device} root {kind} limit {longer}")
+    };
+    command_fix(evidence, role, advice, &[command])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::udp::{
+        Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
+    };
+    use crate::testing::{fact, with};
+    use narrows_model::Place;
+
+    fn truth() -> UdpScene {
+        UdpScene { died: Died { qdisc: 30_000, ..Died::default() }, ..UdpScene::default() }
+    }
+
+    #[test]
+    fn drops_that_the_application_was_or_was_not_told_of_are_named() {
+        let finding = named(&truth(), "qdisc-drop", Place::Client);
+        rejects(&finding, "random-loss", "nothing was dropped");
+        rejects(&finding, "udp-send-queue", "took every datagram");
+        assert_eq!(finding.fix.commands[0].run, "ip link set dev eth0 txqueuelen 4096");
+        let told = UdpScene { died: Died { qdisc_told: 30_000, ..Died::default() }, ..truth() };
+        named(&told, "qdisc-drop", Place::Client);
+    }
+
+    #[test]
+    fn a_shaper_is_named_with_its_rate() {
+        let sender_facts = with(truth().sender_facts, fact("qdisc.rate", 50_000_000_i64, Unit::BitsPerSecond));
+        let finding = named(&UdpScene { sender_facts, ..truth() }, "qdisc-drop", Place::Client);
+        assert!(finding.fix.advice.contains("lets only 50.0 Mbit/s through"), "{}", finding.fix.advice);
+        assert_eq!(finding.fix.settings.len(), 1);
+    }
+
+    #[test]
+    fn drops_elsewhere_and_missing_counters() {
+        let of = |scene: &UdpScene| assessment(&CAUSE, Role::Sender, scene);
+        assert_contradicts(
+            &of(&UdpScene { died: Died { path: 30_000, ..Died::default() }, ..truth() }),
+            "nothing was dropped",
+        );
+        assert_cannot_tell(&of(&UdpScene { hidden: &["qdisc"], ..truth() }), "gave no counters");
+        suspected(&UdpScene { watched: false, hidden: &["snmp"], ..truth() }, "qdisc-drop");
+    }
+}

@@ -1,0 +1,150 @@
+//! # small-datagrams
+//!
+//! Each datagram costs an end about the same, whatever its size: with small ones a core is full at a low bit rate.
+//!
+//! **Shows**: a core is full and the rate that was asked for is not reached; larger datagrams carry as many a second, and so more
+//! bits.
+//!
+//! **Mistaken for**: a slow path or link.
+//!
+//! **Fix**: larger datagrams; batches (`UDP_SEGMENT`, `sendmmsg`, `UDP_GRO`), more streams.
+//!
+//! Source: netperf and netblast practice; kernel `Documentation/networking/segmentation-offloads.rst`.
+
+use super::{UdpCause, cannot_tell, counter, contradicts, witness};
+use crate::judge::assessment::Assessment;
+use crate::role::Role;
+use crate::evidence::udp::{UdpEnd, UdpEvidence};
+use narrows_model::load::udp::{DatagramSizes, UdpPlan, UdpRate};
+use narrows_model::{Fix, words::units};
+
+/// See the file's head.
+pub const CAUSE: UdpCause = UdpCause {
+    id: "small-datagrams",
+    about: "datagrams are so small that a core is full at a low bit rate",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[],
+    assess,
+    look_alikes: &["udp-receive-buffer", "path-capacity"],
+    fix,
+    stages: &[],
+    healthy: false,
+};
+
+/// The experiment: the same load in the largest datagrams that travel whole.
+pub const LARGER: &str = "larger-datagrams";
+
+/// Datagrams above this are not small: less than three of them make a full packet.
+const SMALL: u64 = 600;
+/// A core that is full, as far as sampling can see.
+const FULL: f64 = 0.85;
+/// Less than this behind the plan is what pacing loses on a busy host.
+const BEHIND: f64 = 0.02;
+
+fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+    let base = &evidence.base;
+    if base.size_bytes > SMALL {
+        return contradicts(format!("datagrams of {} bytes are not small", base.size_bytes));
+    }
+    let asked_for_most = base.plan.rate(base.ledger.flow) == UdpRate::Max;
+    let short = asked_for_most || base.behind > BEHIND;
+    let read_late = base.dropped("receive-buffer").max(base.dropped("softnet")) >= base.missing().div_ceil(2);
+    let hurts = if role == Role::Sender { short } else { base.missing() > 0 && read_late };
+    if !hurts {
+        return contradicts("the rate that was asked for was reached, and this end lost nothing of it");
+    }
+    let Some((share, what)) = evidence.end(role).and_then(UdpEnd::busiest) else {
+        return cannot_tell(format!("the times of the {}'s CPUs could not be read", evidence.place(role)));
+    };
+    if share < FULL {
+        return contradicts(format!("no core of the {} is full ({what}: {})", evidence.place(role), units::percent(share)));
+    }
+    let mut witnesses = vec![counter(format!(
+        "{what} of the {} is busy {} of the time at {:.0} datagrams/s of {} bytes",
+        evidence.place(role),
+        units::percent(share),
+        base.delivered_pps(),
+        base.size_bytes
+    ))];
+    if let Some(larger) = evidence.experiments.get(LARGER) {
+        #[allow(clippy::cast_precision_loss)]
+        let sizes = larger.size_bytes as f64 / base.size_bytes.max(1) as f64;
+        let gain = larger.goodput_bps / base.goodput_bps.max(1.0);
+        if sizes < 1.5 || gain < 0.5 * sizes.min(8.0) {
+            return contradicts(format!("datagrams {sizes:.0} times as large carried only {gain:.1} times the bits"));
+        }
+        witnesses.push(witness(
+            "experiment",
+            format!(
+                "datagrams of {} bytes carried {} where those of {} carried {}",
+                larger.size_bytes,
+                units::bps(larger.goodput_bps),
+                base.size_bytes,
+                units::bps(base.goodput_bps)
+            ),
+        ));
+    }
+    Assessment::Supports { share: 0.9, witnesses }
+}
+
+fn fix(evidence: &UdpEvidence<'_>, _: Role) -> Fix {
+    Fix {
+        advice: "send larger datagrams; where they must be small, hand them over in batches (UDP_SEGMENT, sendmmsg), \
+                 read them in batches (UDP_GRO, recvmmsg), or use more streams"
+            .to_owned(),
+        udp_load: Some(UdpPlan { sizes: DatagramSizes::Largest, ..evidence.base.plan.clone() }),
+        ..Fix::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::udp::{
+        UdpScene, assert_cannot_tell, assert_contradicts, healthy, named_with, suspected, assessment_with,
+    };
+    use narrows_model::Place;
+
+    /// 100,000 a second were asked for; 64,000 were handed over.
+    fn truth() -> UdpScene {
+        UdpScene { offered: 512_000, intended: Some(800_000), size: 64, sender_thread: 0.97, ..UdpScene::default() }
+    }
+
+    fn larger() -> UdpScene {
+        UdpScene { offered: 480_000, intended: Some(480_000), size: 1472, sender_thread: 0.97, ..UdpScene::default() }
+    }
+
+    #[test]
+    fn as_many_larger_ones_a_second_prove_it() {
+        let finding = named_with(&truth(), &[(LARGER, &larger())], "small-datagrams", Place::Client);
+        assert!(finding.fix.udp_load.is_some());
+        suspected(&truth(), "small-datagrams");
+    }
+
+    #[test]
+    fn large_datagrams_a_core_with_time_or_a_rate_that_was_reached_speak_against_it() {
+        let of = |scene: &UdpScene, with: &[(&str, &UdpScene)]| assessment_with(&CAUSE, Role::Sender, scene, with);
+        assert_contradicts(&of(&UdpScene { size: 1472, ..truth() }, &[]), "are not small");
+        assert_contradicts(&of(&UdpScene { sender_thread: 0.5, ..truth() }, &[]), "no core of the client is full");
+        assert_contradicts(&of(&UdpScene { intended: None, ..truth() }, &[]), "was reached");
+        let slow = UdpScene { offered: 30_000, intended: Some(480_000), ..larger() };
+        assert_contradicts(&of(&truth(), &[(LARGER, &slow)]), "times the bits");
+    }
+
+    #[test]
+    fn without_the_times_of_the_cpus_nothing_is_known() {
+        let mut trial = truth().trial();
+        trial.client.host.clear();
+        for sample in &mut trial.client.streams[0].samples {
+            sample.thread_cpu_us = None;
+        }
+        let none = narrows_model::Snapshot::default();
+        let evidence = UdpEvidence::of(&trial, &[], narrows_model::Flow::Up, &none, &none).expect("a flow");
+        assert_cannot_tell(&assess(&evidence, Role::Sender), "CPUs could not be read");
+    }
+
+    #[test]
+    fn as_many_as_possible_without_loss_accuses_no_one() {
+        healthy(&UdpScene { rate: UdpRate::Max, intended: Some(0), ..truth() });
+    }
+}

@@ -1,0 +1,113 @@
+//! # softnet-backlog
+//!
+//! The queue of packets that wait for a CPU of the receiver overflows: they are dropped before any protocol sees them.
+//!
+//! **Shows**: the column `dropped` of `softnet_stat` grows, the reason is `CPU_BACKLOG`; tunnels, virtual devices, loopback and RPS
+//! use it, a plain NIC does not.
+//!
+//! **Mistaken for**: loss on the path; drops of the socket (UDP's counters are flat here).
+//!
+//! **Fix**: `net.core.netdev_max_backlog`; where the core is full, more of them (RPS).
+//!
+//! Source: kernel `net/core/dev.c`, `enqueue_to_backlog`.
+
+use super::{UdpCause, advice, at_stage, counter, says_the_same, sysctl_fix, supports};
+use crate::judge::assessment::Assessment;
+use crate::role::Role;
+use crate::evidence::udp::UdpEvidence;
+use narrows_model::{Fix, Key, Unit};
+
+/// See the file's head.
+pub const CAUSE: UdpCause = UdpCause {
+    id: "softnet-backlog",
+    about: "the receiver's queue of packets that wait for a CPU overflows",
+    roles: &[Role::Receiver],
+    needs: &[
+        Key::new("softnet.dropped", Unit::Count),
+        Key::new("drop.reason.CPU_BACKLOG", Unit::Count),
+        Key::new("nic.counter.rx_dropped", Unit::Count),
+        Key::new("core.netdev_max_backlog", Unit::Packets),
+    ],
+    assess,
+    look_alikes: &["udp-receive-buffer", "filter-drop", "random-loss"],
+    fix,
+    stages: &["softnet"],
+    healthy: false,
+};
+
+fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+    let (dropped, share, first) = match at_stage(evidence, "softnet", None) {
+        Ok(found) => found,
+        Err(assessment) => return assessment,
+    };
+    let told = evidence.base.accounting.one_kernel.then_some(evidence.base.accounting.unsent.no_buffers);
+    supports(
+        first,
+        share,
+        [
+            says_the_same(evidence, dropped, evidence.reason(role, "CPU_BACKLOG"), "the reason CPU_BACKLOG"),
+            says_the_same(
+                evidence,
+                dropped,
+                evidence.grew(role, "nic.counter.rx_dropped"),
+                "rx_dropped of the receiver's device",
+            ),
+            told.filter(|told| *told > 0 && told.saturating_mul(2) >= dropped)
+                .map(|told| counter(format!("{told} send calls were told (ENOBUFS): the pair of devices is virtual"))),
+        ],
+    )
+}
+
+fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+    if let Some(why) = super::full_core(evidence, role) {
+        return advice(format!(
+            "{why}: spread the packets over more cores (RPS, more queues); a longer queue only delays them"
+        ));
+    }
+    // What arrives in 20 ms at the measured rate, and twice what overflowed.
+    let now = evidence.number(role, "core.netdev_max_backlog").unwrap_or(0.0);
+    let packets = super::rounded((evidence.base.offered_pps() * 0.02).max(2.0 * now), 1 << 20).max(4096);
+    let advice = "let more packets wait for a CPU".to_owned();
+    sysctl_fix(evidence, role, advice, "net.core.netdev_max_backlog", packets.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::udp::{
+        Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
+    };
+    use narrows_model::Place;
+    use narrows_model::load::trial::CpuTimes;
+
+    fn truth() -> UdpScene {
+        UdpScene { died: Died { softnet: 8_000, ..Died::default() }, ..UdpScene::default() }
+    }
+
+    #[test]
+    fn a_backlog_that_overflows_is_named_at_the_receiver_alone() {
+        for one_kernel in [false, true] {
+            let finding = named(&UdpScene { one_kernel, ..truth() }, "softnet-backlog", Place::Server);
+            assert_eq!(finding.fix.commands[0].run, "sysctl -w net.core.netdev_max_backlog=4096");
+            rejects(&finding, "udp-receive-buffer", "nothing was dropped");
+        }
+    }
+
+    #[test]
+    fn a_full_core_needs_other_cores_and_no_queue() {
+        let full = CpuTimes { softirq_us: 7_900_000, idle_us: 100_000, ..CpuTimes::default() };
+        let finding = named(&UdpScene { receiver_core: full, ..truth() }, "softnet-backlog", Place::Server);
+        assert!(finding.fix.settings.is_empty() && finding.fix.advice.contains("more cores"), "{:?}", finding.fix);
+    }
+
+    #[test]
+    fn other_drops_are_other_causes() {
+        let of = |scene: &UdpScene| assessment(&CAUSE, Role::Receiver, scene);
+        assert_contradicts(
+            &of(&UdpScene { died: Died { buffer: 8_000, ..Died::default() }, ..truth() }),
+            "nothing was dropped",
+        );
+        assert_cannot_tell(&of(&UdpScene { hidden: &["softnet"], ..truth() }), "could not be read");
+        suspected(&UdpScene { watched: false, hidden: &["nic.counter.rx_dropped"], ..truth() }, "softnet-backlog");
+    }
+}

@@ -1,0 +1,104 @@
+//! # udp-memory
+//!
+//! All UDP sockets of the host together hold as much memory as they may.
+//!
+//! **Shows**: `MemErrors` of UDP grow; the reason is `PROTO_MEM`.
+//!
+//! **Mistaken for**: one small receive buffer (`RcvbufErrors`, and no other socket suffers).
+//!
+//! **Fix**: `net.ipv4.udp_mem`, in pages; or the sockets that hold it.
+//!
+//! Source: kernel `Documentation/networking/ip-sysctl.rst`, `net/core/sock.c`, `__sk_mem_raise_allocated`.
+
+use super::{UdpCause, advice, at_stage, counter, says_the_same, sysctl_fix, supports};
+use crate::judge::assessment::Assessment;
+use crate::role::Role;
+use crate::evidence::udp::UdpEvidence;
+use narrows_model::{Fix, Key, Unit};
+
+/// See the file's head.
+pub const CAUSE: UdpCause = UdpCause {
+    id: "udp-memory",
+    about: "all UDP sockets of the host together hold as much memory as they may",
+    roles: &[Role::Receiver],
+    needs: &[
+        Key::new("snmp.Udp.MemErrors", Unit::Count),
+        Key::new("snmp6.Udp6MemErrors", Unit::Count),
+        Key::new("drop.reason.PROTO_MEM", Unit::Count),
+        Key::new("udp.mem.low", Unit::Pages),
+        Key::new("udp.mem.pressure", Unit::Pages),
+        Key::new("udp.mem.high", Unit::Pages),
+        Key::new("udp.mem.used", Unit::Pages),
+    ],
+    assess,
+    look_alikes: &["udp-receive-buffer"],
+    fix,
+    stages: &["receive-buffer"],
+    healthy: false,
+};
+
+fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+    let key = if evidence.base.accounting.ipv6 { "snmp6.Udp6MemErrors" } else { "snmp.Udp.MemErrors" };
+    let Some(errors) = evidence.grew(role, key) else {
+        return super::cannot_tell("the receiver's MemErrors could not be read");
+    };
+    let dropped = errors.min(evidence.base.dropped("receive-buffer"));
+    let (dropped, share, _) = match at_stage(evidence, "receive-buffer", Some(dropped)) {
+        Ok(found) => found,
+        Err(assessment) => return assessment,
+    };
+    let first = counter(format!("MemErrors of the receiver's UDP grew by {errors}: {dropped} of the lost datagrams"));
+    let pages = |which| evidence.number(role, which);
+    let full = pages("udp.mem.used").zip(pages("udp.mem.pressure")).filter(|(used, limit)| used >= limit);
+    supports(
+        first,
+        share,
+        [
+            says_the_same(evidence, dropped, evidence.reason(role, "PROTO_MEM"), "the reason PROTO_MEM"),
+            full.map(|(used, limit)| {
+                counter(format!("UDP sockets held {used:.0} pages; pressure begins at {limit:.0}"))
+            }),
+        ],
+    )
+}
+
+fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+    let words = ["udp.mem.low", "udp.mem.pressure", "udp.mem.high"].map(|key| evidence.number(role, key));
+    let [Some(low), Some(pressure), Some(high)] = words else {
+        return advice("raise net.ipv4.udp_mem on the host itself: it is not shown in this network namespace");
+    };
+    let value = format!("{:.0} {:.0} {:.0}", low.max(1.0) * 4.0, pressure.max(1.0) * 4.0, high.max(1.0) * 4.0);
+    let advice = "let UDP sockets hold four times the memory, or find those that hold it".to_owned();
+    sysctl_fix(evidence, role, advice, "net.ipv4.udp_mem", value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::udp::{
+        Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
+    };
+    use narrows_model::Place;
+
+    fn truth() -> UdpScene {
+        UdpScene { died: Died { memory: 9_000, ..Died::default() }, ..UdpScene::default() }
+    }
+
+    #[test]
+    fn errors_of_memory_are_named() {
+        let finding = named(&truth(), "udp-memory", Place::Server);
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.udp_mem='400000 520000 800000'");
+        rejects(&finding, "udp-receive-buffer", "nothing was dropped");
+    }
+
+    #[test]
+    fn a_full_socket_is_another_cause_and_without_the_counter_nothing_is_known() {
+        let of = |scene: &UdpScene| assessment(&CAUSE, Role::Receiver, scene);
+        assert_contradicts(
+            &of(&UdpScene { died: Died { buffer: 9_000, ..Died::default() }, ..truth() }),
+            "nothing was dropped",
+        );
+        assert_cannot_tell(&of(&UdpScene { hidden: &["snmp.Udp.MemErrors"], ..truth() }), "MemErrors");
+        suspected(&UdpScene { watched: false, ..truth() }, "udp-memory");
+    }
+}

@@ -1,0 +1,28 @@
+//! The time budget: where the sender's time went. The parts sum to 1.
+
+use crate::evidence::tcp::Evidence;
+use narrows_model::TimeBudget;
+
+/// The budget of the baseline; `None` where the kernel keeps no limited-time counters (before 4.9).
+#[must_use]
+pub fn time_budget(evidence: &Evidence<'_>) -> Option<TimeBudget> {
+    let shares = evidence.base.shares?;
+    let app_idle = (1.0 - shares.busy).max(0.0);
+    // The two limited times are parts of `busy`; jiffies can make their sum exceed it.
+    let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
+    let limited = window + buffer;
+    let excess = (limited - shares.busy).max(0.0);
+    let rest = (shares.busy - limited).max(0.0);
+    let recovery = shares.recovery.min(rest);
+    let whole = app_idle + limited + rest;
+    // Rounding may leave less than nothing.
+    let part = |share: f64| (share / whole).max(0.0);
+    Some(TimeBudget {
+        app_idle: part(app_idle),
+        receive_window: part(window - excess * window / limited.max(f64::EPSILON)),
+        send_buffer: part(buffer - excess * buffer / limited.max(f64::EPSILON)),
+        congestion_window: part(rest - recovery),
+        recovery: part(recovery),
+        unexplained: part(excess),
+    })
+}

@@ -1,0 +1,336 @@
+//! One flow of one trial in the terms of the rules, over its counted part (after `omit`).
+
+use super::{Loss, Shares, median};
+use crate::evidence::cores::{self, CoreShare};
+use narrows_model::host::fact::Unit;
+use narrows_model::load::trial::{TcpEndRecord, TcpSample, TcpStreamRecord};
+use narrows_model::{Flow, Trial};
+use std::collections::BTreeMap;
+
+/// One end of a flow.
+#[derive(Debug, Clone, Default)]
+pub struct EndView {
+    /// The busiest data thread's share of a core.
+    pub thread_share: Option<f64>,
+    /// CPU time of all data threads of the flow per second.
+    pub threads_share: Option<f64>,
+    /// Each core of the host.
+    pub cores: Vec<CoreShare>,
+    /// By how much the host's counters grew over the whole trial.
+    pub counts: BTreeMap<String, u64>,
+    /// Plain numbers read right after the trial.
+    pub facts: BTreeMap<String, f64>,
+}
+
+impl EndView {
+    fn of(end: &TcpEndRecord, streams: &[(&TcpStreamRecord, &[TcpSample])], omit_us: u64) -> Self {
+        let shares: Option<Vec<f64>> = streams.iter().map(|(_, samples)| thread_share(samples)).collect();
+        let numbers = end.after.facts.iter().filter(|fact| fact.unit != Unit::Count);
+        Self {
+            thread_share: shares.as_ref().and_then(|shares| shares.iter().copied().reduce(f64::max)),
+            threads_share: shares.map(|shares| shares.iter().sum()),
+            cores: cores::shares(&end.host, omit_us),
+            counts: end.after.counts_since(&end.before),
+            facts: numbers.filter_map(|fact| Some((fact.key.clone(), fact.value.as_f64()?))).collect(),
+        }
+    }
+
+    /// The core with the most softirq time.
+    #[must_use]
+    pub fn softirq_core(&self) -> Option<&CoreShare> {
+        self.cores.iter().max_by(|a, b| a.softirq.total_cmp(&b.softirq))
+    }
+
+    /// Mean of all cores' busy time.
+    #[must_use]
+    pub fn machine_busy(&self) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss)]
+        let cores = self.cores.len() as f64;
+        (cores > 0.0).then(|| self.cores.iter().map(|core| core.busy + core.steal).sum::<f64>() / cores)
+    }
+}
+
+/// One flow of one trial.
+#[derive(Debug, Clone)]
+pub struct FlowView {
+    /// Which way.
+    pub flow: Flow,
+    /// Its connections.
+    pub streams: usize,
+    /// Length of the counted part, seconds.
+    pub counted_s: f64,
+    /// What the receiving application got, bits per second.
+    pub goodput_bps: f64,
+    /// Goodput of each sampling interval, of the whole trial.
+    pub interval_bps: Vec<f64>,
+    /// Median of the smoothed RTT, microseconds.
+    pub rtt_us: Option<f64>,
+    /// The RTT that a tenth of the samples exceed, microseconds.
+    pub rtt_high_us: Option<f64>,
+    /// The highest smoothed RTT of the whole trial, slow start included.
+    pub rtt_peak_us: Option<f64>,
+    /// Smallest RTT that TCP saw, microseconds.
+    pub min_rtt_us: Option<f64>,
+    /// Payload of a full segment, bytes.
+    pub mss_bytes: Option<f64>,
+    /// Whether timestamps were negotiated.
+    pub timestamps: bool,
+    /// Where the sender's time went.
+    pub shares: Option<Shares>,
+    /// Share of samples that found the announced window filled by what was in flight.
+    pub window_full_share: Option<f64>,
+    /// Share of samples that found the send buffer filled by what was in flight, with next to nothing unsent in it.
+    pub buffer_full_share: Option<f64>,
+    /// Share of samples that found the send buffer less than half full: the writer had room and did not use it.
+    pub buffer_room_share: Option<f64>,
+    /// What was lost.
+    pub loss: Option<Loss>,
+    /// Loss over the whole trial, the omitted part included.
+    pub loss_whole: Option<Loss>,
+    /// The widest window that the receiver announced to one stream, bytes.
+    pub snd_wnd_bytes: Option<f64>,
+    /// The deepest receive buffer of a stream, bytes.
+    pub rcvbuf_bytes: Option<f64>,
+    /// The deepest send buffer of a stream, bytes.
+    pub sndbuf_bytes: Option<f64>,
+    /// Median of what waited unread at the receiver, per stream, bytes.
+    pub recv_q_bytes: Option<f64>,
+    /// How full the receive buffer of a stream was on average, in kernel memory: a packet that is read in part still holds
+    /// all of its own.
+    pub rcvbuf_filled: Option<f64>,
+    /// Median of payload in flight per stream, bytes.
+    pub in_flight_bytes: Option<f64>,
+    /// Median of the congestion window per stream, bytes.
+    pub cwnd_bytes: Option<f64>,
+    /// Payload per byte of kernel memory in the send queue.
+    pub send_density: Option<f64>,
+    /// Whether the application fixed the receive buffer.
+    pub receive_locked: Option<bool>,
+    /// Whether the application fixed the send buffer.
+    pub send_locked: Option<bool>,
+    /// Options that were negotiated, from the sender's socket.
+    pub sack: Option<bool>,
+    /// As above.
+    pub window_scaling: Option<bool>,
+    /// Cap on the pacing rate of one stream, bits per second.
+    pub max_pacing_bps: Option<f64>,
+    /// The congestion control in use.
+    pub congestion_control: Option<String>,
+    /// The highest delivery rate that the sender saw before a queue first showed in the RTT, over all streams, bits per second.
+    pub early_peak_bps: Option<f64>,
+    /// Share of samples in which the send queue held something that was not sent.
+    pub unsent_share: Option<f64>,
+    /// The sending end.
+    pub sender: EndView,
+    /// The receiving end.
+    pub receiver: EndView,
+}
+
+type Counted<'a> = Vec<(&'a TcpStreamRecord, &'a [TcpSample])>;
+
+fn counted(end: &TcpEndRecord, flow: Flow, omit_us: u64) -> Counted<'_> {
+    end.streams
+        .iter()
+        .filter(|stream| stream.flow == flow)
+        .map(|stream| {
+            let from = stream.samples.partition_point(|sample| sample.at_us < omit_us);
+            // A trial that was cut before its counted part is looked at whole.
+            let from = if stream.samples.len() - from < 2 { 0 } else { from };
+            (stream, &stream.samples[from..])
+        })
+        .collect()
+}
+
+fn thread_share(samples: &[TcpSample]) -> Option<f64> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
+    #[allow(clippy::cast_precision_loss)]
+    // A thread is on one core at a time; the clocks are not read at quite the same instant.
+    Some((last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64).min(1.0))
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn each<'a>(streams: &'a Counted<'_>, of: impl Fn(&TcpSample) -> Option<u64> + 'a) -> Vec<f64> {
+    streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(|sample| of(sample).map(|n| n as f64)).collect()
+}
+
+fn largest(values: &[f64]) -> Option<f64> {
+    values.iter().copied().reduce(f64::max)
+}
+
+fn smallest(values: &[f64]) -> Option<f64> {
+    values.iter().copied().filter(|value| *value > 0.0).reduce(f64::min)
+}
+
+impl FlowView {
+    /// The view of a flow; `None` where nothing was received.
+    #[must_use]
+    pub fn of(trial: &Trial, flow: Flow) -> Option<Self> {
+        let omit_us = trial.plan.omit_ms.saturating_mul(1000);
+        let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
+        let (sent, got) = (counted(sending, flow, omit_us), counted(receiving, flow, omit_us));
+        let (goodput_bps, counted_s) = goodput(&got)?;
+        let whole = counted(sending, flow, 0);
+        let first = sent.first()?;
+        let mss = each(&sent, |sample| sample.tcp.snd_mss_bytes);
+        let mss_bytes = median(mss);
+        let last = first.1.last()?;
+        let locked = |of: fn(&TcpStreamRecord) -> Option<bool>, streams: &Counted<'_>| {
+            streams.iter().map(|(stream, _)| of(stream)).collect::<Option<Vec<_>>>().map(|all| all.iter().any(|on| *on))
+        };
+        let unsent = each(&sent, |sample| sample.tcp.notsent_bytes);
+        Some(Self {
+            flow,
+            streams: got.len(),
+            counted_s,
+            goodput_bps,
+            interval_bps: intervals(&counted(receiving, flow, 0)),
+            rtt_us: median(each(&sent, |sample| sample.tcp.rtt_us)),
+            rtt_peak_us: largest(&each(&whole, |sample| sample.tcp.rtt_us)),
+            rtt_high_us: narrows_stats::quantile(&each(&sent, |sample| sample.tcp.rtt_us), 0.9),
+            min_rtt_us: smallest(&each(&whole, |sample| sample.tcp.min_rtt_us.filter(|&us| us < u64::from(u32::MAX)))),
+            mss_bytes,
+            timestamps: last.tcp.negotiated(narrows_model::TcpInfo::OPT_TIMESTAMPS).unwrap_or(true),
+            shares: Shares::of(sent.iter().map(|(_, samples)| *samples)),
+            window_full_share: share_of(&sent, window_full),
+            buffer_full_share: share_of(&sent, buffer_full),
+            buffer_room_share: share_of(&sent, buffer_room),
+            loss: Loss::of(sent.iter().map(|(_, samples)| *samples)),
+            loss_whole: Loss::of(whole.iter().map(|(_, samples)| *samples)),
+            snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
+            rcvbuf_bytes: largest(&each(&got, |sample| sample.memory.map(|memory| memory.rcvbuf_bytes.into()))),
+            sndbuf_bytes: largest(&each(&sent, |sample| sample.memory.map(|memory| memory.sndbuf_bytes.into()))),
+            recv_q_bytes: median(each(&got, |sample| sample.recv_q_bytes.map(u64::from))),
+            rcvbuf_filled: mean(&got, filled),
+            in_flight_bytes: mss_bytes
+                .and_then(|mss| median(each(&sent, |sample| sample.tcp.unacked)).map(|segments| segments * mss)),
+            cwnd_bytes: mss_bytes
+                .and_then(|mss| median(each(&sent, |sample| sample.tcp.snd_cwnd)).map(|segments| segments * mss)),
+            send_density: density(&sent),
+            receive_locked: locked(|stream| stream.buffer_lock.map(|lock| lock.receive), &got),
+            send_locked: locked(|stream| stream.buffer_lock.map(|lock| lock.send), &sent),
+            sack: last.tcp.negotiated(narrows_model::TcpInfo::OPT_SACK),
+            window_scaling: last.tcp.negotiated(narrows_model::TcpInfo::OPT_WSCALE),
+            #[allow(clippy::cast_precision_loss)]
+            max_pacing_bps: last.tcp.max_pacing_bps().map(|bps| bps as f64),
+            congestion_control: first.0.congestion_control.clone(),
+            early_peak_bps: early_peak(&whole, omit_us),
+            #[allow(clippy::cast_precision_loss)]
+            unsent_share: (!unsent.is_empty())
+                .then(|| unsent.iter().filter(|bytes| **bytes > 0.0).count() as f64 / unsent.len() as f64),
+            sender: EndView::of(sending, &sent, omit_us),
+            receiver: EndView::of(receiving, &got, omit_us),
+        })
+    }
+
+    /// Goodput of the last third of the counted part over that of the first third; 1 is steady.
+    #[must_use]
+    pub fn trend(&self) -> Option<f64> {
+        let third = self.interval_bps.len() / 3;
+        if third < 3 {
+            return None;
+        }
+        #[allow(clippy::cast_precision_loss)]
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let (first, last) = (mean(&self.interval_bps[third..2 * third]), mean(&self.interval_bps[2 * third..]));
+        (first > 0.0).then(|| last / first)
+    }
+}
+
+/// The part of the samples of which something holds; `None` where no sample can say.
+fn share_of(streams: &Counted<'_>, holds: impl Fn(&TcpSample) -> Option<bool>) -> Option<f64> {
+    let said: Vec<bool> = streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(holds).collect();
+    #[allow(clippy::cast_precision_loss)]
+    (!said.is_empty()).then(|| said.iter().filter(|holds| **holds).count() as f64 / said.len() as f64)
+}
+
+/// The mean of what the samples tell; `None` where none does.
+fn mean(streams: &Counted<'_>, of: impl Fn(&TcpSample) -> Option<f64>) -> Option<f64> {
+    let told: Vec<f64> = streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(of).collect();
+    #[allow(clippy::cast_precision_loss)]
+    (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
+}
+
+fn filled(sample: &TcpSample) -> Option<f64> {
+    let memory = sample.memory.filter(|memory| memory.rcvbuf_bytes > 0)?;
+    Some(f64::from(memory.rmem_alloc_bytes) / f64::from(memory.rcvbuf_bytes))
+}
+
+/// What is in flight comes within a super-packet's rounding of the announced window.
+fn window_full(sample: &TcpSample) -> Option<bool> {
+    let in_flight = sample.tcp.unacked?.saturating_mul(sample.tcp.snd_mss_bytes?);
+    Some(in_flight.saturating_mul(10) >= sample.tcp.snd_wnd_bytes?.saturating_mul(8))
+}
+
+/// A writer that found the buffer full is woken when a third of it is free, so a buffer that limits is between two
+/// thirds full and full; all of it is in flight. Where the congestion window limits, most of what the buffer holds is
+/// unsent.
+fn buffer_full(sample: &TcpSample) -> Option<bool> {
+    let memory = sample.memory?;
+    let full = u64::from(memory.wmem_queued_bytes) * 10 >= u64::from(memory.sndbuf_bytes) * 6;
+    Some(full && sample.tcp.notsent_bytes?.saturating_mul(10) <= u64::from(sample.send_q_bytes?))
+}
+
+/// A writer that is always ready keeps the buffer at two thirds or more: the kernel wakes it there.
+fn buffer_room(sample: &TcpSample) -> Option<bool> {
+    let memory = sample.memory?;
+    Some(u64::from(memory.wmem_queued_bytes) * 2 < u64::from(memory.sndbuf_bytes))
+}
+
+/// Payload per byte of send memory, where enough was queued for the ratio to mean something.
+fn density(sent: &Counted<'_>) -> Option<f64> {
+    let ratios = sent.iter().flat_map(|(_, samples)| samples.iter()).filter_map(|sample| {
+        let queued = sample.memory?.wmem_queued_bytes;
+        (queued >= 64 << 10).then(|| sample.send_q_bytes.map(|payload| f64::from(payload) / f64::from(queued)))?
+    });
+    median(ratios.collect()).filter(|ratio| (0.05..=1.5).contains(ratio))
+}
+
+/// Goodput over all streams and the length of the counted part in seconds.
+#[allow(clippy::cast_precision_loss)]
+fn goodput(got: &Counted<'_>) -> Option<(f64, f64)> {
+    let (mut bps, mut longest_us) = (0.0, 0);
+    for (_, samples) in got {
+        let (first, last) = (samples.first()?, samples.last()?);
+        let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
+        bps += last.bytes.saturating_sub(first.bytes) as f64 * 8e6 / span as f64;
+        longest_us = longest_us.max(span);
+    }
+    (longest_us > 0).then_some((bps, longest_us as f64 / 1e6))
+}
+
+/// Goodput of each sampling interval, all streams together; streams are sampled at the same instants.
+#[allow(clippy::cast_precision_loss)]
+fn intervals(got: &Counted<'_>) -> Vec<f64> {
+    let shortest = got.iter().map(|(_, samples)| samples.len()).min().unwrap_or(0);
+    (1..shortest)
+        .map(|i| {
+            got.iter()
+                .map(|(_, samples)| {
+                    let span = samples[i].at_us.saturating_sub(samples[i - 1].at_us).max(1);
+                    samples[i].bytes.saturating_sub(samples[i - 1].bytes) as f64 * 8e6 / span as f64
+                })
+                .sum()
+        })
+        .collect()
+}
+
+/// The highest sum over streams of the delivery rate at one sample before a queue first shows in the RTT. A bucket is emptied before
+/// anything queues behind it; later peaks are acknowledgements that came in a bunch.
+#[allow(clippy::cast_precision_loss)]
+fn early_peak(sent: &Counted<'_>, omit_us: u64) -> Option<f64> {
+    let least = smallest(&each(sent, |sample| sample.tcp.min_rtt_us))?;
+    let early = |sample: &TcpSample| sample.at_us <= omit_us.max(500_000);
+    let queued = |sample: &TcpSample| sample.tcp.rtt_us.is_none_or(|rtt| rtt as f64 > 1.1 * least + 500.0);
+    let per_stream: Vec<Vec<f64>> = sent
+        .iter()
+        .map(|(_, samples)| {
+            // One late acknowledgement is the host's; two in a row are the queue's.
+            let end = samples.windows(2).position(|two| two.iter().all(queued)).unwrap_or(samples.len());
+            let free = samples[..end].iter().take_while(|sample| early(sample)).filter(|sample| !queued(sample));
+            free.filter_map(|sample| sample.tcp.delivery_rate_bytes_s.map(|rate| rate as f64 * 8.0)).collect()
+        })
+        .collect();
+    let shortest = per_stream.iter().map(Vec::len).min()?;
+    (0..shortest).map(|i| per_stream.iter().map(|rates| rates[i]).sum::<f64>()).reduce(f64::max)
+}

@@ -1,0 +1,253 @@
+//! Evidence: what a run says of one act, brought into the terms that rules are written in.
+//!
+//! Nothing here decides. A quantity that the kernel did not give is `None`; a rule that needs it says that it cannot
+//! tell.
+
+pub mod budget;
+mod flow_view;
+mod loss;
+mod shares;
+
+pub use flow_view::{EndView, FlowView};
+pub use loss::Loss;
+pub use shares::Shares;
+
+use crate::evidence::cores::CoreShare;
+use crate::evidence::paced::PacedUdp;
+use crate::experiments::Experiment;
+use crate::role::Role;
+use narrows_model::load::tcp::TcpPlan;
+use narrows_model::{Direction, Flow, Place, Run, Snapshot};
+use std::collections::BTreeMap;
+
+/// Everything known of one act.
+#[derive(Debug, Clone)]
+pub struct Evidence<'a> {
+    /// Which way the data went.
+    pub flow: Flow,
+    /// The load as it was planned.
+    pub load: TcpPlan,
+    /// The baseline trial.
+    pub base: FlowView,
+    /// The experiments of this act, by id.
+    pub experiments: BTreeMap<&'a str, FlowView>,
+    /// What UDP below and above the goodput showed of the path.
+    pub paced_udp: PacedUdp,
+    /// Smallest RTT seen on the idle path or under load, microseconds.
+    pub min_rtt_us: Option<f64>,
+    sender: &'a Snapshot,
+    receiver: &'a Snapshot,
+    header_bytes: u32,
+}
+
+impl<'a> Evidence<'a> {
+    /// The evidence of one act; `None` where its baseline was not measured.
+    #[must_use]
+    pub fn of(run: &'a Run, act: u32) -> Option<Self> {
+        let trial = run.baseline(act)?;
+        let flow = *trial.plan.flows().first()?;
+        let base = FlowView::of(trial, flow)?;
+        let experiments: BTreeMap<&str, FlowView> = run
+            .experiments(act)
+            .filter_map(|(id, trial)| {
+                // An experiment in the other direction is looked at in its own.
+                let flow = if trial.plan.direction == Direction::Both { flow } else { *trial.plan.flows().first()? };
+                Some((id, FlowView::of(trial, flow)?))
+            })
+            .collect();
+        #[allow(clippy::cast_precision_loss)]
+        let idle = run.idle_rtt_us.iter().min().map(|&us| us as f64);
+        let min_rtt_us = [idle, base.min_rtt_us].into_iter().flatten().reduce(f64::min).filter(|us| *us > 0.0);
+        let host = |place| if place == Place::Client { &run.client } else { &run.server };
+        Some(Self {
+            flow,
+            load: trial.plan.clone(),
+            paced_udp: PacedUdp::of(run.udp_experiments(act), flow, Some(base.goodput_bps)),
+            base,
+            experiments,
+            min_rtt_us,
+            sender: host(flow.sender()),
+            receiver: host(flow.receiver()),
+            header_bytes: run.target.family.header_bytes() + 20,
+        })
+    }
+
+    /// The place of a role in this flow.
+    #[must_use]
+    pub const fn place(&self, role: Role) -> Place {
+        match role {
+            Role::Sender => self.flow.sender(),
+            Role::Receiver => self.flow.receiver(),
+            Role::Path => Place::Path,
+        }
+    }
+
+    /// The inventory of a host; the path has none.
+    #[must_use]
+    pub const fn host(&self, role: Role) -> Option<&'a Snapshot> {
+        match role {
+            Role::Sender => Some(self.sender),
+            Role::Receiver => Some(self.receiver),
+            Role::Path => None,
+        }
+    }
+
+    /// A fact of a host as a number: the latest that is known, from the end of the baseline or the inventory.
+    #[must_use]
+    pub fn number(&self, role: Role, key: &str) -> Option<f64> {
+        self.end(role).and_then(|end| end.facts.get(key).copied()).or_else(|| self.host(role)?.number(key))
+    }
+
+    /// A fact of a host as words.
+    #[must_use]
+    pub fn text(&self, role: Role, key: &str) -> Option<&'a str> {
+        self.host(role)?.text(key)
+    }
+
+    /// A fact of a host as on or off.
+    #[must_use]
+    pub fn flag(&self, role: Role, key: &str) -> Option<bool> {
+        self.number(role, key).map(|value| value != 0.0)
+    }
+
+    /// By how much a counter of a host grew during the baseline.
+    #[must_use]
+    pub fn grew(&self, role: Role, key: &str) -> Option<u64> {
+        self.end(role)?.counts.get(key).copied()
+    }
+
+    /// The view of an end of the baseline.
+    #[must_use]
+    pub const fn end(&self, role: Role) -> Option<&EndView> {
+        match role {
+            Role::Sender => Some(&self.base.sender),
+            Role::Receiver => Some(&self.base.receiver),
+            Role::Path => None,
+        }
+    }
+
+    /// The core of a host with the most softirq time, in the baseline or in the experiment that shows what an idle core hides.
+    #[must_use]
+    pub fn softirq_core(&self, role: Role) -> Option<&CoreShare> {
+        let awake = self.experiments.get(Experiment::AwakeCores.id()).and_then(|view| match role {
+            Role::Sender => view.sender.softirq_core(),
+            Role::Receiver => view.receiver.softirq_core(),
+            Role::Path => None,
+        });
+        let base = self.end(role).and_then(EndView::softirq_core);
+        [base, awake].into_iter().flatten().max_by(|a, b| a.softirq.total_cmp(&b.softirq))
+    }
+
+    /// Goodput of the baseline.
+    #[must_use]
+    pub const fn goodput_bps(&self) -> f64 {
+        self.base.goodput_bps
+    }
+
+    /// Bytes of IP and TCP header of each full segment, timestamps included where they were negotiated.
+    #[must_use]
+    pub const fn segment_header_bytes(&self) -> u32 {
+        self.header_bytes + if self.base.timestamps { 12 } else { 0 }
+    }
+
+    /// Payload bits per bit on an Ethernet wire with full segments of `mss` payload bytes: 38 bytes a frame for header,
+    /// FCS, preamble and gap.
+    #[must_use]
+    pub fn wire_efficiency(&self, mss_bytes: f64) -> f64 {
+        mss_bytes / (mss_bytes + f64::from(self.segment_header_bytes()) + 38.0)
+    }
+
+    /// Goodput of windows of `bytes` on each stream at the smallest RTT.
+    #[must_use]
+    pub fn window_bps(&self, bytes: f64) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss)]
+        let streams = self.base.streams as f64;
+        Some(streams * bytes * 8.0 / (self.min_rtt_us? / 1e6))
+    }
+
+    /// How much of the time the receiver's window held the sender back: by TCP's limited_time or, where its jiffies
+    /// are too coarse (round trips of a few milliseconds, pacing), by the samples that found the window full.
+    #[must_use]
+    pub fn held_by_window(&self) -> Option<f64> {
+        held(self.base.shares.map(|shares| shares.receive_window), self.base.window_full_share)
+    }
+
+    /// The same for the send buffer.
+    #[must_use]
+    pub fn held_by_buffer(&self) -> Option<f64> {
+        held(self.base.shares.map(|shares| shares.send_buffer), self.base.buffer_full_share)
+    }
+
+    /// How much of the time the sending application offered less than the connection took: the time with nothing to send or,
+    /// where small writes keep TCP's clock of busy time running, the samples that found more than half of the send buffer
+    /// unused. On the fault bank a writer that was always ready and had a core to run on left so much room in 5 % of the
+    /// samples at most (with a buffer of 48 KiB; else in none); one that waits for a full machine leaves it, too.
+    #[must_use]
+    pub fn writer_behind(&self) -> Option<f64> {
+        let idle = 1.0 - self.base.shares?.busy;
+        // A transfer that ends by bytes has nothing more to write at its end.
+        let ends_by_time = matches!(self.load.limit, narrows_model::Limit::DurationMs(_));
+        let room = self.base.buffer_room_share.filter(|share| ends_by_time && *share > 0.5);
+        Some(idle.max(room.unwrap_or(0.0)))
+    }
+
+    /// How much the RTT grew under load: its median less the smallest one, microseconds.
+    #[must_use]
+    pub fn queue_us(&self) -> Option<f64> {
+        Some((self.base.rtt_us? - self.min_rtt_us?).max(0.0))
+    }
+
+    /// Whether a queue stood on the path during the load: the RTT grew by a tenth and by half a millisecond at least.
+    ///
+    /// Half a millisecond is what a busy two-core host adds by scheduling alone.
+    #[must_use]
+    pub fn queue_stood(&self) -> Option<bool> {
+        let queue = self.queue_us()?;
+        Some(queue >= 500.0 && queue >= 0.1 * self.min_rtt_us?)
+    }
+
+    /// Whether not even the overshoot of slow start found a queue: the RTT never rose by as much as sixteen packets take at the
+    /// measured rate. Links have more of a queue than that; a policer has none. `None` where sixteen packets take less
+    /// than a millisecond, which scheduling hides.
+    #[must_use]
+    pub fn never_queued(&self) -> Option<bool> {
+        let sixteen_us = 16.0 * 1538.0 * 8.0 / self.goodput_bps() * 1e6;
+        let rise = self.base.rtt_peak_us? - self.min_rtt_us?;
+        (sixteen_us.is_finite() && sixteen_us >= 1_000.0).then_some(rise < sixteen_us)
+    }
+
+    /// Whether a queue was seen at all: it stood, or the RTT once rose by five milliseconds (more than a busy host's scheduling
+    /// adds) and by a tenth. BBR fills a queue in its first second and then keeps it empty.
+    #[must_use]
+    pub fn queue_seen(&self) -> Option<bool> {
+        let rise = self.base.rtt_peak_us? - self.min_rtt_us?;
+        Some(self.queue_stood()? || (rise >= 5_000.0 && rise >= 0.1 * self.min_rtt_us?))
+    }
+
+    /// Whether a queue filled now and then, by a millisecond at least, though it may not have stood: a switch with a
+    /// short buffer on a long path does that at capacity.
+    #[must_use]
+    pub fn queue_filled_at_times(&self) -> Option<bool> {
+        Some(self.base.rtt_high_us? - self.min_rtt_us? >= SHORT_QUEUE_US)
+    }
+}
+
+/// The limited_time is needed: without it nothing is known. Samples count where they are a majority.
+fn held(limited_time: Option<f64>, sampled: Option<f64>) -> Option<f64> {
+    Some(limited_time?.max(sampled.filter(|share| *share > 0.5).unwrap_or(0.0)))
+}
+
+/// A tenth of the RTT samples lies this far above the smallest RTT where a short queue fills now and then.
+const SHORT_QUEUE_US: f64 = 1_000.0;
+
+/// Median of finite numbers.
+#[must_use]
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.retain(|value| value.is_finite());
+    if values.is_empty() {
+        return None;
+    }
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
+}

@@ -1,0 +1,277 @@
+//! What UDP trials say, in the terms that the rules of UDP are written in. Nothing here decides.
+
+use super::paced::PacedUdp;
+use crate::evidence::cores::{self, CoreShare};
+use crate::ledger::{Accounting, ledger};
+use crate::role::Role;
+use narrows_model::diagnosis::ledger::{Ledger, Stage};
+use narrows_model::load::udp::{UdpEndRecord, UdpPlan, UdpStreamRecord, UdpTrial};
+use narrows_model::{Flow, Place, Snapshot};
+use std::collections::BTreeMap;
+
+/// One end of a UDP flow.
+#[derive(Debug, Clone, Default)]
+pub struct UdpEnd {
+    /// The busiest data thread's share of a core.
+    pub thread_share: Option<f64>,
+    /// Each core of the host.
+    pub cores: Vec<CoreShare>,
+    /// By how much the host's counters grew.
+    pub counts: BTreeMap<String, u64>,
+}
+
+impl UdpEnd {
+    fn of(end: &UdpEndRecord, flow: Flow) -> Self {
+        let share = |stream: &UdpStreamRecord| -> Option<f64> {
+            let (first, last) = (stream.samples.first()?, stream.samples.last()?);
+            let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
+            #[allow(clippy::cast_precision_loss)]
+            // A thread is on one core at a time; the clocks are not read at quite the same instant.
+            Some((last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64).min(1.0))
+        };
+        let of_flow = end.streams.iter().filter(|stream| stream.flow == flow);
+        Self {
+            thread_share: of_flow.filter_map(share).reduce(f64::max),
+            cores: cores::shares(&end.host, 0),
+            counts: end.after.counts_since(&end.before),
+        }
+    }
+
+    /// The busiest of the data thread and the cores' soft interrupts, and what it is.
+    #[must_use]
+    pub fn busiest(&self) -> Option<(f64, &'static str)> {
+        let thread = self.thread_share.map(|share| (share, "the data thread"));
+        let core = self.cores.iter().map(|core| (core.softirq, "the receive path of one core"));
+        core.chain(thread).max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+}
+
+/// One flow of one UDP trial.
+#[derive(Debug, Clone)]
+pub struct UdpView {
+    /// Where its datagrams went.
+    pub ledger: Ledger,
+    /// What was asked for.
+    pub plan: UdpPlan,
+    /// How long the sender sent, seconds.
+    pub seconds: f64,
+    /// Payload of the largest datagram.
+    pub size_bytes: u64,
+    /// Payload handed over, bits per second.
+    pub offered_bps: f64,
+    /// Payload that arrived, each datagram once, bits per second.
+    pub goodput_bps: f64,
+    /// Share of what the plan asked for that the sender did not even hand over; 0 where it asked for as much as possible.
+    pub behind: f64,
+    /// The longest run of losses, datagrams.
+    pub loss_burst_max: u64,
+    /// Receive buffer obtained by a stream, bytes of kernel memory.
+    pub rcvbuf_bytes: Option<u64>,
+    /// Receive buffer that was wanted, in the same bytes.
+    pub rcvbuf_wanted_bytes: Option<u64>,
+    /// Share of the samples that found the receive buffer at least four fifths full.
+    pub buffer_full: Option<f64>,
+    /// Median, 99th part in a hundred and largest delay above the smallest one, microseconds.
+    pub delay_us: [f64; 3],
+    /// The sending end.
+    pub sender: UdpEnd,
+    /// The receiving end.
+    pub receiver: UdpEnd,
+    pub(crate) accounting: Accounting,
+}
+
+#[allow(clippy::cast_precision_loss)]
+impl UdpView {
+    /// The view of a flow; `None` where the trial does not have it.
+    #[must_use]
+    pub fn of(trial: &UdpTrial, flow: Flow) -> Option<Self> {
+        let accounting = Accounting::of(trial, flow)?;
+        let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
+        let of_flow = |end: &'_ UdpEndRecord| -> Vec<UdpStreamRecord> {
+            end.streams.iter().filter(|stream| stream.flow == flow).cloned().collect()
+        };
+        let (sent, got) = (of_flow(sending), of_flow(receiving));
+        let ledger = ledger(trial, flow);
+        let active = sent.iter().filter_map(|stream| Some(stream.sent.as_ref()?.active_ns)).max().unwrap_or(0);
+        let planned = trial.plan.duration_ms as f64 / 1e3;
+        // The time between the first and the last departure of a few datagrams says nothing of their rate.
+        let seconds = if active > 10_000_000 { active as f64 / 1e9 } else { planned }.max(1e-3);
+        let size_bytes = sent.iter().map(|stream| u64::from(stream.datagram_bytes)).max().unwrap_or(0);
+        let sum = |of: fn(&UdpStreamRecord) -> Option<u64>, streams: &[UdpStreamRecord]| -> u64 {
+            streams.iter().filter_map(of).fold(0, u64::saturating_add)
+        };
+        let (datagrams, bytes) = (
+            sum(|stream| Some(stream.sent.as_ref()?.datagrams), &sent),
+            sum(|stream| Some(stream.sent.as_ref()?.bytes), &sent),
+        );
+        let mean = if datagrams == 0 { size_bytes as f64 } else { bytes as f64 / datagrams as f64 };
+        let intended = sum(|stream| Some(stream.sent.as_ref()?.intended), &sent);
+        let memories: Vec<_> =
+            got.iter().flat_map(|stream| &stream.samples).filter_map(|sample| sample.memory).collect();
+        let full = memories.iter().filter(|memory| {
+            u64::from(memory.rmem_alloc_bytes) * 5 >= u64::from(memory.rcvbuf_bytes) * 4 && memory.rcvbuf_bytes > 0
+        });
+        let largest = |of: fn(&narrows_model::load::udp::UdpReceived) -> u64| {
+            got.iter().filter_map(|stream| stream.received.as_ref()).map(of).max().unwrap_or(0)
+        };
+        Some(Self {
+            plan: trial.plan.clone(),
+            seconds,
+            size_bytes,
+            offered_bps: ledger.offered as f64 * mean * 8.0 / seconds,
+            goodput_bps: ledger.delivered as f64 * mean * 8.0 / seconds,
+            behind: if intended == 0 { 0.0 } else { 1.0 - (ledger.offered as f64 / intended as f64).min(1.0) },
+            loss_burst_max: largest(|got| got.loss_burst_max),
+            rcvbuf_bytes: got.iter().filter_map(|stream| stream.rcvbuf_bytes).min().map(u64::from),
+            rcvbuf_wanted_bytes: got.iter().filter_map(|stream| stream.rcvbuf_wanted_bytes).max().map(u64::from),
+            buffer_full: (!memories.is_empty()).then(|| full.count() as f64 / memories.len() as f64),
+            delay_us: [
+                largest(|got| got.delay_variation_ns.p50) as f64 / 1e3,
+                largest(|got| got.delay_variation_ns.p99) as f64 / 1e3,
+                largest(|got| got.delay_variation_ns.max) as f64 / 1e3,
+            ],
+            sender: UdpEnd::of(sending, flow),
+            receiver: UdpEnd::of(receiving, flow),
+            ledger,
+            accounting,
+        })
+    }
+
+    /// Datagrams that were handed over and did not arrive.
+    #[must_use]
+    pub const fn missing(&self) -> u64 {
+        self.ledger.offered.saturating_sub(self.ledger.delivered)
+    }
+
+    /// The same as a part of those handed over.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        if self.ledger.offered == 0 { 0.0 } else { self.missing() as f64 / self.ledger.offered as f64 }
+    }
+
+    /// Datagrams handed over a second.
+    #[must_use]
+    pub fn offered_pps(&self) -> f64 {
+        self.ledger.offered as f64 / self.seconds
+    }
+
+    /// Datagrams that arrived a second.
+    #[must_use]
+    pub fn delivered_pps(&self) -> f64 {
+        self.ledger.delivered as f64 / self.seconds
+    }
+
+    /// A stage of the ledger.
+    #[must_use]
+    pub fn stage(&self, id: &str) -> Option<&Stage> {
+        self.ledger.stages.iter().find(|stage| stage.id == id)
+    }
+
+    /// What a stage dropped.
+    #[must_use]
+    pub fn dropped(&self, id: &str) -> u64 {
+        self.stage(id).map_or(0, |stage| stage.dropped)
+    }
+
+    /// Datagrams that went onto the path, and those that were lost on it.
+    #[must_use]
+    pub fn on_the_path(&self) -> (u64, u64) {
+        self.stage("path").map_or((0, 0), |stage| (stage.entered, stage.dropped))
+    }
+
+    /// How long a packet of the flow takes at the rate at which they arrive, microseconds.
+    #[must_use]
+    pub fn packet_us(&self) -> f64 {
+        1e6 / self.delivered_pps().max(1e-6)
+    }
+}
+
+/// Everything known of a UDP flow.
+#[derive(Debug, Clone)]
+pub struct UdpEvidence<'a> {
+    /// The trial that is looked at.
+    pub base: UdpView,
+    /// Experiments, by id.
+    pub experiments: BTreeMap<&'a str, UdpView>,
+    /// The experiments that tell losses of the path apart.
+    pub paced: PacedUdp,
+    sender: &'a Snapshot,
+    receiver: &'a Snapshot,
+}
+
+impl<'a> UdpEvidence<'a> {
+    /// The evidence of a flow: the trial, the experiments by id and the inventories of both hosts; `None` where the trial does
+    /// not have the flow.
+    #[must_use]
+    pub fn of(
+        trial: &UdpTrial,
+        experiments: &[(&'a str, &UdpTrial)],
+        flow: Flow,
+        client: &'a Snapshot,
+        server: &'a Snapshot,
+    ) -> Option<Self> {
+        let base = UdpView::of(trial, flow)?;
+        let host = |place| if place == Place::Client { client } else { server };
+        Some(Self {
+            experiments: experiments.iter().filter_map(|(id, trial)| Some((*id, UdpView::of(trial, flow)?))).collect(),
+            paced: PacedUdp::of(experiments.iter().copied(), flow, Some(base.goodput_bps)),
+            base,
+            sender: host(flow.sender()),
+            receiver: host(flow.receiver()),
+        })
+    }
+
+    /// The place of a role in this flow.
+    #[must_use]
+    pub const fn place(&self, role: Role) -> Place {
+        match role {
+            Role::Sender => self.base.ledger.flow.sender(),
+            Role::Receiver => self.base.ledger.flow.receiver(),
+            Role::Path => Place::Path,
+        }
+    }
+
+    /// The inventory of a host; the path has none.
+    #[must_use]
+    pub const fn host(&self, role: Role) -> Option<&'a Snapshot> {
+        match role {
+            Role::Sender => Some(self.sender),
+            Role::Receiver => Some(self.receiver),
+            Role::Path => None,
+        }
+    }
+
+    /// A fact of a host as a number.
+    #[must_use]
+    pub fn number(&self, role: Role, key: &str) -> Option<f64> {
+        self.host(role)?.number(key)
+    }
+
+    /// A fact of a host as words.
+    #[must_use]
+    pub fn text(&self, role: Role, key: &str) -> Option<&'a str> {
+        self.host(role)?.text(key)
+    }
+
+    /// The view of an end of the trial.
+    #[must_use]
+    pub const fn end(&self, role: Role) -> Option<&UdpEnd> {
+        match role {
+            Role::Sender => Some(&self.base.sender),
+            Role::Receiver => Some(&self.base.receiver),
+            Role::Path => None,
+        }
+    }
+
+    /// By how much a counter of a host grew during the trial.
+    #[must_use]
+    pub fn grew(&self, role: Role, key: &str) -> Option<u64> {
+        self.end(role)?.counts.get(key).copied()
+    }
+
+    /// What a reason of the drop watch counted; `None` where there was no watch, or it lost records.
+    #[must_use]
+    pub fn reason(&self, role: Role, name: &str) -> Option<u64> {
+        self.base.accounting.reason(role == Role::Sender, name)
+    }
+}

@@ -1,0 +1,210 @@
+//! What both ends counted of one flow, added up over its streams.
+
+use narrows_model::load::udp::{DatagramSizes, UdpEndRecord, UdpStreamRecord, UdpTrial, Unsent};
+use narrows_model::{Direction, Flow, Place, Snapshot};
+use std::collections::BTreeMap;
+
+/// By how much the counters of one end grew.
+type Counts = BTreeMap<String, u64>;
+
+/// The raw figures of a ledger.
+#[derive(Debug, Clone)]
+pub(crate) struct Accounting {
+    pub(crate) flow: Flow,
+    /// Handed over, refused ones included.
+    pub(crate) offered: u64,
+    /// Of them, those that the socket took.
+    pub(crate) accepted: u64,
+    pub(crate) unsent: Unsent,
+    pub(crate) delivered: u64,
+    pub(crate) duplicated: u64,
+    /// What the receiving sockets dropped; `None` where one does not tell.
+    pub(crate) socket_drops: Option<u64>,
+    /// Whether the sender hands batches down as one.
+    pub(crate) segmented: bool,
+    /// Whether the receiving socket takes batches as one.
+    pub(crate) coalesced: bool,
+    /// Datagrams of the largest batch that the kernel makes.
+    pub(crate) batch_most: u64,
+    /// Payload of every datagram, where they are all of one size.
+    pub(crate) payload: Option<u64>,
+    /// Whether segments of TCP are counted, and not datagrams.
+    pub(crate) tcp: bool,
+    /// Whether the addresses are IPv6.
+    pub(crate) ipv6: bool,
+    /// Whether the trial loads the other way, too.
+    pub(crate) both_ways: bool,
+    /// Whether both ends are hosts of one kernel, as in a lab.
+    pub(crate) one_kernel: bool,
+    pub(super) sender: Counts,
+    pub(super) receiver: Counts,
+}
+
+/// `UDP_MAX_SEGMENTS` (include/linux/udp.h, since Linux 6.9; 64 before).
+const BATCH_MOST: u64 = 128;
+/// Bytes of the largest packet that the kernel holds as one.
+const PACKET_MOST: u64 = 65_535;
+
+/// The mark of the running kernel, from the snapshots of a trial.
+fn kernel(after: &Snapshot) -> Option<&str> {
+    after.text("host.boot")
+}
+
+fn streams(end: &UdpEndRecord, flow: Flow) -> impl Iterator<Item = &UdpStreamRecord> {
+    end.streams.iter().filter(move |stream| stream.flow == flow)
+}
+
+fn add(a: &Unsent, b: &Unsent) -> Unsent {
+    Unsent {
+        no_buffers: a.no_buffers.saturating_add(b.no_buffers),
+        would_block: a.would_block.saturating_add(b.would_block),
+        too_big: a.too_big.saturating_add(b.too_big),
+        not_permitted: a.not_permitted.saturating_add(b.not_permitted),
+        refused: a.refused.saturating_add(b.refused),
+        other: a.other.saturating_add(b.other),
+    }
+}
+
+impl Accounting {
+    /// The figures of a flow; `None` where the trial does not have it.
+    pub(crate) fn of(trial: &UdpTrial, flow: Flow) -> Option<Self> {
+        let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
+        let mut accounting = Self {
+            flow,
+            sender: sending.after.counts_since(&sending.before),
+            receiver: receiving.after.counts_since(&receiving.before),
+            both_ways: trial.plan.direction == Direction::Both,
+            one_kernel: kernel(&sending.after).is_some_and(|mark| kernel(&receiving.after) == Some(mark)),
+            ..Self::empty(flow)
+        };
+        let (mut smallest, mut largest) = (u64::MAX, 0);
+        for stream in streams(sending, flow) {
+            let Some(sent) = &stream.sent else { continue };
+            accounting.accepted = accounting.accepted.saturating_add(sent.datagrams);
+            accounting.offered = accounting.offered.saturating_add(sent.datagrams).saturating_add(sent.unsent.total());
+            accounting.unsent = add(&accounting.unsent, &sent.unsent);
+            accounting.segmented |= stream.method.contains("segment");
+            accounting.ipv6 |= stream.remote.starts_with('[');
+            smallest = smallest.min(u64::from(stream.datagram_bytes).max(1));
+            largest = largest.max(u64::from(stream.datagram_bytes));
+        }
+        let mut drops = Some(0_u64);
+        for stream in streams(receiving, flow) {
+            let Some(got) = &stream.received else { continue };
+            accounting.delivered = accounting.delivered.saturating_add(got.distinct);
+            accounting.duplicated = accounting.duplicated.saturating_add(got.duplicates);
+            accounting.coalesced |= stream.method.contains("gro");
+            // A socket tells of its drops with a later datagram: the last ones may be in the samples alone.
+            let sampled = stream
+                .samples
+                .last()
+                .and_then(|sample| sample.socket_drops.max(sample.memory.map(|memory| u64::from(memory.drops))));
+            drops = drops.zip(got.socket_drops.max(sampled)).map(|(sum, n)| sum.saturating_add(n));
+        }
+        accounting.socket_drops = drops.filter(|_| streams(receiving, flow).next().is_some());
+        let one_size = match &trial.plan.sizes {
+            DatagramSizes::Largest => true,
+            DatagramSizes::Sequence(sizes) => sizes.iter().all(|size| Some(size) == sizes.first()),
+        };
+        accounting.payload = (one_size && smallest == largest).then_some(largest);
+        accounting.batch_most = (PACKET_MOST / smallest).clamp(1, BATCH_MOST);
+        streams(sending, flow).any(|stream| stream.sent.is_some()).then_some(accounting)
+    }
+
+    /// Nothing sent, nothing counted.
+    pub(super) const fn empty(flow: Flow) -> Self {
+        Self {
+            flow,
+            offered: 0,
+            accepted: 0,
+            unsent: Unsent { no_buffers: 0, would_block: 0, too_big: 0, not_permitted: 0, refused: 0, other: 0 },
+            delivered: 0,
+            duplicated: 0,
+            socket_drops: None,
+            segmented: false,
+            coalesced: false,
+            batch_most: 1,
+            payload: None,
+            tcp: false,
+            ipv6: false,
+            both_ways: false,
+            one_kernel: false,
+            sender: BTreeMap::new(),
+            receiver: BTreeMap::new(),
+        }
+    }
+
+    /// By how much a counter of the sending host grew.
+    pub(crate) fn sent(&self, key: &str) -> Option<u64> {
+        self.sender.get(key).copied()
+    }
+
+    /// By how much a counter of the receiving host grew.
+    pub(crate) fn got(&self, key: &str) -> Option<u64> {
+        self.receiver.get(key).copied()
+    }
+
+    /// Whether an end gave no counters at all.
+    pub(super) fn silent(&self, place: Place) -> bool {
+        if place == self.flow.sender() { self.sender.is_empty() } else { self.receiver.is_empty() }
+    }
+
+    /// Datagrams that one packet of the sender may be.
+    pub(crate) const fn batch_sent(&self) -> u64 {
+        if self.segmented { self.batch_most } else { 1 }
+    }
+
+    /// Datagrams that one packet may be on its way through the receiver.
+    pub(super) const fn batch_got(&self) -> u64 {
+        if self.segmented || self.coalesced { self.batch_most } else { 1 }
+    }
+
+    /// A counter of IP's fragments of the sender or the receiver, by family.
+    pub(crate) fn fragments(&self, sender: bool, name: &str) -> Option<u64> {
+        let key = if self.ipv6 { format!("snmp6.Ip6{name}") } else { format!("snmp.Ip.{name}") };
+        if sender { self.sent(&key) } else { self.got(&key) }
+    }
+
+    /// Fragments that a datagram was sent in; 1 where none were.
+    pub(crate) fn fragments_each(&self) -> u64 {
+        let (whole, parts) = (self.fragments(true, "FragOKs"), self.fragments(true, "FragCreates"));
+        match (whole, parts) {
+            // A few fragmented packets are other traffic's.
+            (Some(whole), Some(parts)) if whole.saturating_mul(2) > self.accepted && whole > 0 => {
+                parts.div_ceil(whole).max(1)
+            }
+            _ => 1,
+        }
+    }
+
+    /// Datagrams of UDP that reached IP of the receiver, each segment of a batch counted: by their marks of ECN, less what
+    /// TCP and ICMP took.
+    pub(crate) fn arrivals(&self) -> Option<u64> {
+        if self.tcp {
+            return None;
+        }
+        let sum = ["NoECTPkts", "ECT0Pkts", "ECT1Pkts", "CEPkts"].iter().try_fold(0_u64, |sum, name| {
+            let key = if self.ipv6 { format!("snmp6.Ip6In{name}") } else { format!("netstat.IpExt.In{name}") };
+            Some(sum.saturating_add(self.got(&key)?))
+        })?;
+        let icmp = if self.ipv6 { "snmp6.Icmp6InMsgs" } else { "snmp.Icmp.InMsgs" };
+        let arrivals = sum.saturating_sub(self.got("snmp.Tcp.InSegs")?).saturating_sub(self.got(icmp).unwrap_or(0));
+        // A batch that came from a TUN device or a hypervisor does not know its number of segments, and is counted once.
+        (arrivals >= self.delivered).then_some(arrivals)
+    }
+
+    /// A counter of UDP of the receiver, by family. `MemErrors` of IPv6 has its own name as well.
+    pub(super) fn udp(&self, name: &str) -> Option<u64> {
+        if self.ipv6 { self.got(&format!("snmp6.Udp6{name}")) } else { self.got(&format!("snmp.Udp.{name}")) }
+    }
+
+    /// What a reason of the drop watch counted at an end; 0 where the watch saw none, `None` where there was no watch or it
+    /// lost records.
+    pub(crate) fn reason(&self, at_sender: bool, name: &str) -> Option<u64> {
+        let counts = if at_sender { &self.sender } else { &self.receiver };
+        if counts.get("drop.lost_records").copied()? > 0 {
+            return None;
+        }
+        Some(counts.get(&format!("drop.reason.{name}")).copied().unwrap_or(0))
+    }
+}

@@ -1,0 +1,177 @@
+//! The packet ledger: where the datagrams of a flow went, from the send call to the receive call, in double entry.
+//!
+//! Each stage's drops come from counters of that stage. What left the sending device and did not reach the receiving one was
+//! lost on the path. What no counter accounts for is *unexplained*; it is printed, never hidden.
+//!
+//! What makes it hard, and what is done about it (measured on Linux 6.18):
+//!
+//! - **Super-packets.** With `UDP_SEGMENT` and `UDP_GRO` a counter may count a batch of datagrams once. A queueing discipline
+//!   counts segments sent but batches dropped; a virtual device and the packet filter count batches; a socket with
+//!   `UDP_GRO` drops batches. Only the counters of ECN marks (`IpExt.InNoECTPkts` and its sisters) count each segment on
+//!   arrival, and not even they where a TUN device or a hypervisor made the batch; the bytes of the devices are then what is left. A count of batches is a range; the ranges are closed by those counters, and by what is missing.
+//! - **A local drop may come back.** Where the socket has `IP_RECVERR`, a drop of the queueing discipline, of the device or
+//!   of a virtual peer's backlog is also `ENOBUFS` at the send call. It is booked where it happened, and once.
+//! - **One kernel for both ends.** In a lab `softnet_stat` and the reasons of drops belong to both hosts. They are booked
+//!   once, at the receiver, whose receive path they are about.
+//! - **`rx_dropped`** mixes unknown protocols, stray VLANs and the backlog's own drops. It is named, not booked.
+//!
+//! Source: kernel `net/core/dev.c`, `net/ipv4/{udp,ip_input,ip_output}.c`, `net/sched/sch_generic.c`, `drivers/net/veth.c`.
+
+mod accounting;
+mod claim;
+mod receiving;
+mod sending;
+mod tcp;
+mod wire;
+
+pub use tcp::tcp_ledger;
+
+pub(crate) use accounting::Accounting;
+use claim::Claim;
+use narrows_model::diagnosis::ledger::{Ledger, Stage};
+use narrows_model::load::udp::UdpTrial;
+use narrows_model::{Flow, Key, Place, Unit};
+
+/// The facts that the ledger reads, each where a host gives it.
+pub const NEEDS: &[Key] = &[
+    Key::new("host.boot", Unit::Text),
+    Key::new("qdisc.drops", Unit::Count),
+    Key::new("qdisc.sent.packets", Unit::Count),
+    Key::new("nic.counter.tx_packets", Unit::Count),
+    Key::new("nic.counter.tx_bytes", Unit::Count),
+    Key::new("nic.counter.tx_dropped", Unit::Count),
+    Key::new("nic.counter.tx_errors", Unit::Count),
+    Key::new("nic.counter.rx_packets", Unit::Count),
+    Key::new("nic.counter.rx_bytes", Unit::Count),
+    Key::new("nic.counter.rx_dropped", Unit::Count),
+    Key::new("nic.counter.rx_missed_errors", Unit::Count),
+    Key::new("nic.counter.rx_fifo_errors", Unit::Count),
+    Key::new("nic.counter.rx_over_errors", Unit::Count),
+    Key::new("softnet.dropped", Unit::Count),
+    Key::new("filter.drop.packets", Unit::Count),
+    Key::new("filter.drop.bytes", Unit::Count),
+    Key::new("netstat.TcpExt.IPReversePathFilter", Unit::Count),
+    Key::new("netstat.IpExt.InNoECTPkts", Unit::Count),
+    Key::new("netstat.IpExt.InECT0Pkts", Unit::Count),
+    Key::new("netstat.IpExt.InECT1Pkts", Unit::Count),
+    Key::new("netstat.IpExt.InCEPkts", Unit::Count),
+    Key::new("snmp.Ip.FragOKs", Unit::Count),
+    Key::new("snmp.Ip.FragCreates", Unit::Count),
+    Key::new("snmp.Ip.ReasmReqds", Unit::Count),
+    Key::new("snmp.Ip.ReasmOKs", Unit::Count),
+    Key::new("snmp.Ip.ReasmFails", Unit::Count),
+    Key::new("snmp.Icmp.InMsgs", Unit::Count),
+    Key::new("snmp.Tcp.InSegs", Unit::Count),
+    Key::new("snmp.Tcp.OutSegs", Unit::Count),
+    Key::new("snmp.Tcp.RetransSegs", Unit::Count),
+    Key::new("snmp.Udp.InDatagrams", Unit::Count),
+    Key::new("snmp.Udp.NoPorts", Unit::Count),
+    Key::new("snmp.Udp.InCsumErrors", Unit::Count),
+    Key::new("snmp.Udp.RcvbufErrors", Unit::Count),
+    Key::new("snmp.Udp.MemErrors", Unit::Count),
+    Key::new("snmp6.Ip6FragOKs", Unit::Count),
+    Key::new("snmp6.Ip6FragCreates", Unit::Count),
+    Key::new("snmp6.Ip6ReasmReqds", Unit::Count),
+    Key::new("snmp6.Ip6ReasmOKs", Unit::Count),
+    Key::new("snmp6.Ip6ReasmFails", Unit::Count),
+    Key::new("snmp6.Udp6InCsumErrors", Unit::Count),
+];
+
+/// The ids of the stages, in the order of the way.
+pub const STAGES: [&str; 13] = [
+    "unsent",
+    "send-buffer",
+    "send-filter",
+    "qdisc",
+    "nic-tx",
+    "path",
+    "nic-rx",
+    "softnet",
+    "receive-filter",
+    "reassembly",
+    "checksum",
+    "receive-buffer",
+    "delivered",
+];
+
+/// What is said of one stage before the book is closed.
+struct Entry {
+    id: &'static str,
+    at: Place,
+    claim: Claim,
+    source: String,
+}
+
+/// The ledger of one flow of a trial. A flow that the trial does not have gives an empty ledger that says so.
+///
+/// `offered` is what the application handed over, refused datagrams included; those that it gave up itself for want of time
+/// (`skipped`) were never handed over. It holds that `offered = Σ dropped + delivered + unexplained`.
+#[must_use]
+pub fn ledger(trial: &UdpTrial, flow: Flow) -> Ledger {
+    let Some(accounting) = Accounting::of(trial, flow) else {
+        return Ledger {
+            flow,
+            unit: "datagrams".to_owned(),
+            offered: 0,
+            stages: Vec::new(),
+            delivered: 0,
+            duplicated: 0,
+            unexplained: 0,
+            uncertainty: 0,
+            remarks: vec![format!("the trial sent nothing {}", flow.direction())],
+        };
+    };
+    let mut remarks = Vec::new();
+    let mut entries = sending::entries(&accounting);
+    entries.extend(receiving::entries(&accounting, &mut remarks));
+    let missing = i128::from(accounting.offered) - i128::from(accounting.delivered);
+    let blurred = wire::book(&accounting, &mut entries, missing, &mut remarks);
+    if accounting.silent(flow.sender()) || accounting.silent(flow.receiver()) {
+        remarks.push("an end gave no counters: what is missing there cannot be told from loss on the path".to_owned());
+    }
+    settle(&accounting, entries, remarks, blurred, "datagrams")
+}
+
+/// Closes the book: what came in, what ended at each stage, and what is left over.
+fn settle(accounting: &Accounting, entries: Vec<Entry>, remarks: Vec<String>, blurred: u64, unit: &str) -> Ledger {
+    let mut stages: Vec<Stage> = Vec::with_capacity(entries.len() + 1);
+    let mut entered = accounting.offered;
+    for entry in entries {
+        let dropped = entry.claim.dropped();
+        stages.push(Stage {
+            id: entry.id.to_owned(),
+            at: entry.at,
+            entered,
+            dropped,
+            uncertainty: entry.claim.uncertainty(),
+            counted: entry.claim.counted,
+            source: entry.source,
+        });
+        entered = entered.saturating_sub(dropped);
+    }
+    stages.push(Stage {
+        id: "delivered".to_owned(),
+        at: accounting.flow.receiver(),
+        entered,
+        dropped: 0,
+        uncertainty: 0,
+        counted: true,
+        source: "sequence numbers that the receiving application saw, each once".to_owned(),
+    });
+    let booked: i128 = stages.iter().map(|stage| i128::from(stage.dropped)).sum();
+    let unexplained = i128::from(accounting.offered) - i128::from(accounting.delivered) - booked;
+    Ledger {
+        flow: accounting.flow,
+        unit: unit.to_owned(),
+        offered: accounting.offered,
+        uncertainty: stages.iter().fold(blurred, |sum, stage| sum.saturating_add(stage.uncertainty)),
+        stages,
+        delivered: accounting.delivered,
+        duplicated: accounting.duplicated,
+        unexplained: i64::try_from(unexplained).unwrap_or(if unexplained < 0 { i64::MIN } else { i64::MAX }),
+        remarks,
+    }
+}
+
+#[cfg(test)]
+mod tests;

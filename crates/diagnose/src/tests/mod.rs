@@ -1,0 +1,123 @@
+//! The diagnosis as a whole, on scenes: the three acts of the story, and healthy paths that must not be accused.
+
+mod healthy;
+mod paced_udp;
+mod properties;
+mod udp;
+
+use crate::testing::{Scene, fact, ordinary_host, with};
+use crate::{Experiment, diagnose_tcp};
+use narrows_model::host::fact::Unit;
+use narrows_model::{Place, Status};
+
+fn small_receive_window() -> Scene {
+    Scene {
+        goodput_bps: 37e6,
+        rtt_us: 35_100,
+        rwnd: 0.97,
+        snd_wnd: 162_000,
+        rcvbuf: 262_144,
+        sndbuf_bytes: 400_000,
+        receiver_facts: with(ordinary_host(), fact("tcp.rmem.max", 262_144_i64, Unit::Bytes)),
+        sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 4_194_304_i64, Unit::Bytes)),
+        ..Scene::default()
+    }
+}
+
+#[test]
+fn act_one_names_the_receive_window_and_foresees_the_send_buffer() {
+    let diagnosis = diagnose_tcp(&small_receive_window().run(&[]), 0).expect("a baseline");
+    let verdict = diagnosis.verdict;
+    assert_eq!(verdict.status, Status::Limited, "{verdict:#?}");
+    let cause = &verdict.causes[0];
+    assert_eq!((cause.id.as_str(), cause.at), ("tcp-receive-window", Place::Server));
+    assert!(cause.witnesses.len() >= 2);
+    let prediction = cause.prediction.as_ref().expect("a prediction");
+    assert_eq!((prediction.then.as_str(), prediction.then_at), ("tcp-send-buffer", Place::Client));
+    assert!(cause.fix.commands[0].run.starts_with("sysctl -w net.ipv4.tcp_rmem='4096 131072 "), "{:?}", cause.fix);
+}
+
+#[test]
+fn act_two_names_the_send_buffer_and_foresees_the_link() {
+    let scene = Scene {
+        goodput_bps: 690e6,
+        rtt_us: 35_300,
+        sndbuf: 0.9,
+        sndbuf_bytes: 4_194_304,
+        sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 4_194_304_i64, Unit::Bytes)),
+        ..Scene::default()
+    };
+    let verdict = diagnose_tcp(&scene.run(&[]), 0).expect("a baseline").verdict;
+    assert_eq!(verdict.status, Status::Limited, "{verdict:#?}");
+    assert_eq!((verdict.causes[0].id.as_str(), verdict.causes[0].at), ("tcp-send-buffer", Place::Client));
+    let predicted = verdict.causes[0].prediction.as_ref().expect("a prediction").bps;
+    assert!((predicted - 941.5e6).abs() < 2e6, "{predicted}");
+}
+
+#[test]
+fn act_three_is_healthy() {
+    let verdict = diagnose_tcp(&Scene::default().run(&[]), 0).expect("a baseline").verdict;
+    assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
+    assert_eq!(verdict.causes[0].id, "path-capacity");
+    assert!(verdict.headline.starts_with("healthy: at capacity"), "{}", verdict.headline);
+}
+
+#[test]
+fn without_the_kernels_chronographs_it_is_unknown_and_not_another_cause() {
+    let mut run = small_receive_window().run(&[]);
+    for sample in &mut run.trials[0].trial.client.streams[0].samples {
+        sample.tcp.rwnd_limited_us = None;
+    }
+    let verdict = diagnose_tcp(&run, 0).expect("a baseline").verdict;
+    assert!(matches!(verdict.status, Status::Unknown | Status::Suspected), "{verdict:#?}");
+    assert!(!verdict.missing.is_empty());
+}
+
+#[test]
+fn a_full_window_behind_a_deep_queue_is_capacity_and_not_a_small_buffer() {
+    // 100 Mbit/s with a queue of 200 ms: the send buffer fills, yet at the smallest RTT it would carry far more.
+    let scene = Scene {
+        goodput_bps: 94.1e6,
+        min_rtt_us: 1_000,
+        rtt_us: 200_000,
+        sndbuf: 0.95,
+        sndbuf_bytes: 4_194_304,
+        early_peak_bps: 95e6,
+        sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 4_194_304_i64, Unit::Bytes)),
+        ..Scene::default()
+    };
+    let verdict = diagnose_tcp(&scene.run(&[]), 0).expect("a baseline").verdict;
+    assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
+}
+
+#[test]
+fn loss_without_a_queue_asks_for_the_paced_trial_and_believes_it() {
+    // 0.1 % at 1 ms: CUBIC averages 39 segments, 449 Mbit/s.
+    let lossy = Scene {
+        goodput_bps: 300e6,
+        min_rtt_us: 1_000,
+        rtt_us: 1_100,
+        lost: 200,
+        segments: 200_000,
+        cwnd: 30,
+        ..Scene::default()
+    };
+    let first = diagnose_tcp(&lossy.run(&[]), 0).expect("a baseline");
+    assert!(first.wanted.contains(&Experiment::PacedHalf), "{:?}", first.wanted);
+    let still = Scene { goodput_bps: 140e6, segments: 40_000, lost: 41, ..lossy.clone() };
+    let verdict = diagnose_tcp(&lossy.run(&[("paced-half", &still)]), 0).expect("a baseline").verdict;
+    assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "random-loss"), "{verdict:#?}");
+    let clean = Scene { goodput_bps: 140e6, segments: 40_000, lost: 0, ..lossy.clone() };
+    let verdict = diagnose_tcp(&lossy.run(&[("paced-half", &clean)]), 0).expect("a baseline").verdict;
+    assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "path-policer"), "{verdict:#?}");
+}
+
+#[test]
+fn every_cause_has_documentation_and_look_alikes_that_exist() {
+    for cause in crate::causes::tcp::TABLE {
+        assert!(!cause.about.is_empty() && !cause.roles.is_empty(), "{}", cause.id);
+        for id in cause.look_alikes {
+            assert!(crate::causes::tcp::by_id(id).is_some(), "{}: no cause {id}", cause.id);
+        }
+    }
+}
