@@ -12,6 +12,7 @@ use clap::{Parser, Subcommand};
     propagate_version = true,
     disable_help_subcommand = true,
     after_help = "Rates: 100M, 9.4G (powers of ten, bit/s). Sizes: 64, 9k, 4M (powers of two, bytes). Durations: 10s, 250ms.\n\
+                  Shares: 1%; a number without the sign is a ratio, or a percentage where the flag says PERCENT.\n\
                   Exit codes: 0 healthy or done, 1 the run failed, 2 usage, 3 a limiting cause was found (--exit-zero turns that off).\n\
                   Results go to stdout, progress to stderr."
 )]
@@ -70,4 +71,15 @@ commands! {
     LineRate(commands::line_rate::Args),
     /// List what narrows knows: causes, experiments, collectors, faults, scenarios
     List(commands::list::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_flags_of_every_command_hold_together() {
+        Cli::command().debug_assert();
+    }
 }

@@ -8,14 +8,16 @@
 mod cli;
 mod commands;
 mod failure;
+mod flags;
 mod output;
+mod session;
 mod watch;
 
 use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = cli::Cli::parse_from(flags::old::respelled(std::env::args_os()));
     match cli.command.run() {
         Ok(code) => ExitCode::from(code),
         Err(failure) => failure.report(),

@@ -85,6 +85,37 @@ pub fn parse_rate(word: &str) -> Result<Rate, UnitError> {
     scaled(bits, "rate", EXAMPLES, decimal).map(Rate::Bits).map_err(|error| rename(&error, word))
 }
 
+/// What a share without a percent sign is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BareShare {
+    /// `0.01` is one percent: the keys of a plan, the shares of packets.
+    Ratio,
+    /// `1` is one percent: flags that say so.
+    Percent,
+}
+
+/// Reads a share, from 0 to 1: `1%` is 0.01 everywhere; a bare number is what `bare` says.
+///
+/// # Errors
+/// The word, where it is no number or beyond 100 %.
+pub fn parse_share(word: &str, bare: BareShare) -> Result<f64, UnitError> {
+    let (number, divisor) = match (word.strip_suffix('%'), bare) {
+        (Some(number), _) => (number, 100.0),
+        (None, BareShare::Percent) => (word, 100.0),
+        (None, BareShare::Ratio) => (word, 1.0),
+    };
+    let share = number.trim().parse::<f64>().ok().map(|value| value / divisor);
+    let examples = match bare {
+        BareShare::Ratio => "1% or 0.01, from 0 to 1",
+        BareShare::Percent => "0.5% or 0.5, from 0 to 100",
+    };
+    share.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| UnitError::NotA {
+        word: word.to_owned(),
+        what: "share",
+        examples,
+    })
+}
+
 fn rename(error: &UnitError, whole: &str) -> UnitError {
     match *error {
         UnitError::NotA { what, examples, .. } => UnitError::NotA { word: whole.to_owned(), what, examples },
@@ -244,6 +275,21 @@ mod tests {
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
         assert_eq!(parse_duration("3"), Ok(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn a_share_with_a_percent_sign_is_the_same_everywhere() {
+        for bare in [BareShare::Ratio, BareShare::Percent] {
+            assert_eq!(parse_share("0.5%", bare), Ok(0.005));
+            assert_eq!(parse_share("100 %", bare), Ok(1.0));
+        }
+        assert_eq!(parse_share("0.5", BareShare::Ratio), Ok(0.5));
+        assert_eq!(parse_share("0.5", BareShare::Percent), Ok(0.005));
+        for word in ["", "%", "x", "101%", "-1%", "NaN", "1.5"] {
+            let error = parse_share(word, BareShare::Ratio).expect_err(word).to_string();
+            assert_eq!(error, format!("`{word}` is no share; write it like 1% or 0.01, from 0 to 1"));
+        }
+        assert!(parse_share("101", BareShare::Percent).is_err());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `narrows audit`: parameters side by side; no load, no change.
 
-use super::remote::WayArgs;
 use crate::failure::{Failure, Outcome};
+use crate::flags::output::FullArg;
+use crate::flags::remote::WayArgs;
 use crate::output::{Format, print, style};
 use narrows_runner::audit;
 use narrows_runner::live::LiveInstruments;
@@ -9,6 +10,7 @@ use narrows_runner::live::LiveInstruments;
 /// Put both hosts' parameters side by side and mark hazards
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("full", |it| it.help("Show every row")),
     after_help = "Examples:\n  narrows audit                 this host alone\n  narrows audit server --token-file token"
 )]
 pub(crate) struct Args {
@@ -19,9 +21,8 @@ pub(crate) struct Args {
     /// Form of the audit
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Show every row
-    #[arg(long)]
-    full: bool,
+    #[command(flatten)]
+    full: FullArg,
 }
 
 impl Args {
@@ -34,7 +35,7 @@ impl Args {
             None => audit::this_host(instruments),
         };
         let mut style = style();
-        style.full = self.full;
+        style.full = self.full.full;
         print(&match self.format {
             Format::Text => narrows_render::audit::text::audit(&audit, style),
             Format::Markdown => narrows_render::audit::markdown::audit(&audit),

@@ -1,40 +1,52 @@
 //! `narrows diagnose`: the main job.
 
-use super::load::{Defaults, LoadArgs, duration};
-use super::remote::{RemoteArgs, open_session, stop_on_interrupt};
-use super::udp_load::{SizesWord, rate, sizes};
 use crate::failure::{Failure, Outcome};
+use crate::flags::load::LoadArgs;
+use crate::flags::output::{FullArg, OutputArg, QuietArg};
+use crate::flags::remote::RemoteArgs;
+use crate::flags::tcp::TcpLoadArgs;
+use crate::flags::time::slow_start_ms;
+use crate::flags::udp::UdpLoadArgs;
+use crate::flags::values::{duration, millis};
 use crate::output::{Format, print, style};
+use crate::session::{open_session, stop_on_interrupt};
 use crate::watch::Teller;
-use narrows_model::load::tcp::{DiagnosePlan, Limit, TcpPlan};
-use narrows_model::{Direction, Ending, Family, UdpPlan, UdpRate};
+use narrows_model::{DiagnosePlan, Ending, TcpPlan};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{diagnosis, state, stored, tune};
-use std::path::PathBuf;
 use std::time::Duration;
+
+const UDP_HEADING: &str = "Load of UDP";
+
+/// The flags of a UDP load are refused without `--udp`.
+fn with_udp(flag: clap::Arg) -> clap::Arg {
+    if flag.get_help_heading() == Some(UDP_HEADING) && flag.get_id() != "udp" { flag.requires("udp") } else { flag }
+}
 
 /// Name what limits the path to HOST
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("duration", |it| it.default_value("8s").default_value_if("udp", "true", "4s")),
+    mut_arg("interval", |it| it.default_value("100ms")),
+    mut_arg("size", |it| {
+        it.alias("datagram").default_value("128k").default_value_if("udp", "true", "largest").help(
+            "Bytes handed to the kernel in one call; with --udp the payload of a datagram: a list, imix, or the largest that the path \
+             carries in one piece",
+        )
+    }),
+    mut_arg("rate", |it| it.hide_default_value(true)),
+    mut_args(with_udp),
+    mut_arg("output", |it| it.help("Where to keep the run (default: the state directory)")),
+    mut_arg("full", |it| it.help("Show every parameter, every rejected look-alike and each ceiling's arithmetic")),
+    mut_arg("quiet", |it| it.help("No progress on stderr")),
+    after_help = "Examples:\n  \
     narrows diagnose server --token-file token\n  \
     narrows diagnose ssh://admin@server --direction down\n  \
     narrows diagnose server --token-file token --try      (server: narrows serve --allow-tune)\n  \
-    narrows diagnose server --token-file token --udp 500M      where do datagrams die at this rate?\n  \
-    narrows diagnose server --token-file token --format json | jq .verdict")]
+    narrows diagnose server --token-file token --udp --rate 500M      where do datagrams die at this rate?\n  \
+    narrows diagnose server --token-file token --format json | jq .verdict"
+)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    remote: RemoteArgs,
-    #[command(flatten)]
-    load: LoadArgs,
-    /// Diagnose a load of UDP at this rate instead: 100M, 50kpps or max
-    #[arg(long, value_parser = rate, value_name = "RATE", help_heading = "Load")]
-    udp: Option<UdpRate>,
-    /// With --udp: UDP payload of a datagram, a list, imix, or the largest that the path carries in one piece
-    #[arg(long, value_parser = sizes, value_name = "SIZES", default_value = "largest", requires = "udp", help_heading = "Load")]
-    datagram: SizesWord,
-    /// With --udp: let datagrams above the path MTU be cut into fragments
-    #[arg(long, requires = "udp", help_heading = "Load")]
-    fragments: bool,
     /// The diagnosis ends within this time, its experiments included
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
@@ -50,61 +62,37 @@ pub(crate) struct Args {
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Show every parameter, every rejected look-alike and each ceiling's arithmetic
-    #[arg(long)]
-    full: bool,
-    /// Where to keep the run (default: the state directory)
-    #[arg(long, short = 'o', value_name = "PATH")]
-    output: Option<PathBuf>,
-    /// No progress on stderr
-    #[arg(long, short = 'q')]
-    quiet: bool,
     /// Exit with 0 even where a limiting cause was found
     #[arg(long)]
     exit_zero: bool,
+    #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    tcp: TcpLoadArgs,
+    /// Diagnose a load of UDP at a rate instead
+    #[arg(long, requires = "rate", help_heading = UDP_HEADING)]
+    udp: bool,
+    #[command(flatten, next_help_heading = UDP_HEADING)]
+    datagrams: UdpLoadArgs,
+    #[command(flatten)]
+    full: FullArg,
+    #[command(flatten)]
+    output: OutputArg,
+    #[command(flatten)]
+    quiet: QuietArg,
 }
 
-/// How long a load of UDP lasts where the user gave no time: it needs no slow start to be over.
-const UDP_MS: u64 = 4_000;
-
-const DEFAULTS: Defaults = Defaults { duration_ms: 8_000, omit_ms: 2_000, interval_ms: 100 };
-
 impl Args {
-    /// The load of UDP, where one is asked for; what it shares with TCP comes from the same flags.
-    fn udp_load(&self, load: &TcpPlan, family: Family) -> Result<Option<UdpPlan>, Failure> {
-        let Some(rate) = self.udp else { return Ok(None) };
-        let duration_ms = match load.limit {
-            Limit::DurationMs(ms) if self.load.has_duration() => ms,
-            Limit::DurationMs(_) => UDP_MS,
-            Limit::BytesPerStream(_) => return Err(Failure::usage("a load of UDP ends by time: leave --bytes out")),
-        };
-        let plan = UdpPlan {
-            streams: load.streams,
-            direction: load.direction,
-            rate_up: rate,
-            rate_down: rate,
-            sizes: self.datagram.datagrams(family),
-            duration_ms,
-            interval_ms: load.interval_ms,
-            send_buffer_bytes: load.send_buffer_bytes,
-            receive_buffer_bytes: load.receive_buffer_bytes,
-            dscp: load.dscp,
-            allow_fragments: self.fragments,
-            ..UdpPlan::default()
-        };
-        plan.check().map_err(Failure::usage)?;
-        Ok(Some(plan))
-    }
-
     pub(crate) fn run(self) -> Outcome {
-        let load = self.load.plan(&DEFAULTS)?;
-        if load.direction == Direction::Both {
-            return Err(Failure::usage("a diagnosis looks at one direction at a time: choose --direction up or down"));
-        }
+        self.load.direction.one("a diagnosis")?;
+        // What a load of UDP shares with TCP comes from the same flags.
+        let load = if self.udp { TcpPlan::default() } else { self.tcp.plan(&self.load, slow_start_ms)? };
         let mut plan = DiagnosePlan {
             load,
             udp: None,
-            budget_ms: u64::try_from(self.budget.as_millis()).unwrap_or(u64::MAX),
+            budget_ms: millis(self.budget),
             try_fixes: self.try_fixes,
             keep: self.keep,
             proof_pairs: self.pairs,
@@ -112,7 +100,9 @@ impl Args {
         let stop = stop_on_interrupt()?;
         let instruments = LiveInstruments { collect: true };
         let remote = self.remote.connect(self.try_fixes, instruments)?;
-        plan.udp = self.udp_load(&plan.load, remote.target().family)?;
+        if self.udp {
+            plan.udp = Some(self.datagrams.plan(&self.load, remote.target().family)?);
+        }
         if self.try_fixes && !remote.hello().permissions.tune {
             return Err(Failure::run(format!(
                 "{} does not let us change its settings: start `narrows serve --allow-tune` there, or leave --try out",
@@ -127,20 +117,20 @@ impl Args {
             }
         };
         let (id, made_by) = stored::new_name().map_err(Failure::run)?;
-        let file = stored::place(self.output.clone(), &id).map_err(Failure::run)?;
-        let mut teller = Teller::new(self.quiet, Some(file.clone()));
-        let session = open_session(&remote, &stop, self.quiet)?;
+        let file = stored::place(self.output.output.clone(), &id).map_err(Failure::run)?;
+        let mut teller = Teller::new(self.quiet.quiet, Some(file.clone()));
+        let session = open_session(&remote, &stop, self.quiet.quiet)?;
         let mut ends = LiveEnds::new(&remote, session, instruments, tuner, stop);
         let run = diagnosis::diagnose(&mut ends, &mut teller, &plan, remote.target(), id, made_by);
         drop(ends);
         teller.end();
         let mut style = style();
-        style.full = self.full;
+        style.full = self.full.full;
         let rendered = super::render_run(&run, self.format, style);
         if let Ok(text) = &rendered {
             print(text)?;
         }
-        match (teller.unsaved(), self.quiet) {
+        match (teller.unsaved(), self.quiet.quiet) {
             (Some(why), _) => anstream::eprintln!("the run could not be kept: {why}"),
             (None, false) => anstream::eprintln!("kept as {}", file.display()),
             _ => {}
@@ -151,5 +141,50 @@ impl Args {
         rendered?;
         let status = diagnosis::final_status(&run);
         Ok(if self.exit_zero { 0 } else { status.map_or(1, diagnosis::exit_code) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use narrows_model::{DatagramSizes, Family, Limit, UdpRate};
+
+    #[derive(Debug, Parser)]
+    struct Alone {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parsed(words: &[&str]) -> Result<Args, clap::Error> {
+        Alone::try_parse_from([&["diagnose", "host"], words].concat()).map(|alone| alone.args)
+    }
+
+    #[test]
+    fn tcp_leaves_slow_start_out() {
+        for (words, duration_ms, omit_ms) in [
+            (&[][..], 8_000, 2_000),
+            (&["-t", "2s"], 2_000, 500),
+            (&["-t", "60s"], 60_000, 2_000),
+            (&["-t", "2s", "-O", "0s"], 2_000, 0),
+        ] {
+            let args = parsed(words).expect("flags");
+            let plan = args.tcp.plan(&args.load, slow_start_ms).expect("a plan");
+            assert_eq!((plan.limit, plan.omit_ms, plan.interval_ms), (Limit::DurationMs(duration_ms), omit_ms, 100));
+            assert_eq!(plan.message_bytes, 128 << 10);
+        }
+    }
+
+    #[test]
+    fn udp_has_its_own_defaults_and_needs_a_rate() {
+        let args = parsed(&["--udp", "-b", "5M"]).expect("flags");
+        let plan = args.datagrams.plan(&args.load, Family::Ipv4).expect("a plan");
+        assert_eq!((plan.rate_up, plan.rate_down), (UdpRate::Bps(5_000_000), UdpRate::Bps(5_000_000)));
+        assert_eq!((plan.duration_ms, plan.omit_ms, plan.interval_ms), (4_000, 0, 100));
+        assert_eq!(plan.sizes, DatagramSizes::Largest);
+        for words in [&["--udp"][..], &["--rate", "5M"], &["--fragments"], &["--burst", "3"]] {
+            let error = parsed(words).expect_err("not together").to_string();
+            assert!(error.contains("required arguments were not provided"), "{error}");
+        }
     }
 }

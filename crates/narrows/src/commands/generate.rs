@@ -1,31 +1,43 @@
 //! `narrows generate`: raw frames in many flows, up to line rate.
 
-use super::load::duration;
-use super::remote::stop_on_interrupt;
 use crate::failure::{Failure, Outcome};
+use crate::flags::load::SeedArg;
+use crate::flags::output::{OutputArg, QuietArg};
+use crate::flags::rate::{FrameRateArg, LinkSpeedArg};
+use crate::flags::size::FrameSizeArg;
+use crate::flags::time::{DurationArg, IntervalArg};
+use crate::flags::values::duration;
+use crate::flags::words;
 use crate::output::{print, style};
+use crate::session::stop_on_interrupt;
 use clap::{ArgAction, Args as ClapArgs, ValueEnum};
 use narrows_model::load::frame_words::{parse_endpoints, parse_sizes};
 use narrows_model::load::frames::{Endpoints, FrameInterval, Mac, SendMode, Transport, Walk};
 use narrows_model::load::frames_report::FramesReport;
-use narrows_model::words::units;
 use narrows_render as render;
 use narrows_render::frames::progress::{End, Scale, line};
 use narrows_render::frames::text;
 use narrows_runner::frames::{self, NextHop, Order, OrderError};
 use narrows_runner::stored;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// Send raw frames in many flows, up to line rate
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("duration", |it| it.help("How long")),
+    mut_arg("seed", |it| it.requires("random").help("Seed of --random")),
+    mut_arg("interval", |it| it.help("How often counters are read")),
+    mut_arg("output", |it| it.help("Keep the result in this file (JSON)")),
+    mut_arg("quiet", |it| it.help("No line for each interval")),
+    after_help = "Examples:\n  \
     narrows generate eth1 --gateway 198.18.0.1 -S 198.18.0.2:2000-198.18.0.2:3999 -D 198.19.0.2   2,000 flows, as fast as can be\n  \
     narrows generate eth1 --destination-mac 02:00:00:00:00:02 --rate 1Mpps --size 64,512,1518 --duration 30s\n  \
     narrows generate eth1 --gateway 2001:2:0:100::1 -S 2001:2:0:100::2 -D 2001:2:0:200::2 --rate 50%\n\
     Sizes are those of the whole frame with FCS. Rates: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of the line rate), max.\n\
-    Addresses are those set apart for benchmarks, 198.18.0.0/15 and 2001:2::/48. Use it on a lab's own devices only (RFC 6815).")]
+    Addresses are those set apart for benchmarks, 198.18.0.0/15 and 2001:2::/48. Use it on a lab's own devices only (RFC 6815)."
+)]
 pub(crate) struct Args {
     /// Device that sends
     #[arg(value_name = "DEV")]
@@ -51,18 +63,14 @@ pub(crate) struct Args {
     /// TCP segments with SYN instead of UDP datagrams
     #[arg(long)]
     tcp_syn: bool,
-    /// Sizes of the whole frame with FCS: one, a list, imix, imix:7x64,4x570,1x1518 or genome:abfg (default: the smallest)
-    #[arg(long, short = 'l', value_name = "SIZES")]
-    size: Option<String>,
-    /// Load over all workers: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of the line rate), max
-    #[arg(long, short = 'r', value_name = "RATE", default_value = "max")]
-    rate: String,
-    /// Speed of the link, where the device does not tell it
-    #[arg(long, value_parser = bps, value_name = "BPS")]
-    link: Option<u64>,
-    /// How long
-    #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "10s")]
-    duration: Duration,
+    #[command(flatten)]
+    size: FrameSizeArg,
+    #[command(flatten)]
+    rate: FrameRateArg,
+    #[command(flatten)]
+    link: LinkSpeedArg,
+    #[command(flatten)]
+    duration: DurationArg,
     /// End after so many frames
     #[arg(long, short = 'n', value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -72,9 +80,11 @@ pub(crate) struct Args {
     /// The longest stall of a worker that is made up for, at a quarter above the load; what is further behind is unsent
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "50ms")]
     make_up: Duration,
-    /// Flows in pseudo-random order (RFC 4814) with this seed, instead of in turns
-    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
-    random: Option<u64>,
+    /// Flows in pseudo-random order (RFC 4814), instead of in turns
+    #[arg(long)]
+    random: bool,
+    #[command(flatten)]
+    seed: SeedArg,
     /// Workers, each with a CPU and a stream of its own (default: as many as the rate needs)
     #[arg(long, short = 'P', value_name = "N")]
     workers: Option<u32>,
@@ -93,18 +103,15 @@ pub(crate) struct Args {
     /// Use the device even though it carries this host's default route; must be said twice
     #[arg(long, action = ArgAction::Count)]
     use_default_route_device: u8,
-    /// How often counters are read
-    #[arg(long, short = 'i', value_parser = duration, value_name = "TIME", default_value = "1s")]
-    interval: Duration,
+    #[command(flatten)]
+    interval: IntervalArg,
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Keep the result in this file (JSON)
-    #[arg(long, short = 'o', value_name = "PATH")]
-    output: Option<PathBuf>,
-    /// No line for each interval
-    #[arg(long, short = 'q')]
-    quiet: bool,
+    #[command(flatten)]
+    output: OutputArg,
+    #[command(flatten)]
+    quiet: QuietArg,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -115,23 +122,15 @@ pub(crate) enum Form {
     Json,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ModeWord {
-    /// Made inside the kernel by an XDP program
-    LiveFrames,
-    /// Rings shared with the kernel
-    AfXdp,
-    /// A packet socket
-    AfPacket,
-}
-
-impl From<ModeWord> for SendMode {
-    fn from(word: ModeWord) -> Self {
-        match word {
-            ModeWord::LiveFrames => Self::LiveFrames,
-            ModeWord::AfXdp => Self::AfXdp,
-            ModeWord::AfPacket => Self::AfPacket,
-        }
+words! {
+    /// How frames reach the device.
+    ModeWord for SendMode {
+        /// Made inside the kernel by an XDP program
+        LiveFrames,
+        /// Rings shared with the kernel
+        AfXdp,
+        /// A packet socket
+        AfPacket,
     }
 }
 
@@ -140,10 +139,6 @@ const PORT: u16 = 2000;
 
 fn endpoints(word: &str) -> Result<Endpoints, String> {
     parse_endpoints(word, PORT).map_err(|error| error.to_string())
-}
-
-fn bps(word: &str) -> Result<u64, String> {
-    units::parse_bps(word).map_err(|error| error.to_string())
 }
 
 /// A line for each interval, on stderr.
@@ -198,8 +193,8 @@ fn refused(error: OrderError) -> Failure {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let stop = stop_on_interrupt()?;
-        check_output(self.output.as_deref())?;
-        let sizes = self.size.as_deref().map(parse_sizes).transpose().map_err(Failure::usage)?.unwrap_or_default();
+        check_output(self.output.output.as_deref())?;
+        let sizes = self.size.size.as_deref().map(parse_sizes).transpose().map_err(Failure::usage)?.unwrap_or_default();
         let order = Order {
             device: self.device,
             mode: self.mode.map(SendMode::from),
@@ -213,30 +208,30 @@ impl Args {
             },
             vlan: self.vlan,
             transport: if self.tcp_syn { Transport::TcpSyn } else { Transport::Udp },
-            walk: self.random.map_or(Walk::Odometer, |seed| Walk::Random { seed }),
+            walk: if self.random { Walk::Random { seed: self.seed.seed } } else { Walk::Odometer },
             sizes,
-            load: self.rate,
-            link_bps: self.link,
+            load: self.rate.rate,
+            link_bps: self.link.link_speed,
             burst: self.burst,
             make_up: self.make_up,
-            duration: self.duration,
+            duration: self.duration.duration,
             count: self.count,
             workers: self.workers,
             stamp_every: self.stamp_every,
-            interval: self.interval,
+            interval: self.interval.interval,
             wait: self.wait,
             any_address: self.allow_any_address,
             default_route: self.use_default_route_device >= 2,
         };
         let plan = frames::resolve(&order, &stop).map_err(refused)?;
         let link_bps = order.link_bps.or_else(|| frames::link_speed(&plan.device));
-        if !self.quiet {
+        if !self.quiet.quiet {
             eprint!("{}", text::generate_header(&plan, style()));
         }
         let scale = Scale { frame_bytes: Some(plan.format.mean_bytes()), link_bps };
-        let mut lines = Lines::new(End::Sent, scale, self.quiet);
+        let mut lines = Lines::new(End::Sent, scale, self.quiet.quiet);
         let record = frames::generate(&plan, &stop, |seen| lines.next(seen)).map_err(Failure::run)?;
-        show(&render::frames::generate(&record, link_bps), self.format, self.output.as_deref())?;
+        show(&render::frames::generate(&record, link_bps), self.format, self.output.output.as_deref())?;
         Ok(u8::from(record.ended.is_some() && !stop.is_set()))
     }
 }

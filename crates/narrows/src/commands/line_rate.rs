@@ -1,11 +1,11 @@
 //! `narrows line-rate`: how many frames of a size a line carries. Arithmetic; nothing is sent.
 
 use crate::failure::{Failure, Outcome};
+use crate::flags::size::FrameSizeListArg;
+use crate::flags::values::bps;
 use crate::output::{print, style};
 use clap::ValueEnum;
-use narrows_model::load::frame_words;
 use narrows_model::load::line_rate::LineRateReport;
-use narrows_model::words::units::parse_bps;
 use narrows_render::{json, line_rate};
 
 /// Tell how many frames a line carries
@@ -25,16 +25,8 @@ pub(crate) struct Args {
         value_name = "SPEEDS"
     )]
     speed: Vec<u64>,
-    /// Frame sizes with FCS, 64 to 9216: a list
-    #[arg(
-        long,
-        short = 'l',
-        value_parser = size,
-        value_delimiter = ',',
-        default_value = "64,128,256,512,1024,1280,1518,9216",
-        value_name = "SIZES"
-    )]
-    size: Vec<u32>,
+    #[command(flatten)]
+    size: FrameSizeListArg,
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
@@ -49,23 +41,15 @@ enum Form {
 }
 
 fn speed(word: &str) -> Result<u64, String> {
-    match parse_bps(word).map_err(|error| error.to_string())? {
+    match bps(word)? {
         0 => Err("a line of 0 bit/s carries nothing".to_owned()),
         bps => Ok(bps),
     }
 }
 
-/// One size: what stands between the commas.
-fn size(word: &str) -> Result<u32, String> {
-    match frame_words::parse_sizes(word).map_err(|error| error.to_string())?[..] {
-        [size] => Ok(size),
-        _ => Err(format!("`{word}` is a mix; here every size has a row of its own, such as 64,570,1518")),
-    }
-}
-
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        let report = LineRateReport::of(&self.speed, &self.size);
+        let report = LineRateReport::of(&self.speed, &self.size.size);
         match self.format {
             Form::Text => print(&line_rate::text::report(&report, style()))?,
             Form::Json => print(&json::pretty(&report).map_err(Failure::run)?)?,

@@ -7,10 +7,8 @@ pub(crate) mod generate;
 pub(crate) mod lab;
 pub(crate) mod line_rate;
 pub(crate) mod list;
-pub(crate) mod load;
 pub(crate) mod measure;
 pub(crate) mod receive;
-pub(crate) mod remote;
 pub(crate) mod report;
 pub(crate) mod rfc2544;
 pub(crate) mod search;
@@ -18,7 +16,6 @@ pub(crate) mod serve;
 pub(crate) mod snapshot;
 pub(crate) mod sweep;
 pub(crate) mod tune;
-pub(crate) mod udp_load;
 pub(crate) mod watch;
 
 use crate::failure::Failure;

@@ -1,34 +1,41 @@
 //! `narrows receive`: counts the frames of a generator.
 
 use super::generate::{Form, Lines, check_output, show};
-use super::load::{duration, millis};
-use super::remote::stop_on_interrupt;
 use crate::failure::{Failure, Outcome};
+use crate::flags::output::{OutputArg, QuietArg};
+use crate::flags::time::{DurationArg, IntervalArg};
+use crate::flags::values::{duration, millis};
+use crate::flags::words;
 use crate::output::style;
-use clap::{Args as ClapArgs, ValueEnum};
+use crate::session::stop_on_interrupt;
+use clap::Args as ClapArgs;
 use narrows_model::load::frames::{ReceiveMode, ReceivePlan};
 use narrows_render as render;
 use narrows_render::frames::progress::{End, Scale};
 use narrows_render::frames::text;
 use narrows_runner::frames::{self, Receiver};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Count the frames of a generator
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("duration", |it| it.default_value("1h").help("The longest time")),
+    mut_arg("interval", |it| it.help("How often counters are read")),
+    mut_arg("output", |it| it.help("Keep the result in this file (JSON)")),
+    mut_arg("quiet", |it| it.help("No line for each interval")),
+    after_help = "Examples:\n  \
     narrows receive eth2                          until Ctrl-C, or an hour\n  \
     narrows receive eth2 --idle 2s --per-flow     until nothing came for two seconds; the flows by themselves\n  \
     narrows receive eth2 --gaps --format json     with the times between arrivals\n\
     Only frames with the signature of `narrows generate` are counted and taken; all others go on to the host. Latency is told \
-    where generator and receiver are on one machine, and so on one clock.")]
+    where generator and receiver are on one machine, and so on one clock."
+)]
 pub(crate) struct Args {
     /// Device that is watched
     #[arg(value_name = "DEV")]
     device: String,
-    /// The longest time
-    #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "1h")]
-    duration: Duration,
+    #[command(flatten)]
+    duration: DurationArg,
     /// End after such a silence, once frames came
     #[arg(long, value_parser = duration, value_name = "TIME")]
     idle: Option<Duration>,
@@ -41,37 +48,26 @@ pub(crate) struct Args {
     /// How frames are counted (default: the first of them that works)
     #[arg(long, value_enum)]
     mode: Option<ModeWord>,
-    /// How often counters are read
-    #[arg(long, short = 'i', value_parser = duration, value_name = "TIME", default_value = "1s")]
-    interval: Duration,
+    #[command(flatten)]
+    interval: IntervalArg,
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Keep the result in this file (JSON)
-    #[arg(long, short = 'o', value_name = "PATH")]
-    output: Option<PathBuf>,
-    /// No line for each interval
-    #[arg(long, short = 'q')]
-    quiet: bool,
+    #[command(flatten)]
+    output: OutputArg,
+    #[command(flatten)]
+    quiet: QuietArg,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ModeWord {
-    /// An XDP program in the driver
-    XdpNative,
-    /// An XDP program behind the driver
-    XdpGeneric,
-    /// A packet socket
-    AfPacket,
-}
-
-impl From<ModeWord> for ReceiveMode {
-    fn from(word: ModeWord) -> Self {
-        match word {
-            ModeWord::XdpNative => Self::XdpNative,
-            ModeWord::XdpGeneric => Self::XdpGeneric,
-            ModeWord::AfPacket => Self::AfPacket,
-        }
+words! {
+    /// How frames are counted.
+    ModeWord for ReceiveMode {
+        /// An XDP program in the driver
+        XdpNative,
+        /// An XDP program behind the driver
+        XdpGeneric,
+        /// A packet socket
+        AfPacket,
     }
 }
 
@@ -81,23 +77,23 @@ impl Args {
         let plan = ReceivePlan {
             device: self.device,
             mode: self.mode.map(ReceiveMode::from),
-            duration_ms: millis(self.duration),
+            duration_ms: self.duration.ms(),
             idle_ms: self.idle.map(millis),
             per_flow: self.per_flow,
             gaps: self.gaps,
-            interval_ms: millis(self.interval),
+            interval_ms: self.interval.ms(),
         };
         plan.check().map_err(Failure::usage)?;
-        check_output(self.output.as_deref())?;
+        check_output(self.output.output.as_deref())?;
         let mut receiver = Receiver::start(&plan).map_err(Failure::run)?;
-        if !self.quiet {
+        if !self.quiet.quiet {
             eprint!("{}", text::receive_header(&plan, style()));
         }
         let link_bps = frames::link_speed(&plan.device);
-        let mut lines = Lines::new(End::Received, Scale { frame_bytes: None, link_bps }, self.quiet);
+        let mut lines = Lines::new(End::Received, Scale { frame_bytes: None, link_bps }, self.quiet.quiet);
         receiver.wait(&stop, |seen| lines.next(seen)).map_err(Failure::run)?;
         let record = receiver.finish().map_err(Failure::run)?;
-        show(&render::frames::receive(&record, link_bps), self.format, self.output.as_deref())?;
+        show(&render::frames::receive(&record, link_bps), self.format, self.output.output.as_deref())?;
         Ok(u8::from(record.ended.is_some()))
     }
 }

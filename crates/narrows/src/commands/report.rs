@@ -1,29 +1,32 @@
 //! `narrows report`: a stored run, rendered and diagnosed again.
 
 use crate::failure::{Failure, Outcome};
+use crate::flags::output::FullArg;
 use crate::output::{Format, print, style};
 use narrows_runner::stored;
 use std::path::PathBuf;
 
 /// Render a stored run again
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: narrows report 20260101-120000-1a2b3c4d --format markdown")]
+#[command(
+    mut_arg("full", |it| it.help("Show every parameter, every rejected look-alike and each ceiling's arithmetic")),
+    after_help = "Example: narrows report 20260101-120000-1a2b3c4d --format markdown"
+)]
 pub(crate) struct Args {
     /// A run's file, or the id of a run in the state directory
     run: PathBuf,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Show every parameter, every rejected look-alike and each ceiling's arithmetic
-    #[arg(long)]
-    full: bool,
+    #[command(flatten)]
+    full: FullArg,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let run = stored::load(&self.run).map_err(Failure::run)?;
         let mut style = style();
-        style.full = self.full;
+        style.full = self.full.full;
         let text = super::render_run(&run, self.format, style)?;
         print(&text)?;
         Ok(0)

@@ -1,9 +1,11 @@
 //! `narrows rfc2544`: a device under test, by the procedures of RFC 2544 and its successors.
 
 use super::advise;
-use super::remote::{WayArgs, stop_on_interrupt};
 use crate::failure::{Failure, Outcome};
+use crate::flags::output::{OutputArg, QuietArg};
+use crate::flags::remote::WayArgs;
 use crate::output::{print, style};
+use crate::session::stop_on_interrupt;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
@@ -18,6 +20,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, ClapArgs)]
 #[command(
     args_conflicts_with_subcommands = true,
+    mut_arg("output", |it| it.help("Keep everything that was measured in this file, while it is measured")),
+    mut_arg("quiet", |it| it.help("No line for each trial")),
     after_help = "Examples:\n  \
     narrows rfc2544 router.toml --dry-run            every trial and the total time; nothing is sent\n  \
     narrows rfc2544 router.toml --html report.html -o router.json\n  \
@@ -48,12 +52,10 @@ pub(crate) struct Args {
     /// Write the pictures into this directory as well (SVG)
     #[arg(long, value_name = "DIRECTORY")]
     svg: Option<PathBuf>,
-    /// Keep everything that was measured in this file, while it is measured
-    #[arg(long, short = 'o', value_name = "PATH")]
-    output: Option<PathBuf>,
-    /// No line for each trial
-    #[arg(long, short = 'q')]
-    quiet: bool,
+    #[command(flatten)]
+    output: OutputArg,
+    #[command(flatten)]
+    quiet: QuietArg,
     #[command(flatten)]
     way: WayArgs,
 }
@@ -160,7 +162,7 @@ impl Args {
             (None, None) => return Err(Failure::usage("name a plan")),
         };
         // What cannot be written does not keep what was measured from the terminal.
-        let whole = self.output.as_deref().map_or(Ok(()), |output| kept.write(output)).map_err(Failure::run);
+        let whole = self.output.output.as_deref().map_or(Ok(()), |output| kept.write(output)).map_err(Failure::run);
         match kept {
             Kept::Plain(record) => {
                 let report = render::forwarding::build(&record, forwarding::derive(&record));
@@ -188,7 +190,7 @@ impl Args {
     }
 
     fn places(&self) -> Places<'_> {
-        Places { html: self.html.as_deref(), svg: self.svg.as_deref(), output: self.output.as_deref() }
+        Places { html: self.html.as_deref(), svg: self.svg.as_deref(), output: self.output.output.as_deref() }
     }
 
     /// `None`: nothing was to be measured.
@@ -202,13 +204,13 @@ impl Args {
         let reach = self.way.reach()?;
         let stop = stop_on_interrupt()?;
         let mut lines = words::Lines::new(&file.plan);
-        let quiet = self.quiet;
+        let quiet = self.quiet.quiet;
         let mut watch = |event: forwarding::Event<'_>| {
             if let Some(line) = lines.next(&event).filter(|_| !quiet) {
                 eprintln!("{line}");
             }
         };
-        let output = self.output.as_deref();
+        let output = self.output.output.as_deref();
         if let Some(ab) = &file.ab {
             // Many runs take long: what was measured is kept after each.
             let mut keep = |record: &AbRecord| {

@@ -1,44 +1,48 @@
 //! `narrows search`: the highest rate within a loss goal.
 
-use super::load::{duration, millis, size};
-use super::remote::{RemoteArgs, open_session, stop_on_interrupt};
-use super::udp_load::{SizesWord, buffer, rate, sizes};
 use crate::failure::{Failure, Outcome};
+use crate::flags::load::{DirectionArg, SocketArgs, StreamsArg};
+use crate::flags::output::{OutputArg, QuietArg, SvgArg};
+use crate::flags::remote::RemoteArgs;
+use crate::flags::size::SizeArg;
+use crate::flags::time::DurationArg;
+use crate::flags::values::{duration, millis, percent, rate, ratio};
 use crate::output::{print, style};
+use crate::session::{open_session, stop_on_interrupt};
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_model::run::search::{Goal, SearchMethod, SearchPlan};
 use narrows_model::run::{Ending, RunPlan, SearchOrder};
-use narrows_model::{Direction, Flow, UdpPlan, UdpRate, words::units};
+use narrows_model::{UdpPlan, UdpRate, words::units};
 use narrows_render::search::text;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{measure, search, stored};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Search the highest rate of UDP within a loss goal
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("duration", |it| it.alias("trial").default_value("1s").help("Length of a trial")),
+    mut_arg("svg", |it| it.help("Draw the trials (of a loss curve: the curve) into this file (SVG)")),
+    mut_arg("quiet", |it| it.help("No line for each trial")),
+    after_help = "Examples:\n  \
     narrows search server                                   NDR and PDR of the largest unfragmented datagram\n  \
     narrows search server --size 64 --direction down --goal ndr --goal strict=0:0\n  \
     narrows search server --preset rfc2544 --size 1472\n  \
     narrows search server --method loss-curve --max 1G --svg loss.svg\n\
     A goal is NAME=LOSS[:EXCEED]: the loss ratio, and the part of the trials that may lose more (0 to below 1); \
-    ndr is 0:0.5, pdr 0.005:0.5.")]
+    ndr is 0:0.5, pdr 0.005:0.5."
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     remote: RemoteArgs,
-    /// Which way the load goes
-    #[arg(long, short = 'd', value_enum, default_value = "up")]
-    direction: Way,
-    /// UDP payload of a datagram: the largest that the path carries in one piece, a size, a list, or imix
-    #[arg(long, short = 'l', value_parser = sizes, value_name = "SIZES", default_value = "largest")]
-    size: SizesWord,
-    /// Streams
-    #[arg(long, short = 'P', default_value_t = 1, value_name = "N")]
-    streams: u32,
-    /// Receive buffer of the receiving sockets (SO_RCVBUF)
-    #[arg(long, value_parser = size, value_name = "SIZE")]
-    receive_buffer: Option<u64>,
+    #[command(flatten)]
+    direction: DirectionArg,
+    #[command(flatten)]
+    size: SizeArg,
+    #[command(flatten)]
+    streams: StreamsArg,
+    #[command(flatten)]
+    sockets: SocketArgs,
     /// How loads are chosen
     #[arg(long, value_enum, default_value = "mlr")]
     method: Method,
@@ -46,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = goal, value_name = "GOAL")]
     goal: Vec<Goal>,
     /// A set of goals, durations and method
-    #[arg(long, value_enum, conflicts_with_all = ["goal", "method", "trial", "sum"])]
+    #[arg(long, value_enum, conflicts_with_all = ["goal", "method", "duration", "sum"])]
     preset: Option<Preset>,
     /// Lowest load that is tried (default: a thousandth of the highest)
     #[arg(long, value_parser = rate, value_name = "RATE")]
@@ -54,17 +58,16 @@ pub(crate) struct Args {
     /// Highest load that is tried (default: what the tester itself carries)
     #[arg(long, value_parser = rate, value_name = "RATE")]
     max: Option<UdpRate>,
-    /// Length of a trial
-    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "1s")]
-    trial: Duration,
+    #[command(flatten)]
+    duration: DurationArg,
     /// Trials at one load after which it is decided
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "11s")]
     sum: Duration,
     /// The search ends when the bounds are this close, in per cent of the upper one
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
+    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "0.5")]
     width: f64,
     /// By how many per cent of the highest load a loss curve falls each time
-    #[arg(long, value_name = "PERCENT", default_value_t = 10.0)]
+    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "10")]
     step: f64,
     /// The search ends after this time
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m")]
@@ -75,15 +78,12 @@ pub(crate) struct Args {
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Draw the trials (of a loss curve: the curve) into this file (SVG)
-    #[arg(long, value_name = "PATH")]
-    svg: Option<PathBuf>,
-    /// Keep the run in this file
-    #[arg(long, short = 'o', value_name = "PATH")]
-    output: Option<PathBuf>,
-    /// No line for each trial
-    #[arg(long, short = 'q')]
-    quiet: bool,
+    #[command(flatten)]
+    svg: SvgArg,
+    #[command(flatten)]
+    output: OutputArg,
+    #[command(flatten)]
+    quiet: QuietArg,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -92,14 +92,6 @@ enum Form {
     Text,
     /// One object at the end
     Json,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Way {
-    /// Client to server
-    Up,
-    /// Server to client
-    Down,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -130,35 +122,35 @@ fn goal(word: &str) -> Result<Goal, String> {
     let bad = || format!("`{word}` is no goal; {HOW}");
     let (name, ratios) = word.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(bad)?;
     let (loss, exceed) = ratios.split_once(':').unwrap_or((ratios, "0.5"));
-    let ratio = |text: &str| text.parse::<f64>().ok().filter(|ratio| (0.0..1.0).contains(ratio)).ok_or_else(bad);
+    let ratio = |text: &str| ratio(text).ok().filter(|ratio| *ratio < 1.0).ok_or_else(bad);
     Ok(Goal { name: name.to_owned(), loss_ratio: ratio(loss)?, exceed_ratio: ratio(exceed)?, ..Goal::ndr() })
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        if !(self.width > 0.0 && self.width < 100.0) {
-            return Err(Failure::usage(format!("a width of {} % makes no sense; write 0.1 to 10", self.width)));
+        if !(self.width > 0.0 && self.width < 1.0) {
+            return Err(Failure::usage(format!("a width of {} % makes no sense; write 0.1 to 10", self.width * 100.0)));
         }
+        let direction = self.direction.one("a search")?;
         let stop = stop_on_interrupt()?;
         // Counters around each trial would take longer than the trial says.
         let instruments = LiveInstruments { collect: false };
         let remote = self.remote.connect(false, instruments)?;
         let target = remote.target();
         let name = stored::new_name().map_err(Failure::run)?;
-        let (flow, direction) = match self.direction {
-            Way::Up => (Flow::Up, Direction::Up),
-            Way::Down => (Flow::Down, Direction::Down),
-        };
+        let flow = direction.flows()[0];
         let load = UdpPlan {
-            streams: self.streams,
+            streams: self.streams.streams,
             direction,
-            sizes: self.size.datagrams(target.family),
-            receive_buffer_bytes: buffer("receive buffer", self.receive_buffer)?,
+            sizes: self.size.size.datagrams(target.family)?,
+            send_buffer_bytes: self.sockets.send_buffer_bytes()?,
+            receive_buffer_bytes: self.sockets.receive_buffer_bytes()?,
+            dscp: self.sockets.dscp,
             ..UdpPlan::default()
         };
         load.check().map_err(Failure::usage)?;
         let style = style();
-        let session = open_session(&remote, &stop, self.quiet)?;
+        let session = open_session(&remote, &stop, self.quiet.quiet)?;
         let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
         let mut run = measure::empty(&mut ends, target.clone(), name);
         let failed = |error: narrows_runner::ends::EndsError| Failure::run(error);
@@ -172,7 +164,7 @@ impl Args {
         }
         let mut broken = None;
         let searched = search::search(&mut ends, &load, &plan, &mut |number, trial, bounds| {
-            if self.quiet || self.format != Form::Text {
+            if self.quiet.quiet || self.format != Form::Text {
                 return;
             }
             if let Err(why) = print(&text::trial(number, trial, bounds, style)) {
@@ -184,7 +176,7 @@ impl Args {
         run.plan = RunPlan::Search(SearchOrder { load, unit, plan });
         run.search = Some(searched.record);
         run.ending = searched.ending;
-        if let Some(file) = &self.output {
+        if let Some(file) = &self.output.output {
             stored::save(&run, file).map_err(Failure::run)?;
         }
         let Some(report) = narrows_runner::search_report(&run) else {
@@ -194,7 +186,7 @@ impl Args {
             Form::Text => text::summary(&report, style),
             Form::Json => narrows_render::json::pretty(&report).map_err(Failure::run)?,
         })?;
-        if let Some(file) = &self.svg {
+        if let Some(file) = &self.svg.svg {
             let picture = if report.curve.is_empty() {
                 narrows_render::search::svg::picture(&report)
             } else {
@@ -232,7 +224,6 @@ impl Args {
                 words(max)
             )));
         }
-        let width = self.width / 100.0;
         let mut plan =
             SearchPlan { tester_max_pps, max_search_ms: millis(self.limit), ..SearchPlan::between(min, max) };
         match self.preset {
@@ -249,22 +240,20 @@ impl Args {
                 plan.method = match self.method {
                     Method::Mlr => SearchMethod::Mlr,
                     Method::Bisection => SearchMethod::Bisection,
-                    Method::LossCurve => {
-                        SearchMethod::LossCurve { step: self.step / 100.0, trial_ms: millis(self.trial) }
-                    }
+                    Method::LossCurve => SearchMethod::LossCurve { step: self.step, trial_ms: self.duration.ms() },
                 };
                 if !self.goal.is_empty() {
                     plan.goals.clone_from(&self.goal);
                 }
                 for goal in &mut plan.goals {
-                    goal.final_trial_ms = millis(self.trial);
+                    goal.final_trial_ms = self.duration.ms();
                     goal.initial_trial_ms = goal.initial_trial_ms.min(goal.final_trial_ms);
                     goal.duration_sum_ms = millis(self.sum).max(goal.final_trial_ms);
                 }
             }
         }
         for goal in &mut plan.goals {
-            goal.width = width;
+            goal.width = self.width;
         }
         plan.check().map_err(Failure::usage)?;
         Ok(plan)
@@ -278,7 +267,7 @@ mod tests {
     #[test]
     fn goals_are_read_as_users_write_them() {
         assert_eq!(goal("ndr"), Ok(Goal::ndr()));
-        let loose = goal("loose=0.01:0.25").expect("a goal");
+        let loose = goal("loose=1%:0.25").expect("a goal");
         assert_eq!((loose.name.as_str(), loose.loss_ratio, loose.exceed_ratio), ("loose", 0.01, 0.25));
         assert!(goal("x=2").is_err());
         assert!(goal("=0").expect_err("no name").contains("is no goal"));

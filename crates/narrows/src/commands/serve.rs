@@ -1,7 +1,7 @@
 //! `narrows serve`: the other end.
 
-use super::load::bps;
 use crate::failure::{Failure, Outcome};
+use crate::flags::values::bps;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::server::{self, DEFAULT_PORT, ServeConfig};
 use narrows_runner::state;

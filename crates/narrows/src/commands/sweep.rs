@@ -1,14 +1,21 @@
 //! `narrows sweep`: a table over sizes, protocols and directions.
 
-use super::load::{DirectionWord, duration, millis, size};
-use super::remote::{RemoteArgs, open_session, stop_on_interrupt};
-use super::udp_load::rate;
 use crate::failure::{Failure, Outcome};
+use crate::flags::given::Given;
+use crate::flags::load::{DirectionListArg, StreamsArg};
+use crate::flags::output::{FullArg, OutputArg, QuietArg, SvgArg};
+use crate::flags::rate::RateArg;
+use crate::flags::remote::RemoteArgs;
+use crate::flags::size::SizeListArg;
+use crate::flags::time::{DurationArg, OmitArg};
+use crate::flags::values::plan_bytes;
+use crate::flags::words;
 use crate::output::{print, style};
+use crate::session::{open_session, stop_on_interrupt};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use narrows_model::run::Ending;
-use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord, UdpRate};
+use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord};
 use narrows_render::sweep::{csv, progress, svg, text};
 use narrows_render::{Style, json};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
@@ -16,17 +23,22 @@ use narrows_runner::sweep::{self, Watch};
 use narrows_runner::{stored, sweep_report};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Measure a table over sizes, protocols and directions
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("svg", |it| it.help("Draw the rates over the sizes into this file (SVG)")),
+    mut_arg("output", |it| it.help("Keep the sweep in this file, written after each point (default: the state directory)")),
+    mut_arg("full", |it| it.help("Show every size in the comparison of both directions")),
+    mut_arg("quiet", |it| it.help("No progress on stderr")),
+    after_help = "Examples:\n  \
     narrows sweep server --token-file token\n  \
     narrows sweep server --size 64,512,1472 --protocol udp --duration 2s --svg sweep.svg\n  \
     narrows sweep server --direction up,down,both --repetitions 5 --no-search --csv sweep.csv\n  \
     narrows sweep server --resume sweep.run.json        goes on after Ctrl-C; flags of the plan may be left out\n\
     The lossless rate is found by a quick search for each size of UDP: trials of 1 s, 25 s at most, bounds within 2 %; \
-    none is needed where a trial of 2 s or more loses nothing. The NDR proper is found by `narrows search`.")]
+    none is needed where a trial of 2 s or more loses nothing. The NDR proper is found by `narrows search`."
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     remote: RemoteArgs,
@@ -35,65 +47,68 @@ pub(crate) struct Args {
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Draw the rates over the sizes into this file (SVG)
-    #[arg(long, value_name = "PATH")]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    svg: SvgArg,
     /// Write the table into this file as comma-separated values
     #[arg(long, value_name = "PATH")]
     csv: Option<PathBuf>,
-    /// Keep the sweep in this file, written after each point (default: the state directory)
-    #[arg(long, short = 'o', value_name = "PATH")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArg,
     /// Go on with an interrupted sweep: its file, or its id in the state directory
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
-    /// Show every size in the comparison of both directions
-    #[arg(long)]
-    full: bool,
-    /// No progress on stderr
-    #[arg(long, short = 'q')]
-    quiet: bool,
+    #[command(flatten)]
+    full: FullArg,
+    #[command(flatten)]
+    quiet: QuietArg,
 }
 
-/// The plan. What is not given is that of the sweep that goes on, or the default.
+/// The plan.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Points")]
+#[command(
+    next_help_heading = "Points",
+    mut_arg("duration", |it| it.help("Length of each trial")),
+    mut_arg("omit", |it| it.help("Leave the first part of each trial out [default: 0s]")),
+    mut_arg("rate", |it| {
+        it.default_value("max").help(
+            "Rate of UDP in each direction, all streams together: payload as 100M, datagrams as 50kpps, or max",
+        )
+    })
+)]
 struct PlanArgs {
-    /// Bytes of a datagram's payload, or of a message of TCP: a list [default: 64,128,256,512,1024,1280,1448,2048,4096,8192,8948]
-    #[arg(long, short = 'l', value_parser = size, value_delimiter = ',', value_name = "SIZES")]
-    size: Option<Vec<u64>>,
-    /// What carries the data: a list [default: udp,tcp]
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "PROTOCOLS")]
-    protocol: Option<Vec<ProtocolWord>>,
-    /// Which way the data goes: a list [default: up,down]
-    #[arg(long, short = 'd', value_enum, value_delimiter = ',', value_name = "DIRECTIONS")]
-    direction: Option<Vec<DirectionWord>>,
-    /// Length of each trial [default: 10s]
-    #[arg(long, short = 't', value_parser = duration, value_name = "TIME")]
-    duration: Option<Duration>,
-    /// Leave the first part of each trial out [default: 0s]
-    #[arg(long, short = 'O', value_parser = duration, value_name = "TIME")]
-    omit: Option<Duration>,
-    /// How often the whole table is measured; its figures are medians [default: 1]
-    #[arg(long, value_name = "N")]
-    repetitions: Option<u32>,
-    /// Streams in each direction [default: 1]
-    #[arg(long, short = 'P', value_name = "N")]
-    streams: Option<u32>,
-    /// Rate of UDP in each direction, all streams together: payload as 100M, datagrams as 50kpps, or max [default: max]
-    #[arg(long, short = 'b', value_parser = rate, value_name = "RATE")]
-    rate: Option<UdpRate>,
+    #[command(flatten)]
+    given: Given,
+    #[command(flatten)]
+    size: SizeListArg,
+    /// What carries the data: a list
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PROTOCOLS", default_value = "udp,tcp")]
+    protocol: Vec<ProtocolWord>,
+    #[command(flatten)]
+    direction: DirectionListArg,
+    #[command(flatten)]
+    duration: DurationArg,
+    #[command(flatten)]
+    omit: OmitArg,
+    /// How often the whole table is measured; its figures are medians
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repetitions: u32,
+    #[command(flatten)]
+    streams: StreamsArg,
+    #[command(flatten)]
+    rate: RateArg,
     /// Do not search the highest lossless rate of UDP
     #[arg(long)]
     no_search: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ProtocolWord {
-    /// Datagrams
-    Udp,
-    /// Messages over a connection, each sent at once (TCP_NODELAY)
-    Tcp,
+words! {
+    /// What carries the data.
+    ProtocolWord for SweepProtocol {
+        /// Datagrams
+        Udp,
+        /// Messages over a connection, each sent at once (TCP_NODELAY)
+        Tcp,
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -107,54 +122,38 @@ enum Form {
 }
 
 impl PlanArgs {
-    /// A plan with what was given.
-    fn over(&self, plan: &SweepPlan) -> Result<SweepPlan, Failure> {
-        let sizes = |sizes: &Vec<u64>| {
-            let bytes = |bytes: &u64| {
-                u32::try_from(*bytes).map_err(|_| Failure::usage(format!("a size of {bytes} bytes is too large")))
-            };
-            sizes.iter().map(bytes).collect::<Result<Vec<u32>, Failure>>()
-        };
-        let protocol = |word: &ProtocolWord| match word {
-            ProtocolWord::Udp => SweepProtocol::Udp,
-            ProtocolWord::Tcp => SweepProtocol::Tcp,
-        };
-        let plan = SweepPlan {
-            sizes: self.size.as_ref().map_or_else(|| Ok(plan.sizes.clone()), sizes)?,
-            protocols: self
-                .protocol
-                .as_ref()
-                .map_or_else(|| plan.protocols.clone(), |words| words.iter().map(protocol).collect()),
-            directions: self.direction.as_ref().map_or_else(
-                || plan.directions.clone(),
-                |words| words.iter().map(|word| Direction::from(*word)).collect(),
-            ),
-            streams: self.streams.unwrap_or(plan.streams),
-            rate: self.rate.unwrap_or(plan.rate),
-            trial_ms: self.duration.map_or(plan.trial_ms, millis),
-            omit_ms: self.omit.map_or(plan.omit_ms, millis),
-            repetitions: self.repetitions.unwrap_or(plan.repetitions),
-            search_lossless: plan.search_lossless && !self.no_search,
-        };
-        plan.check().map_err(Failure::usage)?;
-        Ok(plan)
+    /// The plan, not checked: where a sweep goes on, only what was given counts.
+    fn plan(&self) -> Result<SweepPlan, Failure> {
+        Ok(SweepPlan {
+            sizes: self.size.size.iter().map(|bytes| plan_bytes("size", *bytes)).collect::<Result<_, _>>()?,
+            protocols: self.protocol.iter().map(|word| SweepProtocol::from(*word)).collect(),
+            directions: self.direction.direction.iter().map(|word| Direction::from(*word)).collect(),
+            streams: self.streams.streams,
+            rate: self.rate.rate,
+            trial_ms: self.duration.ms(),
+            omit_ms: self.omit.ms().unwrap_or(0),
+            repetitions: self.repetitions,
+            search_lossless: !self.no_search,
+        })
     }
-}
 
-/// The flags in which two plans differ.
-fn differences(a: &SweepPlan, b: &SweepPlan) -> Vec<&'static str> {
-    let flags = [
-        ("--size", a.sizes == b.sizes),
-        ("--protocol", a.protocols == b.protocols),
-        ("--direction", a.directions == b.directions),
-        ("--duration", a.trial_ms == b.trial_ms),
-        ("--omit", a.omit_ms == b.omit_ms),
-        ("--repetitions", a.repetitions == b.repetitions),
-        ("--streams", a.streams == b.streams),
-        ("--rate", a.rate == b.rate),
-        ("--no-search", a.search_lossless == b.search_lossless),
-    ];
-    flags.into_iter().filter_map(|(flag, same)| (!same).then_some(flag)).collect()
+    /// The flags that ask for another plan than this one.
+    fn differences(&self, begun: &SweepPlan) -> Result<Vec<&'static str>, Failure> {
+        let plan = self.plan()?;
+        let same = [
+            ("--size", plan.sizes == begun.sizes),
+            ("--protocol", plan.protocols == begun.protocols),
+            ("--direction", plan.directions == begun.directions),
+            ("--duration", plan.trial_ms == begun.trial_ms),
+            ("--omit", plan.omit_ms == begun.omit_ms),
+            ("--repetitions", plan.repetitions == begun.repetitions),
+            ("--streams", plan.streams == begun.streams),
+            ("--rate", plan.rate == begun.rate),
+            ("--no-search", plan.search_lossless == begun.search_lossless),
+        ];
+        let given = |flag: &str| self.given.has(&flag.trim_start_matches('-').replace('-', "_"));
+        Ok(same.into_iter().filter_map(|(flag, same)| (!same && given(flag)).then_some(flag)).collect())
+    }
 }
 
 impl Args {
@@ -167,7 +166,11 @@ impl Args {
         }
         let plan = match &begun {
             Some(_) => None,
-            None => Some(self.plan.over(&SweepPlan::default())?),
+            None => {
+                let plan = self.plan.plan()?;
+                plan.check().map_err(Failure::usage)?;
+                Some(plan)
+            }
         };
         let stop = stop_on_interrupt()?;
         let instruments = LiveInstruments { collect: true };
@@ -179,18 +182,18 @@ impl Args {
             return Err(Failure::usage("the sweep was begun over the other IP version: name that one with -4 or -6"));
         }
         let name = stored::new_name().map_err(Failure::run)?;
-        let session = open_session(&remote, &stop, self.quiet)?;
+        let session = open_session(&remote, &stop, self.quiet.quiet)?;
         let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
         let (mut run, file) = match (begun, plan) {
             (Some(begun), _) => begun,
             (None, plan) => {
-                let file = stored::place(self.output.clone(), &name.0).map_err(Failure::run)?;
+                let file = stored::place(self.output.output.clone(), &name.0).map_err(Failure::run)?;
                 (sweep::begin(&mut ends, &plan.unwrap_or_default(), target, name), file)
             }
         };
         // A place that cannot be written is said now, and not after the first point.
         stored::save(&run, &file).map_err(Failure::run)?;
-        let mut teller = Teller::new(self.quiet, file.clone());
+        let mut teller = Teller::new(self.quiet.quiet, file.clone());
         if let Some(record) = &run.sweep {
             teller.line(&progress::ahead(record, sweep::expected_ms(record)));
         }
@@ -215,8 +218,7 @@ impl Args {
             )));
         }
         record.plan.check().map_err(|why| Failure::usage(format!("{}: {why}", word.display())))?;
-        let wanted = self.plan.over(&record.plan)?;
-        let differences = differences(&record.plan, &wanted);
+        let differences = self.plan.differences(&record.plan)?;
         if !differences.is_empty() {
             return Err(Failure::usage(format!(
                 "the sweep in {} was begun with another {}: leave that out to go on with it, or leave out --resume to begin anew",
@@ -224,7 +226,7 @@ impl Args {
                 differences.join(" and ")
             )));
         }
-        let file = match &self.output {
+        let file = match &self.output.output {
             Some(file) => file.clone(),
             None => stored::file(word).map_err(Failure::run)?,
         };
@@ -235,13 +237,13 @@ impl Args {
     fn finish(&self, run: &Run, file: &Path, unsaved: Option<String>) -> Outcome {
         let report = sweep_report(run).filter(|report| report.done > 0);
         if let Some(report) = &report {
-            let style = Style { full: self.full, ..style() };
+            let style = Style { full: self.full.full, ..style() };
             print(&match self.format {
                 Form::Text => text::report(report, style),
                 Form::Json => json::pretty(report).map_err(Failure::run)?,
                 Form::Csv => csv::table(report),
             })?;
-            for (file, what) in [(&self.csv, csv::table as fn(&_) -> String), (&self.svg, svg::picture)] {
+            for (file, what) in [(&self.csv, csv::table as fn(&_) -> String), (&self.svg.svg, svg::picture)] {
                 if let Some(file) = file {
                     stored::write(file, &what(report)).map_err(Failure::run)?;
                 }
@@ -251,7 +253,7 @@ impl Args {
         let file = file.display();
         match unsaved {
             Some(why) => anstream::eprintln!("the sweep could not be kept: {why}"),
-            None if self.quiet => {}
+            None if self.quiet.quiet => {}
             None if left > 0 => anstream::eprintln!("kept as {file}; go on with --resume {file}"),
             None => anstream::eprintln!("kept as {file}"),
         }
@@ -313,5 +315,35 @@ impl Watch for Teller {
         if let Some(record) = &run.sweep {
             self.line(&progress::line(record, self.style));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        plan: PlanArgs,
+    }
+
+    fn flags(words: &[&str]) -> PlanArgs {
+        Alone::parse_from([&["sweep"], words].concat()).plan
+    }
+
+    #[test]
+    fn without_flags_the_plan_is_the_default_one() {
+        assert_eq!(flags(&[]).plan().ok(), Some(SweepPlan::default()));
+    }
+
+    #[test]
+    fn only_flags_that_were_given_can_differ_from_a_begun_sweep() {
+        let begun = SweepPlan { streams: 3, trial_ms: 100, search_lossless: false, ..SweepPlan::default() };
+        let differences = |words: &[&str]| flags(words).differences(&begun).expect("sizes");
+        assert_eq!(differences(&[]), [""; 0]);
+        assert_eq!(differences(&["-P", "3", "--no-search", "-t", "100ms"]), [""; 0]);
+        assert_eq!(differences(&["-P", "1", "-t", "10s"]), ["--duration", "--streams"]);
     }
 }

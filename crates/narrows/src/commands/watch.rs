@@ -1,9 +1,11 @@
 //! `narrows watch`: the traffic of both ends' interfaces while it runs.
 
-use super::load::duration;
-use super::remote::{WayArgs, stop_on_interrupt};
 use crate::failure::{Failure, Outcome};
+use crate::flags::output::FullArg;
+use crate::flags::remote::WayArgs;
+use crate::flags::time::IntervalArg;
 use crate::output::style;
+use crate::session::stop_on_interrupt;
 use clap::ValueEnum;
 use narrows_model::WatchView;
 use narrows_render::watch::frame;
@@ -16,10 +18,14 @@ use std::time::Duration;
 
 /// Watch the traffic of both ends' interfaces
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("interval", |it| it.help("Time between readings")),
+    mut_arg("full", |it| it.help("Show interfaces without traffic, too")),
+    after_help = "Examples:\n  \
     narrows watch server --token-file token          while a test runs in another terminal\n  \
     narrows watch --local --interval 250ms\n  \
-    narrows watch server --count 10 --format ndjson | jq -c '.ends[].interfaces[]'")]
+    narrows watch server --count 10 --format ndjson | jq -c '.ends[].interfaces[]'"
+)]
 pub(crate) struct Args {
     /// A name or address that runs `narrows serve`, or ssh://[user@]host[:port]
     #[arg(required_unless_present = "local", conflicts_with = "local")]
@@ -29,18 +35,16 @@ pub(crate) struct Args {
     /// This host alone
     #[arg(long)]
     local: bool,
-    /// Time between readings
-    #[arg(long, short = 'i', value_parser = duration, value_name = "TIME", default_value = "1s")]
-    interval: Duration,
+    #[command(flatten)]
+    interval: IntervalArg,
     /// End after so many readings
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Form of the readings
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Show interfaces without traffic, too
-    #[arg(long)]
-    full: bool,
+    #[command(flatten)]
+    full: FullArg,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,8 +57,8 @@ enum Form {
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        if !(Duration::from_millis(50)..=Duration::from_secs(3600)).contains(&self.interval) {
-            let ms = self.interval.as_millis();
+        if !(Duration::from_millis(50)..=Duration::from_secs(3600)).contains(&self.interval.interval) {
+            let ms = self.interval.ms();
             return Err(Failure::usage(format!("interval in ms is {ms}, but must be from 50 to 3600000")));
         }
         let stop = stop_on_interrupt()?;
@@ -71,7 +75,7 @@ impl Args {
         }
         let mut screen = Screen::new(self.format);
         let mut failed = None;
-        watch(&mut ends, self.interval, self.count, &stop, &mut |view| match self.show(&mut screen, view) {
+        watch(&mut ends, self.interval.interval, self.count, &stop, &mut |view| match self.show(&mut screen, view) {
             Ok(()) => true,
             // A reader that went away (`narrows … | head`) is no failure.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
@@ -84,7 +88,7 @@ impl Args {
     }
 
     fn show(&self, screen: &mut Screen, view: &WatchView) -> io::Result<()> {
-        let style = Style { full: self.full, ..style() };
+        let style = Style { full: self.full.full, ..style() };
         match (self.format, screen.moving) {
             (Form::Ndjson, _) => {
                 let line = json::line(view).map_err(io::Error::other)?;

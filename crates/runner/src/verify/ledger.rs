@@ -130,7 +130,7 @@ fn row(case: &Case, flow: Flow) -> Result<Row, StageError> {
 
 /// What a diagnosis of the same load says.
 fn named(case: &Case, stage: &Stage, load: &[&str]) -> Result<String, StageError> {
-    let words: &[&str] = &["diagnose", "server", "--format", "json", "--quiet", "--exit-zero", "--udp"];
+    let words: &[&str] = &["diagnose", "server", "--format", "json", "--quiet", "--exit-zero", "--udp", "--rate"];
     let output = client(stage, "the diagnosis", &[words, case.words, load].concat())?;
     let report: Report = serde_json::from_slice(&output.stdout)
         .map_err(|error| StageError::Failed("the diagnosis", format!("its report cannot be read: {error}")))?;

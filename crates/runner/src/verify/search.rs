@@ -88,7 +88,7 @@ impl Case {
 
 /// A search over a path; its report.
 pub(super) fn run(stage: &Stage, more: &[&str]) -> Result<SearchReport, StageError> {
-    let words = [&["search", "server", "--ipv4", "--quiet", "--format", "json", "--trial", "1s"], more].concat();
+    let words = [&["search", "server", "--ipv4", "--quiet", "--format", "json", "--duration", "1s"], more].concat();
     let output = client(stage, "the search", &words)?;
     serde_json::from_slice(&output.stdout)
         .map_err(|error| StageError::Failed("the search", format!("its report cannot be read: {error}")))

@@ -1,9 +1,10 @@
 //! `narrows lab demo-forwarding`: a complete small forwarding benchmark on one machine.
 
-use super::super::remote::stop_on_interrupt;
-use super::super::rfc2544::Places;
+use crate::commands::rfc2544::Places;
 use crate::failure::{Failure, Outcome};
+use crate::flags::output::OutputArg;
 use crate::output::{print, style};
+use crate::session::stop_on_interrupt;
 use narrows_render as render;
 use narrows_runner::forwarding::demo::Bench;
 use narrows_runner::forwarding::{self, Event, files};
@@ -11,18 +12,18 @@ use std::path::PathBuf;
 
 /// Where the report goes beside the terminal.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("output", |it| it.help("Everything that was measured")))]
 pub(crate) struct ForwardingArgs {
     /// The report as one page
     #[arg(long, value_name = "PATH", default_value = "forwarding.html")]
     html: PathBuf,
-    /// Everything that was measured
-    #[arg(long, short = 'o', value_name = "PATH")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArg,
 }
 
 impl ForwardingArgs {
     pub(crate) fn run(&self) -> Outcome {
-        let places = Places { html: Some(&self.html), svg: None, output: self.output.as_deref() };
+        let places = Places { html: Some(&self.html), svg: None, output: self.output.output.as_deref() };
         places.check()?;
         let stop = stop_on_interrupt()?;
         let bench = Bench::up().map_err(Failure::run)?;
@@ -33,7 +34,7 @@ impl ForwardingArgs {
             }
         };
         let record = bench.run(&plan, &stop, &mut watch).map_err(Failure::run)?;
-        if let Some(output) = &self.output {
+        if let Some(output) = &self.output.output {
             files::write_record(output, &record).map_err(Failure::run)?;
         }
         let report = render::forwarding::build(&record, forwarding::derive(&record));

@@ -5,11 +5,13 @@ mod path;
 mod status;
 mod verified;
 
-use super::load::DirectionWord;
-use super::remote::stop_on_interrupt;
 use crate::failure::{Failure, Outcome};
+use crate::flags::load::DirectionArg;
+use crate::flags::output::OutputArg;
+use crate::flags::words;
 use crate::output::print;
-use clap::{Subcommand, ValueEnum};
+use crate::session::stop_on_interrupt;
+use clap::Subcommand;
 use forwarding::ForwardingArgs;
 use narrows_runner::emulated::{self, Labs, Launcher, Site};
 use narrows_runner::{bank, demo, verify};
@@ -23,27 +25,17 @@ pub(crate) struct Args {
     what: What,
 }
 
-/// Where a fault is.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum PlaceWord {
-    /// The client host
-    Client,
-    /// The server host
-    Server,
-    /// Between them
-    Path,
-    /// The device under test
-    Router,
-}
-
-impl From<PlaceWord> for Site {
-    fn from(word: PlaceWord) -> Self {
-        match word {
-            PlaceWord::Client => Self::Client,
-            PlaceWord::Server => Self::Server,
-            PlaceWord::Path => Self::Path,
-            PlaceWord::Router => Self::Router,
-        }
+words! {
+    /// Where a fault is.
+    PlaceWord for Site {
+        /// The client host
+        Client,
+        /// The server host
+        Server,
+        /// Between them
+        Path,
+        /// The device under test
+        Router,
     }
 }
 
@@ -68,6 +60,7 @@ enum What {
         command: Vec<String>,
     },
     /// Inject a fault; `narrows list faults` shows them
+    #[command(mut_arg("direction", |it| it.default_value("both").help("Of a fault of the path: which direction")))]
     Fault {
         /// The lab
         name: String,
@@ -79,9 +72,8 @@ enum What {
         /// Its size, in the fault's own unit
         #[arg(long)]
         value: Option<String>,
-        /// Of a fault of the path: which direction
-        #[arg(long, value_enum, default_value = "both")]
-        direction: DirectionWord,
+        #[command(flatten)]
+        direction: DirectionArg,
     },
     /// Take a fault back
     Unfault {
@@ -113,11 +105,7 @@ enum What {
     /// A complete small forwarding benchmark of the lab's router (RFC 2544), with a report as one page
     DemoForwarding(ForwardingArgs),
     /// Play the story of the small receive window: three acts on 1 Gbit/s and 35 ms
-    Demo {
-        /// Keep the run in this file
-        #[arg(long, short = 'o', value_name = "PATH")]
-        output: Option<PathBuf>,
-    },
+    Demo(OutputArg),
     /// Run the fault bank: every injectable cause and healthy paths, judged by the injector's truth
     Bank {
         /// Only scenarios whose name contains one of these words
@@ -140,30 +128,19 @@ enum What {
     },
 }
 
-/// What `verify` looks at.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Part {
-    /// Rates, delays, loss and queues of the path, by sockets that know nothing of it (a minute)
-    Emulator,
-    /// Packet ledgers against what the lab dropped where, and the causes that are named (two minutes)
-    Ledger,
-    /// Searches over paths of known capacity (two to three minutes)
-    Search,
-    /// The forwarding benchmark of a device of which everything is known (a minute)
-    Forwarding,
-    /// Searches on a machine that is disturbed: several trials a load against plain bisection (seven minutes)
-    Noise,
-}
-
-impl From<Part> for verify::Part {
-    fn from(part: Part) -> Self {
-        match part {
-            Part::Emulator => Self::Emulator,
-            Part::Ledger => Self::Ledger,
-            Part::Search => Self::Search,
-            Part::Forwarding => Self::Forwarding,
-            Part::Noise => Self::Noise,
-        }
+words! {
+    /// What `verify` checks.
+    Part for verify::Part {
+        /// Rates, delays, loss and queues of the path, by sockets that know nothing of it (a minute)
+        Emulator,
+        /// Packet ledgers against what the lab dropped where, and the causes that are named (two minutes)
+        Ledger,
+        /// Searches over paths of known capacity (two to three minutes)
+        Search,
+        /// The forwarding benchmark of a device of which everything is known (a minute)
+        Forwarding,
+        /// Searches on a machine that is disturbed: several trials a load against plain bisection (seven minutes)
+        Noise,
     }
 }
 
@@ -185,7 +162,8 @@ impl Args {
                 }
             }
             What::Fault { name, id, at, value, direction } => {
-                let faults = labs.fault(&name, &id, at, value.as_deref(), direction.into()).map_err(Failure::run)?;
+                let faults =
+                    labs.fault(&name, &id, at, value.as_deref(), direction.direction()).map_err(Failure::run)?;
                 in_force(&faults)
             }
             What::Unfault { name, id, at } => {
@@ -200,7 +178,7 @@ impl Args {
             // The holder has said on its standard output what went wrong.
             What::Hold => Ok(u8::from(emulated::hold().is_err())),
             What::DemoForwarding(args) => able().and_then(|()| args.run()),
-            What::Demo { output } => {
+            What::Demo(OutputArg { output }) => {
                 able()?;
                 let code =
                     demo::play(output.as_deref(), &mut |line| anstream::eprintln!("{line}")).map_err(Failure::run)?;

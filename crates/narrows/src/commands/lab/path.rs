@@ -1,7 +1,9 @@
 //! The flags that say what an emulated path does to packets.
 
-use crate::commands::load::{DirectionWord, bps, duration, size};
 use crate::failure::Failure;
+use crate::flags::load::{DirectionArg, SeedArg};
+use crate::flags::rate::{LinkSpeedArg, PathRateArg};
+use crate::flags::values::{bps, duration, ratio, size};
 use clap::{Args, ValueEnum};
 use narrows_model::Direction;
 use narrows_model::lab::Impairment;
@@ -18,17 +20,12 @@ enum Shape {
     Dut,
 }
 
-/// `1%`, `0.1%` or `0.001`.
-fn share(word: &str) -> Result<f64, String> {
-    let (number, scale) = word.strip_suffix('%').map_or((word, 1.0), |number| (number, 100.0));
-    match number.trim().parse::<f64>() {
-        Ok(value) if (0.0..=1.0).contains(&(value / scale)) => Ok(value / scale),
-        _ => Err(format!("`{word}` is no share; write it like 1% or 0.01, from 0 to 1")),
-    }
-}
-
 /// A path.
 #[derive(Debug, Args)]
+#[command(
+    mut_arg("direction", |it| it.default_value("both").help("Only this direction gets what follows; the other stays clean")),
+    mut_arg("link_speed", |it| it.help("What the hosts' links say they run at (default: the path's rate, or 10G)"))
+)]
 pub(super) struct PathArgs {
     /// Shape of the network
     #[arg(long, value_enum, default_value = "pair")]
@@ -39,12 +36,10 @@ pub(super) struct PathArgs {
     /// SNMP agents with the counters of routers and switches (needs net-snmp's snmpd)
     #[arg(long)]
     snmpd: bool,
-    /// Only this direction gets what follows; the other stays clean
-    #[arg(long, value_enum, default_value = "both")]
-    direction: DirectionWord,
-    /// Bits per second on the wire, 38 bytes of Ethernet counted with each packet
-    #[arg(long, value_parser = bps, value_name = "RATE")]
-    rate: Option<u64>,
+    #[command(flatten)]
+    direction: DirectionArg,
+    #[command(flatten)]
+    rate: PathRateArg,
     /// Bytes counted with each packet beyond its IP length
     #[arg(long, default_value_t = 38, value_name = "BYTES")]
     overhead: u32,
@@ -58,16 +53,16 @@ pub(super) struct PathArgs {
     #[arg(long, value_parser = duration, value_name = "TIME")]
     jitter: Option<Duration>,
     /// Share of packets that are lost at random
-    #[arg(long, value_parser = share, value_name = "SHARE")]
+    #[arg(long, value_parser = ratio, value_name = "SHARE")]
     loss: Option<f64>,
     /// Burst loss (Gilbert-Elliott): share of packets after which it begins, and after which it ends, and what is lost in between
-    #[arg(long, value_parser = share, num_args = 3, value_names = ["ENTER", "LEAVE", "LOSS"])]
+    #[arg(long, value_parser = ratio, num_args = 3, value_names = ["ENTER", "LEAVE", "LOSS"])]
     burst_loss: Option<Vec<f64>>,
     /// Share of packets that overtake others
-    #[arg(long, value_parser = share, value_name = "SHARE")]
+    #[arg(long, value_parser = ratio, value_name = "SHARE")]
     reorder: Option<f64>,
     /// Share of packets that arrive twice
-    #[arg(long, value_parser = share, value_name = "SHARE")]
+    #[arg(long, value_parser = ratio, value_name = "SHARE")]
     duplicate: Option<f64>,
     /// Queue in front of the rate, in packets (1000 where there is a rate and nothing else is said)
     #[arg(long, value_name = "PACKETS")]
@@ -93,12 +88,10 @@ pub(super) struct PathArgs {
     /// MTU of the hosts
     #[arg(long, default_value_t = 1500, value_name = "BYTES")]
     mtu: u32,
-    /// What the hosts' links say they run at (default: the path's rate, or 10G)
-    #[arg(long, value_parser = bps, value_name = "RATE")]
-    link_speed: Option<u64>,
-    /// Makes chance repeatable
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    seed: u64,
+    #[command(flatten)]
+    link: LinkSpeedArg,
+    #[command(flatten)]
+    seed: SeedArg,
 }
 
 fn micros(time: Duration) -> u64 {
@@ -111,7 +104,7 @@ impl PathArgs {
         let one_way = self.delay.map(micros).or(self.rtt.map(|rtt| micros(rtt) / 2));
         let burst = self.burst_loss.as_deref().unwrap_or(&[0.0, 0.0, 0.0]);
         let impaired = Impairment {
-            rate_bps: self.rate.unwrap_or(0),
+            rate_bps: self.rate.rate.unwrap_or(0),
             overhead_bytes: self.overhead,
             burst_bytes: self.burst.unwrap_or(0),
             delay_us: one_way.unwrap_or(0),
@@ -132,7 +125,7 @@ impl PathArgs {
         };
         // Rate and delay belong to the path as a whole; the rest to the direction that was named.
         let clean = Impairment { rate_bps: impaired.rate_bps, delay_us: impaired.delay_us, ..Impairment::default() };
-        let (up, down) = match Direction::from(self.direction) {
+        let (up, down) = match self.direction.direction() {
             Direction::Both => (impaired.clone(), impaired),
             Direction::Up => (impaired, clean),
             Direction::Down => (clean, impaired),
@@ -149,9 +142,9 @@ impl PathArgs {
             topology,
             up,
             down,
-            link_speed_bps: self.link_speed,
+            link_speed_bps: self.link.link_speed,
             mtu: self.mtu,
-            seed: self.seed,
+            seed: self.seed.seed,
             snmpd: self.snmpd,
         };
         spec.check().map_err(Failure::usage)?;

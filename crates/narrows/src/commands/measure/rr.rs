@@ -1,18 +1,21 @@
 //! `narrows measure rr` and `narrows measure crr`.
 
 use super::Form;
-use crate::commands::load::{DirectionWord, duration, millis, size};
-use crate::commands::remote::{RemoteArgs, open_session, stop_on_interrupt};
 use crate::failure::{Failure, Outcome};
+use crate::flags::load::{DirectionWord, StreamsArg};
+use crate::flags::output::{FullArg, OutputArg, QuietArg};
+use crate::flags::rate::TransactionRateArg;
+use crate::flags::remote::RemoteArgs;
+use crate::flags::time::{DurationArg, IntervalArg, OmitArg, slow_start_ms};
+use crate::flags::values::{plan_bytes, size};
 use crate::output::{print, style};
+use crate::session::{open_session, stop_on_interrupt};
 use clap::Args;
 use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::{Ending, Place, RrPlan, Transaction};
 use narrows_render::rr::{Live, json, text};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{TrialProgress, measure, stored};
-use std::path::PathBuf;
-use std::time::Duration;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -44,49 +47,42 @@ pub(super) struct CrrArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Load", mut_arg("streams", |it| it.help("Requesters at the same time")))]
 struct Common {
     /// Bytes of a request (1; over UDP 20, which its header takes)
-    #[arg(long, value_parser = size, value_name = "SIZE", help_heading = "Load")]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
     request: Option<u64>,
     /// Bytes of a response (1; over UDP 20)
-    #[arg(long, value_parser = size, value_name = "SIZE", help_heading = "Load")]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
     response: Option<u64>,
-    /// Requesters at the same time
-    #[arg(long, short = 'P', default_value_t = 1, value_name = "N", help_heading = "Load")]
-    streams: u32,
-    /// Transactions a second over all streams; without it the next one as soon as one is done
-    #[arg(long, short = 'b', value_name = "N", help_heading = "Load")]
-    rate: Option<f64>,
-    /// How long it lasts
-    #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "10s", help_heading = "Load")]
-    duration: Duration,
-    /// Leave the first part out of the summary
-    #[arg(long, short = 'O', value_parser = duration, value_name = "TIME", help_heading = "Load")]
-    omit: Option<Duration>,
-    /// Time between interval lines
-    #[arg(long, short = 'i', value_parser = duration, value_name = "TIME", default_value = "1s", help_heading = "Load")]
-    interval: Duration,
+    #[command(flatten)]
+    streams: StreamsArg,
+    #[command(flatten)]
+    rate: TransactionRateArg,
+    #[command(flatten)]
+    duration: DurationArg,
+    #[command(flatten)]
+    omit: OmitArg,
+    #[command(flatten)]
+    interval: IntervalArg,
     /// Measure the idle path first, then once more while TCP streams load it
-    #[arg(long, help_heading = "Load")]
+    #[arg(long)]
     loaded: bool,
     /// Which way the load goes
-    #[arg(long, value_enum, default_value = "both", requires = "loaded", help_heading = "Load")]
+    #[arg(long, value_enum, default_value = "both", requires = "loaded")]
     load_direction: DirectionWord,
     /// Streams of the load in each direction
-    #[arg(long, default_value_t = 4, value_name = "N", requires = "loaded", help_heading = "Load")]
+    #[arg(long, default_value_t = 4, value_name = "N", requires = "loaded")]
     load_streams: u32,
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Keep the run in this file
-    #[arg(long, short = 'o', value_name = "PATH")]
-    output: Option<PathBuf>,
-    /// Show each stream
-    #[arg(long)]
-    full: bool,
-    /// No interval lines
-    #[arg(long, short = 'q')]
-    quiet: bool,
+    #[command(flatten)]
+    output: OutputArg,
+    #[command(flatten)]
+    full: FullArg,
+    #[command(flatten)]
+    quiet: QuietArg,
 }
 
 impl RrArgs {
@@ -107,32 +103,27 @@ impl CrrArgs {
 impl Common {
     fn plan(&self, transaction: Transaction, outstanding: u32) -> Result<RrPlan, Failure> {
         let least = if transaction == Transaction::Udp { RrPlan::LEAST_UDP_BYTES } else { 1 };
-        let bytes = |what: &str, given: Option<u64>| {
-            let bytes = given.unwrap_or(least.into());
-            u32::try_from(bytes).map_err(|_| Failure::usage(format!("a {what} of {bytes} bytes is too large")))
-        };
-        let duration_ms = millis(self.duration);
-        // A load needs a while to fill the path.
-        let fills = if self.loaded { 2_000.min(duration_ms / 4) } else { 0 };
-        let omit_ms = self.omit.map_or(fills, millis);
+        let bytes = |what: &str, given: Option<u64>| plan_bytes(what, given.unwrap_or(least.into()));
+        let duration_ms = self.duration.ms();
+        let omit_ms = self.omit.ms().unwrap_or(if self.loaded { slow_start_ms(duration_ms) } else { 0 });
         let load = self.loaded.then(|| TcpPlan {
             streams: self.load_streams,
             direction: self.load_direction.into(),
             limit: Limit::DurationMs(duration_ms),
             omit_ms,
-            interval_ms: millis(self.interval),
+            interval_ms: self.interval.ms(),
             ..TcpPlan::default()
         });
         let plan = RrPlan {
             transaction,
-            streams: self.streams,
+            streams: self.streams.streams,
             outstanding,
             request_bytes: bytes("request", self.request)?,
             response_bytes: bytes("response", self.response)?,
             duration_ms,
             omit_ms,
-            interval_ms: millis(self.interval),
-            rate_per_s: self.rate,
+            interval_ms: self.interval.ms(),
+            rate_per_s: self.rate.rate,
             load,
         };
         plan.check().map_err(Failure::usage)?;
@@ -146,8 +137,8 @@ impl Common {
         let target = remote.target();
         let name = stored::new_name().map_err(Failure::run)?;
         let mut style = style();
-        style.full = self.full;
-        let session = open_session(&remote, &stop, self.quiet)?;
+        style.full = self.full.full;
+        let session = open_session(&remote, &stop, self.quiet.quiet)?;
         let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
         let mut failed = None;
         let mut say = |line: Result<String, Failure>| {
@@ -176,7 +167,7 @@ impl Common {
             });
             for view in live.push(samples(progress)) {
                 match self.format {
-                    Form::Text if !self.quiet && text::shown(&view, &phase, style) => {
+                    Form::Text if !self.quiet.quiet && text::shown(&view, &phase, style) => {
                         say(Ok(text::interval(&view, style)));
                     }
                     Form::Ndjson => say(json::interval(&view).map_err(Failure::run)),
@@ -185,7 +176,7 @@ impl Common {
             }
         });
         drop(ends);
-        if let Some(file) = &self.output {
+        if let Some(file) = &self.output.output {
             stored::save(&run, file).map_err(Failure::run)?;
         }
         let Some(report) = narrows_runner::rr_report(&run) else {

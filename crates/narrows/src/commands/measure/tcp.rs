@@ -1,55 +1,57 @@
 //! `narrows measure tcp`.
 
 use super::Form;
-use crate::commands::load::{Defaults, LoadArgs};
-use crate::commands::remote::{RemoteArgs, open_session, stop_on_interrupt};
 use crate::failure::{Failure, Outcome};
+use crate::flags::load::LoadArgs;
+use crate::flags::output::{FullArg, OutputArg, QuietArg};
+use crate::flags::remote::RemoteArgs;
+use crate::flags::tcp::TcpLoadArgs;
 use crate::output::{print, style};
+use crate::session::{open_session, stop_on_interrupt};
 use narrows_model::{Ending, Place, TcpPlan};
 use narrows_render::measure::{Live, Reading, json, text};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{TrialProgress, measure, stored};
-use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("size", |it| it.default_value("128k").value_name("SIZE").help("Bytes handed to the kernel in one call")),
+    after_help = "Examples:\n  \
     narrows measure tcp server --token-file token\n  \
     narrows measure tcp server --streams 4 --direction both --duration 30s --omit 2s\n  \
-    narrows measure tcp server --format ndjson | jq -c 'select(.event==\"interval\")'")]
+    narrows measure tcp server --format ndjson | jq -c 'select(.event==\"interval\")'"
+)]
 pub(super) struct TcpArgs {
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
     load: LoadArgs,
+    #[command(flatten)]
+    tcp: TcpLoadArgs,
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Keep the run in this file
-    #[arg(long, short = 'o', value_name = "PATH")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArg,
     /// Read no counters and no CPU times around and during the load
     #[arg(long)]
     no_collect: bool,
-    /// Show each stream
-    #[arg(long)]
-    full: bool,
-    /// No interval lines
-    #[arg(long, short = 'q')]
-    quiet: bool,
+    #[command(flatten)]
+    full: FullArg,
+    #[command(flatten)]
+    quiet: QuietArg,
 }
-
-const DEFAULTS: Defaults = Defaults { duration_ms: 10_000, omit_ms: 0, interval_ms: 1_000 };
 
 impl TcpArgs {
     pub(super) fn run(self) -> Outcome {
-        let plan = self.load.plan(&DEFAULTS)?;
+        let plan = self.tcp.plan(&self.load, |_| 0)?;
         let stop = stop_on_interrupt()?;
         let instruments = LiveInstruments { collect: !self.no_collect };
         let remote = self.remote.connect(false, instruments)?;
         let name = stored::new_name().map_err(Failure::run)?;
         let mut style = style();
-        style.full = self.full;
-        let session = open_session(&remote, &stop, self.quiet)?;
+        style.full = self.full.full;
+        let session = open_session(&remote, &stop, self.quiet.quiet)?;
         match self.format {
             Form::Text => print(&text::header(&remote.target(), &plan, style))?,
             Form::Ndjson => print(&json::start(&plan).map_err(Failure::run)?)?,
@@ -61,7 +63,9 @@ impl TcpArgs {
         let run = measure::measure_tcp(&mut ends, &plan, remote.target(), name, &mut |place, progress| {
             for view in readings(&mut live, place, progress) {
                 let line = match self.format {
-                    Form::Text if !self.quiet && text::shown(&view, &plan, style) => Ok(text::interval(&view, style)),
+                    Form::Text if !self.quiet.quiet && text::shown(&view, &plan, style) => {
+                        Ok(text::interval(&view, style))
+                    }
                     Form::Ndjson => json::interval(&view),
                     _ => continue,
                 };
@@ -71,7 +75,7 @@ impl TcpArgs {
             }
         });
         drop(ends);
-        if let Some(file) = &self.output {
+        if let Some(file) = &self.output.output {
             stored::save(&run, file).map_err(Failure::run)?;
         }
         let Some(report) = narrows_render::measure::build(&run) else {

@@ -1,10 +1,13 @@
 //! `narrows measure udp`.
 
 use super::Form;
-use crate::commands::remote::{RemoteArgs, open_session, stop_on_interrupt};
-use crate::commands::udp_load::UdpLoadArgs;
 use crate::failure::{Failure, Outcome};
+use crate::flags::load::LoadArgs;
+use crate::flags::output::{FullArg, OutputArg, QuietArg};
+use crate::flags::remote::RemoteArgs;
+use crate::flags::udp::UdpLoadArgs;
 use crate::output::{print, style};
+use crate::session::{open_session, stop_on_interrupt};
 use narrows_model::run::measure_udp::{UdpProgress, UdpStreamProgress};
 use narrows_model::{Ending, Place};
 use narrows_render::udp::{self, Live, json, text};
@@ -13,48 +16,50 @@ use narrows_runner::{TrialProgress, ledgers, measure, stored};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("full", |it| it.help("Show each stream, and the stages that dropped nothing")),
+    after_help = "Examples:\n  \
     narrows measure udp server --rate 100M\n  \
     narrows measure udp server --rate 50kpps --size 64,512,1400 --direction both --rate-down 10M\n  \
-    narrows measure udp server --rate max --size 1448 --duration 5s --ledger loss.svg")]
+    narrows measure udp server --rate max --size 1448 --duration 5s --ledger loss.svg"
+)]
 pub(super) struct UdpArgs {
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
-    load: UdpLoadArgs,
+    load: LoadArgs,
+    #[command(flatten)]
+    udp: UdpLoadArgs,
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Keep the run in this file
-    #[arg(long, short = 'o', value_name = "PATH")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArg,
     /// Draw where the datagrams went into this file (SVG); with both directions the second one gets `-down` in its name
     #[arg(long, value_name = "PATH")]
     ledger: Option<PathBuf>,
     /// Read no counters and no CPU times around and during the load
     #[arg(long)]
     no_collect: bool,
-    /// Show each stream, and the stages that dropped nothing
-    #[arg(long)]
-    full: bool,
-    /// No interval lines
-    #[arg(long, short = 'q')]
-    quiet: bool,
+    #[command(flatten)]
+    full: FullArg,
+    #[command(flatten)]
+    quiet: QuietArg,
 }
 
 impl UdpArgs {
     pub(super) fn run(self) -> Outcome {
         // What is wrong with the words is said before anything is connected.
-        self.load.plan(narrows_model::Family::Ipv4)?;
+        self.udp.plan(&self.load, narrows_model::Family::Ipv4)?;
         let stop = stop_on_interrupt()?;
         let instruments = LiveInstruments { collect: !self.no_collect };
         let remote = self.remote.connect(false, instruments)?;
         let target = remote.target();
-        let plan = self.load.plan(target.family)?;
+        let plan = self.udp.plan(&self.load, target.family)?;
         let name = stored::new_name().map_err(Failure::run)?;
         let mut style = style();
-        style.full = self.full;
-        let session = open_session(&remote, &stop, self.quiet)?;
+        style.full = self.full.full;
+        let session = open_session(&remote, &stop, self.quiet.quiet)?;
         match self.format {
             Form::Text => print(&text::header(&target, &plan, style))?,
             Form::Ndjson => print(&json::start(&plan).map_err(Failure::run)?)?,
@@ -66,7 +71,9 @@ impl UdpArgs {
         let run = measure::measure_udp(&mut ends, &plan, target, name, &mut |place, progress| {
             for view in live.push(&told(place, progress)) {
                 let line = match self.format {
-                    Form::Text if !self.quiet && text::shown(&view, &plan, style) => Ok(text::interval(&view, style)),
+                    Form::Text if !self.quiet.quiet && text::shown(&view, &plan, style) => {
+                        Ok(text::interval(&view, style))
+                    }
                     Form::Ndjson => json::interval(&view),
                     _ => continue,
                 };
@@ -76,7 +83,7 @@ impl UdpArgs {
             }
         });
         drop(ends);
-        if let Some(file) = &self.output {
+        if let Some(file) = &self.output.output {
             stored::save(&run, file).map_err(Failure::run)?;
         }
         let Some(report) = udp::build(&run) else {

@@ -1,13 +1,12 @@
-//! The flags that name the other end, the same words in every command, and the way there.
+//! The flags that name the server, and the connection to it.
 
 use crate::failure::Failure;
 use clap::Args;
 use narrows_model::Family;
 use narrows_runner::forwarding::Reach;
 use narrows_runner::live::LiveInstruments;
-use narrows_runner::remote::{Options, Remote, RemoteError, Session, TargetSpec};
-use narrows_runner::stop::Stop;
-use narrows_runner::{interrupt, trust};
+use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
+use narrows_runner::trust;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -90,26 +89,4 @@ impl WayArgs {
             _ => Failure::run(error),
         })
     }
-}
-
-/// Opens a session, telling the user where it stands in the queue; Ctrl-C gives up.
-pub(crate) fn open_session<'a>(remote: &'a Remote, stop: &Stop, quiet: bool) -> Result<Session<'a>, Failure> {
-    let mut told = 0;
-    remote
-        .open_session(&mut |position, why| {
-            if !quiet && told != position {
-                anstream::eprintln!("waiting, number {position} in the queue: {why}");
-            }
-            told = position;
-            !stop.is_set()
-        })
-        .map_err(Failure::run)
-}
-
-/// A flag that Ctrl-C raises; a second one ends the process.
-pub(crate) fn stop_on_interrupt() -> Result<Stop, Failure> {
-    let stop = Stop::new();
-    let raised = stop.clone();
-    interrupt::on_interrupt(move || raised.stop()).map_err(Failure::run)?;
-    Ok(stop)
 }

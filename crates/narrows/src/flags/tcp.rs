@@ -1,0 +1,92 @@
+//! A TCP load.
+
+use super::load::LoadArgs;
+use super::values::{bps, size};
+use super::words;
+use crate::failure::Failure;
+use clap::Args;
+use narrows_model::{Application, Limit, TcpPlan, ZeroCopy};
+
+words! {
+    /// How the sender hands its bytes over.
+    ZeroCopyWord for ZeroCopy {
+        /// What helps on this kernel
+        Auto,
+        /// Send pages by reference
+        On,
+        /// Copy from a user buffer
+        Off,
+    }
+}
+
+/// What only a TCP load has.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct TcpLoadArgs {
+    /// Send so many bytes on each stream instead
+    #[arg(long, short = 'n', value_parser = size, value_name = "SIZE", conflicts_with = "duration")]
+    bytes: Option<u64>,
+    /// Congestion control of the sending sockets, such as cubic or bbr
+    #[arg(long, short = 'C', value_name = "NAME")]
+    congestion_control: Option<String>,
+    /// Largest segment (TCP_MAXSEG)
+    #[arg(long, short = 'M', value_name = "BYTES")]
+    mss: Option<u16>,
+    /// Send small writes at once (TCP_NODELAY)
+    #[arg(long, short = 'N')]
+    no_delay: bool,
+    /// Cap on the rate of each socket (SO_MAX_PACING_RATE)
+    #[arg(long, value_parser = bps, value_name = "RATE")]
+    pacing_rate: Option<u64>,
+    /// How the sender hands its bytes over
+    #[arg(long, value_enum, default_value = "auto")]
+    zero_copy: ZeroCopyWord,
+    /// Imitate an application that writes no faster than this
+    #[arg(long, value_parser = bps, value_name = "RATE")]
+    app_write_rate: Option<u64>,
+    /// Imitate an application that reads no faster than this
+    #[arg(long, value_parser = bps, value_name = "RATE")]
+    app_read_rate: Option<u64>,
+    /// Imitate an application that computes so many microseconds on each MiB before it writes it
+    #[arg(long, value_name = "US", default_value_t = 0)]
+    app_write_cpu: u32,
+    /// Imitate an application that computes so many microseconds on each MiB after it read it
+    #[arg(long, value_name = "US", default_value_t = 0)]
+    app_read_cpu: u32,
+}
+
+impl TcpLoadArgs {
+    /// The plan, resolved and checked. `omit_ms`: what is omitted of a duration where the user says nothing.
+    pub(crate) fn plan(&self, load: &LoadArgs, omit_ms: impl FnOnce(u64) -> u64) -> Result<TcpPlan, Failure> {
+        let duration_ms = load.duration.ms();
+        let (limit, omit_ms) = match self.bytes {
+            Some(bytes) => (Limit::BytesPerStream(bytes), 0),
+            None => (Limit::DurationMs(duration_ms), omit_ms(duration_ms)),
+        };
+        let plan = TcpPlan {
+            streams: load.streams.streams,
+            direction: load.direction.direction(),
+            limit,
+            omit_ms: load.omit.ms().unwrap_or(omit_ms),
+            interval_ms: load.interval.ms(),
+            message_bytes: load.size.size.message_bytes()?,
+            send_buffer_bytes: load.sockets.send_buffer_bytes()?,
+            receive_buffer_bytes: load.sockets.receive_buffer_bytes()?,
+            congestion_control: self.congestion_control.clone(),
+            mss_bytes: self.mss,
+            dscp: load.sockets.dscp,
+            no_delay: self.no_delay,
+            pacing_bps: self.pacing_rate,
+            zero_copy: self.zero_copy.into(),
+            awake: false,
+            application: Application {
+                write_bps: self.app_write_rate.unwrap_or(0),
+                read_bps: self.app_read_rate.unwrap_or(0),
+                write_cpu_us_per_mib: self.app_write_cpu,
+                read_cpu_us_per_mib: self.app_read_cpu,
+            },
+        };
+        plan.check().map_err(Failure::usage)?;
+        Ok(plan)
+    }
+}

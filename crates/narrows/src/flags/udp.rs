@@ -1,0 +1,68 @@
+//! A UDP load.
+
+use super::load::LoadArgs;
+use super::rate::RateArg;
+use super::values::rate;
+use super::words;
+use crate::failure::Failure;
+use clap::Args;
+use narrows_model::{Batching, Family, UdpPlan, UdpRate};
+
+words! {
+    /// Whether batches pass the kernel as one.
+    BatchingWord for Batching {
+        /// As rate, size and kernel suggest
+        Auto,
+        /// Always
+        On,
+        /// Each datagram by itself
+        Off,
+    }
+}
+
+/// What only a UDP load has. The command says under which heading.
+#[derive(Debug, Args)]
+pub(crate) struct UdpLoadArgs {
+    #[command(flatten)]
+    rate: RateArg,
+    /// Another rate for what goes down
+    #[arg(long, value_parser = rate, value_name = "RATE")]
+    rate_down: Option<UdpRate>,
+    /// The most datagrams that leave back to back
+    #[arg(long, value_name = "N")]
+    burst: Option<u32>,
+    /// Hand batches to the kernel as one (UDP_SEGMENT)
+    #[arg(long, value_enum, default_value = "auto")]
+    segmentation: BatchingWord,
+    /// Take batches from the kernel as one (UDP_GRO)
+    #[arg(long, value_enum, default_value = "auto")]
+    coalescing: BatchingWord,
+    /// Let datagrams above the path MTU be cut into fragments
+    #[arg(long)]
+    fragments: bool,
+}
+
+impl UdpLoadArgs {
+    /// The plan, resolved and checked. The family is known once the other end is.
+    pub(crate) fn plan(&self, load: &LoadArgs, family: Family) -> Result<UdpPlan, Failure> {
+        let plan = UdpPlan {
+            streams: load.streams.streams,
+            direction: load.direction.direction(),
+            rate_up: self.rate.rate,
+            rate_down: self.rate_down.unwrap_or(self.rate.rate),
+            sizes: load.size.size.datagrams(family)?,
+            duration_ms: load.duration.ms(),
+            omit_ms: load.omit.ms().unwrap_or(0),
+            interval_ms: load.interval.ms(),
+            burst_datagrams: self.burst,
+            send_buffer_bytes: load.sockets.send_buffer_bytes()?,
+            receive_buffer_bytes: load.sockets.receive_buffer_bytes()?,
+            dscp: load.sockets.dscp,
+            segmentation: self.segmentation.into(),
+            coalescing: self.coalescing.into(),
+            allow_fragments: self.fragments,
+        };
+        plan.check().map_err(Failure::usage)?;
+        Ok(plan)
+    }
+}
