@@ -8,13 +8,14 @@ use crate::stop::Stop;
 use crate::tune::Tuner;
 use narrows_collect::Live;
 use narrows_model::{
-    Change, DatagramSizes, Flow, InterfaceSample, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot,
-    TcpPlan, Transaction, Trial, UdpPlan, UdpTrial,
+    Change, DatagramSizes, Flow, InterfaceSample, LoadPlan, LoadRecord, Place, RrPlan, RrSample, RrTrial, Setting,
+    Snapshot, TcpPlan, TcpSample, Transaction, Trial, UdpPlan, UdpSample, UdpTrial,
 };
 use narrows_sys::udp::Arrival;
-use narrows_traffic::rr::{self, Exchange, RrProgress, RrStream, RrStreamProgress};
-use narrows_traffic::udp::{self, UdpProgress, UdpStream, UdpStreamProgress};
-use narrows_traffic::{Progress, Stream};
+use narrows_traffic::rr::{self, Exchange, RrStream};
+use narrows_traffic::tcp::{self, Stream};
+use narrows_traffic::udp::{self, UdpStream};
+use narrows_traffic::{Progress, StreamProgress as Moved};
 use narrows_wire::api::{StreamProgress, TrialProgress};
 use narrows_wire::{Key, probe};
 use std::net::{IpAddr, SocketAddr};
@@ -49,7 +50,7 @@ impl Instruments for LiveInstruments {
     }
 
     fn prepare(&self, socket: BorrowedFd<'_>, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), String> {
-        narrows_traffic::prepare(socket, place, flow, plan).map_err(|error| error.to_string())
+        tcp::prepare(socket, place, flow, plan).map_err(|error| error.to_string())
     }
 
     fn open_udp(
@@ -83,12 +84,10 @@ impl Instruments for LiveInstruments {
         let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
         let Connections { streams, each } = connections;
         let record = match plan {
-            LoadPlan::Tcp(plan) => {
-                narrows_traffic::run(place, plan, tcp_of(streams), stop, cpu_times, &mut |progress| {
-                    on_progress(told(&progress));
-                })
-                .map(LoadRecord::Tcp)
-            }
+            LoadPlan::Tcp(plan) => tcp::run(place, plan, tcp_of(streams), stop, cpu_times, &mut |progress| {
+                on_progress(told(&progress));
+            })
+            .map(LoadRecord::Tcp),
             LoadPlan::Udp(plan) => udp::run(place, plan, udp_of(streams), stop, cpu_times, &mut |progress| {
                 on_progress(told_of_udp(&progress));
             })
@@ -176,8 +175,8 @@ fn progress_of(id: u32, flow: Flow) -> StreamProgress {
     }
 }
 
-fn told_of_udp(progress: &UdpProgress) -> TrialProgress {
-    let stream = |stream: &UdpStreamProgress| StreamProgress {
+fn told_of_udp(progress: &Progress<UdpSample>) -> TrialProgress {
+    let stream = |stream: &Moved<UdpSample>| StreamProgress {
         bytes: stream.sample.bytes,
         udp: Some(stream.sample.clone()),
         ..progress_of(stream.id, stream.flow)
@@ -185,14 +184,14 @@ fn told_of_udp(progress: &UdpProgress) -> TrialProgress {
     TrialProgress { at_us: progress.at_us, streams: progress.streams.iter().map(stream).collect() }
 }
 
-fn told_of_rr(progress: &RrProgress) -> TrialProgress {
+fn told_of_rr(progress: &Progress<RrSample>) -> TrialProgress {
     let stream =
-        |stream: &RrStreamProgress| StreamProgress { rr: Some(stream.sample), ..progress_of(stream.id, Flow::Up) };
+        |stream: &Moved<RrSample>| StreamProgress { rr: Some(stream.sample), ..progress_of(stream.id, Flow::Up) };
     TrialProgress { at_us: progress.at_us, streams: progress.streams.iter().map(stream).collect() }
 }
 
 /// What is worth telling the other end while a trial runs.
-fn told(progress: &Progress) -> TrialProgress {
+fn told(progress: &Progress<TcpSample>) -> TrialProgress {
     TrialProgress {
         at_us: progress.at_us,
         streams: progress

@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{bytes_of, connect, cpus, pair, run_both, run_end};
+use common::{bytes_of, connect, cpus, growth, pair, run_both, run_end};
 use narrows_model::{Application, Direction, Flow, Limit, Place, TcpPlan};
 use narrows_sys::{clock, tcp};
-use narrows_traffic::{Stop, Stream, TrafficError, engine, reading, run};
+use narrows_traffic::tcp::{Stream, run};
+use narrows_traffic::{CALL_LIMIT, GRACE, Stop, TrafficError};
 use std::net::Shutdown;
 use std::os::fd::AsFd as _;
 use std::thread;
@@ -142,15 +143,14 @@ fn a_slow_writer_is_as_slow_as_planned() {
     for (streams, message_bytes) in [(1, 131_072), (3, 1000)] {
         let application = Application { write_bps: 80_000_000, ..Application::default() };
         let plan = TcpPlan { application, streams, message_bytes, omit_ms: 100, ..timed(1100) };
-        let (client, server, _) = run_both(&plan);
+        let (client, _, _) = run_both(&plan);
         let (got, most) = (bytes_of(&client, Flow::Up).iter().sum::<u64>(), paced_most(80_000_000, last_us(&client)));
         // A busy machine may be slower than the plan, by far; nothing makes it faster.
         assert!((most / 8..=most).contains(&got), "{got} of {most}");
         // The kernel saw a sender that had nothing to send. (Small writes look busy: each waits for its acknowledgement,
         // which the receiver delays.)
-        let window = reading::counted(&plan, &server, Flow::Up).unwrap();
-        let busy = reading::counted_by_tcp(&client, Flow::Up, window, |tcp| tcp.busy_time_us).unwrap();
-        assert!(message_bytes == 1000 || busy < (window.to_us - window.from_us) * 95 / 100, "{busy}");
+        let busy = growth(&client, &plan, |tcp| tcp.busy_time_us);
+        assert!(message_bytes == 1000 || busy < (last_us(&client) - 100_000) * 95 / 100, "{busy}");
     }
 }
 
@@ -159,11 +159,10 @@ fn a_slow_reader_is_as_slow_as_planned_and_its_queue_fills() {
     let application = Application { read_bps: 400_000_000, ..Application::default() };
     let plan = TcpPlan { application, receive_buffer_bytes: Some(256 << 10), omit_ms: 100, ..timed(1100) };
     let (client, server, _) = run_both(&plan);
-    let window = reading::counted(&plan, &server, Flow::Up).unwrap();
     let (got, most) = (bytes_of(&server, Flow::Up)[0], paced_most(400_000_000, last_us(&server)));
     assert!((most / 8..=most).contains(&got), "{got} of {most}");
     assert!(server.streams[0].samples.iter().any(|sample| sample.recv_q_bytes.unwrap() > 64 << 10));
-    let limited = reading::counted_by_tcp(&client, Flow::Up, window, |tcp| tcp.rwnd_limited_us).unwrap();
+    let limited = growth(&client, &plan, |tcp| tcp.rwnd_limited_us);
     assert!(limited > 100_000, "{limited}");
 }
 
@@ -188,5 +187,5 @@ fn what_cannot_start_says_why() {
     let (socket, _peer) = pair();
     assert!(matches!(nothing(&timed(100), Place::Path, stream(socket)), TrafficError::NotAnEnd));
     // The bounds that the documentation promises.
-    assert!(engine::CALL_LIMIT <= Duration::from_millis(100) && engine::GRACE <= Duration::from_secs(2));
+    assert!(CALL_LIMIT <= Duration::from_millis(100) && GRACE <= Duration::from_secs(2));
 }

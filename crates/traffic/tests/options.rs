@@ -5,7 +5,8 @@ mod common;
 use common::{connect, cpus, run_both};
 use narrows_model::{BufferLock, Flow, Limit, Place, TcpPlan};
 use narrows_sys::{files, tcp};
-use narrows_traffic::{Stop, run};
+use narrows_traffic::Stop;
+use narrows_traffic::tcp::run;
 use std::os::fd::AsFd as _;
 
 fn plan() -> TcpPlan {

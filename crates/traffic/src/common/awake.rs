@@ -1,6 +1,6 @@
 //! Threads that keep every core awake while a trial runs, and yield to everything else on it.
 
-use crate::stop::Stop;
+use super::stop::Stop;
 use narrows_sys::{cpu, thread as kernel};
 use std::thread::{Builder, Scope};
 

@@ -40,7 +40,7 @@ pub enum TrafficError {
     },
     /// A stream of datagrams could not be opened.
     #[error(transparent)]
-    Udp(#[from] crate::udp::UdpError),
+    Udp(#[from] crate::udp::error::UdpError),
 }
 
 impl TrafficError {

@@ -4,7 +4,7 @@ use super::clock as clock_of_stamps;
 use super::flows::FlowSeen;
 use super::generator::Device;
 use super::receiver::{Counter, Seen, StreamSeen};
-use crate::udp::window::Window;
+use crate::common::sequence_window::Window;
 use narrows_model::load::frames::{FCS_BYTES, FrameInterval, GotSoFar, ReceivePlan};
 use narrows_stats::Histogram;
 use narrows_sys::packet_io::{BATCH, PacketReader};

@@ -4,9 +4,9 @@
 //! [`Answers`] is what the trial and the accept path share; [`Answering`] is one connection's transaction as a state
 //! machine without IO, which an asynchronous accept path drives; [`answer`] drives it on a blocking socket.
 
-use super::FILL;
+use super::filling::FILL;
 use super::tally::Tally;
-use crate::engine::CALL_LIMIT;
+use crate::common::limits::CALL_LIMIT;
 use narrows_model::{RrPlan, RrSample};
 use narrows_sys::{clock, net, tcp};
 use narrows_wire::hello;

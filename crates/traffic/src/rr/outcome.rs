@@ -1,6 +1,6 @@
 //! How a stream of transactions ended, what it leaves, and which of the ends deserve a remark.
 
-use crate::outcome::Timing;
+use crate::common::timing::Timing;
 use narrows_stats::Histogram;
 use std::io;
 
@@ -43,7 +43,7 @@ impl Outcome {
             Self::Broken(error) => Some(format!("stream {stream}: lost the peer {when}: {error}")),
             Self::Unanswered(count) => Some(format!(
                 "stream {stream}: {count} requests were not answered within {} s after the end",
-                crate::engine::GRACE.as_secs()
+                crate::common::limits::GRACE.as_secs()
             )),
             Self::Garbage(what) => Some(format!("stream {stream}: gave up {when}: {what}")),
             Self::GaveUp(why) => Some(format!("stream {stream}: gave up {when}: {why}")),

@@ -1,6 +1,6 @@
 //! What a stream's thread, or the answering of its connections, tells while the trial runs.
 
-use crate::counters::Counters;
+use crate::common::thread_clock::ThreadClock;
 use narrows_model::RrSample;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ pub(crate) struct Tally {
     failures: AtomicU64,
     latency_sum_ns: AtomicU64,
     /// The CPU clock of the stream's thread.
-    pub(crate) thread: Counters,
+    pub(crate) thread: ThreadClock,
 }
 
 impl Tally {
@@ -21,7 +21,7 @@ impl Tally {
             transactions: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             latency_sum_ns: AtomicU64::new(0),
-            thread: Counters::new(),
+            thread: ThreadClock::new(),
         }
     }
 

@@ -3,10 +3,10 @@
 //! Sends never wait while answers may come, so that two ends with full buffers cannot lock each other up. With one request
 //! at a time it is a `send` and a blocking `recv` each, as netperf does it.
 
-use super::FILL;
+use super::filling::FILL;
 use super::outcome::{Leaves, Outcome};
-use super::seat::Seat;
-use crate::engine::CALL_LIMIT;
+use super::requester::Requester;
+use crate::common::limits::CALL_LIMIT;
 use narrows_stats::Histogram;
 use narrows_sys::{clock, exchange, tcp};
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ const BATCH_BYTES: usize = FILL.len();
 
 /// See the module.
 pub(super) struct TcpRequester<'a> {
-    seat: Seat<'a>,
+    requester: Requester<'a>,
     socket: BorrowedFd<'a>,
     request_bytes: usize,
     response_bytes: usize,
@@ -34,17 +34,17 @@ pub(super) struct TcpRequester<'a> {
 }
 
 impl<'a> TcpRequester<'a> {
-    pub(super) fn new(seat: Seat<'a>, socket: &'a TcpStream) -> Self {
-        let outstanding = seat.plan.outstanding as usize;
+    pub(super) fn new(requester: Requester<'a>, socket: &'a TcpStream) -> Self {
+        let outstanding = requester.plan.outstanding as usize;
         Self {
             socket: socket.as_fd(),
-            request_bytes: seat.plan.request_bytes as usize,
-            response_bytes: seat.plan.response_bytes as usize,
+            request_bytes: requester.plan.request_bytes as usize,
+            response_bytes: requester.plan.response_bytes as usize,
             outstanding,
             begun: VecDeque::with_capacity(outstanding),
             unsent: 0,
             got: 0,
-            seat,
+            requester,
         }
     }
 
@@ -52,16 +52,16 @@ impl<'a> TcpRequester<'a> {
     pub(super) fn run(mut self) -> Leaves {
         let outcome = self.exchange();
         if !matches!(outcome, Outcome::Complete | Outcome::Stopped) {
-            self.seat.tally.fail(self.begun.len() as u64);
+            self.requester.tally.fail(self.begun.len() as u64);
         }
-        self.seat.leave(outcome, Histogram::new())
+        self.requester.leave(outcome, Histogram::new())
     }
 
     fn exchange(&mut self) -> Outcome {
         // Larger than what is expected: so what was not asked for is seen.
         let mut buffer = vec![0; 64 << 10];
         loop {
-            if let Some(outcome) = self.seat.told() {
+            if let Some(outcome) = self.requester.ended() {
                 return outcome;
             }
             let now = clock::now();
@@ -69,10 +69,10 @@ impl<'a> TcpRequester<'a> {
             if let Err(error) = self.hand_over() {
                 return Outcome::Broken(error);
             }
-            if self.begun.is_empty() && now >= self.seat.deadline {
+            if self.begun.is_empty() && now >= self.requester.deadline {
                 return Outcome::Complete;
             }
-            if self.seat.is_late(now) {
+            if self.requester.is_late(now) {
                 return Outcome::Unanswered(self.begun.len() as u64);
             }
             match self.receive(&mut buffer, now) {
@@ -92,9 +92,9 @@ impl<'a> TcpRequester<'a> {
     fn begin(&mut self, now: Instant) {
         while self.begun.len() < self.outstanding
             && (self.unsent == 0 || self.unsent + self.request_bytes <= BATCH_BYTES)
-            && self.seat.is_due(now)
+            && self.requester.is_due(now)
         {
-            let origin = self.seat.begin(now);
+            let origin = self.requester.begin(now);
             self.begun.push_back(origin);
             self.unsent += self.request_bytes;
         }
@@ -117,7 +117,7 @@ impl<'a> TcpRequester<'a> {
         let wait = if self.unsent > 0 {
             Some(CALL_LIMIT)
         } else if self.begun.len() < self.outstanding {
-            self.seat.until_due(now)
+            self.requester.until_due(now)
         } else {
             None
         };
@@ -138,7 +138,7 @@ impl<'a> TcpRequester<'a> {
         while self.got >= self.response_bytes {
             let Some(origin) = self.begun.pop_front() else { break };
             self.got -= self.response_bytes;
-            self.seat.complete(origin, now);
+            self.requester.complete(origin, now);
         }
         if self.got > 0 && self.begun.is_empty() {
             return Err(Outcome::Garbage("the peer answered more than it was asked".to_owned()));

@@ -1,9 +1,9 @@
 //! The server's end of a `TCP_RR` stream: a response for each request, in their order.
 
-use super::FILL;
+use super::filling::FILL;
 use super::outcome::{Leaves, Outcome};
 use super::tally::Tally;
-use crate::stop::Stop;
+use crate::common::threads::Control;
 use narrows_model::RrPlan;
 use narrows_sys::{clock, tcp};
 use std::io::ErrorKind;
@@ -18,20 +18,20 @@ pub(super) fn respond(
     socket: &TcpStream,
     plan: &RrPlan,
     tally: &Tally,
-    (stop, over): (&Stop, &Stop),
+    control: &Control<'_>,
     moving: impl FnOnce(Instant),
 ) -> Leaves {
     let (request_bytes, response_bytes) = (u64::from(plan.request_bytes), u64::from(plan.response_bytes));
     let socket = socket.as_fd();
-    let told = || {
-        let end = if stop.is_set() { Outcome::Stopped } else { Outcome::Complete };
-        (stop.is_set() || over.is_set()).then(|| Leaves::of(end, Vec::new()))
+    let ended = || {
+        let end = if control.stop.is_set() { Outcome::Stopped } else { Outcome::Complete };
+        (control.is_over()).then(|| Leaves::of(end, Vec::new()))
     };
     let mut buffer = vec![0; 64 << 10];
     let mut moving = Some(moving);
     let mut got = 0_u64;
     loop {
-        if let Some(leaves) = told() {
+        if let Some(leaves) = ended() {
             return leaves;
         }
         match tcp::receive(socket, &mut buffer) {
@@ -51,7 +51,7 @@ pub(super) fn respond(
             match tcp::send(socket, &FILL[..most]) {
                 Ok(taken) => owed -= taken as u64,
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    if let Some(leaves) = told() {
+                    if let Some(leaves) = ended() {
                         return leaves;
                     }
                 }

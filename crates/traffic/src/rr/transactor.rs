@@ -8,10 +8,10 @@
 //! The latency goes from the beginning of the connection to the last byte of the response; the rate includes the close,
 //! as in netperf.
 
-use super::FILL;
+use super::filling::FILL;
 use super::outcome::{Leaves, Outcome};
-use super::seat::{BACKOFF, Seat, nanos};
-use crate::engine::CALL_LIMIT;
+use super::requester::{BACKOFF, Requester, nanos};
+use crate::common::limits::CALL_LIMIT;
 use narrows_stats::Histogram;
 use narrows_sys::{clock, exchange, net, tcp};
 use narrows_wire::hello::{self, ANSWER_MOST_BYTES};
@@ -40,7 +40,7 @@ enum Failure {
 
 /// See the module.
 pub(super) struct Transactor<'a> {
-    seat: Seat<'a>,
+    requester: Requester<'a>,
     address: SocketAddr,
     request: Vec<u8>,
     response_bytes: u64,
@@ -52,19 +52,19 @@ pub(super) struct Transactor<'a> {
 }
 
 impl<'a> Transactor<'a> {
-    pub(super) fn new(seat: Seat<'a>, address: SocketAddr, key: Key) -> Self {
-        let hello = DataHello { key, wanted: Wanted::Transaction { id: seat.id } }.encode();
-        let mut request = vec![FILL[0]; (seat.plan.request_bytes as usize).max(hello::LENGTH)];
+    pub(super) fn new(requester: Requester<'a>, address: SocketAddr, key: Key) -> Self {
+        let hello = DataHello { key, wanted: Wanted::Transaction { id: requester.id } }.encode();
+        let mut request = vec![FILL[0]; (requester.plan.request_bytes as usize).max(hello::LENGTH)];
         request[..hello::LENGTH].copy_from_slice(&hello);
         Self {
             address,
             request,
-            response_bytes: seat.plan.response_bytes.into(),
+            response_bytes: requester.plan.response_bytes.into(),
             connect: Histogram::new(),
             failed: 0,
             first_failure: None,
             local: None,
-            seat,
+            requester,
         }
     }
 
@@ -73,23 +73,23 @@ impl<'a> Transactor<'a> {
         let outcome = self.exchange();
         if let Some(first) = self.first_failure.take() {
             let what = if self.failed == 1 { "transaction failed" } else { "transactions failed; the first" };
-            self.seat.notes.push(format!("{} {what}: {first}", self.failed));
+            self.requester.notes.push(format!("{} {what}: {first}", self.failed));
         }
-        Leaves { local: self.local, ..self.seat.leave(outcome, self.connect) }
+        Leaves { local: self.local, ..self.requester.leave(outcome, self.connect) }
     }
 
     fn exchange(&mut self) -> Outcome {
         let mut buffer = vec![0; usize::try_from(self.response_bytes + 1).unwrap_or(usize::MAX).clamp(512, 64 << 10)];
         loop {
-            if let Some(outcome) = self.seat.told() {
+            if let Some(outcome) = self.requester.ended() {
                 return outcome;
             }
             let now = clock::now();
-            if now >= self.seat.deadline {
+            if now >= self.requester.deadline {
                 return Outcome::Complete;
             }
-            if !self.seat.is_due(now) {
-                clock::sleep(self.seat.until_due(now).unwrap_or(CALL_LIMIT));
+            if !self.requester.is_due(now) {
+                clock::sleep(self.requester.until_due(now).unwrap_or(CALL_LIMIT));
                 continue;
             }
             match self.transact(now, &mut buffer) {
@@ -99,13 +99,13 @@ impl<'a> Transactor<'a> {
                     self.failed += 1;
                     let last = why.clone();
                     self.first_failure.get_or_insert(why);
-                    if self.seat.fail_at_once() {
+                    if self.requester.fail_immediately() {
                         return Outcome::GaveUp(format!("no transaction succeeded any more; the last one: {last}"));
                     }
                     clock::sleep(BACKOFF);
                 }
                 Err(Failure::Hopeless(outcome)) => {
-                    self.seat.tally.fail(1);
+                    self.requester.tally.fail(1);
                     return outcome;
                 }
             }
@@ -113,10 +113,10 @@ impl<'a> Transactor<'a> {
     }
 
     fn transact(&mut self, now: Instant, buffer: &mut [u8]) -> Result<(), Failure> {
-        let due = self.seat.begin(now);
+        let due = self.requester.begin(now);
         let socket = exchange::open(self.address, CALL_LIMIT).map_err(|error| Failure::Failed(error.to_string()))?;
         let start = clock::now();
-        let origin = if self.seat.pace.is_some() { due } else { start };
+        let origin = if self.requester.pace.is_some() { due } else { start };
         while !exchange::connect_on(&socket, self.address).map_err(|error| self.not_connected(&error))? {
             self.go_on(start, "connected")?;
         }
@@ -128,10 +128,10 @@ impl<'a> Transactor<'a> {
         self.send(&socket, start)?;
         self.read_response(&socket, start, buffer)?;
         let end = clock::now();
-        if origin >= self.seat.counted_from {
+        if origin >= self.requester.counted_from {
             self.connect.record(nanos(connected.saturating_duration_since(start)));
         }
-        self.seat.complete(origin, end);
+        self.requester.complete(origin, end);
         self.await_close(&socket, end, buffer)
     }
 
@@ -146,11 +146,11 @@ impl<'a> Transactor<'a> {
 
     /// Whether to go on with what a call did not finish.
     fn go_on(&self, start: Instant, what: &str) -> Result<(), Failure> {
-        if let Some(outcome) = self.seat.told() {
+        if let Some(outcome) = self.requester.ended() {
             return Err(Failure::Told(outcome));
         }
         let now = clock::now();
-        if now.saturating_duration_since(start) < LIMIT && !self.seat.is_late(now) {
+        if now.saturating_duration_since(start) < LIMIT && !self.requester.is_late(now) {
             return Ok(());
         }
         let waited = now.saturating_duration_since(start).as_secs_f64();
@@ -224,7 +224,7 @@ impl<'a> Transactor<'a> {
                     return Err(Failure::Hopeless(Outcome::Garbage(more)));
                 }
                 Err(error) if waits(&error) => {
-                    if let Some(outcome) = self.seat.told() {
+                    if let Some(outcome) = self.requester.ended() {
                         return Err(Failure::Told(outcome));
                     }
                 }

@@ -3,8 +3,8 @@
 //! given up, or a second time, finds none.
 
 use super::outcome::{Leaves, Outcome};
-use super::seat::{BACKOFF, Seat};
-use crate::engine::CALL_LIMIT;
+use super::requester::{BACKOFF, Requester};
+use crate::common::limits::CALL_LIMIT;
 use narrows_model::RrPlan;
 use narrows_stats::Histogram;
 use narrows_sys::{clock, exchange, tcp};
@@ -39,7 +39,7 @@ struct Slot {
 
 /// See the module.
 pub(super) struct UdpRequester<'a> {
-    seat: Seat<'a>,
+    requester: Requester<'a>,
     socket: BorrowedFd<'a>,
     slots: Vec<Slot>,
     free: Vec<usize>,
@@ -55,19 +55,19 @@ pub(super) struct UdpRequester<'a> {
 }
 
 impl<'a> UdpRequester<'a> {
-    pub(super) fn new(seat: Seat<'a>, socket: &'a UdpSocket, start: Instant) -> Self {
-        let count = seat.plan.outstanding as usize;
+    pub(super) fn new(requester: Requester<'a>, socket: &'a UdpSocket, start: Instant) -> Self {
+        let count = requester.plan.outstanding as usize;
         Self {
             socket: socket.as_fd(),
             slots: (0..count as u64).map(|sequence| Slot { sequence, asked: None }).collect(),
             free: (0..count).rev().collect(),
             expiry: start + TIMEOUT,
             rest_until: start,
-            request: vec![0; (seat.plan.request_bytes as usize).max(rr::LENGTH)],
+            request: vec![0; (requester.plan.request_bytes as usize).max(rr::LENGTH)],
             late: 0,
             foreign: 0,
             refused_here: 0,
-            seat,
+            requester,
         }
     }
 
@@ -75,15 +75,15 @@ impl<'a> UdpRequester<'a> {
     pub(super) fn run(mut self) -> Leaves {
         let outcome = self.exchange();
         if !matches!(outcome, Outcome::Complete | Outcome::Stopped) {
-            self.seat.tally.fail(self.on_their_way() as u64);
+            self.requester.tally.fail(self.on_their_way() as u64);
         }
         let counts = [
             (self.late, "answers came after their request had been given up, or twice"),
             (self.foreign, "datagrams were no answers to this stream"),
             (self.refused_here, "requests were refused by this host's own queue (ENOBUFS) and sent later"),
         ];
-        self.seat.notes.extend(counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
-        self.seat.leave(outcome, Histogram::new())
+        self.requester.notes.extend(counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        self.requester.leave(outcome, Histogram::new())
     }
 
     fn on_their_way(&self) -> usize {
@@ -93,7 +93,7 @@ impl<'a> UdpRequester<'a> {
     fn exchange(&mut self) -> Outcome {
         let mut buffer = vec![0; MOST_BYTES];
         loop {
-            if let Some(outcome) = self.seat.told() {
+            if let Some(outcome) = self.requester.ended() {
                 return outcome;
             }
             let now = clock::now();
@@ -105,7 +105,7 @@ impl<'a> UdpRequester<'a> {
                 Err(outcome) => return outcome,
             };
             // The last time-outs are over before the time for the last answers is; this is for a clock that jumps.
-            if now >= self.seat.deadline && (self.on_their_way() == 0 || self.seat.is_late(now)) {
+            if now >= self.requester.deadline && (self.on_their_way() == 0 || self.requester.is_late(now)) {
                 return Outcome::Complete;
             }
             match self.receive(&mut buffer, now, full) {
@@ -123,15 +123,15 @@ impl<'a> UdpRequester<'a> {
 
     /// Sends the requests that may begin now; true where the socket's buffer is full.
     fn ask(&mut self, now: Instant) -> Result<bool, Outcome> {
-        while now >= self.rest_until && self.seat.is_due(now) {
+        while now >= self.rest_until && self.requester.is_due(now) {
             let Some(&at) = self.free.last() else { break };
-            let header = Header { role: Role::Request, stream: self.seat.id, sequence: self.slots[at].sequence };
+            let header = Header { role: Role::Request, stream: self.requester.id, sequence: self.slots[at].sequence };
             self.request[..rr::LENGTH].copy_from_slice(&header.encode());
             let sent = clock::now();
             match exchange::send_now(self.socket, &self.request) {
                 Ok(_) => {
                     self.free.pop();
-                    let origin = self.seat.begin(sent);
+                    let origin = self.requester.begin(sent);
                     self.slots[at].asked = Some(Asked { origin, sent });
                 }
                 Err(error) => match error.kind() {
@@ -141,9 +141,9 @@ impl<'a> UdpRequester<'a> {
                     ErrorKind::ConnectionRefused => return self.refused(&error).map_or(Ok(false), Err),
                     // A filter of this host.
                     ErrorKind::PermissionDenied => {
-                        self.seat.begin(sent);
+                        self.requester.begin(sent);
                         self.rest_until = now + BACKOFF;
-                        if self.seat.fail_at_once() {
+                        if self.requester.fail_immediately() {
                             return Err(Outcome::GaveUp(format!("this host lets no request out: {error}")));
                         }
                     }
@@ -169,7 +169,7 @@ impl<'a> UdpRequester<'a> {
             None
         } else {
             let rest = self.rest_until.saturating_duration_since(now).min(CALL_LIMIT);
-            self.seat.until_due(now).map(|due| due.max(rest))
+            self.requester.until_due(now).map(|due| due.max(rest))
         };
         match wait {
             Some(limit) => {
@@ -187,8 +187,8 @@ impl<'a> UdpRequester<'a> {
         let header = match Header::decode(datagram) {
             Ok(header)
                 if header.role == Role::Response
-                    && header.stream == self.seat.id
-                    && datagram.len() == self.seat.plan.response_bytes as usize =>
+                    && header.stream == self.requester.id
+                    && datagram.len() == self.requester.plan.response_bytes as usize =>
             {
                 header
             }
@@ -205,7 +205,7 @@ impl<'a> UdpRequester<'a> {
             Some(asked) => {
                 slot.sequence += count as u64;
                 self.free.push(at);
-                self.seat.complete(asked.origin, now);
+                self.requester.complete(asked.origin, now);
             }
             None => self.late += 1,
         }
@@ -221,7 +221,7 @@ impl<'a> UdpRequester<'a> {
                 slot.asked = None;
                 slot.sequence += count;
                 self.free.push(at);
-                self.seat.tally.fail(1);
+                self.requester.tally.fail(1);
             } else {
                 next = next.min(asked.sent + TIMEOUT);
             }
@@ -239,7 +239,7 @@ impl<'a> UdpRequester<'a> {
             self.slots[at].asked = None;
             self.slots[at].sequence += count;
             self.free.push(at);
-            if self.seat.fail_at_once() {
+            if self.requester.fail_immediately() {
                 return Some(Outcome::GaveUp(format!("nobody answers on the peer's port: {error}")));
             }
         }

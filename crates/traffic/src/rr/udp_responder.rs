@@ -3,8 +3,8 @@
 use super::outcome::{Leaves, Outcome};
 use super::tally::Tally;
 use super::udp_requester::MOST_BYTES;
-use crate::engine::CALL_LIMIT;
-use crate::stop::Stop;
+use crate::common::limits::CALL_LIMIT;
+use crate::common::threads::Control;
 use narrows_model::RrPlan;
 use narrows_sys::{clock, exchange, tcp};
 use narrows_wire::rr::{self, Header, Role};
@@ -20,7 +20,7 @@ pub(super) fn respond(
     stream: u32,
     plan: &RrPlan,
     tally: &Tally,
-    (stop, over): (&Stop, &Stop),
+    control: &Control<'_>,
     moving: impl FnOnce(Instant),
 ) -> Leaves {
     let socket = socket.as_fd();
@@ -29,10 +29,10 @@ pub(super) fn respond(
     let mut moving = Some(moving);
     let (mut foreign, mut unsent) = (0_u64, 0_u64);
     let outcome = loop {
-        if stop.is_set() {
+        if control.stop.is_set() {
             break Outcome::Stopped;
         }
-        if over.is_set() {
+        if control.over.is_set() {
             break Outcome::Complete;
         }
         let datagram = match tcp::receive(socket, &mut buffer) {

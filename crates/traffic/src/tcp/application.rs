@@ -9,7 +9,7 @@ use std::time::Instant;
 /// Slots are absolute, so that late wake-ups do not add up; what an application slept through beyond
 /// [`Pace::LAG_NS`] or two slots is lost, not caught up in a burst.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(super) struct Pace {
     ns_per_byte: f64,
     /// When the next slot begins, in nanoseconds since the trial's start.
     next_ns: AtomicU64,
@@ -20,20 +20,20 @@ impl Pace {
     const LAG_NS: u64 = 2_000_000;
 
     /// `None` for 0: no limit.
-    pub(crate) fn new(bps: u64) -> Option<Self> {
+    pub(super) fn new(bps: u64) -> Option<Self> {
         #[allow(clippy::cast_precision_loss)]
         (bps > 0).then(|| Self { ns_per_byte: 8e9 / bps as f64, next_ns: AtomicU64::new(0) })
     }
 
     /// How many bytes the application moves at once: at most `most`, and no more than 2 ms' worth, but 1 KiB.
-    pub(crate) fn portion(&self, most: usize) -> usize {
+    pub(super) fn portion(&self, most: usize) -> usize {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let worth = (2e6 / self.ns_per_byte) as usize;
         most.min(worth.max(1024))
     }
 
     /// Takes the next slot for so many bytes; when it begins.
-    pub(crate) fn claim(&self, now_ns: u64, bytes: usize) -> u64 {
+    pub(super) fn claim(&self, now_ns: u64, bytes: usize) -> u64 {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let cost = (bytes as f64 * self.ns_per_byte) as u64;
         let earliest = now_ns.saturating_sub(Self::LAG_NS.max(2 * cost));
@@ -45,7 +45,7 @@ impl Pace {
 
 /// CPU time burnt per byte moved, on the thread's own CPU clock.
 #[derive(Debug)]
-pub(crate) struct Burn {
+pub(super) struct Burn {
     us_per_byte: f64,
     /// What is still to be burnt; negative after too much.
     owed_us: f64,
@@ -55,12 +55,12 @@ impl Burn {
     /// Shorter burns would be lost in the clock's own cost.
     const LEAST_US: f64 = 20.0;
 
-    pub(crate) fn new(us_per_mib: u32) -> Self {
+    pub(super) fn new(us_per_mib: u32) -> Self {
         Self { us_per_byte: f64::from(us_per_mib) / 1_048_576.0, owed_us: 0.0 }
     }
 
     /// Burns what so many bytes cost, in portions worth the effort, unless `over` says that the trial is.
-    pub(crate) fn spend(&mut self, bytes: usize, over: impl Fn() -> bool) {
+    pub(super) fn spend(&mut self, bytes: usize, over: impl Fn() -> bool) {
         if self.us_per_byte == 0.0 {
             return;
         }
@@ -87,7 +87,7 @@ impl Burn {
 }
 
 /// Nanoseconds since `start`.
-pub(crate) fn nanos_since(start: Instant) -> u64 {
+pub(super) fn nanos_since(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 

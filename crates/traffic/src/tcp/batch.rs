@@ -19,7 +19,7 @@ const LOOK_AFTER_CALLS: u64 = 32;
 
 /// The portion that one receiving socket waits for.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(super) struct Batch {
     looked_at: Instant,
     bytes: u64,
     calls: u64,
@@ -27,13 +27,13 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Self { looked_at: now, bytes: 0, calls: 0, portion: 1 }
     }
 
     /// Called after each call with what it took and the totals so far.
     #[inline]
-    pub(crate) fn moved(&mut self, socket: BorrowedFd<'_>, taken: usize, bytes: u64, calls: u64) {
+    pub(super) fn moved(&mut self, socket: BorrowedFd<'_>, taken: usize, bytes: u64, calls: u64) {
         // The call waited out its limit: the data comes no longer as fast as it did.
         if taken < self.portion as usize {
             self.set(socket, 1);
@@ -44,7 +44,7 @@ impl Batch {
     }
 
     /// Called when nothing came for as long as a call may wait.
-    pub(crate) fn idle(&mut self, socket: BorrowedFd<'_>) {
+    pub(super) fn idle(&mut self, socket: BorrowedFd<'_>) {
         self.set(socket, 1);
     }
 

@@ -1,28 +1,22 @@
-//! The TCP engine: connected sockets and a plan in, one end's record out. One thread a stream moves data; the caller's thread
-//! takes the samples.
+//! Connected sockets and a plan in, one end's record out.
 
-use crate::conductor::Conductor;
-use crate::counters::Counters;
-use crate::error::TrafficError;
-use crate::options;
-use crate::payload::Payload;
-use crate::stop::Stop;
-use crate::worker::{Paces, Shared, Worker};
-use crate::{Progress, Stream};
-use narrows_model::{CpuTimes, Place, Snapshot, TcpEndRecord, TcpPlan, ZeroCopy};
+use super::counters::Counters;
+use super::options;
+use super::payload::Payload;
+use super::stream::Stream;
+use super::streams::TcpStreams;
+use super::worker::{Paces, Shared};
+use crate::common::awake;
+use crate::common::error::TrafficError;
+use crate::common::limits::CALL_LIMIT;
+use crate::common::progress::Progress;
+use crate::common::sampler::{self, Sampled, Sampling};
+use crate::common::schedule::Schedule;
+use crate::common::stop::Stop;
+use crate::common::threads::{Control, Work};
+use narrows_model::{CpuTimes, Limit, Place, Snapshot, TcpEndRecord, TcpPlan, TcpSample, TcpStreamRecord, ZeroCopy};
 use narrows_sys::tcp;
-use std::sync::{Arc, OnceLock, mpsc};
-use std::thread;
-use std::time::Duration;
-
-/// No call on a data socket blocks longer; it bounds how late a stop takes effect.
-pub const CALL_LIMIT: Duration = Duration::from_millis(50);
-/// A receiver waits so long for the sender's last word after the planned end.
-pub const GRACE: Duration = Duration::from_secs(2);
-/// A stream that is ended by bytes is given up when none moved for so long.
-pub const STALL: Duration = Duration::from_secs(30);
-/// A data thread's stack: it calls nothing deep.
-const STACK_BYTES: usize = 256 << 10;
+use std::sync::{Arc, OnceLock};
 
 /// Moves data on all streams until the trial is over, and blocks so long. The record's `before` and `after` are left empty.
 ///
@@ -42,7 +36,7 @@ pub fn run(
     mut streams: Vec<Stream>,
     stop: &Stop,
     cpu_times: &(dyn Fn() -> Vec<CpuTimes> + Sync),
-    on_progress: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(Progress<TcpSample>),
 ) -> Result<TcpEndRecord, TrafficError> {
     plan.check().map_err(TrafficError::Plan)?;
     if place == Place::Path {
@@ -61,49 +55,47 @@ pub fn run(
     }
 
     let sends = streams.iter().any(|stream| stream.flow.sender() == place);
+    let control = Control::new(stop);
     let shared = Shared {
         place,
         plan,
-        stop,
-        over: Stop::new(),
+        control: &control,
         payload: sends.then(|| payload(plan, &mut remarks)),
         plain: OnceLock::new(),
         paces: Paces::new(plan),
-        gate: OnceLock::new(),
     };
     let counters: Vec<Counters> = streams.iter().map(|_| Counters::new()).collect();
     let sockets: Vec<_> = streams.into_iter().map(|stream| Arc::new(stream.socket)).collect();
-    let (outbox, inbox) = mpsc::channel();
-
-    thread::scope(|scope| {
-        for (index, (record, socket)) in records.iter().zip(&sockets).enumerate() {
-            let worker = Worker {
-                index,
-                flow: record.flow,
-                socket: Arc::clone(socket),
-                counters: &counters[index],
-                shared: &shared,
-                outbox: outbox.clone(),
-            };
-            let builder = thread::Builder::new().name(format!("stream {}", record.id)).stack_size(STACK_BYTES);
-            if let Err(source) = builder.spawn_scoped(scope, move || worker.run()) {
-                // Those that wait at the gate go home.
-                shared.over.stop();
-                let _ = shared.gate.set(narrows_sys::clock::now());
-                return Err(TrafficError::Thread { stream: record.id, source });
-            }
-        }
-        // Only the data threads hold it now: when all have ended, the inbox says so.
-        drop(outbox);
-        if plan.awake
-            && let Err(remark) = crate::awake::keep(scope, &shared.over)
-        {
-            remarks.push(remark);
-        }
-        let conductor = Conductor::new(&shared, records, sockets, &counters, cpu_times, remarks);
-        let (streams, host, remarks) = conductor.run(&inbox, sends, on_progress);
-        shared.over.stop();
-        Ok(TcpEndRecord { place, streams, host, before: Snapshot::default(), after: Snapshot::default(), remarks })
+    let mut works = Vec::with_capacity(records.len());
+    for ((record, socket), counters) in records.iter().zip(&sockets).zip(&counters) {
+        let (shared, flow, socket) = (&shared, record.flow, Arc::clone(socket));
+        let body = Box::new(move |start, moving: &dyn Fn(_)| shared.work(flow, &socket, counters, start, moving));
+        works.push(Work { id: record.id, name: "stream", clock: &counters.thread, body });
+    }
+    let duration_ms = match plan.limit {
+        Limit::DurationMs(ms) => Some(ms),
+        Limit::BytesPerStream(_) => None,
+    };
+    let sampling = Sampling {
+        schedule: Schedule::new(plan.interval_ms, plan.omit_ms, duration_ms),
+        cpu_times,
+        starts_at_gate: sends,
+        remarks,
+    };
+    let sockets = sockets.into_iter().map(Some).collect();
+    let mut streams = TcpStreams { shared: &shared, records, sockets, counters: &counters, last_calls: false };
+    let Sampled { samples, host, remarks } =
+        sampler::run(&control, works, &mut streams, sampling, on_progress, |scope| {
+            plan.awake.then(|| awake::keep(scope, &control.over).err()).flatten()
+        })?;
+    let streams = streams.records.into_iter().zip(samples);
+    Ok(TcpEndRecord {
+        place,
+        streams: streams.map(|(record, samples)| TcpStreamRecord { samples, ..record }).collect(),
+        host,
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+        remarks,
     })
 }
 

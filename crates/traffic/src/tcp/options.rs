@@ -1,9 +1,10 @@
 //! The plan's words as socket options: what must be set before the handshake, what after it, and what came of it.
 
-use crate::Stream;
-use crate::error::TrafficError;
+use super::stream::Stream;
+use crate::common::error::TrafficError;
+use crate::common::sockets::{address_text, sysctl_text};
 use narrows_model::{Flow, Place, TcpPlan, TcpStreamRecord};
-use narrows_sys::{files, net, tcp};
+use narrows_sys::{files, tcp};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -39,7 +40,7 @@ fn apply_early(
 }
 
 /// Sets the rest on a connected socket, reads all of it back, and opens the stream's record.
-pub(crate) fn settle(
+pub(super) fn settle(
     stream: &Stream,
     place: Place,
     plan: &TcpPlan,
@@ -75,14 +76,11 @@ pub(crate) fn settle(
     }
 
     let info = tcp::info(socket).unwrap_or_default();
-    let address = |address: std::io::Result<std::net::SocketAddr>| {
-        address.map_or_else(|_| "unknown".to_owned(), |address| net::canonical(address).to_string())
-    };
     let record = TcpStreamRecord {
         id: stream.id,
         flow: stream.flow,
-        local: address(stream.socket.local_addr()),
-        remote: address(stream.socket.peer_addr()),
+        local: address_text(stream.socket.local_addr()),
+        remote: address_text(stream.socket.peer_addr()),
         congestion_control: tcp::congestion_control(socket).ok(),
         mss_bytes: info.snd_mss_bytes.and_then(|mss| u32::try_from(mss).ok()),
         buffer_lock: tcp::buffer_lock(socket).ok(),
@@ -113,8 +111,7 @@ fn check_obtained(
     if let (Some(asked), Some(obtained)) = (asked, obtained)
         && u64::from(obtained) < 2 * u64::from(asked)
     {
-        let limit = files::read_text(&Path::new("/proc/sys").join(sysctl.replace('.', "/")));
-        let limit = limit.map_or_else(|_| "not readable".to_owned(), |text| text.trim().to_owned());
+        let limit = sysctl_text(sysctl);
         remarks.push(format!("{on}: asked for {asked} bytes of {name}, got {} ({sysctl} is {limit})", obtained / 2));
     }
     if let (Some(asked), Some(used)) = (plan.mss_bytes, record.mss_bytes)

@@ -1,10 +1,11 @@
 //! How a stream ended, and which of the ends deserve a remark.
 
+use crate::common::timing::Timing;
 use std::io;
 
 /// Why a data thread stopped moving data.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(super) enum Outcome {
     /// As planned: the time was up, or all bytes were moved.
     Complete,
     /// By the stop flag.
@@ -19,36 +20,9 @@ pub(crate) enum Outcome {
     Unacknowledged(u32),
 }
 
-/// The planned time, as far as it matters for judging an end.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Timing {
-    /// Planned end in microseconds since the start; `None` where bytes end the trial.
-    pub(crate) end_us: Option<u64>,
-    /// When the stream ended.
-    pub(crate) ended_us: u64,
-}
-
-impl Timing {
-    /// The clocks of the two ends begin about a round-trip time apart: an end that came this much early is still in time.
-    const SLACK_US: u64 = 1_000_000;
-
-    pub(crate) fn in_time(self) -> bool {
-        self.end_us.is_some_and(|end| self.ended_us >= end - Self::SLACK_US.min(end / 4))
-    }
-
-    pub(crate) fn when(self) -> String {
-        #[allow(clippy::cast_precision_loss)]
-        let seconds = |us: u64| us as f64 / 1e6;
-        match self.end_us {
-            Some(end) => format!("after {:.2} s of {:.2} s", seconds(self.ended_us), seconds(end)),
-            None => format!("after {:.2} s", seconds(self.ended_us)),
-        }
-    }
-}
-
 impl Outcome {
-    /// The remark on a sending stream, if it deserves one. `short` is how many of its planned bytes are missing.
-    pub(crate) fn remark_on_sender(&self, stream: u32, timing: Timing) -> Option<String> {
+    /// The remark on a sending stream, if it deserves one.
+    pub(super) fn remark_on_sender(&self, stream: u32, timing: Timing) -> Option<String> {
         let when = timing.when();
         match self {
             Self::Complete | Self::Stopped => None,
@@ -65,7 +39,7 @@ impl Outcome {
     }
 
     /// The remark on a receiving stream, if it deserves one.
-    pub(crate) fn remark_on_receiver(&self, stream: u32, timing: Timing) -> Option<String> {
+    pub(super) fn remark_on_receiver(&self, stream: u32, timing: Timing) -> Option<String> {
         let when = timing.when();
         match self {
             Self::Complete | Self::Stopped | Self::Unacknowledged(_) => None,

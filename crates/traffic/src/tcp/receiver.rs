@@ -1,11 +1,11 @@
 //! A receiving stream: a plain loop of blocking calls that throws the data away inside the kernel where it can.
 
-use crate::application::{Burn, Pace, nanos_since};
-use crate::batch::Batch;
-use crate::counters::Counters;
-use crate::engine::{CALL_LIMIT, STALL};
-use crate::outcome::Outcome;
-use crate::stop::Stop;
+use super::application::{Burn, Pace, nanos_since};
+use super::batch::Batch;
+use super::counters::Counters;
+use super::outcome::Outcome;
+use crate::common::limits::{CALL_LIMIT, STALL};
+use crate::common::threads::Control;
 use narrows_sys::{clock, tcp};
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ const COPY_BYTES: usize = 128 << 10;
 
 /// How received data is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Take {
+pub(super) enum Take {
     /// Thrown away by the kernel (`MSG_TRUNC`).
     Discard,
     /// Copied to this buffer.
@@ -28,7 +28,7 @@ pub(crate) enum Take {
 
 impl Take {
     /// The word for the record.
-    pub(crate) const fn method(&self) -> &'static str {
+    pub(super) const fn method(&self) -> &'static str {
         match self {
             Self::Discard => "discard",
             Self::Copy(_) => "recv",
@@ -48,22 +48,20 @@ impl Take {
 }
 
 /// Everything a receiving thread needs.
-pub(crate) struct Receiver<'a> {
-    pub(crate) socket: &'a TcpStream,
-    pub(crate) counters: &'a Counters,
-    pub(crate) stop: &'a Stop,
-    /// The trial's end for another reason than the user's.
-    pub(crate) over: &'a Stop,
+pub(super) struct Receiver<'a> {
+    pub(super) socket: &'a TcpStream,
+    pub(super) counters: &'a Counters,
+    pub(super) control: &'a Control<'a>,
     /// Whether bytes end the trial: then a stream without any for [`STALL`] is given up.
-    pub(crate) until_end_of_data: bool,
-    pub(crate) pace: Option<&'a Pace>,
-    pub(crate) cpu_us_per_mib: u32,
-    pub(crate) start: Instant,
+    pub(super) until_end_of_data: bool,
+    pub(super) pace: Option<&'a Pace>,
+    pub(super) cpu_us_per_mib: u32,
+    pub(super) start: Instant,
 }
 
 impl Receiver<'_> {
     /// Takes data until there is a reason not to; calls `moving` once, with the time of the first byte.
-    pub(crate) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, &'static str) {
+    pub(super) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, &'static str) {
         let mut take = Take::Discard;
         let outcome = self.receive(&mut take, moving);
         (outcome, take.method())
@@ -79,10 +77,10 @@ impl Receiver<'_> {
         let (mut got, mut calls) = (0u64, 0u64);
         let mut moved_at = clock::now();
         loop {
-            if self.stop.is_set() {
+            if self.control.stop.is_set() {
                 return Outcome::Stopped;
             }
-            if self.over.is_set() {
+            if self.control.over.is_set() {
                 return Outcome::Complete;
             }
             let taken = match take.take(socket, portion) {
@@ -126,7 +124,7 @@ impl Receiver<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.stop.is_set() || self.over.is_set()
+        self.control.is_over()
     }
 
     fn wait_until(&self, due_ns: u64) {

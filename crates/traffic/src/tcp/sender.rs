@@ -1,11 +1,11 @@
 //! A sending stream: a plain loop of blocking calls.
 
-use crate::application::{Burn, Pace, nanos_since};
-use crate::counters::Counters;
-use crate::engine::{CALL_LIMIT, STALL};
-use crate::outcome::Outcome;
-use crate::payload::Payload;
-use crate::stop::Stop;
+use super::application::{Burn, Pace, nanos_since};
+use super::counters::Counters;
+use super::outcome::Outcome;
+use super::payload::Payload;
+use crate::common::limits::{CALL_LIMIT, STALL};
+use crate::common::threads::Control;
 use narrows_sys::{clock, tcp};
 use std::io::ErrorKind;
 use std::net::{Shutdown, TcpStream};
@@ -20,28 +20,26 @@ const CLOCK_EVERY_BYTES: usize = 64 << 10;
 struct Impossible;
 
 /// Everything a sending thread needs.
-pub(crate) struct Sender<'a> {
-    pub(crate) socket: &'a TcpStream,
-    pub(crate) counters: &'a Counters,
-    pub(crate) stop: &'a Stop,
-    /// The trial's end for another reason than the user's.
-    pub(crate) over: &'a Stop,
-    pub(crate) payload: &'a Payload,
+pub(super) struct Sender<'a> {
+    pub(super) socket: &'a TcpStream,
+    pub(super) counters: &'a Counters,
+    pub(super) control: &'a Control<'a>,
+    pub(super) payload: &'a Payload,
     /// Made when the payload's way turns out to be impossible.
-    pub(crate) plain: &'a OnceLock<Payload>,
-    pub(crate) message_bytes: usize,
+    pub(super) plain: &'a OnceLock<Payload>,
+    pub(super) message_bytes: usize,
     /// Stop writing then.
-    pub(crate) deadline: Option<Instant>,
+    pub(super) deadline: Option<Instant>,
     /// Write exactly this many bytes, then close the sending side and wait for the acknowledgement.
-    pub(crate) total_bytes: Option<u64>,
-    pub(crate) pace: Option<&'a Pace>,
-    pub(crate) cpu_us_per_mib: u32,
-    pub(crate) start: Instant,
+    pub(super) total_bytes: Option<u64>,
+    pub(super) pace: Option<&'a Pace>,
+    pub(super) cpu_us_per_mib: u32,
+    pub(super) start: Instant,
 }
 
 impl Sender<'_> {
     /// Moves data until there is a reason not to; how it ended and by which method.
-    pub(crate) fn run(&self) -> (Outcome, &'static str) {
+    pub(super) fn run(&self) -> (Outcome, &'static str) {
         match self.send(self.payload) {
             Ok(outcome) => (outcome, self.payload.method()),
             Err(Impossible) => {
@@ -103,18 +101,18 @@ impl Sender<'_> {
                     }
                 }
             }
-            if self.stop.is_set() || self.over.is_set() {
+            if self.control.is_over() {
                 return Ok(self.ended());
             }
         }
     }
 
     fn is_over(&self) -> bool {
-        self.stop.is_set() || self.over.is_set() || self.deadline.is_some_and(|deadline| clock::now() >= deadline)
+        self.control.is_over() || self.deadline.is_some_and(|deadline| clock::now() >= deadline)
     }
 
     fn ended(&self) -> Outcome {
-        if self.stop.is_set() { Outcome::Stopped } else { Outcome::Complete }
+        if self.control.stop.is_set() { Outcome::Stopped } else { Outcome::Complete }
     }
 
     /// Sleeps until an instant of the pace; false when the trial is over before it.
@@ -140,7 +138,7 @@ impl Sender<'_> {
         }
         let (mut queued_before, mut moved_at) = (u32::MAX, clock::now());
         loop {
-            if self.stop.is_set() || self.over.is_set() {
+            if self.control.is_over() {
                 return self.ended();
             }
             match (tcp::queued_out(self.socket), self.socket.take_error()) {

@@ -1,41 +1,33 @@
-//! The life of a data thread: wait for the start, move data, tell how it ended.
+//! The work of a data thread: sending or receiving by the plan.
 
-use crate::application::Pace;
-use crate::counters::Counters;
-use crate::outcome::Outcome;
-use crate::payload::Payload;
-use crate::receiver::Receiver;
-use crate::sender::Sender;
-use crate::stop::Stop;
+use super::application::Pace;
+use super::counters::Counters;
+use super::outcome::Outcome;
+use super::payload::Payload;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use crate::common::threads::Control;
 use narrows_model::{Flow, Limit, Place, TcpPlan};
 use std::net::TcpStream;
-use std::sync::mpsc::Sender as Outbox;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// What a data thread tells the conductor.
+/// What a data thread leaves.
 #[derive(Debug)]
-pub(crate) enum Event {
-    /// The first byte came in.
-    Moving(Instant),
-    /// The thread is done with its stream.
-    Ended {
-        /// Of the stream, by position.
-        index: usize,
-        outcome: Outcome,
-        method: &'static str,
-    },
+pub(super) struct Left {
+    pub(super) outcome: Outcome,
+    pub(super) method: &'static str,
 }
 
-/// The rates that the streams of a flow share, where the imitated application has one.
+/// The rates that the streams of a flow share, where the emulated application has one.
 #[derive(Debug)]
-pub(crate) struct Paces {
+pub(super) struct Paces {
     write: [Option<Pace>; 2],
     read: [Option<Pace>; 2],
 }
 
 impl Paces {
-    pub(crate) fn new(plan: &TcpPlan) -> Self {
+    pub(super) fn new(plan: &TcpPlan) -> Self {
         let two = |bps| [Pace::new(bps), Pace::new(bps)];
         Self { write: two(plan.application.write_bps), read: two(plan.application.read_bps) }
     }
@@ -46,83 +38,82 @@ impl Paces {
     }
 }
 
-/// What all threads of a trial see.
-pub(crate) struct Shared<'a> {
-    pub(crate) place: Place,
-    pub(crate) plan: &'a TcpPlan,
-    /// The user's word, or the peer's.
-    pub(crate) stop: &'a Stop,
-    /// The conductor's word.
-    pub(crate) over: Stop,
-    pub(crate) payload: Option<Payload>,
-    /// What is sent where the payload's way turns out to be impossible.
-    pub(crate) plain: OnceLock<Payload>,
-    pub(crate) paces: Paces,
-    /// Opens once, with the start of the trial.
-    pub(crate) gate: OnceLock<Instant>,
+/// What all threads of a trial share.
+pub(super) struct Shared<'a> {
+    pub(super) place: Place,
+    pub(super) plan: &'a TcpPlan,
+    pub(super) control: &'a Control<'a>,
+    /// `None` on an end that only receives.
+    pub(super) payload: Option<Payload>,
+    /// What is sent where the payload's method turns out to be impossible.
+    pub(super) plain: OnceLock<Payload>,
+    pub(super) paces: Paces,
 }
 
-/// One data thread.
-pub(crate) struct Worker<'a> {
-    pub(crate) index: usize,
-    pub(crate) flow: Flow,
-    pub(crate) socket: Arc<TcpStream>,
-    pub(crate) counters: &'a Counters,
-    pub(crate) shared: &'a Shared<'a>,
-    pub(crate) outbox: Outbox<Event>,
-}
-
-impl Worker<'_> {
-    /// The thread's body.
-    pub(crate) fn run(self) {
-        let start = *self.shared.gate.wait();
-        self.counters.begin();
-        let (outcome, method) = match &self.shared.payload {
-            Some(payload) if self.flow.sender() == self.shared.place => self.send(payload, start),
-            _ => self.receive(start),
+impl Shared<'_> {
+    /// The thread's body. `moving` is called by a receiver with the time of its first byte.
+    pub(super) fn work(
+        &self,
+        flow: Flow,
+        socket: &TcpStream,
+        counters: &Counters,
+        start: Instant,
+        moving: impl FnOnce(Instant),
+    ) -> Left {
+        let (outcome, method) = match &self.payload {
+            Some(payload) if flow.sender() == self.place => self.send(flow, socket, counters, payload, start),
+            _ => self.receive(flow, socket, counters, start, moving),
         };
-        self.counters.end();
-        // The conductor is gone only when the trial is.
-        let _ = self.outbox.send(Event::Ended { index: self.index, outcome, method });
+        Left { outcome, method }
     }
 
-    fn send(&self, payload: &Payload, start: Instant) -> (Outcome, &'static str) {
-        let plan = self.shared.plan;
+    fn send(
+        &self,
+        flow: Flow,
+        socket: &TcpStream,
+        counters: &Counters,
+        payload: &Payload,
+        start: Instant,
+    ) -> (Outcome, &'static str) {
+        let plan = self.plan;
         let (deadline, total_bytes) = match plan.limit {
             Limit::DurationMs(ms) => (start.checked_add(Duration::from_millis(ms)), None),
             Limit::BytesPerStream(bytes) => (None, Some(bytes)),
         };
         Sender {
-            socket: &self.socket,
-            counters: self.counters,
-            stop: self.shared.stop,
-            over: &self.shared.over,
+            socket,
+            counters,
+            control: self.control,
             payload,
-            plain: &self.shared.plain,
+            plain: &self.plain,
             message_bytes: plan.message_bytes as usize,
             deadline,
             total_bytes,
-            pace: self.shared.paces.of(true, self.flow),
+            pace: self.paces.of(true, flow),
             cpu_us_per_mib: plan.application.write_cpu_us_per_mib,
             start,
         }
         .run()
     }
 
-    fn receive(&self, start: Instant) -> (Outcome, &'static str) {
-        let plan = self.shared.plan;
+    fn receive(
+        &self,
+        flow: Flow,
+        socket: &TcpStream,
+        counters: &Counters,
+        start: Instant,
+        moving: impl FnOnce(Instant),
+    ) -> (Outcome, &'static str) {
+        let plan = self.plan;
         Receiver {
-            socket: &self.socket,
-            counters: self.counters,
-            stop: self.shared.stop,
-            over: &self.shared.over,
+            socket,
+            counters,
+            control: self.control,
             until_end_of_data: matches!(plan.limit, Limit::BytesPerStream(_)),
-            pace: self.shared.paces.of(false, self.flow),
+            pace: self.paces.of(false, flow),
             cpu_us_per_mib: plan.application.read_cpu_us_per_mib,
             start,
         }
-        .run(|at| {
-            let _ = self.outbox.send(Event::Moving(at));
-        })
+        .run(moving)
     }
 }

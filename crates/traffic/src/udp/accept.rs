@@ -4,7 +4,7 @@ use super::answerer::{self, Answerer};
 use super::buffers;
 use super::error::UdpError;
 use super::stream::UdpStream;
-use crate::error::TrafficError;
+use crate::common::error::TrafficError;
 use narrows_model::{DatagramSizes, Place, UdpPlan};
 use narrows_sys::udp::{self, Arrival, UdpListener, socket};
 use narrows_sys::{Error, tcp};

@@ -1,8 +1,8 @@
-//! What a data thread tells about itself while it runs: plain atomics, one writer, no order needed.
+//! The running totals of a data thread: plain atomics, one writer, no order needed.
 
+use crate::common::thread_clock::ThreadClock;
 use narrows_model::{SocketMemory, UdpSample};
-use narrows_sys::{clock, cpu};
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One data thread's counters, on cache lines of their own so that the sampler does not slow the others down.
 #[derive(Debug)]
@@ -17,9 +17,7 @@ pub(crate) struct Counters {
     duplicates: AtomicU64,
     reordered: AtomicU64,
     jitter: AtomicU64,
-    thread: AtomicI32,
-    /// The thread's CPU time when it ended; [`Counters::RUNS`] until then.
-    cpu_us_at_end: AtomicU64,
+    pub(super) thread: ThreadClock,
 }
 
 /// What a receiver publishes beyond its totals.
@@ -32,8 +30,6 @@ pub(crate) struct Order {
 }
 
 impl Counters {
-    const RUNS: u64 = u64::MAX;
-
     pub(crate) const fn new() -> Self {
         Self {
             datagrams: AtomicU64::new(0),
@@ -45,19 +41,8 @@ impl Counters {
             duplicates: AtomicU64::new(0),
             reordered: AtomicU64::new(0),
             jitter: AtomicU64::new(0),
-            thread: AtomicI32::new(0),
-            cpu_us_at_end: AtomicU64::new(Self::RUNS),
+            thread: ThreadClock::new(),
         }
-    }
-
-    /// Called by the data thread when it begins.
-    pub(crate) fn begin(&self) {
-        self.thread.store(cpu::this_thread().0, Ordering::Relaxed);
-    }
-
-    /// Called by the data thread when it ends: nobody can ask its clock any more.
-    pub(crate) fn end(&self) {
-        self.cpu_us_at_end.store(clock::thread_cpu_us(), Ordering::Relaxed);
     }
 
     /// Called by the data thread after each call, with its totals.
@@ -98,18 +83,8 @@ impl Counters {
             reordered: load(&self.reordered),
             jitter_ns: f64::from_bits(load(&self.jitter)),
             socket_drops: memory.filter(|_| receives).map(|memory| u64::from(memory.drops)),
-            thread_cpu_us: self.cpu_us(),
+            thread_cpu_us: self.thread.cpu_us(),
             memory,
-        }
-    }
-
-    /// CPU time of the data thread so far.
-    fn cpu_us(&self) -> Option<u64> {
-        let at_end = || Some(self.cpu_us_at_end.load(Ordering::Relaxed)).filter(|&us| us != Self::RUNS);
-        match self.thread.load(Ordering::Relaxed) {
-            0 => Some(0),
-            // It may end between the two looks.
-            id => at_end().or_else(|| cpu::thread_cpu_us(cpu::ThreadId(id))).or_else(at_end),
         }
     }
 }

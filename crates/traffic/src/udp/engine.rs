@@ -1,24 +1,18 @@
-//! Opened streams and a plan in, one end's record out. One thread a stream moves data; the caller's thread takes the samples.
+//! Opened streams and a plan in, one end's record out.
 
-use super::conductor::Conductor;
 use super::counters::Counters;
-use super::outcome::named;
-use super::progress::UdpProgress;
 use super::stream::UdpStream;
-use super::worker::{Shared, Worker};
-use crate::error::TrafficError;
-use crate::stop::Stop;
-use narrows_model::{CpuTimes, Flow, Place, Snapshot, UdpEndRecord, UdpPlan, UdpStreamRecord};
-use narrows_sys::files;
-use std::path::Path;
-use std::sync::{OnceLock, mpsc};
-use std::thread;
+use super::streams::UdpStreams;
+use super::worker::Worker;
+use crate::common::error::TrafficError;
+use crate::common::progress::Progress;
+use crate::common::sampler::{self, Sampled, Sampling};
+use crate::common::schedule::Schedule;
+use crate::common::sockets::{address_text, sysctl_text};
+use crate::common::stop::Stop;
+use crate::common::threads::{Control, Work};
+use narrows_model::{CpuTimes, Flow, Place, Snapshot, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord};
 use std::time::Duration;
-
-/// A receiver waits so long for the sender's last word after the planned end.
-pub const GRACE: Duration = Duration::from_secs(2);
-/// A data thread's stack: it calls nothing deep.
-const STACK_BYTES: usize = 512 << 10;
 
 /// Moves data on all streams until the trial is over, and blocks so long. The record's `before` and `after` are left empty.
 ///
@@ -27,7 +21,7 @@ const STACK_BYTES: usize = 512 << 10;
 /// instant; `on_progress` is called on this thread after each interval and once at the end. All streams are closed on return.
 ///
 /// Every trial stops by itself: a sender at the end of its schedule, a receiver with the sender's last word and a moment for
-/// stragglers, or [`GRACE`] after the planned end.
+/// stragglers, or [`crate::GRACE`] after the planned end.
 ///
 /// # Errors
 /// What kept the trial from starting. What goes wrong later is a remark in the record.
@@ -37,7 +31,7 @@ pub fn run(
     mut streams: Vec<UdpStream>,
     stop: &Stop,
     cpu_times: &(dyn Fn() -> Vec<CpuTimes> + Sync),
-    on_progress: &mut dyn FnMut(UdpProgress),
+    on_progress: &mut dyn FnMut(Progress<UdpSample>),
 ) -> Result<UdpEndRecord, TrafficError> {
     plan.check().map_err(TrafficError::Plan)?;
     if place == Place::Path {
@@ -56,35 +50,30 @@ pub fn run(
     let mut remarks = Vec::new();
     let records: Vec<UdpStreamRecord> = streams.iter().map(|stream| begin(stream, place, plan, &mut remarks)).collect();
 
-    let shared = Shared { place, plan, stop, over: Stop::new(), gate: OnceLock::new() };
+    let control = Control::new(stop);
     let counters: Vec<Counters> = streams.iter().map(|_| Counters::new()).collect();
-    let (outbox, inbox) = mpsc::channel();
-    thread::scope(|scope| {
-        let mut turns = [0_u32; 2];
-        for (index, stream) in streams.iter().enumerate() {
-            let turn = &mut turns[usize::from(stream.flow == Flow::Down)];
-            let worker = Worker {
-                index,
-                turn: *turn,
-                stream,
-                counters: &counters[index],
-                shared: &shared,
-                outbox: outbox.clone(),
-            };
-            *turn += 1;
-            let builder = thread::Builder::new().name(format!("udp {}", stream.id)).stack_size(STACK_BYTES);
-            if let Err(source) = builder.spawn_scoped(scope, move || worker.run()) {
-                // Those that wait at the gate go home.
-                shared.over.stop();
-                let _ = shared.gate.set(());
-                return Err(TrafficError::Thread { stream: stream.id, source });
-            }
-        }
-        // Only the data threads hold it now: when all have ended, the inbox says so.
-        drop(outbox);
-        let conductor = Conductor::new(&shared, records, &streams, &counters, cpu_times, remarks);
-        let (streams, host, remarks) = conductor.run(&inbox, on_progress);
-        Ok(UdpEndRecord { place, streams, host, before: Snapshot::default(), after: Snapshot::default(), remarks })
+    let mut turns = [0_u32; 2];
+    let mut works = Vec::with_capacity(streams.len());
+    for (stream, counters) in streams.iter().zip(&counters) {
+        let turn = &mut turns[usize::from(stream.flow == Flow::Down)];
+        let worker = Worker { place, plan, control: &control, turn: *turn, stream, counters };
+        *turn += 1;
+        let body = Box::new(|_, moving: &dyn Fn(_)| worker.run(moving));
+        works.push(Work { id: stream.id, name: "udp", clock: &counters.thread, body });
+    }
+    let schedule = Schedule::new(plan.interval_ms, plan.omit_ms, Some(plan.duration_ms));
+    let sampling = Sampling { schedule, cpu_times, starts_at_gate: false, remarks };
+    let mut sampled = UdpStreams { place, plan, records, streams: &streams, counters: &counters };
+    let Sampled { samples, host, remarks } =
+        sampler::run(&control, works, &mut sampled, sampling, on_progress, |_| None)?;
+    let records = sampled.records.into_iter().zip(samples);
+    Ok(UdpEndRecord {
+        place,
+        streams: records.map(|(record, samples)| UdpStreamRecord { samples, ..record }).collect(),
+        host,
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+        remarks,
     })
 }
 
@@ -92,8 +81,7 @@ pub fn run(
 fn begin(stream: &UdpStream, place: Place, plan: &UdpPlan, remarks: &mut Vec<String>) -> UdpStreamRecord {
     let (id, buffers) = (stream.id, stream.buffers);
     let short = |obtained: u32, wanted: u32, name: &str, sysctl: &str| {
-        let limit = files::read_text(&Path::new("/proc/sys").join(sysctl.replace('.', "/")));
-        let limit = limit.map_or_else(|_| "not readable".to_owned(), |text| text.trim().to_owned());
+        let limit = sysctl_text(sysctl);
         format!("stream {id}: wanted {} bytes of {name}, got {} ({sysctl} is {limit})", wanted / 2, obtained / 2)
     };
     // The kernel doubles what it grants.
@@ -110,8 +98,8 @@ fn begin(stream: &UdpStream, place: Place, plan: &UdpPlan, remarks: &mut Vec<Str
     UdpStreamRecord {
         id,
         flow: stream.flow,
-        local: named(stream.socket.local_addr()),
-        remote: named(stream.socket.peer_addr()),
+        local: address_text(stream.socket.local_addr()),
+        remote: address_text(stream.socket.peer_addr()),
         datagram_bytes: stream.datagram_bytes,
         path_mtu_bytes: stream.path_mtu_bytes,
         sndbuf_bytes: buffers.send,

@@ -5,7 +5,7 @@ use super::buffers;
 use super::error::UdpError;
 use super::size::SizeSearch;
 use super::stream::UdpStream;
-use crate::error::TrafficError;
+use crate::common::error::TrafficError;
 use narrows_model::{DatagramSizes, Flow, Place, UdpPlan};
 use narrows_sys::udp::socket;
 use narrows_sys::{Error, clock, nanos};

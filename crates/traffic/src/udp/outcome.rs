@@ -1,6 +1,5 @@
 //! How a stream ended, and what the record says about it.
 
-use narrows_sys::net;
 use std::io;
 
 /// Why a data thread stopped.
@@ -33,9 +32,4 @@ impl Outcome {
             Self::Broken(error) => format!("stream {stream}: the socket failed: {error}"),
         })
     }
-}
-
-/// `address:port` of one end, for the record.
-pub(crate) fn named(address: io::Result<std::net::SocketAddr>) -> String {
-    address.map_or_else(|_| "unknown".to_owned(), |address| net::canonical(address).to_string())
 }

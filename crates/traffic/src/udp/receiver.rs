@@ -4,7 +4,7 @@ use super::counters::Counters;
 use super::outcome::Outcome;
 use super::receiving::Receiving;
 use super::stream::UdpStream;
-use crate::stop::Stop;
+use crate::common::threads::Control;
 use narrows_model::{Place, UdpPlan, UdpReceived};
 use narrows_sys::{tcp, thread};
 use std::time::Instant;
@@ -15,9 +15,7 @@ pub(crate) struct Receiver<'a> {
     pub(crate) plan: &'a UdpPlan,
     pub(crate) place: Place,
     pub(crate) counters: &'a Counters,
-    pub(crate) stop: &'a Stop,
-    /// The trial's end for another reason than the user's.
-    pub(crate) over: &'a Stop,
+    pub(crate) control: &'a Control<'a>,
 }
 
 /// What a receiving stream leaves behind.
@@ -45,6 +43,6 @@ impl Receiver<'_> {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.stop.is_set() || self.over.is_set()
+        self.control.is_over()
     }
 }

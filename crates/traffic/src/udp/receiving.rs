@@ -8,7 +8,7 @@ use super::nap::Nap;
 use super::outcome::Outcome;
 use super::precedence::Precedence;
 use super::receiver::{Received, Receiver};
-use super::window::Window;
+use crate::common::sequence_window::Window;
 use narrows_model::{Batching, Place, UdpReceived};
 use narrows_sys::udp::{ReceiveBatch, socket};
 use narrows_sys::{clock, nanos};
@@ -124,7 +124,7 @@ impl<'a> Receiving<'a> {
         let mut waiting_ns = nanos::monotonic();
         loop {
             if self.receiver.is_over() {
-                let stopped = self.receiver.stop.is_set();
+                let stopped = self.receiver.control.stop.is_set();
                 return if stopped { Outcome::Stopped } else { self.ended() };
             }
             if self.first_ns.is_none() && self.receiver.place == Place::Client {

@@ -6,7 +6,7 @@ use super::load::Load;
 use super::outcome::Outcome;
 use super::sending::Sending;
 use super::stream::UdpStream;
-use crate::stop::Stop;
+use crate::common::threads::Control;
 use narrows_model::{DatagramSizes, Place, UdpPlan, UdpSent};
 use narrows_sys::udp::socket;
 use narrows_sys::{clock, nanos, thread};
@@ -27,9 +27,7 @@ pub(crate) struct Sender<'a> {
     pub(crate) plan: &'a UdpPlan,
     pub(crate) place: Place,
     pub(crate) counters: &'a Counters,
-    pub(crate) stop: &'a Stop,
-    /// The trial's end for another reason than the user's.
-    pub(crate) over: &'a Stop,
+    pub(crate) control: &'a Control<'a>,
     /// Where in its flow the stream is: the bursts of several streams take turns.
     pub(crate) turn: u32,
 }
@@ -72,7 +70,7 @@ impl Sender<'_> {
                 None => sending.unpaced(load.mean_bytes),
             };
             self.finish(sending.next);
-            if self.stop.is_set() {
+            if self.control.stop.is_set() {
                 outcome = Outcome::Stopped;
             }
         }
@@ -82,7 +80,7 @@ impl Sender<'_> {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.stop.is_set() || self.over.is_set()
+        self.control.is_over()
     }
 
     /// Waits for the client's word; the datagram size that it found.

@@ -5,6 +5,7 @@ use super::load::Load;
 use super::pacer::{Due, Pacer};
 use super::precedence::Precedence;
 use super::sender::Sender;
+use crate::common::fill::fill;
 use narrows_model::{Batching, UdpPlan, Unsent};
 use narrows_sys::nanos;
 use narrows_sys::udp::send::{MESSAGE_BYTES, SEGMENTS};
@@ -250,15 +251,4 @@ fn wait(start: u64, at: u64) -> u64 {
         std::hint::spin_loop();
     }
     0
-}
-
-/// Bytes without a pattern, so that nothing on the way compresses them (xorshift64).
-fn fill(bytes: &mut [u8]) {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    for byte in bytes {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        *byte = (state >> 32) as u8;
-    }
 }

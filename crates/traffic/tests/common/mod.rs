@@ -3,9 +3,10 @@
 
 pub(crate) mod rr;
 
-use narrows_model::{CpuTimes, Direction, Flow, Place, TcpEndRecord, TcpPlan};
+use narrows_model::{CpuTimes, Direction, Flow, Place, TcpEndRecord, TcpInfo, TcpPlan, TcpSample};
 use narrows_sys::net;
-use narrows_traffic::{Progress, Stop, Stream, TrafficError, prepare, run};
+use narrows_traffic::tcp::{Stream, prepare, run};
+use narrows_traffic::{Progress, Stop, TrafficError};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
 use std::thread;
@@ -63,7 +64,7 @@ pub(crate) fn run_end(place: Place, plan: &TcpPlan, streams: Vec<Stream>, stop: 
 }
 
 /// Runs both ends to their end; the client's progress as well.
-pub(crate) fn run_both(plan: &TcpPlan) -> (TcpEndRecord, TcpEndRecord, Vec<Progress>) {
+pub(crate) fn run_both(plan: &TcpPlan) -> (TcpEndRecord, TcpEndRecord, Vec<Progress<TcpSample>>) {
     let (client, server) = connect(plan);
     let mut progress = Vec::new();
     let (client, server) = thread::scope(|scope| {
@@ -78,4 +79,11 @@ pub(crate) fn run_both(plan: &TcpPlan) -> (TcpEndRecord, TcpEndRecord, Vec<Progr
 pub(crate) fn bytes_of(end: &TcpEndRecord, flow: Flow) -> Vec<u64> {
     let of_flow = end.streams.iter().filter(|stream| stream.flow == flow);
     of_flow.map(|stream| stream.samples.last().unwrap().bytes).collect()
+}
+
+/// The growth of a counter of `TCP_INFO` of the first stream from the end of the omitted part to the last sample.
+pub(crate) fn growth(end: &TcpEndRecord, plan: &TcpPlan, counter: impl Fn(&TcpInfo) -> Option<u64>) -> u64 {
+    let samples = &end.streams[0].samples;
+    let first = samples.iter().find(|sample| sample.at_us >= plan.omit_ms * 1000).unwrap();
+    counter(&samples.last().unwrap().tcp).unwrap() - counter(&first.tcp).unwrap()
 }

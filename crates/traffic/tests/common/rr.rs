@@ -1,10 +1,10 @@
 //! Both ends of a request/response trial in one process, over loopback.
 
 use super::{connect, cpus};
-use narrows_model::{Place, RrEndRecord, RrPlan, Transaction};
+use narrows_model::{Place, RrEndRecord, RrPlan, RrSample, Transaction};
 use narrows_sys::net;
-use narrows_traffic::Stop;
-use narrows_traffic::rr::{Answers, Connections, Exchange, RrProgress, RrStream, Socket, answer, prepare, run};
+use narrows_traffic::rr::{Answers, Connections, Exchange, RrStream, Socket, answer, prepare, run};
+use narrows_traffic::{Progress, Stop};
 use narrows_wire::hello::LENGTH;
 use narrows_wire::{Answer, DataHello, Key, Wanted};
 use std::io::{Read as _, Write as _};
@@ -63,7 +63,7 @@ pub(crate) fn run_end(place: Place, plan: &RrPlan, connections: Connections, sto
 }
 
 /// Runs both ends of a trial over streams; the client's progress as well.
-pub(crate) fn run_both(plan: &RrPlan) -> (RrEndRecord, RrEndRecord, Vec<RrProgress>) {
+pub(crate) fn run_both(plan: &RrPlan) -> (RrEndRecord, RrEndRecord, Vec<Progress<RrSample>>) {
     let (client, server) = pairs(plan);
     let mut progress = Vec::new();
     thread::scope(|scope| {

@@ -1,80 +1,85 @@
-//! What each requester has, whatever carries its transactions: the plan, the times, the schedule, the book of latencies.
+//! What each requesting stream has, whatever carries its transactions: the plan, the deadline, the schedule, the latencies.
 
 use super::outcome::{Leaves, Outcome};
 use super::pace::Pace;
 use super::tally::Tally;
-use crate::engine::{CALL_LIMIT, GRACE};
-use crate::stop::Stop;
+use crate::common::limits::{CALL_LIMIT, GRACE};
+use crate::common::threads::Control;
 use narrows_model::RrPlan;
 use narrows_stats::Histogram;
 use std::time::{Duration, Instant};
 
-/// After a failure at once, the next try waits so long: a closed port is not hammered.
+/// The wait after an immediate failure, so that a closed port is not flooded.
 pub(super) const BACKOFF: Duration = Duration::from_millis(10);
-/// So many failures at once in a row, without one transaction between them, and the stream is given up.
-pub(super) const PATIENCE: u32 = 100;
+/// A stream ends after this many immediate failures in a row.
+pub(super) const MAX_FAILURES: u32 = 100;
 
-/// One requesting stream's place in the trial.
-pub(super) struct Seat<'a> {
+/// The position of a stream among all of its trial.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Position {
+    pub(super) id: u32,
+    pub(super) index: usize,
+    pub(super) count: usize,
+}
+
+/// The context of one requesting stream.
+pub(super) struct Requester<'a> {
     pub(super) id: u32,
     pub(super) plan: &'a RrPlan,
     pub(super) tally: &'a Tally,
-    pub(super) stop: &'a Stop,
-    /// The trial's end for another reason than the user's.
-    pub(super) over: &'a Stop,
+    control: &'a Control<'a>,
     /// No request begins at or after it.
     pub(super) deadline: Instant,
-    /// Requests before it are not in the book.
+    /// Latencies of earlier requests are not in the distribution.
     pub(super) counted_from: Instant,
     pub(super) pace: Option<Pace>,
     latency: Histogram,
-    failed_at_once: u32,
+    immediate_failures: u32,
     pub(super) notes: Vec<String>,
 }
 
-impl<'a> Seat<'a> {
+impl<'a> Requester<'a> {
     pub(super) fn new(
-        (id, position, streams): (u32, usize, usize),
+        Position { id, index, count }: Position,
         plan: &'a RrPlan,
         tally: &'a Tally,
-        (stop, over): (&'a Stop, &'a Stop),
+        control: &'a Control<'a>,
         start: Instant,
     ) -> Self {
         Self {
             id,
             plan,
             tally,
-            stop,
-            over,
+            control,
             deadline: start + Duration::from_millis(plan.duration_ms),
             counted_from: start + Duration::from_millis(plan.omit_ms),
-            pace: plan.rate_per_s.map(|rate| Pace::new(rate, streams, position, start)),
+            pace: plan.rate_per_s.map(|rate| Pace::new(rate, count, index, start)),
             latency: Histogram::new(),
-            failed_at_once: 0,
+            immediate_failures: 0,
             notes: Vec::new(),
         }
     }
 
-    /// The end that somebody asked for, if one was.
-    pub(super) fn told(&self) -> Option<Outcome> {
-        if self.stop.is_set() {
+    /// The outcome, if the trial was ended.
+    pub(super) fn ended(&self) -> Option<Outcome> {
+        if self.control.stop.is_set() {
             return Some(Outcome::Stopped);
         }
-        self.over.is_set().then_some(Outcome::Complete)
+        self.control.over.is_set().then_some(Outcome::Complete)
     }
 
-    /// Whether the next request may begin now.
+    /// Whether the next request may be sent now.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         now < self.deadline && self.pace.as_ref().is_none_or(|pace| pace.due() <= now)
     }
 
-    /// The instant from which the latency of the request that begins now counts: when it was due. Were it counted from when it
-    /// is sent, the requests that a slow answer holds up would look fast (coordinated omission).
+    /// The instant from which the latency of the request that is sent now counts: when it was due. Counted from the sending,
+    /// requests delayed by a slow answer would look fast (coordinated omission).
     pub(super) fn begin(&mut self, now: Instant) -> Instant {
         self.pace.as_mut().map_or(now, Pace::take)
     }
 
-    /// How long a wait may last that a request coming due ends; `None` where none will.
+    /// The longest wait until the next request is due; `None` if there is no next one.
     pub(super) fn until_due(&self, now: Instant) -> Option<Duration> {
         if now >= self.deadline {
             return None;
@@ -83,7 +88,7 @@ impl<'a> Seat<'a> {
         Some(due.saturating_duration_since(now).min(CALL_LIMIT))
     }
 
-    /// Whether the time for the last answers is over as well.
+    /// Whether the time for the last answers is over, too.
     pub(super) fn is_late(&self, now: Instant) -> bool {
         now >= self.deadline + GRACE
     }
@@ -96,17 +101,17 @@ impl<'a> Seat<'a> {
             self.latency.record(nanos);
         }
         self.tally.complete(nanos);
-        self.failed_at_once = 0;
+        self.immediate_failures = 0;
     }
 
-    /// A transaction failed without delay; true when it is enough.
-    pub(super) fn fail_at_once(&mut self) -> bool {
+    /// A transaction failed immediately; true when the stream has to end.
+    pub(super) fn fail_immediately(&mut self) -> bool {
         self.tally.fail(1);
-        self.failed_at_once += 1;
-        self.failed_at_once >= PATIENCE
+        self.immediate_failures += 1;
+        self.immediate_failures >= MAX_FAILURES
     }
 
-    /// What the thread leaves. Requests that were due and never made are told: no latency of theirs is in the book.
+    /// What the thread leaves. Requests that were due and never sent are in a note, for they have no latency.
     pub(super) fn leave(mut self, outcome: Outcome, connect: Histogram) -> Leaves {
         if let (Some(pace), Outcome::Complete | Outcome::Unanswered(_)) = (&self.pace, &outcome)
             && let missed @ 1.. = pace.missed(self.deadline)

@@ -1,0 +1,16 @@
+//! What all engines share: the sampler, the life of a data thread, the schedule, the limits of a trial.
+
+pub(crate) mod awake;
+pub(crate) mod error;
+pub(crate) mod fill;
+pub(crate) mod keep;
+pub(crate) mod limits;
+pub(crate) mod progress;
+pub(crate) mod sampler;
+pub(crate) mod schedule;
+pub(crate) mod sequence_window;
+pub(crate) mod sockets;
+pub(crate) mod stop;
+pub(crate) mod thread_clock;
+pub(crate) mod threads;
+pub(crate) mod timing;
