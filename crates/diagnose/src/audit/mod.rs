@@ -3,8 +3,9 @@
 
 pub mod hazards;
 pub mod rule;
+mod template;
 
-pub use rule::{Found, Look, Rule};
+pub use rule::{Check, Found, Rule, When};
 
 use narrows_model::host::audit::{Audit, AuditRow, Hazard, SCHEMA};
 use narrows_model::host::side_by_side::{Cell, Known, ROWS, differs};
@@ -27,7 +28,7 @@ pub fn audit(client: Option<&Snapshot>, server: Option<&Snapshot>) -> Audit {
 /// What is unusual about the hosts, gravest first; of one gravity in the order of ids and places.
 #[must_use]
 pub fn hazards(client: Option<&Snapshot>, server: Option<&Snapshot>) -> Vec<Hazard> {
-    let mut found: Vec<Hazard> = hazards::TABLE.iter().flat_map(|rule| rule.apply(client, server)).collect();
+    let mut found: Vec<Hazard> = hazards::all().flat_map(|rule| rule.apply(client, server)).collect();
     found.sort_by(|a, b| (a.severity, &a.id, a.at).cmp(&(b.severity, &b.id, b.at)));
     found
 }

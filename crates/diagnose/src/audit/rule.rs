@@ -1,34 +1,78 @@
-//! What a hazard is made of: what it looks at, and the words that go with it.
+//! What a hazard is made of: what it checks, and the words that go with it.
 
+use super::template;
+pub(crate) use super::template::whole;
 use narrows_model::{Hazard, Key, Place, Setting, Severity, Snapshot};
 
-/// A hazard's rule. Its file says in `matters` why it matters and in `harmless` when it does not.
+/// A hazard's rule: what it checks, and in `matters` and `harmless` why it matters and when it does not.
 pub struct Rule {
     /// The public id; it never changes its meaning.
     pub id: &'static str,
-    /// How much attention it deserves, unless what was found says otherwise.
+    /// How much attention it deserves, unless the finding says otherwise.
     pub severity: Severity,
     /// The key of the row that it marks.
     pub key: &'static str,
     /// The facts that it reads, with the unit that it expects.
     pub needs: &'static [Key],
+    /// What it checks. A missing fact is not a finding.
+    pub check: Check,
     /// Why it matters.
     pub matters: &'static str,
     /// When it does not matter.
     pub harmless: &'static str,
-    /// What it looks at.
-    pub look: Look,
 }
 
-/// What a rule looks at. A missing fact is no finding.
+/// What a rule checks.
 #[derive(Clone, Copy)]
-pub enum Look {
-    /// Each host by itself.
+pub enum Check {
+    /// Compares the facts of one host. The sentence and the command are templates ([`super::template`]); a command may be
+    /// empty.
+    Facts {
+        /// The comparison of the first needed fact, or of the first two.
+        when: When,
+        /// What is unusual; one sentence without a full stop.
+        says: &'static str,
+        /// What to type, where there is something to type.
+        command: &'static str,
+    },
+    /// The first needed fact differs between the hosts. `{0}` is the client's, `{1}` the server's.
+    Differs(&'static str),
+    /// Each host on its own, by a rule of its own.
     Host(fn(&Snapshot) -> Option<Found>),
-    /// Each host by itself, with the other one where that is known.
+    /// Each host on its own, with the other one where that is known.
     Each(fn(&Snapshot, Option<&Snapshot>) -> Option<Found>),
-    /// Both hosts together: client, server.
-    Pair(fn(&Snapshot, &Snapshot) -> Option<Found>),
+}
+
+/// A comparison of needed facts.
+#[derive(Clone, Copy)]
+pub enum When {
+    /// The first is 0: a flag that is off.
+    Zero,
+    /// The first is above 0.
+    Positive,
+    /// The first is below the second.
+    Below,
+    /// The first is above 0 and below the second.
+    PositiveBelow,
+    /// The first is this word, in upper or lower case.
+    Is(&'static str),
+    /// The first is some other word.
+    IsNot(&'static str),
+}
+
+impl When {
+    fn holds(self, host: &Snapshot, needs: &[Key]) -> Option<bool> {
+        let number = |at: usize| host.number(needs.get(at)?.name);
+        let word = || host.text(needs.first()?.name);
+        Some(match self {
+            Self::Zero => is_off(host, needs.first()?.name),
+            Self::Positive => number(0)? > 0.0,
+            Self::Below => number(0)? < number(1)?,
+            Self::PositiveBelow => number(0)? > 0.0 && number(0)? < number(1)?,
+            Self::Is(other) => word()?.eq_ignore_ascii_case(other),
+            Self::IsNot(other) => !word()?.is_empty() && word()? != other,
+        })
+    }
 }
 
 /// What a rule found.
@@ -38,7 +82,7 @@ pub struct Found {
     pub says: String,
     /// What to type, where there is something to type.
     pub command: Option<String>,
-    /// In place of the rule's own severity.
+    /// Replaces the rule's own severity.
     pub severity: Option<Severity>,
 }
 
@@ -48,15 +92,15 @@ impl Found {
         Self { says: says.into(), command: None, severity: None }
     }
 
-    /// The same with the command that mends it.
+    /// The same with the command that fixes it.
     #[must_use]
-    pub fn mend(self, command: impl Into<String>) -> Self {
+    pub fn fix(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()), ..self }
     }
 
     /// The same with another severity.
     #[must_use]
-    pub fn at(self, severity: Severity) -> Self {
+    pub fn severity(self, severity: Severity) -> Self {
         Self { severity: Some(severity), ..self }
     }
 }
@@ -75,22 +119,35 @@ impl Rule {
             harmless: self.harmless.to_owned(),
             command: found.command,
         };
-        match self.look {
-            Look::Host(look) => [(Place::Client, client), (Place::Server, server)]
-                .into_iter()
-                .filter_map(|(at, host)| Some(hazard(at, look(host?)?)))
-                .collect(),
-            Look::Each(look) => [(Place::Client, client, server), (Place::Server, server, client)]
-                .into_iter()
-                .filter_map(|(at, host, peer)| Some(hazard(at, look(host?, peer)?)))
-                .collect(),
-            Look::Pair(look) => client
-                .zip(server)
-                .and_then(|(a, b)| look(a, b))
-                .map(|found| hazard(Place::Path, found))
-                .into_iter()
-                .collect(),
+        if let Check::Differs(says) = self.check {
+            let found = client.zip(server).and_then(|(a, b)| self.differs(a, b, says));
+            return found.map(|found| hazard(Place::Path, found)).into_iter().collect();
         }
+        [(Place::Client, client, server), (Place::Server, server, client)]
+            .into_iter()
+            .filter_map(|(at, host, peer)| Some(hazard(at, self.on(host?, peer)?)))
+            .collect()
+    }
+
+    fn on(&self, host: &Snapshot, peer: Option<&Snapshot>) -> Option<Found> {
+        match self.check {
+            Check::Facts { when, says, command } => {
+                let known = |at: usize| Some((host, *self.needs.get(at)?));
+                let found = when.holds(host, self.needs)?.then(|| template::fill(says, &known))??;
+                let command = template::fill(command, &known).filter(|command| !command.is_empty());
+                Some(Found { command, ..Found::new(found) })
+            }
+            Check::Differs(_) => None,
+            Check::Host(check) => check(host),
+            Check::Each(check) => check(host, peer),
+        }
+    }
+
+    fn differs(&self, client: &Snapshot, server: &Snapshot, says: &str) -> Option<Found> {
+        let key = *self.needs.first()?;
+        let value = |host: &Snapshot| Some(host.get(key.name)?.value.clone());
+        let known = |at: usize| Some((*[client, server].get(at)?, key));
+        (value(client)? != value(server)?).then(|| template::fill(says, &known)).flatten().map(Found::new)
     }
 }
 
@@ -112,12 +169,6 @@ pub(crate) fn sysctl(key: &str, value: u64) -> String {
 /// The command that sets a kernel parameter of several words.
 pub(crate) fn sysctl_words(key: &str, value: String) -> String {
     Setting::Sysctl { key: key.to_owned(), value }.to_string()
-}
-
-/// A count as a whole number, for words.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates, which words bear
-pub(crate) const fn whole(value: f64) -> u64 {
-    value as u64
 }
 
 #[cfg(test)]
@@ -143,18 +194,19 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_pair_rule_needs_both_hosts() {
+    fn a_difference_needs_both_hosts() {
         const RULE: Rule = Rule {
             id: "x",
             severity: Severity::Info,
             key: "nic.mtu",
-            needs: &[],
+            needs: &[Key::new("nic.mtu", Unit::Bytes)],
+            check: Check::Differs("{0} and {1}"),
             matters: "",
             harmless: "",
-            look: Look::Pair(|_, _| Some(Found { says: "differs".into(), command: None, severity: None })),
         };
-        let a = host(&[]);
+        let host = |mtu: i64| host(&[("nic.mtu", Value::Integer(mtu), Unit::Bytes)]);
+        let (a, b) = (host(1500), host(9000));
         assert!(RULE.apply(Some(&a), None).is_empty());
-        assert_eq!(RULE.apply(Some(&a), Some(&a))[0].at, Place::Path);
+        assert_eq!(RULE.apply(Some(&a), Some(&b))[0].at, Place::Path);
     }
 }

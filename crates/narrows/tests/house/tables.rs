@@ -26,7 +26,7 @@ const TABLES: &[Table] = &[
         folder: "crates/diagnose/src/audit/hazards",
         table: "crates/diagnose/src/audit/hazards/mod.rs",
         ending: ".rs",
-        helpers: &["buffers"],
+        helpers: &["comparisons", "tcp_buffers"],
     },
     Table {
         folder: "crates/diagnose/src/causes/tcp",

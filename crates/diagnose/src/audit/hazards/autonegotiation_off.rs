@@ -1,6 +1,6 @@
 //! Autonegotiation is off. Source: IEEE 802.3 clause 28.
 
-use crate::audit::rule::{Found, Look, Rule, device, is_off};
+use crate::audit::rule::{Check, Found, Rule, device, is_off};
 use narrows_model::{Key, Severity, Unit};
 
 /// Interfaces with no cable to negotiate over.
@@ -20,11 +20,11 @@ pub(super) const HAZARD: Rule = Rule {
     ],
     matters: "A peer that does negotiate takes a silent side for half duplex; 1000BASE-T does not work without it at all.",
     harmless: "Where both sides are fixed alike, as is usual from 10 Gbit/s on over fibre, and on virtual interfaces.",
-    look: Look::Host(|host| {
+    check: Check::Host(|host| {
         let virtual_one = |key| host.text(key).is_some_and(|word| WITHOUT_CABLE.contains(&word));
         let fast = host.number("nic.speed").is_some_and(|speed| speed >= 10e9);
         (is_off(host, "nic.autoneg") && !virtual_one("nic.kind") && !virtual_one("nic.driver") && !fast)
-            .then(|| Found::new("autonegotiation is off").mend(format!("ethtool -s {} autoneg on", device(host))))
+            .then(|| Found::new("autonegotiation is off").fix(format!("ethtool -s {} autoneg on", device(host))))
     }),
 };
 

@@ -1,6 +1,6 @@
 //! The card uses fewer queues than it could. Source: ETHTOOL_MSG_CHANNELS_GET.
 
-use crate::audit::rule::{Found, Look, Rule, device, whole};
+use crate::audit::rule::{Check, Found, Rule, device, whole};
 use narrows_model::{Key, Severity, Unit};
 
 pub(super) const HAZARD: Rule = Rule {
@@ -15,13 +15,13 @@ pub(super) const HAZARD: Rule = Rule {
     ],
     matters: "Flows share fewer cores on their way in: one core can be full of softirq work while others idle.",
     harmless: "For a single flow, which stays on one queue in any case, and where no core is full.",
-    look: Look::Host(|host| {
+    check: Check::Host(|host| {
         let (now, most) = (host.number("nic.channels.combined")?, host.number("nic.channels.combined.max")?);
         let useful = whole(most.min(host.number("cpu.count")?));
         let now = whole(now);
         (now > 0 && now < useful).then(|| {
             Found::new(format!("{now} of {useful} useful channels are in use"))
-                .mend(format!("ethtool -L {} combined {useful}", device(host)))
+                .fix(format!("ethtool -L {} combined {useful}", device(host)))
         })
     }),
 };

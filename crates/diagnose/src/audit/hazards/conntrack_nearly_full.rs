@@ -1,6 +1,6 @@
 //! The table of tracked connections is nearly full. Source: Documentation/networking/nf_conntrack-sysctl.rst.
 
-use crate::audit::rule::{Found, Look, Rule, sysctl, whole};
+use crate::audit::rule::{Check, Found, Rule, sysctl, whole};
 use narrows_model::{Key, Severity, Unit};
 
 /// From this share on a burst of new connections can fill it.
@@ -14,11 +14,11 @@ pub(super) const HAZARD: Rule = Rule {
     matters: "Once it is full, packets of new connections are dropped, established ones go on: the host seems to hang for \
               some users only.",
     harmless: "Never for long.",
-    look: Look::Host(|host| {
+    check: Check::Host(|host| {
         let (count, most) = (host.number("conntrack.count")?, host.number("conntrack.max")?);
         (most > 0.0 && count >= NEARLY * most).then(|| {
             Found::new(format!("{} of {} connections are tracked", whole(count), whole(most)))
-                .mend(sysctl("net.netfilter.nf_conntrack_max", whole(most).saturating_mul(2)))
+                .fix(sysctl("net.netfilter.nf_conntrack_max", whole(most).saturating_mul(2)))
         })
     }),
 };

@@ -1,62 +1,46 @@
-//! The hazards: one file each, one line each in the table.
+//! The hazards. One that compares facts is an entry in `comparisons.rs`; one with a rule of its own is a file and a line.
 
-mod buffers;
+mod comparisons;
+mod tcp_buffers;
 
 use super::Rule;
 
-/// The table drives the audit and the manual.
+/// Declares the files and lists their rules.
 macro_rules! hazards {
     ($($module:ident),* $(,)?) => {
         $(mod $module;)*
-        /// Every hazard.
-        pub static TABLE: &[&Rule] = &[$(&$module::HAZARD),*];
+        /// The hazards with a rule of their own.
+        const OWN: &[&Rule] = &[&tcp_buffers::RECEIVE, &tcp_buffers::SEND, $(&$module::HAZARD),*];
     };
 }
 
 hazards! {
     autonegotiation_off,
     channels_few,
-    congestion_control_differs,
     conntrack_nearly_full,
-    core_rmem_below_tcp,
-    core_wmem_below_tcp,
-    cpu_quota,
-    governor_not_performance,
-    half_duplex,
-    link_below_maximum,
-    metrics_saved,
-    mtu_differs,
     offloads_off,
     path_mtu_below_interface,
     pcie_narrow,
-    qdisc_shapes,
-    receive_autotuning_off,
-    receive_drops,
-    receive_errors,
-    receive_missed,
-    rx_ring_small,
-    sack_off,
-    swap_in_use,
     taps_present,
-    tcp_rmem_small,
-    tcp_wmem_small,
-    timestamps_off,
-    tx_ring_small,
     txqueuelen_unusual,
-    window_scaling_off,
+}
+
+/// Every hazard.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    comparisons::COMPARISONS.iter().chain(OWN.iter().copied())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::TABLE;
+    use super::all;
     use narrows_model::host::side_by_side::ROWS;
     use std::collections::BTreeSet;
 
     #[test]
     fn each_has_its_own_id_its_words_and_a_row() {
-        let ids: BTreeSet<_> = TABLE.iter().map(|rule| rule.id).collect();
-        assert_eq!(ids.len(), TABLE.len());
-        for rule in TABLE {
+        let ids: BTreeSet<_> = all().map(|rule| rule.id).collect();
+        assert_eq!(ids.len(), all().count());
+        for rule in all() {
             assert!(!rule.needs.is_empty(), "{}", rule.id);
             for words in [rule.matters, rule.harmless] {
                 assert!(words.ends_with('.') && words.len() > 10, "{}: {words}", rule.id);

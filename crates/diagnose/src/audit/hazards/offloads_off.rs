@@ -1,6 +1,6 @@
 //! Offloads that save most of the CPU time are off. Source: Documentation/networking/segmentation-offloads.rst.
 
-use crate::audit::rule::{Found, Look, Rule, device, is_off};
+use crate::audit::rule::{Check, Found, Rule, device, is_off};
 use narrows_model::{Key, Severity, Unit, Value};
 
 /// Key, the name of `ethtool -K`.
@@ -30,7 +30,7 @@ pub(super) const HAZARD: Rule = Rule {
     matters: "The kernel handles each packet of 1500 bytes by itself instead of 64 KiB at once: several times the CPU time \
               a byte.",
     harmless: "Where no core is near its limit, and on routers that switched LRO or GRO off on purpose.",
-    look: Look::Host(|host| {
+    check: Check::Host(|host| {
         // What the card cannot do is no setting of anyone.
         let fixed = |name: &str| match host.get("nic.feature.fixed_off").map(|fact| &fact.value) {
             Some(Value::List(words)) => words.iter().any(|word| word == name),
@@ -41,7 +41,7 @@ pub(super) const HAZARD: Rule = Rule {
         let switch = off.iter().map(|name| format!("{name} on")).collect::<Vec<_>>().join(" ");
         (!off.is_empty()).then(|| {
             Found::new(format!("offloads are off: {}", off.join(", ")))
-                .mend(format!("ethtool -K {} {switch}", device(host)))
+                .fix(format!("ethtool -K {} {switch}", device(host)))
         })
     }),
 };

@@ -1,6 +1,6 @@
 //! The path carries smaller packets than the interface. Source: RFC 1191, RFC 8201; RFC 4821 for the probing.
 
-use crate::audit::rule::{Found, Look, Rule, is_off, sysctl, whole};
+use crate::audit::rule::{Check, Found, Rule, is_off, sysctl, whole};
 use narrows_model::{Key, Severity, Unit};
 
 pub(super) const HAZARD: Rule = Rule {
@@ -15,10 +15,10 @@ pub(super) const HAZARD: Rule = Rule {
     matters: "Each connection learns it from ICMP messages; where a filter drops them, full-size segments vanish and the \
               connection stalls after its first bytes.",
     harmless: "Where ICMP passes, or with TCP's own probing on (tcp_mtu_probing).",
-    look: Look::Host(|host| {
+    check: Check::Host(|host| {
         let (path, nic) = (whole(host.number("path.mtu")?), whole(host.number("nic.mtu")?));
         let found = (path < nic).then(|| Found::new(format!("the path carries {path} B, the interface {nic} B")))?;
-        Some(if is_off(host, "tcp.mtu_probing") { found.mend(sysctl("net.ipv4.tcp_mtu_probing", 1)) } else { found })
+        Some(if is_off(host, "tcp.mtu_probing") { found.fix(sysctl("net.ipv4.tcp_mtu_probing", 1)) } else { found })
     }),
 };
 

@@ -1,7 +1,7 @@
 //! The card sits on a narrower or slower bus than it is made for. Source: PCI Express Base Specification, Link Status and
 //! Link Capabilities, as /sys/bus/pci shows them.
 
-use crate::audit::rule::{Found, Look, Rule};
+use crate::audit::rule::{Check, Found, Rule};
 use narrows_model::words::show::nominal;
 use narrows_model::words::units::bps;
 use narrows_model::{Key, Severity, Unit};
@@ -18,7 +18,7 @@ pub(super) const HAZARD: Rule = Rule {
     matters: "Every byte crosses the bus: where it carries less than the link, it is the limit of both directions. Another \
               slot mends it; a firmware setting (bifurcation, generation) sometimes does.",
     harmless: "Where the bus still carries clearly more than the link's speed.",
-    look: Look::Host(|host| {
+    check: Check::Host(|host| {
         let (now, most) = (host.number("pcie.bandwidth")?, host.number("pcie.bandwidth.max")?);
         if now >= most * 0.99 {
             return None;
@@ -29,7 +29,7 @@ pub(super) const HAZARD: Rule = Rule {
         match host.number("nic.speed") {
             Some(link) if now < link * 1.2 => {
                 let says = format!("{}; the link has {}", found.says, words(link));
-                Some(Found::new(says).at(Severity::Warning))
+                Some(Found::new(says).severity(Severity::Warning))
             }
             _ => Some(found),
         }

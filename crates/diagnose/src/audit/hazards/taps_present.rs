@@ -1,6 +1,6 @@
 //! Someone captures packets on the host. Source: /proc/net/packet, one line a socket; packet(7).
 
-use crate::audit::rule::{Found, Look, Rule, whole};
+use crate::audit::rule::{Check, Found, Rule, whole};
 use narrows_model::{Key, Severity, Unit};
 
 pub(super) const HAZARD: Rule = Rule {
@@ -10,10 +10,10 @@ pub(super) const HAZARD: Rule = Rule {
     needs: &[Key::new("taps.count", Unit::Number)],
     matters: "Each packet is cloned for each tap and passes its filter: at high packet rates that takes a good part of a core.",
     harmless: "Where the tap's filter takes a single protocol, as DHCP and LLDP daemons do.",
-    look: Look::Host(|host| {
+    check: Check::Host(|host| {
         let count = whole(host.number("taps.count")?);
         let verb = if count == 1 { "packet tap listens" } else { "packet taps listen" };
-        (count > 0).then(|| Found::new(format!("{count} {verb}")).mend("ss -0pn"))
+        (count > 0).then(|| Found::new(format!("{count} {verb}")).fix("ss -0pn"))
     }),
 };
 

@@ -1,7 +1,7 @@
 //! The device's transmit queue is not as long as the kernel makes it (1000 packets for Ethernet, `ether_setup` in
 //! net/ethernet/eth.c).
 
-use crate::audit::rule::{Found, Look, Rule, device, whole};
+use crate::audit::rule::{Check, Found, Rule, device, whole};
 use narrows_model::words::show::nominal;
 use narrows_model::words::units::{bps, micros};
 use narrows_model::{Key, Severity, Snapshot, Unit, Value};
@@ -27,13 +27,13 @@ pub(super) const HAZARD: Rule = Rule {
               short one drops packets before they leave the host.",
     harmless: "Under a queueing discipline with a limit of its own (fq, fq_codel), and where a long path with small buffers \
                on its way was the reason.",
-    look: Look::Host(|host| {
+    check: Check::Host(|host| {
         let length = whole(host.number("nic.txqueuelen")?);
         let ethernet = matches!(host.text("nic.kind")?, "physical" | "virtual");
         (ethernet && length > 0 && length != USUAL && takes_it(host)).then(|| {
             let delay = delay(host, length).unwrap_or_default();
             Found::new(format!("the transmit queue holds {length} packets, {USUAL} is usual{delay}"))
-                .mend(format!("ip link set dev {} txqueuelen {USUAL}", device(host)))
+                .fix(format!("ip link set dev {} txqueuelen {USUAL}", device(host)))
         })
     }),
 };
