@@ -4,7 +4,7 @@ use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::left;
 use narrows_model::Change;
-use narrows_model::forwarding::advice::{Advice, AdviceFound, AdviceRole, Handbook, Standing};
+use narrows_model::forwarding::advice::{Advice, AdviceFound, AdviceRole, Handbook, SettingState};
 
 /// A handbook, of one role or of all: why, what to type, how to take it back, and where it comes from.
 #[must_use]
@@ -21,8 +21,8 @@ pub fn text(handbook: &Handbook, role: Option<AdviceRole>, style: Style) -> Stri
     let whom = role.map_or_else(String::new, |role| format!(" as {}", role.word()));
     page.heading(&format!("Before a benchmark: {title}{whom}"), "so that nothing moves but the test frames");
     page.beside("Typed ", &format!("{}.", handbook.typed), None);
-    let lines = || chosen.iter().flat_map(|advice| advice.commands.iter().chain(advice.undo));
-    let used = handbook.words.iter().filter(|(word, _)| lines().any(|line| line.contains(word)));
+    let lines = || chosen.iter().flat_map(|advice| advice.commands.iter().chain(&advice.undo));
+    let used = handbook.words.iter().filter(|(word, _)| lines().any(|line| line.contains(word.as_str())));
     for (word, means) in used {
         page.beside(&format!("  {}", left(word, 9)), means, Some(Tone::Faint));
     }
@@ -35,38 +35,38 @@ pub fn text(handbook: &Handbook, role: Option<AdviceRole>, style: Style) -> Stri
 fn one(page: &mut Page, advice: &Advice) {
     let roles: Vec<&str> = advice.roles.iter().map(|role| role.word()).collect();
     let set = if advice.presets.is_empty() { "" } else { "; narrows can set it" };
-    page.heading(advice.id, &format!("({}{set})", roles.join(", ")));
-    page.beside("  ", advice.why, None);
+    page.heading(&advice.id, &format!("({}{set})", roles.join(", ")));
+    page.beside("  ", &advice.why, None);
     // Commands are copied: a long one is not broken.
-    for command in advice.commands {
+    for command in &advice.commands {
         page.line(&format!("    {command}"));
     }
     for (at, command) in advice.undo.iter().enumerate() {
         let lead = if at == 0 { "  undo: " } else { "        " };
         page.line(&format!("{lead}{command}"));
     }
-    page.beside("  ", advice.source, Some(Tone::Faint));
+    page.beside("  ", &advice.source, Some(Tone::Faint));
 }
 
-/// What narrows would set on a host, or has set: each item with where it stands. `made` is `None` where nothing was to be set.
+/// The settings that narrows would make on a host, or has made, each with its state. `made` is `None` where nothing was applied.
 #[must_use]
 pub fn found(found: &AdviceFound, made: Option<&[Change]>, style: Style) -> String {
     let mut page = Page::new(style);
-    let (role, seat) = (found.role.word(), found.seat.join(", "));
+    let (role, interfaces) = (found.role.word(), found.interfaces.join(", "));
     let (title, to_set) = match made {
         None => (format!("What narrows would set on this {role}"), "to set"),
         Some(_) => (format!("What narrows set on this {role}"), "set"),
     };
-    page.heading(&title, &seat);
+    page.heading(&title, &interfaces);
     let widest = found.items.iter().map(|item| item.advice.len()).max().unwrap_or(0);
     let mut before = "";
     for item in &found.items {
-        let id = if item.advice == before { "" } else { item.advice };
-        before = item.advice;
-        let (word, rest) = match &item.standing {
-            Standing::Already => ("is so", item.what.clone()),
-            Standing::Differs(now) => (to_set, format!("{}  (before: {now})", item.what)),
-            Standing::NotHere(why) => ("not here", format!("{}: {why}", item.what)),
+        let id = if item.advice == before { "" } else { item.advice.as_str() };
+        before = &item.advice;
+        let (word, rest) = match &item.state {
+            SettingState::AsAdvised => ("is so", item.what.clone()),
+            SettingState::Differs(now) => (to_set, format!("{}  (before: {now})", item.what)),
+            SettingState::Unavailable(why) => ("not here", format!("{}: {why}", item.what)),
         };
         // Commands are copied: a long one is not broken.
         page.line(&format!("  {}  {}  {rest}", left(id, widest), left(word, 8)));
@@ -83,11 +83,11 @@ pub fn found(found: &AdviceFound, made: Option<&[Change]>, style: Style) -> Stri
         ),
     };
     page.beside("", &says, None);
-    if !found.left.is_empty() {
-        let left = found.left.join(", ");
+    if !found.manual.is_empty() {
+        let manual = found.manual.join(", ");
         page.beside(
             "Left to you: ",
-            &format!("{left}; `narrows rfc2544 advise linux --role {role}` has the commands."),
+            &format!("{manual}; `narrows rfc2544 advise linux --role {role}` has the commands."),
             None,
         );
     }

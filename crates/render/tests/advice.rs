@@ -1,54 +1,61 @@
 //! Advice as it is printed: the whole of a small handbook, of one role and of none.
 
 use narrows_model::forwarding::advice::{
-    Advice, AdviceFound, AdviceItem, AdviceRole, AdviceSystem, Handbook, Preset, Standing,
+    Advice, AdviceFound, AdviceItem, AdviceRole, AdviceSystem, Handbook, Preset, SettingState,
 };
 use narrows_model::{Change, Place, Setting};
 use narrows_render::{Style, advice};
 
-const BOOK: Handbook = Handbook {
-    system: AdviceSystem::Linux,
-    typed: "in a shell, as root",
-    words: &[("DEVICE", "each device that test frames pass"), ("MAC", "the neighbour's Ethernet address")],
-    advice: &[
-        Advice {
-            id: "receive-offload",
-            roles: &[AdviceRole::Switch, AdviceRole::Router],
-            why: "GRO merges frames that a router must forward one by one: packets are counted where frames were, and sizes \
-                  change.",
-            commands: &["ethtool -K DEVICE gro off"],
-            undo: &["ethtool -K DEVICE gro on"],
-            source: "Documentation/networking/segmentation-offloads.rst",
-            presets: &[Preset::Offload { feature: "gro", on: false }],
-        },
-        Advice {
-            id: "static-mac",
-            roles: &[AdviceRole::Switch],
-            why: "The receiver never sends.",
-            commands: &["bridge fdb replace MAC dev DEVICE master static"],
-            undo: &["bridge fdb del MAC dev DEVICE master", "true"],
-            source: "bridge(8)",
-            presets: &[],
-        },
-    ],
-};
+fn book() -> Handbook {
+    let own = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    Handbook {
+        system: AdviceSystem::Linux,
+        typed: "in a shell, as root".into(),
+        words: vec![
+            ("DEVICE".into(), "each device that test frames pass".into()),
+            ("MAC".into(), "the neighbour's Ethernet address".into()),
+        ],
+        advice: vec![
+            Advice {
+                id: "receive-offload".into(),
+                roles: vec![AdviceRole::Switch, AdviceRole::Router],
+                why: "GRO merges frames that a router must forward one by one: packets are counted where frames were, and \
+                      sizes change."
+                    .into(),
+                commands: own(&["ethtool -K DEVICE gro off"]),
+                undo: own(&["ethtool -K DEVICE gro on"]),
+                source: "Documentation/networking/segmentation-offloads.rst".into(),
+                presets: vec![Preset::Offload { feature: "gro".into(), on: false }],
+            },
+            Advice {
+                id: "static-mac".into(),
+                roles: vec![AdviceRole::Switch],
+                why: "The receiver never sends.".into(),
+                commands: own(&["bridge fdb replace MAC dev DEVICE master static"]),
+                undo: own(&["bridge fdb del MAC dev DEVICE master", "true"]),
+                source: "bridge(8)".into(),
+                presets: vec![],
+            },
+        ],
+    }
+}
 
 #[test]
 fn a_handbook_is_printed_whole() {
-    insta::assert_snapshot!(advice::text(&BOOK, None, Style::default()));
+    insta::assert_snapshot!(advice::text(&book(), None, Style::default()));
 }
 
 #[test]
 fn one_role_is_told_its_own() {
-    insta::assert_snapshot!(advice::text(&BOOK, Some(AdviceRole::Router), Style::default()));
+    insta::assert_snapshot!(advice::text(&book(), Some(AdviceRole::Router), Style::default()));
     assert_eq!(
-        advice::text(&BOOK, Some(AdviceRole::Tester), Style::default()),
+        advice::text(&book(), Some(AdviceRole::Tester), Style::default()),
         "There is no advice for a tester with Linux.\n"
     );
 }
 
-fn item(advice: &'static str, setting: Setting, standing: Standing) -> AdviceItem {
-    AdviceItem { advice, what: setting.to_string(), setting: Some(setting), standing }
+fn item(advice: &str, setting: Setting, state: SettingState) -> AdviceItem {
+    AdviceItem { advice: advice.to_owned(), what: setting.to_string(), setting: Some(setting), state }
 }
 
 fn found() -> AdviceFound {
@@ -56,30 +63,30 @@ fn found() -> AdviceFound {
     let budget = Setting::Sysctl { key: "net.core.netdev_budget".into(), value: "600".into() };
     AdviceFound {
         role: AdviceRole::Router,
-        seat: vec![device(), "eth2".to_owned()],
+        interfaces: vec![device(), "eth2".to_owned()],
         items: vec![
             AdviceItem {
-                advice: "static-neighbours",
+                advice: "static-neighbours".to_owned(),
                 what: "the neighbour 198.18.0.2".to_owned(),
                 setting: None,
-                standing: Standing::NotHere("nobody answers for it".to_owned()),
+                state: SettingState::Unavailable("nobody answers for it".to_owned()),
             },
-            item("flow-control", Setting::FlowControl { device: device(), on: false }, Standing::Already),
-            item("process-limit", budget, Standing::Differs("300".to_owned())),
+            item("flow-control", Setting::FlowControl { device: device(), on: false }, SettingState::AsAdvised),
+            item("process-limit", budget, SettingState::Differs("300".to_owned())),
             item(
                 "process-limit",
                 Setting::Sysctl { key: "net.core.netdev_budget_usecs".into(), value: "20000".into() },
-                Standing::Differs("8000".to_owned()),
+                SettingState::Differs("8000".to_owned()),
             ),
         ],
-        left: vec!["discovery", "queues"],
+        manual: vec!["discovery".to_owned(), "queues".to_owned()],
     }
 }
 
 #[test]
 fn what_would_be_set_is_told_item_by_item() {
     insta::assert_snapshot!(advice::found(&found(), None, Style::default()));
-    let nothing = AdviceFound { items: found().items[..2].to_vec(), left: Vec::new(), ..found() };
+    let nothing = AdviceFound { items: found().items[..2].to_vec(), manual: Vec::new(), ..found() };
     let text = advice::found(&nothing, None, Style::default());
     assert!(text.ends_with("\n\nNothing is left to set here.\n"), "{text}");
 }

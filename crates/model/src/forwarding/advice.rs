@@ -2,12 +2,11 @@
 
 use crate::host::change::Setting;
 use crate::words::mac::Mac;
-use schemars::JsonSchema;
-use serde::Serialize;
+use serde::Deserialize;
 use std::net::IpAddr;
 
 /// Whose commands they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdviceSystem {
     /// Linux with iproute2, ethtool and a shell.
@@ -48,7 +47,7 @@ impl AdviceSystem {
 }
 
 /// What a host or a device does in the benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdviceRole {
     /// Carries frames between the others and counts them.
@@ -74,85 +73,86 @@ impl AdviceRole {
     }
 }
 
-/// What narrows itself can set, and set back, of an advice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+/// A setting of an advice that narrows can apply and roll back.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
     /// A kernel parameter of the whole host.
     Sysctl {
         /// Dotted.
-        key: &'static str,
+        key: String,
         /// Its value.
-        value: &'static str,
+        value: String,
     },
-    /// A kernel parameter of each device on the way.
+    /// A kernel parameter of each interface.
     DeviceSysctl {
         /// Dotted, with the word `DEVICE` in the place of its name.
-        key: &'static str,
+        key: String,
         /// Its value.
-        value: &'static str,
+        value: String,
     },
-    /// An offload feature of each device on the way.
+    /// An offload feature of each interface.
     Offload {
-        /// By the word of `ethtool -K`.
-        feature: &'static str,
-        /// Wanted state.
+        /// Its name in `ethtool -K`.
+        feature: String,
+        /// On or off.
         on: bool,
     },
-    /// Flow control of each device on the way.
+    /// Flow control of each interface.
     FlowControl {
-        /// Wanted state.
+        /// On or off.
         on: bool,
     },
-    /// The rings of each device on the way, as long as its hardware can.
+    /// The rings of each interface, at their maximum.
     Rings,
     /// An option of each bridge.
     Bridge {
-        /// By the word of `ip link`.
-        option: &'static str,
+        /// Its name in `ip link`.
+        option: String,
         /// Its value.
         value: u32,
     },
-    /// The neighbours on the way, known for good.
+    /// Static entries for the neighbours.
     Neighbours,
 }
 
-/// What of a host takes part in a benchmark: what presets are made into settings for.
+/// The parts of a host that take part in a benchmark: presets become settings of these.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Seat {
-    /// Devices that test frames pass.
-    pub devices: Vec<String>,
+pub struct HostParts {
+    /// Interfaces that test frames pass.
+    pub interfaces: Vec<String>,
     /// Bridges that are switches.
     pub bridges: Vec<String>,
-    /// Who is on the other end of a device: device, address, Ethernet address.
+    /// Neighbours: interface, address, Ethernet address.
     pub neighbours: Vec<(String, IpAddr, Mac)>,
-    /// How many descriptors the rings of a device take at most: device, receiving, sending.
+    /// Maximum ring sizes, in descriptors: interface, receiving, sending.
     pub rings: Vec<(String, u32, u32)>,
 }
 
 impl Preset {
-    /// The settings for a seat: one for the host, or one for each device, bridge or neighbour.
+    /// The settings for a host: one, or one for each interface, bridge or neighbour.
     #[must_use]
-    pub fn settings(self, seat: &Seat) -> Vec<Setting> {
-        let each = |make: &dyn Fn(String) -> Setting| seat.devices.iter().cloned().map(make).collect();
+    pub fn settings(&self, parts: &HostParts) -> Vec<Setting> {
+        let each = |make: &dyn Fn(String) -> Setting| parts.interfaces.iter().cloned().map(make).collect();
         match self {
-            Self::Sysctl { key, value } => vec![Setting::Sysctl { key: key.to_owned(), value: value.to_owned() }],
+            Self::Sysctl { key, value } => vec![Setting::Sysctl { key: key.clone(), value: value.clone() }],
             Self::DeviceSysctl { key, value } => each(&|device| {
                 // As with `sysctl`, a `/` inside of a key is a `.` of the name.
-                Setting::Sysctl { key: key.replace("DEVICE", &device.replace('.', "/")), value: value.to_owned() }
+                Setting::Sysctl { key: key.replace("DEVICE", &device.replace('.', "/")), value: value.clone() }
             }),
             Self::Offload { feature, on } => {
-                each(&|device| Setting::Offload { device, feature: feature.to_owned(), on })
+                each(&|device| Setting::Offload { device, feature: feature.clone(), on: *on })
             }
-            Self::FlowControl { on } => each(&|device| Setting::FlowControl { device, on }),
+            Self::FlowControl { on } => each(&|device| Setting::FlowControl { device, on: *on }),
             Self::Rings => {
                 let of =
                     |(device, rx, tx): &(String, u32, u32)| Setting::Rings { device: device.clone(), rx: *rx, tx: *tx };
-                seat.rings.iter().map(of).collect()
+                parts.rings.iter().map(of).collect()
             }
             Self::Bridge { option, value } => {
-                let of = |bridge: &String| Setting::Bridge { bridge: bridge.clone(), option: option.to_owned(), value };
-                seat.bridges.iter().map(of).collect()
+                let of =
+                    |bridge: &String| Setting::Bridge { bridge: bridge.clone(), option: option.clone(), value: *value };
+                parts.bridges.iter().map(of).collect()
             }
             Self::Neighbours => {
                 let of = |(device, address, mac): &(String, IpAddr, Mac)| Setting::Neighbour {
@@ -160,88 +160,92 @@ impl Preset {
                     address: *address,
                     mac: *mac,
                 };
-                seat.neighbours.iter().map(of).collect()
+                parts.neighbours.iter().map(of).collect()
             }
         }
     }
 }
 
-/// Where a setting stands on this host.
+/// The state of a setting on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// It is so already.
-    Already,
-    /// It would be changed; what is there now.
+pub enum SettingState {
+    /// Set as advised.
+    AsAdvised,
+    /// Set to another value, which this is.
     Differs(String),
-    /// It cannot be set here, and why.
-    NotHere(String),
+    /// It cannot be set on this host, and why.
+    Unavailable(String),
 }
 
 /// One thing of the advice that narrows would set on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdviceItem {
     /// The advice's id.
-    pub advice: &'static str,
-    /// The command that would do it; what it is about where there is none.
+    pub advice: String,
+    /// The command that would do it, or its subject where there is none.
     pub what: String,
-    /// The setting, where it could be made up.
+    /// The setting, where one could be made.
     pub setting: Option<Setting>,
-    /// Where it stands.
-    pub standing: Standing,
+    /// Its state now.
+    pub state: SettingState,
 }
 
-/// What of the advice narrows found to set on this host.
+/// The settings that the advice asks for on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdviceFound {
-    /// What the host is in the benchmark.
+    /// The host's role in the benchmark.
     pub role: AdviceRole,
-    /// The devices and bridges that it is about.
-    pub seat: Vec<String>,
-    /// What narrows can set here or cannot, in the order of the advice.
+    /// Its interfaces and bridges.
+    pub interfaces: Vec<String>,
+    /// Settings in the order of the advice.
     pub items: Vec<AdviceItem>,
     /// The ids of the advice that narrows does not set.
-    pub left: Vec<&'static str>,
+    pub manual: Vec<String>,
 }
 
 impl AdviceFound {
     /// What differs from the advice and can be set.
     #[must_use]
     pub fn to_set(&self) -> Vec<Setting> {
-        let differs = |item: &&AdviceItem| matches!(item.standing, Standing::Differs(_));
+        let differs = |item: &&AdviceItem| matches!(item.state, SettingState::Differs(_));
         self.items.iter().filter(differs).filter_map(|item| item.setting.clone()).collect()
     }
 }
 
 /// One advice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Advice {
     /// Its name, the same on every system that has it.
-    pub id: &'static str,
-    /// Whom it is for.
-    pub roles: &'static [AdviceRole],
+    pub id: String,
+    /// The roles that it is for.
+    pub roles: Vec<AdviceRole>,
     /// One sentence: what moves or is lost without it.
-    pub why: &'static str,
-    /// What to type, a line each; words in capitals stand for what only the reader knows.
-    pub commands: &'static [&'static str],
+    pub why: String,
+    /// What to type, one command per entry; words in capitals stand for names that only the reader knows.
+    pub commands: Vec<String>,
     /// What to type afterwards; empty where nothing was changed.
-    pub undo: &'static [&'static str],
-    /// Where it comes from: a section, a manual.
-    pub source: &'static str,
-    /// What of it narrows sets by itself and sets back.
-    pub presets: &'static [Preset],
+    #[serde(default)]
+    pub undo: Vec<String>,
+    /// Its source: a section of an RFC, a manual.
+    pub source: String,
+    /// The part of it that narrows can apply and roll back.
+    #[serde(default)]
+    pub presets: Vec<Preset>,
 }
 
 /// All advice for one system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Handbook {
-    /// Whose commands.
+    /// The system.
     pub system: AdviceSystem,
-    /// Where they are typed.
-    pub typed: &'static str,
-    /// What the words in capitals stand for.
-    pub words: &'static [(&'static str, &'static str)],
+    /// Where its commands are typed.
+    pub typed: String,
+    /// The meaning of each word in capitals.
+    pub words: Vec<(String, String)>,
     /// In the order in which they are best followed.
-    pub advice: &'static [Advice],
+    pub advice: Vec<Advice>,
 }
 
 #[cfg(test)]
@@ -250,28 +254,28 @@ mod tests {
 
     #[test]
     fn a_preset_is_set_once_for_the_host_or_once_a_part() {
-        let seat = Seat {
-            devices: vec!["eth1".to_owned(), "eth2.7".to_owned()],
+        let parts = HostParts {
+            interfaces: vec!["eth1".to_owned(), "eth2.7".to_owned()],
             bridges: vec!["br0".to_owned()],
             neighbours: vec![("eth1".to_owned(), IpAddr::from([198, 18, 0, 1]), Mac([2, 0, 0, 0, 0, 1]))],
             rings: vec![("eth1".to_owned(), 4096, 2048)],
         };
-        let lines = |preset: Preset| preset.settings(&seat).iter().map(ToString::to_string).collect::<Vec<_>>();
-        let sysctl = Preset::Sysctl { key: "net.core.netdev_budget", value: "600" };
+        let lines = |preset: Preset| preset.settings(&parts).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let sysctl = Preset::Sysctl { key: "net.core.netdev_budget".into(), value: "600".into() };
         assert_eq!(lines(sysctl), ["sysctl -w net.core.netdev_budget=600"]);
-        let of_device = Preset::DeviceSysctl { key: "net.ipv4.conf.DEVICE.rp_filter", value: "0" };
+        let of_device = Preset::DeviceSysctl { key: "net.ipv4.conf.DEVICE.rp_filter".into(), value: "0".into() };
         assert_eq!(
             lines(of_device),
             ["sysctl -w net.ipv4.conf.eth1.rp_filter=0", "sysctl -w net.ipv4.conf.eth2/7.rp_filter=0"]
         );
-        let offload = Preset::Offload { feature: "gro", on: false };
+        let offload = Preset::Offload { feature: "gro".into(), on: false };
         assert_eq!(lines(offload), ["ethtool -K eth1 gro off", "ethtool -K eth2.7 gro off"]);
         assert_eq!(
             lines(Preset::FlowControl { on: false }),
             ["ethtool -A eth1 autoneg off rx off tx off", "ethtool -A eth2.7 autoneg off rx off tx off"]
         );
         assert_eq!(lines(Preset::Rings), ["ethtool -G eth1 rx 4096 tx 2048"]);
-        let spanning_tree = Preset::Bridge { option: "stp_state", value: 0 };
+        let spanning_tree = Preset::Bridge { option: "stp_state".into(), value: 0 };
         assert_eq!(lines(spanning_tree), ["ip link set dev br0 type bridge stp_state 0"]);
         assert_eq!(
             lines(Preset::Neighbours),

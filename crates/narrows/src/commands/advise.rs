@@ -77,7 +77,8 @@ impl Args {
         let of_this_host = self.apply || !self.devices.is_empty() || !self.bridges.is_empty();
         match system {
             Some(system) if !of_this_host => {
-                print(&advise::text(system, role, style()))?;
+                let handbook = advise::handbook(system).map_err(Failure::run)?;
+                print(&render::advice::text(&handbook, role, style()))?;
                 return Ok(0);
             }
             Some(system) if system != AdviceSystem::Linux => {
@@ -102,13 +103,14 @@ impl Args {
                 "name what test frames pass on this host: --device DEVICE for each, or --bridge BRIDGE",
             ));
         }
-        let asked = host::Asked {
+        let host = host::Described {
             role,
-            devices: self.devices,
+            interfaces: self.devices,
             bridges: self.bridges,
             plan: plan.as_ref().map(|file| &file.plan),
         };
-        let found = host::look(&asked).map_err(Failure::run)?;
+        let handbook = advise::handbook(AdviceSystem::Linux).map_err(Failure::run)?;
+        let found = host::compare(&handbook, &host).map_err(Failure::run)?;
         let made = if self.apply { Some(host::apply(&tuner()?, &found).map_err(Failure::run)?) } else { None };
         print(&render::advice::found(&found, made.as_deref(), style()))?;
         Ok(0)

@@ -1,30 +1,21 @@
-//! What to set on the switch, the device and the testers before a forwarding benchmark: one file a system, one entry an
-//! advice. Of the Linux part some is set, and set back, by narrows itself: [`host`].
+//! What to set on the switch, the device and the testers before a forwarding benchmark: one file of `advice/` per system, one
+//! entry per advice. Some of the Linux part narrows can apply and roll back itself: [`host`].
 
-mod cisco;
-mod freebsd;
 pub mod host;
-mod juniper;
-mod linux;
 
-use narrows_model::forwarding::advice::{AdviceRole, AdviceSystem, Handbook};
-use narrows_render::Style;
+use narrows_model::forwarding::advice::{AdviceSystem, Handbook};
 
 /// The advice for a system.
-#[must_use]
-pub const fn handbook(system: AdviceSystem) -> &'static Handbook {
-    match system {
-        AdviceSystem::Linux => &linux::HANDBOOK,
-        AdviceSystem::Freebsd => &freebsd::HANDBOOK,
-        AdviceSystem::Cisco => &cisco::HANDBOOK,
-        AdviceSystem::Juniper => &juniper::HANDBOOK,
-    }
-}
-
-/// What `narrows rfc2544 advise` prints: the advice for a system, of one role or of all.
-#[must_use]
-pub fn text(system: AdviceSystem, role: Option<AdviceRole>, style: Style) -> String {
-    narrows_render::advice::text(handbook(system), role, style)
+///
+/// # Errors
+/// A file of this crate that is not a handbook; a test reads all of them.
+pub fn handbook(system: AdviceSystem) -> Result<Handbook, toml::de::Error> {
+    toml::from_str(match system {
+        AdviceSystem::Linux => include_str!("../../advice/linux.toml"),
+        AdviceSystem::Freebsd => include_str!("../../advice/freebsd.toml"),
+        AdviceSystem::Cisco => include_str!("../../advice/cisco.toml"),
+        AdviceSystem::Juniper => include_str!("../../advice/juniper.toml"),
+    })
 }
 
 #[cfg(test)]
