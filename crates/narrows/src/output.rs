@@ -1,21 +1,25 @@
-//! Where results go and in which form.
+//! Where results go and in which format.
 
 use crate::failure::Failure;
-use clap::ValueEnum;
-use narrows_render::Style;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use narrows_render::{Document, Format, Style};
 use std::io::{IsTerminal as _, Write as _};
 
-/// The form of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For a terminal
-    Text,
-    /// For programs; the schema is in docs/
-    Json,
-    /// For a ticket or a wiki
-    Markdown,
+/// Parses `--format`: the formats of a report, each with its help.
+pub(crate) fn formats<R: Document>() -> impl TypedValueParser<Value = Format> {
+    let value = |format: Format, help| PossibleValue::new(format.word()).help(help);
+    let values = R::FORMATS.iter().map(|writer| value(writer.format, writer.help));
+    PossibleValuesParser::new(values).try_map(|word| {
+        let known = R::FORMATS.iter().map(|writer| writer.format);
+        known.into_iter().find(|format| format.word() == word).ok_or("no such format")
+    })
 }
 
+/// A report in a format.
+pub(crate) fn written<R: Document>(report: &R, format: Format, style: Style) -> Result<String, Failure> {
+    let text = report.write(format, style).map_err(Failure::run)?;
+    text.ok_or_else(|| Failure::usage("a measurement has no Markdown form; use text or json"))
+}
 /// How text looks here: colours on a terminal that wants them, as wide as it is.
 pub(crate) fn style() -> Style {
     let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();

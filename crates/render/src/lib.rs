@@ -6,6 +6,7 @@ pub mod advice;
 pub mod audit;
 pub mod distribution;
 pub mod figures;
+pub mod format;
 pub mod forwarding;
 pub mod frames;
 pub mod json;
@@ -25,4 +26,5 @@ pub mod udp;
 pub mod watch;
 pub mod words;
 
+pub use format::{Document, Format};
 pub use style::Style;

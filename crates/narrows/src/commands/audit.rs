@@ -3,7 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::output::FullArg;
 use crate::flags::remote::WayArgs;
-use crate::output::{Format, print, style};
+use crate::output::{formats, print, style, written};
+use narrows_model::Audit;
+use narrows_render::Format;
 use narrows_runner::audit;
 use narrows_runner::live::LiveInstruments;
 
@@ -19,7 +21,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     way: WayArgs,
     /// Form of the audit
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_parser = formats::<Audit>(), default_value = "text")]
     format: Format,
     #[command(flatten)]
     full: FullArg,
@@ -36,11 +38,7 @@ impl Args {
         };
         let mut style = style();
         style.full = self.full.full;
-        print(&match self.format {
-            Format::Text => narrows_render::audit::text::audit(&audit, style),
-            Format::Markdown => narrows_render::audit::markdown::audit(&audit),
-            Format::Json => narrows_render::json::pretty(&audit).map_err(Failure::run)?,
-        })?;
+        print(&written(&audit, self.format, style)?)?;
         Ok(0)
     }
 }

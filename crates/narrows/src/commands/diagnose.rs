@@ -8,10 +8,12 @@ use crate::flags::tcp::TcpLoadArgs;
 use crate::flags::time::slow_start_ms;
 use crate::flags::udp::UdpLoadArgs;
 use crate::flags::values::{duration, millis};
-use crate::output::{Format, print, style};
+use crate::output::{formats, print, style};
 use crate::session::{open_session, stop_on_interrupt};
 use crate::watch::Teller;
+use narrows_model::Report;
 use narrows_model::{DiagnosePlan, Ending, TcpPlan};
+use narrows_render::Format;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{diagnosis, state, stored, tune};
 use std::time::Duration;
@@ -60,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=100), value_name = "N")]
     pairs: u32,
     /// Form of the report
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_parser = formats::<Report>(), default_value = "text")]
     format: Format,
     /// Exit with 0 even where a limiting cause was found
     #[arg(long)]

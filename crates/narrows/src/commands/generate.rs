@@ -8,15 +8,15 @@ use crate::flags::size::FrameSizeArg;
 use crate::flags::time::{DurationArg, IntervalArg};
 use crate::flags::values::duration;
 use crate::flags::words;
-use crate::output::{print, style};
+use crate::output::{formats, print, style, written};
 use crate::session::stop_on_interrupt;
-use clap::{ArgAction, Args as ClapArgs, ValueEnum};
+use clap::{ArgAction, Args as ClapArgs};
 use narrows_model::load::frame_words::{parse_endpoints, parse_sizes};
 use narrows_model::load::frames::{Endpoints, FrameInterval, Mac, SendMode, Transport, Walk};
 use narrows_model::load::frames_report::FramesReport;
-use narrows_render as render;
 use narrows_render::frames::progress::{End, Scale, line};
 use narrows_render::frames::text;
+use narrows_render::{self as render, Format};
 use narrows_runner::frames::{self, NextHop, Order, OrderError};
 use narrows_runner::stored;
 use std::net::IpAddr;
@@ -106,20 +106,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     interval: IntervalArg,
     /// Form of the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
+    #[arg(long, value_parser = formats::<FramesReport>(), default_value = "text")]
+    format: Format,
     #[command(flatten)]
     output: OutputArg,
     #[command(flatten)]
     quiet: QuietArg,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
-    /// Lines and tables
-    Text,
-    /// One object at the end
-    Json,
 }
 
 words! {
@@ -171,15 +163,12 @@ pub(crate) fn check_output(output: Option<&Path>) -> Result<(), Failure> {
 }
 
 /// The result; first into the file, if there is one.
-pub(crate) fn show(report: &FramesReport, form: Form, output: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn show(report: &FramesReport, format: Format, output: Option<&Path>) -> Result<(), Failure> {
     if let Some(file) = output {
         let text = render::json::pretty(report).map_err(Failure::run)?;
         stored::write(file, &text).map_err(Failure::run)?;
     }
-    match form {
-        Form::Text => print(&text::summary(report, style())),
-        Form::Json => print(&render::json::pretty(report).map_err(Failure::run)?),
-    }
+    print(&written(report, format, style())?)
 }
 
 /// What the user's words ask for and cannot be is usage; what this host does not have is the run's failure.

@@ -1,12 +1,11 @@
 //! `narrows line-rate`: how many frames of a size a line carries. Arithmetic; nothing is sent.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::flags::size::FrameSizeListArg;
 use crate::flags::values::bps;
-use crate::output::{print, style};
-use clap::ValueEnum;
+use crate::output::{formats, print, style, written};
 use narrows_model::load::line_rate::LineRateReport;
-use narrows_render::{json, line_rate};
+use narrows_render::Format;
 
 /// Tell how many frames a line carries
 #[derive(Debug, clap::Args)]
@@ -28,16 +27,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     size: FrameSizeListArg,
     /// Form of the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// Tables for a terminal
-    Text,
-    /// One object; the schema is in docs/
-    Json,
+    #[arg(long, value_parser = formats::<LineRateReport>(), default_value = "text")]
+    format: Format,
 }
 
 fn speed(word: &str) -> Result<u64, String> {
@@ -50,10 +41,7 @@ fn speed(word: &str) -> Result<u64, String> {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let report = LineRateReport::of(&self.speed, &self.size.size);
-        match self.format {
-            Form::Text => print(&line_rate::text::report(&report, style()))?,
-            Form::Json => print(&json::pretty(&report).map_err(Failure::run)?)?,
-        }
+        print(&written(&report, self.format, style())?)?;
         Ok(0)
     }
 }

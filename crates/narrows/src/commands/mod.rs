@@ -19,56 +19,26 @@ pub(crate) mod tune;
 pub(crate) mod watch;
 
 use crate::failure::Failure;
-use crate::output::Format;
+use crate::output::written;
 use narrows_model::run::{Ending, RunPlan};
 use narrows_model::{MeasureUdpReport, Run};
-use narrows_render::{self as render, Style};
+use narrows_render::{self as render, Document, Format, Style};
 
-/// A run in the form that was asked for, diagnosed by today's rules.
+/// The report of a run in a format, diagnosed by today's rules.
 pub(crate) fn render_run(run: &Run, format: Format, style: Style) -> Result<String, Failure> {
-    let nothing = || nothing_measured(run);
-    match &run.plan {
-        RunPlan::Diagnose(_) => {
-            let report = narrows_runner::report(run).ok_or_else(nothing)?;
-            match format {
-                Format::Text => Ok(render::text::report(&report, style)),
-                Format::Json => render::json::pretty(&report).map_err(Failure::run),
-                Format::Markdown => Ok(render::markdown::report(&report)),
-            }
-        }
-        RunPlan::MeasureTcp(_) => {
-            let report = render::measure::build(run).ok_or_else(nothing)?;
-            form(format, || render::measure::text::report(&report, style), || render::json::pretty(&report))
-        }
-        RunPlan::MeasureUdp(_) => {
-            let report = render::udp::build(run).ok_or_else(nothing)?;
-            form(format, || udp_text(run, &report, style), || render::json::pretty(&report))
-        }
-        RunPlan::MeasureRr(_) => {
-            let report = narrows_runner::rr_report(run).ok_or_else(nothing)?;
-            form(format, || render::rr::text::report(&report, style), || render::json::pretty(&report))
-        }
-        RunPlan::Search(_) => {
-            let report = narrows_runner::search_report(run).ok_or_else(nothing)?;
-            form(format, || render::search::text::report(&report, style), || render::json::pretty(&report))
-        }
-        RunPlan::Sweep(_) => {
-            let report = narrows_runner::sweep_report(run).filter(|it| it.done > 0).ok_or_else(nothing)?;
-            form(format, || render::sweep::text::report(&report, style), || render::json::pretty(&report))
-        }
+    fn of<R: Document>(report: Option<R>, run: &Run, format: Format, style: Style) -> Result<String, Failure> {
+        written(&report.ok_or_else(|| nothing_measured(run))?, format, style)
     }
-}
-
-/// What is no diagnosis has two forms.
-fn form<E: std::fmt::Display>(
-    format: Format,
-    text: impl FnOnce() -> String,
-    json: impl FnOnce() -> Result<String, E>,
-) -> Result<String, Failure> {
-    match format {
-        Format::Text => Ok(text()),
-        Format::Json => json().map_err(Failure::run),
-        Format::Markdown => Err(Failure::usage("a measurement has no Markdown form; use text or json")),
+    match &run.plan {
+        RunPlan::Diagnose(_) => of(narrows_runner::report(run), run, format, style),
+        RunPlan::MeasureTcp(_) => of(render::measure::build(run), run, format, style),
+        RunPlan::MeasureUdp(_) => {
+            let report = render::udp::build(run).ok_or_else(|| nothing_measured(run))?;
+            if format == Format::Text { Ok(udp_text(run, &report, style)) } else { written(&report, format, style) }
+        }
+        RunPlan::MeasureRr(_) => of(narrows_runner::rr_report(run), run, format, style),
+        RunPlan::Search(_) => of(narrows_runner::search_report(run), run, format, style),
+        RunPlan::Sweep(_) => of(narrows_runner::sweep_report(run).filter(|report| report.done > 0), run, format, style),
     }
 }
 

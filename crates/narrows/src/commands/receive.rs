@@ -1,18 +1,19 @@
 //! `narrows receive`: counts the frames of a generator.
 
-use super::generate::{Form, Lines, check_output, show};
+use super::generate::{Lines, check_output, show};
 use crate::failure::{Failure, Outcome};
 use crate::flags::output::{OutputArg, QuietArg};
 use crate::flags::time::{DurationArg, IntervalArg};
 use crate::flags::values::{duration, millis};
 use crate::flags::words;
-use crate::output::style;
+use crate::output::{formats, style};
 use crate::session::stop_on_interrupt;
 use clap::Args as ClapArgs;
 use narrows_model::load::frames::{ReceiveMode, ReceivePlan};
-use narrows_render as render;
+use narrows_model::load::frames_report::FramesReport;
 use narrows_render::frames::progress::{End, Scale};
 use narrows_render::frames::text;
+use narrows_render::{self as render, Format};
 use narrows_runner::frames::{self, Receiver};
 use std::time::Duration;
 
@@ -51,8 +52,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     interval: IntervalArg,
     /// Form of the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
+    #[arg(long, value_parser = formats::<FramesReport>(), default_value = "text")]
+    format: Format,
     #[command(flatten)]
     output: OutputArg,
     #[command(flatten)]

@@ -2,7 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::output::FullArg;
-use crate::output::{Format, print, style};
+use crate::output::{formats, print, style};
+use narrows_model::Report;
+use narrows_render::Format;
 use narrows_runner::stored;
 use std::path::PathBuf;
 
@@ -16,7 +18,7 @@ pub(crate) struct Args {
     /// A run's file, or the id of a run in the state directory
     run: PathBuf,
     /// Form of the report
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_parser = formats::<Report>(), default_value = "text")]
     format: Format,
     #[command(flatten)]
     full: FullArg,

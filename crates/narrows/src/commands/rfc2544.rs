@@ -4,14 +4,14 @@ use super::advise;
 use crate::failure::{Failure, Outcome};
 use crate::flags::output::{OutputArg, QuietArg};
 use crate::flags::remote::WayArgs;
-use crate::output::{print, style};
+use crate::output::{formats, print, style, written as in_format};
 use crate::session::stop_on_interrupt;
-use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Subcommand};
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
-use narrows_render as render;
+use narrows_render::{self as render, Format};
 use narrows_runner::forwarding::files::{self, Kept};
 use narrows_runner::forwarding::{self, PlanFile, words};
 use std::path::{Path, PathBuf};
@@ -44,8 +44,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["plan", "dry_run", "output"])]
     again: Option<PathBuf>,
     /// Form of the report
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
+    #[arg(long, value_parser = formats::<ForwardingReport>(), default_value = "text")]
+    format: Format,
     /// Write the report as one page into this file as well
     #[arg(long, value_name = "PATH")]
     html: Option<PathBuf>,
@@ -66,16 +66,6 @@ enum What {
     Advise(advise::Args),
     /// Every key of a plan, what it is, and what is taken without it
     Keys,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// Tables
-    Text,
-    /// One object
-    Json,
-    /// Tables for a document
-    Markdown,
 }
 
 /// Where results go beside the terminal.
@@ -167,22 +157,14 @@ impl Args {
             Kept::Plain(record) => {
                 let report = render::forwarding::build(&record, forwarding::derive(&record));
                 let written = whole.and(self.places().write(&report));
-                match self.format {
-                    Form::Text => print(&render::forwarding::text::report(&report, style()))?,
-                    Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
-                    Form::Markdown => print(&render::forwarding::markdown::report(&report))?,
-                }
+                print(&in_format(&report, self.format, style())?)?;
                 written?;
                 Ok(u8::from(record.ended.is_some()))
             }
             Kept::Pair(record) => {
                 let report = render::forwarding::ab::build(&record, forwarding::derive_pair(&record));
                 let written = whole.and(self.places().write_pair(&report));
-                match self.format {
-                    Form::Text => print(&render::forwarding::ab::text(&report, style()))?,
-                    Form::Json => print(&render::json::pretty(&report).map_err(Failure::run)?)?,
-                    Form::Markdown => print(&render::forwarding::ab::markdown(&report))?,
-                }
+                print(&in_format(&report, self.format, style())?)?;
                 written?;
                 Ok(u8::from(record.ended.is_some() || !record.remarks.is_empty()))
             }

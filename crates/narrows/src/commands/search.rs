@@ -7,12 +7,14 @@ use crate::flags::remote::RemoteArgs;
 use crate::flags::size::SizeArg;
 use crate::flags::time::DurationArg;
 use crate::flags::values::{duration, millis, percent, rate, ratio};
-use crate::output::{print, style};
+use crate::output::{formats, print, style, written};
 use crate::session::{open_session, stop_on_interrupt};
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_model::run::search::{Goal, SearchMethod, SearchPlan};
+use narrows_model::run::search_report::SearchReport;
 use narrows_model::run::{Ending, RunPlan, SearchOrder};
 use narrows_model::{UdpPlan, UdpRate, words::units};
+use narrows_render::Format;
 use narrows_render::search::text;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{measure, search, stored};
@@ -76,22 +78,14 @@ pub(crate) struct Args {
     #[arg(long)]
     unqualified: bool,
     /// Form of the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
+    #[arg(long, value_parser = formats::<SearchReport>(), default_value = "text")]
+    format: Format,
     #[command(flatten)]
     svg: SvgArg,
     #[command(flatten)]
     output: OutputArg,
     #[command(flatten)]
     quiet: QuietArg,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// A line a trial, then the results
-    Text,
-    /// One object at the end
-    Json,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -159,12 +153,12 @@ impl Args {
         let tester =
             if self.unqualified { None } else { Some(search::qualify(&mut ends, &load, bytes).map_err(failed)?) };
         let plan = self.search_plan(tester, &unit)?;
-        if self.format == Form::Text {
+        if self.format == Format::Text {
             print(&text::header(&target, flow, &plan, &unit, style))?;
         }
         let mut broken = None;
         let searched = search::search(&mut ends, &load, &plan, &mut |number, trial, bounds| {
-            if self.quiet.quiet || self.format != Form::Text {
+            if self.quiet.quiet || self.format != Format::Text {
                 return;
             }
             if let Err(why) = print(&text::trial(number, trial, bounds, style)) {
@@ -183,8 +177,8 @@ impl Args {
             return Err(Failure::run("nothing was measured"));
         };
         print(&match self.format {
-            Form::Text => text::summary(&report, style),
-            Form::Json => narrows_render::json::pretty(&report).map_err(Failure::run)?,
+            Format::Text => text::summary(&report, style),
+            other => written(&report, other, style)?,
         })?;
         if let Some(file) = &self.svg.svg {
             let picture = if report.curve.is_empty() {

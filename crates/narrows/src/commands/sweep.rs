@@ -10,14 +10,13 @@ use crate::flags::size::SizeListArg;
 use crate::flags::time::{DurationArg, OmitArg};
 use crate::flags::values::plan_bytes;
 use crate::flags::words;
-use crate::output::{print, style};
+use crate::output::{formats, print, style, written};
 use crate::session::{open_session, stop_on_interrupt};
-use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use narrows_model::run::Ending;
-use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord};
-use narrows_render::sweep::{csv, progress, svg, text};
-use narrows_render::{Style, json};
+use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord, SweepReport};
+use narrows_render::sweep::{csv, progress, svg};
+use narrows_render::{Format, Style};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::sweep::{self, Watch};
 use narrows_runner::{stored, sweep_report};
@@ -45,8 +44,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
     /// Form of the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
+    #[arg(long, value_parser = formats::<SweepReport>(), default_value = "text")]
+    format: Format,
     #[command(flatten)]
     svg: SvgArg,
     /// Write the table into this file as comma-separated values
@@ -109,16 +108,6 @@ words! {
         /// Messages over a connection, each sent at once (TCP_NODELAY)
         Tcp,
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// Tables for a terminal
-    Text,
-    /// One object; the schema is in docs/
-    Json,
-    /// Comma-separated values
-    Csv,
 }
 
 impl PlanArgs {
@@ -238,11 +227,7 @@ impl Args {
         let report = sweep_report(run).filter(|report| report.done > 0);
         if let Some(report) = &report {
             let style = Style { full: self.full.full, ..style() };
-            print(&match self.format {
-                Form::Text => text::report(report, style),
-                Form::Json => json::pretty(report).map_err(Failure::run)?,
-                Form::Csv => csv::table(report),
-            })?;
+            print(&written(report, self.format, style)?)?;
             for (file, what) in [(&self.csv, csv::table as fn(&_) -> String), (&self.svg.svg, svg::picture)] {
                 if let Some(file) = file {
                     stored::write(file, &what(report)).map_err(Failure::run)?;

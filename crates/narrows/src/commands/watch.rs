@@ -4,12 +4,11 @@ use crate::failure::{Failure, Outcome};
 use crate::flags::output::FullArg;
 use crate::flags::remote::WayArgs;
 use crate::flags::time::IntervalArg;
-use crate::output::style;
+use crate::output::{formats, style};
 use crate::session::stop_on_interrupt;
-use clap::ValueEnum;
 use narrows_model::WatchView;
 use narrows_render::watch::frame;
-use narrows_render::{Style, json};
+use narrows_render::{Document as _, Format, Style};
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::Remote;
 use narrows_runner::watch::{here, there, watch};
@@ -41,18 +40,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Form of the readings
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
+    #[arg(long, value_parser = formats::<WatchView>(), default_value = "text")]
+    format: Format,
     #[command(flatten)]
     full: FullArg,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// A table that is painted anew in a terminal; elsewhere one after the other
-    Text,
-    /// An object a line for each reading
-    Ndjson,
 }
 
 impl Args {
@@ -89,17 +80,11 @@ impl Args {
 
     fn show(&self, screen: &mut Screen, view: &WatchView) -> io::Result<()> {
         let style = Style { full: self.full.full, ..style() };
-        match (self.format, screen.moving) {
-            (Form::Ndjson, _) => {
-                let line = json::line(view).map_err(io::Error::other)?;
-                write(&format!("{}\n", line.trim_end()))
-            }
-            (Form::Text, true) => {
-                let rows = terminal_size::terminal_size().map_or(24, |(_, rows)| usize::from(rows.0));
-                screen.paint(&frame(view, style, rows.saturating_sub(1)), style.width)
-            }
-            (Form::Text, false) => write(&format!("{}\n", frame(view, style, usize::MAX))),
+        if screen.moving {
+            let rows = terminal_size::terminal_size().map_or(24, |(_, rows)| usize::from(rows.0));
+            return screen.paint(&frame(view, style, rows.saturating_sub(1)), style.width);
         }
+        write(&view.write(self.format, style).map_err(io::Error::other)?.unwrap_or_default())
     }
 }
 
@@ -120,9 +105,9 @@ struct Screen {
 }
 
 impl Screen {
-    fn new(format: Form) -> Self {
+    fn new(format: Format) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        Self { moving: format == Form::Text && io::stdout().is_terminal() && !dumb, lines: 0, width: 0 }
+        Self { moving: format == Format::Text && io::stdout().is_terminal() && !dumb, lines: 0, width: 0 }
     }
 
     /// The bytes that bring a frame over the one that is there. In a terminal that became narrower its lines were broken: then

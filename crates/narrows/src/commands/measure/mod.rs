@@ -5,7 +5,7 @@ mod tcp;
 mod udp;
 
 use crate::failure::Outcome;
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 
 /// Make one plain measurement
 #[derive(Debug, clap::Args)]
@@ -24,17 +24,6 @@ enum What {
     Crr(Box<rr::CrrArgs>),
     /// UDP at a rate: loss, reordering, delay variation, and where each datagram went
     Udp(Box<udp::UdpArgs>),
-}
-
-/// The form of a measurement's result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// A line an interval, then a summary
-    Text,
-    /// One object at the end
-    Json,
-    /// A line of JSON an interval, then one for the summary
-    Ndjson,
 }
 
 impl Args {

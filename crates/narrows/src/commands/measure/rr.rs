@@ -1,6 +1,5 @@
 //! `narrows measure rr` and `narrows measure crr`.
 
-use super::Form;
 use crate::failure::{Failure, Outcome};
 use crate::flags::load::{DirectionWord, StreamsArg};
 use crate::flags::output::{FullArg, OutputArg, QuietArg};
@@ -8,11 +7,13 @@ use crate::flags::rate::TransactionRateArg;
 use crate::flags::remote::RemoteArgs;
 use crate::flags::time::{DurationArg, IntervalArg, OmitArg, slow_start_ms};
 use crate::flags::values::{plan_bytes, size};
-use crate::output::{print, style};
+use crate::output::{formats, print, style, written};
 use crate::session::{open_session, stop_on_interrupt};
 use clap::Args;
+use narrows_model::RrReport;
 use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::{Ending, Place, RrPlan, Transaction};
+use narrows_render::Format;
 use narrows_render::rr::{Live, json, text};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{TrialProgress, measure, stored};
@@ -75,8 +76,8 @@ struct Common {
     #[arg(long, default_value_t = 4, value_name = "N", requires = "loaded")]
     load_streams: u32,
     /// Form of the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
+    #[arg(long, value_parser = formats::<RrReport>(), default_value = "text")]
+    format: Format,
     #[command(flatten)]
     output: OutputArg,
     #[command(flatten)]
@@ -159,18 +160,18 @@ impl Common {
             last_us = progress.at_us;
             let live = live.get_or_insert_with(|| {
                 match self.format {
-                    Form::Text => say(Ok(text::header(&target, &phase, style))),
-                    Form::Ndjson => say(json::start(&phase).map_err(Failure::run)),
-                    Form::Json => {}
+                    Format::Text => say(Ok(text::header(&target, &phase, style))),
+                    Format::Ndjson => say(json::start(&phase).map_err(Failure::run)),
+                    _ => {}
                 }
                 Live::new(&phase)
             });
             for view in live.push(samples(progress)) {
                 match self.format {
-                    Form::Text if !self.quiet.quiet && text::shown(&view, &phase, style) => {
+                    Format::Text if !self.quiet.quiet && text::shown(&view, &phase, style) => {
                         say(Ok(text::interval(&view, style)));
                     }
-                    Form::Ndjson => say(json::interval(&view).map_err(Failure::run)),
+                    Format::Ndjson => say(json::interval(&view).map_err(Failure::run)),
                     _ => {}
                 }
             }
@@ -186,7 +187,7 @@ impl Common {
             });
         };
         match self.format {
-            Form::Text => {
+            Format::Text => {
                 for phase in &report.phases {
                     print(&text::summary(phase, style))?;
                 }
@@ -194,8 +195,7 @@ impl Common {
                     print(&text::under_load(view, style))?;
                 }
             }
-            Form::Json => print(&narrows_render::json::pretty(&report).map_err(Failure::run)?)?,
-            Form::Ndjson => {
+            Format::Ndjson => {
                 for phase in &report.phases {
                     print(&json::summary(&report.run, phase).map_err(Failure::run)?)?;
                 }
@@ -203,6 +203,7 @@ impl Common {
                     print(&json::under_load(view).map_err(Failure::run)?)?;
                 }
             }
+            other => print(&written(&report, other, style)?)?,
         }
         match (failed, run.ending) {
             (Some(why), _) => Err(why),

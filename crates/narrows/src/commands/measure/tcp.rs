@@ -1,14 +1,15 @@
 //! `narrows measure tcp`.
 
-use super::Form;
 use crate::failure::{Failure, Outcome};
 use crate::flags::load::LoadArgs;
 use crate::flags::output::{FullArg, OutputArg, QuietArg};
 use crate::flags::remote::RemoteArgs;
 use crate::flags::tcp::TcpLoadArgs;
-use crate::output::{print, style};
+use crate::output::{formats, print, style, written};
 use crate::session::{open_session, stop_on_interrupt};
+use narrows_model::MeasureReport;
 use narrows_model::{Ending, Place, TcpPlan};
+use narrows_render::Format;
 use narrows_render::measure::{Live, Reading, json, text};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{TrialProgress, measure, stored};
@@ -29,8 +30,8 @@ pub(super) struct TcpArgs {
     #[command(flatten)]
     tcp: TcpLoadArgs,
     /// Form of the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
+    #[arg(long, value_parser = formats::<MeasureReport>(), default_value = "text")]
+    format: Format,
     #[command(flatten)]
     output: OutputArg,
     /// Read no counters and no CPU times around and during the load
@@ -53,9 +54,9 @@ impl TcpArgs {
         style.full = self.full.full;
         let session = open_session(&remote, &stop, self.quiet.quiet)?;
         match self.format {
-            Form::Text => print(&text::header(&remote.target(), &plan, style))?,
-            Form::Ndjson => print(&json::start(&plan).map_err(Failure::run)?)?,
-            Form::Json => {}
+            Format::Text => print(&text::header(&remote.target(), &plan, style))?,
+            Format::Ndjson => print(&json::start(&plan).map_err(Failure::run)?)?,
+            _ => {}
         }
         let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
         let mut live = begun(&plan);
@@ -63,10 +64,10 @@ impl TcpArgs {
         let run = measure::measure_tcp(&mut ends, &plan, remote.target(), name, &mut |place, progress| {
             for view in readings(&mut live, place, progress) {
                 let line = match self.format {
-                    Form::Text if !self.quiet.quiet && text::shown(&view, &plan, style) => {
+                    Format::Text if !self.quiet.quiet && text::shown(&view, &plan, style) => {
                         Ok(text::interval(&view, style))
                     }
-                    Form::Ndjson => json::interval(&view),
+                    Format::Ndjson => json::interval(&view),
                     _ => continue,
                 };
                 if let Err(why) = line.map_err(Failure::run).and_then(|line| print(&line)) {
@@ -85,9 +86,9 @@ impl TcpArgs {
             });
         };
         print(&match self.format {
-            Form::Text => text::summary(&report, style),
-            Form::Json => narrows_render::json::pretty(&report).map_err(Failure::run)?,
-            Form::Ndjson => json::summary(&report).map_err(Failure::run)?,
+            Format::Text => text::summary(&report, style),
+            Format::Ndjson => json::summary(&report).map_err(Failure::run)?,
+            other => written(&report, other, style)?,
         })?;
         match (failed, run.ending) {
             (Some(why), _) => Err(why),

@@ -1,15 +1,16 @@
 //! `narrows measure udp`.
 
-use super::Form;
 use crate::failure::{Failure, Outcome};
 use crate::flags::load::LoadArgs;
 use crate::flags::output::{FullArg, OutputArg, QuietArg};
 use crate::flags::remote::RemoteArgs;
 use crate::flags::udp::UdpLoadArgs;
-use crate::output::{print, style};
+use crate::output::{formats, print, style, written};
 use crate::session::{open_session, stop_on_interrupt};
+use narrows_model::MeasureUdpReport;
 use narrows_model::run::measure_udp::{UdpProgress, UdpStreamProgress};
 use narrows_model::{Ending, Place};
+use narrows_render::Format;
 use narrows_render::udp::{self, Live, json, text};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::{TrialProgress, ledgers, measure, stored};
@@ -31,8 +32,8 @@ pub(super) struct UdpArgs {
     #[command(flatten)]
     udp: UdpLoadArgs,
     /// Form of the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
+    #[arg(long, value_parser = formats::<MeasureUdpReport>(), default_value = "text")]
+    format: Format,
     #[command(flatten)]
     output: OutputArg,
     /// Draw where the datagrams went into this file (SVG); with both directions the second one gets `-down` in its name
@@ -61,9 +62,9 @@ impl UdpArgs {
         style.full = self.full.full;
         let session = open_session(&remote, &stop, self.quiet.quiet)?;
         match self.format {
-            Form::Text => print(&text::header(&target, &plan, style))?,
-            Form::Ndjson => print(&json::start(&plan).map_err(Failure::run)?)?,
-            Form::Json => {}
+            Format::Text => print(&text::header(&target, &plan, style))?,
+            Format::Ndjson => print(&json::start(&plan).map_err(Failure::run)?)?,
+            _ => {}
         }
         let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
         let mut live = Live::new(&plan, None);
@@ -71,10 +72,10 @@ impl UdpArgs {
         let run = measure::measure_udp(&mut ends, &plan, target, name, &mut |place, progress| {
             for view in live.push(&told(place, progress)) {
                 let line = match self.format {
-                    Form::Text if !self.quiet.quiet && text::shown(&view, &plan, style) => {
+                    Format::Text if !self.quiet.quiet && text::shown(&view, &plan, style) => {
                         Ok(text::interval(&view, style))
                     }
-                    Form::Ndjson => json::interval(&view),
+                    Format::Ndjson => json::interval(&view),
                     _ => continue,
                 };
                 if let Err(why) = line.map_err(Failure::run).and_then(|line| print(&line)) {
@@ -94,12 +95,12 @@ impl UdpArgs {
         };
         let ledgers = ledgers(&run);
         print(&match self.format {
-            Form::Text if self.no_collect => text::summary(&report, style),
-            Form::Text => {
+            Format::Text if self.no_collect => text::summary(&report, style),
+            Format::Text => {
                 text::summary(&report, style) + "\n" + &narrows_render::ledger::text::ledgers(&ledgers, style)
             }
-            Form::Json => narrows_render::json::pretty(&report).map_err(Failure::run)?,
-            Form::Ndjson => json::summary(&report).map_err(Failure::run)?,
+            Format::Ndjson => json::summary(&report).map_err(Failure::run)?,
+            other => written(&report, other, style)?,
         })?;
         if let Some(file) = &self.ledger {
             for ledger in &ledgers {

@@ -1,0 +1,182 @@
+//! Output formats: which formats each report has, and what writes them. `--format` and its help come from here.
+
+use crate::style::Style;
+use crate::{audit, forwarding, frames, json, line_rate, markdown, measure, rr, search, sweep, text, udp, watch};
+use narrows_model::forwarding::ab_report::AbReport;
+use narrows_model::forwarding::report::ForwardingReport;
+use narrows_model::host::audit::Audit;
+use narrows_model::host::watch::WatchView;
+use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::run::measure::MeasureReport;
+use narrows_model::run::measure_rr::RrReport;
+use narrows_model::run::measure_udp::MeasureUdpReport;
+use narrows_model::run::report::Report;
+use narrows_model::run::search_report::SearchReport;
+use narrows_model::run::sweep::SweepReport;
+use serde::Serialize;
+
+/// The format of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Lines and tables for a terminal.
+    Text,
+    /// One JSON object.
+    Json,
+    /// Newline-delimited JSON.
+    Ndjson,
+    /// GitHub-flavoured Markdown.
+    Markdown,
+    /// Comma-separated values.
+    Csv,
+}
+
+impl Format {
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Ndjson => "ndjson",
+            Self::Markdown => "markdown",
+            Self::Csv => "csv",
+        }
+    }
+}
+
+/// One format of a report.
+pub struct Writer<R> {
+    /// The format.
+    pub format: Format,
+    /// Its help.
+    pub help: &'static str,
+    write: fn(&R, Style) -> serde_json::Result<String>,
+}
+
+impl<R> Writer<R> {
+    const fn new(format: Format, help: &'static str, write: fn(&R, Style) -> serde_json::Result<String>) -> Self {
+        Self { format, help, write }
+    }
+}
+
+impl<R: Serialize> Writer<R> {
+    const fn json(help: &'static str) -> Self {
+        Self::new(Format::Json, help, |report, _| json::pretty(report))
+    }
+}
+
+/// A report that can be written in several formats.
+pub trait Document: Sized + 'static {
+    /// Its formats, in the order of the help.
+    const FORMATS: &'static [Writer<Self>];
+
+    /// The report in a format; `None` where the report does not have it.
+    ///
+    /// # Errors
+    /// As [`json::pretty`].
+    fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>> {
+        let writer = Self::FORMATS.iter().find(|writer| writer.format == format);
+        writer.map(|writer| (writer.write)(self, style)).transpose()
+    }
+}
+
+impl Document for Report {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(text::report(it, style))),
+        Writer::json("For programs; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(markdown::report(it))),
+    ];
+}
+
+impl Document for Audit {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(audit::text::audit(it, style))),
+        Writer::json("For programs; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(audit::markdown::audit(it))),
+    ];
+}
+
+const INTERVALS: &str = "A line an interval, then a summary";
+const ONE_OBJECT: &str = "One object at the end";
+const EVENTS: &str = "A line of JSON an interval, then one for the summary";
+
+impl Document for MeasureReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, INTERVALS, |it, style| Ok(measure::text::report(it, style))),
+        Writer::json(ONE_OBJECT),
+        Writer::new(Format::Ndjson, EVENTS, |it, _| measure::json::lines(it)),
+    ];
+}
+
+impl Document for MeasureUdpReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, INTERVALS, |it, style| Ok(udp::text::report(it, style))),
+        Writer::json(ONE_OBJECT),
+        Writer::new(Format::Ndjson, EVENTS, |it, _| udp::json::lines(it)),
+    ];
+}
+
+impl Document for RrReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, INTERVALS, |it, style| Ok(rr::text::report(it, style))),
+        Writer::json(ONE_OBJECT),
+        Writer::new(Format::Ndjson, EVENTS, |it, _| rr::json::lines(it)),
+    ];
+}
+
+impl Document for SearchReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "A line a trial, then the results", |it, style| Ok(search::text::report(it, style))),
+        Writer::json(ONE_OBJECT),
+    ];
+}
+
+impl Document for SweepReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(sweep::text::report(it, style))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Csv, "Comma-separated values", |it, _| Ok(sweep::csv::table(it))),
+    ];
+}
+
+impl Document for FramesReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "Lines and tables", |it, style| Ok(frames::text::summary(it, style))),
+        Writer::json(ONE_OBJECT),
+    ];
+}
+
+impl Document for LineRateReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(line_rate::text::report(it, style))),
+        Writer::json("One object; the schema is in docs/"),
+    ];
+}
+
+impl Document for WatchView {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(
+            Format::Text,
+            "A table that is painted anew in a terminal; elsewhere one after the other",
+            |it, style| Ok(watch::frame(it, style, usize::MAX) + "\n"),
+        ),
+        Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
+    ];
+}
+
+impl Document for ForwardingReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "Tables", |it, style| Ok(forwarding::text::report(it, style))),
+        Writer::json("One object"),
+        Writer::new(Format::Markdown, "Tables for a document", |it, _| Ok(forwarding::markdown::report(it))),
+    ];
+}
+
+impl Document for AbReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "Tables", |it, style| Ok(forwarding::ab::text(it, style))),
+        Writer::json("One object"),
+        Writer::new(Format::Markdown, "Tables for a document", |it, _| Ok(forwarding::ab::markdown(it))),
+    ];
+}
