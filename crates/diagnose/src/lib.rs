@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod causes;
+mod diagnosis;
 pub mod evidence;
 pub mod experiments;
 pub mod forwarding;
@@ -20,10 +21,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use evidence::tcp::Evidence;
-pub use experiments::Experiment;
-pub use judge::tcp::{TcpDiagnosis, diagnose_tcp};
-pub use judge::udp::{UdpDiagnosis, diagnose_udp};
+pub use diagnosis::{Diagnosis, diagnose};
 pub use ledger::{ledger, tcp_ledger};
 pub use report::report;
 pub use role::Role;

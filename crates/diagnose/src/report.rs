@@ -1,51 +1,27 @@
-//! The report of a run: every act diagnosed, brought into the view that the formats render.
+//! The report of a run: every round diagnosed, brought into the view that the formats render.
 
+use crate::diagnosis::{Diagnosis, diagnose};
 use crate::evidence::tcp::FlowView;
-use crate::evidence::udp::UdpView;
-use crate::experiments::Experiment;
-use crate::experiments::udp::what_of_udp;
-use crate::judge::disproof::lower;
-use crate::judge::tcp::{TcpDiagnosis, diagnose_tcp};
-use crate::judge::udp::{UdpDiagnosis, diagnose_udp};
-use crate::ledger::tcp_ledger;
+use crate::evidence::udp::view::UdpView;
+use crate::experiments;
+use crate::judge::lower;
 use narrows_model::run::report::{
-    AccountsView, ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, SCHEMA, VerdictView,
+    ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, SCHEMA, VerdictView,
 };
 use narrows_model::run::{Attempt, Purpose};
 use narrows_model::{Report, Run, Snapshot, Status, Trial, UdpTrial, Verdict};
 
-/// One act, whatever it looked at.
-struct Act {
-    act: u32,
-    verdict: Verdict,
-    accounts: AccountsView,
-}
-
-/// One act of a run; `None` where its baseline was not measured.
-fn act_of(run: &Run, act: u32) -> Option<Act> {
-    if let Some(diagnosis) = diagnose_tcp(run, act) {
-        let TcpDiagnosis { accounts, verdict, .. } = diagnosis;
-        let baseline = run.baseline(act)?;
-        let ledger = baseline.plan.flows().iter().filter_map(|flow| tcp_ledger(baseline, *flow)).collect();
-        let accounts = AccountsView { roofline: accounts.roofline, time_budget: accounts.time_budget, ledger };
-        return Some(Act { act, verdict, accounts });
-    }
-    run.udp_baseline(act)?;
-    let UdpDiagnosis { ledgers, verdict, .. } = diagnose_udp(&run.udp, act, &run.client, &run.server)?;
-    Some(Act { act, verdict, accounts: AccountsView { roofline: Vec::new(), time_budget: None, ledger: ledgers } })
-}
-
 /// The report of a run; `None` where not even the first baseline was measured.
 #[must_use]
 pub fn report(run: &Run) -> Option<Report> {
-    let mut acts: Vec<Act> = (0..).map_while(|act| act_of(run, act)).collect();
+    let mut rounds: Vec<Diagnosis> = (0..).map_while(|round| diagnose(run, round)).collect();
     for attempt in &run.attempts {
-        let act = acts.iter_mut().find(|act| act.act == attempt.act);
-        if let (Some(act), Some(proof)) = (act, proof(run, attempt)) {
-            lower(&mut act.verdict, &attempt.cause, &proof);
+        let round = usize::try_from(attempt.act).ok().and_then(|round| rounds.get_mut(round));
+        if let (Some(round), Some(proof)) = (round, proof(run, attempt)) {
+            lower(&mut round.verdict, &attempt.cause, &proof);
         }
     }
-    let first = acts.first()?;
+    let first = rounds.first()?;
     Some(Report {
         schema: SCHEMA.to_owned(),
         run: run.into(),
@@ -53,7 +29,11 @@ pub fn report(run: &Run) -> Option<Report> {
         accounts: first.accounts.clone(),
         hosts: HostsView { client: host_view(&run.client), server: host_view(&run.server) },
         experiments: experiments(run),
-        acts: if run.attempts.is_empty() { Vec::new() } else { acts.iter().map(|act| act_view(run, act)).collect() },
+        acts: if run.attempts.is_empty() {
+            Vec::new()
+        } else {
+            (0..).zip(&rounds).map(|(round, diagnosis)| round_view(run, round, &diagnosis.verdict)).collect()
+        },
         proof: whole_proof(run),
     })
 }
@@ -93,7 +73,7 @@ fn host_view(snapshot: &Snapshot) -> HostView {
 fn experiments(run: &Run) -> Vec<ExperimentView> {
     let view = |id: &str, goodput_bps| ExperimentView {
         id: id.to_owned(),
-        what: Experiment::by_id(id).map(Experiment::what).or_else(|| what_of_udp(id)).unwrap_or_default().to_owned(),
+        what: experiments::by_id(id).map_or_else(String::new, |experiment| experiment.words.to_owned()),
         goodput_bps,
     };
     let tcp = run.experiments(0).filter_map(|(id, trial)| {
@@ -109,16 +89,16 @@ fn udp_goodput(trial: &UdpTrial) -> Option<f64> {
     Some(UdpView::of(trial, *trial.plan.flows().first()?)?.goodput_bps)
 }
 
-fn act_view(run: &Run, act: &Act) -> ActView {
-    let attempt = run.attempts.iter().find(|attempt| attempt.act == act.act);
-    let best = act.verdict.causes.first().filter(|_| act.verdict.status != Status::Unknown);
+fn round_view(run: &Run, round: u32, verdict: &Verdict) -> ActView {
+    let attempt = run.attempts.iter().find(|attempt| attempt.act == round);
+    let best = verdict.causes.first().filter(|_| verdict.status != Status::Unknown);
     ActView {
-        act: act.act,
+        act: round,
         cause: best.map(|finding| finding.id.clone()),
         at: best.map(|finding| finding.at),
-        status: act.verdict.status,
-        headline: act.verdict.headline.clone(),
-        goodput_bps: act.verdict.goodput_bps,
+        status: verdict.status,
+        headline: verdict.headline.clone(),
+        goodput_bps: verdict.goodput_bps,
         changes: attempt.map_or_else(Vec::new, |attempt| attempt.changes.clone()),
         proof: attempt.and_then(|attempt| proof(run, attempt)),
     }
@@ -131,13 +111,12 @@ struct Proved {
     loss: Option<f64>,
 }
 
-/// What the first flow of the proof trials of an act came to, with or without the fix, in the order of pairs.
+/// What the first flow of the proof trials of a round came to, with or without the fix, in the order of pairs.
 #[allow(clippy::cast_precision_loss)] // counts of packets
-fn proof_trials(run: &Run, act: u32, with_fix: bool) -> Vec<Proved> {
-    let wanted =
-        |purpose: &Purpose| matches!(*purpose, Purpose::Proof { act: of, fixed, .. } if of == act && fixed == with_fix);
-    let tcp = run.trials.iter().filter(|record| wanted(&record.purpose));
-    let udp = run.udp.iter().filter(|record| wanted(&record.purpose));
+fn proof_trials(run: &Run, round: u32, with_fix: bool) -> Vec<Proved> {
+    let is_of = |purpose: &Purpose| matches!(*purpose, Purpose::Proof { act: of, fixed, .. } if of == round && fixed == with_fix);
+    let tcp = run.trials.iter().filter(|record| is_of(&record.purpose));
+    let udp = run.udp.iter().filter(|record| is_of(&record.purpose));
     let of_tcp = |trial: &Trial| {
         let bps = FlowView::of(trial, *trial.plan.flows().first()?)?.goodput_bps;
         Some(Proved { bps, loss: None })

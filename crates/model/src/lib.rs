@@ -17,7 +17,7 @@ pub mod load;
 pub mod run;
 pub mod words;
 
-pub use diagnosis::account::{Accounts, Ceiling, Method, TimeBudget};
+pub use diagnosis::account::{Ceiling, Method, TimeBudget};
 pub use diagnosis::ledger::{Ledger, Stage};
 pub use diagnosis::verdict::{Command, Finding, Fix, Prediction, Rejected, Status, Verdict, Witness};
 pub use host::audit::{Audit, AuditRow, Hazard, Severity};

@@ -3,20 +3,13 @@
 /// What the diagnosis can name.
 #[must_use]
 pub fn causes() -> Vec<(String, String)> {
-    let tcp = narrows_diagnose::causes::tcp::TABLE.iter().map(|cause| (cause.id, cause.about));
-    let known = |id: &str| narrows_diagnose::causes::tcp::by_id(id).is_some();
-    // A cause that both have is one cause.
-    let udp = narrows_diagnose::causes::udp::TABLE
-        .iter()
-        .filter(|cause| !known(cause.id))
-        .map(|cause| (cause.id, cause.about));
-    rows(tcp.chain(udp))
+    rows(narrows_diagnose::causes::names())
 }
 
 /// What separates two hypotheses.
 #[must_use]
 pub fn experiments() -> Vec<(String, String)> {
-    rows(narrows_diagnose::Experiment::ALL.iter().map(|experiment| (experiment.id(), experiment.what())))
+    rows(narrows_diagnose::experiments::TCP.iter().map(|experiment| (experiment.id, experiment.words)))
 }
 
 /// What reads a host.

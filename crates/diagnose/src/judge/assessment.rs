@@ -1,6 +1,6 @@
 //! What a rule answers when it is asked about its cause at one role.
 
-use crate::experiments::Experiment;
+use super::experiment::Experiment;
 use narrows_model::Witness;
 
 /// What the evidence says of one cause at one role.
@@ -20,6 +20,6 @@ pub enum Assessment {
         /// What is missing.
         why: String,
         /// What would tell.
-        ask: Option<Experiment>,
+        ask: Option<&'static Experiment>,
     },
 }

@@ -1,8 +1,17 @@
-//! The judge: what is said of a baseline, of all causes that are assessed.
+//! The judge: which causes bind, and which experiments would tell more. One judge for every protocol.
+//!
+//! It knows no cause by its id: what it needs to know of a cause is a field of [`Cause`], and what differs between
+//! protocols is a method of [`Evidence`].
 
-pub mod assessment;
+mod assessment;
+mod cause;
 pub mod ceilings;
-pub(crate) mod disproof;
-mod exclusion;
-pub mod tcp;
-pub mod udp;
+mod disproof;
+mod experiment;
+mod verdict;
+
+pub use assessment::Assessment;
+pub use cause::{Cause, Evidence, Excludes};
+pub(crate) use disproof::lower;
+pub use experiment::{Baseline, Experiment, Plan, Planned};
+pub use verdict::{Judgement, judge};

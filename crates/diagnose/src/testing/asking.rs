@@ -1,21 +1,21 @@
 //! What the tests ask of the diagnosis: one rule's assessment, or the whole verdict.
 
 use super::{Scene, fact, ordinary_host, with};
-use crate::causes::tcp::Cause;
-use crate::evidence::tcp::Evidence;
-use crate::judge::assessment::Assessment;
+use crate::diagnose;
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Experiment};
 use crate::role::Role;
-use crate::{Experiment, diagnose_tcp};
 use narrows_model::host::fact::{Fact, Unit};
 use narrows_model::load::trial::CpuTimes;
 use narrows_model::{Finding, Place, Status, Verdict};
 
 pub(crate) fn verdict(scene: &Scene, experiments: &[(&str, &Scene)]) -> Verdict {
-    diagnose_tcp(&scene.run(experiments), 0).expect("a baseline").verdict
+    diagnose(&scene.run(experiments), 0).expect("a baseline").verdict
 }
 
-pub(crate) fn wanted(scene: &Scene, experiments: &[(&str, &Scene)]) -> Vec<Experiment> {
-    diagnose_tcp(&scene.run(experiments), 0).expect("a baseline").wanted
+/// The ids of the trials that would tell more.
+pub(crate) fn next(scene: &Scene, experiments: &[(&str, &Scene)]) -> Vec<&'static str> {
+    diagnose(&scene.run(experiments), 0).expect("a baseline").next.iter().map(|planned| planned.id).collect()
 }
 
 /// The finding of a cause that is proven and first.
@@ -41,8 +41,13 @@ pub(crate) fn assert_rejects(finding: &Finding, id: &str, why: &str) {
 }
 
 /// What one rule says of a scene.
-pub(crate) fn assessment(cause: &Cause, role: Role, scene: &Scene, experiments: &[(&str, &Scene)]) -> Assessment {
-    (cause.assess)(&Evidence::of(&scene.run(experiments), 0).expect("a baseline"), role)
+pub(crate) fn assessment(
+    cause: &Cause<TcpEvidence>,
+    role: Role,
+    scene: &Scene,
+    experiments: &[(&str, &Scene)],
+) -> Assessment {
+    (cause.assess)(&TcpEvidence::of(&scene.run(experiments), 0).expect("a baseline"), role)
 }
 
 #[track_caller]
@@ -61,7 +66,7 @@ pub(crate) fn assert_cannot_tell(assessment: &Assessment, words: &str) {
 }
 
 #[track_caller]
-pub(crate) fn assert_asks(assessment: &Assessment, experiment: Experiment) {
+pub(crate) fn assert_asks(assessment: &Assessment, experiment: &Experiment) {
     assert!(
         matches!(assessment, Assessment::CannotTell { ask: Some(asked), .. } if *asked == experiment),
         "{assessment:?}"

@@ -1,11 +1,10 @@
 //! A scene of UDP: one trial of one flow, told by what happened to its datagrams and written as the counters of both ends.
 
 use super::fact;
-use crate::causes::udp::UdpCause;
 use crate::evidence::udp::UdpEvidence;
-use crate::judge::assessment::Assessment;
+use crate::judge::{Assessment, Cause};
 use crate::role::Role;
-use crate::{UdpDiagnosis, diagnose_udp};
+use crate::{Diagnosis, diagnose};
 use narrows_model::host::fact::{Fact, Snapshot, Unit};
 use narrows_model::load::trial::{CpuTimes, HostSample, SocketMemory};
 use narrows_model::load::udp::{
@@ -13,7 +12,7 @@ use narrows_model::load::udp::{
     UdpTrial, Unsent,
 };
 use narrows_model::run::{Purpose, UdpTrialRecord};
-use narrows_model::{Finding, Flow, Place, Status, Verdict};
+use narrows_model::{Finding, Flow, Place, Run, Status, Verdict};
 
 /// Where datagrams died, in the order of the way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -368,7 +367,7 @@ fn record(purpose: Purpose, scene: &UdpScene) -> UdpTrialRecord {
     UdpTrialRecord { purpose, at_us: 0, trial: scene.trial() }
 }
 
-pub(crate) fn diagnosis(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> UdpDiagnosis {
+pub(crate) fn diagnosis(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Diagnosis {
     let mut trials = vec![record(Purpose::Baseline { act: 0 }, scene)];
     trials.extend(
         experiments.iter().map(|(id, scene)| record(Purpose::Experiment { act: 0, id: (*id).to_owned() }, scene)),
@@ -377,7 +376,14 @@ pub(crate) fn diagnosis(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> 
         facts: if scene.flow.sender() == place { scene.sender_facts.clone() } else { scene.receiver_facts.clone() },
         ..Snapshot::default()
     };
-    diagnose_udp(&trials, 0, &host(Place::Client), &host(Place::Server)).expect("a baseline")
+    let run = Run {
+        trials: Vec::new(),
+        udp: trials,
+        client: host(Place::Client),
+        server: host(Place::Server),
+        ..super::Scene::default().run(&[])
+    };
+    diagnose(&run, 0).expect("a baseline")
 }
 
 pub(crate) fn verdict_with(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Verdict {
@@ -420,7 +426,7 @@ pub(crate) fn rejects(finding: &Finding, id: &str, why: &str) {
 
 /// What one rule says of a scene.
 pub(crate) fn assessment_with(
-    cause: &UdpCause,
+    cause: &Cause<UdpEvidence>,
     role: Role,
     scene: &UdpScene,
     experiments: &[(&str, &UdpScene)],
@@ -431,7 +437,7 @@ pub(crate) fn assessment_with(
     (cause.assess)(&UdpEvidence::of(&base, &experiments, scene.flow, &none, &none).expect("a flow"), role)
 }
 
-pub(crate) fn assessment(cause: &UdpCause, role: Role, scene: &UdpScene) -> Assessment {
+pub(crate) fn assessment(cause: &Cause<UdpEvidence>, role: Role, scene: &UdpScene) -> Assessment {
     assessment_with(cause, role, scene, &[])
 }
 

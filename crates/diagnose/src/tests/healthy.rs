@@ -1,8 +1,8 @@
 //! Healthy hosts and paths in situations that look like faults. Accusing one of them is the worst error there is, so
 //! each must end as healthy or as unknown.
 
-use crate::Experiment;
-use crate::testing::{Hidden, Scene, core, fact, link, ordinary_host, verdict, virtual_hosts, wanted, with, without};
+use crate::experiments::tcp::MORE_STREAMS;
+use crate::testing::{Hidden, Scene, core, fact, link, next, ordinary_host, verdict, virtual_hosts, with, without};
 use narrows_model::host::fact::Unit;
 use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::load::trial::CpuTimes;
@@ -38,7 +38,7 @@ fn bbr_below_the_link() -> Scene {
 fn bbr_at_the_capacity_of_the_path_keeps_no_queue_and_is_asked_for_more_streams() {
     let scene = bbr_below_the_link();
     unknown(&scene, &[]);
-    assert_eq!(wanted(&scene, &[]), [Experiment::MoreStreams]);
+    assert_eq!(next(&scene, &[]), [MORE_STREAMS.id]);
     let more = Scene { load: TcpPlan { streams: 4, ..scene.load.clone() }, goodput_bps: 612e6, ..scene.clone() };
     healthy(&scene, &[("more-streams", &more)]);
     // Where four streams do carry more it was not the path, and still no one is accused.
@@ -207,7 +207,7 @@ fn a_core_that_is_nearly_full_at_line_rate_costs_nothing() {
         ..Scene::default()
     };
     healthy(&scene, &[]);
-    assert_eq!(wanted(&scene, &[]), [], "a full link leaves nothing to separate");
+    assert_eq!(next(&scene, &[]), [""; 0], "a full link leaves nothing to separate");
 }
 
 #[test]

@@ -5,10 +5,14 @@ mod paced_udp;
 mod properties;
 mod udp;
 
-use crate::testing::{Scene, fact, ordinary_host, with};
-use crate::{Experiment, diagnose_tcp};
+use crate::causes;
+use crate::diagnose;
+use crate::experiments::tcp::PACED_HALF;
+use crate::judge::Cause;
+use crate::testing::{Scene, fact, next, ordinary_host, with};
 use narrows_model::host::fact::Unit;
 use narrows_model::{Place, Status};
+use std::collections::BTreeSet;
 
 fn small_receive_window() -> Scene {
     Scene {
@@ -26,7 +30,7 @@ fn small_receive_window() -> Scene {
 
 #[test]
 fn act_one_names_the_receive_window_and_foresees_the_send_buffer() {
-    let diagnosis = diagnose_tcp(&small_receive_window().run(&[]), 0).expect("a baseline");
+    let diagnosis = diagnose(&small_receive_window().run(&[]), 0).expect("a baseline");
     let verdict = diagnosis.verdict;
     assert_eq!(verdict.status, Status::Limited, "{verdict:#?}");
     let cause = &verdict.causes[0];
@@ -47,7 +51,7 @@ fn act_two_names_the_send_buffer_and_foresees_the_link() {
         sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 4_194_304_i64, Unit::Bytes)),
         ..Scene::default()
     };
-    let verdict = diagnose_tcp(&scene.run(&[]), 0).expect("a baseline").verdict;
+    let verdict = diagnose(&scene.run(&[]), 0).expect("a baseline").verdict;
     assert_eq!(verdict.status, Status::Limited, "{verdict:#?}");
     assert_eq!((verdict.causes[0].id.as_str(), verdict.causes[0].at), ("tcp-send-buffer", Place::Client));
     let predicted = verdict.causes[0].prediction.as_ref().expect("a prediction").bps;
@@ -56,7 +60,7 @@ fn act_two_names_the_send_buffer_and_foresees_the_link() {
 
 #[test]
 fn act_three_is_healthy() {
-    let verdict = diagnose_tcp(&Scene::default().run(&[]), 0).expect("a baseline").verdict;
+    let verdict = diagnose(&Scene::default().run(&[]), 0).expect("a baseline").verdict;
     assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
     assert_eq!(verdict.causes[0].id, "path-capacity");
     assert!(verdict.headline.starts_with("healthy: at capacity"), "{}", verdict.headline);
@@ -68,7 +72,7 @@ fn without_the_kernels_chronographs_it_is_unknown_and_not_another_cause() {
     for sample in &mut run.trials[0].trial.client.streams[0].samples {
         sample.tcp.rwnd_limited_us = None;
     }
-    let verdict = diagnose_tcp(&run, 0).expect("a baseline").verdict;
+    let verdict = diagnose(&run, 0).expect("a baseline").verdict;
     assert!(matches!(verdict.status, Status::Unknown | Status::Suspected), "{verdict:#?}");
     assert!(!verdict.missing.is_empty());
 }
@@ -86,7 +90,7 @@ fn a_full_window_behind_a_deep_queue_is_capacity_and_not_a_small_buffer() {
         sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 4_194_304_i64, Unit::Bytes)),
         ..Scene::default()
     };
-    let verdict = diagnose_tcp(&scene.run(&[]), 0).expect("a baseline").verdict;
+    let verdict = diagnose(&scene.run(&[]), 0).expect("a baseline").verdict;
     assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
 }
 
@@ -102,22 +106,51 @@ fn loss_without_a_queue_asks_for_the_paced_trial_and_believes_it() {
         cwnd: 30,
         ..Scene::default()
     };
-    let first = diagnose_tcp(&lossy.run(&[]), 0).expect("a baseline");
-    assert!(first.wanted.contains(&Experiment::PacedHalf), "{:?}", first.wanted);
+    let first = next(&lossy, &[]);
+    assert!(first.contains(&PACED_HALF.id), "{first:?}");
     let still = Scene { goodput_bps: 140e6, segments: 40_000, lost: 41, ..lossy.clone() };
-    let verdict = diagnose_tcp(&lossy.run(&[("paced-half", &still)]), 0).expect("a baseline").verdict;
+    let verdict = diagnose(&lossy.run(&[("paced-half", &still)]), 0).expect("a baseline").verdict;
     assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "random-loss"), "{verdict:#?}");
     let clean = Scene { goodput_bps: 140e6, segments: 40_000, lost: 0, ..lossy.clone() };
-    let verdict = diagnose_tcp(&lossy.run(&[("paced-half", &clean)]), 0).expect("a baseline").verdict;
+    let verdict = diagnose(&lossy.run(&[("paced-half", &clean)]), 0).expect("a baseline").verdict;
     assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "path-policer"), "{verdict:#?}");
+}
+
+/// What holds of each table, whatever its protocol.
+fn check<E>(table: &[&Cause<E>]) {
+    let ids: BTreeSet<_> = table.iter().map(|cause| cause.id).collect();
+    assert_eq!(ids.len(), table.len());
+    for cause in table {
+        assert!(!cause.id.is_empty() && !cause.about.is_empty() && !cause.roles.is_empty(), "{}", cause.id);
+        for id in cause.look_alikes {
+            assert!(ids.contains(id) && *id != cause.id, "{}: no cause {id}", cause.id);
+        }
+    }
+    assert_eq!(table.iter().filter(|cause| cause.healthy).count(), 1, "a prediction names the healthy cause");
 }
 
 #[test]
 fn every_cause_has_documentation_and_look_alikes_that_exist() {
-    for cause in crate::causes::tcp::TABLE {
-        assert!(!cause.about.is_empty() && !cause.roles.is_empty(), "{}", cause.id);
-        for id in cause.look_alikes {
-            assert!(crate::causes::tcp::by_id(id).is_some(), "{}: no cause {id}", cause.id);
+    check(causes::tcp::TABLE);
+    check(causes::udp::TABLE);
+}
+
+#[test]
+fn the_judge_knows_no_cause_by_its_id() {
+    let judge = [
+        include_str!("../judge/assessment.rs"),
+        include_str!("../judge/cause.rs"),
+        include_str!("../judge/ceilings.rs"),
+        include_str!("../judge/experiment.rs"),
+        include_str!("../judge/verdict.rs"),
+        include_str!("../judge/disproof.rs"),
+        include_str!("../evidence/tcp/judged.rs"),
+        include_str!("../evidence/udp/judged.rs"),
+        include_str!("../diagnosis.rs"),
+    ];
+    for code in judge.map(|file| file.split("#[cfg(test)]").next().unwrap_or_default()) {
+        for (id, _) in causes::names() {
+            assert!(!code.contains(&format!("\"{id}\"")), "a field of the cause says what the judge knows of {id}");
         }
     }
 }

@@ -1,11 +1,14 @@
 //! UDP as an experiment of a diagnosis of TCP: where paced TCP lost too few segments to tell, UDP tells.
 
-use crate::evidence::paced::Part;
+use crate::causes::udp::{path_capacity, path_policer, random_loss, shallow_queue};
+use crate::diagnose;
+use crate::evidence::paced::PacedUdp;
+use crate::experiments::paced::PARTS;
+use crate::judge::{Assessment, Planned};
 use crate::testing::Scene;
 use crate::testing::udp::{Died, UdpScene};
-use crate::{Experiment, diagnose_tcp};
 use narrows_model::run::{Purpose, UdpTrialRecord};
-use narrows_model::{Run, Status};
+use narrows_model::{Flow, Run, Status, UdpTrial};
 
 /// 0.5 % at 35 ms: CUBIC carries 6 Mbit/s, and half of that loses three segments in its time.
 fn lossy() -> Run {
@@ -24,7 +27,7 @@ fn lossy() -> Run {
 
 /// The run with UDP trials: `[tenth, half, bursts, plateau, above]` as sent and lost.
 fn with_udp(mut run: Run, parts: [(u64, u64); 5]) -> Run {
-    for (part, (offered, path)) in Part::ALL.into_iter().zip(parts) {
+    for (part, (offered, path)) in PARTS.iter().zip(parts) {
         let scene = UdpScene {
             offered,
             died: Died { path, ..Died::default() },
@@ -32,7 +35,7 @@ fn with_udp(mut run: Run, parts: [(u64, u64); 5]) -> Run {
             span_us: 1_000_000,
             ..UdpScene::default()
         };
-        let purpose = Purpose::Experiment { act: 0, id: part.id().to_owned() };
+        let purpose = Purpose::Experiment { act: 0, id: part.id.to_owned() };
         run.udp.push(UdpTrialRecord { purpose, at_us: 0, trial: scene.trial() });
     }
     run
@@ -41,18 +44,18 @@ fn with_udp(mut run: Run, parts: [(u64, u64); 5]) -> Run {
 #[test]
 fn paced_udp_is_asked_for_where_tcp_lost_too_few_and_is_believed() {
     let run = lossy();
-    let first = diagnose_tcp(&run, 0).expect("a baseline");
-    assert!(first.wanted.contains(&Experiment::PacedUdp), "{:?}", first.wanted);
-    let evidence = crate::Evidence::of(&run, 0).expect("a baseline");
-    let plans = Experiment::PacedUdp.udp_plans(&evidence);
-    assert_eq!(plans.iter().map(|(id, _)| *id).collect::<Vec<_>>(), Part::ALL.map(Part::id));
-    assert!(plans.iter().all(|(_, plan)| plan.check().is_ok()));
+    let next = |run: &Run| -> Vec<Planned> {
+        let next = diagnose(run, 0).expect("a baseline").next;
+        next.into_iter().filter(|planned| planned.id.starts_with("paced-udp")).collect()
+    };
+    let plans = next(&run);
+    assert_eq!(plans.iter().map(|planned| planned.id).collect::<Vec<_>>(), PARTS.each_ref().map(|part| part.id));
+    assert!(plans.iter().all(|planned| planned.plan.check().is_ok()));
 
     // Enough datagrams at any rate: the same part is lost at each.
     let run = with_udp(run, [(4_000, 20), (20_000, 101), (20_000, 99), (42_000, 210), (60_000, 300)]);
-    let second = diagnose_tcp(&run, 0).expect("a baseline");
-    assert!(!second.wanted.contains(&Experiment::PacedUdp), "it was made: {:?}", second.wanted);
-    let verdict = second.verdict;
+    assert_eq!(next(&run), [], "they were made");
+    let verdict = diagnose(&run, 0).expect("a baseline").verdict;
     assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "random-loss"), "{verdict:#?}");
     let experiments = verdict.causes[0].witnesses.iter().filter(|witness| witness.kind == "experiment");
     assert_eq!(experiments.count(), 2, "a tenth and half of the rate");
@@ -61,7 +64,79 @@ fn paced_udp_is_asked_for_where_tcp_lost_too_few_and_is_believed() {
 #[test]
 fn a_path_that_carries_more_udp_without_loss_is_no_lossy_one() {
     let run = with_udp(lossy(), [(4_000, 0), (20_000, 0), (20_000, 0), (42_000, 0), (60_000, 0)]);
-    let verdict = diagnose_tcp(&run, 0).expect("a baseline").verdict;
+    let verdict = diagnose(&run, 0).expect("a baseline").verdict;
     let of_the_path = ["random-loss", "path-policer"];
     assert!(verdict.causes.iter().all(|cause| !of_the_path.contains(&cause.id.as_str())), "{verdict:#?}");
+}
+
+fn trial(sent: u64, lost: u64, delay_us: u64) -> UdpTrial {
+    let died = Died { path: lost, ..Died::default() };
+    UdpScene {
+        offered: sent,
+        died,
+        delay_us: [delay_us, delay_us, delay_us],
+        span_us: 1_000_000,
+        ..UdpScene::default()
+    }
+    .trial()
+}
+
+/// `[tenth, half, bursts, plateau, above]` as sent, lost, delay; judged against 100 Mbit/s of goodput.
+fn judged(parts: [(u64, u64, u64); 5]) -> PacedUdp {
+    let trials: Vec<_> = PARTS
+        .iter()
+        .zip(parts)
+        .filter(|(_, (sent, ..))| *sent > 0)
+        .map(|(part, (sent, lost, delay))| (part.id, trial(sent, lost, delay)))
+        .collect();
+    PacedUdp::of(trials.iter().map(|(id, trial)| (*id, trial)), Flow::Up, 100e6)
+}
+
+type Rule = fn(&PacedUdp) -> Assessment;
+
+const RULES: [(&str, Rule); 4] = [
+    ("random-loss", random_loss::by_paced_udp),
+    ("shallow-queue", shallow_queue::by_paced_udp),
+    ("path-policer", path_policer::by_paced_udp),
+    ("path-capacity", path_capacity::by_paced_udp),
+];
+
+/// The causes that are said, and that none of the others is.
+fn said(paced: &PacedUdp) -> Vec<&'static str> {
+    RULES.iter().filter(|(_, rule)| matches!(rule(paced), Assessment::Supports { .. })).map(|(id, _)| *id).collect()
+}
+
+#[test]
+fn each_cause_has_its_own_picture() {
+    // A tenth for 2 s, the others for 1 s: 850 datagrams are a tenth of 100 Mbit/s for a second.
+    for (parts, cause) in [
+        ([(1700, 17, 50), (4250, 42, 50), (4250, 44, 50), (8925, 90, 50), (12_750, 130, 50)], "random-loss"),
+        ([(1700, 0, 50), (4250, 0, 50), (4250, 900, 50), (8925, 300, 900), (12_750, 4200, 900)], "shallow-queue"),
+        ([(1700, 0, 50), (4250, 0, 50), (4250, 0, 50), (8925, 425, 60), (12_750, 4250, 60)], "path-policer"),
+        ([(1700, 0, 50), (4250, 0, 50), (4250, 0, 50), (8925, 425, 40_000), (12_750, 4250, 40_000)], "path-capacity"),
+        // TCP stayed below what the policer lets through: 105 % of it passes, 150 % does not.
+        ([(1700, 0, 50), (4250, 0, 50), (4250, 0, 50), (8925, 0, 60), (12_750, 2000, 60)], "path-policer"),
+    ] {
+        let paced = judged(parts);
+        assert_eq!(said(&paced), [cause], "{parts:?}: {:?}", RULES.map(|(_, rule)| rule(&paced)));
+    }
+}
+
+#[test]
+fn a_path_with_room_denies_them_all() {
+    let paced = judged([(1700, 0, 50), (4250, 0, 50), (4250, 0, 50), (8925, 0, 50), (12_750, 0, 50)]);
+    for (id, rule) in RULES {
+        assert!(matches!(rule(&paced), Assessment::Contradicts(_)), "{id}: {:?}", rule(&paced));
+    }
+}
+
+#[test]
+fn too_few_losses_or_trials_say_nothing() {
+    let few = judged([(1700, 1, 50), (4250, 3, 50), (4250, 3, 50), (0, 0, 0), (0, 0, 0)]);
+    assert!(said(&few).is_empty());
+    assert!(matches!(random_loss::by_paced_udp(&few), Assessment::CannotTell { .. }));
+    let none = PacedUdp::default();
+    for (id, rule) in RULES {
+        assert!(matches!(rule(&none), Assessment::CannotTell { .. }), "{id}");
+    }
 }

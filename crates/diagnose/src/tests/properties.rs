@@ -1,13 +1,15 @@
 //! What holds of any run, however strange: nothing panics, accounts balance, and a verdict keeps its own rules.
 
 use crate::causes::tcp::TABLE;
+use crate::evidence::tcp::TcpEvidence;
+use crate::experiments;
 use crate::testing::{Hidden, Scene, fact};
-use crate::{Experiment, diagnose_tcp, report};
+use crate::{diagnose, report};
 use narrows_model::host::fact::{Fact, Unit, Value};
 use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::load::trial::{BufferLock, CpuTimes};
 use narrows_model::run::{Attempt, Purpose, TrialRecord};
-use narrows_model::{Direction, Family, Run, Status};
+use narrows_model::{Direction, Family, LoadPlan, Run, Status};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
@@ -197,8 +199,8 @@ impl Anything {
     fn run(&mut self) -> Run {
         let base = if self.coin() { self.scene() } else { self.near() };
         let other = if self.coin() { self.scene() } else { self.near() };
-        let experiments: Vec<Experiment> = Experiment::ALL.into_iter().filter(|_| self.coin()).collect();
-        let with: Vec<(&str, &Scene)> = experiments.iter().map(|experiment| (experiment.id(), &other)).collect();
+        let experiments: Vec<_> = experiments::TCP.iter().filter(|_| self.coin()).collect();
+        let with: Vec<(&str, &Scene)> = experiments.iter().map(|experiment| (experiment.id, &other)).collect();
         let mut run = base.run(&with);
         if self.coin() {
             for (pair, fixed) in [(0, false), (1, false), (0, true), (1, true)] {
@@ -233,7 +235,7 @@ proptest! {
     #[test]
     fn any_run_is_diagnosed_without_panic_and_within_the_rules_of_a_verdict(seed: u64) {
         let run = run_of(seed);
-        let Some(diagnosis) = diagnose_tcp(&run, 0) else { return Ok(()) };
+        let Some(diagnosis) = diagnose(&run, 0) else { return Ok(()) };
         if let Some(budget) = diagnosis.accounts.time_budget {
             let parts = [
                 budget.app_idle, budget.receive_window, budget.send_buffer, budget.congestion_window, budget.recovery,
@@ -283,14 +285,17 @@ proptest! {
     #[test]
     fn an_experiment_that_is_wanted_has_a_sound_plan_or_none(seed: u64) {
         let run = run_of(seed);
-        let Some(diagnosis) = diagnose_tcp(&run, 0) else { return Ok(()) };
-        let evidence = crate::Evidence::of(&run, 0).expect("a baseline");
-        for experiment in diagnosis.wanted {
-            prop_assert!(!evidence.experiments.contains_key(experiment.id()));
-            if let Some(plan) = experiment.plan(&evidence) {
-                prop_assert!(plan.streams >= evidence.load.streams && plan.streams <= TcpPlan::MOST_STREAMS);
-                let short = matches!(plan.limit, Limit::DurationMs(ms) if ms <= 3_000 && plan.omit_ms < ms);
-                prop_assert!(short, "{plan:?}");
+        let Some(diagnosis) = diagnose(&run, 0) else { return Ok(()) };
+        let evidence = TcpEvidence::of(&run, 0).expect("a baseline");
+        for planned in diagnosis.next {
+            prop_assert!(!evidence.experiments.contains_key(planned.id));
+            match planned.plan {
+                LoadPlan::Tcp(plan) => {
+                    prop_assert!(plan.streams >= evidence.load.streams && plan.streams <= TcpPlan::MOST_STREAMS);
+                    let short = matches!(plan.limit, Limit::DurationMs(ms) if ms <= 3_000 && plan.omit_ms < ms);
+                    prop_assert!(short, "{plan:?}");
+                }
+                plan => prop_assert_eq!(plan.check(), Ok(())),
             }
         }
     }

@@ -1,11 +1,12 @@
 //! The verdict on UDP as a whole: healthy trials are never accused, each place has its cause, missing evidence makes no other one, and
 //! whatever the counters say, a verdict keeps its own rules.
 
-use crate::causes::udp::{self as causes, TABLE};
-use crate::evidence::paced::Part;
+use crate::causes::udp::TABLE;
+use crate::diagnose;
+use crate::experiments::paced::PARTS;
 use crate::testing::udp::{Died, UdpScene, diagnosis, healthy, verdict_with};
 use narrows_model::load::udp::{UdpRate, Unsent};
-use narrows_model::{Flow, Place, Snapshot, Status};
+use narrows_model::{Flow, Place, Run, Status};
 use proptest::prelude::*;
 
 #[test]
@@ -90,9 +91,10 @@ fn without_evidence_a_cause_becomes_unknown_or_a_suspicion_and_never_another_one
 fn loss_on_the_path_alone_asks_for_the_paced_trials() {
     let diagnosis = diagnosis(&UdpScene { died: Died { path: 900, ..Died::default() }, ..UdpScene::default() }, &[]);
     assert_eq!(diagnosis.verdict.status, Status::Unknown, "{:#?}", diagnosis.verdict);
-    assert_eq!(diagnosis.wanted, Part::ALL.map(Part::id));
+    let next: Vec<&str> = diagnosis.next.iter().map(|planned| planned.id).collect();
+    assert_eq!(next, PARTS.each_ref().map(|part| part.id));
     assert!(diagnosis.verdict.missing.iter().any(|missing| missing.starts_with("random-loss at path")));
-    assert_eq!(diagnosis.ledgers.len(), 1);
+    assert_eq!(diagnosis.accounts.ledger.len(), 1);
 }
 
 #[test]
@@ -105,20 +107,8 @@ fn what_is_unexplained_is_said_and_names_no_one() {
 
 #[test]
 fn a_trial_without_a_baseline_has_no_verdict() {
-    let none = Snapshot::default();
-    assert!(crate::diagnose_udp(&[], 0, &none, &none).is_none());
-}
-
-#[test]
-fn ids_are_unique_and_look_alikes_exist() {
-    let ids: std::collections::BTreeSet<_> = TABLE.iter().map(|cause| cause.id).collect();
-    assert_eq!(ids.len(), TABLE.len());
-    for cause in TABLE {
-        assert!(!cause.about.is_empty() && !cause.roles.is_empty(), "{}", cause.id);
-        for id in cause.look_alikes {
-            assert!(causes::by_id(id).is_some_and(|other| other.id != cause.id), "{}: no cause {id}", cause.id);
-        }
-    }
+    let run = Run { trials: Vec::new(), ..crate::testing::Scene::default().run(&[]) };
+    assert!(diagnose(&run, 0).is_none());
 }
 
 /// Every count that a rule or the ledger reads.
@@ -157,7 +147,7 @@ proptest! {
             delay_us: [delay / 2, delay, delay], sender_counts: replaced.clone(), receiver_counts: replaced, ..UdpScene::default()
         };
         let other = UdpScene { died: Died { path: died.path, ..Died::default() }, ..base.clone() };
-        let experiments: Vec<(&str, &UdpScene)> = Part::ALL.iter().map(|part| (part.id(), &other)).collect();
+        let experiments: Vec<(&str, &UdpScene)> = PARTS.iter().map(|part| (part.id, &other)).collect();
         for with in [&experiments[..], &experiments[..2], &[]] {
             let diagnosis = diagnosis(&base, with);
             let verdict = diagnosis.verdict;
@@ -176,7 +166,7 @@ proptest! {
                 Status::Suspected => prop_assert!(verdict.causes[0].confidence <= 0.5),
                 Status::Unknown => prop_assert!(verdict.causes.is_empty()),
             }
-            prop_assert!(diagnosis.wanted.iter().all(|id| !with.iter().any(|(made, _)| made == id)));
+            prop_assert!(diagnosis.next.iter().all(|next| !with.iter().any(|(made, _)| *made == next.id)));
         }
     }
 }

@@ -49,12 +49,3 @@ pub struct TimeBudget {
     /// What the counters do not account for.
     pub unexplained: f64,
 }
-
-/// The accounts of one act.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
-pub struct Accounts {
-    /// Every ceiling that could be given a value, lowest first.
-    pub roofline: Vec<Ceiling>,
-    /// Where the sender's time went; `None` where the kernel does not say.
-    pub time_budget: Option<TimeBudget>,
-}

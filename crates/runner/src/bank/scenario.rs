@@ -182,8 +182,7 @@ fn case(file: &str, words: &Words, flow: Flow, rtt: &str) -> Result<Case, String
         ("healthy", None) => None,
         ("healthy", Some(_)) => return Err("a healthy path has no `at`".into()),
         (id, Some(at)) => {
-            let known = narrows_diagnose::causes::tcp::by_id(id).is_some()
-                || narrows_diagnose::causes::udp::by_id(id).is_some();
+            let known = narrows_diagnose::causes::names().any(|(known, _)| known == id);
             known.then_some(()).ok_or_else(|| format!("there is no cause `{id}`"))?;
             Some((id.to_owned(), at.place(flow)))
         }

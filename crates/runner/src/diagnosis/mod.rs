@@ -5,8 +5,7 @@
 mod climb;
 
 use crate::ends::{Ends, EndsError, TrialFailed};
-use narrows_diagnose::experiments::udp::{plan_of_udp, what_of_udp};
-use narrows_diagnose::{Experiment, diagnose_tcp, diagnose_udp};
+use narrows_diagnose::judge::Planned;
 use narrows_model::load::tcp::{DiagnosePlan, Limit};
 use narrows_model::run::{Ending, Purpose, RrTrialRecord, RunPlan, TrialRecord, UdpTrialRecord};
 use narrows_model::{LoadPlan, Place, Run, Status, Target, UdpRate, Verdict, words::units};
@@ -104,14 +103,15 @@ impl Diagnosis<'_> {
         loop {
             let nothing =
                 || EndsError::Failed("nothing arrived at the receiver, so there is nothing to account for".to_owned());
-            let (verdict, wanted) = self.say(act, load).ok_or_else(nothing)?;
+            let narrows_diagnose::Diagnosis { verdict, next, .. } =
+                narrows_diagnose::diagnose(&self.run, act).ok_or_else(nothing)?;
             let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(began) / 1000);
-            let next = wanted.into_iter().find(|next| next.cost_ms().is_some_and(|cost| cost <= left_ms));
+            let next = next.into_iter().find(|next| cost_ms(next).is_some_and(|cost| cost <= left_ms));
             let Some(next) = next else {
                 self.watch.result(&verdict.headline);
                 return Ok(verdict);
             };
-            self.watch.step(&format!("experiment {}: {}", next.id, next.what));
+            self.watch.step(&format!("experiment {}: {}", next.id, next.words));
             let purpose = Purpose::Experiment { act, id: next.id.to_owned() };
             let outcome =
                 if next.loopback { self.loopback(purpose, &next.plan) } else { self.trial(purpose, &next.plan) };
@@ -125,23 +125,6 @@ impl Diagnosis<'_> {
                 other => other?,
             }
         }
-    }
-
-    /// What the run says of an act so far, and the experiments that would say more.
-    fn say(&self, act: u32, load: &LoadPlan) -> Option<(Verdict, Vec<Next>)> {
-        let LoadPlan::Udp(load) = load else {
-            let diagnosis = diagnose_tcp(&self.run, act)?;
-            let evidence = narrows_diagnose::Evidence::of(&self.run, act)?;
-            let wanted = diagnosis.wanted.iter().flat_map(|experiment| Next::of(*experiment, &evidence)).collect();
-            return Some((diagnosis.verdict, wanted));
-        };
-        let diagnosis = diagnose_udp(&self.run.udp, act, &self.run.client, &self.run.server)?;
-        let next = |id: &&'static str| {
-            let plan = plan_of_udp(id, load, diagnosis.verdict.goodput_bps)?;
-            Some(Next { id, what: what_of_udp(id).unwrap_or_default(), plan: LoadPlan::Udp(plan), loopback: false })
-        };
-        let wanted = diagnosis.wanted.iter().filter_map(next).collect();
-        Some((diagnosis.verdict, wanted))
     }
 
     fn loopback(&mut self, purpose: Purpose, plan: &LoadPlan) -> Result<(), EndsError> {
@@ -193,35 +176,9 @@ impl Diagnosis<'_> {
     }
 }
 
-/// An experiment that may be made next.
-struct Next {
-    id: &'static str,
-    what: &'static str,
-    plan: LoadPlan,
-    loopback: bool,
-}
-
-impl Next {
-    /// The trials of an experiment: one of TCP, or several of UDP.
-    fn of(experiment: Experiment, evidence: &narrows_diagnose::Evidence<'_>) -> Vec<Self> {
-        let tcp = experiment.plan(evidence).map(|plan| Self {
-            id: experiment.id(),
-            what: experiment.what(),
-            plan: LoadPlan::Tcp(plan),
-            loopback: experiment == Experiment::Loopback,
-        });
-        let udp = experiment.udp_plans(evidence).into_iter().map(|(id, plan)| Self {
-            id,
-            what: what_of_udp(id).unwrap_or_default(),
-            plan: LoadPlan::Udp(plan),
-            loopback: false,
-        });
-        tcp.into_iter().chain(udp).collect()
-    }
-
-    fn cost_ms(&self) -> Option<u64> {
-        Some(self.plan.duration_ms()? + OVERHEAD_MS)
-    }
+/// How long a trial of an experiment takes; `None` where its plan does not say.
+fn cost_ms(planned: &Planned) -> Option<u64> {
+    Some(planned.plan.duration_ms()? + OVERHEAD_MS)
 }
 
 fn parts<T>(outcome: Result<T, TrialFailed<T>>) -> (Option<T>, Result<(), EndsError>) {

@@ -6,7 +6,7 @@ mod ablation;
 mod stories;
 mod told;
 
-use narrows_diagnose::diagnose_tcp;
+use narrows_diagnose::diagnose;
 use narrows_model::{Place, Report, Run, Status, Verdict};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn report(run: &Run) -> Report {
 }
 
 fn verdicts(run: &Run) -> Vec<Verdict> {
-    (0..).map_while(|act| diagnose_tcp(run, act)).map(|act| act.verdict).collect()
+    (0..).map_while(|act| diagnose(run, act)).map(|act| act.verdict).collect()
 }
 
 /// What must not change unnoticed: status, headline, and of each cause its place and the kinds of its evidence.

@@ -11,27 +11,27 @@
 //!
 //! Source: `pthread_getcpuclockid(3)`, `/proc/stat`.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, Witness, load::tcp::Application, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "app-core-saturated",
     about: "the thread that moves the data fills one core",
     roles: &[Role::Sender, Role::Receiver],
-    needs: &[],
     ceiling,
     assess,
     look_alikes: &["softirq-core-saturated", "tester-limited", "sender-app-slow", "receiver-app-slow", "path-capacity"],
     fix,
-    healthy: false,
     rank: 7,
+    ..Cause::COMMON
 };
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let share = evidence.end(role)?.thread_share?;
     // Below a tenth of a core the extrapolation would say more than it knows.
     if share < 0.1 {
@@ -42,7 +42,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / share.min(1.0), spread, Method::Inferred, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let end = evidence.end(role);
     let Some(share) = end.and_then(|end| end.thread_share) else {
         return cannot_tell("the CPU time of the data threads could not be read");
@@ -50,13 +50,13 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     if share < 0.88 {
         return contradicts(format!(
             "the busiest data thread of {} used {} of a core",
-            super::who(evidence, role),
+            who(evidence, role),
             units::percent(share)
         ));
     }
     let mut witnesses = vec![counter(format!(
         "the busiest data thread of {} used {} of a core by its own clock",
-        super::who(evidence, role),
+        who(evidence, role),
         units::percent(share)
     ))];
     if let Some(core) =
@@ -78,7 +78,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
 /// The other end of the socket's queue says so, too: it ran empty while the writer computed, or full while the reader
 /// did. A thread that wanders between cores fills none of them for long, so this is the witness where no core is
 /// full.
-fn starved(evidence: &Evidence<'_>, role: Role) -> Option<Witness> {
+fn starved(evidence: &TcpEvidence, role: Role) -> Option<Witness> {
     let (share, what) = match role {
         Role::Sender => (evidence.writer_behind()?, "the socket had room for more than the thread wrote"),
         _ => (evidence.held_by_window()?, "the sender waited for the receive window"),
@@ -86,7 +86,7 @@ fn starved(evidence: &Evidence<'_>, role: Role) -> Option<Witness> {
     (share >= 0.2).then(|| counter(format!("{what} {} of the time", units::percent(share))))
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let load = &evidence.load;
     let application = if role == Role::Sender {
         Application { write_cpu_us_per_mib: 0, ..load.application }

@@ -12,16 +12,17 @@
 //!
 //! Source: RFC 9438 section 1; Cardwell et al., *BBR*, ACM Queue 14(5), 2016.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, ask, cannot_tell, ceiling_at, counter, contradicts, experiment, sysctl_fix};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, experiment, sysctl_fix};
+use crate::experiments::tcp::OTHER_CONGESTION_CONTROL;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use crate::experiments::Experiment;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "congestion-control",
     about: "the congestion control in use makes too little of this path",
     roles: &[Role::Sender],
@@ -30,8 +31,10 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["random-loss", "path-capacity", "path-policer", "tcp-receive-window", "tcp-send-buffer"],
     fix,
-    healthy: false,
     rank: 4,
+    predicts: false,
+    removed_by: Some(&OTHER_CONGESTION_CONTROL),
+    ..Cause::COMMON
 };
 
 /// Another congestion control must carry this much more before the one in use is blamed.
@@ -42,17 +45,17 @@ const GAIN: f64 = 1.3;
 /// steady state.
 const ROUND_TRIPS: f64 = 30.0;
 
-fn too_short(evidence: &Evidence<'_>) -> bool {
+fn too_short(evidence: &TcpEvidence) -> bool {
     evidence.min_rtt_us.is_some_and(|rtt| evidence.base.counted_s < ROUND_TRIPS * rtt / 1e6)
 }
 
 /// The part of the time in which nothing but the congestion window (or recovery) held the sender back.
-pub(super) fn window_share(evidence: &Evidence<'_>) -> Option<f64> {
+pub(super) fn window_share(evidence: &TcpEvidence) -> Option<f64> {
     let busy = evidence.base.shares?.busy;
     Some((busy - evidence.held_by_window()? - evidence.held_by_buffer()?).max(0.0))
 }
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if window_share(evidence)? < 0.5 || evidence.queue_stood()? {
         return None;
     }
@@ -65,7 +68,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [0.8, 1.2], Method::Inferred, how)
 }
 
-fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let (Some(share), Some(queue)) = (window_share(evidence), evidence.queue_stood()) else {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
@@ -85,9 +88,9 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
     if in_use.starts_with("bbr") {
         return cannot_tell("BBR is in use, and there is none to try that could make more of the path");
     }
-    let Some(other) = evidence.experiments.get(Experiment::OtherCongestionControl.id()) else {
+    let Some(other) = evidence.made(&OTHER_CONGESTION_CONTROL) else {
         return ask(
-            Experiment::OtherCongestionControl,
+            &OTHER_CONGESTION_CONTROL,
             "the congestion window holds the sender back; whether another congestion control does better was not \
              measured",
         );
@@ -108,7 +111,7 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
     }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     sysctl_fix(
         evidence,
         role,
@@ -123,7 +126,7 @@ mod tests {
     use super::*;
     use crate::testing::{
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven,
-        assessment, wanted,
+        assessment, next,
     };
     use narrows_model::{Place, load::tcp::TcpPlan};
 
@@ -159,8 +162,8 @@ mod tests {
 
     #[test]
     fn it_is_not_guessed_but_tried() {
-        assert_asks(&assessment(&CAUSE, Role::Sender, &truth(), &[]), Experiment::OtherCongestionControl);
-        assert!(wanted(&truth(), &[]).contains(&Experiment::OtherCongestionControl));
+        assert_asks(&assessment(&CAUSE, Role::Sender, &truth(), &[]), &OTHER_CONGESTION_CONTROL);
+        assert!(next(&truth(), &[]).contains(&OTHER_CONGESTION_CONTROL.id));
         none_proven(&truth(), &[]);
     }
 

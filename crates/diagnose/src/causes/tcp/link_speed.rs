@@ -11,15 +11,17 @@
 //!
 //! Source: ethtool(8), `ETHTOOL_GLINKSETTINGS`.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts, parameter, real_link_bps};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::judge::ceilings::sits_at;
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Command, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "link-speed",
     about: "a host's link runs more slowly than it could",
     roles: &[Role::Sender, Role::Receiver],
@@ -33,12 +35,13 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["path-capacity", "path-shaper", "pcie-width", "local-shaper"],
     fix,
-    healthy: false,
     rank: 6,
+    explains_link: true,
+    ..Cause::COMMON
 };
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
-    let speed = real_link_bps(evidence, role)?;
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
+    let speed = evidence.link_bps_of(role)?;
     let mss = evidence.base.mss_bytes?;
     let efficiency = evidence.wire_efficiency(mss);
     let how = format!("link of {} x {efficiency:.3} payload with {mss:.0} bytes a segment", units::bps(speed));
@@ -50,14 +53,14 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
 /// Gbit/s is no fault.
 const ORDINARY_BPS: f64 = 1e9;
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
-    let Some(speed) = real_link_bps(evidence, role) else {
-        return cannot_tell(format!("the device of {} reports no link speed", super::who(evidence, role)));
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    let Some(speed) = evidence.link_bps_of(role) else {
+        return cannot_tell(format!("the device of {} reports no link speed", who(evidence, role)));
     };
     let other = if role == Role::Sender { Role::Receiver } else { Role::Sender };
-    let slower_than = match (evidence.number(role, "nic.speed.max"), real_link_bps(evidence, other)) {
+    let slower_than = match (evidence.number(role, "nic.speed.max"), evidence.link_bps_of(other)) {
         (Some(max), _) if speed < 0.99 * max => format!("its link supports {}", units::bps(max)),
-        (Some(_), _) => return contradicts(format!("the link of {} runs at its best speed", super::who(evidence, role))),
+        (Some(_), _) => return contradicts(format!("the link of {} runs at its best speed", who(evidence, role))),
         (None, Some(peer)) if speed < ORDINARY_BPS && speed < 0.99 * peer => {
             format!("the other end's link runs at {}", units::bps(peer))
         }
@@ -65,17 +68,17 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
             return cannot_tell("the fastest supported speed is not known, and hosts may well have different cards");
         }
         (None, Some(_)) => {
-            return contradicts(format!("the link of {} is no slower than the other end's", super::who(evidence, role)));
+            return contradicts(format!("the link of {} is no slower than the other end's", who(evidence, role)));
         }
         (None, None) => return cannot_tell("neither the fastest supported speed nor the other end's speed is known"),
     };
     let Some(ceiling) = ceiling(evidence, role) else { return cannot_tell("the segment size could not be read") };
-    if !crate::judge::ceilings::sits_at(&ceiling, evidence.goodput_bps()) {
+    if !sits_at(&ceiling, evidence.goodput_bps()) {
         return contradicts(format!("the link would carry {}", units::bps(ceiling.bps)));
     }
     let mut witnesses = vec![parameter(format!(
         "the link of {} runs at {}, though {slower_than}",
-        super::who(evidence, role),
+        who(evidence, role),
         units::bps(speed)
     ))];
     if let Some(queue) = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true)) {
@@ -84,7 +87,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     Assessment::Supports { share: 0.95, witnesses }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, "nic.name").unwrap_or("DEVICE");
     Fix {
         commands: vec![Command { at: evidence.place(role), run: format!("ethtool -s {device} autoneg on") }],

@@ -10,15 +10,16 @@
 //!
 //! Source: tc(8), `TCA_STATS2`.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, cannot_tell, ceiling_at, counter, contradicts, parameter, setting_fix};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter, setting_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, Setting, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "local-shaper",
     about: "a queueing discipline on the sender's own device limits the rate",
     roles: &[Role::Sender],
@@ -32,11 +33,11 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["path-shaper", "tcp-send-buffer", "qdisc-drop", "path-capacity"],
     fix,
-    healthy: false,
     rank: 8,
+    ..Cause::COMMON
 };
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let rate = evidence.number(role, "qdisc.rate")?;
     let mss = evidence.base.mss_bytes?;
     // The discipline counts IP packets with 14 bytes of Ethernet header, or without on a device that has none.
@@ -45,7 +46,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, rate * efficiency, [0.93, 1.03], Method::Computed, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(rate) = evidence.number(role, "qdisc.rate") else {
         return match evidence.text(role, "qdisc.root.kind") {
             Some(kind) => contradicts(format!("the sender's queueing discipline ({kind}) has no rate")),
@@ -70,7 +71,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
     let kind = evidence.text(role, "qdisc.root.kind").unwrap_or("shaper");
     let advice = format!("remove the {kind} shaper from {device}, or raise its rate if it is there on purpose");

@@ -11,15 +11,16 @@
 //!
 //! Source: RFC 8899, RFC 1191; `IP_MTU`, ip(7).
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, cannot_tell, ceiling_at, counter, contradicts, link_bps, parameter};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::words::{self, cannot_tell, contradicts, counter, parameter, setting_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Command, Fix, Key, Method, Setting, words::units};
+use narrows_model::{Ceiling, Fix, Key, Method, Setting, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "mtu-mismatch",
     about: "the MTUs of the two ends or of the path differ, and the smaller one costs goodput",
     roles: &[Role::Sender, Role::Receiver, Role::Path],
@@ -34,8 +35,9 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["path-capacity", "link-speed", "random-loss"],
     fix,
-    healthy: false,
     rank: 9,
+    explains_link: true,
+    ..Cause::COMMON
 };
 
 /// A mismatch that costs less of the goodput than this is a hazard, not a cause. An ordinary MTU of 1500 costs 4.9 %
@@ -43,7 +45,7 @@ pub const CAUSE: Cause = Cause {
 const COST: f64 = 0.07;
 
 /// The smallest MTU in force, the largest of a host's, and the role of the smallest.
-fn mtus(evidence: &Evidence<'_>) -> Option<(f64, f64, Role)> {
+fn mtus(evidence: &TcpEvidence) -> Option<(f64, f64, Role)> {
     let (sender, receiver) = (evidence.number(Role::Sender, "nic.mtu")?, evidence.number(Role::Receiver, "nic.mtu")?);
     let largest = sender.max(receiver);
     let segment = evidence.base.mss_bytes.map(|mss| mss + f64::from(evidence.segment_header_bytes()));
@@ -59,24 +61,24 @@ fn mtus(evidence: &Evidence<'_>) -> Option<(f64, f64, Role)> {
     }
 }
 
-fn efficiencies(evidence: &Evidence<'_>) -> Option<(f64, f64, Role)> {
+fn efficiencies(evidence: &TcpEvidence) -> Option<(f64, f64, Role)> {
     let (small, large, role) = mtus(evidence)?;
     let headers = f64::from(evidence.segment_header_bytes());
     Some((evidence.wire_efficiency(small - headers), evidence.wire_efficiency(large - headers), role))
 }
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let (small, large, at) = efficiencies(evidence)?;
     if at != role || small > (1.0 - COST) * large {
         return None;
     }
-    let link = link_bps(evidence)?;
+    let link = evidence.link_bps()?;
     let (mtu, ..) = mtus(evidence)?;
     let how = format!("link of {} x {small:.3} payload at an MTU of {mtu:.0}", units::bps(link));
     ceiling_at(CAUSE.id, evidence, role, link * small, [0.93, 1.02], Method::Computed, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let (Some((mtu, large_mtu, at)), Some((small, large, _))) = (mtus(evidence), efficiencies(evidence)) else {
         return cannot_tell("the MTUs of both ends are not known");
     };
@@ -84,7 +86,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
         return contradicts(format!("both ends and the path agree on an MTU of {mtu:.0}"));
     }
     if at != role {
-        return contradicts(format!("the smaller MTU is at {}", super::who(evidence, at)));
+        return contradicts(format!("the smaller MTU is at {}", who(evidence, at)));
     }
     if small > (1.0 - COST) * large {
         return contradicts(format!(
@@ -94,7 +96,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     }
     let mut witnesses = vec![parameter(format!(
         "the MTU is {mtu:.0} at {} and {large_mtu:.0} elsewhere: {} of the wire carries payload instead of {}",
-        super::who(evidence, role),
+        who(evidence, role),
         units::percent(small),
         units::percent(large)
     ))];
@@ -104,20 +106,14 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     Assessment::Supports { share: 0.96, witnesses }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let large = mtus(evidence).map_or(1500.0, |(_, large, _)| large);
     let advice = format!("give both hosts and everything between them an MTU of {large:.0}");
     let (Some(device), true) = (evidence.text(role, "nic.name"), role != Role::Path) else {
-        return super::advice(advice);
+        return words::advice(advice);
     };
     let setting = Setting::Mtu { device: device.to_owned(), mtu: large as u32 };
-    let at = evidence.place(role);
-    Fix {
-        advice,
-        commands: vec![Command { at, run: setting.to_string() }],
-        settings: vec![(at, setting)],
-        ..Fix::default()
-    }
+    setting_fix(evidence, role, advice, setting)
 }
 
 #[cfg(test)]

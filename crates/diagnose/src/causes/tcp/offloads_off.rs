@@ -11,15 +11,17 @@
 //!
 //! Source: Documentation/networking/segmentation-offloads.rst.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, cannot_tell, ceiling_at, counter, contradicts, parameter};
-use crate::evidence::tcp::{EndView, Evidence};
+use crate::causes::shared::bound::cpu_innocent;
+use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter};
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::{EndView, TcpEvidence};
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Command, Fact, Fix, Key, Method, Setting, Value, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "offloads-off",
     about: "offloads are off, so the CPU handles each packet by itself and has no time for more",
     roles: &[Role::Sender, Role::Receiver],
@@ -38,8 +40,8 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["app-core-saturated", "softirq-core-saturated", "tester-limited"],
     fix,
-    healthy: false,
     rank: 8,
+    ..Cause::COMMON
 };
 
 /// Which features matter at a role: fact, and the word of `ethtool -K`.
@@ -52,12 +54,12 @@ const fn features(role: Role) -> &'static [(&'static str, &'static str)] {
 
 /// Whether the device lies above or beside others in the same machine: a veth has GRO off by default and misses
 /// nothing, since what it gets was coalesced below it or never cut.
-fn is_stacked(evidence: &Evidence<'_>, role: Role) -> bool {
+fn is_stacked(evidence: &TcpEvidence, role: Role) -> bool {
     evidence.text(role, "nic.kind").is_some_and(|kind| !matches!(kind, "physical" | "virtual" | "tun" | "unknown"))
 }
 
 /// What is off and could be on; what the device cannot do at all is no cause of anything that a user could mend.
-fn off(evidence: &Evidence<'_>, role: Role) -> Vec<&'static str> {
+fn off(evidence: &TcpEvidence, role: Role) -> Vec<&'static str> {
     let fixed = |word: &str| match evidence.host(role).and_then(|host| host.get("nic.feature.fixed_off")) {
         Some(Fact { value: Value::List(words), .. }) => words.iter().any(|fixed| fixed == word),
         _ => false,
@@ -70,7 +72,7 @@ fn off(evidence: &Evidence<'_>, role: Role) -> Vec<&'static str> {
 }
 
 /// The fullest that the CPU is at a role: its data thread, its softirq core or the whole machine.
-fn fullness(evidence: &Evidence<'_>, role: Role) -> Option<f64> {
+fn fullness(evidence: &TcpEvidence, role: Role) -> Option<f64> {
     let end = evidence.end(role)?;
     let softirq = end.softirq_core().map(|core| core.softirq);
     // A core that is full of a neighbour's work and handles no packets is not what offloads would relieve.
@@ -86,7 +88,7 @@ fn costly(off: &[&str]) -> bool {
     off.contains(&"gso") || off.contains(&"gro") || off.contains(&"tx") || off.contains(&"rx")
 }
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if !costly(&off(evidence, role)) {
         return None;
     }
@@ -98,16 +100,16 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / full.min(1.0), [0.88, 1.12], Method::Inferred, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let known = features(role).iter().any(|(key, _)| evidence.flag(role, key).is_some());
     if !known {
         return cannot_tell("the device's features could not be read");
     }
     let off = off(evidence, role);
     if !costly(&off) {
-        return contradicts(format!("the offloads that matter are on at {}", super::who(evidence, role)));
+        return contradicts(format!("the offloads that matter are on at {}", who(evidence, role)));
     }
-    if let Some(why) = super::cpu_innocent(evidence) {
+    if let Some(why) = cpu_innocent(evidence) {
         return contradicts(why);
     }
     let Some(full) = fullness(evidence, role) else { return cannot_tell("the times of the cores could not be read") };
@@ -115,7 +117,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
         return contradicts(format!(
             "{} are off, but the fullest core of {} had {} of its time left",
             off.join(", "),
-            super::who(evidence, role),
+            who(evidence, role),
             units::percent(1.0 - full)
         ));
     }
@@ -127,13 +129,13 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     Assessment::Supports {
         share: full,
         witnesses: vec![
-            parameter(format!("{} off at {}", off.join(", "), super::who(evidence, role))),
+            parameter(format!("{} off at {}", off.join(", "), who(evidence, role))),
             counter(format!("its fullest core or data thread was busy {} of the time", units::percent(full))),
         ],
     }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
     let at = evidence.place(role);
     // Order matters: segmentation needs the checksum offload.

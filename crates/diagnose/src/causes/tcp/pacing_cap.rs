@@ -10,27 +10,27 @@
 //!
 //! Source: `include/net/sock.h`, `sk_max_pacing_rate`; tc-fq(8).
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts, parameter};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
+use crate::judge::{Assessment, Cause};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "pacing-cap",
     about: "the sending socket has a cap on its rate",
     roles: &[Role::Sender],
-    needs: &[],
     ceiling,
     assess,
     look_alikes: &["sender-app-slow", "path-shaper", "local-shaper", "path-capacity", "tcp-send-buffer"],
     fix,
-    healthy: false,
     rank: 7,
+    ..Cause::COMMON
 };
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     #[allow(clippy::cast_precision_loss)]
     let streams = evidence.base.streams as f64;
     let cap = evidence.base.max_pacing_bps?;
@@ -40,7 +40,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, cap * streams, [low * 0.98, 1.01], Method::Computed, how)
 }
 
-fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let base = &evidence.base;
     let Some(cap) = base.max_pacing_bps else { return contradicts("the sending sockets have no cap on their rate") };
     let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
@@ -66,7 +66,7 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
     }
 }
 
-fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     Fix {
         load: evidence.load.pacing_bps.is_some().then(|| TcpPlan { pacing_bps: None, ..evidence.load.clone() }),
         ..advice(

@@ -12,19 +12,19 @@
 //!
 //! Source: RFC 6349 section 3.
 
+use crate::causes::shared::bound::end_bound;
+use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
+use crate::experiments::tcp::MORE_STREAMS;
+use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use super::congestion_control::window_share;
-use crate::judge::assessment::Assessment;
-use super::{
-    Cause, advice, ask, cannot_tell, ceiling_at, counter, contradicts, fills_link, link_bps, link_goodput_bps,
-};
-use crate::evidence::tcp::{EndView, Evidence};
+use crate::evidence::tcp::{EndView, TcpEvidence};
 use crate::role::Role;
-use crate::experiments::Experiment;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-capacity",
     about: "the path is at capacity: this is what it carries",
     roles: &[Role::Path],
@@ -35,9 +35,11 @@ pub const CAUSE: Cause = Cause {
     fix,
     healthy: true,
     rank: 2,
+    excludes: Excludes::Hosts,
+    ..Cause::COMMON
 };
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let goodput = evidence.goodput_bps();
     // A queue on the path is the direct sign; without one the slower link is the most that the path can be.
     if evidence.queue_stood() == Some(true) && !cpu_bound(evidence) {
@@ -49,8 +51,8 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
         let how = "what four times the streams did not exceed".to_owned();
         return ceiling_at(CAUSE.id, evidence, role, goodput.max(more), [1.0 / NO_MORE, 1.03], Method::Measured, how);
     }
-    let link = link_goodput_bps(evidence)?;
-    let how = format!("slower link {} less headers", units::bps(link_bps(evidence)?));
+    let link = evidence.link_goodput_bps()?;
+    let how = format!("slower link {} less headers", units::bps(evidence.link_bps()?));
     ceiling_at(CAUSE.id, evidence, role, link, [0.95, 1.01], Method::Computed, how)
 }
 
@@ -59,7 +61,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
 const LONG_QUEUE_US: f64 = 50_000.0;
 
 /// A full machine, thread or softirq core makes packets wait without any queue on the path.
-pub(super) fn cpu_bound(evidence: &Evidence<'_>) -> bool {
+pub(super) fn cpu_bound(evidence: &TcpEvidence) -> bool {
     if evidence.queue_us().is_some_and(|queue| queue >= LONG_QUEUE_US) {
         return false;
     }
@@ -76,13 +78,13 @@ pub(super) fn cpu_bound(evidence: &Evidence<'_>) -> bool {
 const NO_MORE: f64 = 1.1;
 
 /// Goodput of four times the streams, where it was measured.
-fn more_streams(evidence: &Evidence<'_>) -> Option<f64> {
-    evidence.experiments.get(Experiment::MoreStreams.id()).map(|more| more.goodput_bps)
+fn more_streams(evidence: &TcpEvidence) -> Option<f64> {
+    evidence.made(&MORE_STREAMS).map(|more| more.goodput_bps)
 }
 
 /// Capacity without a queue to see: BBR keeps none by design, and a short one on a long path hardly shows. Then more
 /// streams tell, since a limit of each connection multiplies with them and a limit of the path does not.
-fn without_queue(evidence: &Evidence<'_>) -> Assessment {
+fn without_queue(evidence: &TcpEvidence) -> Assessment {
     let idle = || contradicts("no queue stood on the path and the goodput lies below the links");
     // Where something other than the congestion window held the sender back, the path had room.
     let Some(share) = window_share(evidence).filter(|share| *share >= 0.5) else { return idle() };
@@ -92,7 +94,7 @@ fn without_queue(evidence: &Evidence<'_>) -> Assessment {
         return if lossy && evidence.queue_filled_at_times() != Some(true) {
             idle()
         } else {
-            ask(Experiment::MoreStreams, "no queue stood on the path; whether more streams carry more was not measured")
+            ask(&MORE_STREAMS, "no queue stood on the path; whether more streams carry more was not measured")
         };
     };
     if more >= NO_MORE * evidence.goodput_bps() {
@@ -101,7 +103,7 @@ fn without_queue(evidence: &Evidence<'_>) -> Assessment {
     Assessment::Supports {
         share: 0.7,
         witnesses: vec![
-            super::experiment(format!(
+            experiment(format!(
                 "four times the streams carried {}, no more than {}",
                 units::bps(more),
                 units::bps(evidence.goodput_bps())
@@ -114,21 +116,21 @@ fn without_queue(evidence: &Evidence<'_>) -> Assessment {
     }
 }
 
-fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let goodput = evidence.goodput_bps();
-    let at_link = fills_link(evidence);
+    let at_link = evidence.fills_link();
     let queue = evidence.queue_stood();
     let mut witnesses = Vec::new();
     if at_link {
         witnesses.push(counter(format!(
             "the goodput is {} of what the slower link carries",
-            units::percent(goodput / link_goodput_bps(evidence).unwrap_or(goodput))
+            units::percent(goodput / evidence.link_goodput_bps().unwrap_or(goodput))
         )));
     }
     if cpu_bound(evidence) && !at_link {
         return contradicts("a core is full, so packets wait in the host and not on the path");
     }
-    if !at_link && let Some(why) = super::end_bound(evidence) {
+    if !at_link && let Some(why) = end_bound(evidence) {
         return contradicts(why);
     }
     if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
@@ -163,7 +165,7 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
     Assessment::Supports { share: if at_link { 0.97 } else { 0.85 }, witnesses }
 }
 
-fn fix(_: &Evidence<'_>, _: Role) -> Fix {
+fn fix(_: &TcpEvidence, _: Role) -> Fix {
     advice("nothing to mend: more than this needs more capacity on the path")
 }
 
@@ -196,7 +198,7 @@ mod tests {
         assert_eq!(verdict(&scene, &[]).status, Status::Healthy);
         // Half a millisecond and a tenth of the RTT make a queue: 3.4 and 3.6 ms on 35.
         let of = |rtt_us| assessment(&CAUSE, Role::Path, &Scene { rtt_us, ..scene.clone() }, &[]);
-        assert_asks(&of(38_400), Experiment::MoreStreams);
+        assert_asks(&of(38_400), &MORE_STREAMS);
         assert_supports(&of(38_600));
     }
 
@@ -207,7 +209,7 @@ mod tests {
         };
         assert_supports(&with(655e6));
         assert_contradicts(&with(665e6), "four times the streams carried 665 Mbit/s");
-        assert_asks(&assessment(&CAUSE, Role::Path, &no_queue(), &[]), Experiment::MoreStreams);
+        assert_asks(&assessment(&CAUSE, Role::Path, &no_queue(), &[]), &MORE_STREAMS);
     }
 
     #[test]

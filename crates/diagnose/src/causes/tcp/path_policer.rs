@@ -10,27 +10,30 @@
 //!
 //! Source: RFC 2475 2.3.3.4; Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016.
 
+use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
+use crate::experiments::paced::PACED_UDP;
+use crate::experiments::tcp::{MORE_STREAMS, OTHER_CONGESTION_CONTROL, PACED_HALF};
+use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use super::congestion_control::window_share;
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, ask, cannot_tell, counter, contradicts, no_ceiling};
-use crate::evidence::tcp::{Evidence, FlowView, Loss};
+use crate::causes::udp;
+use crate::evidence::paced::PacedUdp;
+use crate::evidence::tcp::{TcpEvidence, FlowView, Loss};
 use crate::role::Role;
-use crate::experiments::Experiment;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Fix, Key, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-policer",
     about: "a policer on the path drops what exceeds its rate",
     roles: &[Role::Path],
     needs: &[Key::new("qdisc.drops", Unit::Count)],
-    ceiling: no_ceiling,
     assess,
     look_alikes: &["random-loss", "path-shaper", "path-capacity", "qdisc-drop", "congestion-control"],
     fix,
-    healthy: false,
     rank: 6,
+    excludes: Excludes::Hosts,
+    ..Cause::COMMON
 };
 
 /// A first burst this much faster than the later rate is a bucket and not the noise of acknowledgements.
@@ -63,7 +66,7 @@ pub(super) fn paced(before: Loss, paced: &FlowView) -> Option<Paced> {
 }
 
 /// Why loss cannot be what limits, where the congestion window is not: loss slows a sender down through it alone.
-pub(super) fn loss_does_not_bind(evidence: &Evidence<'_>) -> Option<Assessment> {
+pub(super) fn loss_does_not_bind(evidence: &TcpEvidence) -> Option<Assessment> {
     match window_share(evidence) {
         None => Some(cannot_tell("the sender's kernel does not say what held it back")),
         Some(share) if share < 0.5 => Some(contradicts(format!(
@@ -76,15 +79,15 @@ pub(super) fn loss_does_not_bind(evidence: &Evidence<'_>) -> Option<Assessment> 
 
 /// Where too few segments were lost at half of the goodput to tell: what UDP at rates of its own shows, which loses more in the
 /// same time.
-pub(super) fn by_paced_udp(evidence: &Evidence<'_>, id: &str) -> Assessment {
-    match evidence.paced_udp.assessment(id) {
-        Some(said @ (Assessment::Supports { .. } | Assessment::Contradicts(_))) => said,
-        _ => ask(Experiment::PacedUdp, "too few segments were lost to compare the paced trial with"),
+pub(super) fn by_paced_udp(evidence: &TcpEvidence, rule: fn(&PacedUdp) -> Assessment) -> Assessment {
+    match rule(&evidence.paced_udp) {
+        Assessment::CannotTell { .. } => ask(&PACED_UDP, "too few segments were lost to compare the paced trial with"),
+        known => known,
     }
 }
 
 /// Whether the sender's own queue dropped about as much as was lost.
-pub(super) fn lost_at_home(evidence: &Evidence<'_>) -> bool {
+pub(super) fn lost_at_home(evidence: &TcpEvidence) -> bool {
     let (Some(drops), Some(loss)) = (evidence.grew(Role::Sender, "qdisc.drops"), evidence.base.loss_whole) else {
         return false;
     };
@@ -93,21 +96,21 @@ pub(super) fn lost_at_home(evidence: &Evidence<'_>) -> bool {
 
 /// An experiment that carried twice as much: a policer lets nobody have more than its rate, of which a loss-based congestion
 /// control gets two thirds and more.
-fn carried_more(evidence: &Evidence<'_>) -> Option<(&'static str, f64)> {
-    [Experiment::OtherCongestionControl, Experiment::MoreStreams]
+fn carried_more(evidence: &TcpEvidence) -> Option<(&'static str, f64)> {
+    [&OTHER_CONGESTION_CONTROL, &MORE_STREAMS]
         .into_iter()
-        .filter_map(|experiment| Some((experiment.id(), evidence.experiments.get(experiment.id())?.goodput_bps)))
+        .filter_map(|experiment| Some((experiment.id, evidence.made(experiment)?.goodput_bps)))
         .find(|(_, faster)| *faster >= 2.0 * evidence.goodput_bps())
 }
 
 /// Whether nothing ever queued: not at the end of slow start, or (where packets are too quick to tell) not in a tenth of the samples
 /// of a load that goes on losing.
-fn queueless(evidence: &Evidence<'_>) -> bool {
+fn queueless(evidence: &TcpEvidence) -> bool {
     let goes_on = evidence.base.loss.is_some_and(|loss| loss.lost() >= 20);
     evidence.never_queued().unwrap_or(goes_on && evidence.queue_filled_at_times() == Some(false))
 }
 
-fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     // Slow start counts: it is what overshoots, and a cautious sender hardly loses anything after it.
     let Some(loss) = evidence.base.loss_whole else {
         return cannot_tell("the sender's retransmissions could not be read");
@@ -130,8 +133,8 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
         }
         Some(false) => {}
     }
-    let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
-        return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
+    let Some(trial) = evidence.made(&PACED_HALF) else {
+        return ask(&PACED_HALF, "loss without a queue: whether it stays at half the rate was not measured");
     };
     if let Some((id, faster)) = carried_more(evidence) {
         return contradicts(format!("{id} carried {}: no policer holds the path at the measured rate", units::bps(faster)));
@@ -145,21 +148,23 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
         // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and
         // then, and it lets no burst pass above the rate of the path.
         Some(Paced::Vanished) if burst.is_none() && !queueless(evidence) => {
-            return match evidence.paced_udp.assessment(CAUSE.id) {
-                Some(said @ (Assessment::Supports { .. } | Assessment::Contradicts(_))) => said,
-                _ => ask(Experiment::PacedUdp, "a short queue filled at times, and its loss looks like a policer's"),
+            return match udp::path_policer::by_paced_udp(&evidence.paced_udp) {
+                Assessment::CannotTell { .. } => {
+                    ask(&PACED_UDP, "a short queue filled at times, and its loss looks like a policer's")
+                }
+                known => known,
             };
         }
         Some(Paced::Vanished) => {}
         Some(Paced::Stayed) => return contradicts("paced at half the goodput the same part was lost"),
-        Some(Paced::TooFew) | None => return by_paced_udp(evidence, CAUSE.id),
+        Some(Paced::TooFew) | None => return by_paced_udp(evidence, udp::path_policer::by_paced_udp),
     }
     let mut witnesses = vec![
         counter(format!(
             "{} of the segments were lost while the RTT stayed at its minimum: nothing queued before the loss",
             units::percent(loss.rate())
         )),
-        super::experiment(format!(
+        experiment(format!(
             "paced at half of the goodput the loss ended ({} of {} segments)",
             trial.loss.map_or(0, |loss| loss.lost()),
             trial.loss.map_or(0, |loss| loss.sent)
@@ -171,7 +176,7 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
     Assessment::Supports { share: 0.85, witnesses }
 }
 
-fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     advice(format!(
         "pace the sender below the policer's rate (near {}): SO_MAX_PACING_RATE, or tc ... fq maxrate; or change \
          the contract",
@@ -216,7 +221,7 @@ mod tests {
         assert_rejects(&finding, "random-loss", "the loss ended");
         assert_rejects(&finding, "path-shaper", "no queue");
         assert!(finding.witnesses.iter().any(|witness| witness.says.contains("first burst passed at 3.8 times")));
-        assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), Experiment::PacedHalf);
+        assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), &PACED_HALF);
     }
 
     #[test]

@@ -11,15 +11,17 @@
 //!
 //! Source: RFC 2475 2.3.3.3; ITU-T Y.1564 on bucket depth.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts, link_bps};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::bound::end_bound;
+use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-shaper",
     about: "a shaper on the path holds the rate below what the links carry",
     roles: &[Role::Path],
@@ -32,14 +34,15 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["path-capacity", "path-policer", "local-shaper", "link-speed"],
     fix,
-    healthy: false,
     rank: 5,
+    excludes: Excludes::Hosts,
+    ..Cause::COMMON
 };
 
 /// A first burst this much faster than the steady rate is a bucket and not the noise of acknowledgements.
 const BURST: f64 = 1.5;
 
-fn burst(evidence: &Evidence<'_>) -> Option<f64> {
+fn burst(evidence: &TcpEvidence) -> Option<f64> {
     Some(evidence.base.early_peak_bps? / evidence.goodput_bps())
 }
 
@@ -47,7 +50,7 @@ fn burst(evidence: &Evidence<'_>) -> Option<f64> {
 /// flows that share a path give and take more.
 const STEADY: f64 = 0.15;
 
-fn steady(evidence: &Evidence<'_>) -> Option<bool> {
+fn steady(evidence: &TcpEvidence) -> Option<bool> {
     let later = &evidence.base.interval_bps[evidence.base.interval_bps.len() / 3..];
     // Closer samples would measure the scheduling of the host.
     let rates: Vec<f64> = later.chunks_exact((later.len() / 12).max(1)).map(mean).collect();
@@ -61,7 +64,7 @@ fn mean(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / n
 }
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if evidence.queue_seen()? && burst(evidence)? >= BURST {
         let how = "steady goodput behind the shaper's queue".to_owned();
         return ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.97, 1.03], Method::Measured, how);
@@ -69,12 +72,12 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     None
 }
 
-fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let goodput = evidence.goodput_bps();
     if evidence.number(Role::Sender, "qdisc.rate").is_some_and(|rate| goodput > 0.85 * rate) {
         return contradicts("the sender's own shaper explains the rate");
     }
-    if let Some(why) = super::end_bound(evidence) {
+    if let Some(why) = end_bound(evidence) {
         return contradicts(why);
     }
     if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
@@ -88,7 +91,7 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
         Some(false) => return contradicts("no queue stood on the path"),
         Some(true) => {}
     }
-    if link_bps(evidence).is_some_and(|link| goodput > 0.85 * link) {
+    if evidence.link_bps().is_some_and(|link| goodput > 0.85 * link) {
         return contradicts("the goodput is close to what the slower link carries");
     }
     let Some(burst) = burst(evidence) else {
@@ -117,7 +120,7 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
     }
 }
 
-fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     advice(format!(
         "look into the contract or the device that shapes the path to about {}; no setting of the hosts raises it",
         units::bps(evidence.goodput_bps())

@@ -11,16 +11,18 @@
 //!
 //! Source: `/sys/bus/pci/devices/*/{current,max}_link_{speed,width}`.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, ask, cannot_tell, ceiling_at, contradicts, experiment, parameter};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, experiment, parameter};
+use crate::experiments::tcp::OTHER_DIRECTION;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::judge::ceilings::sits_at;
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use crate::experiments::Experiment;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "pcie-width",
     about: "the network card has fewer or slower PCIe lanes than it needs",
     roles: &[Role::Sender, Role::Receiver],
@@ -36,8 +38,8 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["link-speed", "app-core-saturated", "path-capacity"],
     fix,
-    healthy: false,
     rank: 7,
+    ..Cause::COMMON
 };
 
 /// Payload that a PCIe link carries of its bit rate after line coding: headers of transactions, flow control and
@@ -45,38 +47,38 @@ pub const CAUSE: Cause = Cause {
 /// than half.
 const EFFICIENCY: [f64; 3] = [0.45, 0.8, 0.93];
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let bandwidth = evidence.number(role, "pcie.bandwidth")?;
     let [low, likely, high] = EFFICIENCY;
     let how = format!("PCIe carries {} after line coding x {likely} for its protocol", units::bps(bandwidth));
     ceiling_at(CAUSE.id, evidence, role, bandwidth * likely, [low / likely, high / likely], Method::Computed, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let (Some(bandwidth), Some(max)) =
         (evidence.number(role, "pcie.bandwidth"), evidence.number(role, "pcie.bandwidth.max"))
     else {
         return cannot_tell(format!(
             "the device of {} is no PCIe card, or its lanes could not be read",
-            super::who(evidence, role)
+            who(evidence, role)
         ));
     };
     if bandwidth >= 0.99 * max {
-        return contradicts(format!("the card of {} has all its lanes at full speed", super::who(evidence, role)));
+        return contradicts(format!("the card of {} has all its lanes at full speed", who(evidence, role)));
     }
-    if super::link_bps(evidence).is_some_and(|link| link < 0.5 * bandwidth) {
+    if evidence.link_bps().is_some_and(|link| link < 0.5 * bandwidth) {
         return contradicts("the link is much slower than the lanes");
     }
     let slot = parameter(format!(
         "the slot of {} carries {}{} and the card could use {}",
-        super::who(evidence, role),
+        who(evidence, role),
         units::bps(bandwidth),
         lanes(evidence, role),
         units::bps(max)
     ));
-    let Some(other) = evidence.experiments.get(Experiment::OtherDirection.id()) else {
+    let Some(other) = evidence.made(&OTHER_DIRECTION) else {
         return ask(
-            Experiment::OtherDirection,
+            &OTHER_DIRECTION,
             "a PCIe limit shows in both directions; the other one was not measured",
         );
     };
@@ -95,8 +97,8 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
 
 /// The open question, where the slot of a role may be what a queue stands in front of: its ceiling sits at the goodput, and the
 /// trial that would tell was not made.
-pub(super) fn may_hold_a_queue(evidence: &Evidence<'_>, role: Role) -> Option<Assessment> {
-    ceiling(evidence, role).filter(|ceiling| crate::judge::ceilings::sits_at(ceiling, evidence.goodput_bps()))?;
+pub(super) fn may_hold_a_queue(evidence: &TcpEvidence, role: Role) -> Option<Assessment> {
+    ceiling(evidence, role).filter(|ceiling| sits_at(ceiling, evidence.goodput_bps()))?;
     match assess(evidence, role) {
         open @ Assessment::CannotTell { ask: Some(_), .. } => Some(open),
         _ => None,
@@ -104,14 +106,14 @@ pub(super) fn may_hold_a_queue(evidence: &Evidence<'_>, role: Role) -> Option<As
 }
 
 /// The card's lanes, where some of them are missing; a bridge on the way may be what is narrow.
-fn lanes(evidence: &Evidence<'_>, role: Role) -> String {
+fn lanes(evidence: &TcpEvidence, role: Role) -> String {
     match (evidence.number(role, "pcie.width"), evidence.number(role, "pcie.width.max")) {
         (Some(now), Some(max)) if now < max => format!(" on {now} of {max} lanes"),
         _ => String::new(),
     }
 }
 
-fn fix(_: &Evidence<'_>, _: Role) -> Fix {
+fn fix(_: &TcpEvidence, _: Role) -> Fix {
     advice("move the card to a slot with all the lanes that it supports; check the slot's wiring and the BIOS setting")
 }
 
@@ -161,16 +163,16 @@ mod tests {
 
     #[test]
     fn it_is_not_guessed_from_one_direction() {
-        assert_asks(&assessment(&CAUSE, Role::Sender, &truth(), &[]), Experiment::OtherDirection);
+        assert_asks(&assessment(&CAUSE, Role::Sender, &truth(), &[]), &OTHER_DIRECTION);
         none_proven(&truth(), &[]);
     }
 
     #[test]
     fn a_queue_in_front_of_the_slot_is_no_capacity_until_the_other_direction_says_so() {
         let queued = Scene { rtt_us: 1_200, early_peak_bps: 3.83e9, ..truth() };
-        let open = crate::diagnose_tcp(&queued.run(&[]), 0).expect("a baseline");
+        let open = crate::diagnose(&queued.run(&[]), 0).expect("a baseline");
         assert_eq!(open.verdict.status, Status::Unknown, "{:#?}", open.verdict);
-        assert!(open.wanted.contains(&Experiment::OtherDirection), "{:?}", open.wanted);
+        assert!(open.next.iter().any(|planned| planned.id == OTHER_DIRECTION.id), "{:?}", open.next);
         let told = [("other-direction", &other(9.4e9))];
         assert_eq!(crate::testing::verdict(&queued, &told).status, Status::Healthy);
         let wide = Scene { sender_facts: card(8), ..queued };

@@ -10,16 +10,16 @@
 //!
 //! Source: tc(8), `TCA_STATS2`.
 
+use crate::causes::shared::words::{cannot_tell, contradicts, counter, setting_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use super::path_policer::loss_does_not_bind;
-use crate::judge::assessment::Assessment;
-use super::{Cause, cannot_tell, counter, contradicts, no_ceiling, setting_fix};
-use crate::evidence::tcp::Evidence;
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Fix, Key, Setting, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "qdisc-drop",
     about: "the sender's own queue drops packets before they leave the host",
     roles: &[Role::Sender],
@@ -31,18 +31,17 @@ pub const CAUSE: Cause = Cause {
         Key::new("qdisc.rate", Unit::BitsPerSecond),
         Key::new("qdisc.root.kind", Unit::Text),
     ],
-    ceiling: no_ceiling,
     assess,
     look_alikes: &["random-loss", "path-policer", "local-shaper", "path-capacity"],
     fix,
-    healthy: false,
     rank: 8,
+    ..Cause::COMMON
 };
 
 /// Fewer losses than this over a trial do not slow it down.
 const FEW: u64 = 20;
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(dropped) = evidence.grew(role, "qdisc.drops") else {
         return cannot_tell("the counters of the sender's queueing discipline could not be read");
     };
@@ -72,7 +71,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
         ));
     }
     // At the rate of the shaper or of the link, drops are how a full queue tells TCP to slow down.
-    let rate = evidence.number(role, "qdisc.rate").or_else(|| super::real_link_bps(evidence, role));
+    let rate = evidence.number(role, "qdisc.rate").or_else(|| evidence.link_bps_of(role));
     if let (Some(rate), Some(mss)) = (rate, evidence.base.mss_bytes) {
         let full = rate * evidence.wire_efficiency(mss);
         if evidence.goodput_bps() >= 0.9 * full {
@@ -96,7 +95,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
     let kind = evidence.text(role, "qdisc.root.kind").unwrap_or("queueing discipline");
     let advice = format!("give {device} a longer queue: replace its {kind} by the default one, or raise the limit");

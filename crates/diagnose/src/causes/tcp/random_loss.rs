@@ -12,17 +12,19 @@
 //! Source: Mathis et al., *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997; RFC
 //! 9438 5.1.
 
+use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
+use crate::experiments::tcp::{OTHER_CONGESTION_CONTROL, PACED_HALF};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use super::path_policer::{Paced, by_paced_udp, loss_does_not_bind, lost_at_home, paced};
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, ask, cannot_tell, ceiling_at, counter, contradicts};
-use crate::evidence::tcp::{Evidence, FlowView};
+use crate::causes::udp;
+use crate::evidence::tcp::{TcpEvidence, FlowView};
 use crate::role::Role;
-use crate::experiments::Experiment;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "random-loss",
     about: "the path loses packets whatever the rate",
     roles: &[Role::Path],
@@ -31,8 +33,9 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["path-policer", "qdisc-drop", "path-capacity", "congestion-control", "sack-off"],
     fix,
-    healthy: false,
     rank: 6,
+    predicts: false,
+    ..Cause::COMMON
 };
 
 /// Loss below this is what long paths have; a congestion control must cope with it.
@@ -43,8 +46,8 @@ const BBR_MINDS: f64 = 0.02;
 
 /// The trial under BBR, where it went at twice the rate and more and lost about the same part: what a full queue or a
 /// policer drops grows with the rate.
-fn at_a_higher_rate<'e>(evidence: &'e Evidence<'_>) -> Option<&'e FlowView> {
-    let fast = evidence.experiments.get(Experiment::OtherCongestionControl.id())?;
+fn at_a_higher_rate(evidence: &TcpEvidence) -> Option<&FlowView> {
+    let fast = evidence.made(&OTHER_CONGESTION_CONTROL)?;
     let same =
         fast.loss?.rate() <= 2.5 * evidence.base.loss?.rate() && paced(evidence.base.loss?, fast)? == Paced::Stayed;
     (same && evidence.goodput_bps() > 0.0 && fast.goodput_bps >= 2.0 * evidence.goodput_bps()).then_some(fast)
@@ -57,7 +60,7 @@ fn response_segments(p: f64, rtt_s: f64) -> f64 {
     reno.max(cubic)
 }
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let base = &evidence.base;
     let loss = base.loss?;
     let algorithm = base.congestion_control.as_deref()?;
@@ -74,7 +77,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [0.45, 2.2], Method::Inferred, how)
 }
 
-fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(loss) = evidence.base.loss else { return cannot_tell("the sender's retransmissions could not be read") };
     if loss.lost() < 5 || loss.rate() < COMMON {
         return contradicts(format!("only {} of {} segments were lost", loss.lost(), loss.sent));
@@ -95,8 +98,8 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
         Some(true) => return contradicts("a queue stood on the path: the loss is how a full queue slows TCP down"),
         Some(false) => {}
     }
-    let Some(trial) = evidence.experiments.get(Experiment::PacedHalf.id()) else {
-        return ask(Experiment::PacedHalf, "loss without a queue: whether it stays at half the rate was not measured");
+    let Some(trial) = evidence.made(&PACED_HALF) else {
+        return ask(&PACED_HALF, "loss without a queue: whether it stays at half the rate was not measured");
     };
     let (at, other) = match paced(loss, trial) {
         Some(Paced::Stayed) => ("paced at half of the goodput".to_owned(), trial.loss.unwrap_or_default()),
@@ -107,7 +110,7 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
                 format!("at {:.0} times the goodput (BBR)", fast.goodput_bps / evidence.goodput_bps()),
                 fast.loss.unwrap_or_default(),
             ),
-            None => return by_paced_udp(evidence, CAUSE.id),
+            None => return by_paced_udp(evidence, udp::random_loss::by_paced_udp),
         },
     };
     Assessment::Supports {
@@ -119,7 +122,7 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
                 loss.lost(),
                 loss.sent
             )),
-            super::experiment(format!(
+            experiment(format!(
                 "{at} {} were lost all the same ({} of {})",
                 units::percent(other.rate()),
                 other.lost(),
@@ -129,8 +132,8 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
     }
 }
 
-fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
-    let help = evidence.experiments.get(Experiment::OtherCongestionControl.id()).map_or_else(String::new, |bbr| {
+fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
+    let help = evidence.made(&OTHER_CONGESTION_CONTROL).map_or_else(String::new, |bbr| {
         format!("; until then BBR carries {} over this path", units::bps(bbr.goodput_bps))
     });
     advice(format!("find the hop that loses packets by its error counters (cables, optics, radio, duplex){help}"))
@@ -174,7 +177,7 @@ mod tests {
         assert_rejects(&finding, "path-policer", "the same part was lost");
         assert_rejects(&finding, "path-capacity", "no queue stood");
         assert_rejects(&finding, "sack-off", "has selective acknowledgements");
-        assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), Experiment::PacedHalf);
+        assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), &PACED_HALF);
     }
 
     #[test]

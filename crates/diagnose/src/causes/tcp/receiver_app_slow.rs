@@ -12,15 +12,16 @@
 //!
 //! Source: RFC 9293 3.8.6; `SIOCINQ`, tcp(7).
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "receiver-app-slow",
     about: "the receiving application reads more slowly than the path delivers",
     roles: &[Role::Receiver],
@@ -29,8 +30,9 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "app-core-saturated"],
     fix,
-    healthy: false,
     rank: 6,
+    excludes: Excludes::FullCore,
+    ..Cause::COMMON
 };
 
 /// What waits unread, as a part of the window that could have been announced: the reader keeps up below a quarter.
@@ -38,7 +40,7 @@ pub const CAUSE: Cause = Cause {
 /// On a short path the buffer stays small and the queue is short when it is looked at, while a packet that is read in part
 /// holds all of its memory: then the buffer's own filling tells. In the fault bank it is 0.68 and more on average where
 /// the reader lags and 0.16 at most elsewhere, so half of it counts.
-fn backlog(evidence: &Evidence<'_>) -> Option<f64> {
+fn backlog(evidence: &TcpEvidence) -> Option<f64> {
     let base = &evidence.base;
     let unread = base.recv_q_bytes? / (base.snd_wnd_bytes? + base.recv_q_bytes?).max(1.0);
     Some(base.rcvbuf_filled.filter(|part| *part >= FILLED).map_or(unread, |part| part.max(unread)))
@@ -48,16 +50,16 @@ fn backlog(evidence: &Evidence<'_>) -> Option<f64> {
 const FILLED: f64 = 0.5;
 
 /// Whether a good part of what could be under way waits unread at the receiver.
-pub(super) fn leaves_unread(evidence: &Evidence<'_>) -> bool {
+pub(super) fn leaves_unread(evidence: &TcpEvidence) -> bool {
     backlog(evidence).is_some_and(|part| part >= 0.25)
 }
 
 /// Whether the reader, and not the window, is what the sender waits for.
-pub(super) fn reader_lags(evidence: &Evidence<'_>) -> bool {
+pub(in crate::causes) fn reader_lags(evidence: &TcpEvidence) -> bool {
     leaves_unread(evidence) && evidence.held_by_window().is_some_and(|held| held >= 0.2)
 }
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if backlog(evidence)? < 0.25 || evidence.held_by_window()? < 0.2 {
         return None;
     }
@@ -65,7 +67,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.98, 1.02], Method::Inferred, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(held) = evidence.held_by_window() else {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
@@ -95,7 +97,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     Assessment::Supports { share: held, witnesses }
 }
 
-fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     let application = Application { read_bps: 0, read_cpu_us_per_mib: 0, ..evidence.load.application };
     let imitated = application != evidence.load.application;
     Fix {

@@ -12,35 +12,35 @@
 //!
 //! Source: RFC 2018, RFC 6675.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, cannot_tell, counter, contradicts, no_ceiling, parameter, sysctl_fix};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::who;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter, sysctl_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Fix, Key, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "sack-off",
     about: "the connection has no selective acknowledgements, so repairing loss takes long",
     roles: &[Role::Sender, Role::Receiver, Role::Path],
     needs: &[Key::new("tcp.sack", Unit::Flag), Key::new("netstat.TcpExt.TCPRenoRecovery", Unit::Count)],
-    ceiling: no_ceiling,
     assess,
     look_alikes: &["random-loss", "congestion-control", "path-policer", "path-capacity"],
     fix,
-    healthy: false,
     rank: 9,
+    ..Cause::COMMON
 };
 
-fn blamed(evidence: &Evidence<'_>, role: Role) -> Option<bool> {
+fn blamed(evidence: &TcpEvidence, role: Role) -> Option<bool> {
     match role {
         Role::Path => Some(evidence.flag(Role::Sender, "tcp.sack")? && evidence.flag(Role::Receiver, "tcp.sack")?),
         host => evidence.flag(host, "tcp.sack").map(|on| !on),
     }
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     match evidence.base.sack {
         None => return cannot_tell("the kernel does not say which options the connection has"),
         Some(true) => return contradicts("the connection has selective acknowledgements"),
@@ -48,7 +48,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     }
     match blamed(evidence, role) {
         None => return cannot_tell("tcp_sack could not be read"),
-        Some(false) => return contradicts(format!("{} is not where the option was lost", super::who(evidence, role))),
+        Some(false) => return contradicts(format!("{} is not where the option was lost", who(evidence, role))),
         Some(true) => {}
     }
     let (Some(shares), Some(loss)) = (evidence.base.shares, evidence.base.loss_whole) else {
@@ -66,7 +66,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
              the option"
                 .to_owned()
         } else {
-            format!("tcp_sack is off on {}", super::who(evidence, role))
+            format!("tcp_sack is off on {}", who(evidence, role))
         }),
         counter(format!(
             "the sender repaired {} lost segments for {} of the time",
@@ -81,7 +81,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     Assessment::Supports { share: 0.92, witnesses }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     match role {
         Role::Path => {
             advice("find the firewall or proxy that strips TCP options, and let selective acknowledgements pass")

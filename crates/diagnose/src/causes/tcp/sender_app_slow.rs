@@ -11,24 +11,25 @@
 //!
 //! Source: `tcpi_busy_time` (it CONTAINS the window- and buffer-limited times, so idle is elapsed less busy).
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "sender-app-slow",
     about: "the sending application offers less than the path takes",
     roles: &[Role::Sender],
-    needs: &[],
     ceiling,
     assess,
     look_alikes: &["app-core-saturated", "pacing-cap", "tcp-send-buffer", "path-capacity"],
     fix,
-    healthy: false,
     rank: 4,
+    excludes: Excludes::FullCore,
+    ..Cause::COMMON
 };
 
 /// Idle shares below this are the gaps that any writer leaves on a short path.
@@ -38,7 +39,7 @@ const IDLE: f64 = 0.2;
 /// waits for its source, whoever fills the core.
 const WRITING: f64 = 0.3;
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let behind = evidence.writer_behind()?;
     if behind < IDLE {
         return None;
@@ -47,7 +48,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.98, 1.02], Method::Inferred, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let base = &evidence.base;
     let Some(shares) = base.shares else {
         return cannot_tell("the sender's kernel does not say when it had nothing to send");
@@ -94,7 +95,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     Assessment::Supports { share: behind, witnesses }
 }
 
-fn fix(evidence: &Evidence<'_>, _: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     let application = Application { write_bps: 0, write_cpu_us_per_mib: 0, ..evidence.load.application };
     let imitated = application != evidence.load.application;
     Fix {

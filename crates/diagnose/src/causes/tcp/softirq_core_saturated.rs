@@ -10,16 +10,18 @@
 //!
 //! Source: `/proc/stat`; Documentation/networking/scaling.rst.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, ask, cannot_tell, ceiling_at, counter, contradicts};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::bound::cpu_innocent;
+use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, parameter};
+use crate::experiments::tcp::AWAKE_CORES;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use crate::experiments::Experiment;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "softirq-core-saturated",
     about: "one core is full of packet processing",
     roles: &[Role::Sender, Role::Receiver],
@@ -35,8 +37,8 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["app-core-saturated", "tester-limited", "receiver-app-slow", "path-capacity", "random-loss"],
     fix,
-    healthy: false,
     rank: 7,
+    ..Cause::COMMON
 };
 
 /// An ordinary host has a few packet sockets (DHCP, LLDP), whose filters pass nearly nothing.
@@ -46,7 +48,7 @@ const MANY_TAPS: f64 = 8.0;
 const MANY_RULES: f64 = 100.0;
 
 /// What makes a packet cost so much, or shows that one core has more packets than it can take.
-fn costly(evidence: &Evidence<'_>, role: Role) -> Option<()> {
+fn costly(evidence: &TcpEvidence, role: Role) -> Option<()> {
     let more = |key, many| evidence.number(role, key).is_some_and(|n| n >= many);
     let squeezed = evidence.grew(role, "softnet.time_squeeze").is_some_and(|n| n > 0);
     (squeezed || more("taps.count", MANY_TAPS) || more("netfilter.rules", MANY_RULES)).then_some(())
@@ -55,20 +57,20 @@ fn costly(evidence: &Evidence<'_>, role: Role) -> Option<()> {
 /// A core that is idle but for interrupts runs without the tick by which the kernel accounts, so it may be full of packets and
 /// look idle (seen: 94 % in softirq by its tracepoints, 17 % in `/proc/stat`). Where packets cost much, that is measured
 /// before anything else takes the blame.
-pub(super) fn unseen(evidence: &Evidence<'_>) -> Option<Assessment> {
-    let known = evidence.experiments.contains_key(Experiment::AwakeCores.id());
+pub(super) fn unseen(evidence: &TcpEvidence) -> Option<Assessment> {
+    let known = evidence.made(&AWAKE_CORES).is_some();
     let suspect = [Role::Sender, Role::Receiver].into_iter().find(|role| costly(evidence, *role).is_some());
-    let role = suspect.filter(|_| !known && !super::fills_link(evidence))?;
+    let role = suspect.filter(|_| !known && !evidence.fills_link())?;
     Some(ask(
-        Experiment::AwakeCores,
+        &AWAKE_CORES,
         format!(
             "packets may fill a core of {} unseen by the kernel's tick: that was not measured",
-            super::who(evidence, role)
+            who(evidence, role)
         ),
     ))
 }
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let share = evidence.softirq_core(role)?.softirq;
     if share < 0.25 {
         return None;
@@ -78,7 +80,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / share.min(1.0), spread, Method::Inferred, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let end = evidence.end(role);
     let Some(core) = evidence.softirq_core(role) else {
         return cannot_tell("the times of the cores could not be read");
@@ -91,20 +93,20 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
         }
         return contradicts(format!(
             "no core of {} spent more than {} in softirq",
-            super::who(evidence, role),
+            who(evidence, role),
             units::percent(core.softirq)
         ));
     }
     if end.and_then(|end| end.thread_share).is_some_and(|share| share > 0.9) {
         return contradicts("the data thread itself fills a core");
     }
-    if let Some(why) = super::cpu_innocent(evidence) {
+    if let Some(why) = cpu_innocent(evidence) {
         return contradicts(why);
     }
     let mut witnesses = vec![counter(format!(
         "core {} of {} spent {} of the time in softirq",
         core.cpu,
-        super::who(evidence, role),
+        who(evidence, role),
         units::percent(core.softirq)
     ))];
     if let Some(dropped) = evidence.grew(role, "softnet.dropped").filter(|n| *n > 0) {
@@ -118,13 +120,13 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
         ("netfilter.rules", MANY_RULES, "netfilter rules are loaded"),
     ] {
         if let Some(n) = evidence.number(role, key).filter(|n| *n >= many) {
-            witnesses.push(super::parameter(format!("{n:.0} {what}: each costs time for each packet")));
+            witnesses.push(parameter(format!("{n:.0} {what}: each costs time for each packet")));
         }
     }
     Assessment::Supports { share: core.softirq, witnesses }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let taps = evidence.number(role, "taps.count").filter(|n| *n > 0.0);
     let extra = taps
         .map_or_else(String::new, |n| format!("; stop the {n:.0} packet sockets (captures) if they are not needed"));
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
     use crate::testing::{
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, fact, link,
-        named, none_proven, ordinary_host, assessment, verdict, wanted, with,
+        named, none_proven, ordinary_host, assessment, verdict, next, with,
     };
     use narrows_model::{Place, Status};
 
@@ -202,8 +204,8 @@ mod tests {
             receiver_facts: with(link(1_000, ordinary_host()), fact("taps.count", 128_i64, Unit::Number)),
             ..Scene::default()
         };
-        assert_asks(&of(&scene), Experiment::AwakeCores);
-        assert!(wanted(&scene, &[]).contains(&Experiment::AwakeCores));
+        assert_asks(&of(&scene), &AWAKE_CORES);
+        assert!(next(&scene, &[]).contains(&AWAKE_CORES.id));
         let awake = Scene { receiver_core: core(0.94, 0.02), ..scene.clone() };
         let finding = named(&scene, &[("awake-cores", &awake)], "softirq-core-saturated", Place::Server);
         assert_rejects(&finding, "path-capacity", "a core is full");

@@ -13,16 +13,17 @@
 //!
 //! Source: `net/core/sock.c`, `SO_RCVBUF`; socket(7).
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, ask, cannot_tell, counter, contradicts, experiment, parameter, window_ceiling};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::window_ceiling;
+use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment, parameter};
+use crate::experiments::tcp::LARGER_BUFFER;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use crate::experiments::Experiment;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, Witness, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-receive-buffer-fixed",
     about: "the receiving application fixed a receive buffer that is too small for this RTT",
     roles: &[Role::Receiver],
@@ -35,8 +36,9 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["tcp-receive-window", "receiver-app-slow", "window-scaling-off"],
     fix,
-    healthy: false,
     rank: 6,
+    removed_by: Some(&LARGER_BUFFER),
+    ..Cause::COMMON
 };
 
 /// Buffers that the kernel tunes must carry this much more before the fixed one is blamed.
@@ -45,7 +47,7 @@ const GAIN: f64 = 1.3;
 /// Whether a buffer is fixed, with the witness of the trial where that had to tell: a kernel before 5.11 does not say
 /// (`SO_BUF_LOCK`), and where the load asks for a size it may have got enough.
 pub(super) fn fixed(
-    evidence: &Evidence<'_>,
+    evidence: &TcpEvidence,
     locked: Option<bool>,
     asked_bytes: Option<u32>,
 ) -> Result<Option<Witness>, Assessment> {
@@ -59,14 +61,14 @@ pub(super) fn fixed(
         }
         (None, Some(_)) => {}
     }
-    let Some(tuned) = evidence.experiments.get(Experiment::LargerBuffer.id()) else {
-        return Err(ask(Experiment::LargerBuffer, "whether buffers that the kernel tunes carry more was not measured"));
+    let Some(tuned) = evidence.made(&LARGER_BUFFER) else {
+        return Err(ask(&LARGER_BUFFER, "whether buffers that the kernel tunes carry more was not measured"));
     };
     let says = format!("with buffers that the kernel tunes the same load carried {}", units::bps(tuned.goodput_bps));
     if tuned.goodput_bps < GAIN * evidence.goodput_bps() { Err(contradicts(says)) } else { Ok(Some(experiment(says))) }
 }
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let base = &evidence.base;
     fixed(evidence, base.receive_locked, evidence.load.receive_buffer_bytes).ok()?;
     let window = base.snd_wnd_bytes?;
@@ -79,7 +81,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     window_ceiling(CAUSE.id, evidence, role, window, Method::Inferred, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let base = &evidence.base;
     let tried = match fixed(evidence, base.receive_locked, evidence.load.receive_buffer_bytes) {
         Ok(tried) => tried,
@@ -112,7 +114,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     Assessment::Supports { share: held, witnesses }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let limit = evidence
         .number(role, "core.rmem.max")
         .map_or_else(String::new, |max| format!(" (now {})", units::bytes(max as u64)));
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
     use crate::testing::{
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named,
-        none_proven, ordinary_host, assessment, wanted, with,
+        none_proven, ordinary_host, assessment, next, with,
     };
     use narrows_model::{BufferLock, Place};
 
@@ -186,8 +188,8 @@ mod tests {
     fn a_kernel_that_does_not_tell_of_the_call_is_asked_by_a_trial_with_tuned_buffers() {
         let mut scene = Scene { hidden: &[Hidden::BufferLock], ..truth() };
         scene.load.receive_buffer_bytes = Some(4 << 20);
-        assert_asks(&of(&scene), Experiment::LargerBuffer);
-        assert!(wanted(&scene, &[]).contains(&Experiment::LargerBuffer));
+        assert_asks(&of(&scene), &LARGER_BUFFER);
+        assert!(next(&scene, &[]).contains(&LARGER_BUFFER.id));
         let tuned = |goodput_bps| Scene { goodput_bps, ..truth() };
         let with = |tuned: &Scene| assessment(&CAUSE, Role::Receiver, &scene, &[("larger-buffer", tuned)]);
         assert_contradicts(&with(&tuned(54e6)), "carried 54.0 Mbit/s");

@@ -14,18 +14,16 @@
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323.
 
-use crate::judge::assessment::Assessment;
-use super::{
-    Cause, cannot_tell, ceiling_at, counter, contradicts, needed_buffer_bytes, raised_max, sysctl_fix,
-    window_ceiling,
-};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::{ceiling_at, needed_buffer_bytes, raised_max, window_ceiling};
+use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-receive-window",
     about: "the receiver's kernel announces a window that is too small for this RTT",
     roles: &[Role::Receiver],
@@ -46,8 +44,8 @@ pub const CAUSE: Cause = Cause {
         "random-loss",
     ],
     fix,
-    healthy: false,
     rank: 5,
+    ..Cause::COMMON
 };
 
 /// Of a fully grown receive buffer, the part that becomes window where it was not observed: between
@@ -55,7 +53,7 @@ pub const CAUSE: Cause = Cause {
 /// thirds where segments of 1448 bytes come in buffers of 2304.
 const WINDOW_PART: [f64; 3] = [0.45, 0.66, 0.95];
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let base = &evidence.base;
     if base.receive_locked == Some(true) || base.window_scaling == Some(false) {
         return None;
@@ -82,11 +80,11 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
 
 /// Whether the buffer stands at the maximum. A maximum below the default size counts from there: sockets begin with
 /// the default.
-fn grown(evidence: &Evidence<'_>, max: f64) -> bool {
+fn grown(evidence: &TcpEvidence, max: f64) -> bool {
     evidence.base.rcvbuf_bytes.is_some_and(|buffer| buffer >= 0.95 * max)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let base = &evidence.base;
     let Some(held) = evidence.held_by_window() else {
         return cannot_tell("the sender's kernel does not say what held it back");
@@ -132,7 +130,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20);
     let now = evidence.number(role, "tcp.rmem.max").map_or(0, |max| max as u64);
     let needed = needed.max(now.saturating_mul(2).min(1 << 30));

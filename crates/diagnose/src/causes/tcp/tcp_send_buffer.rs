@@ -12,15 +12,16 @@
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`; `net/core/stream.c`, `sk_stream_wait_memory`.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, cannot_tell, ceiling_at, counter, contradicts, needed_buffer_bytes, raised_max, sysctl_fix};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::{ceiling_at, needed_buffer_bytes, raised_max};
+use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-send-buffer",
     about: "the sender's kernel keeps too few unacknowledged bytes for this RTT",
     roles: &[Role::Sender],
@@ -41,11 +42,11 @@ pub const CAUSE: Cause = Cause {
         "path-capacity",
     ],
     fix,
-    healthy: false,
     rank: 5,
+    ..Cause::COMMON
 };
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if evidence.base.send_locked == Some(true) {
         return None;
     }
@@ -54,7 +55,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, bps, spread, Method::Computed, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let base = &evidence.base;
     let Some(held) = evidence.held_by_buffer() else {
         return cannot_tell("the sender's kernel does not say what held it back");
@@ -86,7 +87,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let now = evidence.number(role, "tcp.wmem.max").map_or(0, |max| max as u64);
     let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20).max(now.saturating_mul(2).min(1 << 30));
     let value = raised_max(evidence, role, "tcp.wmem", needed).unwrap_or_else(|| format!("4096 16384 {needed}"));

@@ -12,16 +12,18 @@
 //!
 //! Source: `net/core/sock.c`, `SO_SNDBUF`; socket(7).
 
+use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
+use crate::experiments::tcp::LARGER_BUFFER;
+use crate::judge::{Assessment, Cause, Evidence as _};
 use super::tcp_receive_buffer_fixed::fixed;
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts, parameter};
-use crate::evidence::tcp::Evidence;
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-send-buffer-fixed",
     about: "the sending application fixed a send buffer that is too small for this RTT",
     roles: &[Role::Sender],
@@ -30,8 +32,9 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["tcp-send-buffer", "tcp-receive-window", "sender-app-slow"],
     fix,
-    healthy: false,
     rank: 6,
+    removed_by: Some(&LARGER_BUFFER),
+    ..Cause::COMMON
 };
 
 /// A writer that found its buffer full sleeps until a third of it is free (`sk_stream_is_writeable`,
@@ -49,7 +52,7 @@ const SPREAD: [f64; 2] = [0.88, 1.25];
 const DENSITY: f64 = 0.97;
 
 /// Goodput from a send buffer of so many bytes, the interval around it as ratios, and the arithmetic.
-pub(super) fn from_buffer(evidence: &Evidence<'_>, buffer: f64, name: &str) -> Option<(f64, [f64; 2], String)> {
+pub(super) fn from_buffer(evidence: &TcpEvidence, buffer: f64, name: &str) -> Option<(f64, [f64; 2], String)> {
     let payload = buffer * evidence.base.send_density.unwrap_or(DENSITY);
     let in_flight = (payload * FILL + OVERSHOOT_BYTES).min(payload);
     let how = format!(
@@ -61,13 +64,13 @@ pub(super) fn from_buffer(evidence: &Evidence<'_>, buffer: f64, name: &str) -> O
     Some((evidence.window_bps(in_flight)?, SPREAD, how))
 }
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     fixed(evidence, evidence.base.send_locked, evidence.load.send_buffer_bytes).ok()?;
     let (bps, spread, how) = from_buffer(evidence, evidence.base.sndbuf_bytes?, "SO_SNDBUF")?;
     ceiling_at(CAUSE.id, evidence, role, bps, spread, Method::Computed, how)
 }
 
-fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let base = &evidence.base;
     let tried = match fixed(evidence, base.send_locked, evidence.load.send_buffer_bytes) {
         Ok(tried) => tried,
@@ -90,7 +93,7 @@ fn assess(evidence: &Evidence<'_>, _: Role) -> Assessment {
     Assessment::Supports { share: held, witnesses }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let limit = evidence
         .number(role, "core.wmem.max")
         .map_or_else(String::new, |max| format!(" (now {})", units::bytes(max as u64)));

@@ -10,16 +10,18 @@
 //!
 //! Source: RFC 6349 section 3 (the test host must itself carry the full rate of the path); `/proc/stat`, proc_stat(5).
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, ask, cannot_tell, ceiling_at, counter, contradicts};
-use crate::evidence::tcp::{EndView, Evidence};
+use crate::causes::shared::bound::cpu_innocent;
+use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
+use crate::experiments::tcp::MORE_STREAMS;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::{EndView, TcpEvidence};
 use crate::role::Role;
-use crate::experiments::Experiment;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tester-limited",
     about: "the measuring machine itself can do no more",
     roles: &[Role::Sender, Role::Receiver],
@@ -28,14 +30,14 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["app-core-saturated", "softirq-core-saturated", "path-capacity"],
     fix,
-    healthy: false,
     rank: 3,
+    ..Cause::COMMON
 };
 
 /// Cores are full when this part of all their time is gone: sampling ticks and the gaps between threads leave the rest.
 const FULL: f64 = 0.93;
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let busy = evidence.end(role)?.machine_busy()?;
     if busy < 0.3 {
         return None;
@@ -45,18 +47,18 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / busy.min(1.0), spread, Method::Inferred, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(busy) = evidence.end(role).and_then(EndView::machine_busy) else {
         return cannot_tell("the times of the cores could not be read");
     };
     if busy < FULL {
         return contradicts(format!(
             "the cores of {} were busy {} of the time",
-            super::who(evidence, role),
+            who(evidence, role),
             units::percent(busy)
         ));
     }
-    if let Some(why) = super::cpu_innocent(evidence) {
+    if let Some(why) = cpu_innocent(evidence) {
         return contradicts(why);
     }
     let user = evidence.end(role).map_or(0.0, |end| end.cores.iter().map(|core| core.user + core.steal).sum::<f64>());
@@ -64,14 +66,14 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     #[allow(clippy::cast_precision_loss)]
     if user / cores as f64 > 0.5 {
         // The engine lives in system calls and softirqs: so much user code is somebody else's.
-        return cannot_tell(format!("other programs take most of the CPU time of {}", super::who(evidence, role)));
+        return cannot_tell(format!("other programs take most of the CPU time of {}", who(evidence, role)));
     }
-    let Some(more) = evidence.experiments.get(Experiment::MoreStreams.id()) else {
+    let Some(more) = evidence.made(&MORE_STREAMS) else {
         return ask(
-            Experiment::MoreStreams,
+            &MORE_STREAMS,
             format!(
                 "all cores of {} were busy; whether more streams would carry more is not known",
-                super::who(evidence, role)
+                who(evidence, role)
             ),
         );
     };
@@ -84,10 +86,10 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
         witnesses: vec![
             counter(format!(
                 "all cores of {} together were busy {} of the time",
-                super::who(evidence, role),
+                who(evidence, role),
                 units::percent(busy)
             )),
-            super::experiment(format!(
+            experiment(format!(
                 "four times the streams carried {}, no more than {}",
                 units::bps(more.goodput_bps),
                 units::bps(evidence.goodput_bps())
@@ -96,7 +98,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     }
 }
 
-fn fix(_: &Evidence<'_>, _: Role) -> Fix {
+fn fix(_: &TcpEvidence, _: Role) -> Fix {
     advice(
         "measure from a machine with more or faster cores; this result is a lower bound for the path and accuses \
          nothing",
@@ -146,7 +148,7 @@ mod tests {
 
     #[test]
     fn it_is_not_guessed_but_tried() {
-        assert_asks(&assessment(&CAUSE, Role::Sender, &truth(), &[]), Experiment::MoreStreams);
+        assert_asks(&assessment(&CAUSE, Role::Sender, &truth(), &[]), &MORE_STREAMS);
         none_proven(&truth(), &[]);
     }
 

@@ -12,15 +12,16 @@
 //!
 //! Source: RFC 7323 section 2; `TCPI_OPT_WSCALE`.
 
-use crate::judge::assessment::Assessment;
-use super::{Cause, advice, cannot_tell, ceiling_at, counter, contradicts, parameter, sysctl_fix};
-use crate::evidence::tcp::Evidence;
+use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter, sysctl_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::{Ceiling, Fix, Key, Method, words::units};
 
 /// See the file's head.
-pub const CAUSE: Cause = Cause {
+pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "window-scaling-off",
     about: "the connection has no window scaling, so its window ends at 64 KiB",
     roles: &[Role::Sender, Role::Receiver, Role::Path],
@@ -29,15 +30,15 @@ pub const CAUSE: Cause = Cause {
     assess,
     look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "receiver-app-slow"],
     fix,
-    healthy: false,
     rank: 8,
+    ..Cause::COMMON
 };
 
 /// The largest window without scaling.
 const WINDOW_BYTES: f64 = 65_535.0;
 
 /// Whether this role is the one to blame: a host with the parameter off, or the path where both have it on.
-fn blamed(evidence: &Evidence<'_>, role: Role) -> Option<bool> {
+fn blamed(evidence: &TcpEvidence, role: Role) -> Option<bool> {
     match role {
         Role::Path => Some(
             evidence.flag(Role::Sender, "tcp.window_scaling")?
@@ -47,7 +48,7 @@ fn blamed(evidence: &Evidence<'_>, role: Role) -> Option<bool> {
     }
 }
 
-fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if evidence.base.window_scaling != Some(false) || !blamed(evidence, role)? {
         return None;
     }
@@ -57,7 +58,7 @@ fn ceiling(evidence: &Evidence<'_>, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(WINDOW_BYTES)?, [0.4, 1.02], Method::Computed, how)
 }
 
-fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     match evidence.base.window_scaling {
         None => return cannot_tell("the kernel does not say which options the connection has"),
         Some(true) => return contradicts("the connection has window scaling"),
@@ -65,7 +66,7 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
     }
     match blamed(evidence, role) {
         None => return cannot_tell("tcp_window_scaling could not be read"),
-        Some(false) => return contradicts(format!("{} is not where the option was lost", super::who(evidence, role))),
+        Some(false) => return contradicts(format!("{} is not where the option was lost", who(evidence, role))),
         Some(true) => {}
     }
     let Some(held) = evidence.held_by_window() else {
@@ -82,13 +83,13 @@ fn assess(evidence: &Evidence<'_>, role: Role) -> Assessment {
                 "both hosts offer window scaling, yet the connection has none: something on the path strips the option"
                     .to_owned()
             } else {
-                format!("tcp_window_scaling is off on {}", super::who(evidence, role))
+                format!("tcp_window_scaling is off on {}", who(evidence, role))
             }),
         ],
     }
 }
 
-fn fix(evidence: &Evidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     match role {
         Role::Path => advice("find the firewall or proxy that strips TCP options, and let window scaling pass"),
         host => sysctl_fix(

@@ -11,14 +11,15 @@
 //!
 //! Source: RFC 1122 4.1.3.4; Stone, Partridge, *When the CRC and TCP Checksum Disagree*, SIGCOMM 2000.
 
-use super::{UdpCause, at_stage, command_fix, counter, says_the_same, supports};
-use crate::judge::assessment::Assessment;
+use crate::causes::shared::udp::{at_stage, says_the_same, supports};
+use crate::causes::shared::words::{command_fix, counter};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
 use narrows_model::{Fix, Key, Unit};
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "checksum-errors",
     about: "datagrams arrive damaged and fail their checksum",
     roles: &[Role::Path],
@@ -35,10 +36,10 @@ pub const CAUSE: UdpCause = UdpCause {
     look_alikes: &["udp-receive-buffer", "random-loss"],
     fix,
     stages: &["checksum"],
-    healthy: false,
+    ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence<'_>, _: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
     let (dropped, share, first) = match at_stage(evidence, "checksum", None) {
         Ok(found) => found,
         Err(assessment) => return assessment,
@@ -65,18 +66,18 @@ fn assess(evidence: &UdpEvidence<'_>, _: Role) -> Assessment {
     )
 }
 
-fn fix(evidence: &UdpEvidence<'_>, _: Role) -> Fix {
+fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
     let device = |role| evidence.text(role, "nic.name").unwrap_or("DEVICE");
     let advice =
         "find what damages them on the way; a checksum offload is the first suspect, and can be switched off to see"
             .to_owned();
-    let mut fix = command_fix(evidence, Role::Sender, advice, &[format!("ethtool -K {} tx off", device(Role::Sender))]);
+    let mut fix = command_fix(evidence, Role::Sender, advice, [format!("ethtool -K {} tx off", device(Role::Sender))]);
     fix.commands.extend(
         command_fix(
             evidence,
             Role::Receiver,
             String::new(),
-            &[format!("ethtool -K {} rx off", device(Role::Receiver))],
+            [format!("ethtool -K {} rx off", device(Role::Receiver))],
         )
         .commands,
     );

@@ -11,14 +11,15 @@
 //!
 //! Source: kernel `net/netfilter/core.c`, `nf_hook_slow`; nft(8).
 
-use super::{UdpCause, at_stage, command_fix, counter, says_the_same, supports};
-use crate::judge::assessment::Assessment;
+use crate::causes::shared::udp::{at_stage, says_the_same, supports};
+use crate::causes::shared::words::{command_fix, counter};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
 use narrows_model::{Fix, Key, Unit};
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "filter-drop",
     about: "a packet filter of the host drops the datagrams",
     roles: &[Role::Sender, Role::Receiver],
@@ -32,10 +33,10 @@ pub const CAUSE: UdpCause = UdpCause {
     look_alikes: &["random-loss", "udp-receive-buffer", "softnet-backlog"],
     fix,
     stages: &["send-filter", "receive-filter"],
-    healthy: false,
+    ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let stage = if role == Role::Sender { "send-filter" } else { "receive-filter" };
     let (dropped, share, first) = match at_stage(evidence, stage, None) {
         Ok(found) => found,
@@ -58,9 +59,9 @@ fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
     supports(first, share, [by_rules, watched, third])
 }
 
-fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let advice = "find the rule that drops them, and let them pass".to_owned();
-    command_fix(evidence, role, advice, &["nft list ruleset | grep -n -e drop -e reject".to_owned()])
+    command_fix(evidence, role, advice, ["nft list ruleset | grep -n -e drop -e reject".to_owned()])
 }
 
 #[cfg(test)]

@@ -12,15 +12,17 @@
 //!
 //! Source: RFC 8900; kernel `net/ipv4/ip_fragment.c`.
 
-use super::{UdpCause, at_stage, cannot_tell, counter, contradicts, sysctl_fix, supports};
-use crate::judge::assessment::Assessment;
+use crate::causes::shared::udp::{at_stage, supports};
+use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
+use crate::experiments::udp::UNFRAGMENTED;
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
 use narrows_model::load::udp::{DatagramSizes, UdpPlan};
 use narrows_model::{Fix, Key, Unit, Witness};
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "ip-fragmentation",
     about: "datagrams larger than the path's packets travel in fragments, and each lost fragment costs a whole one",
     roles: &[Role::Receiver],
@@ -39,18 +41,16 @@ pub const CAUSE: UdpCause = UdpCause {
     look_alikes: &["random-loss", "udp-receive-buffer"],
     fix,
     stages: &["reassembly"],
-    healthy: false,
+    confirmed_by: Some(&UNFRAGMENTED),
+    ..Cause::COMMON
 };
 
-/// The experiment: the same load in datagrams that travel whole.
-pub const UNFRAGMENTED: &str = "unfragmented";
-
-fn lost_fragments(evidence: &UdpEvidence<'_>) -> Option<u64> {
+fn lost_fragments(evidence: &UdpEvidence) -> Option<u64> {
     let accounting = &evidence.base.accounting;
     Some(accounting.fragments(true, "FragCreates")?.saturating_sub(accounting.fragments(false, "ReasmReqds")?))
 }
 
-fn assess(evidence: &UdpEvidence<'_>, _: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
     let accounting = &evidence.base.accounting;
     let Some(created) = accounting.fragments(true, "FragCreates") else {
         return cannot_tell("the sender's counters of fragments could not be read");
@@ -64,7 +64,7 @@ fn assess(evidence: &UdpEvidence<'_>, _: Role) -> Assessment {
         Err(assessment) => return assessment,
     };
     let failed = accounting.fragments(false, "ReasmFails").filter(|n| *n > 0);
-    let whole = evidence.experiments.get(UNFRAGMENTED).filter(|view| view.loss() <= evidence.base.loss() / 2.0);
+    let whole = evidence.experiments.get(UNFRAGMENTED.id).filter(|view| view.loss() <= evidence.base.loss() / 2.0);
     supports(
         first,
         share,
@@ -81,7 +81,7 @@ fn assess(evidence: &UdpEvidence<'_>, _: Role) -> Assessment {
     )
 }
 
-fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let ipv6 = evidence.base.accounting.ipv6;
     if lost_fragments(evidence) == Some(0) {
         let (key, name) = if ipv6 {

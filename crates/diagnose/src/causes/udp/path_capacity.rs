@@ -10,21 +10,61 @@
 //!
 //! Source: RFC 6349 section 3.
 
-use super::{UdpCause, advice, on_the_path};
+use crate::judge::Cause;
+use crate::evidence::udp::UdpEvidence;
+use crate::causes::shared::paced::{plateau, queue};
+use crate::causes::shared::udp::on_the_path;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
+use crate::evidence::paced::PacedUdp;
+use crate::judge::Assessment;
 use crate::role::Role;
+use narrows_model::words::units;
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-capacity",
     about: "the path is at capacity: this is what it carries",
     roles: &[Role::Path],
-    needs: &[],
-    assess: |evidence, _| on_the_path(evidence, "path-capacity"),
+    assess: |evidence, _| on_the_path(evidence, by_paced_udp),
     look_alikes: &["random-loss", "shallow-queue", "path-policer"],
     fix: |_, _| advice("nothing to mend: more than this needs more capacity on the path"),
     stages: &["path"],
     healthy: true,
+    ..Cause::COMMON
 };
+
+/// What the trials of paced UDP say of it.
+pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
+    let view = match plateau(paced) {
+        Ok(view) => view,
+        Err(assessment) => return assessment,
+    };
+    let goodput = paced.goodput_bps;
+    if goodput <= 0.0 {
+        return cannot_tell("no goodput to compare the plateau of UDP with");
+    }
+    let (queue_us, stood) = queue(view);
+    if !stood {
+        return contradicts(format!("above the rate UDP was lost without a queue ({queue_us:.0} us of delay)"));
+    }
+    let ratio = view.goodput_bps / goodput;
+    if ratio > 1.12 {
+        return contradicts(format!(
+            "UDP got {} through, {ratio:.2} times the goodput",
+            units::bps(view.goodput_bps)
+        ));
+    }
+    Assessment::Supports {
+        share: 0.9,
+        witnesses: vec![
+            experiment(format!(
+                "UDP above the rate got {} through, {ratio:.2} times the goodput",
+                units::bps(view.goodput_bps)
+            )),
+            experiment(format!("a queue of {queue_us:.0} us stood before it, and below the rate nothing was lost")),
+        ],
+    }
+}
 
 #[cfg(test)]
 mod tests {

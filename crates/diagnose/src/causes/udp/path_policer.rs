@@ -10,26 +10,64 @@
 //!
 //! Source: RFC 2475 2.3.3.4; see [`crate::evidence::paced`].
 
-use super::{UdpCause, advice, on_the_path};
+use crate::judge::Cause;
+use crate::evidence::udp::UdpEvidence;
+use super::shallow_queue;
+use crate::causes::shared::paced::{Lost, lost, plateau, queue};
+use crate::causes::shared::udp::on_the_path;
+use crate::causes::shared::words::{advice, contradicts, experiment};
+use crate::evidence::paced::PacedUdp;
+use crate::experiments::paced::HALF;
+use crate::judge::Assessment;
 use crate::role::Role;
+use narrows_model::words::units;
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-policer",
     about: "a policer on the path drops what exceeds its rate",
     roles: &[Role::Path],
-    needs: &[],
-    assess: |evidence, _| on_the_path(evidence, "path-policer"),
+    assess: |evidence, _| on_the_path(evidence, by_paced_udp),
     look_alikes: &["random-loss", "shallow-queue", "path-capacity"],
     fix: |evidence, _| {
         advice(format!(
             "offer less than the policer's rate (near {}), or change the contract",
-            narrows_model::words::units::bps(evidence.base.goodput_bps)
+            units::bps(evidence.base.goodput_bps)
         ))
     },
     stages: &["path"],
-    healthy: false,
+    ..Cause::COMMON
 };
+
+/// What the trials of paced UDP say of it.
+pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
+    let view = match plateau(paced) {
+        Ok(view) => view,
+        Err(assessment) => return assessment,
+    };
+    let (queue_us, stood) = queue(view);
+    if stood {
+        return contradicts(format!("above the rate a queue of {queue_us:.0} us stood before UDP was lost"));
+    }
+    if let Assessment::Supports { .. } = shallow_queue::by_paced_udp(paced) {
+        return contradicts("bursts are lost below the rate: a short queue and no policer");
+    }
+    let above = Lost::of(view);
+    Assessment::Supports {
+        share: 0.9,
+        witnesses: vec![
+            experiment(format!(
+                "above {} all excess of UDP was lost ({}), and the delay stayed within {queue_us:.0} us of its minimum",
+                units::bps(view.goodput_bps),
+                above.words()
+            )),
+            experiment(format!(
+                "at half of the rate, evenly spaced, UDP lost {}",
+                lost(paced, HALF).map_or_else(|| "nothing".to_owned(), Lost::words)
+            )),
+        ],
+    }
+}
 
 #[cfg(test)]
 mod tests {

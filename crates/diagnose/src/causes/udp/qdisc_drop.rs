@@ -12,14 +12,15 @@
 //!
 //! Source: tc(8), kernel `net/sched/sch_generic.c`; `net/ipv4/udp.c`, `udp_send_skb`.
 
-use super::{UdpCause, at_stage, command_fix, says_the_same, supports};
-use crate::judge::assessment::Assessment;
+use crate::causes::shared::udp::{at_stage, rounded, says_the_same, supports};
+use crate::causes::shared::words::{command_fix, setting_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Command, Fix, Key, Setting, Unit, words::units};
+use narrows_model::{Fix, Key, Setting, Unit, words::units};
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "qdisc-drop",
     about: "the sender's own queue drops datagrams before they leave the host",
     roles: &[Role::Sender],
@@ -41,13 +42,13 @@ pub const CAUSE: UdpCause = UdpCause {
     look_alikes: &["udp-send-queue", "random-loss", "path-policer", "shallow-queue"],
     fix,
     stages: &["qdisc"],
-    healthy: false,
+    ..Cause::COMMON
 };
 
 /// What the kernel calls drops of queueing disciplines.
 const REASONS: [&str; 4] = ["QDISC_DROP", "QDISC_OVERLIMIT", "QDISC_CONGESTED", "FQ_FLOW_LIMIT"];
 
-fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let (dropped, share, first) = match at_stage(evidence, "qdisc", None) {
         Ok(found) => found,
         Err(assessment) => return assessment,
@@ -76,36 +77,31 @@ fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
 /// Bytes of IP, UDP and Ethernet that a shaper counts with each datagram.
 const HEADERS: f64 = 42.0;
 
-fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
     let kind = evidence.text(role, "qdisc.root.kind").unwrap_or("queueing discipline").to_owned();
-    let at = evidence.place(role);
     let wire_bps = evidence.base.offered_bps + evidence.base.offered_pps() * HEADERS * 8.0;
     if let Some(rate) = evidence.number(role, "qdisc.rate") {
         let setting = Setting::RootQdisc { device: device.clone(), kind: "default".to_owned() };
         let why = if wire_bps > rate { "lets only" } else { "holds too little for the bursts, and lets" };
-        return Fix {
-            advice: format!(
+        let advice = format!(
                 "{kind} of {device} {why} {} through where {} were offered: remove or raise it, or offer less",
                 units::bps(rate),
                 units::bps(wire_bps)
-            ),
-            commands: vec![Command { at, run: setting.to_string() }],
-            settings: vec![(at, setting)],
-            ..Fix::default()
-        };
+            );
+        return setting_fix(evidence, role, advice, setting);
     }
     let limit = evidence.number(role, "qdisc.limit.packets").unwrap_or(1000.0);
     #[allow(clippy::cast_precision_loss)]
     let burst = evidence.base.loss_burst_max as f64;
-    let longer = super::rounded((limit * 4.0).max(limit + 2.0 * burst), 1 << 20);
+    let longer = rounded((limit * 4.0).max(limit + 2.0 * burst), 1 << 20);
     let advice = format!("give {kind} of {device} room for the bursts, or send smaller ones");
     let command = if kind == "pfifo_fast" {
         format!("ip link set dev {device} txqueuelen {longer}")
     } else {
         format!("tc qdisc change dev {device} root {kind} limit {longer}")
     };
-    command_fix(evidence, role, advice, &[command])
+    command_fix(evidence, role, advice, [command])
 }
 
 #[cfg(test)]

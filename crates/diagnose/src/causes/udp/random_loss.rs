@@ -10,21 +10,58 @@
 //!
 //! Source: RFC 7680; see [`crate::evidence::paced`].
 
-use super::{UdpCause, advice, on_the_path};
+use crate::judge::Cause;
+use crate::evidence::udp::UdpEvidence;
+use crate::causes::shared::paced::{ENOUGH, lost};
+use crate::causes::shared::udp::on_the_path;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
+use crate::evidence::paced::PacedUdp;
+use crate::experiments::paced::{HALF, TENTH};
+use crate::judge::Assessment;
 use crate::role::Role;
+use narrows_model::words::units;
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "random-loss",
     about: "the path loses packets whatever the rate",
     roles: &[Role::Path],
-    needs: &[],
-    assess: |evidence, _| on_the_path(evidence, "random-loss"),
+    assess: |evidence, _| on_the_path(evidence, by_paced_udp),
     look_alikes: &["path-policer", "shallow-queue", "path-capacity"],
     fix: |_, _| advice("find the hop that loses packets by its error counters (cables, optics, radio, duplex)"),
     stages: &["path"],
-    healthy: false,
+    ..Cause::COMMON
 };
+
+/// What the trials of paced UDP say of it.
+pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
+    let (Some(tenth), Some(half)) = (lost(paced, TENTH), lost(paced, HALF)) else {
+        return cannot_tell("paced UDP at a tenth and at half of the rate was not measured");
+    };
+    if half.lost == 0 {
+        return contradicts(format!("evenly spaced at half of the rate UDP lost nothing ({} sent)", half.sent));
+    }
+    let expected = tenth.expected(half.rate());
+    #[allow(clippy::cast_precision_loss)]
+    let (seen, enough) = (tenth.lost as f64, expected >= ENOUGH && half.lost >= 8);
+    if enough && seen <= expected / 5.0 {
+        return contradicts(format!(
+            "at a tenth of the rate UDP lost {} where at half of it {} were lost: the loss grows with the rate",
+            tenth.words(),
+            half.words()
+        ));
+    }
+    if !enough || seen < expected / 2.5 {
+        return cannot_tell("too few datagrams of paced UDP were lost to compare a tenth with half of the rate");
+    }
+    Assessment::Supports {
+        share: 0.95,
+        witnesses: vec![
+            experiment(format!("UDP at a tenth of the rate: {} ({})", tenth.words(), units::percent(tenth.rate()))),
+            experiment(format!("UDP at half of the rate: {} ({})", half.words(), units::percent(half.rate()))),
+        ],
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -10,16 +10,22 @@
 //!
 //! Source: RFC 7567; Appenzeller et al., *Sizing Router Buffers*, SIGCOMM 2004.
 
-use super::{UdpCause, advice, on_the_path};
+use crate::judge::Cause;
+use crate::evidence::udp::UdpEvidence;
+use crate::causes::shared::paced::{ENOUGH, lost};
+use crate::causes::shared::udp::on_the_path;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
+use crate::evidence::paced::PacedUdp;
+use crate::experiments::paced::{BURST, HALF, HALF_BURSTS};
+use crate::judge::Assessment;
 use crate::role::Role;
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "shallow-queue",
     about: "a queue on the path is too short for bursts",
     roles: &[Role::Path],
-    needs: &[],
-    assess: |evidence, _| on_the_path(evidence, "shallow-queue"),
+    assess: |evidence, _| on_the_path(evidence, by_paced_udp),
     look_alikes: &["random-loss", "path-policer", "path-capacity"],
     fix: |_, _| {
         advice(
@@ -27,8 +33,41 @@ pub const CAUSE: UdpCause = UdpCause {
         )
     },
     stages: &["path"],
-    healthy: false,
+    ..Cause::COMMON
 };
+
+/// What the trials of paced UDP say of it.
+pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
+    let (Some(even), Some(bursts)) = (lost(paced, HALF), lost(paced, HALF_BURSTS)) else {
+        return cannot_tell("UDP at half of the rate, evenly and in bursts, was not measured");
+    };
+    if bursts.lost == 0 {
+        return contradicts(format!(
+            "in bursts of {BURST} at half of the rate UDP lost nothing ({} sent)",
+            bursts.sent
+        ));
+    }
+    let expected = even.expected(bursts.rate());
+    #[allow(clippy::cast_precision_loss)]
+    let seen = even.lost as f64;
+    if expected < ENOUGH {
+        return cannot_tell("too few datagrams were lost in bursts to compare evenly spaced ones with");
+    }
+    if seen > expected / 5.0 {
+        return contradicts(format!(
+            "evenly spaced as many were lost: {} against {}",
+            even.words(),
+            bursts.words()
+        ));
+    }
+    Assessment::Supports {
+        share: 0.95,
+        witnesses: vec![
+            experiment(format!("UDP at half of the rate in bursts of {BURST}: {}", bursts.words())),
+            experiment(format!("the same rate evenly spaced: {}", even.words())),
+        ],
+    }
+}
 
 #[cfg(test)]
 mod tests {

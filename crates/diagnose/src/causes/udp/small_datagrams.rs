@@ -11,28 +11,26 @@
 //!
 //! Source: netperf and netblast practice; kernel `Documentation/networking/segmentation-offloads.rst`.
 
-use super::{UdpCause, cannot_tell, counter, contradicts, witness};
-use crate::judge::assessment::Assessment;
+use crate::causes::shared::words::{cannot_tell, contradicts, counter, witness};
+use crate::experiments::udp::LARGER_DATAGRAMS;
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
-use crate::evidence::udp::{UdpEnd, UdpEvidence};
+use crate::evidence::udp::UdpEvidence;
+use crate::evidence::udp::view::UdpEnd;
 use narrows_model::load::udp::{DatagramSizes, UdpPlan, UdpRate};
 use narrows_model::{Fix, words::units};
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "small-datagrams",
     about: "datagrams are so small that a core is full at a low bit rate",
     roles: &[Role::Sender, Role::Receiver],
-    needs: &[],
     assess,
     look_alikes: &["udp-receive-buffer", "path-capacity"],
     fix,
-    stages: &[],
-    healthy: false,
+    confirmed_by: Some(&LARGER_DATAGRAMS),
+    ..Cause::COMMON
 };
-
-/// The experiment: the same load in the largest datagrams that travel whole.
-pub const LARGER: &str = "larger-datagrams";
 
 /// Datagrams above this are not small: less than three of them make a full packet.
 const SMALL: u64 = 600;
@@ -41,7 +39,7 @@ const FULL: f64 = 0.85;
 /// Less than this behind the plan is what pacing loses on a busy host.
 const BEHIND: f64 = 0.02;
 
-fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let base = &evidence.base;
     if base.size_bytes > SMALL {
         return contradicts(format!("datagrams of {} bytes are not small", base.size_bytes));
@@ -66,7 +64,7 @@ fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
         base.delivered_pps(),
         base.size_bytes
     ))];
-    if let Some(larger) = evidence.experiments.get(LARGER) {
+    if let Some(larger) = evidence.experiments.get(LARGER_DATAGRAMS.id) {
         #[allow(clippy::cast_precision_loss)]
         let sizes = larger.size_bytes as f64 / base.size_bytes.max(1) as f64;
         let gain = larger.goodput_bps / base.goodput_bps.max(1.0);
@@ -87,7 +85,7 @@ fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
     Assessment::Supports { share: 0.9, witnesses }
 }
 
-fn fix(evidence: &UdpEvidence<'_>, _: Role) -> Fix {
+fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
     Fix {
         advice: "send larger datagrams; where they must be small, hand them over in batches (UDP_SEGMENT, sendmmsg), \
                  read them in batches (UDP_GRO, recvmmsg), or use more streams"
@@ -116,7 +114,7 @@ mod tests {
 
     #[test]
     fn as_many_larger_ones_a_second_prove_it() {
-        let finding = named_with(&truth(), &[(LARGER, &larger())], "small-datagrams", Place::Client);
+        let finding = named_with(&truth(), &[(LARGER_DATAGRAMS.id, &larger())], "small-datagrams", Place::Client);
         assert!(finding.fix.udp_load.is_some());
         suspected(&truth(), "small-datagrams");
     }
@@ -128,7 +126,7 @@ mod tests {
         assert_contradicts(&of(&UdpScene { sender_thread: 0.5, ..truth() }, &[]), "no core of the client is full");
         assert_contradicts(&of(&UdpScene { intended: None, ..truth() }, &[]), "was reached");
         let slow = UdpScene { offered: 30_000, intended: Some(480_000), ..larger() };
-        assert_contradicts(&of(&truth(), &[(LARGER, &slow)]), "times the bits");
+        assert_contradicts(&of(&truth(), &[(LARGER_DATAGRAMS.id, &slow)]), "times the bits");
     }
 
     #[test]

@@ -11,14 +11,15 @@
 //!
 //! Source: kernel `net/core/dev.c`, `enqueue_to_backlog`.
 
-use super::{UdpCause, advice, at_stage, counter, says_the_same, sysctl_fix, supports};
-use crate::judge::assessment::Assessment;
+use crate::causes::shared::udp::{at_stage, full_core, rounded, says_the_same, supports};
+use crate::causes::shared::words::{advice, counter, sysctl_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
 use narrows_model::{Fix, Key, Unit};
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "softnet-backlog",
     about: "the receiver's queue of packets that wait for a CPU overflows",
     roles: &[Role::Receiver],
@@ -32,10 +33,10 @@ pub const CAUSE: UdpCause = UdpCause {
     look_alikes: &["udp-receive-buffer", "filter-drop", "random-loss"],
     fix,
     stages: &["softnet"],
-    healthy: false,
+    ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let (dropped, share, first) = match at_stage(evidence, "softnet", None) {
         Ok(found) => found,
         Err(assessment) => return assessment,
@@ -58,15 +59,15 @@ fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
     )
 }
 
-fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
-    if let Some(why) = super::full_core(evidence, role) {
+fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
+    if let Some(why) = full_core(evidence, role) {
         return advice(format!(
             "{why}: spread the packets over more cores (RPS, more queues); a longer queue only delays them"
         ));
     }
     // What arrives in 20 ms at the measured rate, and twice what overflowed.
     let now = evidence.number(role, "core.netdev_max_backlog").unwrap_or(0.0);
-    let packets = super::rounded((evidence.base.offered_pps() * 0.02).max(2.0 * now), 1 << 20).max(4096);
+    let packets = rounded((evidence.base.offered_pps() * 0.02).max(2.0 * now), 1 << 20).max(4096);
     let advice = "let more packets wait for a CPU".to_owned();
     sysctl_fix(evidence, role, advice, "net.core.netdev_max_backlog", packets.to_string())
 }

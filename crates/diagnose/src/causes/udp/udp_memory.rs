@@ -10,14 +10,15 @@
 //!
 //! Source: kernel `Documentation/networking/ip-sysctl.rst`, `net/core/sock.c`, `__sk_mem_raise_allocated`.
 
-use super::{UdpCause, advice, at_stage, counter, says_the_same, sysctl_fix, supports};
-use crate::judge::assessment::Assessment;
+use crate::causes::shared::udp::{at_stage, says_the_same, supports};
+use crate::causes::shared::words::{advice, cannot_tell, counter, sysctl_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
 use narrows_model::{Fix, Key, Unit};
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-memory",
     about: "all UDP sockets of the host together hold as much memory as they may",
     roles: &[Role::Receiver],
@@ -34,13 +35,13 @@ pub const CAUSE: UdpCause = UdpCause {
     look_alikes: &["udp-receive-buffer"],
     fix,
     stages: &["receive-buffer"],
-    healthy: false,
+    ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let key = if evidence.base.accounting.ipv6 { "snmp6.Udp6MemErrors" } else { "snmp.Udp.MemErrors" };
     let Some(errors) = evidence.grew(role, key) else {
-        return super::cannot_tell("the receiver's MemErrors could not be read");
+        return cannot_tell("the receiver's MemErrors could not be read");
     };
     let dropped = errors.min(evidence.base.dropped("receive-buffer"));
     let (dropped, share, _) = match at_stage(evidence, "receive-buffer", Some(dropped)) {
@@ -62,7 +63,7 @@ fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
     )
 }
 
-fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let words = ["udp.mem.low", "udp.mem.pressure", "udp.mem.high"].map(|key| evidence.number(role, key));
     let [Some(low), Some(pressure), Some(high)] = words else {
         return advice("raise net.ipv4.udp_mem on the host itself: it is not shown in this network namespace");

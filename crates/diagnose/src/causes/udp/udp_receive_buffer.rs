@@ -13,15 +13,16 @@
 //! Source: socket(7), kernel `net/ipv4/udp.c`, `__udp_enqueue_schedule_skb`; UvA, *Performance measuring*, 2010: 128 KiB lost
 //! 44 %, 512 KiB nothing.
 
-use super::{UdpCause, at_stage, counter, contradicts, full_core, says_the_same, sysctl_fix, supports, witness};
-use crate::judge::assessment::Assessment;
+use crate::causes::shared::udp::{at_stage, full_core, rounded, says_the_same, supports};
+use crate::causes::shared::words::{contradicts, counter, sysctl_fix, witness};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
 use narrows_model::load::udp::UdpPlan;
 use narrows_model::{Fix, Key, Unit, words::units};
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-receive-buffer",
     about: "the receiving socket's buffer is too small for the bursts that arrive",
     roles: &[Role::Receiver],
@@ -36,10 +37,10 @@ pub const CAUSE: UdpCause = UdpCause {
     look_alikes: &["udp-memory", "softnet-backlog", "random-loss", "filter-drop"],
     fix,
     stages: &["receive-buffer"],
-    healthy: false,
+    ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let memory = evidence.grew(role, "snmp.Udp.MemErrors").unwrap_or(0);
     let own = evidence.base.dropped("receive-buffer").saturating_sub(memory);
     let (dropped, share, first) = match at_stage(evidence, "receive-buffer", Some(own)) {
@@ -71,7 +72,7 @@ fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
 
 /// Kernel memory of a datagram in the buffer: its payload and headers in a block of a power of two, and `struct sk_buff`.
 #[allow(clippy::cast_precision_loss)]
-fn datagram_bytes(evidence: &UdpEvidence<'_>) -> f64 {
+fn datagram_bytes(evidence: &UdpEvidence) -> f64 {
     ((evidence.base.size_bytes + 512).next_power_of_two() + 256) as f64
 }
 
@@ -80,7 +81,7 @@ const PAUSE_S: f64 = 0.02;
 
 /// Kernel memory that the longest run of losses needs.
 #[allow(clippy::cast_precision_loss)]
-fn least_bytes(evidence: &UdpEvidence<'_>) -> f64 {
+fn least_bytes(evidence: &UdpEvidence) -> f64 {
     let base = &evidence.base;
     let obtained = base.rcvbuf_bytes.unwrap_or(0) as f64;
     let burst = obtained + 1.25 * base.loss_burst_max as f64 * datagram_bytes(evidence);
@@ -88,16 +89,16 @@ fn least_bytes(evidence: &UdpEvidence<'_>) -> f64 {
 }
 
 /// Kernel memory that a pause of the reader needs at the measured rate.
-fn pause_bytes(evidence: &UdpEvidence<'_>) -> f64 {
+fn pause_bytes(evidence: &UdpEvidence) -> f64 {
     evidence.base.offered_pps() * PAUSE_S * datagram_bytes(evidence)
 }
 
 /// What to ask for: half of the kernel memory that is obtained. An application that asked for little is first to ask for as
 /// much as its host allows, where that holds what was lost at a time: nothing of the host needs to change for it.
 #[allow(clippy::cast_precision_loss)]
-fn ask_bytes(evidence: &UdpEvidence<'_>, allowed: Option<f64>) -> u64 {
+fn ask_bytes(evidence: &UdpEvidence, allowed: Option<f64>) -> u64 {
     let least = least_bytes(evidence);
-    let ask = super::rounded(least.max(pause_bytes(evidence)) / 2.0, 1 << 30);
+    let ask = rounded(least.max(pause_bytes(evidence)) / 2.0, 1 << 30);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of a sysctl
     match allowed {
         Some(max) if evidence.base.plan.receive_buffer_bytes.is_some() && max >= least / 2.0 => ask.min(max as u64),
@@ -105,7 +106,7 @@ fn ask_bytes(evidence: &UdpEvidence<'_>, allowed: Option<f64>) -> u64 {
     }
 }
 
-fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let max = evidence.number(role, "core.rmem.max");
     let ask = ask_bytes(evidence, max);
     #[allow(clippy::cast_precision_loss)]

@@ -10,14 +10,15 @@
 //!
 //! Source: udp(7), kernel `net/ipv4/udp.c`, `udp_send_skb`.
 
-use super::{UdpCause, command_fix, counter, contradicts, sysctl_fix, supports};
-use crate::judge::assessment::Assessment;
+use crate::causes::shared::udp::{PART, rounded, says_the_same, supports};
+use crate::causes::shared::words::{command_fix, contradicts, counter, sysctl_fix};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
 use narrows_model::{Fix, Key, Unit, words::units};
 
 /// See the file's head.
-pub const CAUSE: UdpCause = UdpCause {
+pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-send-queue",
     about: "the sending socket or its device refuses datagrams before they leave the host",
     roles: &[Role::Sender],
@@ -33,18 +34,18 @@ pub const CAUSE: UdpCause = UdpCause {
     look_alikes: &["qdisc-drop", "random-loss", "filter-drop"],
     fix,
     stages: &["unsent", "send-buffer", "nic-tx"],
-    healthy: false,
+    ..Cause::COMMON
 };
 
 /// What the socket refused for want of room, and what the device dropped: with the datagrams that are too large or filtered
 /// left out, which are other causes.
-fn refused(evidence: &UdpEvidence<'_>) -> (u64, u64, u64) {
+fn refused(evidence: &UdpEvidence) -> (u64, u64, u64) {
     let unsent = evidence.base.accounting.unsent;
     let buffers = unsent.no_buffers.min(evidence.base.dropped("unsent"));
     (unsent.would_block, buffers, evidence.base.dropped("nic-tx"))
 }
 
-fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let (would_block, buffers, device) = refused(evidence);
     let missing = evidence.base.missing();
     let dropped = would_block.saturating_add(buffers).saturating_add(device);
@@ -53,7 +54,7 @@ fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
     }
     #[allow(clippy::cast_precision_loss)]
     let share = (dropped as f64 / missing.max(1) as f64).min(1.0);
-    if share < super::PART {
+    if share < PART {
         return contradicts(format!("only {dropped} of {missing} datagrams were refused at the sender"));
     }
     let first = counter(format!(
@@ -61,7 +62,7 @@ fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
          ENOBUFS, {device} dropped by the device)"
     ));
     let key = if evidence.base.accounting.ipv6 { "snmp6.Udp6SndbufErrors" } else { "snmp.Udp.SndbufErrors" };
-    let same = |key, what| super::says_the_same(evidence, dropped, evidence.grew(role, key), what);
+    let same = |key, what| says_the_same(evidence, dropped, evidence.grew(role, key), what);
     let gaps = would_block > 0 && evidence.base.dropped("path") == 0;
     supports(
         first,
@@ -74,11 +75,11 @@ fn assess(evidence: &UdpEvidence<'_>, role: Role) -> Assessment {
     )
 }
 
-fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
+fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let (would_block, buffers, device) = refused(evidence);
     if would_block > buffers.saturating_add(device) {
         // Room for a pause of the device of 20 ms, in kernel memory; what is asked for is half of it.
-        let bytes = super::rounded(evidence.base.offered_bps / 8.0 * 0.02, 1 << 30).max(1 << 20);
+        let bytes = rounded(evidence.base.offered_bps / 8.0 * 0.02, 1 << 30).max(1 << 20);
         let advice = format!("give the sending socket a buffer of {} (SO_SNDBUF)", units::bytes(bytes));
         return sysctl_fix(evidence, role, advice, "net.core.wmem_max", bytes.to_string());
     }
@@ -88,7 +89,7 @@ fn fix(evidence: &UdpEvidence<'_>, role: Role) -> Fix {
         "pace the sender (smaller bursts), or give {device} a longer queue: it was refused {} datagrams",
         buffers.saturating_add(evidence.base.dropped("nic-tx"))
     );
-    command_fix(evidence, role, advice, &[format!("ip link set dev {device} txqueuelen {longer:.0}")])
+    command_fix(evidence, role, advice, [format!("ip link set dev {device} txqueuelen {longer:.0}")])
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The time budget: where the sender's time went. The parts sum to 1.
 
-use crate::evidence::tcp::Evidence;
+use super::TcpEvidence;
 use narrows_model::TimeBudget;
 
 /// The budget of the baseline; `None` where the kernel keeps no limited-time counters (before 4.9).
 #[must_use]
-pub fn time_budget(evidence: &Evidence<'_>) -> Option<TimeBudget> {
+pub fn time_budget(evidence: &TcpEvidence) -> Option<TimeBudget> {
     let shares = evidence.base.shares?;
     let app_idle = (1.0 - shares.busy).max(0.0);
     // The two limited times are parts of `busy`; jiffies can make their sum exceed it.

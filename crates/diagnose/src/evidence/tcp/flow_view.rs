@@ -1,6 +1,7 @@
 //! One flow of one trial in the terms of the rules, over its counted part (after `omit`).
 
-use super::{Loss, Shares, median};
+use super::loss::Loss;
+use super::shares::Shares;
 use crate::evidence::cores::{self, CoreShare};
 use narrows_model::host::fact::Unit;
 use narrows_model::load::trial::{TcpEndRecord, TcpSample, TcpStreamRecord};
@@ -333,4 +334,15 @@ fn early_peak(sent: &Counted<'_>, omit_us: u64) -> Option<f64> {
         .collect();
     let shortest = per_stream.iter().map(Vec::len).min()?;
     (0..shortest).map(|i| per_stream.iter().map(|rates| rates[i]).sum::<f64>()).reduce(f64::max)
+}
+
+/// Median of finite numbers.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.retain(|value| value.is_finite());
+    if values.is_empty() {
+        return None;
+    }
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
 }

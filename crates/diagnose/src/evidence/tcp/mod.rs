@@ -1,10 +1,11 @@
-//! Evidence: what a run says of one act, brought into the terms that rules are written in.
+//! What a run says of one round of TCP, in the terms that its rules are written in.
 //!
 //! Nothing here decides. A quantity that the kernel did not give is `None`; a rule that needs it says that it cannot
 //! tell.
 
 pub mod budget;
 mod flow_view;
+mod judged;
 mod loss;
 mod shares;
 
@@ -14,45 +15,46 @@ pub use shares::Shares;
 
 use crate::evidence::cores::CoreShare;
 use crate::evidence::paced::PacedUdp;
-use crate::experiments::Experiment;
+use crate::experiments::tcp::AWAKE_CORES;
+use crate::judge::{Evidence as _, Experiment};
 use crate::role::Role;
 use narrows_model::load::tcp::TcpPlan;
 use narrows_model::{Direction, Flow, Place, Run, Snapshot};
 use std::collections::BTreeMap;
 
-/// Everything known of one act.
+/// Everything known of one round.
 #[derive(Debug, Clone)]
-pub struct Evidence<'a> {
+pub struct TcpEvidence {
     /// Which way the data went.
     pub flow: Flow,
     /// The load as it was planned.
     pub load: TcpPlan,
     /// The baseline trial.
     pub base: FlowView,
-    /// The experiments of this act, by id.
-    pub experiments: BTreeMap<&'a str, FlowView>,
+    /// The experiments of this round, by id.
+    pub experiments: BTreeMap<String, FlowView>,
     /// What UDP below and above the goodput showed of the path.
     pub paced_udp: PacedUdp,
     /// Smallest RTT seen on the idle path or under load, microseconds.
     pub min_rtt_us: Option<f64>,
-    sender: &'a Snapshot,
-    receiver: &'a Snapshot,
+    sender: Snapshot,
+    receiver: Snapshot,
     header_bytes: u32,
 }
 
-impl<'a> Evidence<'a> {
-    /// The evidence of one act; `None` where its baseline was not measured.
+impl TcpEvidence {
+    /// The evidence of one round; `None` where its baseline was not measured.
     #[must_use]
-    pub fn of(run: &'a Run, act: u32) -> Option<Self> {
-        let trial = run.baseline(act)?;
+    pub fn of(run: &Run, round: u32) -> Option<Self> {
+        let trial = run.baseline(round)?;
         let flow = *trial.plan.flows().first()?;
         let base = FlowView::of(trial, flow)?;
-        let experiments: BTreeMap<&str, FlowView> = run
-            .experiments(act)
+        let experiments: BTreeMap<String, FlowView> = run
+            .experiments(round)
             .filter_map(|(id, trial)| {
                 // An experiment in the other direction is looked at in its own.
                 let flow = if trial.plan.direction == Direction::Both { flow } else { *trial.plan.flows().first()? };
-                Some((id, FlowView::of(trial, flow)?))
+                Some((id.to_owned(), FlowView::of(trial, flow)?))
             })
             .collect();
         #[allow(clippy::cast_precision_loss)]
@@ -62,58 +64,20 @@ impl<'a> Evidence<'a> {
         Some(Self {
             flow,
             load: trial.plan.clone(),
-            paced_udp: PacedUdp::of(run.udp_experiments(act), flow, Some(base.goodput_bps)),
+            paced_udp: PacedUdp::of(run.udp_experiments(round), flow, base.goodput_bps),
             base,
             experiments,
             min_rtt_us,
-            sender: host(flow.sender()),
-            receiver: host(flow.receiver()),
+            sender: host(flow.sender()).clone(),
+            receiver: host(flow.receiver()).clone(),
             header_bytes: run.target.family.header_bytes() + 20,
         })
     }
 
-    /// The place of a role in this flow.
+    /// The experiment of that id, where it was made.
     #[must_use]
-    pub const fn place(&self, role: Role) -> Place {
-        match role {
-            Role::Sender => self.flow.sender(),
-            Role::Receiver => self.flow.receiver(),
-            Role::Path => Place::Path,
-        }
-    }
-
-    /// The inventory of a host; the path has none.
-    #[must_use]
-    pub const fn host(&self, role: Role) -> Option<&'a Snapshot> {
-        match role {
-            Role::Sender => Some(self.sender),
-            Role::Receiver => Some(self.receiver),
-            Role::Path => None,
-        }
-    }
-
-    /// A fact of a host as a number: the latest that is known, from the end of the baseline or the inventory.
-    #[must_use]
-    pub fn number(&self, role: Role, key: &str) -> Option<f64> {
-        self.end(role).and_then(|end| end.facts.get(key).copied()).or_else(|| self.host(role)?.number(key))
-    }
-
-    /// A fact of a host as words.
-    #[must_use]
-    pub fn text(&self, role: Role, key: &str) -> Option<&'a str> {
-        self.host(role)?.text(key)
-    }
-
-    /// A fact of a host as on or off.
-    #[must_use]
-    pub fn flag(&self, role: Role, key: &str) -> Option<bool> {
-        self.number(role, key).map(|value| value != 0.0)
-    }
-
-    /// By how much a counter of a host grew during the baseline.
-    #[must_use]
-    pub fn grew(&self, role: Role, key: &str) -> Option<u64> {
-        self.end(role)?.counts.get(key).copied()
+    pub fn made(&self, experiment: &Experiment) -> Option<&FlowView> {
+        self.experiments.get(experiment.id)
     }
 
     /// The view of an end of the baseline.
@@ -129,19 +93,13 @@ impl<'a> Evidence<'a> {
     /// The core of a host with the most softirq time, in the baseline or in the experiment that shows what an idle core hides.
     #[must_use]
     pub fn softirq_core(&self, role: Role) -> Option<&CoreShare> {
-        let awake = self.experiments.get(Experiment::AwakeCores.id()).and_then(|view| match role {
+        let awake = self.made(&AWAKE_CORES).and_then(|view| match role {
             Role::Sender => view.sender.softirq_core(),
             Role::Receiver => view.receiver.softirq_core(),
             Role::Path => None,
         });
         let base = self.end(role).and_then(EndView::softirq_core);
         [base, awake].into_iter().flatten().max_by(|a, b| a.softirq.total_cmp(&b.softirq))
-    }
-
-    /// Goodput of the baseline.
-    #[must_use]
-    pub const fn goodput_bps(&self) -> f64 {
-        self.base.goodput_bps
     }
 
     /// Bytes of IP and TCP header of each full segment, timestamps included where they were negotiated.
@@ -157,6 +115,28 @@ impl<'a> Evidence<'a> {
         mss_bytes / (mss_bytes + f64::from(self.segment_header_bytes()) + 38.0)
     }
 
+    /// The link speed of a host's device, where the device has one: virtual devices (veth, bridges, tunnels, those that
+    /// a hypervisor makes up) report a number that nothing enforces; a TUN device has one only where it was set.
+    #[must_use]
+    pub fn link_bps_of(&self, role: Role) -> Option<f64> {
+        if !matches!(self.text(role, "nic.kind")?, "physical" | "tun") {
+            return None;
+        }
+        self.number(role, "nic.speed").filter(|bps| *bps > 0.0)
+    }
+
+    /// The slower of the two links in bits per second on the wire, where both or one are known and real.
+    #[must_use]
+    pub fn link_bps(&self) -> Option<f64> {
+        [Role::Sender, Role::Receiver].into_iter().filter_map(|role| self.link_bps_of(role)).reduce(f64::min)
+    }
+
+    /// Goodput that the slower of the two links carries with full segments.
+    #[must_use]
+    pub fn link_goodput_bps(&self) -> Option<f64> {
+        Some(self.link_bps()? * self.wire_efficiency(self.base.mss_bytes?))
+    }
+
     /// Goodput of windows of `bytes` on each stream at the smallest RTT.
     #[must_use]
     pub fn window_bps(&self, bytes: f64) -> Option<f64> {
@@ -165,7 +145,7 @@ impl<'a> Evidence<'a> {
         Some(streams * bytes * 8.0 / (self.min_rtt_us? / 1e6))
     }
 
-    /// How much of the time the receiver's window held the sender back: by TCP's limited_time or, where its jiffies
+    /// How much of the time the receiver's window held the sender back: by TCP's limited-time counters or, where their jiffies
     /// are too coarse (round trips of a few milliseconds, pacing), by the samples that found the window full.
     #[must_use]
     pub fn held_by_window(&self) -> Option<f64> {
@@ -211,7 +191,7 @@ impl<'a> Evidence<'a> {
     /// than a millisecond, which scheduling hides.
     #[must_use]
     pub fn never_queued(&self) -> Option<bool> {
-        let sixteen_us = 16.0 * 1538.0 * 8.0 / self.goodput_bps() * 1e6;
+        let sixteen_us = 16.0 * 1538.0 * 8.0 / self.base.goodput_bps * 1e6;
         let rise = self.base.rtt_peak_us? - self.min_rtt_us?;
         (sixteen_us.is_finite() && sixteen_us >= 1_000.0).then_some(rise < sixteen_us)
     }
@@ -232,22 +212,10 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The limited_time is needed: without it nothing is known. Samples count where they are a majority.
+/// The limited time is needed: without it nothing is known. Samples count where they are a majority.
 fn held(limited_time: Option<f64>, sampled: Option<f64>) -> Option<f64> {
     Some(limited_time?.max(sampled.filter(|share| *share > 0.5).unwrap_or(0.0)))
 }
 
 /// A tenth of the RTT samples lies this far above the smallest RTT where a short queue fills now and then.
 const SHORT_QUEUE_US: f64 = 1_000.0;
-
-/// Median of finite numbers.
-#[must_use]
-pub fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.retain(|value| value.is_finite());
-    if values.is_empty() {
-        return None;
-    }
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
-}

@@ -1,12 +1,10 @@
-//! What UDP trials say, in the terms that the rules of UDP are written in. Nothing here decides.
+//! One flow of one UDP trial, in the terms that the rules of UDP are written in.
 
-use super::paced::PacedUdp;
 use crate::evidence::cores::{self, CoreShare};
 use crate::ledger::{Accounting, ledger};
-use crate::role::Role;
+use narrows_model::Flow;
 use narrows_model::diagnosis::ledger::{Ledger, Stage};
 use narrows_model::load::udp::{UdpEndRecord, UdpPlan, UdpStreamRecord, UdpTrial};
-use narrows_model::{Flow, Place, Snapshot};
 use std::collections::BTreeMap;
 
 /// One end of a UDP flow.
@@ -183,95 +181,5 @@ impl UdpView {
     #[must_use]
     pub fn packet_us(&self) -> f64 {
         1e6 / self.delivered_pps().max(1e-6)
-    }
-}
-
-/// Everything known of a UDP flow.
-#[derive(Debug, Clone)]
-pub struct UdpEvidence<'a> {
-    /// The trial that is looked at.
-    pub base: UdpView,
-    /// Experiments, by id.
-    pub experiments: BTreeMap<&'a str, UdpView>,
-    /// The experiments that tell losses of the path apart.
-    pub paced: PacedUdp,
-    sender: &'a Snapshot,
-    receiver: &'a Snapshot,
-}
-
-impl<'a> UdpEvidence<'a> {
-    /// The evidence of a flow: the trial, the experiments by id and the inventories of both hosts; `None` where the trial does
-    /// not have the flow.
-    #[must_use]
-    pub fn of(
-        trial: &UdpTrial,
-        experiments: &[(&'a str, &UdpTrial)],
-        flow: Flow,
-        client: &'a Snapshot,
-        server: &'a Snapshot,
-    ) -> Option<Self> {
-        let base = UdpView::of(trial, flow)?;
-        let host = |place| if place == Place::Client { client } else { server };
-        Some(Self {
-            experiments: experiments.iter().filter_map(|(id, trial)| Some((*id, UdpView::of(trial, flow)?))).collect(),
-            paced: PacedUdp::of(experiments.iter().copied(), flow, Some(base.goodput_bps)),
-            base,
-            sender: host(flow.sender()),
-            receiver: host(flow.receiver()),
-        })
-    }
-
-    /// The place of a role in this flow.
-    #[must_use]
-    pub const fn place(&self, role: Role) -> Place {
-        match role {
-            Role::Sender => self.base.ledger.flow.sender(),
-            Role::Receiver => self.base.ledger.flow.receiver(),
-            Role::Path => Place::Path,
-        }
-    }
-
-    /// The inventory of a host; the path has none.
-    #[must_use]
-    pub const fn host(&self, role: Role) -> Option<&'a Snapshot> {
-        match role {
-            Role::Sender => Some(self.sender),
-            Role::Receiver => Some(self.receiver),
-            Role::Path => None,
-        }
-    }
-
-    /// A fact of a host as a number.
-    #[must_use]
-    pub fn number(&self, role: Role, key: &str) -> Option<f64> {
-        self.host(role)?.number(key)
-    }
-
-    /// A fact of a host as words.
-    #[must_use]
-    pub fn text(&self, role: Role, key: &str) -> Option<&'a str> {
-        self.host(role)?.text(key)
-    }
-
-    /// The view of an end of the trial.
-    #[must_use]
-    pub const fn end(&self, role: Role) -> Option<&UdpEnd> {
-        match role {
-            Role::Sender => Some(&self.base.sender),
-            Role::Receiver => Some(&self.base.receiver),
-            Role::Path => None,
-        }
-    }
-
-    /// By how much a counter of a host grew during the trial.
-    #[must_use]
-    pub fn grew(&self, role: Role, key: &str) -> Option<u64> {
-        self.end(role)?.counts.get(key).copied()
-    }
-
-    /// What a reason of the drop watch counted; `None` where there was no watch, or it lost records.
-    #[must_use]
-    pub fn reason(&self, role: Role, name: &str) -> Option<u64> {
-        self.base.accounting.reason(role == Role::Sender, name)
     }
 }

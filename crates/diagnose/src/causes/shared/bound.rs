@@ -1,0 +1,60 @@
+//! Whether an end, and not the path or the CPU, explains the goodput.
+
+use crate::causes::shared::tcp::who;
+use crate::causes::tcp::{
+    receiver_app_slow, tcp_receive_buffer_fixed, tcp_receive_window, tcp_send_buffer, tcp_send_buffer_fixed,
+};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::Evidence as _;
+use crate::judge::ceilings::sits_at;
+use crate::role::Role;
+use narrows_model::words::units;
+
+/// A window or buffer that holds the sender back at the very rate that it allows.
+pub(crate) fn held_back(evidence: &TcpEvidence) -> Option<String> {
+    let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
+    [
+        (&tcp_receive_window::CAUSE, Role::Receiver, window),
+        (&tcp_receive_buffer_fixed::CAUSE, Role::Receiver, window),
+        (&tcp_send_buffer::CAUSE, Role::Sender, buffer),
+        (&tcp_send_buffer_fixed::CAUSE, Role::Sender, buffer),
+    ]
+    .into_iter()
+    .filter(|(_, _, held)| *held >= 0.2)
+    .find(|(cause, role, _)| {
+        (cause.ceiling)(evidence, *role).is_some_and(|ceiling| sits_at(&ceiling, evidence.goodput_bps()))
+    })
+    .map(|(cause, _, held)| {
+        format!("{} held the sender back {} of the time, at its ceiling", cause.id, units::percent(held))
+    })
+}
+
+/// Why an end, and not the path, explains the goodput, where one does. What an end holds back also makes bursts, and
+/// with them small queues and a fast beginning: they say nothing of the path then.
+pub(crate) fn end_bound(evidence: &TcpEvidence) -> Option<String> {
+    if let Some(why) = held_back(evidence) {
+        return Some(why);
+    }
+    if receiver_app_slow::reader_lags(evidence) {
+        return Some("data waits unread at the receiver: its application is what holds the sender back".to_owned());
+    }
+    for role in [Role::Sender, Role::Receiver] {
+        if let Some(share) = evidence.end(role).and_then(|end| end.thread_share).filter(|share| *share >= 0.85) {
+            return Some(format!(
+                "the data thread of {} fills {} of a core",
+                who(evidence, role),
+                units::percent(share)
+            ));
+        }
+    }
+    let behind = evidence.writer_behind()?;
+    (behind >= 0.2).then(|| format!("the application left the connection idle {} of the time", units::percent(behind)))
+}
+
+/// Why the CPU is not what ends the goodput, where that is known: it lies at the slower link, or a window explains it.
+pub(crate) fn cpu_innocent(evidence: &TcpEvidence) -> Option<String> {
+    if evidence.fills_link() {
+        return Some("the goodput is what the slower link carries".to_owned());
+    }
+    held_back(evidence)
+}

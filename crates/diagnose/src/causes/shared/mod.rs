@@ -1,0 +1,7 @@
+//! What the files of causes share: words, ceilings, and questions that several causes ask of the evidence.
+
+pub(crate) mod bound;
+pub(crate) mod paced;
+pub(crate) mod tcp;
+pub(crate) mod udp;
+pub(crate) mod words;

@@ -1,0 +1,77 @@
+//! Questions that the causes of the path ask of the trials of paced UDP.
+
+use crate::causes::shared::words::{cannot_tell, contradicts};
+use crate::evidence::paced::PacedUdp;
+use crate::evidence::udp::view::UdpView;
+use crate::experiments::paced::{ABOVE, HALF, PLATEAU};
+use crate::judge::Assessment;
+use narrows_model::words::units;
+
+/// Eight losses are expected before none of them means anything: chance makes that in less than 1 of 1,000 trials.
+pub(crate) const ENOUGH: f64 = 8.0;
+
+/// Datagrams that a trial sent onto the path, and those that the path lost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lost {
+    pub(crate) sent: u64,
+    pub(crate) lost: u64,
+}
+
+#[allow(clippy::cast_precision_loss)]
+impl Lost {
+    pub(crate) fn of(view: &UdpView) -> Self {
+        let (sent, lost) = view.on_the_path();
+        Self { sent, lost }
+    }
+
+    pub(crate) fn rate(self) -> f64 {
+        if self.sent == 0 { 0.0 } else { self.lost as f64 / self.sent as f64 }
+    }
+
+    /// Losses to expect at another rate of loss.
+    pub(crate) fn expected(self, rate: f64) -> f64 {
+        self.sent as f64 * rate
+    }
+
+    pub(crate) fn words(self) -> String {
+        format!("{} of {} lost", self.lost, self.sent)
+    }
+}
+
+/// What a trial of paced UDP lost, where it was made.
+pub(crate) fn lost(paced: &PacedUdp, id: &str) -> Option<Lost> {
+    paced.get(id).map(Lost::of)
+}
+
+/// The first trial above the rate that lost something of note, with how the path was below it: clean.
+pub(crate) fn plateau(paced: &PacedUdp) -> Result<&UdpView, Assessment> {
+    let half = lost(paced, HALF).ok_or_else(|| cannot_tell("paced UDP at half of the rate was not measured"))?;
+    if half.lost >= 8 && half.rate() >= 1e-3 {
+        return Err(contradicts(format!("already at half of the rate, evenly spaced, UDP lost {}", half.words())));
+    }
+    let above = [PLATEAU, ABOVE];
+    let made: Vec<&UdpView> = above.iter().filter_map(|id| paced.get(id)).collect();
+    let lossy = made.iter().find(|view| {
+        let lost = Lost::of(view);
+        lost.lost >= 8 && lost.rate() >= 0.01
+    });
+    match (lossy, made.last()) {
+        (Some(view), _) => Ok(view),
+        (None, None) => Err(cannot_tell("UDP above the rate was not measured")),
+        (None, Some(view)) if view.behind > 0.05 => Err(cannot_tell("the sender could not offer UDP above the rate")),
+        (None, Some(_)) if made.len() < above.len() => {
+            Err(cannot_tell("UDP a little above the rate lost nothing, and no higher one was measured"))
+        }
+        (None, Some(view)) => Err(contradicts(format!(
+            "the path carried {} of UDP without loss: it has room",
+            units::bps(view.goodput_bps)
+        ))),
+    }
+}
+
+/// How long the queue was that the plateau stood behind, and whether it was one at all: sixteen packets, and a
+/// millisecond, are what scheduling makes.
+pub(crate) fn queue(view: &UdpView) -> (f64, bool) {
+    let [median, ..] = view.delay_us;
+    (median, median >= (16.0 * view.packet_us()).max(1_000.0))
+}

@@ -1,0 +1,95 @@
+//! What rules of UDP share: the stages of the packet ledger as witnesses.
+
+use crate::causes::shared::words::{cannot_tell, contradicts, counter};
+use crate::evidence::paced::PacedUdp;
+use crate::evidence::udp::UdpEvidence;
+use crate::experiments::paced::PACED_UDP;
+use crate::judge::{Assessment, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Witness, words::units};
+
+/// A stage that holds less than this part of the loss is not why the trial lost what it lost.
+pub(crate) const PART: f64 = 0.1;
+
+/// The first witness: so many datagrams ended at this stage, and that is a part of the loss that counts.
+///
+/// # Errors
+/// The assessment where it is not so.
+pub(crate) fn at_stage(
+    evidence: &UdpEvidence,
+    id: &str,
+    dropped: Option<u64>,
+) -> Result<(u64, f64, Witness), Assessment> {
+    let missing = evidence.base.missing();
+    if missing == 0 {
+        return Err(contradicts("nothing was lost"));
+    }
+    let Some(stage) = evidence.base.stage(id) else { return Err(cannot_tell(format!("the ledger has no stage {id}"))) };
+    let dropped = dropped.unwrap_or(stage.dropped);
+    if dropped == 0 {
+        let known = stage.counted || stage.dropped > 0;
+        return Err(if known {
+            contradicts(format!("{id}: nothing was dropped there"))
+        } else {
+            cannot_tell(&*stage.source)
+        });
+    }
+    if dropped <= stage.uncertainty.saturating_mul(2) {
+        return Err(cannot_tell(format!(
+            "{id}: {dropped} drops, of which up to {} may be of other traffic",
+            stage.uncertainty
+        )));
+    }
+    #[allow(clippy::cast_precision_loss)]
+    let share = (dropped as f64 / missing as f64).min(1.0);
+    if share < PART {
+        return Err(contradicts(format!("{id}: only {dropped} of {missing} lost datagrams were dropped there")));
+    }
+    let says = format!("the ledger: {dropped} of {missing} lost datagrams ended at {id} ({})", stage.source);
+    Ok((dropped, share, counter(says)))
+}
+
+/// The second witness of a counter that must have grown about as much: by half at least. It counts packets, which may be batches
+/// of datagrams.
+pub(crate) fn says_the_same(evidence: &UdpEvidence, dropped: u64, count: Option<u64>, what: &str) -> Option<Witness> {
+    let batch = if evidence.base.accounting.segmented || evidence.base.accounting.coalesced {
+        evidence.base.accounting.batch_most
+    } else {
+        1
+    };
+    let count = count.filter(|n| *n > 0)?;
+    (count.saturating_mul(2).saturating_mul(batch) >= dropped).then(|| counter(format!("{what} grew by {count}")))
+}
+
+/// What a stage and its second witnesses say.
+pub(crate) fn supports(first: Witness, share: f64, others: impl IntoIterator<Item = Option<Witness>>) -> Assessment {
+    let witnesses = std::iter::once(first).chain(others.into_iter().flatten()).collect();
+    Assessment::Supports { share, witnesses }
+}
+
+/// The end's busiest thread or core, where it is full: then no buffer helps.
+pub(crate) fn full_core(evidence: &UdpEvidence, role: Role) -> Option<String> {
+    const FULL: f64 = 0.95;
+    let (share, what) = evidence.end(role)?.busiest()?;
+    (share >= FULL)
+        .then(|| format!("{what} of the {} is busy {} of the time", evidence.place(role), units::percent(share)))
+}
+
+/// Rounded up to a power of two.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub(crate) fn rounded(bytes: f64, most: u64) -> u64 {
+    (bytes.max(1.0) as u64).min(most).next_power_of_two()
+}
+
+/// What a rule says where the loss is on the path: the word of the paced trials. They are asked for where the path lost
+/// more than a quarter of what is missing.
+pub(crate) fn on_the_path(evidence: &UdpEvidence, rule: fn(&PacedUdp) -> Assessment) -> Assessment {
+    let assessment = at_stage(evidence, "path", None).map_or_else(|other| other, |_| rule(&evidence.paced));
+    let (_, lost) = evidence.base.on_the_path();
+    match assessment {
+        Assessment::CannotTell { why, ask: None } if lost > evidence.base.missing() / 4 => {
+            Assessment::CannotTell { why, ask: Some(&PACED_UDP) }
+        }
+        other => other,
+    }
+}

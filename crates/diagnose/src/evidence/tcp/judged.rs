@@ -1,0 +1,176 @@
+//! What the judge asks of the evidence of TCP.
+//!
+//! Some verdicts are reached by exclusion: that the path is at capacity, shaped or policed, or that an application is slow,
+//! is known only where the hosts' own limits are known not to bind. Where the evidence that would exclude them is missing,
+//! such a verdict is open: missing evidence makes no verdict, and never another one.
+//!
+//! Found by taking evidence away from runs of the fault bank, whose truth is known: without the times of the CPUs a full core
+//! looks like a slow application, without the limited-time counters a slow reader like a shaper, as a slow writer does without the
+//! memory of its socket; without the facts of a host its slow link, its MTU or its own shaper like the path.
+
+use super::TcpEvidence;
+use crate::experiments;
+use crate::judge::{Baseline, Evidence, Excludes, Experiment};
+use crate::role::Role;
+use narrows_model::{Finding, Flow, LoadPlan, Place, Snapshot, Status, words::units};
+
+const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
+
+impl Evidence for TcpEvidence {
+    const EXPERIMENTS: &'static [&'static Experiment] = experiments::TCP;
+    const TELLS_HARMLESS: bool = true;
+
+    fn flow(&self) -> Flow {
+        self.flow
+    }
+
+    fn goodput_bps(&self) -> f64 {
+        self.base.goodput_bps
+    }
+
+    fn host(&self, role: Role) -> Option<&Snapshot> {
+        match role {
+            Role::Sender => Some(&self.sender),
+            Role::Receiver => Some(&self.receiver),
+            Role::Path => None,
+        }
+    }
+
+    fn baseline(&self) -> Baseline<'_> {
+        Baseline {
+            load: LoadPlan::Tcp(self.load.clone()),
+            flow: self.flow,
+            goodput_bps: self.base.goodput_bps,
+            sender: &self.sender,
+            congestion_control: self.base.congestion_control.as_deref(),
+        }
+    }
+
+    fn experiment_bps(&self, id: &str) -> Option<f64> {
+        self.experiments.get(id).map(|view| view.goodput_bps).or_else(|| Some(self.paced_udp.get(id)?.goodput_bps))
+    }
+
+    fn scaled(&self, factor: f64) -> Self {
+        let mut other = self.clone();
+        other.base.goodput_bps *= factor;
+        other
+    }
+
+    fn headline(&self, status: Status, first: Option<&Finding>) -> String {
+        let goodput = units::bps(self.base.goodput_bps);
+        match (status, first) {
+            (Status::Healthy, Some(cause)) if cause.at != Place::Path => {
+                format!("healthy: at capacity, {goodput} of the link")
+            }
+            (Status::Healthy, _) => format!("healthy: at capacity, {goodput}"),
+            (Status::Limited, Some(Finding { id, at, summary, .. })) => {
+                format!("limited to {goodput} by {id} at {at}: {summary}")
+            }
+            (_, Some(Finding { id, at, summary, .. })) => {
+                format!("{goodput}; {id} at {at} is suspected ({summary}), with one witness only")
+            }
+            (_, None) => format!("{goodput}; what limits it is unknown"),
+        }
+    }
+
+    fn grew(&self, role: Role, key: &str) -> Option<u64> {
+        self.end(role)?.counts.get(key).copied()
+    }
+
+    /// The latest that is known, from the end of the baseline or the inventory.
+    fn number(&self, role: Role, key: &str) -> Option<f64> {
+        self.end(role).and_then(|end| end.facts.get(key).copied()).or_else(|| self.host(role)?.number(key))
+    }
+
+    /// A goodput above the speed of the link says that the speed was never enforced.
+    fn fills_link(&self) -> bool {
+        self.link_goodput_bps().is_some_and(|link| (0.95..=1.03).contains(&(self.base.goodput_bps / link)))
+    }
+
+    fn cannot_exclude(&self, what: Excludes, role: Role) -> Option<String> {
+        match what {
+            Excludes::Nothing => None,
+            Excludes::FullCore => without_cpu_times(self, role),
+            Excludes::Hosts => hosts(self),
+        }
+    }
+
+    fn settled(&self, _: f64) -> bool {
+        self.fills_link()
+    }
+}
+
+/// Why the hosts cannot be excluded as the limit.
+fn hosts(evidence: &TcpEvidence) -> Option<String> {
+    if let Some(role) = ENDS.into_iter().find(|role| evidence.text(*role, "nic.kind").is_none()) {
+        let at = evidence.place(role);
+        return Some(format!("nothing is known of the device of the {at}, so a limit there cannot be excluded"));
+    }
+    // At the rate of the slower link no host can be what holds it back.
+    if evidence.fills_link() {
+        return None;
+    }
+    if evidence.base.shares.is_none() {
+        return Some("the sender's kernel does not say what held it back, so its ends cannot be excluded".to_owned());
+    }
+    if evidence.base.buffer_room_share.is_none() {
+        return Some(
+            "the memory of the sender's socket could not be read, so a slow writer cannot be excluded".to_owned(),
+        );
+    }
+    ENDS.into_iter().find_map(|role| without_cpu_times(evidence, role))
+}
+
+fn without_cpu_times(evidence: &TcpEvidence, role: Role) -> Option<String> {
+    let end = evidence.end(role)?;
+    let at = evidence.place(role);
+    (end.thread_share.is_none() && end.cores.is_empty())
+        .then(|| format!("the times of the {at}'s CPUs could not be read, so a full core cannot be excluded"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Hidden, Scene, ordinary_host, verdict, virtual_hosts, without};
+    use narrows_model::{Status, Verdict};
+
+    /// A path that carries 300 Mbit/s behind a queue, between hosts whose links are not known.
+    fn queued() -> Scene {
+        virtual_hosts(Scene { goodput_bps: 300e6, early_peak_bps: 300e6, ..Scene::default() })
+    }
+
+    #[track_caller]
+    fn assert_open(verdict: &Verdict, why: &str) {
+        assert_eq!(verdict.status, Status::Unknown, "{verdict:#?}");
+        assert!(verdict.missing.iter().any(|missing| missing.contains(why)), "{:?}", verdict.missing);
+    }
+
+    #[test]
+    fn a_queue_is_capacity_only_where_both_ends_can_be_excluded() {
+        assert_eq!(verdict(&queued(), &[]).status, Status::Healthy);
+        for (hidden, why) in [
+            (&[Hidden::LimitedTimes] as &[Hidden], "what held it back"),
+            (&[Hidden::SocketMemory], "a slow writer"),
+            (&[Hidden::Cores, Hidden::Threads], "the client's CPUs"),
+        ] {
+            assert_open(&verdict(&Scene { hidden, ..queued() }, &[]), why);
+        }
+        for hidden in [&[Hidden::Cores] as &[Hidden], &[Hidden::Threads]] {
+            assert_eq!(verdict(&Scene { hidden, ..queued() }, &[]).status, Status::Healthy, "the other one tells");
+        }
+    }
+
+    #[test]
+    fn a_full_link_needs_the_devices_and_nothing_else() {
+        let hidden = &[Hidden::LimitedTimes, Hidden::Cores, Hidden::Threads];
+        assert_eq!(verdict(&Scene { hidden, ..Scene::default() }, &[]).status, Status::Healthy);
+        let silent = Scene { receiver_facts: without(ordinary_host(), "nic.kind"), ..Scene::default() };
+        assert_open(&verdict(&silent, &[]), "the device of the server");
+    }
+
+    #[test]
+    fn a_slow_writer_cannot_be_told_from_a_full_core_without_the_times_of_its_cpus() {
+        let idle = Scene { goodput_bps: 200e6, rtt_us: 35_200, busy: 0.3, ..Scene::default() };
+        assert_eq!(verdict(&idle, &[]).causes[0].id, "sender-app-slow");
+        assert_open(&verdict(&Scene { hidden: &[Hidden::Cores, Hidden::Threads], ..idle }, &[]), "a full core");
+    }
+}

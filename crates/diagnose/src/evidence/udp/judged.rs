@@ -1,0 +1,110 @@
+//! What the judge asks of the evidence of UDP.
+
+use super::UdpEvidence;
+use crate::experiments;
+use crate::judge::{Baseline, Evidence, Experiment};
+use crate::role::Role;
+use narrows_model::{Finding, Flow, LoadPlan, Snapshot, Status, words::units};
+
+/// A sender that is behind its plan by less is on time.
+const BEHIND: f64 = 0.02;
+
+/// Where proven causes explain this part of the loss, experiments on the path would add little.
+const EXPLAINED: f64 = 0.75;
+
+impl Evidence for UdpEvidence {
+    const EXPERIMENTS: &'static [&'static Experiment] = experiments::UDP;
+    const TELLS_HARMLESS: bool = false;
+
+    fn flow(&self) -> Flow {
+        self.base.ledger.flow
+    }
+
+    fn goodput_bps(&self) -> f64 {
+        self.base.goodput_bps
+    }
+
+    fn host(&self, role: Role) -> Option<&Snapshot> {
+        match role {
+            Role::Sender => Some(&self.sender),
+            Role::Receiver => Some(&self.receiver),
+            Role::Path => None,
+        }
+    }
+
+    fn baseline(&self) -> Baseline<'_> {
+        Baseline {
+            load: LoadPlan::Udp(self.base.plan.clone()),
+            flow: self.flow(),
+            goodput_bps: self.base.goodput_bps,
+            sender: &self.sender,
+            congestion_control: None,
+        }
+    }
+
+    fn experiment_bps(&self, id: &str) -> Option<f64> {
+        self.experiments.get(id).map(|view| view.goodput_bps)
+    }
+
+    fn scaled(&self, factor: f64) -> Self {
+        let mut other = self.clone();
+        other.base.goodput_bps *= factor;
+        other
+    }
+
+    fn headline(&self, status: Status, first: Option<&Finding>) -> String {
+        let base = &self.base;
+        let goodput = units::bps(base.goodput_bps);
+        let outcome = if base.missing() > 0 {
+            format!("{goodput} of UDP arrived, {} lost", units::percent(base.loss()))
+        } else {
+            format!("{goodput} of UDP, {} below what was asked for", units::percent(base.behind))
+        };
+        match (status, first) {
+            (Status::Healthy, None) => {
+                format!("healthy: {goodput} of UDP, and not one of {} datagrams lost", base.ledger.offered)
+            }
+            (Status::Healthy, Some(_)) => format!("healthy: at capacity, {goodput} of UDP; more was offered"),
+            (Status::Limited, Some(Finding { id, at, summary, .. })) => format!("{outcome}: {id} at {at}, {summary}"),
+            (_, Some(Finding { id, at, summary, .. })) => {
+                format!("{outcome}; {id} at {at} is suspected ({summary}), with one witness only")
+            }
+            (_, None) => format!("{outcome}; where is unknown"),
+        }
+    }
+
+    fn grew(&self, role: Role, key: &str) -> Option<u64> {
+        self.end(role)?.counts.get(key).copied()
+    }
+
+    fn is_clean(&self) -> bool {
+        self.base.missing() == 0 && self.base.ledger.offered > 0 && self.base.behind <= BEHIND
+    }
+
+    fn settled(&self, share: f64) -> bool {
+        share >= EXPLAINED
+    }
+
+    fn unexplained(&self) -> Option<String> {
+        let ledger = &self.base.ledger;
+        (ledger.unexplained != 0).then(|| {
+            format!(
+                "{} datagrams (give or take {}) are in no counter of the two hosts and their path",
+                ledger.unexplained, ledger.uncertainty
+            )
+        })
+    }
+
+    /// All that the stages dropped arrives, unless a later stage is as narrow. What the path loses for want of capacity it
+    /// loses after any advice.
+    #[allow(clippy::cast_precision_loss)]
+    fn without_drops(&self, stages: &[&str]) -> Option<f64> {
+        let base = &self.base;
+        let saved: u64 = stages.iter().map(|id| base.dropped(id)).fold(0, u64::saturating_add);
+        if saved == 0 || base.ledger.delivered == 0 || stages == ["path"] {
+            return None;
+        }
+        let each = base.goodput_bps / base.ledger.delivered as f64;
+        Some(each * base.ledger.delivered.saturating_add(saved) as f64)
+    }
+}

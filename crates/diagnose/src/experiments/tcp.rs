@@ -1,0 +1,95 @@
+//! Experiments with TCP: the load of the baseline with one thing changed.
+
+use crate::judge::{Baseline, Experiment, Plan};
+use narrows_model::LoadPlan;
+use narrows_model::load::tcp::{Application, Limit, TcpPlan, ZeroCopy};
+
+/// A limit of each connection multiplies, a limit of the path does not.
+pub static MORE_STREAMS: Experiment = Experiment {
+    id: "more-streams",
+    words: "the same load with four times the streams",
+    plan: Plan::Path(|baseline| {
+        let load = short(baseline)?;
+        let streams = load.streams.saturating_mul(4).min(TcpPlan::MOST_STREAMS);
+        (streams > load.streams).then_some(LoadPlan::Tcp(TcpPlan { streams, ..load }))
+    }),
+};
+
+/// Tells a limit of both ways from a limit of one.
+pub static OTHER_DIRECTION: Experiment = Experiment {
+    id: "other-direction",
+    words: "the same load in the other direction",
+    plan: Plan::Path(|baseline| {
+        Some(LoadPlan::Tcp(TcpPlan { direction: baseline.flow.reversed().direction(), ..short(baseline)? }))
+    }),
+};
+
+/// Whether a buffer that the application fixed was too small.
+pub static LARGER_BUFFER: Experiment =
+    Experiment {
+        id: "larger-buffer",
+        words: "the same load with buffers that the kernel tunes",
+        plan: Plan::Path(|baseline| {
+            let load = short(baseline)?;
+            (load.send_buffer_bytes.is_some() || load.receive_buffer_bytes.is_some())
+                .then_some(LoadPlan::Tcp(TcpPlan { send_buffer_bytes: None, receive_buffer_bytes: None, ..load }))
+        }),
+    };
+
+/// A congestion control that does not take loss for a sign of a full queue.
+pub static OTHER_CONGESTION_CONTROL: Experiment = Experiment {
+    id: "other-congestion-control",
+    words: "the same load under BBR, which does not slow down at each loss",
+    plan: Plan::Path(|baseline| {
+        let available = baseline.sender.get("tcp.congestion_control.available")?;
+        let has_bbr = available.value.to_string().split_whitespace().any(|name| name == "bbr");
+        let in_use = baseline.congestion_control == Some("bbr");
+        let load = TcpPlan { congestion_control: Some("bbr".into()), ..short(baseline)? };
+        (has_bbr && !in_use).then_some(LoadPlan::Tcp(load))
+    }),
+};
+
+/// Loss that a full queue or a policer makes ends, random loss stays.
+pub static PACED_HALF: Experiment = Experiment {
+    id: "paced-half",
+    words: "the same load paced at half of the measured goodput",
+    plan: Plan::Path(|baseline| {
+        let load = short(baseline)?;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let half = (baseline.goodput_bps / 2.0 / f64::from(load.streams)) as u64;
+        // The first second may still drain what the pacing rate cannot know of; it is short all the same.
+        (half >= 80_000).then_some(LoadPlan::Tcp(TcpPlan { pacing_bps: Some(half), omit_ms: 500, ..load }))
+    }),
+};
+
+/// The kernel's tick sees what interrupts take only on cores that are awake.
+pub static AWAKE_CORES: Experiment = Experiment {
+    id: "awake-cores",
+    words: "the same load while both ends keep their cores awake, so that the kernel sees what interrupts take",
+    plan: Plan::Path(|baseline| Some(LoadPlan::Tcp(TcpPlan { awake: true, ..short(baseline)? }))),
+};
+
+/// What the tester itself can do.
+pub static LOOPBACK: Experiment = Experiment {
+    id: "loopback",
+    words: "both ends of the engine on the client alone",
+    plan: Plan::Loopback(|baseline| {
+        let load = short(baseline)?;
+        Some(LoadPlan::Tcp(TcpPlan {
+            streams: load.streams,
+            zero_copy: ZeroCopy::Auto,
+            application: Application::default(),
+            limit: Limit::DurationMs(1_000),
+            omit_ms: 200,
+            interval_ms: load.interval_ms,
+            message_bytes: load.message_bytes,
+            ..TcpPlan::default()
+        }))
+    }),
+};
+
+/// The load of the baseline for three seconds, where it is one of TCP.
+fn short(baseline: &Baseline<'_>) -> Option<TcpPlan> {
+    let LoadPlan::Tcp(load) = &baseline.load else { return None };
+    Some(TcpPlan { limit: Limit::DurationMs(3_000), omit_ms: 1_000, ..load.clone() })
+}

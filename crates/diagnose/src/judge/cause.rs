@@ -1,0 +1,161 @@
+//! A cause as the judge sees it: data and pure functions of the evidence.
+
+use super::assessment::Assessment;
+use super::experiment::{Baseline, Experiment};
+use crate::role::Role;
+use narrows_model::{Ceiling, Finding, Fix, Flow, Key, Place, Snapshot, Status};
+
+/// A limit that narrows can name, judged by evidence of type `E`.
+pub struct Cause<E: 'static> {
+    /// The public id; it never changes its meaning. Causes of two protocols may share it.
+    pub id: &'static str,
+    /// One sentence for a reader who does not know the word.
+    pub about: &'static str,
+    /// Where it can be.
+    pub roles: &'static [Role],
+    /// The facts that its rule reads, with the unit that it expects.
+    pub needs: &'static [Key],
+    /// Goodput under this limit alone; `None` where it cannot be given a value.
+    pub ceiling: fn(&E, Role) -> Option<Ceiling>,
+    /// Whether the dynamic evidence supports it.
+    pub assess: fn(&E, Role) -> Assessment,
+    /// What it is mistaken for; the other cause's own words against itself are the reason given.
+    pub look_alikes: &'static [&'static str],
+    /// What to do.
+    pub fix: fn(&E, Role) -> Fix,
+    /// Whether a path that this binds is healthy.
+    pub healthy: bool,
+    /// Among causes that are equally supported the more specific one goes first: higher is more specific.
+    pub rank: u8,
+    /// What must be known not to bind before this cause is believed.
+    pub excludes: Excludes,
+    /// Whether it says why a link that is full carries no more: a full link makes all other causes harmless.
+    pub explains_link: bool,
+    /// Whether its ceiling may be the next one after another cause is fixed. Not where it is read off the limited load.
+    pub predicts: bool,
+    /// The experiment that removes the cause: its goodput is the prediction.
+    pub removed_by: Option<&'static Experiment>,
+    /// The experiment that would add the second witness where one alone supports the cause.
+    pub confirmed_by: Option<&'static Experiment>,
+    /// The stages of the packet ledger that drop nothing once it is fixed.
+    pub stages: &'static [&'static str],
+}
+
+/// A cause that is known only where other limits are known not to bind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excludes {
+    /// It is seen directly.
+    Nothing,
+    /// A limit of the path: neither host may be the limit.
+    Hosts,
+    /// A slow application: no core of its host may be full.
+    FullCore,
+}
+
+impl<E> Cause<E> {
+    /// What most causes have in common; each states the rest.
+    pub const COMMON: Self = Self {
+        id: "",
+        about: "",
+        roles: &[],
+        needs: &[],
+        ceiling: |_, _| None,
+        assess: |_, _| Assessment::CannotTell { why: String::new(), ask: None },
+        look_alikes: &[],
+        fix: |_, _| Fix::default(),
+        healthy: false,
+        rank: 0,
+        excludes: Excludes::Nothing,
+        explains_link: false,
+        predicts: true,
+        removed_by: None,
+        confirmed_by: None,
+        stages: &[],
+    };
+}
+
+/// What the judge asks of the evidence of any protocol. Rules read the rest from the type itself.
+pub trait Evidence: Clone + 'static {
+    /// The experiments that its causes may ask for, most useful first.
+    const EXPERIMENTS: &'static [&'static Experiment];
+
+    /// Whether causes that are at work on a healthy path are told as hazards.
+    const TELLS_HARMLESS: bool;
+
+    /// The flow that is judged.
+    fn flow(&self) -> Flow;
+
+    /// Its goodput in the baseline.
+    fn goodput_bps(&self) -> f64;
+
+    /// The inventory of a host; the path has none.
+    fn host(&self, role: Role) -> Option<&Snapshot>;
+
+    /// What experiments are planned from.
+    fn baseline(&self) -> Baseline<'_>;
+
+    /// The goodput of an experiment, by its id; `None` where it was not made.
+    fn experiment_bps(&self, id: &str) -> Option<f64>;
+
+    /// The same evidence with another goodput. It shows which ceilings are read off the goodput.
+    #[must_use]
+    fn scaled(&self, factor: f64) -> Self;
+
+    /// The verdict in one sentence; `first` is the first cause.
+    fn headline(&self, status: Status, first: Option<&Finding>) -> String;
+
+    /// By how much a counter of a host grew during the baseline.
+    fn grew(&self, role: Role, key: &str) -> Option<u64>;
+
+    /// A fact of a host as a number.
+    fn number(&self, role: Role, key: &str) -> Option<f64> {
+        self.host(role)?.number(key)
+    }
+
+    /// A fact of a host as words.
+    fn text(&self, role: Role, key: &str) -> Option<&str> {
+        self.host(role)?.text(key)
+    }
+
+    /// A fact of a host as on or off.
+    fn flag(&self, role: Role, key: &str) -> Option<bool> {
+        self.number(role, key).map(|value| value != 0.0)
+    }
+
+    /// The place of a role in this flow.
+    fn place(&self, role: Role) -> Place {
+        match role {
+            Role::Sender => self.flow().sender(),
+            Role::Receiver => self.flow().receiver(),
+            Role::Path => Place::Path,
+        }
+    }
+
+    /// Whether the goodput is all that the slower link carries.
+    fn fills_link(&self) -> bool {
+        false
+    }
+
+    /// Why what a cause excludes cannot be excluded; `None` where it can.
+    fn cannot_exclude(&self, _: Excludes, _: Role) -> Option<String> {
+        None
+    }
+
+    /// Whether everything that was asked for arrived, so that no cause is needed.
+    fn is_clean(&self) -> bool {
+        false
+    }
+
+    /// Whether experiments for causes that are open would add nothing; proven causes explain `share` of the loss.
+    fn settled(&self, share: f64) -> bool;
+
+    /// What no counter accounts for, in a sentence.
+    fn unexplained(&self) -> Option<String> {
+        None
+    }
+
+    /// Goodput once these stages of the ledger drop nothing; `None` where that changes nothing.
+    fn without_drops(&self, _: &[&str]) -> Option<f64> {
+        None
+    }
+}

@@ -1,0 +1,233 @@
+//! The verdict: of all causes that are supported, the one that binds, by two independent witnesses.
+
+use super::assessment::Assessment;
+use super::cause::{Cause, Evidence};
+use super::ceilings::{PlacedCeiling, TOLERANCE, ceilings, every_role, sits_at};
+use super::experiment::{Experiment, Planned};
+use crate::role::Role;
+use narrows_model::{Ceiling, Finding, Method, Place, Prediction, Rejected, Status, Verdict, Witness, words::units};
+
+/// What is said of one baseline and its experiments.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// What limits the flow.
+    pub verdict: Verdict,
+    /// Every ceiling that could be given a value, lowest first.
+    pub ceilings: Vec<Ceiling>,
+    /// The trials of experiments that would decide what is left open, most useful first.
+    pub next: Vec<Planned>,
+}
+
+/// Independent witnesses that prove a cause.
+const PROOF: usize = 2;
+
+/// A cause that is supported, with what speaks for it.
+struct Candidate<'c, E: 'static> {
+    cause: &'static Cause<E>,
+    role: Role,
+    placed: Option<&'c PlacedCeiling<E>>,
+    share: f64,
+    witnesses: Vec<Witness>,
+}
+
+impl<E> Candidate<'_, E> {
+    const fn proven(&self) -> bool {
+        self.witnesses.len() >= PROOF
+    }
+
+    fn confidence(&self) -> f64 {
+        let base = [0.2, 0.45, 0.8, 0.9, 0.95][self.witnesses.len().min(4)];
+        // A cause that explains little of the time explains the goodput only in part.
+        (base * (0.75 + 0.25 * self.share)).min(0.99)
+    }
+
+    /// Two witnesses go before one; then what explains more; then the more specific cause, where one step of rank is
+    /// worth a tenth of the share.
+    fn order(&self) -> f64 {
+        let proven = if self.proven() { 10.0 } else { 0.0 };
+        proven + self.share + 0.1 * f64::from(self.cause.rank)
+    }
+}
+
+/// A cause about which the evidence is not sufficient.
+struct Open<E: 'static> {
+    cause: &'static Cause<E>,
+    role: Role,
+    why: String,
+    ask: Option<&'static Experiment>,
+}
+
+/// Judges a baseline with its experiments by the causes of a table.
+#[must_use]
+pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) -> Judgement {
+    let ceilings = ceilings(evidence, causes);
+    let (mut candidates, mut open, mut hazards) = (Vec::new(), Vec::new(), Vec::new());
+    for (cause, role) in every_role(causes) {
+        match (cause.assess)(evidence, role) {
+            Assessment::Supports { share, mut witnesses } => {
+                let placed = ceilings.iter().find(|placed| std::ptr::eq(placed.cause, cause) && placed.role == role);
+                if let Some(but) = harmless(evidence, cause, role) {
+                    hazards.push(format!("{} at {} is at work, but {but}", cause.id, evidence.place(role)));
+                } else if let Some(why) = evidence.cannot_exclude(cause.excludes, role) {
+                    open.push(Open { cause, role, why, ask: None });
+                } else {
+                    witnesses.splice(0..0, placed.and_then(|placed| ceiling_witness(evidence, placed)));
+                    candidates.push(Candidate { cause, role, placed, share: share.clamp(0.0, 1.0), witnesses });
+                }
+            }
+            Assessment::CannotTell { why, ask } => open.push(Open { cause, role, why, ask }),
+            Assessment::Contradicts(_) => {}
+        }
+    }
+    candidates.sort_by(|a, b| b.order().total_cmp(&a.order()));
+    let best = candidates.first().filter(|best| best.proven());
+    let (decided, healthy) = (best.is_some(), best.is_some_and(|best| best.cause.healthy));
+    let clean = evidence.is_clean() && !decided;
+    let next = if clean { Vec::new() } else { next(evidence, &candidates, &open) };
+    if clean {
+        candidates.clear();
+        open.clear();
+    } else if healthy {
+        // A healthy path has nothing to fix: what else is at work does not bind.
+        for other in candidates.extract_if(.., |candidate| !candidate.cause.healthy) {
+            let (id, at) = (other.cause.id, evidence.place(other.role));
+            hazards.extend(E::TELLS_HARMLESS.then(|| format!("{id} at {at} is at work, but the path is at capacity")));
+        }
+    }
+    let status = match candidates.first() {
+        _ if clean || healthy => Status::Healthy,
+        Some(best) if best.proven() => Status::Limited,
+        Some(_) => Status::Suspected,
+        None => Status::Unknown,
+    };
+    let findings: Vec<Finding> =
+        candidates.iter().map(|candidate| finding(evidence, causes, &ceilings, candidate)).collect();
+    let verdict = Verdict {
+        status,
+        headline: evidence.headline(status, findings.first()),
+        goodput_bps: evidence.goodput_bps(),
+        direction: evidence.flow().direction(),
+        causes: findings,
+        missing: if decided || clean { Vec::new() } else { missing(evidence, &open) },
+        hazards,
+    };
+    Judgement { verdict, ceilings: ceilings.into_iter().map(|placed| placed.ceiling).collect(), next }
+}
+
+/// Why a cause that is supported costs nothing, where that is so.
+fn harmless<E: Evidence>(evidence: &E, cause: &Cause<E>, role: Role) -> Option<String> {
+    // A ceiling that the goodput exceeds is in no roofline; it speaks against its cause all the same.
+    let ceiling = (cause.ceiling)(evidence, role);
+    if let Some(ceiling) = ceiling.filter(|ceiling| !sits_at(ceiling, evidence.goodput_bps())) {
+        return Some(format!("its ceiling of {} does not sit at the goodput", units::bps(ceiling.bps)));
+    }
+    (!cause.healthy && !cause.explains_link && evidence.fills_link())
+        .then(|| "the slower link is full: without it no more would pass".to_owned())
+}
+
+/// The ceiling as a witness, where it says something that the goodput does not: one that is read off the goodput (the
+/// application wrote this much; this part of a core was used for it) sits at it by arithmetic.
+/// It is found by asking the rule again with a slightly higher goodput: does the ceiling follow in step? Capacity
+/// accuses no one, and what a path carries while a queue stands on it *is* its ceiling.
+fn ceiling_witness<E: Evidence>(evidence: &E, placed: &PlacedCeiling<E>) -> Option<Witness> {
+    const STEP: f64 = 1.001;
+    let PlacedCeiling { cause, role, ceiling } = placed;
+    let follows = |other: Ceiling| (other.bps / ceiling.bps - STEP).abs() < 1e-6;
+    let independent = cause.healthy || !(cause.ceiling)(&evidence.scaled(STEP), *role).is_some_and(follows);
+    independent.then(|| {
+        let (bps, goodput) = (units::bps(ceiling.bps), units::bps(evidence.goodput_bps()));
+        let says = format!("its ceiling, {bps} ({}), sits at the measured {goodput}", ceiling.how);
+        Witness { kind: "ceiling".into(), says }
+    })
+}
+
+/// The trials that open and suspected causes ask for. Where a cause is proven, only those of causes that are as
+/// specific are worth their time.
+fn next<E: Evidence>(evidence: &E, candidates: &[Candidate<'_, E>], open: &[Open<E>]) -> Vec<Planned> {
+    let best = candidates.first().filter(|best| best.proven());
+    let explained = candidates.iter().filter(|candidate| candidate.proven()).map(|candidate| candidate.share).sum();
+    let decisive = |open: &&Open<E>| best.is_none_or(|best| open.cause.rank >= best.cause.rank);
+    let settled = evidence.settled(explained);
+    let asked = open.iter().filter(|_| !settled).filter(decisive).filter_map(|open| open.ask);
+    let unproven = candidates.iter().filter(|candidate| !candidate.proven());
+    let asked: Vec<&Experiment> = asked.chain(unproven.filter_map(|candidate| candidate.cause.confirmed_by)).collect();
+    E::EXPERIMENTS
+        .iter()
+        .filter(|experiment| asked.contains(experiment))
+        .flat_map(|experiment| experiment.trials())
+        .filter(|trial| evidence.experiment_bps(trial.id).is_none())
+        .filter_map(|trial| trial.planned(&evidence.baseline()))
+        .collect()
+}
+
+fn missing<E: Evidence>(evidence: &E, open: &[Open<E>]) -> Vec<String> {
+    let open = open.iter().map(|open| format!("{} at {}: {}", open.cause.id, evidence.place(open.role), open.why));
+    evidence.unexplained().into_iter().chain(open).collect()
+}
+
+fn finding<E: Evidence>(
+    evidence: &E,
+    causes: &'static [&'static Cause<E>],
+    ceilings: &[PlacedCeiling<E>],
+    candidate: &Candidate<'_, E>,
+) -> Finding {
+    let cause = candidate.cause;
+    let prediction = if cause.healthy { None } else { predict(evidence, causes, ceilings, candidate) };
+    Finding {
+        id: cause.id.to_owned(),
+        at: evidence.place(candidate.role),
+        confidence: candidate.confidence(),
+        summary: cause.about.to_owned(),
+        ceiling_bps: candidate.placed.map(|placed| placed.ceiling.bps),
+        prediction,
+        witnesses: candidate.witnesses.clone(),
+        rejected: cause.look_alikes.iter().filter_map(|id| rejected(evidence, causes, id)).collect(),
+        fix: (cause.fix)(evidence, candidate.role),
+    }
+}
+
+/// A look-alike that the evidence contradicts at each of its roles, with its own words.
+fn rejected<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>], id: &str) -> Option<Rejected> {
+    let other = causes.iter().find(|cause| cause.id == id)?;
+    let mut reasons = Vec::new();
+    for role in other.roles {
+        let Assessment::Contradicts(why) = (other.assess)(evidence, *role) else { return None };
+        reasons.push(why);
+    }
+    Some(Rejected { id: id.to_owned(), why: reasons.into_iter().next().unwrap_or_default() })
+}
+
+/// Costs per byte that were read off a load hold for loads up to so many times as large: with larger bursts a byte
+/// gets cheaper, so a limited load says nothing of the core at ten times its rate.
+const EXTRAPOLATION: f64 = 2.5;
+
+/// What to expect once the cause is gone: what was measured without it, what its drops would have added, or the lowest
+/// of the other ceilings that lies above the goodput. Ceilings that were read off the limited load itself (a congestion
+/// window that was never needed, a core that was hardly used) are left out.
+fn predict<E: Evidence>(
+    evidence: &E,
+    causes: &'static [&'static Cause<E>],
+    ceilings: &[PlacedCeiling<E>],
+    candidate: &Candidate<'_, E>,
+) -> Option<Prediction> {
+    let goodput = evidence.goodput_bps();
+    let at_capacity = |bps, interval_bps| {
+        let capacity = causes.iter().find(|cause| cause.healthy)?;
+        Some(Prediction { bps, interval_bps, then: capacity.id.to_owned(), then_at: Place::Path })
+    };
+    // An experiment that already removed the cause is the best prediction there is.
+    if let Some(bps) = candidate.cause.removed_by.and_then(|experiment| evidence.experiment_bps(experiment.id)) {
+        return at_capacity(bps, [bps * 0.85, bps * 1.1]);
+    }
+    if let Some(bps) = evidence.without_drops(candidate.cause.stages) {
+        return at_capacity(bps, [goodput + 0.5 * (bps - goodput), bps]);
+    }
+    let next = ceilings
+        .iter()
+        .filter(|placed| !(std::ptr::eq(placed.cause, candidate.cause) && placed.role == candidate.role))
+        .filter(|placed| placed.cause.predicts && placed.ceiling.bps > goodput * (1.0 + TOLERANCE))
+        .map(|placed| &placed.ceiling)
+        .filter(|ceiling| ceiling.method != Method::Inferred || ceiling.bps < EXTRAPOLATION * goodput)
+        .min_by(|a, b| a.bps.total_cmp(&b.bps))?;
+    Some(Prediction { bps: next.bps, interval_bps: next.interval_bps, then: next.id.clone(), then_at: next.at })
+}
