@@ -1,4 +1,4 @@
-//! Builds the empty XDP programs of `bpf/bare.c` where the feature `xdp` asks for them.
+//! Builds the empty XDP programs of `bpf/bare.c` if the feature `xdp` is enabled.
 
 #![allow(clippy::disallowed_methods)] // a build script starts the compiler
 
@@ -19,6 +19,6 @@ fn main() {
     for file in ["bare.c", "kernel.h"] {
         println!("cargo::rerun-if-changed={}", folder.join(file).display());
     }
-    // Of these programs no one reads their packets.
+    // These programs do not read packet contents.
     clang::build(&folder, "bare", &["-Wno-unused-parameter"], &WORDS);
 }

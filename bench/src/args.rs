@@ -1,4 +1,4 @@
-//! The words of the command line.
+//! The command line.
 
 use std::path::PathBuf;
 
@@ -11,9 +11,9 @@ pub(crate) enum Part {
     Udp,
     /// How evenly UDP leaves.
     Pacing,
-    /// Raw frames: the highest rate, and how evenly they leave.
+    /// Raw frames: the highest rate, and pacing.
     Frames,
-    /// One after another.
+    /// All, one after another.
     All,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     pub(crate) part: Part,
     /// The program under test.
     pub(crate) narrows: PathBuf,
-    /// Peers: a name is looked for on the PATH.
+    /// Peers: a name is searched in PATH.
     pub(crate) iperf3: PathBuf,
     /// As `iperf3`.
     pub(crate) iperf: PathBuf,
@@ -39,17 +39,17 @@ pub(crate) struct Args {
     pub(crate) rounds: usize,
     /// Length of one measurement.
     pub(crate) seconds: u32,
-    /// As `rounds`, of frames.
+    /// Rounds of the frame measurements.
     pub(crate) frame_rounds: usize,
-    /// As `seconds`, of frames.
+    /// Length of one frame measurement.
     pub(crate) frame_seconds: u32,
-    /// Numbers of TCP streams, each measured by itself.
+    /// Numbers of TCP streams, each measured separately.
     pub(crate) streams: Vec<u32>,
-    /// UDP payloads, each measured by itself.
+    /// UDP payload sizes, each measured separately.
     pub(crate) sizes: Vec<u32>,
-    /// Shorter, and coarser.
+    /// A shorter, coarser measurement.
     pub(crate) quick: bool,
-    /// Where the JSON goes.
+    /// The JSON output file.
     pub(crate) output: PathBuf,
 }
 
@@ -58,7 +58,7 @@ const USAGE: &str = "usage: narrows-bench [tcp|udp|pacing|frames|all] [--narrows
                      [--seconds 5, frames 10] [--streams 1,2] [--sizes 1448,64] [--quick] [--output target/bench.json]";
 
 impl Args {
-    /// Reads the words, with the defaults of `make bench`.
+    /// Parses the command line, with the defaults of `make bench`.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut args = Self {
             part: Part::All,
@@ -107,7 +107,8 @@ impl Args {
                             seconds = Some(value.parse().ok().filter(|n| (1..=3600).contains(n)).ok_or_else(bad)?);
                         }
                         "--streams" => args.streams = list(&value, 1, 128).ok_or_else(bad)?,
-                        // The smallest that holds the header of each tool, the largest that a packet of 1500 bytes carries.
+                        // The smallest that holds the header of each tool, the largest that a
+                        // packet of 1500 bytes carries.
                         "--sizes" => args.sizes = list(&value, 64, 1472).ok_or_else(bad)?,
                         _ => return Err(format!("`{flag}` is unknown; {USAGE}")),
                     }
@@ -122,13 +123,13 @@ impl Args {
         Ok(args)
     }
 
-    /// Whether a measurement is asked for.
+    /// Whether a measurement is selected.
     pub(crate) fn wants(&self, part: Part) -> bool {
         self.part == part || self.part == Part::All
     }
 }
 
-/// Numbers within bounds, with commas between.
+/// Comma-separated numbers within bounds.
 fn list(value: &str, least: u32, most: u32) -> Option<Vec<u32>> {
     value.split(',').map(|word| word.parse().ok().filter(|n| (least..=most).contains(n))).collect()
 }

@@ -1,28 +1,28 @@
-//! A claim: a figure and the bound that it should keep. It is printed as met or not met; nothing fails on it.
+//! A claim: a measured value and its expected bound. It is printed as met or not met; nothing fails on it.
 
 use serde_json::{Value, json};
 
-/// A single figure, such as a ratio of two tools.
+/// A single value, such as a ratio of two tools.
 pub(crate) struct Claim {
-    /// What is compared, with what.
+    /// What is compared.
     pub(crate) what: String,
     /// The figure.
     pub(crate) value: f64,
-    /// The bounds that it should keep.
+    /// The expected bound.
     pub(crate) wanted: Wanted,
 }
 
-/// What a figure should be.
+/// The kind of a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Wanted {
     AtLeast(f64),
     Within(f64, f64),
-    /// None of what is counted.
+    /// Zero.
     Zero,
 }
 
 impl Claim {
-    /// Whether the bound is kept.
+    /// Whether the value is within the bound.
     pub(crate) fn met(&self) -> bool {
         match self.wanted {
             Wanted::AtLeast(bound) => self.value >= bound,

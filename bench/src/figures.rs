@@ -1,17 +1,17 @@
-//! The arithmetic: medians, and ratios within a round with an interval that assumes no distribution.
+//! Statistics: medians, and ratios within a round with a distribution-free interval.
 
 /// A ratio over rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ratio {
     /// The median of the rounds' ratios.
     pub(crate) median: f64,
-    /// From order statistics; it covers the true median with the probability `coverage`.
+    /// From order statistics; it contains the true median with the probability `coverage`.
     pub(crate) interval: [f64; 2],
-    /// At least 0.95 where there are enough rounds (6), else what all rounds give.
+    /// At least 0.95 with enough rounds (6), otherwise what all rounds give.
     pub(crate) coverage: f64,
 }
 
-/// The middle value; of an even number the mean of the two in the middle. `None` of nothing.
+/// The median; for an even number the mean of the two in the middle. `None` if empty.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -23,7 +23,8 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The median of ratios with the sign test's interval: the k-th smallest to the k-th largest, k as large as 95 % allow.
+/// The median of ratios with the sign test's interval: the k-th smallest to the k-th largest, k as large as 95 %
+/// permit.
 pub(crate) fn ratio(ratios: &[f64]) -> Option<Ratio> {
     let mut sorted = ratios.to_vec();
     sorted.sort_by(f64::total_cmp);

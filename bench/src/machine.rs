@@ -1,31 +1,31 @@
-//! CPU time of the whole machine: both ends of the veth pair, the kernel between them, and all else.
+//! CPU time of the whole machine: both ends of the veth pair, the kernel between them, and everything else.
 //!
-//! It is what was not idle. The busy columns of `/proc/stat` would not do: most kernels fill them by looking, at each tick,
-//! who runs (`CONFIG_TICK_CPU_ACCOUNTING`), and never see a sender whose timer goes with the tick. Idle time is measured
-//! (kernel `kernel/time/tick-sched.c`, `get_cpu_idle_time_us`).
+//! Computed as non-idle time. The busy columns of `/proc/stat` are not accurate: most kernels sample, at each tick, who runs
+//! (`CONFIG_TICK_CPU_ACCOUNTING`), and never see a sender whose timer coincides with the tick. Idle time is measured (kernel
+//! `kernel/time/tick-sched.c`, `get_cpu_idle_time_us`).
 
 use std::time::{Duration, Instant};
 
 /// The unit of `/proc/stat`: `USER_HZ`, which is 100 on every architecture of Linux that narrows runs on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// An instant from which busy time is counted.
+/// The start of a measurement of busy time.
 pub(crate) struct Machine {
     at: Instant,
     stat: Stat,
 }
 
-/// What `/proc/stat` says.
+/// The content of `/proc/stat`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Stat {
-    /// CPUs.
+    /// Number of CPUs.
     cores: f64,
-    /// Seconds that they were idle, waited for a disk, or were another guest's, since boot.
+    /// Seconds of idle, I/O wait and steal time since boot.
     away_s: f64,
 }
 
 impl Machine {
-    /// From now on.
+    /// Starts now.
     pub(crate) fn now() -> Result<Self, String> {
         Ok(Self { at: Instant::now(), stat: stat()? })
     }
@@ -38,7 +38,7 @@ impl Machine {
     }
 }
 
-/// How busy the machine is, as a fraction of all its cores, over some time without doing anything.
+/// The machine's utilisation as a fraction of all its cores, over some time without load.
 pub(crate) fn busy_fraction(time: Duration) -> Result<f64, String> {
     let machine = Machine::now()?;
     std::thread::sleep(time);

@@ -1,10 +1,10 @@
 //! Measures narrows against its peers on a plain veth pair between two fresh network namespaces: TCP goodput and CPU time per
-//! byte, the highest UDP rate without loss and the CPU time of receiving, how evenly UDP leaves, and the rate and evenness of
-//! raw frames. What is compared is interleaved, so that what disturbs the machine for a while disturbs all alike.
+//! byte, the highest UDP rate without loss and the CPU time of receiving, UDP pacing, and the rate and pacing of raw frames.
+//! Compared measurements are interleaved, so that a temporary disturbance affects all alike.
 //!
-//! Nothing here fails on a figure: thresholds are printed as met or not met.
+//! No result makes it fail: thresholds are printed as met or not met.
 
-#![allow(clippy::disallowed_methods)] // a program beside the house: it starts the peers and reads their output
+#![allow(clippy::disallowed_methods)] // a program outside the product: it starts the peers and reads their output
 
 mod args;
 mod claim;
@@ -59,7 +59,7 @@ fn run() -> Result<(), String> {
             let (text, json) = measure(&args, &tools)?;
             println!("{text}");
             all[name] = json;
-            // After each, so that a long run is never lost.
+            // After each part, so that a long run is never lost.
             std::fs::write(&args.output, format!("{all:#}\n")).map_err(|error| {
                 format!("cannot write {}: {error}; name another file with --output", args.output.display())
             })?;
@@ -75,5 +75,5 @@ fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// Gives the table and the JSON.
+/// Returns the table and the JSON.
 type Measurement = fn(&Args, &[tools::Tool]) -> Result<(String, Value), String>;

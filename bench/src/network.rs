@@ -1,7 +1,6 @@
 //! Two fresh network namespaces with a veth pair between them. Each namespace is held by a process that reads its standard
-//! input: when this program ends, however it ends, the input closes, the holder goes, and the kernel removes the rest.
+//! input: when this program ends, however it ends, the input closes, the holder exits, and the kernel removes the rest.
 
-use crate::tools::Listens;
 use narrows_sys::packet_ring::PacketRing;
 use narrows_sys::rtnl::{Links, VethEnd};
 use narrows_sys::{ethtool, netns, sysctl};
@@ -13,21 +12,28 @@ use std::time::{Duration, Instant};
 /// The address of the serving end (RFC 2544's test network).
 pub(crate) const SERVER: &str = "198.18.0.2";
 
-/// The name of the device on both ends.
+/// The name of the interface on both ends.
 pub(crate) const DEVICE: &str = "bench0";
 
-/// The two ends. Dropped, they are gone.
+/// The two ends; removed when dropped.
 pub(crate) struct Network {
     client: Child,
     server: Child,
 }
 
-/// Counters of a device.
+/// Receive counters of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) packets: u64,
-    /// Theirs, with their Ethernet headers and without FCS.
+    /// With Ethernet headers and without FCS.
     pub(crate) bytes: u64,
+}
+
+/// The protocol that a server listens on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Listens {
+    Tcp,
+    Udp,
 }
 
 /// Which end a program runs on.
@@ -51,7 +57,8 @@ impl Network {
         Ok(network)
     }
 
-    /// Makes both namespaces and a pair with so many queues each way and no addresses: for raw frames. Nothing else moves on it.
+    /// Creates both namespaces and a pair with the given number of queues per direction and no addresses, for raw
+    /// frames. No other traffic uses it.
     pub(crate) fn up_for_frames(queues: u32) -> Result<Self, String> {
         let network = Self { client: holder()?, server: holder()? };
         let path = format!("/proc/{}/ns/net", network.server.id());
@@ -59,7 +66,7 @@ impl Network {
         let end = VethEnd { name: DEVICE, mac: None, queues };
         network.links(End::Client)?.add_veth_pair(end, end, far.as_fd()).map_err(|error| error.to_string())?;
         for end in [End::Client, End::Server] {
-            // Where the kernel has no IPv6, none has to be switched off.
+            // Nothing to disable if the kernel has no IPv6.
             let quiet = || -> narrows_sys::Result<()> {
                 let _ = sysctl::write(&format!("net.ipv6.conf.{DEVICE}.disable_ipv6"), "1");
                 Ok(())
@@ -70,7 +77,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Runs `work` on a thread inside of an end's namespace.
+    /// Runs `work` on a thread inside an end's namespace.
     pub(crate) fn inside<T: Send>(
         &self,
         end: End,
@@ -80,7 +87,7 @@ impl Network {
     }
 
     fn links(&self, end: End) -> Result<Links, String> {
-        // A netlink socket stays in the namespace in which it was made.
+        // A netlink socket stays in the namespace in which it was created.
         self.inside(end, || Ok(Links::open()))?.map_err(|error| error.to_string())
     }
 
@@ -91,7 +98,7 @@ impl Network {
         Ok(address.map(|byte| format!("{byte:02x}")).join(":"))
     }
 
-    /// What an end's device has received so far.
+    /// The receive counters of an end's interface.
     pub(crate) fn received(&self, end: End) -> Result<Received, String> {
         let path = format!("/proc/{}/net/dev", self.holder(end).id());
         let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
@@ -105,7 +112,8 @@ impl Network {
         command
     }
 
-    /// Lets both ends cut UDP batches (`UDP_SEGMENT`) into datagrams before the device gets them: each is a packet on the pair.
+    /// Makes both ends split UDP batches (`UDP_SEGMENT`) into datagrams before the interface: each is a packet on
+    /// the pair.
     pub(crate) fn segment_udp_in_software(&self) -> Result<(), String> {
         for end in [End::Client, End::Server] {
             let work = || ethtool::Device::open(DEVICE)?.set_feature("tx-udp-segmentation", false);
@@ -114,7 +122,7 @@ impl Network {
         Ok(())
     }
 
-    /// Observes what an end receives, with room for so many packets.
+    /// Observes what an end receives, with room for `packets` packets.
     pub(crate) fn observe(&self, end: End, packets: usize) -> Result<PacketRing, String> {
         netns::in_network_of(self.holder(end).id(), || PacketRing::open(DEVICE, packets))
             .map_err(|error| error.to_string())
@@ -175,7 +183,7 @@ fn missing(program: &str, error: &std::io::Error) -> String {
     format!("cannot start {program}: {error}; it is part of util-linux")
 }
 
-/// A process in a network namespace of its own; it says `ready` when it is there and ends with its input.
+/// A process in a separate network namespace; it prints `ready` when it is set up and ends with its input.
 fn holder() -> Result<Child, String> {
     let mut child = Command::new("unshare")
         .args(["--net", "sh", "-c", "echo ready; exec cat"])

@@ -1,4 +1,4 @@
-//! A program on one end: bounded in time, and gone with this program, however this ends.
+//! A program on one end: limited in time, and ended with this program, however this ends.
 
 use crate::network::{End, Network};
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -6,41 +6,41 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, Stdio};
 use std::time::Duration;
 
-/// The first process of a PID namespace: it starts the program, ends it when its own input closes, and ends with it; with the
-/// first process goes whatever the program started.
+/// The first process of a PID namespace: it starts the program, ends it when its own input closes, and ends with it;
+/// all processes of the namespace end with the first one.
 const KEEPER: &str =
     "exec 3<&0; limit=$1 nice=$2; shift 2; timeout -k 1 $limit nice -n $nice \"$@\" </dev/null 3<&- & program=$!
     { cat <&3; kill $program; } >/dev/null 2>&1 & wait $program";
 
-/// The most that is read of what a program says.
+/// The maximum output that is read.
 const OUTPUT_MAX: u64 = 16 << 20;
 
-/// What is started.
+/// The program to start.
 pub(crate) struct Order<'a> {
     pub(crate) program: &'a Path,
     pub(crate) words: &'a [String],
-    /// It will not live longer.
+    /// Its time limit.
     pub(crate) limit: Duration,
-    /// Its nice value, on top of this program's.
+    /// Its nice value, relative to this program's.
     pub(crate) nice: i32,
-    /// Whether its output is wanted.
+    /// Whether its output is read.
     pub(crate) heard: bool,
 }
 
-/// A running program; dropped, it is gone.
+/// A running program; it ends when this is dropped.
 pub(crate) struct Task {
     name: String,
     child: Child,
-    /// It lives as long as this is open.
+    /// It runs as long as this is open.
     input: Option<ChildStdin>,
     errors: Option<BufReader<ChildStderr>>,
 }
 
-/// What a program said.
+/// The output of a program.
 pub(crate) struct Said {
     /// On its output.
     pub(crate) output: String,
-    /// Whether it ended well, and the beginning of what it said on its error output.
+    /// Whether it succeeded, and the beginning of its standard error.
     pub(crate) failure: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl Task {
         Ok(Self { name: program.display().to_string(), child, input, errors })
     }
 
-    /// Waits for the first line on its error output: the sign that it is at work.
+    /// Waits for the first line on its standard error: the sign that it is running.
     pub(crate) fn await_line(&mut self) -> Result<String, String> {
         let mut line = String::new();
         let read = self.errors.as_mut().map(|errors| errors.read_line(&mut line));
@@ -107,7 +107,7 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         drop(self.input.take());
-        // What it still says finds no reader, so that it is not kept by a full pipe.
+        // Its remaining output has no reader, so that it is not blocked by a full pipe.
         drop(self.errors.take());
         let _ = self.child.wait();
     }

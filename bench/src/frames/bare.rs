@@ -1,5 +1,5 @@
-//! A pair of empty programs: one that sends each frame as it is, one that counts and drops it. What they reach is the limit of
-//! the machine for frames that XDP makes.
+//! A pair of empty programs: one sends each frame unchanged, one counts and drops it. Their rate is the machine's limit for
+//! XDP frames.
 
 #[cfg(feature = "xdp")]
 pub(super) use with_xdp::{Sink, measure};
@@ -8,7 +8,7 @@ pub(super) use without_xdp::{Sink, measure};
 
 #[cfg(feature = "xdp")]
 mod with_xdp {
-    use super::super::{NICE, WORKERS};
+    use super::super::setup::{NICE, WORKERS};
     use crate::network::{DEVICE, End, Network};
     use narrows_sys::bpf::{Attached, Object, XdpMode};
     use narrows_sys::cpu::ThreadId;
@@ -20,19 +20,19 @@ mod with_xdp {
     const BARE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bare.o"));
     /// The smallest frame, without FCS.
     const FRAME: [u8; 60] = [0; 60];
-    /// Frames after which what was made is handed on, as narrows does at its fastest.
+    /// Batch size, as narrows uses at its fastest.
     const BATCH: u32 = 64;
-    /// Runs in one call; it is interrupted.
+    /// Repetitions per call; a signal ends it.
     const TIMES: u32 = 1 << 30;
     const EINTR: i32 = 4;
-    /// Before counting begins.
+    /// Delay before counting begins.
     const SETTLE: Duration = Duration::from_millis(500);
 
     fn load(name: &'static str) -> Result<Object> {
         Object::load(name, BARE, &0_u64.to_ne_bytes())
     }
 
-    /// The dropping program on the receiving end. With it a virtual pair takes frames from XDP programs.
+    /// The dropping program on the receiving end. With it a veth pair accepts frames from XDP programs.
     pub(in super::super) struct Sink {
         object: Object,
         _attached: Attached,
@@ -47,7 +47,7 @@ mod with_xdp {
             })
         }
 
-        /// Frames that it dropped.
+        /// Frames dropped so far.
         fn count(&self) -> Result<u64> {
             let of_cpus = self.object.read("count", &0_u32.to_ne_bytes())?;
             let number = |bytes: &Vec<u8>| bytes.as_slice().try_into().map_or(0, u64::from_ne_bytes);
@@ -55,14 +55,14 @@ mod with_xdp {
         }
     }
 
-    /// Frames a second from the sending to the dropping program.
+    /// Frames per second from the sending to the dropping program.
     pub(in super::super) fn measure(network: &Network, seconds: u32) -> std::result::Result<f64, String> {
         let sink = Sink::attach(network)?;
         let pps = network.inside(End::Client, || race(&sink, Duration::from_secs(seconds.into())))?;
         if pps > 0.0 { Ok(pps) } else { Err("no frame of the empty programs arrived".to_owned()) }
     }
 
-    /// Sends on each CPU while the sink is looked at twice.
+    /// Sends on each CPU, and reads the sink's counter twice.
     fn race(sink: &Sink, time: Duration) -> Result<f64> {
         thread::interruptible()?;
         let (index, cpus) = (device::index(DEVICE)?, cpu::allowed_cpus()?);
@@ -104,7 +104,8 @@ mod with_xdp {
     }
 
     fn count(sink: &Sink, time: Duration) -> Result<f64> {
-        // The workers go before ordinary programs; this thread, which ends soon, has to look in time.
+        // The workers have priority over ordinary programs; this short-lived thread must read the counter in
+        // time.
         let _ = thread::set_real_time();
         std::thread::sleep(SETTLE);
         let (at, before) = (Instant::now(), sink.count()?);
@@ -118,7 +119,7 @@ mod with_xdp {
 mod without_xdp {
     use crate::network::Network;
 
-    /// Nothing without XDP.
+    /// Not available without XDP.
     pub(in super::super) enum Sink {}
 
     const WHY: &str = "this bench was built without the feature xdp";

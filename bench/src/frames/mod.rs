@@ -1,5 +1,5 @@
-//! Raw frames over a plain veth pair with several queues: the highest rate of the smallest frames against generators of others
-//! and against a pair of empty programs, which is what the machine can; then how evenly they leave in each mode.
+//! Raw frames over a plain veth pair with several queues: the highest rate of minimum-size frames against other generators
+//! and against a pair of empty programs, which is the machine's limit; then the pacing in each mode.
 
 mod bare;
 mod own;
@@ -8,18 +8,15 @@ mod pacing_table;
 mod peers;
 mod rate;
 mod rate_table;
+mod setup;
 
 use crate::args::Args;
 use crate::network::Network;
 use crate::tools::Tool;
 use serde_json::{Value, json};
+use setup::{Bench, WORKERS};
 
-/// Queues of each end each way, and workers or threads of each contender.
-const WORKERS: u32 = 2;
-/// How much before ordinary programs all contenders run: as narrows' workers do.
-const NICE: i32 = -15;
-
-/// The measurement: its tables and its JSON.
+/// Runs the measurement and returns its tables and its JSON.
 pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String> {
     if !tools.iter().any(|tool| tool.own) {
         return Err(format!(
@@ -38,12 +35,4 @@ pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String
         "pacing": pacing_table::json(&pacing),
     });
     Ok((text, json))
-}
-
-/// What all measurements of frames share.
-struct Bench<'a> {
-    args: &'a Args,
-    network: Network,
-    /// The Ethernet address of the receiving end.
-    mac: String,
 }

@@ -1,15 +1,15 @@
-//! narrows itself: a generator on one end, a receiver on the other, each by its report.
+//! narrows itself: a generator on one end, a receiver on the other, with the reports of both.
 
-use super::Bench;
+use super::setup::Bench;
 use crate::network::{DEVICE, End};
 use crate::task::{Order, Task};
 use crate::tools::words;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Beyond the time of sending: both ends start, and end.
+/// Time for both ends to start and end, beyond the time of sending.
 const AROUND: Duration = Duration::from_secs(20);
-/// Ports of the source, each a flow.
+/// Source ports, one flow each.
 pub(super) const FLOWS: u32 = 2000;
 
 /// Addresses of the frames.
@@ -36,20 +36,20 @@ impl Family {
     }
 }
 
-/// What both reports say.
+/// The result from both reports.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Both {
-    /// The modes of sending and of counting.
+    /// The send and receive modes.
     pub(super) modes: [String; 2],
     /// Size with FCS.
     pub(super) frame_bytes: f64,
-    /// Frames that were due, and frames that left.
+    /// Frames due, and frames sent.
     pub(super) due: u64,
     pub(super) sent: u64,
     pub(super) unsent: u64,
-    /// Frames that left, a second.
+    /// Frames sent per second.
     pub(super) sent_pps: f64,
-    /// Frames that came, each once.
+    /// Frames received, without duplicates.
     pub(super) received: u64,
     pub(super) received_pps: f64,
     pub(super) reordered: u64,
@@ -60,7 +60,7 @@ pub(super) struct Both {
     pub(super) latency: Option<Quantiles>,
 }
 
-/// Of a distribution, in nanoseconds.
+/// Quantiles of a distribution, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Quantiles {
     pub(super) p50: f64,
@@ -69,13 +69,13 @@ pub(super) struct Quantiles {
 }
 
 impl Both {
-    /// Sent and not received; negative where more came.
+    /// Sent and not received; negative if more arrived.
     pub(super) fn lost(&self) -> i64 {
         self.sent.cast_signed() - self.received.cast_signed()
     }
 }
 
-/// One trial: the receiver first, then the generator with these words more.
+/// One trial: starts the receiver first, then the generator with these extra arguments.
 pub(super) fn trial(
     bench: &Bench<'_>,
     family: Family,
@@ -92,7 +92,7 @@ pub(super) fn trial(
         End::Server,
         &Order { program, words: &words(&hear), limit: limit + AROUND, nice: 0, heard: true },
     )?;
-    // It says what it counts once it counts.
+    // It prints a line once it counts.
     if let Err(why) = receiver.await_line() {
         return Err(receiver.finish()?.failure.unwrap_or(why));
     }
@@ -135,7 +135,7 @@ fn both(generator: &Value, receiver: &Value) -> Option<Both> {
     })
 }
 
-/// Of a distribution that holds anything.
+/// Quantiles of a distribution that is not empty.
 fn quantiles(of: Option<&Value>) -> Option<Quantiles> {
     let of = of?;
     let number = |name: &str| of.get(name)?.as_f64();

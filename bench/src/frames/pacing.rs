@@ -1,17 +1,17 @@
-//! Pacing of frames: what was achieved of what was asked in each mode of sending, and how evenly it arrived.
+//! Pacing of frames: achieved against requested rate in each send mode, and the distribution of gaps.
 
-use super::Bench;
 use super::own::{self, Both, Family};
+use super::setup::Bench;
 
-/// What is asked for, frames a second.
+/// Requested rates, frames per second.
 const RATES_PPS: [u32; 4] = [100_000, 1_000_000, 5_000_000, 10_000_000];
-/// The best one first.
+/// The send modes, best first.
 pub(super) const MODES: [&str; 3] = ["live-frames", "af-xdp", "af-packet"];
 
 /// All modes at one rate.
 pub(super) struct AtRate {
     pub(super) pps: f64,
-    /// In the order of [`MODES`]; a sentence where it did not run.
+    /// In the order of [`MODES`]; the error if it did not run.
     pub(super) modes: Vec<Result<Both, String>>,
 }
 

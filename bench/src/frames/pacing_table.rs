@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 impl AtRate {
-    /// Received of what was asked.
+    /// Received relative to requested.
     fn achieved(&self, both: &Both) -> f64 {
         both.received_pps / self.pps
     }
@@ -17,7 +17,7 @@ impl AtRate {
         MODES.into_iter().zip(&self.modes)
     }
 
-    /// Of the best mode.
+    /// For the best mode.
     fn claim(&self) -> Option<Claim> {
         let (mode, both) = self.rows().next()?;
         Some(Claim {
@@ -33,7 +33,7 @@ fn micro(of: Option<Quantiles>, which: impl Fn(&Quantiles) -> f64) -> String {
     of.map_or_else(|| "-".to_owned(), |of| format!("{:.2}", which(&of) / 1e3))
 }
 
-/// The tables, one for each rate.
+/// The tables, one per rate.
 pub(super) fn text(args: &Args, results: &[AtRate]) -> String {
     let mut out = String::new();
     let _ = writeln!(

@@ -1,6 +1,7 @@
-//! Generators of others. None of them counts at the other end: what counts is what the device there received.
+//! Other generators. None of them has a receiver, so the receiving interface's counters are used.
 
-use super::{Bench, NICE, WORKERS, bare, own};
+use super::setup::{Bench, NICE, WORKERS};
+use super::{bare, own};
 use crate::network::{DEVICE, End, Received};
 use crate::task::{Order, Task};
 use crate::tools::{version, words};
@@ -8,9 +9,9 @@ use narrows_sys::thread;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The longest until the first frame.
+/// The time limit until the first frame.
 const START: Duration = Duration::from_secs(10);
-/// Before counting begins.
+/// Delay before counting begins.
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// One of them.
@@ -19,11 +20,11 @@ pub(super) struct Peer {
     pub(super) version: String,
     program: PathBuf,
     words: fn(&Bench<'_>) -> Vec<String>,
-    /// Whether an empty program drops its frames at the other end: the pair takes frames of XDP only then. Else the stack drops
-    /// them, which is faster for packets that have an `sk_buff` already.
+    /// Whether an empty program drops its frames at the other end: the pair accepts XDP frames only then. Otherwise
+    /// the stack drops them, which is faster for packets that already have an `sk_buff`.
     sink: bool,
-    /// The size with FCS, where it is given. The device's counters tell it of XDP's frames alone: packets with an `sk_buff` have
-    /// lost their Ethernet header where some kernels count.
+    /// The size with FCS, if it is fixed. The interface counters give it only for XDP frames: some kernels count
+    /// packets with an `sk_buff` without their Ethernet header.
     frame_bytes: Option<f64>,
 }
 
@@ -35,7 +36,7 @@ pub(super) struct Arrived {
     pub(super) frame_bytes: f64,
 }
 
-/// Those that can run here, and a sentence for each that cannot.
+/// The available ones, and a sentence for each that is missing.
 pub(super) fn available(bench: &Bench<'_>) -> (Vec<Peer>, Vec<String>) {
     let args = bench.args;
     let (mut peers, mut missing) = (Vec::new(), Vec::new());
@@ -54,18 +55,18 @@ pub(super) fn available(bench: &Bench<'_>) -> (Vec<Peer>, Vec<String>) {
     (peers, missing)
 }
 
-/// 64 bytes with FCS, addressed to nobody, so that the stack at the other end drops them first of all.
+/// 64 bytes with FCS, to an unknown address, so that the stack at the other end drops them as early as possible.
 const PACKET: &str = "{ 0x02, 0, 0, 0, 0, 9, 0x02, 0, 0, 0, 0, 1, c16(0x0800), 0x45, 0, c16(46), c16(0), c16(0), 64, 17, \
                       csumip(14, 33), 198, 18, 0, 1, 198, 18, 0, 2, c16(2000), c16(2000), c16(26), c16(0), fill(0, 18) }";
 
-/// One packet, the same on every CPU: whatever varies costs it time. It goes around the queueing discipline by itself.
+/// One packet, the same on every CPU: any variation costs it time. It bypasses the queueing discipline.
 fn trafgen(_: &Bench<'_>) -> Vec<String> {
     let mut all = words(&format!("--dev {DEVICE} --cpus {WORKERS} --num 0 --notouch-irq --no-sock-mem --no-cpu-stats"));
     all.push(PACKET.to_owned());
     all
 }
 
-/// Its frames are those of IPv6, larger than the smallest.
+/// Its frames are IPv6, larger than the minimum.
 fn xdp_trafficgen(bench: &Bench<'_>) -> Vec<String> {
     let (mac, flows) = (&bench.mac, own::FLOWS);
     words(&format!("udp --dst-mac {mac} --dyn-ports {flows} --threads {WORKERS} {DEVICE}"))
@@ -78,7 +79,7 @@ impl Peer {
         let before = bench.network.received(End::Server)?;
         let limit = START + Duration::from_secs(u64::from(seconds) + 10);
         let words = (self.words)(bench);
-        // As early as narrows' workers and the empty programs run.
+        // With the same priority as narrows' workers and the empty programs.
         let order = Order { program: &self.program, words: &words, limit, nice: NICE, heard: false };
         let task = Task::start(&bench.network, End::Client, &order)?;
         let task = self.await_frames(bench, task, before)?;
@@ -105,10 +106,10 @@ impl Peer {
     }
 }
 
-/// Looks at the receiving device twice.
+/// Reads the receiving interface's counters twice.
 fn watch(bench: &Bench<'_>, time: Duration) -> Result<Arrived, String> {
     let counted = || {
-        // All CPUs are taken: this thread has to look in time.
+        // All CPUs are busy: this thread must read the counters in time.
         let _ = thread::set_real_time();
         std::thread::sleep(SETTLE);
         let (at, before) = (Instant::now(), bench.network.received(End::Server)?);
@@ -124,7 +125,7 @@ fn watch(bench: &Bench<'_>, time: Duration) -> Result<Arrived, String> {
 fn arrived(passed: Duration, before: Received, after: Received) -> Option<Arrived> {
     let packets = after.packets.checked_sub(before.packets).filter(|packets| *packets > 0)? as f64;
     let bytes = after.bytes.checked_sub(before.bytes)? as f64;
-    // The counters leave out the FCS.
+    // The counters do not include the FCS.
     Some(Arrived { pps: packets / passed.as_secs_f64(), frame_bytes: bytes / packets + 4.0 })
 }
 

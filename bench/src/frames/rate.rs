@@ -1,13 +1,14 @@
 //! The highest rate: interleaved rounds, in each of which every contender sends once.
 
+use super::bare;
 use super::own::{self, Both, Family};
 use super::peers::{self, Peer};
-use super::{Bench, WORKERS, bare};
+use super::setup::{Bench, WORKERS};
 
-/// Who sends.
+/// The sender.
 pub(super) enum Contender {
     Narrows(Family),
-    /// The pair of empty programs: what the machine can.
+    /// The pair of empty programs: the machine's limit.
     Empty,
     Peer(Peer),
 }
@@ -15,11 +16,11 @@ pub(super) enum Contender {
 /// One contender's round.
 #[derive(Debug, Clone)]
 pub(super) struct Figure {
-    /// Frames received a second.
+    /// Frames received per second.
     pub(super) pps: f64,
     /// With FCS.
     pub(super) frame_bytes: f64,
-    /// narrows' own books.
+    /// narrows' own accounting.
     pub(super) books: Option<Both>,
 }
 
@@ -74,7 +75,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Rate {
     let row = |contender| Row { contender, rounds: Vec::new(), failure: None };
     let mut rows: Vec<Row> = contenders.into_iter().map(row).collect();
     for number in 0..bench.args.frame_rounds {
-        // An order that turns from round to round and runs backwards in every other.
+        // The order rotates from round to round and is reversed in every other.
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.rotate_left(number % rows.len());
         if number % 2 == 1 {

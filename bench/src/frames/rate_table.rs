@@ -1,19 +1,19 @@
 //! The results of the highest rate as a table and as JSON.
 
-use super::WORKERS;
 use super::own::{Both, FLOWS, Family};
 use super::rate::{Contender, Figure, Rate, Row};
+use super::setup::WORKERS;
 use crate::args::Args;
 use crate::claim::{Claim, Wanted};
 use crate::figures::{Ratio, median, ratio};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// 10-Gigabit Ethernet full of the smallest frames: 10^10 / (8 * (64 + 20)).
+/// 10-Gigabit Ethernet with minimum-size frames: 10^10 / (8 * (64 + 20)).
 const LINE_PPS: f64 = 10e9 / (8.0 * 84.0);
-/// Of what the empty programs reach, where the machine is slower than that line.
+/// Share of the empty programs' rate, if the machine is slower than that line rate.
 const OF_EMPTY: f64 = 0.75;
-/// narrows to trafgen.
+/// narrows against trafgen.
 const OF_TRAFGEN: f64 = 8.0;
 
 impl Row {
@@ -33,7 +33,7 @@ impl Row {
         self.figures().filter_map(|figure| figure.books.as_ref())
     }
 
-    /// Summed over all rounds; `None` for those that do not tell.
+    /// Sum over all rounds; `None` for those that do not report it.
     fn sum(&self, of: impl Fn(&Both) -> u64) -> Option<u64> {
         self.books().map(of).reduce(|a, b| a + b)
     }
@@ -42,7 +42,7 @@ impl Row {
         self.sum(|books| books.lost().unsigned_abs())
     }
 
-    /// The ratio to another, taken within each round.
+    /// The ratio to another contender, computed within each round.
     fn to(&self, other: &Self) -> Option<Ratio> {
         let both = |(own, other): (&Option<Figure>, &Option<Figure>)| Some(own.as_ref()?.pps / other.as_ref()?.pps);
         ratio(&self.rounds.iter().zip(&other.rounds).filter_map(both).collect::<Vec<_>>())
@@ -62,7 +62,7 @@ impl Rate {
         self.rows.iter().find(|row| matches!(&row.contender, Contender::Peer(peer) if peer.name == name))
     }
 
-    /// narrows to each other contender.
+    /// narrows against each other contender.
     fn ratios(&self) -> Vec<(String, Ratio)> {
         let mut all = Vec::new();
         for family in [Family::Ipv4, Family::Ipv6] {
@@ -80,7 +80,7 @@ impl Rate {
         if let Some(own) = self.narrows(Family::Ipv4) {
             let name = own.contender.name();
             let limit = self.empty().and_then(Row::pps);
-            // The machine of the moment may be slower than the line.
+            // The machine may be slower than the line rate at the moment.
             if limit.is_some_and(|pps| pps < LINE_PPS) {
                 claims.extend(self.empty().and_then(|empty| own.to(empty)).map(|ratio| Claim {
                     what: format!(
@@ -94,7 +94,7 @@ impl Rate {
                 claims.extend(own.pps().map(|pps| Claim {
                     what: format!("{name} 64 B, Mpps received"),
                     value: pps / 1e6,
-                    // As the line is usually written.
+                    // As line rates are usually written.
                     wanted: Wanted::AtLeast((LINE_PPS / 1e4).floor() / 100.0),
                 }));
             }

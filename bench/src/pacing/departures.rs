@@ -1,33 +1,33 @@
-//! What the times of departure say about a sender: its rate, the gaps, the bursts. Pure.
+//! Statistics of departure times: rate, gaps, bursts. Pure.
 
-/// Packets that are further apart than this (or than ten even gaps) are of another train: a handshake before the load, or a last
-/// word after it.
+/// Packets further apart than this (or than ten mean gaps) belong to different trains: a handshake before the load, or
+/// a last message after it.
 const TRAIN_GAP_NS: f64 = 100e6;
 
-/// The ends of a train that say nothing of the pace: this part of it, and at least so many packets (handshakes of the same
-/// length, a slow start, the last word).
+/// The ends of a train, which do not show the pace, are left out: this share of it, and at least this many packets
+/// (handshakes of the same length, a slow start, the last message).
 const ENDS: (usize, usize) = (100, 2);
 
 /// A train of packets without its ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Departures {
-    /// How many.
+    /// Number of packets.
     pub(crate) packets: usize,
-    /// A second, from the first to the last.
+    /// Packets per second, from the first to the last.
     pub(crate) pps: f64,
-    /// Half of the gaps are not above it.
+    /// Median gap.
     pub(crate) gap_p50_ns: u64,
-    /// 99 of 100.
+    /// 99th percentile of the gaps.
     pub(crate) gap_p99_ns: u64,
-    /// The longest run of packets that each followed within half of an even gap.
+    /// The longest run of packets that each followed within half of a mean gap.
     pub(crate) burst: usize,
-    /// Packets that a token bucket, which lets this train pass at its rate, has to hold: 1 is a perfect sender.
+    /// The bucket size that a token bucket of this rate needs to pass the train: 1 is a perfect sender.
     pub(crate) bucket: f64,
 }
 
 impl Departures {
-    /// Of the longest train in `times_ns` (ascending), without its first and last hundredth. `asked_pps`: the rate that the
-    /// sender was asked for. `None` of fewer than eight packets.
+    /// For the longest train in `times_ns` (ascending), without its first and last hundredth. `asked_pps`: the
+    /// requested rate. `None` for fewer than eight packets.
     pub(crate) fn of(times_ns: &[u64], asked_pps: f64) -> Option<Self> {
         let even_ns = 1e9 / asked_pps;
         let apart = TRAIN_GAP_NS.max(10.0 * even_ns);
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_counted_and_weighed() {
-        // Ten at once, then nothing for ten gaps: the same rate, over and over.
+        // Ten at once, then nothing for ten gaps: the same rate, repeated.
         let times: Vec<u64> = (0..1000).map(|n| n / 10 * 10_000).collect();
         let bursts = Departures::of(&times, 1e6).expect("a train");
         assert_eq!((bursts.gap_p50_ns, bursts.burst), (0, 10));

@@ -1,4 +1,4 @@
-//! Pacing: what was achieved of what was asked, and how evenly it left, by one observer for all tools.
+//! Pacing: achieved against requested rate, and the distribution of gaps, with one observer for all tools.
 
 mod departures;
 mod table;
@@ -10,20 +10,20 @@ use crate::udp::trial::Trial;
 use departures::Departures;
 use serde_json::Value;
 
-/// The rates that are asked for, bits of payload a second.
+/// The requested rates, bits of payload per second.
 const RATES_BPS: [u64; 5] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 5_000_000_000];
-/// The length of a trial, at most: the observer holds all its packets.
+/// The maximum length of a trial: the observer holds all its packets.
 const SECONDS_MAX: u32 = 5;
 /// Ethernet's header, IP's header, UDP's header.
 const HEADER_BYTES: u32 = 14 + 20 + 8;
 
-/// What came of one tool at one rate.
+/// The result of one tool at one rate.
 struct Paced {
     tool: &'static str,
     own: bool,
-    /// What the tool says.
+    /// The tool's own report.
     trial: Result<Trial, String>,
-    /// What the observer saw; a sentence where it cannot tell.
+    /// The observer's result; the error if it has none.
     seen: Result<Departures, String>,
 }
 
@@ -33,7 +33,7 @@ struct AtRate {
     tools: Vec<Paced>,
 }
 
-/// The measurement: its table and its JSON.
+/// Runs the measurement and returns its table and its JSON.
 pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String> {
     let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.udp.is_some()).collect();
     let network = Network::up()?;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String
 
 fn one(tool: &Tool, server: &Server, network: &Network, load: Load) -> Result<Paced, String> {
     let asked_pps = load.bps as f64 / load.datagram_bits();
-    // Room for half as much again as is asked for, and for what else passes.
+    // Room for half as much again as requested, and for other packets.
     let room = (asked_pps * f64::from(load.seconds) * 1.5) as usize + 10_000;
     let ring = network.observe(End::Server, room)?;
     let trial = Trial::run(tool, server, network, load);

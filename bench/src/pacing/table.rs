@@ -11,12 +11,12 @@ impl AtRate {
         self.load.bps as f64 / self.load.datagram_bits()
     }
 
-    /// Achieved of what was asked, as the observer saw it.
+    /// Achieved relative to requested, according to the observer.
     fn seen(&self, paced: &Paced) -> Option<f64> {
         Some(paced.seen.as_ref().ok()?.pps / self.asked_pps())
     }
 
-    /// The same by the tool's word.
+    /// The same according to the tool.
     fn said(&self, paced: &Paced) -> Option<f64> {
         Some(paced.trial.as_ref().ok()?.heard.sent_bps? / self.load.bps as f64)
     }
@@ -39,7 +39,7 @@ fn micro(ns: u64) -> String {
     format!("{:.2}", ns as f64 / 1e3)
 }
 
-/// The tables, one for each rate.
+/// The tables, one per rate.
 pub(super) fn text(results: &[AtRate]) -> String {
     let mut out = String::new();
     let (bytes, seconds) = results.first().map_or((0, 0), |at| (at.load.bytes, at.load.seconds));

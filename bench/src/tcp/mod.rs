@@ -11,7 +11,7 @@ use crate::tools::{Server, Tool};
 use round::{Figure, Round};
 use serde_json::Value;
 
-/// The measurement: its table and its JSON.
+/// Runs the measurement and returns its table and its JSON.
 pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String> {
     let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.tcp.is_some()).collect();
     let network = Network::up()?;
@@ -28,8 +28,8 @@ pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String
     Ok((table::text(args, &tools, &results), table::json(args, &tools, &results)))
 }
 
-/// Each tool once, in an order that turns from round to round and runs backwards in every other. A run that fails is said and
-/// left out of its round.
+/// Runs each tool once, in an order that rotates from round to round and is reversed in every other. A failed run is
+/// reported and left out of its round.
 fn one_round(tools: &[&Tool], network: &Network, streams: u32, number: usize, args: &Args) -> Round {
     let mut order: Vec<usize> = (0..tools.len()).collect();
     order.rotate_left(number % tools.len().max(1));

@@ -9,22 +9,22 @@ pub(crate) struct Figure {
     pub(crate) cpu_s_per_gb: f64,
 }
 
-/// One figure for each tool, in the tools' order.
+/// One value per tool, in the tools' order.
 #[derive(Debug, Clone)]
 pub(crate) struct Round(Vec<Option<Figure>>);
 
 impl Round {
-    /// With a place for each tool.
+    /// With an empty value for each tool.
     pub(crate) fn new(tools: usize) -> Self {
         Self(vec![None; tools])
     }
 
-    /// Notes a tool's figure.
+    /// Records a tool's value.
     pub(crate) fn put(&mut self, tool: usize, figure: Figure) {
         self.0[tool] = Some(figure);
     }
 
-    /// A tool's figure, where it ran.
+    /// A tool's value, if it ran.
     pub(crate) fn get(&self, tool: usize) -> Option<Figure> {
         self.0.get(tool).copied().flatten()
     }

@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 
 type Results = [(u32, Vec<Round>)];
 
-/// A claim: a ratio of one tool to another, and the bound that it should keep.
+/// A claim: a ratio of one tool to another, and its expected bound.
 struct Claim {
     what: String,
     ratio: Ratio,
     bound: f64,
-    /// Whether the ratio should be at most the bound; else at least.
+    /// Whether the bound is a maximum; otherwise a minimum.
     at_most: bool,
 }
 
@@ -29,14 +29,14 @@ fn column(rounds: &[Round], tool: usize, of: fn(&Figure) -> f64) -> Vec<f64> {
     rounds.iter().filter_map(|round| round.get(tool)).map(|figure| of(&figure)).collect()
 }
 
-/// The ratio of two tools, taken within each round.
+/// The ratio of two tools, computed within each round.
 fn between(rounds: &[Round], tool: usize, to: usize, of: fn(&Figure) -> f64) -> Option<Ratio> {
     let ratios: Vec<f64> =
         rounds.iter().filter_map(|round| Some(of(&round.get(tool)?) / of(&round.get(to)?))).collect();
     ratio(&ratios)
 }
 
-/// What is claimed, as far as the tools are there.
+/// The claims for the available tools.
 fn claims(tools: &[&Tool], rounds: &[Round]) -> Vec<Claim> {
     let by_name = |name: &str| tools.iter().position(|tool| tool.name == name);
     let goodput: fn(&Figure) -> f64 = |figure| figure.goodput_bps;
@@ -61,7 +61,7 @@ fn claims(tools: &[&Tool], rounds: &[Round]) -> Vec<Claim> {
     claims
 }
 
-/// The tables, one for each number of streams.
+/// The tables, one per number of streams.
 pub(super) fn text(args: &Args, tools: &[&Tool], results: &Results) -> String {
     let mut out = String::new();
     let _ = writeln!(

@@ -1,4 +1,4 @@
-//! A tool's client: started on its end, bounded in time, read to its end.
+//! A tool's client: started on its end, limited in time, its output read to the end.
 
 use super::{Heard, Load, Moved, Tool};
 use crate::network::{End, Network};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::process::{Output, Stdio};
 
 impl Tool {
-    /// One TCP measurement, by the client's word.
+    /// One TCP measurement, as the client reports it.
     pub(crate) fn measure_tcp(&self, network: &Network, streams: u32, seconds: u32) -> Result<Moved, String> {
         let tcp = self.tcp.as_ref().ok_or_else(|| format!("{} is not asked for TCP here", self.name))?;
         let output = self.client(network, (tcp.ask)(self.serving.port, streams, seconds), seconds)?;
@@ -16,7 +16,7 @@ impl Tool {
         moved.ok_or_else(|| format!("the JSON of {} does not say what it moved: {}", self.name, complaint(&output)))
     }
 
-    /// One UDP measurement, by the client's word.
+    /// One UDP measurement, as the client reports it.
     pub(crate) fn measure_udp(&self, network: &Network, load: &Load) -> Result<Heard, String> {
         let udp = self.udp.as_ref().ok_or_else(|| format!("{} is not asked for UDP here", self.name))?;
         let output = self.client(network, (udp.ask)(self.serving.port, load), load.seconds)?;
@@ -41,7 +41,7 @@ impl Tool {
     }
 }
 
-/// The beginning of what it said on its error output.
+/// The beginning of its standard error.
 fn complaint(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).lines().take(3).collect::<Vec<_>>().join(" / ")
 }

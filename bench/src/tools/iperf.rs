@@ -1,11 +1,11 @@
 //! iperf (2), as packaged, with its defaults.
 
-use super::{Heard, Listens, Load, Serving, Tool, Udp, version, words};
-use crate::network::SERVER;
+use super::{Heard, Load, Serving, Tool, Udp, version, words};
+use crate::network::{Listens, SERVER};
 use std::path::{Path, PathBuf};
 
-/// iperf, or the program that cannot be run. Its server is started anew for each measurement: 2.1.8 dies of a segmentation
-/// fault after some.
+/// iperf, or the program that cannot be run. Its server is restarted for each measurement: 2.1.8 crashes with a
+/// segmentation fault after some.
 pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
     Ok(Tool {
         name: "iperf",

@@ -1,11 +1,11 @@
 //! narrows itself, in three settings: as a user runs it, with everything sampled ten times a second, and with nothing sampled.
 
-use super::{Heard, Listens, Moved, Said, Serving, Tcp, Tool, Udp, version, words};
-use crate::network::SERVER;
+use super::{Heard, Moved, Said, Serving, Tcp, Tool, Udp, version, words};
+use crate::network::{Listens, SERVER};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The port of the one server that serves all three.
+/// The port of the server that all three use.
 const PORT: u16 = 5220;
 
 /// As a user runs it.

@@ -1,7 +1,7 @@
 //! nuttcp, as packaged, with its defaults.
 
-use super::{Heard, Listens, Load, Serving, Tool, Udp, version, words};
-use crate::network::SERVER;
+use super::{Heard, Load, Serving, Tool, Udp, version, words};
+use crate::network::{Listens, SERVER};
 use std::path::{Path, PathBuf};
 
 /// nuttcp, or the program that cannot be run.
@@ -23,8 +23,8 @@ fn ask(port: u16, load: &Load) -> Vec<String> {
     words(&format!("-u -R{kbps} -l{} -T{} -P {port} -fparse {SERVER}", load.bytes, load.seconds))
 }
 
-/// A line such as `megabytes=112.6638 real_seconds=2.00 rate_Mbps=472.5395 … drop=4740 pkt=86326 data_loss=5.49076`. Its
-/// seconds are rounded; the rate, which is of what was received, is not.
+/// A line such as `megabytes=112.6638 real_seconds=2.00 rate_Mbps=472.5395 … drop=4740 pkt=86326 data_loss=5.49076`.
+/// Its seconds are rounded; the rate, which refers to received data, is not.
 fn read(said: &str, load: &Load) -> Option<Heard> {
     let value = |key: &str| -> Option<f64> {
         said.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('=')?.parse().ok())

@@ -1,4 +1,4 @@
-//! A tool's serving end: in a PID namespace of its own, so that whatever it starts goes with it, and is counted with it.
+//! A tool's server: in a separate PID namespace, so that all processes it starts end with it, and are counted with it.
 
 use super::Tool;
 use crate::network::{End, Network};
@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 /// The unit of `/proc/PID/stat`, as of `/proc/stat`.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// The running serving end of a tool; it ends when this is dropped, or when this program ends.
+/// The running server of a tool; it ends when this is dropped, or when this program ends.
 pub(crate) struct Server(Option<Running>);
 
 struct Running {
@@ -18,20 +18,20 @@ struct Running {
 }
 
 impl Server {
-    /// Starts it and waits until it listens. A server that serves one measurement only is not started here.
+    /// Starts it and waits until it listens. A server for a single measurement is not started here.
     pub(crate) fn start(tool: &Tool, network: &Network) -> Result<Self, String> {
         if tool.serving.once { Ok(Self(None)) } else { Self::start_now(tool, network) }
     }
 
-    /// For one measurement: a server that serves no other.
+    /// Starts a server for a single measurement.
     pub(crate) fn start_once(tool: &Tool, network: &Network) -> Result<Self, String> {
         if tool.serving.once { Self::start_now(tool, network) } else { Ok(Self(None)) }
     }
 
     fn start_now(tool: &Tool, network: &Network) -> Result<Self, String> {
         let Some(words) = &tool.serving.words else { return Ok(Self(None)) };
-        // The shell ends when its own input closes: also when this program is killed. With it, as the first process of its
-        // PID namespace, goes the server, were it a daemon.
+        // The shell ends when its own input closes, even if this program is killed. It is the first process of
+        // its PID namespace, so the server ends with it, even a daemon.
         let child = network
             .command(End::Server)
             .args(["unshare", "--pid", "--fork", "--kill-child"])
@@ -55,8 +55,8 @@ impl Server {
         Ok(server)
     }
 
-    /// CPU seconds, user and system, of its processes so far, with those of their children that ended; `None` where this
-    /// tool has no server of its own.
+    /// CPU seconds, user and system, of its processes so far, including ended children; `None` if this tool has no
+    /// server of its own.
     pub(crate) fn cpu_seconds(&self) -> Option<f64> {
         let running = self.0.as_ref()?;
         let entries = std::fs::read_dir("/proc").ok()?;
@@ -78,7 +78,8 @@ impl Drop for Server {
     }
 }
 
-/// `utime`, `stime`, `cutime` and `cstime` of a line of `/proc/PID/stat`. The name, in parentheses, may hold anything.
+/// `utime`, `stime`, `cutime` and `cstime` of a line of `/proc/PID/stat`. The name, in parentheses, may contain
+/// anything.
 fn ticks(stat: &str) -> Option<f64> {
     let words: Vec<f64> =
         stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(4).filter_map(|word| word.parse().ok()).collect();

@@ -1,7 +1,7 @@
 //! xfr, with its defaults (zero copy is one of them).
 
-use super::{Heard, Listens, Moved, Serving, Tcp, Tool, Udp, version, words};
-use crate::network::SERVER;
+use super::{Heard, Moved, Serving, Tcp, Tool, Udp, version, words};
+use crate::network::{Listens, SERVER};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -14,22 +14,22 @@ use trial::Trial;
 /// All trials of one tool at one size.
 struct Record {
     search: Search,
-    /// Those of the search.
+    /// The trials of the search.
     trials: Vec<Trial>,
-    /// Those at the rate that is common to all tools.
+    /// The trials at the rate that is common to all tools.
     common: Vec<Trial>,
 }
 
 /// All tools at one size.
 struct Sized {
     bytes: u32,
-    /// The rate that is common to all tools; `None` where none has a rate without loss.
+    /// The rate that is common to all tools; `None` if none has a rate without loss.
     common: Option<Load>,
     /// In the tools' order.
     records: Vec<Record>,
 }
 
-/// The measurement: its table and its JSON.
+/// Runs the measurement and returns its table and its JSON.
 pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String> {
     let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.udp.is_some()).collect();
     let network = Network::up()?;
@@ -93,7 +93,7 @@ impl Bench<'_> {
         Sized { bytes, common, records }
     }
 
-    /// One trial; a failure is said.
+    /// One trial; a failure is reported.
     fn trial(&self, index: usize, load: Load) -> Option<Trial> {
         let tool = self.tools[index];
         eprint!("\rbench: udp, {} B at {:>10.1} Mbit/s: {:<16}", load.bytes, load.bps as f64 / 1e6, tool.name);

@@ -1,22 +1,22 @@
-//! The search for the highest rate without loss: the same steps and the same stopping rule for every tool. Pure: outcomes in,
-//! the next trial out.
+//! The search for the highest rate without loss: the same steps and the same stopping rule for every tool. Pure: takes
+//! outcomes, returns the next trial.
 //!
 //! Rates are steps of a fixed ladder. First short probes double the rate until one loses, and halve the bracket. From there,
-//! trials of full length are made around what was found, until a rate that passes has the next step above it fail. A rate
-//! passes when enough of its trials lose nothing and keep it; a rate that a tool cannot send is the end of its ladder, but what
-//! it did send without loss counts. At last one trial asks for the top of the ladder: how much arrives when nothing holds back.
+//! trials of full length follow, until a rate passes and the next step above it fails. A rate passes when enough of its
+//! trials reach it without loss; a rate that a tool cannot send is the end of its ladder, but what it did send without loss
+//! counts. A last trial requests the top of the ladder: how much arrives without a limit.
 
 use crate::figures::median;
 
-/// The lowest step of the ladder, datagrams a second.
+/// The lowest step of the ladder, datagrams per second.
 const LOWEST_PPS: f64 = 1000.0;
 /// Steps per doubling: each is 9 % above the one before.
 const PER_DOUBLING: usize = 8;
-/// The top of the ladder: 16.4 million a second.
+/// The top of the ladder: 16.4 million per second.
 const TOP: usize = 14 * PER_DOUBLING;
-/// Where the probes begin: 32,000 a second.
+/// The first probe: 32,000 per second.
 const START: usize = 5 * PER_DOUBLING;
-/// A tool kept a rate if it delivered this much of it.
+/// A tool reached a rate if it delivered this share of it.
 const KEPT: f64 = 0.95;
 
 /// The rate of a step.
@@ -26,34 +26,34 @@ fn pps(step: usize) -> f64 {
     LOWEST_PPS * octaves.exp2()
 }
 
-/// How long trials are and how many are made.
+/// The length and number of trials.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     /// Length of a probe.
     pub(crate) probe_seconds: u32,
-    /// Length of a trial that counts.
+    /// Length of a full trial.
     pub(crate) trial_seconds: u32,
-    /// A rate passes when so many of at most `tries` trials lose nothing.
+    /// A rate passes when this many of at most `tries` trials lose nothing.
     pub(crate) passes: usize,
-    /// As said with `passes`.
+    /// See `passes`.
     pub(crate) tries: usize,
-    /// After so many trials of full length the search ends with what it has.
+    /// The search ends after this many trials of full length.
     pub(crate) trials_max: usize,
 }
 
-/// The trial that is to be made.
+/// The next trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Next {
-    /// The rate to ask for.
+    /// The requested rate.
     pub(crate) pps: f64,
-    /// How long.
+    /// Its duration.
     pub(crate) seconds: u32,
 }
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Outcome {
-    /// Datagrams received a second.
+    /// Datagrams received per second.
     pub(crate) pps: f64,
     /// Whether the tool reports no loss.
     pub(crate) lossless: bool,
@@ -62,9 +62,9 @@ pub(crate) struct Outcome {
 /// A rate at which enough trials of full length lost nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Confirmed {
-    /// What was asked for.
+    /// The requested rate.
     pub(crate) asked_pps: f64,
-    /// What arrived: the median of its lossless trials.
+    /// The received rate: the median of its lossless trials.
     pub(crate) pps: f64,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Search {
     highest_pass: Option<usize>,
     lowest_fail: Option<usize>,
     stride: usize,
-    /// Of the trials at this step.
+    /// Trials at this step.
     votes: Vec<Option<Outcome>>,
     long_trials: usize,
     confirmed: Option<Confirmed>,
@@ -93,7 +93,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// From the start.
+    /// A new search.
     pub(crate) const fn new(rules: Rules) -> Self {
         Self {
             rules,
@@ -109,7 +109,7 @@ impl Search {
         }
     }
 
-    /// The trial to make, until there is none.
+    /// The next trial, until there is none.
     pub(crate) fn next(&self) -> Option<Next> {
         let seconds = match self.phase {
             Phase::Probe | Phase::Flood => self.rules.probe_seconds,
@@ -124,12 +124,13 @@ impl Search {
         self.confirmed
     }
 
-    /// The most that arrived in any trial, with loss or without, a second.
+    /// The maximum received rate of any trial, with or without loss, per second.
     pub(crate) const fn most_pps(&self) -> Option<f64> {
         self.most_pps
     }
 
-    /// Notes what came of the trial that [`Search::next`] named; `None`: the tool failed, which counts as a loss.
+    /// Records the result of the trial that [`Search::next`] returned; `None`: the tool failed, which counts as a
+    /// loss.
     pub(crate) fn note(&mut self, outcome: Option<Outcome>) {
         self.most_pps = self.most_pps.into_iter().chain(outcome.map(|outcome| outcome.pps)).reduce(f64::max);
         if self.phase == Phase::Flood {
@@ -166,7 +167,7 @@ impl Search {
         self.go_on();
     }
 
-    /// The next step, or the next phase where the bracket is closed.
+    /// The next step, or the next phase once the bracket is closed.
     fn go_on(&mut self) {
         self.votes.clear();
         let exhausted = self.phase == Phase::Confirm && self.long_trials >= self.rules.trials_max;
@@ -184,7 +185,8 @@ impl Search {
                 }
             }
             (Phase::Probe, None) => {
-                // The highest step that passed; where the tool could not send as much as was asked, the first that it could not.
+                // The highest step that passed; if the tool could not send the requested rate, the first
+                // that it could not.
                 self.step = self.highest_pass.or(self.lowest_fail).unwrap_or(0);
                 self.phase = Phase::Confirm;
                 (self.highest_pass, self.lowest_fail, self.stride) = (None, None, 1);
@@ -203,7 +205,7 @@ mod tests {
 
     const RULES: Rules = Rules { probe_seconds: 1, trial_seconds: 5, passes: 2, tries: 3, trials_max: 24 };
 
-    /// Runs a search against a tool; gives it back with the trials that it made.
+    /// Runs a search against a tool; returns it with its trials.
     fn search(tool: impl Fn(Next, usize) -> Option<Outcome>) -> (Search, Vec<Next>) {
         let mut search = Search::new(RULES);
         let mut trials = Vec::new();
@@ -215,7 +217,7 @@ mod tests {
         (search, trials)
     }
 
-    /// Loses nothing up to a rate and gets no faster than another.
+    /// Loses nothing up to a rate and sends no faster than another.
     fn tool(lossless_pps: f64, most_pps: f64) -> impl Fn(Next, usize) -> Option<Outcome> {
         move |next, _| Some(Outcome { pps: next.pps.min(most_pps), lossless: next.pps.min(most_pps) <= lossless_pps })
     }

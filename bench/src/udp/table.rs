@@ -33,7 +33,7 @@ impl Record {
 }
 
 impl Sized {
-    /// narrows to the best peer of that measure: the strictest comparison.
+    /// narrows against the best peer of that measure: the strictest comparison.
     fn claim(&self, tools: &[&Tool], word: &str, bound: f64, of: impl Fn(&Record) -> Option<f64>) -> Option<Claim> {
         let figures = || tools.iter().zip(&self.records).filter_map(|(tool, record)| Some((tool, of(record)?)));
         let (own, value) = figures().find(|(tool, _)| tool.own)?;
@@ -46,7 +46,7 @@ impl Sized {
     }
 
     fn claims(&self, tools: &[&Tool]) -> Vec<Claim> {
-        // A larger payload leaves the tools more to gain from batches.
+        // Batching gains more with a larger payload.
         let bound = if self.bytes >= 1000 { 3.0 } else { 2.0 };
         [
             self.claim(tools, "rate without loss", bound, Record::lossless_pps),
@@ -74,7 +74,7 @@ fn k(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{:.1}", value / 1e3))
 }
 
-/// The tables, one for each size.
+/// The tables, one per size.
 pub(super) fn text(rules: &Rules, tools: &[&Tool], results: &[Sized]) -> String {
     let mut out = String::new();
     let _ = writeln!(

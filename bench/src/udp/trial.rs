@@ -5,12 +5,12 @@ use crate::network::Network;
 use crate::tools::{Heard, Load, Server, Tool};
 use serde_json::{Value, json};
 
-/// What came of it.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trial {
-    /// What was asked for.
+    /// The requested rate.
     pub(crate) load: Load,
-    /// What the tool says.
+    /// The tool's own report.
     pub(crate) heard: Heard,
     /// Busy CPU seconds of the whole machine, from before the client started until after it ended.
     pub(crate) machine_s: f64,
@@ -19,7 +19,7 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// One trial. The CPU time of a server that is started for it is counted from when it listens.
+    /// Runs one trial. The CPU time of a server that is started for it is counted from when it listens.
     pub(crate) fn run(tool: &Tool, server: &Server, network: &Network, load: Load) -> Result<Self, String> {
         let once = Server::start_once(tool, network)?;
         let receiver_s = || once.cpu_seconds().or_else(|| server.cpu_seconds());

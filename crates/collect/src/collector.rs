@@ -1,4 +1,4 @@
-//! What a collector is, and what it is given: the context of one run and a place for its facts.
+//! What a collector is, and its input: the context of one run and a sink for its facts.
 
 use crate::kernel::{Ethtool, Link, Route};
 use crate::{Host, Missing};
@@ -9,11 +9,11 @@ use std::net::IpAddr;
 /// When a collector runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Before a test: what does not change under load, at any cost that a user does not notice.
+    /// Before a test: values that do not change under load, at any cost that a user does not notice.
     Inventory,
     /// Right before and after each trial: running counters, cheap.
     Counters,
-    /// In both.
+    /// Both.
     Both,
 }
 
@@ -25,24 +25,24 @@ impl Class {
     }
 }
 
-/// One concept of the host: one file below `collectors/`, one line in the table.
+/// One subject of the host: one file below `collectors/`, one line in the table.
 #[derive(Debug)]
 pub struct Collector {
     /// Its public name.
     pub id: &'static str,
     /// What it reads, in a few words.
     pub about: &'static str,
-    /// Every key that it may give, with its unit.
+    /// Every key that it may provide, with its unit.
     pub provides: &'static [Key],
     /// When it runs.
     pub class: Class,
-    /// Whether it can run here; otherwise why not.
+    /// Checks whether it can run here; otherwise why not.
     pub can_run: fn(&Context<'_>) -> Result<(), Missing>,
     /// Reads the host.
     pub collect: fn(&Context<'_>, &mut Sink<'_>) -> Result<(), Missing>,
 }
 
-/// For [`Collector::can_run`]: whether it can is only known by trying.
+/// For [`Collector::can_run`]: whether it can run shows only when it runs.
 ///
 /// # Errors
 /// None.
@@ -50,10 +50,10 @@ pub const fn always(_: &Context<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// For [`Collector::can_run`] of everything about the network device: there has to be one.
+/// For [`Collector::can_run`] of everything about the network interface: there must be one.
 ///
 /// # Errors
-/// Why it is not known which device is meant.
+/// Why the interface is not known.
 pub fn with_device(context: &Context<'_>) -> Result<(), Missing> {
     context.link().map(|_| ())
 }
@@ -65,11 +65,11 @@ pub struct Peer {
     pub address: IpAddr,
 }
 
-/// What the collectors of one run share: each question is asked once.
+/// What the collectors of one run share: each query is made once.
 pub struct Context<'a> {
     /// Where facts come from.
     pub host: &'a dyn Host,
-    /// The other end of the path, where there is one.
+    /// The other end of the path, if there is one.
     pub peer: Option<Peer>,
     route: OnceCell<Result<Route, Missing>>,
     link: OnceCell<Result<Link, Missing>>,
@@ -77,7 +77,7 @@ pub struct Context<'a> {
     ethtool: OnceCell<Result<Ethtool, Missing>>,
 }
 
-/// VLANs on VLANs: deeper is a circle.
+/// The maximum depth of stacked VLANs: deeper is a loop.
 const DEPTH_MAX: usize = 4;
 
 fn shared<T>(cell: &OnceCell<Result<T, Missing>>, ask: impl FnOnce() -> Result<T, Missing>) -> Result<&T, Missing> {
@@ -96,7 +96,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The route to the peer; without a peer the default route.
+    /// The route to the peer, or the default route without a peer.
     ///
     /// # Errors
     /// Why there is none.
@@ -104,7 +104,7 @@ impl<'a> Context<'a> {
         shared(&self.route, || self.host.route(self.peer.map(|peer| peer.address)))
     }
 
-    /// The device on that route.
+    /// The interface on that route.
     ///
     /// # Errors
     /// Why it is not known.
@@ -112,7 +112,7 @@ impl<'a> Context<'a> {
         shared(&self.link, || self.host.link(&self.route()?.device))
     }
 
-    /// The device below it that is no VLAN or MACVLAN: the one with a driver, rings and interrupts.
+    /// The interface below it that is not a VLAN or MACVLAN: the one with a driver, rings and interrupts.
     ///
     /// # Errors
     /// Why it is not known.
@@ -129,18 +129,18 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// What the driver of [`Context::hardware`] says.
+    /// The driver's answer for [`Context::hardware`].
     ///
     /// # Errors
-    /// Why it says nothing.
+    /// Why there is none.
     pub fn ethtool(&self) -> Result<&Ethtool, Missing> {
         shared(&self.ethtool, || self.host.ethtool(&self.hardware()?.name))
     }
 
-    /// The directory of the device's PCI function below `/sys`.
+    /// The directory of the NIC's PCI function below `/sys`.
     ///
-    /// Found by the address that the driver gives and not below `/sys/class/net`, which shows the network namespace that it
-    /// was mounted in and not that of this thread.
+    /// Found by the address that the driver reports and not below `/sys/class/net`, which shows the network
+    /// namespace that it was mounted in and not that of this thread.
     ///
     /// # Errors
     /// Why there is none.
@@ -172,7 +172,7 @@ fn is_pci_address(bus: &str) -> bool {
         && function.is_some_and(|word| is_hex(word, 1..=1))
 }
 
-/// Where one collector puts its facts. Units come from what the collector says that it provides.
+/// Receives the facts of one collector. Units come from the keys that the collector provides.
 pub struct Sink<'a> {
     collector: &'static Collector,
     snapshot: &'a mut Snapshot,
@@ -188,7 +188,7 @@ impl<'a> Sink<'a> {
         self.facts
     }
 
-    /// A fact. A key that the collector does not provide becomes an absence that says so.
+    /// Adds a fact. A key that the collector does not provide becomes an absence that says so.
     pub fn fact(&mut self, key: impl Into<String>, value: impl Into<Value>, source: impl Into<String>) {
         let key = key.into();
         match self.unit(&key) {
@@ -200,7 +200,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// A fact, or why it is missing.
+    /// Adds a fact, or why it is missing.
     pub fn put<T: Into<Value>>(
         &mut self,
         key: impl Into<String>,
@@ -213,7 +213,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// A key or a family of keys that is missing, and why.
+    /// Records a key or a family of keys that is missing, and why.
     pub fn absent(&mut self, what: impl Into<String>, why: &Missing) {
         self.snapshot.absent.push(Absent {
             collector: self.collector.id.to_owned(),

@@ -1,4 +1,4 @@
-//! Times of each CPU, read often: `/proc/stat` through a file that stays open.
+//! Times of each CPU, for frequent reading: `/proc/stat` through a file that stays open.
 
 use narrows_model::CpuTimes;
 use narrows_sys::kernel_file::KernelFile;
@@ -7,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 
 /// `USER_HZ`: the unit of `/proc/stat` is 10 ms wherever narrows runs.
 const TICK_US: u64 = 10_000;
-/// More lines than the kernel can have CPUs.
+/// Above the number of CPUs that the kernel supports.
 const CPUS_MAX: usize = 16_384;
 
 static STAT: Mutex<Option<KernelFile>> = Mutex::new(None);
 
-/// The times of each online CPU of this host, by number; empty where `/proc/stat` cannot be read.
+/// The times of each online CPU of this host, by number; empty if `/proc/stat` cannot be read.
 #[must_use]
 pub fn cpu_times() -> Vec<CpuTimes> {
     let mut slot = STAT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -22,7 +22,7 @@ pub fn cpu_times() -> Vec<CpuTimes> {
     slot.as_mut().and_then(|file| file.read().ok()).map(|text| parse(&text)).unwrap_or_default()
 }
 
-/// The lines `cpu0 …` of `/proc/stat`; a line that is cut or odd is left out.
+/// The lines `cpu0 …` of `/proc/stat`; a truncated or malformed line is left out.
 pub(crate) fn parse(text: &str) -> Vec<CpuTimes> {
     let lines = text.lines().skip_while(|line| !line.starts_with("cpu"));
     lines.take_while(|line| line.starts_with("cpu")).take(CPUS_MAX).filter_map(one).collect()
@@ -74,7 +74,7 @@ mod tests {
         let first = cpu_times();
         assert!(!first.is_empty());
         assert!(first.iter().all(|cpu| cpu.total_us() > 0));
-        // The second reading comes through the same open file.
+        // The second reading uses the same open file.
         let second = cpu_times();
         assert_eq!(first.len(), second.len());
         assert!(first.iter().zip(&second).all(|(then, now)| now.user_us >= then.user_us));

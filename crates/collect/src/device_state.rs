@@ -1,5 +1,5 @@
-//! The state of a host that is a device under test, read before and after each trial: its boot, its interrupts, its links. Of the
-//! calling thread's network namespace; CPUs and interrupts are those of the whole kernel.
+//! The state of a host that is a device under test, sampled before and after each trial: its boot, its interrupts, its links.
+//! Links are those of the calling thread's network namespace; CPUs and interrupts those of the whole kernel.
 
 use crate::Missing;
 use crate::cpu_times::cpu_times;
@@ -14,10 +14,10 @@ const UPTIME: &str = "/proc/uptime";
 const STAT: &str = "/proc/stat";
 const SOFTIRQS: &str = "/proc/softirqs";
 
-/// One look at this host and these interfaces of it. What cannot be read is left out.
+/// One sample of this host and of these interfaces. What cannot be read is left out.
 ///
 /// # Errors
-/// An interface is not there.
+/// An interface does not exist.
 pub fn device_state(devices: &[&str]) -> Result<DeviceState, Missing> {
     let sockets = Sockets::default();
     let link = |device: &&str| {
@@ -37,20 +37,20 @@ pub fn device_state(devices: &[&str]) -> Result<DeviceState, Missing> {
     })
 }
 
-/// The number that this kernel took when it started; none where the kernel does not tell.
+/// The id of the kernel's boot; none if the kernel does not provide it.
 #[must_use]
 pub fn boot_id() -> Option<String> {
     files::read_text(Path::new(BOOT_ID)).ok().map(|text| text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
-/// `12345.67 23456.78`: seconds since the start, and idle ones.
+/// `12345.67 23456.78`: uptime and idle time in seconds.
 fn up_ms(text: &str) -> Option<u64> {
     let (seconds, parts) = text.split_ascii_whitespace().next()?.split_once('.')?;
     let hundredths: u64 = parts.get(..2)?.parse().ok()?;
     seconds.parse::<u64>().ok()?.checked_mul(1_000)?.checked_add(hundredths * 10)
 }
 
-/// `intr 123 …`: of all CPUs since the start, timers among them.
+/// `intr 123 …`: of all CPUs since boot, timers included.
 fn interrupts(text: &str) -> Option<u64> {
     let (_, line) = parse::lines(text).find(|(_, line)| line.starts_with("intr "))?;
     line.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -1,4 +1,4 @@
-//! All network devices with their traffic so far, read often: one dump of `RTM_GETLINK`.
+//! All network interfaces with their traffic so far, for frequent reading: one dump of `RTM_GETLINK`.
 
 use crate::Missing;
 use crate::kernel::{Link, Sockets, links};
@@ -7,19 +7,19 @@ use narrows_sys::clock;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// When this process read them first: the zero of the samples' times.
+/// When this process read them first: time zero of the samples.
 static FIRST: OnceLock<Instant> = OnceLock::new();
 
 /// Every interface of the calling thread's network namespace, in the kernel's order. Counts are the kernel's own
 /// (`IFLA_STATS64`), times are since the first call.
 ///
 /// # Errors
-/// Where the kernel does not answer.
+/// The kernel does not answer.
 pub fn interfaces() -> Result<Vec<InterfaceSample>, Missing> {
     let first = *FIRST.get_or_init(clock::now);
     let links = links::all(&Sockets::default())?;
     let at_us = clock::micros_since(first);
-    // A device without its counters was not read; it is no device without traffic.
+    // An interface without counters was not read; that is not the same as no traffic.
     Ok(links.into_iter().filter(|link| !link.counters.is_empty()).map(|link| sample(link, at_us)).collect())
 }
 
@@ -29,7 +29,7 @@ fn sample(link: Link, at_us: u64) -> InterfaceSample {
         at_us,
         rx_bytes: count("rx_bytes"),
         rx_packets: count("rx_packets"),
-        // The kernel counts apart what the device's own queues had no room for.
+        // The kernel counts drops for lack of ring space separately.
         rx_dropped: count("rx_dropped").saturating_add(count("rx_missed_errors")),
         tx_bytes: count("tx_bytes"),
         tx_packets: count("tx_packets"),

@@ -1,10 +1,10 @@
-//! Collectors: a host, live or recorded, becomes facts. One collector, one file below `collectors/`, one line in its table.
+//! Collectors: a host, live or recorded, becomes facts. One collector per file below `collectors/`, one line in its table.
 //!
 //! ```text
 //! Host (live | recorded)  ->  Collector*  ->  Snapshot { facts, absent, collectors }
 //! ```
 //!
-//! Nothing here changes a host, and nothing here decides what a fact means.
+//! Nothing here changes a host or interprets a fact.
 
 pub mod collector;
 mod collectors;
@@ -21,7 +21,7 @@ mod run;
 mod settings;
 
 pub use collector::{Class, Collector, Context, Peer, Sink};
-pub use collectors::table;
+pub use collectors::COLLECTORS;
 pub use cpu_times::cpu_times;
 pub use device_state::{boot_id, device_state};
 pub use drop_watch::DropWatch;

@@ -1,5 +1,5 @@
-//! What one network device counted, and where a host says that it dropped: for the books of a device under test, read before
-//! and after each trial. All of the calling thread's network namespace.
+//! Counters of one network interface, and drop counters of a host: for the accounting of a device under test, read before and
+//! after each trial. All of the calling thread's network namespace.
 
 use crate::Missing;
 use crate::kernel::{Link, Sockets, links, qdiscs, rules};
@@ -8,10 +8,11 @@ use narrows_model::forwarding::DropCount;
 use narrows_sys::files;
 use std::path::Path;
 
-/// Counters of a device since it was made (`struct rtnl_link_stats64`, 64 bits each). What an old kernel does not have is `None`.
+/// Counters of an interface since it was created (`struct rtnl_link_stats64`, 64 bits each). Counters that an old
+/// kernel lacks are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkCounters {
-    /// Packets received; of a veth frames that an XDP program took, too.
+    /// Packets received; for a veth also frames consumed by an XDP program.
     pub rx_packets: u64,
     /// Their bytes, without FCS.
     pub rx_bytes: u64,
@@ -21,20 +22,20 @@ pub struct LinkCounters {
     pub tx_bytes: u64,
     /// Received and dropped by the kernel before a protocol saw them.
     pub rx_dropped: Option<u64>,
-    /// For which the device had no room.
+    /// Dropped for lack of ring space.
     pub rx_missed: Option<u64>,
-    /// Damaged.
+    /// Damaged on receipt.
     pub rx_errors: Option<u64>,
-    /// Handed to the device and dropped by it.
+    /// Dropped by the interface instead of sent.
     pub tx_dropped: Option<u64>,
-    /// Failed on the way out.
+    /// Failed during sending.
     pub tx_errors: Option<u64>,
 }
 
-/// The counters of a device by its name.
+/// The counters of an interface by its name.
 ///
 /// # Errors
-/// There is none of that name; the kernel gives no counters.
+/// No such interface; the kernel provides no counters.
 pub fn link_counters(device: &str) -> Result<LinkCounters, Missing> {
     of_link(&links::by_name(&Sockets::default(), device)?)
 }
@@ -57,8 +58,8 @@ fn of_link(link: &Link) -> Result<LinkCounters, Missing> {
     })
 }
 
-/// Where the kernel counts what IP drops: the file, the group of a pair of lines, the member, and what it means. Source: RFC 4293;
-/// kernel net/ipv4/ip_forward.c, ip_input.c, route.c.
+/// Where the kernel counts IP drops: the file, the group of a pair of lines, the member, and its meaning. Source: RFC
+/// 4293; kernel net/ipv4/ip_forward.c, ip_input.c, route.c.
 const DROPS_OF_IPV4: [(&str, &str, &str, &str); 8] = [
     ("snmp", "Ip", "InHdrErrors", "bad header or time to live"),
     ("snmp", "Ip", "InAddrErrors", "address not accepted"),
@@ -83,12 +84,12 @@ const DROPS_OF_IPV6: [(&str, &str); 9] = [
     ("Ip6InTruncatedPkts", "truncated"),
 ];
 
-/// All that this network namespace says it dropped since it was made, by reason: its devices of these names and their queueing
-/// disciplines, the packet filter, IP. Reasons that counted nothing are there with 0, so that two readings can be compared one by
-/// one; what the kernel does not tell is not there. A discipline and a rule count from when they were put there.
+/// All drops of this network namespace so far, by reason: the interfaces with these names and their queueing
+/// disciplines, the packet filter, IP. Reasons without drops are included with 0, so that two readings can be compared;
+/// counters that the kernel does not provide are left out. Disciplines and rules count from their creation.
 ///
 /// # Errors
-/// A device that is not there, or of which the kernel does not tell.
+/// An interface that does not exist, or without counters.
 pub fn drops_by_reason(devices: &[&str]) -> Result<Vec<DropCount>, Missing> {
     let sockets = Sockets::default();
     let mut drops = Vec::new();
@@ -97,7 +98,7 @@ pub fn drops_by_reason(devices: &[&str]) -> Result<Vec<DropCount>, Missing> {
         let tree = qdiscs::of(&sockets, device)?;
         drops.extend(of_device(device, &counters, tree.root().and_then(|root| root.drops)));
     }
-    // A kernel without a packet filter drops nothing by it.
+    // A kernel without a packet filter has no filter drops.
     let filter = rules::drops(&sockets).ok();
     drops.extend(filter.map(|filter| DropCount { reason: "nftables rule".to_owned(), frames: filter.packets }));
     let read = |name: &str| {
@@ -105,7 +106,7 @@ pub fn drops_by_reason(devices: &[&str]) -> Result<Vec<DropCount>, Missing> {
         files::read_text(Path::new(&path)).map_err(|error| Missing::file(&path, &error))
     };
     drops.extend(of_ipv4([&read("snmp")?, &read("netstat")?]));
-    // Absent where the kernel was told to do without IPv6.
+    // Absent if IPv6 is disabled.
     drops.extend(read("snmp6").map(|text| of_ipv6(&text)).unwrap_or_default());
     Ok(drops)
 }

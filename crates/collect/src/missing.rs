@@ -11,30 +11,30 @@ pub enum Missing {
     File {
         /// Its path on the host.
         path: String,
-        /// What is in the way, and what would help.
+        /// The cause, and what would help.
         why: String,
     },
-    /// A file held something else than was expected.
+    /// A file with unexpected content.
     #[error("{path} line {line}: `{item}` is no {wanted}")]
     Parse {
         /// The file's path on the host.
         path: String,
         /// The line, from 1.
         line: usize,
-        /// The name or the words that were found.
+        /// The name or the text that was found.
         item: String,
         /// What was expected.
         wanted: &'static str,
     },
-    /// The kernel did not answer a question.
+    /// The kernel did not answer a query.
     #[error("{what}: {why}")]
     Kernel {
         /// The netlink message or ioctl.
         what: String,
-        /// What is in the way, and what would help.
+        /// The cause, and what would help.
         why: String,
     },
-    /// Something else, in a whole sentence.
+    /// Something else, as a whole sentence.
     #[error("{0}")]
     Because(String),
 }

@@ -1,15 +1,16 @@
-//! Tolerant parsers of the kernel's texts: what is not understood costs its own item, never the rest; all with limits.
+//! Tolerant parsers of the kernel's text files: an unexpected item is skipped with an error and the rest is kept; all have
+//! limits.
 
 use crate::Missing;
 use std::str::FromStr;
 
-/// Lines of one file that are looked at.
+/// Maximum number of lines per file.
 const LINES_MAX: usize = 20_000;
-/// Words of one line that are looked at.
+/// Maximum number of words per line.
 const WORDS_MAX: usize = 4_096;
-/// CPUs that a list may name: twice what the kernel can be built for.
+/// Maximum number of CPUs in a list: twice the kernel's own limit.
 const CPUS_MAX: usize = 16_384;
-/// Characters of a name.
+/// Maximum length of a name.
 const NAME_MAX: usize = 128;
 
 /// The lines of a text with their numbers from 1, up to the limit.
@@ -32,12 +33,12 @@ pub(crate) fn hexadecimal(path: &str, line: usize, word: &str) -> Result<u64, Mi
     u64::from_str_radix(word.trim(), 16).map_err(|_| bad(path, line, word, "hexadecimal number"))
 }
 
-/// An item that is not what was wanted; its words are cut to a readable length.
+/// An unexpected item; its text is truncated to a readable length.
 pub(crate) fn bad(path: &str, line: usize, item: &str, wanted: &'static str) -> Missing {
     Missing::Parse { path: path.to_owned(), line, item: item.chars().take(60).collect(), wanted }
 }
 
-/// Whether a word can be the name of a counter: printable, of sane length.
+/// Whether a word can be the name of a counter: printable, of reasonable length.
 pub(crate) fn is_name(word: &str) -> bool {
     !word.is_empty() && word.len() <= NAME_MAX && word.chars().all(|c| c.is_ascii_graphic())
 }
@@ -45,7 +46,7 @@ pub(crate) fn is_name(word: &str) -> bool {
 /// An item of a text: its name, and its number or why there is none.
 pub(crate) type Item<'a, T> = (&'a str, Result<T, Missing>);
 
-/// `Name: 12 kB` or `name 12`: the first word and the number behind it. Lines without a number are items with an error.
+/// `Name: 12 kB` or `name 12`: the first word and the number after it. Lines without a number are items with an error.
 pub(crate) fn key_values<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = Item<'a, i64>> {
     lines(text).filter_map(move |(line, content)| {
         let mut words = words(content);
@@ -57,9 +58,9 @@ pub(crate) fn key_values<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item
     })
 }
 
-/// Pairs of lines, as in `/proc/net/netstat` and `/proc/net/snmp`: names, then numbers, both behind the same prefix.
+/// Pairs of lines, as in `/proc/net/netstat` and `/proc/net/snmp`: names, then numbers, both after the same prefix.
 ///
-/// Gives prefix, name and number.
+/// Yields prefix, name and number.
 pub(crate) fn paired_lines<'a>(path: &str, text: &'a str) -> Vec<(&'a str, &'a str, Result<i64, Missing>)> {
     let mut items = Vec::new();
     let mut header: Option<(&str, &str)> = None;
@@ -95,7 +96,7 @@ pub(crate) fn cpu_list(path: &str, text: &str) -> Result<Vec<u32>, Missing> {
     Ok(cpus)
 }
 
-/// A mask of CPUs: hexadecimal words of 32 bits parted by commas, the highest first.
+/// A CPU mask: hexadecimal words of 32 bits separated by commas, the highest first.
 pub(crate) fn cpu_mask(path: &str, text: &str) -> Result<Vec<u32>, Missing> {
     let mut cpus = Vec::new();
     let words: Vec<&str> = text.trim().split(',').collect();
@@ -109,7 +110,7 @@ pub(crate) fn cpu_mask(path: &str, text: &str) -> Result<Vec<u32>, Missing> {
     Ok(cpus)
 }
 
-/// A list of numbers as short words: `0-3`, `8`.
+/// A list of numbers as short ranges: `0-3`, `8`.
 pub(crate) fn ranges(numbers: &[u32]) -> Vec<String> {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable();

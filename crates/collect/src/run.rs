@@ -1,21 +1,21 @@
 //! Runs the collectors of one class, times each and reports what is missing.
 
 use crate::collector::{Class, Collector, Context, Sink};
-use crate::{Host, table};
+use crate::{COLLECTORS, Host};
 use narrows_model::{CollectorRun, Snapshot};
 use narrows_sys::clock;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-/// What is known of a host before a test: parameters, hardware, and the counters as they stand.
+/// The inventory of a host before a test: parameters, hardware, and the current counters.
 ///
-/// Without a peer the device is that of the default route; a recorded host knows its peer.
+/// Without a peer the interface is that of the default route; a recorded host knows its peer.
 #[must_use]
 pub fn inventory(host: &dyn Host, peer: Option<IpAddr>) -> Snapshot {
     run(host, peer, Class::Inventory)
 }
 
-/// The running counters of a host: cheap enough for right before and after each trial.
+/// The cumulative counters of a host: cheap enough for right before and after each trial.
 #[must_use]
 pub fn counters(host: &dyn Host, peer: Option<IpAddr>) -> Snapshot {
     run(host, peer, Class::Counters)
@@ -28,7 +28,7 @@ fn run(host: &dyn Host, peer: Option<IpAddr>, class: Class) -> Snapshot {
         taken_unix_us: host.taken_unix_us(),
         ..Snapshot::default()
     };
-    for collector in table().iter().filter(|collector| collector.class.runs_in(class)) {
+    for collector in COLLECTORS.iter().filter(|collector| collector.class.runs_in(class)) {
         let start = clock::now();
         let facts = run_one(collector, &context, &mut snapshot);
         let duration_us = clock::micros_since(start);
@@ -38,7 +38,7 @@ fn run(host: &dyn Host, peer: Option<IpAddr>, class: Class) -> Snapshot {
     snapshot
 }
 
-/// One collector: each key that it provides ends as a fact or as an absence. The number of facts.
+/// Runs one collector: each key that it provides becomes a fact or an absence. Returns the number of facts.
 fn run_one(collector: &'static Collector, context: &Context<'_>, snapshot: &mut Snapshot) -> u32 {
     let (facts_before, absent_before) = (snapshot.facts.len(), snapshot.absent.len());
     let mut sink = Sink::new(collector, snapshot);

@@ -1,4 +1,4 @@
-//! Kernel parameters below `/proc/sys`, read by a table: one line a file.
+//! Kernel parameters below `/proc/sys`, read by a table: one line per file.
 
 use crate::collector::{Context, Sink};
 use crate::{Missing, parse};
@@ -9,13 +9,13 @@ use narrows_model::Value;
 pub(crate) enum Form {
     /// One whole number.
     Number(&'static str),
-    /// 0 is off, everything else on.
+    /// 0 is off, any other value on.
     Flag(&'static str),
     /// One word.
     Word(&'static str),
     /// Several words.
     List(&'static str),
-    /// Whole numbers, each with a key of its own.
+    /// Whole numbers, each with its own key.
     Numbers(&'static [&'static str]),
 }
 
@@ -31,7 +31,7 @@ impl Form {
 /// A file below `/proc/sys/net` and its form.
 pub(crate) type Setting = (&'static str, Form);
 
-/// Reads all parameters of a table; each that is missing is absent by itself.
+/// Reads all parameters of a table; a missing one becomes an absence.
 pub(crate) fn read(context: &Context<'_>, sink: &mut Sink<'_>, table: &[Setting]) {
     for (file, form) in table {
         let path = format!("/proc/sys/net/{file}");

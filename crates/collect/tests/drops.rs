@@ -1,5 +1,5 @@
-//! What the kernel counts when packets are dropped or handed down in batches, seen on two live hosts: the facts that the packet
-//! ledger is built on. A kernel that counts otherwise fails here, before a ledger is wrong.
+//! The kernel's counters when packets are dropped or handled in batches, on two live hosts: the facts that the packet ledger
+//! is built on. A kernel that counts differently fails here, before a ledger is wrong.
 
 use narrows_collect::{DropWatch, Live, counters, drop_watch};
 use narrows_model::Snapshot;
@@ -41,7 +41,7 @@ struct Pair {
     far: Namespaces,
 }
 
-/// What grew at both ends.
+/// The growth of the counters at both ends.
 struct Grown {
     near: BTreeMap<String, u64>,
     far: BTreeMap<String, u64>,
@@ -63,7 +63,7 @@ impl Pair {
         let (near, ()) = Namespaces::create("near", nothing).expect("namespaces");
         let (far, ()) = Namespaces::create("far", nothing).expect("namespaces");
         let set_up = |name: &str, address: IpAddr| {
-            // Nothing on the wire that nobody sent: no neighbours of IPv6 are looked for.
+            // No packets that nobody sent: no IPv6 neighbour discovery.
             let _ = sysctl::write(&format!("net.ipv6.conf.{name}.disable_ipv6"), "1");
             let mut links = Links::open().expect("netlink");
             links.add_address(name, address, 24).expect("an address");
@@ -77,7 +77,7 @@ impl Pair {
         .expect("entered");
         far.run(|| set_up("right", FAR)).expect("entered");
         let pair = Self { near, far };
-        // Neighbours are found before anything is counted.
+        // Neighbours are resolved before anything is counted.
         let (sender, receiver) = pair.sockets();
         sender.send_to(b"x", receiver.local_addr().expect("bound")).expect("sent");
         receiver.recv(&mut [0; 8]).expect("received");
@@ -97,7 +97,7 @@ impl Pair {
         [of(&self.near, FAR), of(&self.far, NEAR)]
     }
 
-    /// What `load` makes grow, with the reasons of drops where they can be watched.
+    /// The counters that `load` increases, with drop reasons if they can be watched.
     fn grown(&self, load: impl FnOnce()) -> Grown {
         let [mut near, mut far] = self.counters();
         let watch = DropWatch::start();
@@ -115,7 +115,7 @@ impl Pair {
     }
 }
 
-/// A reason of the watch, where it could run: other processes of this machine may have added to it.
+/// A reason of the watch, if it could run: other processes of this machine may have added to it.
 #[track_caller]
 fn assert_reason(grown: &Grown, reason: &str, least: u64) {
     if grown.far.contains_key("drop.lost_records") {
@@ -218,7 +218,7 @@ fn a_rule_counts_what_it_drops(pair: &Pair) {
     assert_reason(&grown, "NETFILTER_DROP", 70);
 }
 
-/// Ten batches of ten datagrams over a veth pair, which takes a batch whole.
+/// Ten batches of ten datagrams over a veth pair, which accepts a batch as a whole.
 fn batches(pair: &Pair) {
     let limit_packets = 1000;
     let near = || Links::open().expect("netlink").replace_qdisc("left", &Qdisc::PacketFifo { limit_packets });
@@ -233,12 +233,12 @@ fn batches(pair: &Pair) {
         }
     });
     grown.assert(&[
-        // Once for each batch.
+        // Once per batch.
         ("near", "snmp.Udp.OutDatagrams", 10),
         ("near", "nic.counter.tx_packets", 10),
         ("far", "nic.counter.rx_packets", 10),
         ("far", "snmp.Ip.InReceives", 10),
-        // Once for each datagram.
+        // Once per datagram.
         ("near", "qdisc.sent.packets", 100),
         ("far", "netstat.IpExt.InNoECTPkts", 100),
         // A batch on a veth has one header: 14 of Ethernet, 28 of IP and UDP.
@@ -246,7 +246,7 @@ fn batches(pair: &Pair) {
     ]);
 }
 
-/// A shaper that is too slow: what does not fit is dropped by the batch.
+/// A shaper that is too slow: the excess is dropped by the batch.
 fn a_queue_drops_batches_and_sends_segments(pair: &Pair) {
     let shaper = Qdisc::TokenBucket { rate_bps: 100_000_000, burst_bytes: 20_000, limit_bytes: 30_000 };
     let near = || Links::open().expect("netlink").replace_qdisc("left", &shaper);
@@ -262,7 +262,7 @@ fn a_queue_drops_batches_and_sends_segments(pair: &Pair) {
     let mut arrived = 0;
     let grown = pair.grown(|| {
         for _ in 0..30 {
-            // Without IP_RECVERR the socket does not tell of a local drop (net/ipv4/udp.c, udp_send_skb).
+            // Without IP_RECVERR the socket does not report a local drop (net/ipv4/udp.c, udp_send_skb).
             sender.send_to(&[7; 10_000], to).expect("sent, or so it says");
         }
         arrived = std::iter::from_fn(|| receiver.recv(&mut [0; 2000]).ok()).count() as u64;

@@ -1,5 +1,5 @@
-//! A live host in network namespaces of its own: its facts are right, its counters move, nothing is changed by collecting,
-//! and a capture of it gives the same facts again.
+//! A live host in its own network namespaces: its facts are right, its counters move, collecting changes nothing, and a
+//! capture of it gives the same facts again.
 
 use narrows_collect::{Host, Keep, Live, Recorded, counters, inventory, record};
 use narrows_model::{Snapshot, Value};
@@ -137,7 +137,7 @@ fn shapers_give_their_rate() {
 }
 
 fn counters_count_what_is_sent() {
-    // One host for both: sockets that stay open must still give new answers.
+    // One host for both: sockets that stay open must return fresh answers.
     let host = Live::new();
     let before = counters(&host, Some(FAR));
     #[allow(clippy::disallowed_methods)] // the ban is for the program; a test needs a plain sender
@@ -148,7 +148,7 @@ fn counters_count_what_is_sent() {
     let after = counters(&host, Some(FAR));
     let grown = after.counts_since(&before);
     assert_eq!(grown.get("snmp.Udp.OutDatagrams"), Some(&25), "of this namespace alone");
-    // Also what the neighbour was asked for and said (ARP), and nothing of other hosts.
+    // Includes the neighbour's ARP traffic, but nothing of other hosts.
     let sent = grown.get("nic.counter.tx_packets").copied().unwrap_or(0);
     assert!((25..40).contains(&sent), "{sent} packets");
     assert!(after.facts.len() > 100, "{} facts", after.facts.len());
@@ -173,7 +173,7 @@ fn fingerprint() -> BTreeMap<String, String> {
     found.insert("features".into(), format!("{:?}", device.features().expect("features")));
     let link = Links::open().expect("netlink").get("left").expect("the device");
     found.insert("link".into(), format!("{link:?}"));
-    // Counts and random salts differ by themselves.
+    // Counters and random salts differ by themselves.
     found.retain(|path, _| !["random", "nf_conntrack", "stable_secret", "rss_key"].iter().any(|w| path.contains(w)));
     found
 }
@@ -197,7 +197,7 @@ fn a_capture_gives_the_same_facts() {
     for (live, again) in
         [(&recording.inventory, inventory(&replayed, None)), (&recording.counters, counters(&replayed, None))]
     {
-        // The mark of the running kernel is an identifier, which a capture does not keep.
+        // The kernel id is an identifier, which a capture does not keep.
         let live_facts: Vec<_> = live.facts.iter().filter(|fact| fact.key != "host.boot").cloned().collect();
         assert_eq!(again.facts, live_facts);
         let live_absent = live.absent.clone();

@@ -1,7 +1,7 @@
-//! A host whose files hold anything: no collector panics, and each key ends as a fact or as an absence.
+//! A host whose files hold arbitrary text: no collector panics, and each key becomes a fact or an absence.
 
 use narrows_collect::kernel::{Answer, Ethtool, Link, Question, Route, Told};
-use narrows_collect::{Host, Missing, inventory, table};
+use narrows_collect::{COLLECTORS, Host, Missing, inventory};
 use narrows_sys::ethtool::Driver;
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ impl Host for Noise {
                 let driver = Driver { bus: "0000:03:00.0".into(), ..Driver::default() };
                 Answer::Ethtool(Ethtool { driver: Told::Known(driver), ..Ethtool::default() })
             }
-            // An answer to another question, as a capture with mixed-up files would give.
+            // An answer to another query, as a capture with mixed-up files would give.
             _ => Answer::FilterRules(1),
         })
     }
@@ -41,13 +41,13 @@ impl Host for Noise {
 
 fn check(text: &str) {
     let facts = inventory(&Noise(text.to_owned()), None);
-    for key in table().iter().flat_map(|collector| collector.provides).filter(|key| !key.name.ends_with('*')) {
+    for key in COLLECTORS.iter().flat_map(|collector| collector.provides).filter(|key| !key.name.ends_with('*')) {
         let known = facts.get(key.name).is_some() || facts.why_absent(key.name).is_some();
         assert!(known, "{} is lost for {text:?}", key.name);
     }
 }
 
-/// Texts that the parsers have met before: their numbers, headers and lists, cut and mixed.
+/// Texts that resemble the parsers' input: their numbers, headers and lists, truncated and mixed.
 fn kernel_like() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         Just("TcpExt:".to_owned()),

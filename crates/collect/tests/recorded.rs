@@ -1,6 +1,6 @@
-//! Recorded hosts: the facts of each capture below `fixtures/hosts`, whole.
+//! Recorded hosts: all facts of each capture below `fixtures/hosts`.
 
-use narrows_collect::{Class, Host, Recorded, counters, inventory, table};
+use narrows_collect::{COLLECTORS, Class, Host, Recorded, counters, inventory};
 use narrows_model::{Snapshot, Unit};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ fn open(name: &str) -> Recorded {
     Recorded::open(&hosts().join(name)).expect("a capture")
 }
 
-/// Facts and absences, one a line; durations are left out.
+/// Facts and absences, one per line; durations are left out.
 fn shown(snapshot: &Snapshot) -> String {
     let mut text = format!("{} at {}\n", snapshot.host, snapshot.taken_unix_us);
     for fact in &snapshot.facts {
@@ -81,7 +81,7 @@ fn the_cpu_of_a_softnet_line_is_the_one_that_it_names() {
 fn each_key_is_a_fact_or_absent_and_in_the_declared_unit() {
     for name in NAMES {
         let facts = inventory(&open(name), None);
-        for key in table().iter().flat_map(|collector| collector.provides) {
+        for key in COLLECTORS.iter().flat_map(|collector| collector.provides) {
             let fact = facts.facts.iter().find(|fact| key.covers(&fact.key));
             assert!(fact.is_none_or(|fact| fact.unit == key.unit), "{name}: {}", key.name);
             let family = key.name.ends_with('*');
@@ -93,7 +93,7 @@ fn each_key_is_a_fact_or_absent_and_in_the_declared_unit() {
 
 #[test]
 fn counters_are_part_of_the_inventory() {
-    assert!(table().iter().all(|collector| collector.class != Class::Counters), "else the next line is wrong");
+    assert!(COLLECTORS.iter().all(|collector| collector.class != Class::Counters), "else the next line is wrong");
     for name in NAMES {
         let host = open(name);
         let (all, some) = (inventory(&host, None), counters(&host, None));

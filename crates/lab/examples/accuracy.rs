@@ -1,4 +1,4 @@
-//! Prints the table of asked against measured. Needs root.
+//! Prints the table of requested against measured values. Needs root.
 
 use narrows_lab::{Row, Watch};
 

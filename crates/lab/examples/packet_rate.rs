@@ -1,6 +1,6 @@
-//! How many datagrams of 1448 bytes the emulator carries a second. Needs root.
+//! How many datagrams of 1448 bytes the emulator carries per second. Needs root.
 
-#![allow(clippy::disallowed_methods)] // Plain sockets, as a measurer that knows nothing of the product's engines.
+#![allow(clippy::disallowed_methods)] // Plain sockets: the measurement must not depend on the product's engines.
 
 use narrows_lab::{Lab, LabSpec, Result};
 use narrows_model::lab::Impairment;
@@ -12,7 +12,7 @@ use std::time::Duration;
 const BYTES: u32 = 1448;
 const TIME: Duration = Duration::from_secs(3);
 
-/// Sends for a while as fast as the socket takes it: packets offered, carried by the path, and read, each a second.
+/// Sends for a while as fast as the socket accepts: packets offered, carried by the path, and read, each per second.
 fn run(per_call: u32, single_packets: bool, offloads: bool, delay_us: u64) -> Result<[f64; 3]> {
     let path = Impairment { delay_us, single_packets, ..Impairment::default() };
     let lab = Lab::up(&LabSpec { name: "rate".to_owned(), up: path.clone(), down: path, ..LabSpec::default() })?;

@@ -1,4 +1,4 @@
-//! Whether the emulator keeps its word: a table of asked against measured, by sockets that know nothing of it.
+//! Accuracy of the emulator: a table of requested against measured values, taken with plain sockets.
 
 use crate::probe::{self, Datagrams};
 use crate::{Host, Lab, LabSpec, Result};
@@ -7,33 +7,33 @@ use narrows_model::{Family, Flow, words::units};
 use narrows_sys::rtnl::Links;
 use std::time::Duration;
 
-/// One promise and what came of it.
+/// One property of the emulated path and its measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What was measured.
+    /// What was measured, as a phrase.
     pub what: String,
-    /// What was asked, in `unit`.
+    /// The requested value, in `unit`.
     pub asked: f64,
-    /// What was measured, in `unit`.
+    /// The measured value, in `unit`.
     pub measured: f64,
     /// The unit of both.
     pub unit: &'static str,
-    /// How far it may be off, in words.
+    /// The tolerance, as a phrase.
     pub promise: &'static str,
-    /// Whether it was kept.
+    /// Whether the measured value is within the tolerance.
     pub kept: bool,
 }
 
-/// Hears of what is looked at.
+/// Receives the rows as they are measured.
 pub trait Watch {
-    /// A row begins; what it is about, in a few words. It takes up to a minute.
+    /// A row begins; `what` describes it. It takes up to a minute.
     fn begins(&mut self, what: &str);
 
-    /// A row is known; false ends the rest.
+    /// A row is complete; returning false ends the run.
     fn row(&mut self, row: &Row) -> bool;
 }
 
-/// Ethernet's bytes around an IP packet of 1500.
+/// Bytes that Ethernet adds to an IP packet of 1500 bytes.
 const WIRE_BYTES: f64 = 1538.0;
 
 fn lab(change: impl FnOnce(&mut LabSpec)) -> Result<Lab> {
@@ -42,13 +42,13 @@ fn lab(change: impl FnOnce(&mut LabSpec)) -> Result<Lab> {
     Lab::up(&spec)
 }
 
-/// Measures one thing.
+/// Measures one property.
 type Measure = Box<dyn Fn() -> Result<Row>>;
 
-/// Measures everything and hands each row over as soon as it is known. It takes about a minute.
+/// Measures every property and passes on each row as soon as it is complete. Takes about a minute.
 ///
 /// # Errors
-/// A lab cannot be built here; a probe's socket failed.
+/// A lab cannot be built on this machine; a probe's socket failed.
 pub fn accuracy(watch: &mut dyn Watch) -> Result<()> {
     let mut all: Vec<(String, Measure)> = Vec::new();
     for rate in [10_000_000_u64, 100_000_000, 1_000_000_000] {
@@ -90,7 +90,7 @@ fn rate_row(rate: u64, flow: Flow) -> Result<Row> {
         spec.down.rate_bps = rate;
     })?;
     let (from, to) = ends(&lab, flow)?;
-    // A third more than passes, for 2 s.
+    // A third more than the rate, for 2 s.
     let per_call = if rate < 100_000_000 { 1 } else { 20 };
     let every = Duration::from_secs_f64(f64::from(per_call) * WIRE_BYTES * 8.0 / rate as f64 * 0.75);
     let calls = (2.0 / every.as_secs_f64()) as u64;
@@ -125,7 +125,7 @@ fn loss_row() -> Result<Row> {
     let (from, to) = ends(&lab, Flow::Up)?;
     let count = |host: &Host| host.run(|| Links::open()?.get(host.device()));
     let (sent_before, received_before) = (count(from)??.tx_packets, count(to)??.rx_packets);
-    // The devices count, not the socket, whose buffer may overflow.
+    // The interface counters are used, not the socket, whose buffer may overflow.
     let load = Datagrams { calls: 1_010_000, per_call: 1, bytes: 64, every: Duration::from_micros(6) };
     probe::datagrams(from, to, Family::Ipv4, load, Duration::from_millis(300))?;
     let (sent, received) = (count(from)??.tx_packets - sent_before, count(to)??.rx_packets - received_before);

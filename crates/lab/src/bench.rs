@@ -1,12 +1,13 @@
-//! What makes a tester, a device under test and a switch of the hosts of a forwarding bench.
+//! Configures the hosts of a forwarding bench as tester, device under test and switch.
 //!
-//! A bench at rest is silent, so that counters hold a trial's frames alone: neighbours are known for good, no address is
-//! verified, no router is looked for, and the reports of multicast groups that IPv6 insists on are all sent within moments of
-//! the start. What arrives at the tester for nobody is not answered.
+//! An idle bench sends nothing, so that counters hold only a trial's frames: neighbours are static, addresses are not
+//! verified, routers are not solicited, and the IPv6 multicast reports that cannot be switched off are all sent in the first
+//! moments. The tester does not answer frames that are not addressed to it.
 //!
-//! The device has a route for each of [`NETWORKS`] networks a side (RFC 2544, section 12; RFC 5180, section 5.2): 198.18.0.0/24 …
-//! 198.18.255.0/24 and 2001:2:0:100::/64 … 2001:2:0:1ff::/64 towards the tester's `gen0`, 198.19.0.0/24 … and 2001:2:0:200::/64
-//! … towards its `rcv0`, all by way of the tester's own address there, so that no destination needs a neighbour of its own.
+//! The device has a route for each of [`NETWORKS`] networks per side (RFC 2544, section 12; RFC 5180, section 5.2):
+//! 198.18.0.0/24 … 198.18.255.0/24 and 2001:2:0:100::/64 … 2001:2:0:1ff::/64 towards the tester's `gen0`, 198.19.0.0/24 … and
+//! 2001:2:0:200::/64 … towards its `rcv0`. All lead through the tester's own address there, so that no destination needs a
+//! neighbour entry of its own.
 
 use crate::topology::{Addresses, HostPlan, InterfacePlan, Role, Topology};
 use crate::{Error, Result};
@@ -19,15 +20,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::Duration;
 
-/// Networks that destinations can lie in, a side.
+/// Destination networks per side.
 pub const NETWORKS: u16 = 256;
-/// More queues than that no veth gets.
+/// The maximum number of queues of a veth.
 const QUEUES_MAX: usize = 8;
-/// How much before ordinary programs the threads of a device under test run.
+/// Nice value of the device under test's threads: above ordinary programs.
 const POLLING_NICE: i32 = -19;
 const BRIDGE: &str = "br0";
 const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
-/// What is sent unasked is over when nothing was sent for so long.
+/// The start-up packets are over when nothing was sent for this long.
 const SILENCE: Duration = Duration::from_millis(40);
 const SILENCE_AT_LATEST: Duration = Duration::from_secs(2);
 
@@ -36,7 +37,7 @@ pub(crate) fn queues() -> u32 {
     u32::try_from(process::cores().clamp(2, QUEUES_MAX)).unwrap_or(2)
 }
 
-/// Prepares the calling thread's network namespace: parameters, devices, addresses. The cables are plugged in.
+/// Prepares the calling thread's network namespace: parameters, interfaces, addresses. The cables are plugged in.
 pub(crate) fn configure(plan: &HostPlan, mtu: u32) -> Result<()> {
     for (key, value) in of_host(plan.role) {
         set(key, value)?;
@@ -74,9 +75,9 @@ pub(crate) fn configure(plan: &HostPlan, mtu: u32) -> Result<()> {
     Ok(())
 }
 
-/// Lets a device that is up poll, as a real one does, on a thread of the kernel's own. A veth takes the frames of an XDP program only where
-/// its peer polls (`veth_xdp_xmit` in drivers/net/veth.c). Without a thread it would poll on the sender's core whenever that
-/// pauses: a generator could never offer more than the device forwards.
+/// Makes an interface that is up poll on a kernel thread of its own, as a real device does. A veth accepts frames from
+/// an XDP program only if its peer polls (`veth_xdp_xmit` in drivers/net/veth.c). Without the thread it would poll on
+/// the sender's core whenever the sender pauses: a generator could never offer more than the device forwards.
 fn let_poll(device: &str) -> Result<()> {
     Device::open(device)?.set_feature("gro", true)?;
     let threaded = Path::new("/sys/class/net").join(device).join("threaded");
@@ -89,8 +90,8 @@ fn let_poll(device: &str) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the threads that poll a device off the first CPU, where a generator has its first worker: a device under test has
-/// processors of its own, which do nothing else. Where that is not allowed, or there is one CPU, they share.
+/// Keeps the polling threads off the first CPU, where a generator runs its first worker: a real device under test has
+/// processors of its own. If that is not permitted, or there is only one CPU, they share it.
 fn keep_apart(device: &str) {
     let others: Vec<u32> = cpu::allowed_cpus().unwrap_or_default().into_iter().skip(1).collect();
     let Ok(index) = narrows_sys::device::index(device) else { return };
@@ -109,7 +110,7 @@ const fn is_management(interface: &InterfacePlan) -> bool {
     matches!(interface.addresses, Some(Addresses { v4_bits: 24, .. }))
 }
 
-/// A parameter that this kernel does not have, or not for each namespace, stays as it is.
+/// Skips a parameter that this kernel does not have, or not per namespace.
 fn set(key: &str, value: &str) -> Result<()> {
     if sysctl::exists(key) { Ok(sysctl::write(key, value)?) } else { Ok(()) }
 }
@@ -123,14 +124,14 @@ fn of_host(role: Role) -> &'static [(&'static str, &'static str)] {
             ("net.ipv4.conf.all.send_redirects", "0"),
             ("net.ipv4.igmp_link_local_mcast_reports", "0"),
         ],
-        // Nothing is said of frames that find no socket: the answers would be frames, too.
+        // No ICMP errors for frames without a socket: they would be extra frames.
         Role::Tester => &[
             ("net.ipv4.conf.all.rp_filter", "0"),
             ("net.ipv4.igmp_link_local_mcast_reports", "0"),
             ("net.ipv4.icmp_msgs_per_sec", "0"),
             ("net.ipv4.icmp_msgs_burst", "0"),
         ],
-        // What a bridge passes on is no business of the packet filter.
+        // Bridged frames bypass the packet filter.
         Role::Switch => &[
             ("net.ipv4.igmp_link_local_mcast_reports", "0"),
             ("net.bridge.bridge-nf-call-iptables", "0"),
@@ -151,12 +152,12 @@ fn of_interface(role: Role) -> impl Iterator<Item = (&'static str, &'static str,
         ("ipv6", "router_solicitations", "0"),
         ("ipv6", "accept_dad", "0"),
         ("ipv6", "dad_transmits", "0"),
-        // No link-local address: nothing to announce.
+        // No link-local address, so nothing to announce.
         ("ipv6", "addr_gen_mode", "1"),
         ("ipv6", "mldv1_unsolicited_report_interval", "1"),
         ("ipv6", "mldv2_unsolicited_report_interval", "1"),
     ];
-    // What the device forwards comes from the tester's own address.
+    // Forwarded frames carry the tester's own source address.
     quiet.into_iter().chain((role == Role::Tester).then_some(("ipv4", "accept_local", "1")))
 }
 
@@ -167,7 +168,7 @@ fn add_addresses(links: &mut Links, interface: &InterfacePlan, addresses: &Addre
             Family::Ipv4 => (addresses.of(family), addresses.v4_bits),
             Family::Ipv6 => (addresses.of(family), 64),
         };
-        // Who is where on a link under test, routes say one by one.
+        // The routes name each neighbour on a link under test.
         if is_management(interface) {
             links.add_address(name, address, bits)?;
         } else {
@@ -177,7 +178,7 @@ fn add_addresses(links: &mut Links, interface: &InterfacePlan, addresses: &Addre
     Ok(())
 }
 
-/// Makes the neighbours known and sets the routes, once every interface of the lab is up.
+/// Adds static neighbours and sets the routes, once every interface of the lab is up.
 pub(crate) fn route(plan: &HostPlan, topology: Topology) -> Result<()> {
     let mut links = Links::open()?;
     for interface in plan.interfaces {
@@ -203,19 +204,19 @@ pub(crate) fn route(plan: &HostPlan, topology: Topology) -> Result<()> {
     Ok(())
 }
 
-/// The other end itself, on the link.
+/// The address at the other end of the link.
 fn on_the_link(other: IpAddr) -> Route {
     let prefix_bits = if other.is_ipv4() { 32 } else { 128 };
     Route { destination: other, prefix_bits, gateway: None }
 }
 
-/// The tester, and behind it the networks of its side.
+/// The tester, and the networks of its side behind it.
 fn through_the_tester(tester: IpAddr) -> Vec<Route> {
     let by_way_of_it = |(destination, prefix_bits)| Route { destination, prefix_bits, gateway: Some(tester) };
     std::iter::once(on_the_link(tester)).chain(networks_of(tester).map(by_way_of_it)).collect()
 }
 
-/// The networks of the side on which that address is.
+/// The networks of the side that the address belongs to.
 fn networks_of(address: IpAddr) -> impl Iterator<Item = (IpAddr, u8)> {
     (0..NETWORKS).map(move |number| match address {
         IpAddr::V4(address) => {
@@ -226,14 +227,15 @@ fn networks_of(address: IpAddr) -> impl Iterator<Item = (IpAddr, u8)> {
     })
 }
 
-/// The network of that number on the side of the address.
+/// The network with that number on the side of the address.
 fn side_v6(address: Ipv6Addr, number: u16) -> IpAddr {
     let [a, b, c, own, ..] = address.segments();
     Ipv6Addr::new(a, b, c, own / NETWORKS * NETWORKS + number, 0, 0, 0, 0).into()
 }
 
-/// The device, and behind it the networks of the tester's other ports: what the tester sends there takes the way under test. Its
-/// own addresses alone it reaches without it, but from a socket that is bound to a port (`SO_BINDTODEVICE`).
+/// The device, and behind it the networks of the tester's other ports, so that the tester's traffic to them passes the
+/// device under test. The tester reaches its own addresses without the device, except from a socket that is bound to a
+/// port (`SO_BINDTODEVICE`).
 fn through_the_device(plan: &HostPlan, from: &InterfacePlan, device: IpAddr) -> Vec<Route> {
     let others = plan.interfaces.iter().filter(|other| other.name != from.name && !is_management(other));
     let mut routes = vec![on_the_link(device)];
@@ -265,7 +267,7 @@ fn behind_ports(plan: &HostPlan, topology: Topology) -> Vec<(&'static str, [u8; 
     ports.filter_map(|port| Some((port.name, other_end(port)?))).collect()
 }
 
-/// Waits until the devices of the calling thread's network have been silent for a moment.
+/// Waits until the interfaces of the calling thread's network namespace send nothing for a moment.
 pub(crate) fn await_silence(plan: &HostPlan) -> Result<()> {
     let mut links = Links::open()?;
     let mut sent = || -> Result<u64> {

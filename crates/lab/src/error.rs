@@ -1,4 +1,4 @@
-//! What the lab could not do, on what, why, and what to do about it.
+//! Errors of the lab: the operation, the object, the cause and what to do.
 
 use std::path::PathBuf;
 use thiserror::Error;
@@ -6,7 +6,7 @@ use thiserror::Error;
 /// An error of the lab.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The kernel refused something.
+    /// The kernel refused an operation.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),
     /// The kernel refused a link, an address or a route.
@@ -15,59 +15,59 @@ pub enum Error {
     /// The kernel refused a filter.
     #[error(transparent)]
     Filter(#[from] narrows_sys::nftables::Error),
-    /// The lab cannot run here at all.
+    /// A lab cannot run on this machine.
     #[error("the lab cannot run here: {0}")]
     CannotRun(String),
-    /// A name that cannot be a lab's.
+    /// An invalid lab name.
     #[error("`{0}` cannot be the name of a lab: use 1 to 32 small letters, digits and hyphens, a letter first")]
     BadName(String),
-    /// No lab of that name is up.
+    /// No running lab has that name.
     #[error("no lab `{name}` is up{hint}; `narrows lab up {name}` begins one")]
     NotUp {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// More, where it is known, with its own punctuation.
+        /// More detail, if known, with its own punctuation.
         hint: String,
     },
     /// Root of a user namespace is not enough.
     #[error("{what} needs root of the machine itself: run the lab as root")]
     NeedsRoot {
-        /// What.
+        /// The operation.
         what: &'static str,
     },
-    /// A lab whose shape has no emulated path.
+    /// The lab's shape has no emulated path.
     #[error("lab `{name}` has no emulated path, only plain cables; --topology pair or chain has one")]
     NoPath {
         /// The lab.
         name: String,
     },
-    /// No host of that name.
+    /// No host has that name.
     #[error("the lab has no host `{name}`; it has {known}")]
     UnknownHost {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The hosts there are.
+        /// The available hosts.
         known: String,
     },
-    /// No fault of that name.
+    /// No fault has that name.
     #[error("there is no fault `{id}`; there are {known}")]
     UnknownFault {
-        /// The name asked for.
+        /// The requested name.
         id: String,
-        /// The faults there are.
+        /// The available faults.
         known: String,
     },
-    /// A fault cannot be in that place.
+    /// The fault is not available at that place.
     #[error("`{id}` cannot be at {place}; it can be at {places}")]
     WrongPlace {
         /// The fault.
         id: &'static str,
-        /// The place asked for.
+        /// The requested place.
         place: crate::Site,
-        /// Where it can be.
+        /// Where it is available.
         places: String,
     },
-    /// The fault is in force already.
+    /// The fault is already active.
     #[error("`{id}` is already in force at {place}; undo it first")]
     AlreadyInForce {
         /// The fault.
@@ -75,53 +75,53 @@ pub enum Error {
         /// The place asked for.
         place: crate::Site,
     },
-    /// The fault is not in force.
+    /// The fault is not active.
     #[error("`{id}` is not in force{place}")]
     NotInForce {
         /// The fault.
         id: String,
-        /// ` at server`, or nothing.
+        /// ` at server`, or empty.
         place: String,
     },
-    /// A value that the fault does not take.
-    #[error("`{value}` is no value for `{id}`, which takes {wanted}: {cause}")]
+    /// An invalid value for the fault.
+    #[error("`{value}` is no value for `{id}`, which takes {expected}: {cause}")]
     BadValue {
         /// The fault.
         id: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
         /// What it takes, with an example.
-        wanted: String,
-        /// Why it is none.
+        expected: String,
+        /// Why it is invalid.
         cause: String,
     },
-    /// An impairment that makes no sense.
+    /// An invalid impairment.
     #[error("a path cannot be like that: {0}")]
     BadImpairment(String),
-    /// The process that holds the lab did not do it.
+    /// The process that holds the lab refused or failed.
     #[error("lab `{name}`: {cause}")]
     Holder {
         /// The lab.
         name: String,
-        /// Its words.
+        /// Its message.
         cause: String,
     },
-    /// What another process said is not what was expected.
+    /// Unexpected data from another process.
     #[error("cannot understand {what}: {cause}")]
     Format {
         /// The file or message.
         what: String,
-        /// Where it differs.
+        /// How it differs.
         cause: String,
     },
-    /// A conversation with the holder broke.
+    /// Communication with the holder failed.
     #[error("cannot {operation} {path}: {source}")]
     Socket {
         /// A verb in the infinitive.
         operation: &'static str,
         /// The socket.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         #[source]
         source: std::io::Error,
     },

@@ -1,4 +1,5 @@
-//! The process that holds a lab: it builds the network, answers on a socket, and takes all with it when it ends, however it ends.
+//! The process that holds a lab: it builds the network, answers on a socket, and removes everything when it ends, however it
+//! ends.
 
 use crate::protocol::{HostState, LINE_MAX, Order, Reply, Request, State, Status};
 use crate::registry::Registry;
@@ -9,16 +10,16 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-/// How long one who asks may take: nobody can hold up the others for longer.
+/// Time limit for one client: nobody can block the others for longer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The whole life of the holder: reads its order from standard input, builds the lab, says so (or why not) on standard output,
-/// lets go of the terminal and answers until it is told to end.
+/// The whole life of the holder: reads its order from standard input, builds the lab, reports success or the error on
+/// standard output, detaches from the terminal and answers requests until it is told to end.
 ///
-/// Call it first of all in its process, while that has one thread: only then can it become root of a user namespace.
+/// Call it first in its process, while it has one thread: only then can it become root of a user namespace.
 ///
 /// # Errors
-/// Whatever was said on standard output too: nobody needs to print it.
+/// The error is already reported on standard output: the caller need not print it.
 pub fn hold() -> Result<()> {
     match begin() {
         Ok((lab, listener, registry)) => {
@@ -38,7 +39,7 @@ fn say(reply: &Reply) {
     let mut line = serde_json::to_string(reply).unwrap_or_default();
     line.push('\n');
     let mut out = std::io::stdout();
-    // Who started it may be gone; then nobody listens, and the lab is there all the same.
+    // The starter may be gone; the lab runs all the same.
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
 }
 
@@ -52,7 +53,7 @@ fn begin() -> Result<(Lab, UnixListener, Registry)> {
     if order.user_namespace {
         crate::become_able()?;
     }
-    // Not an error where it leads one already.
+    // Not an error if it is a session leader already.
     let _ = process::new_session();
     let registry = Registry::at(order.directory);
     let lab = Lab::up(&order.spec)?;
@@ -77,14 +78,14 @@ fn state(lab: &Lab) -> Result<State> {
 fn answer_all(lab: &Lab, listener: &UnixListener) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
-        // One at a time: what changes a lab is not done side by side.
+        // One at a time: requests that change a lab are serialised.
         if let Ok(true) = answer_one(lab, &stream) {
             return;
         }
     }
 }
 
-/// Whether it was the last one.
+/// Whether it was the last request.
 fn answer_one(lab: &Lab, stream: &UnixStream) -> std::io::Result<bool> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

@@ -2,8 +2,6 @@
 
 use crate::bench;
 use crate::emulator::reserved::Reserved;
-use crate::faults::{filter_drop, forward_drop_nth, send_filter};
-use crate::protocol::PortStatus;
 use crate::topology::{HostPlan, InterfacePlan, Role, Topology, Wire};
 use crate::{Error, Result};
 use narrows_model::lab::HostCounters;
@@ -13,6 +11,7 @@ use narrows_sys::netns::Namespaces;
 use narrows_sys::rtnl::Links;
 use narrows_sys::tun::Tun;
 use narrows_sys::{clock, files, mount, nftables, process, sysctl};
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
@@ -20,14 +19,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Packets that the ring of a TUN holds: it must never drop what the emulator has not seen.
+/// Queue length of a TUN: it must never drop packets before the emulator sees them.
 const TX_QUEUE_PACKETS: u32 = 10_000;
 
-/// For the kernel to make the routes of its addresses; a lab without them is still one for IPv4.
+/// Time limit for the kernel to add the routes of its addresses; without them the lab still works over IPv4.
 const ADDRESSES: Duration = Duration::from_secs(5);
 
-/// What is mounted below `/sys` and is to be seen in a host as well.
+/// What is mounted below `/sys` and must be visible in a host as well.
 const SYS_MOUNTS: &[&str] = &["fs/cgroup", "fs/bpf", "kernel/tracing", "kernel/debug", "kernel/security"];
+
+/// The nf_tables tables of a host whose drops count in [`Host::counters`].
+pub(crate) const INPUT_FILTER: &str = "narrows-lab-input";
+pub(crate) const OUTPUT_FILTER: &str = "narrows-lab-output";
+pub(crate) const FORWARD_FILTER: &str = "narrows-lab-forward-drop";
 
 /// A running host.
 #[derive(Debug)]
@@ -37,13 +41,32 @@ pub struct Host {
     namespaces: Namespaces,
     tun: Option<Arc<Tun>>,
     reserved: Arc<Reserved>,
-    /// Whether it ever had a filter: to ask where there was none would make the kernel load its module.
+    /// Whether it ever had a filter: querying without one would make the kernel load its module.
     filtered: AtomicBool,
     cautions: Vec<String>,
 }
 
+/// An interface of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortStatus {
+    /// Its name.
+    pub device: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Received and dropped.
+    pub rx_dropped: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Dropped by the interface instead of sent.
+    pub tx_dropped: u64,
+    /// Dropped by the queueing discipline at its root, since that was set.
+    pub qdisc_drops: u64,
+}
+
 impl Host {
-    /// Makes the host and its end of the path, not yet addressed.
+    /// Creates the host and its end of the path, without addresses.
     pub(crate) fn create(plan: HostPlan, topology: Topology, reserved: &Arc<Reserved>) -> Result<Self> {
         let prepare = || -> Result<(Option<Arc<Tun>>, Vec<String>)> {
             let mut cautions = Vec::new();
@@ -62,22 +85,22 @@ impl Host {
         Ok(Self { plan, topology, namespaces, tun, reserved, filtered, cautions })
     }
 
-    /// Gives the interfaces their MTU and addresses and sets them up.
+    /// Sets MTU and addresses of the interfaces and sets them up.
     pub(crate) fn configure(&self, mtu: u32) -> Result<()> {
         if self.is_of_bench() {
             return self.run(|| bench::configure(&self.plan, mtu))?;
         }
         self.run(|| -> Result<()> {
-            // Runs must not inherit what an earlier one learned of the path.
+            // Runs must not inherit path metrics of earlier ones.
             sysctl::write("net.ipv4.tcp_no_metrics_save", "1")?;
             for interface in self.plan.interfaces {
                 let set = |key: &str, value: &str| {
                     let key = format!("net.ipv6.conf.{}.{key}", interface.name);
-                    // Absent where the kernel was told to do without IPv6.
+                    // Absent if IPv6 is disabled.
                     if sysctl::exists(&key) { sysctl::write(&key, value) } else { Ok(()) }
                 };
-                // Nothing on the path that nobody sent: no router is looked for, no link-local address announced. A veth
-                // needs its link-local address, to find neighbours with, and at once.
+                // No packets that nobody sent: no router solicitation, no link-local address. A veth
+                // needs its link-local address for neighbour discovery, and without delay.
                 set("router_solicitations", "0")?;
                 match interface.wire {
                     Wire::PathNear | Wire::PathFar => set("addr_gen_mode", "1")?,
@@ -127,13 +150,14 @@ impl Host {
         })?
     }
 
-    /// Waits until the kernel delivers what is sent to the IPv6 addresses: their routes are made by a work queue of its
-    /// own (`addrconf_dad_work` in net/ipv6/addrconf.c), on a busy machine after the call that added them has returned.
+    /// Waits until the kernel delivers packets to the IPv6 addresses: a work queue adds their routes
+    /// (`addrconf_dad_work` in net/ipv6/addrconf.c), on a busy machine after the call that added the addresses has
+    /// returned.
     pub(crate) fn await_addresses(&self) -> Result<()> {
         let routes = Path::new("/proc/thread-self/net/ipv6_route");
         self.run(|| {
             let missing = || {
-                // Absent where the kernel was told to do without IPv6.
+                // Absent if IPv6 is disabled.
                 let routes = files::read_text(routes).ok()?;
                 let is_local = |octets: [u8; 16]| {
                     let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
@@ -149,7 +173,7 @@ impl Host {
         })
     }
 
-    /// Waits until a host of a forwarding bench says nothing of its own any more.
+    /// Waits until a host of a forwarding bench sends no start-up packets any more.
     pub(crate) fn await_silence(&self) -> Result<()> {
         if self.is_of_bench() { self.run(|| bench::await_silence(&self.plan))? } else { Ok(()) }
     }
@@ -158,13 +182,13 @@ impl Host {
         matches!(self.plan.role, Role::Tester | Role::Device | Role::Switch)
     }
 
-    /// As it was planned.
+    /// Its plan.
     #[must_use]
     pub const fn plan(&self) -> &HostPlan {
         &self.plan
     }
 
-    /// The name of the interface that is plugged in there.
+    /// The interface that is plugged in there.
     pub(crate) fn interface(&self, wire: Wire) -> Option<&'static InterfacePlan> {
         self.plan.interfaces.iter().find(|plan| plan.wire == wire)
     }
@@ -181,12 +205,12 @@ impl Host {
         self.tun.as_ref()
     }
 
-    /// The cores that the path keeps off.
+    /// The cores that the path does not use.
     pub(crate) fn reserved(&self) -> &Reserved {
         &self.reserved
     }
 
-    /// Notes that it has a filter of the lab's.
+    /// Records that the lab added a filter.
     pub(crate) fn set_filtered(&self) {
         self.filtered.store(true, Ordering::Relaxed);
     }
@@ -219,23 +243,24 @@ impl Host {
         self.plan.address(family)
     }
 
-    /// What this host lacks, since the machine did not allow it.
+    /// What this host lacks because the machine did not permit it.
     #[must_use]
     pub fn cautions(&self) -> &[String] {
         &self.cautions
     }
 
-    /// Runs `work` on a thread inside of the host, and gives what it returns. Threads and processes that it starts are there too.
+    /// Runs `work` on a thread inside the host, and returns its result. Threads and processes that it starts are
+    /// inside, too.
     ///
     /// # Errors
-    /// Where the host cannot be entered.
+    /// The host cannot be entered.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         Ok(self.namespaces.run(work)?)
     }
 
-    /// A command whose process runs inside of the host, and is killed when the thread that starts it ends.
+    /// A command whose process runs inside the host, and is killed when the thread that starts it ends.
     ///
-    /// Set its working directory before, if another than this process's is wanted; start it while the host is there.
+    /// Set its working directory first, if it differs from this process's; start it while the host exists.
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
         let mut command = process::bound_command(program);
@@ -243,10 +268,10 @@ impl Host {
         command
     }
 
-    /// What it did to packets where the path does not see it, so far.
+    /// Its counters of packets that the path does not see, so far.
     ///
     /// # Errors
-    /// Where the host cannot be entered, or the kernel does not tell.
+    /// The host cannot be entered, or the kernel does not provide a counter.
     pub fn counters(&self) -> Result<HostCounters> {
         self.run(|| {
             let mut links = Links::open()?;
@@ -263,17 +288,17 @@ impl Host {
                 tx_dropped: link.tx_dropped,
                 qdisc_drops: qdisc.as_ref().map_or(0, |qdisc| u64::from(qdisc.drops)),
                 qdisc: qdisc.map(|qdisc| qdisc.kind),
-                filter_input_drops: dropped_by(filter_drop::TABLE)?,
-                filter_output_drops: dropped_by(send_filter::TABLE)?,
-                filter_forward_drops: dropped_by(forward_drop_nth::TABLE)?,
+                filter_input_drops: dropped_by(INPUT_FILTER)?,
+                filter_output_drops: dropped_by(OUTPUT_FILTER)?,
+                filter_forward_drops: dropped_by(FORWARD_FILTER)?,
             })
         })?
     }
 
-    /// Its devices with their counters, where it has several.
+    /// Its interfaces with their counters, if it has several.
     ///
     /// # Errors
-    /// Where the host cannot be entered, or the kernel does not tell.
+    /// The host cannot be entered, or the kernel does not provide a counter.
     pub fn ports(&self) -> Result<Vec<PortStatus>> {
         let several = self.plan.interfaces.len() > 1;
         self.run(|| {
@@ -296,10 +321,10 @@ impl Host {
         })?
     }
 
-    /// Sets the speed that the device towards the path says it has, in Mbit/s; gives the one before.
+    /// Sets the speed that the interface towards the path reports, in Mbit/s; returns the previous one.
     ///
     /// # Errors
-    /// The device does not take it: a veth does not.
+    /// The interface does not support it: a veth does not.
     pub fn set_link_speed(&self, mbps: u32) -> Result<Option<u32>> {
         self.run(|| {
             let device = Device::open(self.device())?;
@@ -310,7 +335,7 @@ impl Host {
     }
 }
 
-/// A sentence that says what to do, where the device file is closed to this user.
+/// The error with what to do, if the device file is closed to this user.
 fn explain_tun(error: narrows_sys::Error) -> Error {
     use std::io::ErrorKind::PermissionDenied;
     if error.object == "/dev/net/tun" && error.source.kind() == PermissionDenied {
@@ -321,7 +346,7 @@ fn explain_tun(error: narrows_sys::Error) -> Error {
     error.into()
 }
 
-/// The host of that name.
+/// The host with that name.
 pub(crate) fn find<'a>(hosts: &'a [Host], name: &str) -> Result<&'a Host> {
     hosts.iter().find(|host| host.name() == name).ok_or_else(|| Error::UnknownHost {
         name: name.to_owned(),

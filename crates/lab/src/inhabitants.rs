@@ -1,26 +1,26 @@
-//! What users started on the hosts of a lab and what still runs there when the lab ends.
+//! Processes that users started on the hosts of a lab and that still run when the lab ends.
 //!
-//! A process keeps its network namespace alive: a server that nobody ends would hold its host for ever.
+//! A process keeps its network namespace alive: a forgotten server would keep its host for ever.
 
 use crate::Result;
 use narrows_sys::{clock, files, process};
 use std::path::Path;
 use std::time::Duration;
 
-/// The variable by which a process, and all that it starts, is known to belong to a lab: the lab's state file.
+/// The environment variable that marks a process and its children as part of a lab: the lab's state file.
 pub(crate) const MARK: &str = "NARROWS_LAB_STATE";
 
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
-/// For those that were asked to end; a server sets back what its clients changed.
+/// Time to end after a request; a server rolls back its clients' changes in that time.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The largest environment that is looked through.
+/// The maximum size of an environment that is searched.
 const ENVIRONMENT_MOST_BYTES: u64 = 4 << 20;
 
-/// Ends all that runs on the hosts of the lab with this state file: it is asked, and killed where it does not obey.
+/// Ends all processes on the hosts of the lab with this state file: terminates them, and kills those that do not end.
 ///
 /// # Errors
-/// A process that cannot be waited for.
+/// A process cannot be waited for.
 pub(crate) fn end_all(state_file: &Path) -> Result<()> {
     for signal in [SIGTERM, SIGKILL] {
         let left = of(state_file);
@@ -36,7 +36,7 @@ pub(crate) fn end_all(state_file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Those that carry the mark and live in a network namespace other than ours.
+/// The processes that carry the mark and run in a network namespace other than ours.
 fn of(state_file: &Path) -> Vec<u32> {
     let mark = format!("{MARK}={}", state_file.display());
     let own_network = network("self");

@@ -1,4 +1,4 @@
-//! A lab that runs in this process: its hosts, the path between them, the faults in force. All of it goes when it is dropped.
+//! A lab that runs in this process: its hosts, the path between them, the active faults. All of it ends when it is dropped.
 
 use crate::agent::{self, Agent};
 use crate::emulator::Path;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct Lab {
     spec: LabSpec,
-    // Before the hosts: the agents end and the path stops before the devices go.
+    // Before the hosts: the agents end and the path stops before the interfaces are removed.
     agents: Vec<Agent>,
     path: Option<Path>,
     hosts: Vec<Host>,
@@ -49,10 +49,10 @@ const fn index(flow: Flow) -> usize {
 }
 
 impl Lab {
-    /// Builds the network and begins to carry packets.
+    /// Builds the network and starts to carry packets.
     ///
     /// # Errors
-    /// A spec that makes no sense; no privilege, no `/dev/net/tun`; what the kernel refused.
+    /// An invalid spec; no privilege, no `/dev/net/tun`; what the kernel refused.
     pub fn up(spec: &LabSpec) -> Result<Self> {
         spec.check()?;
         can_run(spec.topology)?;
@@ -84,7 +84,7 @@ impl Lab {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As it was wanted.
+    /// The spec it was built from.
     #[must_use]
     pub const fn spec(&self) -> &LabSpec {
         &self.spec
@@ -99,7 +99,7 @@ impl Lab {
     /// A host by its name.
     ///
     /// # Errors
-    /// There is none, and there are these.
+    /// No host has that name; the message lists all names.
     pub fn host(&self, name: &str) -> Result<&Host> {
         host::find(&self.hosts, name)
     }
@@ -110,22 +110,22 @@ impl Lab {
         self.spec.topology.address_of(host, family)
     }
 
-    /// The SNMP agents that serve counters of its hosts.
+    /// The SNMP agents of its hosts.
     #[must_use]
     pub fn agents(&self) -> &[Agent] {
         &self.agents
     }
 
-    /// What the path does in one direction, faults included; nothing where there is no path.
+    /// The impairment of one direction, faults included; nothing if there is no path.
     #[must_use]
     pub fn impairment(&self, flow: Flow) -> Impairment {
         self.path.as_ref().map(|path| path.impairment(flow)).unwrap_or_default()
     }
 
-    /// Changes the path of one direction, without its faults, which stay in force.
+    /// Replaces the base impairment of one direction; active faults stay.
     ///
     /// # Errors
-    /// An impairment that makes no sense; a lab without a path.
+    /// An invalid impairment; a lab without a path.
     pub fn set(&self, flow: Flow, impairment: Impairment) -> Result<()> {
         self.path()?;
         check_impairment(&impairment)?;
@@ -137,13 +137,13 @@ impl Lab {
         Ok(())
     }
 
-    /// What the path did so far in one direction.
+    /// The counters of one direction so far.
     #[must_use]
     pub fn counters(&self, flow: Flow) -> PathCounters {
         self.path.as_ref().map(|path| path.counters(flow)).unwrap_or_default()
     }
 
-    /// Why the path stopped by itself, where it did.
+    /// Why the path stopped by itself, if it did.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.path.as_ref()?.failure()
@@ -153,7 +153,7 @@ impl Lab {
         self.path.as_ref().ok_or_else(|| Error::NoPath { name: self.spec.name.clone() })
     }
 
-    /// Sets the path to its base with the faults in force on top of it.
+    /// Sets the path to its base impairment plus the active faults.
     fn apply(&self, state: &State) {
         let Some(path) = &self.path else { return };
         for flow in [Flow::Up, Flow::Down] {
@@ -170,11 +170,11 @@ impl Lab {
         }
     }
 
-    /// Brings a fault in: by its id, at a place, with a value in the user's words or its default. A fault of the path is in
-    /// the direction given.
+    /// Injects a fault by its id, at a place, with the given value or its default. A fault of the path applies to
+    /// the given direction.
     ///
     /// # Errors
-    /// No such fault, not there, not that value, already in force; what the kernel refused.
+    /// No such fault, wrong place, invalid value, already active; what the kernel refused.
     pub fn fault(&self, id: &str, site: impl Into<Site>, value: Option<&str>, direction: Direction) -> Result<InForce> {
         let (fault, place) = (faults::find(id)?, site.into());
         let value = fault.value(place, value)?;
@@ -198,10 +198,10 @@ impl Lab {
         Ok(in_force)
     }
 
-    /// Takes a fault back, everywhere or at one place. The id `all` means all of them. Gives those that were taken back.
+    /// Removes a fault, everywhere or at one place. The id `all` means all of them. Returns the removed ones.
     ///
     /// # Errors
-    /// It is not in force; what the kernel refused, and then the others are taken back all the same.
+    /// It is not active; what the kernel refused, in which case the others are removed all the same.
     pub fn unfault(&self, id: &str, place: Option<Site>) -> Result<Vec<InForce>> {
         let mut state = self.state();
         let meant = |entry: &Entry| {
@@ -216,7 +216,7 @@ impl Lab {
         }
         let mut failed = None;
         let mut taken_back = Vec::new();
-        // The last one first: what it found is what an earlier one had set.
+        // The last one first: its previous state is what an earlier one had set.
         for entry in gone.into_iter().rev() {
             let host = self.host(entry.in_force.at.word());
             if let (Some(undo), Ok(host)) = (entry.undo, host)
@@ -229,7 +229,7 @@ impl Lab {
         failed.map_or(Ok(taken_back), Err)
     }
 
-    /// The faults in force, the oldest first.
+    /// The active faults, the oldest first.
     #[must_use]
     pub fn faults(&self) -> Vec<InForce> {
         self.state().faults.iter().map(|entry| entry.in_force.clone()).collect()
@@ -277,10 +277,10 @@ fn connect(hosts: &[Host]) -> Result<()> {
 
 /// Lets this process build labs without root: it becomes root of a user namespace of its own. As root it does nothing.
 ///
-/// Call it first of all, while the process has one thread. `Labs::up` needs no such call: its holder does it.
+/// Call it first, while the process has one thread. `Labs::up` does not need it: its holder does it.
 ///
 /// # Errors
-/// User namespaces are switched off here, or there are several threads already.
+/// User namespaces are disabled, or there are several threads already.
 pub fn become_able() -> Result<()> {
     if narrows_sys::process::is_root() {
         return Ok(());
@@ -290,10 +290,10 @@ pub fn become_able() -> Result<()> {
     })
 }
 
-/// Whether a lab of that shape can be built by this process at all, with a sentence where it cannot.
+/// Whether this process can build a lab of that shape.
 ///
 /// # Errors
-/// The sentence.
+/// Why it cannot.
 pub fn can_run(topology: Topology) -> Result<()> {
     let no = |text: &str| Err(Error::CannotRun(text.to_owned()));
     if topology.has_path() && !narrows_sys::files::exists(std::path::Path::new("/dev/net/tun")) {

@@ -1,6 +1,6 @@
-//! Small loads with which the lab measures itself: plain sockets, bounded in time, each end on a thread inside of its host.
+//! Small loads with which the lab measures itself: plain sockets, limited in time, each end on a thread inside its host.
 
-#![allow(clippy::disallowed_methods)] // The measurer must not depend on what it is to judge: std's sockets, not the engine's.
+#![allow(clippy::disallowed_methods)] // The measurement must not depend on what it judges: std's sockets, not the engine's.
 
 use crate::{Error, Host, Result};
 use narrows_model::Family;
@@ -46,7 +46,7 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     }
 }
 
-/// What a TCP stream carried, seen by its receiver.
+/// A TCP stream, as seen by its receiver.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stream {
     /// Bytes in the time after `omit`.
@@ -108,7 +108,7 @@ pub(crate) fn tcp(from: &Host, to: &Host, family: Family, omit: Duration, time: 
     })
 }
 
-/// It is the path that is measured, not how long a thread of this machine waits for a core.
+/// The path is measured, not how long a thread of this machine waits for a core.
 fn before_all() {
     let _ = narrows_sys::thread::set_real_time();
 }
@@ -151,16 +151,16 @@ pub(crate) fn round_trips(from: &Host, to: &Host, family: Family, count: usize) 
     })
 }
 
-/// Datagrams as they arrived.
+/// Received datagrams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrivals {
-    /// How many.
+    /// Their number.
     pub(crate) count: u64,
     /// From the first to the last of them.
     pub(crate) time: Duration,
 }
 
-/// Datagrams to be sent: `calls` sends of `per_call` datagrams of `bytes` of payload.
+/// Datagrams to send: `calls` sends of `per_call` datagrams with `bytes` of payload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Datagrams {
     pub(crate) calls: u64,

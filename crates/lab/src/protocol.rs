@@ -1,6 +1,7 @@
-//! What is said between the process that holds a lab and those that ask it: one line of JSON each way.
+//! Messages between the process that holds a lab and its clients: one line of JSON each way.
 
 use crate::agent::AgentStatus;
+use crate::host::PortStatus;
 use crate::{InForce, Lab, LabSpec, Site, Topology};
 use narrows_model::lab::{HostCounters, Impairment, PathCounters};
 use narrows_model::{Direction, Family, Flow};
@@ -10,10 +11,10 @@ use std::net::IpAddr;
 /// The longest line, in bytes.
 pub const LINE_MAX: u64 = 1 << 20;
 
-/// What the holder is told on its standard input.
+/// The order that the holder reads from its standard input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// Where to note the lab.
+    /// Where to write the lab's state.
     pub directory: std::path::PathBuf,
     /// Whether to become root of a user namespace first.
     pub user_namespace: bool,
@@ -21,14 +22,14 @@ pub struct Order {
     pub spec: LabSpec,
 }
 
-/// What is noted on disk of a lab that is up.
+/// The state file of a lab that is up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// The lab's name.
     pub name: String,
     /// The process that holds it.
     pub pid: u32,
-    /// When that process began, in clock ticks since the machine did: an id alone may have been given away again.
+    /// When that process began, in clock ticks since boot: an id alone may have been reused.
     pub started: u64,
     /// Its hosts.
     pub hosts: Vec<HostState>,
@@ -43,39 +44,39 @@ pub struct HostState {
     pub descriptors: [i32; 3],
 }
 
-/// A question or an order.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
 pub enum Request {
-    /// All about it.
+    /// The status.
     Status,
-    /// Another path in these directions.
+    /// Replaces the path in these directions.
     Set {
-        /// Which.
+        /// Which directions.
         direction: Direction,
         /// The path without its faults.
         impairment: Impairment,
     },
-    /// A fault.
+    /// Injects a fault.
     Fault {
         /// Its id.
         id: String,
         /// Where.
         at: Site,
-        /// In words; absent: the default.
+        /// As text; absent: the default.
         value: Option<String>,
-        /// For a fault of the path.
+        /// For a fault of the path: its direction.
         #[serde(default = "both")]
         direction: Direction,
     },
-    /// A fault back, or `all` of them.
+    /// Removes a fault, or `all` of them.
     Unfault {
         /// Its id.
         id: String,
         /// Where; absent: everywhere.
         at: Option<Site>,
     },
-    /// The end.
+    /// Ends the lab.
     Down,
 }
 
@@ -89,21 +90,21 @@ const fn both() -> Direction {
 pub enum Reply {
     /// To `status`, `set`, and when the lab is up.
     Status(Box<Status>),
-    /// To `fault` and `unfault`: the faults that were brought in or taken back.
+    /// To `fault` and `unfault`: the faults that were injected or removed.
     Faults {
-        /// They.
+        /// The faults.
         faults: Vec<InForce>,
     },
-    /// To `down`: it goes.
+    /// To `down`: the lab ends.
     Gone,
-    /// Why not.
+    /// An error.
     Error {
-        /// A sentence.
+        /// The message.
         text: String,
     },
 }
 
-/// All about a lab.
+/// The status of a lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Its name.
@@ -125,7 +126,7 @@ pub struct Status {
     pub agents: Vec<AgentStatus>,
     /// The faults in force.
     pub faults: Vec<InForce>,
-    /// What is not as it should be: sentences.
+    /// Restrictions and problems, one sentence each.
     pub cautions: Vec<String>,
 }
 
@@ -138,44 +139,25 @@ pub struct HostStatus {
     pub device: String,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// What it did to packets; absent where the kernel does not tell, and then a caution says why.
+    /// Its packet counters; absent if the kernel does not provide them, in which case a caution says why.
     #[serde(default)]
     pub counters: Option<HostCounters>,
-    /// All its devices, where it has several.
+    /// All its interfaces, if it has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<PortStatus>,
-}
-
-/// A device of a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PortStatus {
-    /// Its name.
-    pub device: String,
-    /// Its addresses.
-    pub addresses: Vec<IpAddr>,
-    /// Packets received.
-    pub rx_packets: u64,
-    /// Received and dropped.
-    pub rx_dropped: u64,
-    /// Packets sent.
-    pub tx_packets: u64,
-    /// Dropped instead of sent, by the device.
-    pub tx_dropped: u64,
-    /// By the queueing discipline at its root, since that was put there.
-    pub qdisc_drops: u64,
 }
 
 /// One direction of the path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DirectionStatus {
-    /// What it does, faults included.
+    /// Its impairment, faults included.
     pub impairment: Impairment,
-    /// What it did.
+    /// Its counters.
     pub counters: PathCounters,
 }
 
 impl Status {
-    /// Of a lab in this process.
+    /// The status of a lab in this process.
     #[must_use]
     pub fn of(lab: &Lab) -> Self {
         let mut silent = Vec::new();
@@ -201,7 +183,7 @@ impl Status {
                 .into_iter()
                 .map(|(host, counters)| HostStatus {
                     counters,
-                    // Where the counters of the first are not to be had, a caution says so.
+                    // If the counters of the first are not available, a caution says so.
                     ports: host.ports().unwrap_or_default(),
                     name: host.name().to_owned(),
                     device: host.device().to_owned(),

@@ -1,4 +1,4 @@
-//! Where the labs of a user are noted: a state file and a socket for each, in a directory that only the user can enter.
+//! Where the labs of a user are registered: a state file and a socket each, in a directory that only the user can enter.
 
 use crate::protocol::State;
 use crate::spec::check_name;
@@ -13,8 +13,8 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// That of this user: `/run/narrows/lab` for root, else below `$XDG_RUNTIME_DIR`, else below `/tmp`. Root of a user
-    /// namespace is no root of `/run`.
+    /// The directory of this user: `/run/narrows/lab` for root, otherwise below `$XDG_RUNTIME_DIR`, otherwise below
+    /// `/tmp`. Root of a user namespace does not own `/run`.
     #[must_use]
     pub fn of_user() -> Self {
         let of_root = Path::new("/run/narrows/lab");
@@ -27,13 +27,13 @@ impl Registry {
         }
     }
 
-    /// Another one.
+    /// Another directory.
     #[must_use]
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -47,7 +47,7 @@ impl Registry {
         self.directory.join(format!("{name}.sock"))
     }
 
-    /// The names that are noted, whether or not their labs still run.
+    /// The registered names, whether or not their labs still run.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let files = files::list(&self.directory).unwrap_or_default();
@@ -63,10 +63,10 @@ impl Registry {
         Ok(files::write_whole(&self.state_path(&state.name), &text, 0o600)?)
     }
 
-    /// What is noted of a lab whose process still runs.
+    /// The state of a lab whose process still runs.
     ///
     /// # Errors
-    /// No such lab, one that was killed, a file that is none of ours.
+    /// No such lab, one that was killed, an invalid file.
     pub fn running(&self, name: &str) -> Result<State> {
         check_name(name)?;
         let path = self.state_path(name);

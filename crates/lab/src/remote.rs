@@ -1,4 +1,4 @@
-//! A lab that another process holds: beginning it, asking it, entering its hosts, ending it.
+//! A lab that another process holds: starting it, querying it, entering its hosts, ending it.
 
 use crate::inhabitants;
 use crate::protocol::{LINE_MAX, Order, Reply, Request, Status};
@@ -18,10 +18,10 @@ use std::time::Duration;
 
 /// How long the holder may take to build a lab.
 const BUILD: Duration = Duration::from_secs(20);
-/// How long it may take to answer, and to end.
+/// Time limit for an answer, and for the end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How the holder is run: a program with arguments that lead to [`crate::hold`].
+/// How to start the holder: a program with arguments that lead to [`crate::hold`].
 #[derive(Debug, Clone)]
 pub struct Launcher {
     /// The program.
@@ -36,7 +36,7 @@ impl Launcher {
     /// This program itself, as `narrows lab hold`.
     ///
     /// # Errors
-    /// `/proc` is not there.
+    /// `/proc` is not mounted.
     pub fn own() -> Result<Self> {
         let arguments = vec!["lab".to_owned(), "hold".to_owned()];
         Ok(Self { program: process::own_program()?, arguments, environment: Vec::new() })
@@ -56,28 +56,28 @@ impl Labs {
         Self::at(Registry::of_user())
     }
 
-    /// Those noted elsewhere.
+    /// The labs of another directory.
     #[must_use]
     pub const fn at(registry: Registry) -> Self {
         Self { registry }
     }
 
-    /// The names that are noted.
+    /// The registered names.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.registry.names()
     }
 
-    /// Builds a lab that goes on when this process ends. One of the same name is taken down first, and what a killed one
-    /// left is removed.
+    /// Builds a lab that outlives this process. One with the same name is taken down first, and the remains of a
+    /// killed one are removed.
     ///
     /// # Errors
-    /// What the holder said.
+    /// What the holder reported.
     pub fn up(&self, spec: &LabSpec, launcher: &Launcher) -> Result<Status> {
         spec.check()?;
         match self.down(&spec.name) {
             Ok(()) | Err(Error::NotUp { .. }) => {}
-            // A state that cannot be read names no process: it is overwritten.
+            // An unreadable state names no process: it is overwritten.
             Err(Error::Format { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -117,10 +117,10 @@ impl Labs {
         }
     }
 
-    /// Asks a lab.
+    /// Sends a request to a lab.
     ///
     /// # Errors
-    /// It is not up, does not answer, or says why not.
+    /// It is not up, does not answer, or reports an error.
     pub fn ask(&self, name: &str, request: &Request) -> Result<Reply> {
         self.registry.running(name)?;
         let path = self.registry.socket_path(name);
@@ -149,7 +149,7 @@ impl Labs {
         Error::Format { what: format!("the answer of lab `{name}`"), cause: format!("unexpected: {reply:?}") }
     }
 
-    /// All about a lab.
+    /// The status of a lab.
     ///
     /// # Errors
     /// As [`Labs::ask`].
@@ -160,10 +160,10 @@ impl Labs {
         }
     }
 
-    /// Another path in these directions; the faults stay in force.
+    /// Replaces the path in these directions; active faults stay.
     ///
     /// # Errors
-    /// As [`Labs::ask`]; a path that cannot be.
+    /// As [`Labs::ask`]; an invalid path.
     pub fn set(&self, name: &str, direction: Direction, impairment: Impairment) -> Result<Status> {
         match self.ask(name, &Request::Set { direction, impairment })? {
             Reply::Status(status) => Ok(*status),
@@ -171,7 +171,7 @@ impl Labs {
         }
     }
 
-    /// Brings a fault in.
+    /// Injects a fault.
     ///
     /// # Errors
     /// As [`Labs::ask`]; as [`crate::Lab::fault`].
@@ -191,7 +191,7 @@ impl Labs {
         }
     }
 
-    /// Takes a fault back, or `all`.
+    /// Removes a fault, or `all`.
     ///
     /// # Errors
     /// As [`Labs::ask`]; as [`crate::Lab::unfault`].
@@ -202,10 +202,11 @@ impl Labs {
         }
     }
 
-    /// Ends a lab and what runs on its hosts: asks, and kills what does not obey. When this returns nothing of it is left.
+    /// Ends a lab and the processes on its hosts: terminates them, and kills those that do not end. Nothing of it
+    /// is left when this returns.
     ///
     /// # Errors
-    /// It is not up (and what a killed one left is removed all the same); it cannot be ended.
+    /// It is not up (the remains of a killed one are removed all the same); it cannot be ended.
     pub fn down(&self, name: &str) -> Result<()> {
         let running = self.registry.running(name);
         if matches!(running, Ok(_) | Err(Error::NotUp { .. })) {
@@ -222,7 +223,7 @@ impl Labs {
         let asked = self.ask(name, &Request::Down);
         if asked.is_err() || !process::wait_gone(state.pid, PATIENCE)? {
             const SIGKILL: i32 = 9;
-            // It may end between the look and the signal.
+            // It may end between the check and the signal.
             if process::start_time(state.pid) == Some(state.started) {
                 process::signal(state.pid, SIGKILL)?;
             }
@@ -233,7 +234,7 @@ impl Labs {
         self.registry.forget(name)
     }
 
-    /// Runs `work` on a thread inside of a host, and gives what it returns.
+    /// Runs `work` on a thread inside a host, and returns its result.
     ///
     /// # Errors
     /// The lab is not up, there is no such host, or it belongs to a user namespace that this process is not in.
@@ -251,7 +252,7 @@ impl Labs {
         Ok((state.pid, found.descriptors))
     }
 
-    /// Becomes a command inside of a host: on success this does not return.
+    /// Replaces this process by a command inside a host: on success this does not return.
     ///
     /// Without root it must be called while the process has one thread, since it enters a user namespace.
     ///
@@ -275,7 +276,7 @@ impl Labs {
     }
 }
 
-/// The first line of JSON that a new holder says.
+/// The first line of JSON that a new holder writes.
 fn first_reply(stdout: std::process::ChildStdout, name: &str) -> Result<Reply> {
     let failed = |cause: &str| Error::Holder { name: name.to_owned(), cause: cause.to_owned() };
     let deadline = narrows_sys::clock::now() + BUILD;

@@ -4,7 +4,7 @@ use narrows_model::Place;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A host of a lab by its part in it, or the path.
+/// A host of a lab by its role, or the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Site {
@@ -19,7 +19,7 @@ pub enum Site {
 }
 
 impl Site {
-    /// The word used in every format; of a host its name.
+    /// The word used in every format; for a host its name.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,28 +1,28 @@
-//! What a lab is to be: the words that `lab up` takes, checked.
+//! The specification of a lab: the values that `lab up` takes, validated.
 
 use crate::topology::{Role, Topology};
 use crate::{Error, Result};
 use narrows_model::lab::Impairment;
 use serde::{Deserialize, Serialize};
 
-/// A lab as it is wanted.
+/// The specification of a lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LabSpec {
-    /// Names it among others on this machine.
+    /// Its name, unique on this machine.
     pub name: String,
     /// Its shape.
     pub topology: Topology,
-    /// What the path does to packets from the client to the server.
+    /// The impairment of packets from the client to the server.
     pub up: Impairment,
-    /// What the path does to packets from the server to the client.
+    /// The impairment of packets from the server to the client.
     pub down: Impairment,
-    /// The speed that the hosts' devices say they have, in bits per second; `None`: the path's rate in the direction in which
-    /// that host sends, or 10 Gbit/s where it has none.
+    /// The speed that the hosts' interfaces report, in bits per second; `None`: the path's rate in the direction in
+    /// which that host sends, or 10 Gbit/s if it has none.
     pub link_speed_bps: Option<u64>,
-    /// The MTU of every device, in bytes.
+    /// The MTU of every interface, in bytes.
     pub mtu: u32,
-    /// Makes the path's chances repeatable.
+    /// Random seed of the path.
     pub seed: u64,
     /// Whether an SNMP agent serves the counters of routers and switches.
     pub snmpd: bool,
@@ -44,10 +44,10 @@ impl Default for LabSpec {
 }
 
 impl LabSpec {
-    /// Whether a lab can be like that.
+    /// Validates the specification.
     ///
     /// # Errors
-    /// Names what cannot be.
+    /// Names the invalid part.
     pub fn check(&self) -> Result<()> {
         check_name(&self.name)?;
         check_impairment(&self.up)?;
@@ -67,7 +67,7 @@ impl LabSpec {
         Ok(())
     }
 
-    /// The speed that a device says it has where its host sends with `impairment`, in Mbit/s.
+    /// The speed that an interface reports if its host sends with `impairment`, in Mbit/s.
     #[must_use]
     pub fn link_speed_mbps(&self, impairment: &Impairment) -> u32 {
         let bps = self.link_speed_bps.unwrap_or(match impairment.rate_bps {
@@ -78,10 +78,10 @@ impl LabSpec {
     }
 }
 
-/// Whether that can be the name of a lab: it becomes part of file names.
+/// Validates a lab name: it becomes part of file names.
 ///
 /// # Errors
-/// Says what a name is like.
+/// Says what names are allowed.
 pub fn check_name(name: &str) -> Result<()> {
     let good = (1..=32).contains(&name.len())
         && name.starts_with(|first: char| first.is_ascii_lowercase())
@@ -89,10 +89,10 @@ pub fn check_name(name: &str) -> Result<()> {
     if good { Ok(()) } else { Err(Error::BadName(name.chars().take(64).collect())) }
 }
 
-/// Whether a path can be like that.
+/// Validates an impairment.
 ///
 /// # Errors
-/// Names the part that makes no sense.
+/// Names the invalid part.
 pub fn check_impairment(path: &Impairment) -> Result<()> {
     let bad = |text: String| Err(Error::BadImpairment(text));
     let chances = [

@@ -1,7 +1,7 @@
-//! Each fault that UDP meets, with real datagrams: as many die as the truth of the fault says, and afterwards none. Needs root,
-//! of a user namespace at least.
+//! Each fault that affects UDP, with real datagrams: as many are lost as the fault's truth says, and none after its removal.
+//! Needs root, of a user namespace at least.
 
-#![allow(clippy::disallowed_methods)] // Plain sockets: what is tested must not depend on the product's engines.
+#![allow(clippy::disallowed_methods)] // Plain sockets: the test must not depend on the product's engines.
 
 use narrows_lab::{Error, Host, Lab, LabSpec};
 use narrows_model::{Direction, Family, Flow, Place};
@@ -32,7 +32,7 @@ fn any(family: Family) -> SocketAddr {
     .expect("an address")
 }
 
-/// A sending socket on the client and a receiving one on the server, whose buffer holds all that a test sends.
+/// A sending socket on the client and a receiving one on the server, whose buffer holds everything that a test sends.
 struct Wire {
     source: UdpSocket,
     sink: UdpSocket,
@@ -40,11 +40,11 @@ struct Wire {
     mark: Cell<u32>,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Debug, PartialEq, Eq)]
 struct Arrived {
     datagrams: u64,
-    /// Marks that were sent behind the load and lost as well.
+    /// Marks that were sent after the load and lost as well.
     marks_lost: u64,
 }
 
@@ -60,8 +60,8 @@ impl Wire {
         Self { source, sink, mark: Cell::new(0) }
     }
 
-    /// What arrived since the last call. The path keeps the order, so behind a mark nothing of the load is under way;
-    /// marks are sent until one gets through.
+    /// What arrived since the last call. The path keeps the order, so after a mark nothing of the load is under
+    /// way; marks are sent until one gets through.
     fn arrived(&self) -> Arrived {
         let deadline = clock::now() + PATIENCE;
         let first = self.mark.get();
@@ -88,14 +88,14 @@ impl Wire {
         }
     }
 
-    /// The same where no mark can be lost.
+    /// The same if no mark can be lost.
     fn count(&self) -> u64 {
         let arrived = self.arrived();
         assert_eq!(arrived.marks_lost, 0);
         arrived.datagrams
     }
 
-    /// Sends as many datagrams of `bytes`, so many in each call.
+    /// Sends `count` datagrams of `bytes`, `per_call` in each call.
     fn send(&self, datagrams: usize, bytes: usize, per_call: usize) {
         let segment = if per_call > 1 { u32::try_from(bytes).expect("small") } else { 0 };
         udp::set_segment_bytes(&self.source, segment).expect("Linux 4.18");
@@ -109,7 +109,7 @@ impl Wire {
     }
 }
 
-/// Waits until the path has told what it did: that comes a moment after the packets.
+/// Waits until the path has published its counters, which happens a moment after the packets.
 fn until(condition: impl Fn() -> bool) {
     let deadline = clock::now() + PATIENCE;
     while !condition() && clock::now() < deadline {
@@ -236,7 +236,7 @@ fn a_flipped_bit_is_found_by_the_receiver() {
     lab.fault("checksum-errors", Place::Path, Some("5%"), Direction::Up).expect("a fault");
     for family in FAMILIES {
         let wire = Wire::new(&lab, family);
-        // Small ones are verified when they come, large ones when they are read.
+        // Small ones are verified on arrival, large ones when they are read.
         for (bytes, per_call) in [(40, 1), (1400, 1), (1400, 40)] {
             let counts = || (lab.counters(Flow::Up).corrupted, mib(server, udp_group(family), "InCsumErrors"));
             let before = counts();
@@ -271,7 +271,7 @@ fn a_burst_overflows_the_backlog_and_the_device_counts_it() {
     for family in FAMILIES {
         let wire = Wire::new(&lab, family);
         let (before, delivered_before) = counts();
-        // In far less than the time that is gathered; in batches, which count datagram by datagram all the same.
+        // In far less than the holding time; in batches, which count per datagram all the same.
         wire.send(4000, 100, 40);
         let arrived = wire.arrived();
         until(|| counts().1 - delivered_before == counts().0.rx_packets - before.rx_packets);
@@ -279,7 +279,7 @@ fn a_burst_overflows_the_backlog_and_the_device_counts_it() {
         let dropped = after.rx_dropped - before.rx_dropped;
         assert_eq!(after.rx_packets - before.rx_packets, delivered - delivered_before, "each packet by itself");
         assert_eq!(arrived.datagrams + dropped, 4000 + arrived.marks_lost, "{family:?}");
-        // A machine of one core cannot bring packets faster than it takes them.
+        // A machine with one core cannot deliver packets faster than it processes them.
         assert!(dropped > 500 || process::cores() < 2, "4000 at once are more than 1000: {dropped}");
     }
     lab.unfault("all", None).expect("it goes");

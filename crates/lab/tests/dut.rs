@@ -1,7 +1,7 @@
-//! The forwarding bench: frames pass the device under test and are counted at each port, the device does what it is told, and a
-//! bench at rest is silent. Needs root, and fails without.
+//! The forwarding bench: frames pass the device under test and are counted at each port, faults of the device take effect,
+//! and an idle bench is silent. Needs root, and fails without.
 
-#![allow(clippy::disallowed_methods)] // Plain sockets: what is tested must not depend on the product's engines.
+#![allow(clippy::disallowed_methods)] // Plain sockets: the test must not depend on the product's engines.
 
 use narrows_lab::{Error, Host, Lab, LabSpec, PortStatus, Site, Topology, faults};
 use narrows_model::{Direction, Flow};
@@ -13,7 +13,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Of a datagram whose frame has 64 bytes with its FCS.
+/// Payload of a datagram whose frame has 64 bytes with its FCS.
 const SMALLEST: usize = 18;
 
 fn lab(topology: Topology, mtu: u32) -> Lab {
@@ -30,7 +30,7 @@ fn port(lab: &Lab, name: &str, device: &str) -> PortStatus {
     ports.into_iter().find(|port| port.device == device).expect("it is there")
 }
 
-/// Waits until no frame is under way any more, as far as that port tells.
+/// Waits until no frame is under way any more, as far as that port counts.
 fn settled(lab: &Lab, wanted: u64) -> u64 {
     let deadline = clock::now() + PATIENCE;
     loop {
@@ -86,7 +86,7 @@ fn frames_to_every_network_pass_the_device_and_are_counted_at_each_port() {
         assert_eq!(settled(&lab, received + frames) - received, frames, "{topology:?}");
         let after: Vec<(u64, u64)> = counts(hops);
         for ((before, after), (name, device)) in before.iter().zip(&after).zip(hops) {
-            // The odd ones take frames in, the others pass them on.
+            // The odd ones receive frames, the others forward them.
             let towards = ["port1", "in0"].contains(device);
             let grown = (after.0 - before.0, after.1 - before.1);
             assert_eq!(grown, if towards { (frames, 0) } else { (0, frames) }, "{topology:?}: {name} {device}");
@@ -112,7 +112,7 @@ fn a_bench_at_rest_is_silent_and_its_device_takes_frames_of_xdp() {
         let lab = lab(topology, 1500);
         let all = || lab.hosts().iter().flat_map(|host| host.ports().expect("its devices")).collect::<Vec<_>>();
         let before = all();
-        // Longer than a kernel waits with what it says of its own accord (1 s of MLD, of duplicate addresses).
+        // Longer than the kernel's own start-up packets take (1 s of MLD, of duplicate address detection).
         clock::sleep(Duration::from_millis(2500));
         assert_eq!(all(), before, "{topology:?}");
         let names: &[(&str, &str)] = match topology {
@@ -128,7 +128,7 @@ fn a_bench_at_rest_is_silent_and_its_device_takes_frames_of_xdp() {
     }
 }
 
-/// What a fault may change on the device, in words.
+/// What a fault may change on the device, as text.
 fn portrait(lab: &Lab) -> Vec<String> {
     let words = || {
         let mut socket = Socket::open(Family::Netfilter).expect("netlink");
@@ -153,7 +153,7 @@ fn every_fault_of_the_device_shows_and_goes_without_a_trace() {
                 assert_ne!(portrait(&lab), before, "{} does something", fault.id);
                 assert_eq!(lab.unfault(fault.id, Some(Site::Router)).expect(fault.id), [brought]);
             }
-            // Only that may be lacking.
+            // Only that may be missing.
             Err(error) => {
                 assert_eq!(fault.id, "flowtable", "{error}");
                 assert!(error.to_string().contains("CONFIG_NF_FLOW_TABLE"), "{error}");
@@ -225,7 +225,7 @@ fn what_exceeds_a_rate_is_dropped_or_waits_in_a_queue_of_known_length() {
     let (sent, received, seconds) = load(&lab, Duration::from_millis(500));
     let most = 20_000.0 * seconds + 50.0 + 1.0;
     assert!(sent > received && received as f64 <= most, "{received} of {sent} in {seconds} s");
-    // How much of its rate is used depends on how evenly the machine sends: what is told is that it passes more than a bucket.
+    // How much of its rate is used depends on how evenly the machine sends: more than a bucket must pass.
     assert!(received > 100, "{received} of {sent} in {seconds} s");
     lab.unfault("all", None).expect("it goes");
 
@@ -239,7 +239,7 @@ fn what_exceeds_a_rate_is_dropped_or_waits_in_a_queue_of_known_length() {
     assert!((700.0 - left - 1.0..=700.0).contains(&dropped), "{dropped} were dropped while {left} left the queue");
     let arrived = port(&lab, "tester", "rcv0").rx_packets - before;
     assert!(arrived as f64 <= began.elapsed().as_secs_f64() * 100.0 + 2.0, "{arrived} arrived");
-    // What waits is not dropped by the way back's own doing: it goes with the queue, and is counted by nobody.
+    // Undoing the fault does not drop what waits: it goes with the queue, and is not counted.
     lab.unfault("all", None).expect("it goes");
     assert_eq!(port(&lab, "router", "out0").qdisc_drops, 0);
 }

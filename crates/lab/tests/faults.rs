@@ -1,4 +1,5 @@
-//! Each fault comes in, shows, and goes without a trace. Needs root, of a user namespace at least, and fails without.
+//! Each fault takes effect, shows, and leaves no trace when it is removed. Needs root, of a user namespace at least, and
+//! fails without.
 
 use narrows_lab::{Error, Host, Lab, LabSpec, Site, faults};
 use narrows_model::lab::Impairment;
@@ -37,7 +38,7 @@ fn lab() -> Lab {
     Lab::up(&spec).expect("this test builds networks: it needs root and /dev/net/tun")
 }
 
-/// All that a fault may change on a host, in words.
+/// All that a fault may change on a host, as text.
 fn portrait(host: &Host) -> Vec<String> {
     host.run(|| {
         let mut lines = Vec::new();
@@ -116,9 +117,9 @@ fn every_fault_shows_and_goes_without_a_trace() {
             assert_eq!(all(), before, "{} at {place} left something", fault.id);
         }
     }
-    // All at once, and all back at once.
+    // All at once, and all removed at once.
     for fault in faults::ALL {
-        // Those that own the root of the device's queue as well cannot be told apart on the way back.
+        // Faults that own the root qdisc as well cannot be distinguished when they are removed.
         let apart = |place: &&Site| **place != Site::Router && !["qdisc-drop", "udp-send-queue"].contains(&fault.id);
         let apart = |place: &&Site| apart(place) && !beyond.contains(&(fault.id, **place));
         for place in fault.places.iter().filter(apart) {

@@ -1,4 +1,4 @@
-//! A lab in a process of its own: begun, asked, entered, ended, killed. Needs root, and fails without.
+//! A lab in a process of its own: started, queried, entered, ended, killed. Needs root, and fails without.
 //!
 //! This program is its own holder, as `narrows` is: it runs itself with one test selected and a variable set.
 
@@ -27,7 +27,7 @@ fn holder() -> Launcher {
     myself("the_holder", HOLD, "1")
 }
 
-/// Not a test by itself: the life of a holder, where it is asked for.
+/// Not a test by itself: runs as a holder, if requested.
 #[test]
 fn the_holder() {
     if std::env::var_os(HOLD).is_some() {
@@ -35,7 +35,7 @@ fn the_holder() {
     }
 }
 
-/// Not a test by itself: a command inside of a host, where it is asked for.
+/// Not a test by itself: runs a command inside a host, if requested.
 #[test]
 fn the_command() {
     if let Ok(directory) = std::env::var(EXEC) {
@@ -65,7 +65,7 @@ impl Shelf {
 }
 
 impl Drop for Shelf {
-    /// A test that fails leaves no lab behind either.
+    /// A failing test leaves no lab behind either.
     fn drop(&mut self) {
         for name in self.labs().names() {
             let _ = self.labs().down(&name);
@@ -88,7 +88,7 @@ fn networks(pid: u32) -> Vec<u64> {
         .collect()
 }
 
-/// Namespaces are torn down by a kernel thread, a little after their last holder.
+/// A kernel thread removes namespaces, a little after their last holder ends.
 fn wait_gone(networks: &[u64]) {
     let deadline = clock::now() + Duration::from_secs(10);
     while networks.iter().any(|inode| NetworkId::lives(*inode)) {
@@ -152,7 +152,7 @@ fn a_killed_lab_leaves_nothing_and_its_name_is_free() {
     assert!(killed.contains("was killed"), "{killed}");
 
     let second = labs.up(&spec("beta"), &holder()).expect("its name is free");
-    // One that lives is taken down for its successor.
+    // A running one is taken down for its successor.
     let third = labs.up(&spec("beta"), &holder()).expect("the name is taken over");
     assert_ne!(second.pid, third.pid);
     assert_eq!(process::start_time(second.pid), None);
@@ -187,7 +187,7 @@ fn nonsense_is_answered_with_a_sentence() {
         stream.read_to_string(&mut answer).expect("an answer");
         assert!(answer.contains("cannot understand the request"), "{answer}");
     }
-    // One who says nothing holds the others up for 2 s at most.
+    // A silent client blocks the others for 2 s at most.
     let _silent = UnixStream::connect(&socket).expect("it listens");
     labs.status("delta").expect("it answers all the same");
     let error = labs.up(&LabSpec { name: "../delta".to_owned(), ..LabSpec::default() }, &holder());
@@ -195,7 +195,7 @@ fn nonsense_is_answered_with_a_sentence() {
     labs.down("delta").expect("it ends");
 }
 
-/// The processes that the threads of a process started, by their ids.
+/// The child processes of all threads of a process, by their ids.
 fn children(pid: u32) -> Vec<u32> {
     let tasks = format!("/proc/{pid}/task");
     let of = |task: &String| files::read_text(Path::new(&format!("{tasks}/{task}/children"))).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Real packets through real devices: what goes in comes out, or is counted. Needs root, and fails without.
+//! Real packets through real TUN devices: every packet comes out, or is counted. Needs root, and fails without.
 
-#![allow(clippy::disallowed_methods)] // Plain sockets: what is tested must not depend on the product's engines.
+#![allow(clippy::disallowed_methods)] // Plain sockets: the test must not depend on the product's engines.
 
 use narrows_lab::{Host, Lab, LabSpec, Topology};
 use narrows_model::lab::Impairment;
@@ -53,7 +53,7 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|_| step(&mut state)).collect()
 }
 
-/// Sends bytes over TCP and compares what comes.
+/// Sends bytes over TCP and compares what arrives.
 fn transfer(from: &Host, to: &Host, family: Family, length: usize) {
     let listener = to.run(|| TcpListener::bind(any(family))).expect("entered").expect("bound");
     let port = listener.local_addr().expect("bound").port();
@@ -74,7 +74,7 @@ fn transfer(from: &Host, to: &Host, family: Family, length: usize) {
     assert!(received == sent, "{} of {length} bytes came, or not these", received.len());
 }
 
-/// Accepts within a time, so that a test ends in any case.
+/// Accepts within a time limit, so that a test ends in any case.
 fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     listener.set_nonblocking(true).expect("set");
     let deadline = clock::now() + PATIENCE;
@@ -195,7 +195,7 @@ fn a_stream_arrives_whole_whatever_the_path_does() {
 
 #[test]
 fn datagrams_that_were_sent_in_one_piece_arrive_one_by_one() {
-    // A slow rate takes the super-packet apart, a fast one cuts it, none passes it whole.
+    // A slow rate takes the super-packet apart, a fast one splits it, none passes it whole.
     for rate_bps in [0, 20_000_000, 2_000_000_000] {
         let lab = lab(|spec| spec.up.rate_bps = rate_bps);
         for family in [Family::Ipv4, Family::Ipv6] {
@@ -222,11 +222,11 @@ fn who_sends_too_much_is_told() {
         let (source, _) = bind(end(&lab, "client"), family);
         source.connect(address).expect("connected");
         sink.set_read_timeout(Some(Duration::from_millis(100))).expect("set");
-        // The first is lost and answered; the kernel then cuts the next ones to what the path takes.
+        // The first is lost and answered; the kernel then splits the next ones to the path's MTU.
         let sent = pattern(1450);
         let mut buffer = [0; 2000];
         let arrived = (0..50).find_map(|_| {
-            // The answer may come as an error of the socket.
+            // The answer may arrive as an error of the socket.
             let _ = source.send(&sent);
             sink.recv(&mut buffer).ok()
         });

@@ -15,7 +15,7 @@ pub fn experiments() -> Vec<(String, String)> {
 /// What reads a host.
 #[must_use]
 pub fn collectors() -> Vec<(String, String)> {
-    rows(narrows_collect::table().iter().map(|collector| (collector.id, collector.about)))
+    rows(narrows_collect::COLLECTORS.iter().map(|collector| (collector.id, collector.about)))
 }
 
 /// What the lab can do to a host or a path.

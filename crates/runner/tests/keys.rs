@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 fn provided() -> impl Iterator<Item = &'static Key> {
     let watch = narrows_collect::drop_watch::PROVIDES;
-    narrows_collect::table().iter().flat_map(|collector| collector.provides).chain(watch)
+    narrows_collect::COLLECTORS.iter().flat_map(|collector| collector.provides).chain(watch)
 }
 
 fn is_provided(name: &str) -> bool {

@@ -1,13 +1,13 @@
-//! Plain bisection, as RFC 2544 throughput (section 26.1) is commonly automated: one trial of the final duration a
-//! load, which decides; what passes once is believed to pass below, what fails once to fail above. A single hiccup
-//! misleads it for good, which is why it is here: as the preset that others know, and to compare with.
+//! Plain bisection, as RFC 2544 throughput (section 26.1) is commonly automated: one trial of the final duration per load
+//! decides; a load that passes implies that all below pass, a load that fails that all above fail. A single hiccup misleads
+//! it permanently; it is included as a known preset and for comparison.
 
 use crate::bounds::Book;
 use crate::goal::Target;
-use crate::search::{Probe, Strategy};
+use crate::strategy::{Probe, Strategy};
 use narrows_model::run::search::{GoalBounds, SearchPlan};
 
-/// The strategy; all that it knows is in the trials.
+/// The strategy; its only state is the trials.
 #[derive(Debug)]
 pub struct Bisection {
     goals: Vec<(String, Target)>,
@@ -17,8 +17,8 @@ pub struct Bisection {
 }
 
 impl Bisection {
-    /// One goal after the other, as the plan lists them; a load that was tried for one is not tried again for another
-    /// of the same duration.
+    /// One goal after the other, in plan order; a load that was tried for one is not tried again for another of the
+    /// same duration.
     #[must_use]
     pub fn new(plan: &SearchPlan) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! All trials of a search by load, and the relevant bounds that they give for a target.
+//! All trials of a search by load, and the relevant bounds that follow for a target.
 
 use crate::classify::{Class, Weighed, classify, forwarding_ratio, weigh};
 use crate::goal::Target;
@@ -6,7 +6,7 @@ use narrows_model::run::search::LoadTrial;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// A load as a key; the same to the last bit is the same load.
+/// A load as a key; loads are equal only if all bits are.
 #[derive(Debug, Clone, Copy)]
 struct Load(f64);
 
@@ -34,15 +34,15 @@ impl Eq for Load {}
 #[derive(Debug, Clone, Default)]
 struct At {
     valid: Vec<Weighed>,
-    /// Invalid ones since the last valid one.
+    /// Invalid trials since the last valid one.
     invalid_run: u32,
-    /// The tester could not make a valid trial here, however often it was asked.
+    /// The tester could not make a valid trial here within the permitted retries.
     blocked: bool,
-    /// The most that got through in an invalid trial, packets a second: no result, but a clue where to look.
+    /// The maximum throughput of an invalid trial, packets/s: not a result, but a hint for the next load.
     clue_pps: Option<f64>,
 }
 
-/// The relevant bounds of a target. `lower < upper` where both are there.
+/// The relevant bounds of a target. `lower < upper` if both are known.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bounds {
     /// The highest load that passes, below the upper bound.
@@ -72,7 +72,7 @@ pub struct Book {
 }
 
 impl Book {
-    /// An empty one; an invalid trial may be repeated so often.
+    /// An empty one; `retries` limits how often an invalid trial is repeated.
     #[must_use]
     pub const fn new(invalid_retries: u32) -> Self {
         Self { loads: BTreeMap::new(), invalid_retries }
@@ -88,7 +88,7 @@ impl Book {
         book
     }
 
-    /// Takes one more trial into account.
+    /// Adds a trial.
     pub fn add(&mut self, trial: &LoadTrial) {
         let at = self.loads.entry(Load(trial.load_pps)).or_default();
         match weigh(trial) {
@@ -112,13 +112,13 @@ impl Book {
         self.loads.get(&Load(load)).is_some_and(|at| at.blocked)
     }
 
-    /// What a load is to a target. A blocked one is an upper bound: nothing is to be learnt there or above.
+    /// The class of a load for a target. A blocked one is an upper bound: no trial there or above is useful.
     #[must_use]
     pub fn class(&self, target: &Target, load: f64) -> Class {
         self.loads.get(&Load(load)).map_or(Class::Undecided, |at| class(target, at))
     }
 
-    /// What a load would be to a target if nothing had been left unsent.
+    /// The class that a load would have for a target if nothing had been left unsent.
     #[must_use]
     pub fn class_of_path(&self, target: &Target, load: f64) -> Class {
         classify(target, self.valid(load), |trial| trial.path_loss_ratio)
@@ -147,8 +147,8 @@ impl Book {
         load * forwarding_ratio(target, self.valid(load))
     }
 
-    /// The load that would just pass a target if what got through at this one is all that gets through: the median of
-    /// the trials there; without a valid one the most of the others. `None` without a trial.
+    /// The load that would just pass a target if the throughput at this load is the maximum: the median of the
+    /// valid trials there, otherwise the maximum of the others. `None` without a trial.
     #[must_use]
     pub fn estimate(&self, target: &Target, load: f64) -> Option<f64> {
         let mut ratios: Vec<f64> = self.valid(load).iter().map(|trial| trial.loss_ratio).collect();
@@ -157,8 +157,8 @@ impl Book {
         passed.or_else(|| self.clue(load)).map(|pps| pps / (1.0 - target.loss_ratio))
     }
 
-    /// Whether no trial at a load was valid, but so little got through that it lies far above what passes: to repeat it
-    /// there would be a waste.
+    /// Whether all trials at a load were invalid, with a throughput so low that the load is far above what passes:
+    /// repeating it there would waste time.
     #[must_use]
     pub fn far_above(&self, load: f64) -> bool {
         self.valid(load).is_empty() && self.clue(load).is_some_and(|pps| pps < load / 2.0)

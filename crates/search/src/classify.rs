@@ -1,19 +1,19 @@
-//! What the trials at one load say of a target (draft-ietf-bmwg-mlrsearch-15, appendices A and B), and which trials say
-//! nothing at all.
+//! The class of a load for a target, from its trials (draft-ietf-bmwg-mlrsearch-15, appendices A and B), and the validity of
+//! a trial.
 
 use crate::goal::Target;
 use narrows_model::run::search::LoadTrial;
 use std::borrow::Cow;
 
-/// By how much the datagrams due may differ from load × duration, beyond one of them.
+/// Tolerance between the datagrams due and load × duration, beyond one datagram.
 const RATE_KEPT: f64 = 0.02;
 
-/// A valid trial, reduced to what judges its load.
+/// A valid trial, reduced to what classification needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weighed {
-    /// Duration asked for.
+    /// Requested duration.
     pub duration_ms: u64,
-    /// What it took with all that belongs to it, never less than what was asked for.
+    /// Actual duration including overhead, never less than the requested one.
     pub effective_ms: f64,
     /// Lost and unsent.
     pub loss_ratio: f64,
@@ -21,12 +21,12 @@ pub struct Weighed {
     pub path_loss_ratio: f64,
 }
 
-/// What a load is to a target.
+/// The class of a load for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// It passes, whatever the trials up to the duration sum would still say.
+    /// It passes, whatever further trials up to the duration sum would show.
     Lower,
-    /// It fails, whatever they would say.
+    /// It fails, whatever they would show.
     Upper,
     /// More trials are needed.
     Undecided,
@@ -35,7 +35,7 @@ pub enum Class {
 /// Reduces a trial.
 ///
 /// # Errors
-/// Why the trial says nothing: the tester said so, its counts contradict each other, or it did not do what was asked.
+/// Why the trial is invalid: the tester reported it, its counts are inconsistent, or it did not run as requested.
 pub fn weigh(trial: &LoadTrial) -> Result<Weighed, Cow<'_, str>> {
     let seen = &trial.seen;
     if let Some(reason) = &seen.invalid {
@@ -48,11 +48,11 @@ pub fn weigh(trial: &LoadTrial) -> Result<Weighed, Cow<'_, str>> {
         return Err(Cow::Owned(format!("{} sent, but only {} offered", seen.sent, seen.offered)));
     }
     let due = trial.load_pps * trial.duration_ms as f64 / 1e3;
-    // A trial that was cut short or stretched would hide what was unsent or lost.
+    // A truncated or stretched trial would hide unsent or lost datagrams.
     if (seen.intended as f64 - due).abs() > 1.0 + due * RATE_KEPT {
         return Err(Cow::Owned(format!("{} were due, but load × duration is {due:.0}", seen.intended)));
     }
-    // More than was due is another load. What is less is unsent, and counted as loss.
+    // More than was due is another load. Less is unsent, and counts as loss.
     if seen.sent as f64 > 1.0 + due * (1.0 + RATE_KEPT) {
         return Err(Cow::Owned(format!("{} sent, but load × duration is {due:.0}", seen.sent)));
     }
@@ -63,7 +63,7 @@ pub fn weigh(trial: &LoadTrial) -> Result<Weighed, Cow<'_, str>> {
     Ok(Weighed { duration_ms: trial.duration_ms, effective_ms, loss_ratio, path_loss_ratio })
 }
 
-/// Classifies a load by all valid trials at it; `loss` says which loss ratio of a trial counts.
+/// Classifies a load by all valid trials at it; `loss` selects which loss ratio of a trial counts.
 #[must_use]
 pub fn classify(target: &Target, trials: &[Weighed], loss: impl Fn(&Weighed) -> f64) -> Class {
     let (mut full_low, mut full_high, mut short_low, mut short_high) = (0.0, 0.0, 0.0, 0.0);
@@ -76,7 +76,8 @@ pub fn classify(target: &Target, trials: &[Weighed], loss: impl Fn(&Weighed) -> 
         };
         *sum += trial.effective_ms;
     }
-    // Short trials speak against a load only where they fail more often than the exceed ratio allows, and never for it.
+    // Short trials count against a load only if they fail more often than the exceed ratio allows, and never in its
+    // favour.
     let balance = target.exceed_ratio / (1.0 - target.exceed_ratio);
     let high = full_high + f64::max(0.0, short_high - balance * short_low);
     let whole = f64::max(full_low + high, target.sum_ms);
@@ -90,8 +91,8 @@ pub fn classify(target: &Target, trials: &[Weighed], loss: impl Fn(&Weighed) -> 
     }
 }
 
-/// The forwarding ratio to expect at a load: one less the loss ratio that `1 − exceed ratio` of the time is not above,
-/// where the time that is missing to the duration sum counts as lost altogether.
+/// The expected forwarding ratio at a load: one minus the loss ratio that is not exceeded in `1 − exceed ratio` of the
+/// time; the time missing to the duration sum counts as full loss.
 #[must_use]
 pub fn forwarding_ratio(target: &Target, trials: &[Weighed]) -> f64 {
     let mut full: Vec<&Weighed> = trials.iter().filter(|trial| trial.duration_ms >= target.trial_ms).collect();
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
     use narrows_model::run::search::{Goal, Observation};
 
-    /// `count` trials of so many seconds with so much loss.
+    /// `count` trials of `seconds` with the given loss.
     fn trials(groups: &[(usize, u64, f64)]) -> Vec<Weighed> {
         let one = |seconds: u64, loss: f64| Weighed {
             duration_ms: seconds * 1_000,

@@ -1,23 +1,23 @@
-//! Targets: what a goal asks of a load at one stage of its search. The last target of a goal is the goal itself; those
-//! before it are wider and need shorter sums of trials, so that the dear trials are made where they matter.
+//! Targets: the requirements on a load at one stage of the search for a goal. The last target of a goal is the goal itself;
+//! the earlier ones are wider and need shorter sums of trials, so that long trials are made only near the result.
 
 use narrows_model::run::search::{Goal, SearchMethod, SearchPlan};
 
-/// The part of a target's width that steps and splits aim at, so that rounded loads stay within it.
+/// The share of a target's width that steps and splits aim at, so that rounded loads stay within it.
 const AIM: f64 = 0.97;
 
-/// What is asked of a load.
+/// The requirements on a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Target {
     /// A trial above it is a high-loss trial.
     pub loss_ratio: f64,
-    /// The part of the sum that high-loss trials may have at a load that passes.
+    /// The maximum share of high-loss trials in the sum, for a load that passes.
     pub exceed_ratio: f64,
     /// A shorter trial is a short trial; new trials are of this duration.
     pub trial_ms: u64,
-    /// Sum of effective durations after which a load is decided.
+    /// Sum of effective durations that decides a load.
     pub sum_ms: f64,
-    /// `ln(upper ÷ lower)` that is narrow enough: doubling it doubles the distance at every load.
+    /// The final `ln(upper ÷ lower)`: doubling it doubles the distance at every load.
     pub log_width: f64,
 }
 
@@ -34,14 +34,15 @@ impl Target {
         }
     }
 
-    /// The goal with one trial a load, which decides.
+    /// The goal with one deciding trial per load.
     #[must_use]
     pub fn single(goal: &Goal) -> Self {
         Self { exceed_ratio: 0.0, sum_ms: goal.final_trial_ms as f64, ..Self::last(goal) }
     }
 
-    /// The targets of a goal from the coarsest to the goal itself: sums in a geometric row from the initial trial to
-    /// the duration sum, each twice as wide as the next. Trials are as long as the sum, up to the final duration.
+    /// The targets of a goal from the coarsest to the goal itself: sums in a geometric sequence from the initial
+    /// trial to the duration sum, each twice as wide as the next. Trials are as long as the sum, up to the final
+    /// duration.
     #[must_use]
     pub fn chain(goal: &Goal, preceding: u32) -> Vec<Self> {
         let last = Self::last(goal);
@@ -52,7 +53,8 @@ impl Target {
                 let part = f64::from(back) / f64::from(preceding);
                 let sum_ms = (last.sum_ms * (shortest_ms / last.sum_ms).powf(part)).max(shortest_ms);
                 let longest_ms = goal.final_trial_ms as f64;
-                // Between the initial and the final duration, which are whole milliseconds: nothing is cut off.
+                // Between the initial and the final duration, which are whole milliseconds: nothing is
+                // truncated.
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 let trial_ms = sum_ms.min(longest_ms).round() as u64;
                 Self { trial_ms, sum_ms, log_width: last.log_width * 2.0_f64.powf(f64::from(back)), ..last }
@@ -62,7 +64,7 @@ impl Target {
         targets
     }
 
-    /// What decides in the end, by the method of the plan.
+    /// The deciding targets for the plan's method.
     #[must_use]
     pub fn deciding(plan: &SearchPlan, goal: &Goal) -> Self {
         match plan.method {
@@ -77,7 +79,7 @@ impl Target {
         (upper / lower).ln() / self.log_width
     }
 
-    /// Whether two loads are near enough; a hair is for the logarithm.
+    /// Whether two loads are within the width, with a small tolerance for the logarithm.
     #[must_use]
     pub fn narrow(&self, lower: f64, upper: f64) -> bool {
         self.widths(lower, upper) <= 1.0 + 1e-9
@@ -89,8 +91,8 @@ impl Target {
         self.log_width * AIM
     }
 
-    /// A load between two bounds that are too far apart. The interval is cut where the fewest trials are to be
-    /// expected: one part is a power of two of the width, which halves without a remainder.
+    /// A load between two bounds that are too far apart. The interval is split where the fewest trials are
+    /// expected: one part is a power of two of the width, so that halving leaves no remainder.
     #[must_use]
     pub fn split(&self, lower: f64, upper: f64) -> f64 {
         let steps = (upper / lower).ln() / self.step();
@@ -102,7 +104,7 @@ impl Target {
         lower * (piece * self.step()).exp()
     }
 
-    /// A load with no more digits than the width is worth, strictly between two others.
+    /// A load rounded to the digits that the width justifies, strictly between two others.
     #[must_use]
     pub fn rounded(&self, load: f64, above: f64, below: f64) -> f64 {
         let exponent = (load * self.log_width / 50.0).log10().floor();

@@ -1,5 +1,5 @@
-//! The search for the highest load that a path or a device carries within a loss goal. It does no IO and reads no
-//! clock: whoever runs the trials asks for the next one and hands back what was seen.
+//! The search for the highest load that a path or a device carries within a loss goal. No IO and no clock: the caller runs
+//! each requested trial and reports the observation.
 //!
 //! ```text
 //! Search::new(&plan) -> next(now) -> Trial { load_pps, duration } -> the tester
@@ -8,14 +8,13 @@
 //!                        +---------------------------------+
 //! ```
 //!
-//! Three strategies share that interface: [`mlr`] (several trials a load, several goals at once, short trials first),
-//! [`bisection`] (one trial a load, as RFC 2544 is commonly automated) and [`mod@loss_curve`] (RFC 2544, section 26.3).
-//! What the trials say is no matter of the strategy: [`results()`] derives it from the plan and the trials alone, at
-//! any later time.
+//! Three strategies share that interface: [`mlr`] (several trials per load, several goals at once, short trials first),
+//! [`bisection`] (one trial per load, as RFC 2544 is commonly automated) and [`mod@loss_curve`] (RFC 2544, section 26.3). The
+//! results do not depend on the strategy: [`results()`] derives them from the plan and the trials alone, at any later time.
 //!
-//! - A load is judged by all valid trials at it, weighed by their effective durations ([`classify`]).
-//! - Unsent datagrams are loss. Where they alone make a load fail, the result is *limited by the tester*, never the
-//!   path's.
+//! - A load is judged by all valid trials at it, weighted by their effective durations ([`classify`]).
+//! - Unsent datagrams count as loss. If they alone make a load fail, the result is *limited by the tester*, never by the
+//!   path.
 //! - Every search ends: by its bounds, its time or its number of trials.
 
 pub mod bisection;
@@ -27,6 +26,7 @@ pub mod mlr;
 pub mod procedures;
 pub mod results;
 pub mod search;
+pub mod strategy;
 
 #[cfg(test)]
 mod sim;

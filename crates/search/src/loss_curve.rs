@@ -4,10 +4,10 @@
 use crate::bounds::Book;
 use crate::classify::{Class, weigh};
 use crate::goal::Target;
-use crate::search::{Probe, Strategy};
+use crate::strategy::{Probe, Strategy};
 use narrows_model::run::search::{GoalBounds, LoadTrial, LossPoint, SearchPlan};
 
-/// The strategy; all that it knows is in the trials.
+/// The strategy; its only state is the trials.
 #[derive(Debug)]
 pub struct LossCurve {
     max: f64,
@@ -27,7 +27,7 @@ impl LossCurve {
 
     /// The loads, highest first.
     fn loads(&self) -> impl Iterator<Item = f64> {
-        // From a whole number of steps, so that 1 − 10 × 0.1 is 0 and not a grain of it.
+        // From a whole number of steps, so that 1 − 10 × 0.1 is exactly 0.
         (0..=1_000_u32)
             .map(|steps| self.max * (1.0 - f64::from(steps) * self.step))
             .take_while(|load| *load >= self.min)

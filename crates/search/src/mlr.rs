@@ -1,18 +1,18 @@
-//! Multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): which load next, for which goal, how long.
+//! Multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): chooses load, goal and duration of the next trial.
 //!
-//! Each goal is pursued through its targets, coarse ones with few short trials first. The goal that is least far comes
+//! Each goal passes through its targets, coarse ones with few short trials first. The goal with the lowest target comes
 //! first, so that all of them tighten together, and every trial counts for every goal. Within a target: the ends of the
-//! interval that the previous target found are confirmed, or its middle is tried at once where that is narrow enough
-//! already; where a bound is missing, growing steps lead to it; between two bounds the interval is split. A load that
-//! was begun is measured until it is decided.
+//! interval that the previous target found are confirmed, or its middle is tried at once if the interval is narrow enough; a
+//! missing bound is approached in growing steps; between two bounds the interval is split. A load is measured until it is
+//! decided.
 
 use crate::bounds::{Book, Bounds};
 use crate::classify::Class;
 use crate::goal::Target;
-use crate::search::{Probe, Strategy};
+use crate::strategy::{Probe, Strategy};
 use narrows_model::run::search::{Goal, GoalBounds, SearchPlan};
 
-/// How often a goal may guess its load from what got through at a higher one. The first guess gives one bound, the
+/// How often a goal may estimate its load from the throughput at a higher one. The first estimate gives one bound, the
 /// second the other; the third is for a device that forwards less under overload.
 const ESTIMATES: u8 = 3;
 
@@ -35,13 +35,13 @@ enum Side {
 struct Pursuit {
     name: String,
     targets: Vec<Target>,
-    /// The target being worked on.
+    /// The current target.
     level: usize,
-    /// What the previous target found: to be confirmed, not to be trusted.
+    /// The interval of the previous target: to be confirmed, not trusted.
     hints: Bounds,
     /// The load being measured.
     pending: Option<f64>,
-    /// The next step into the unknown, as a logarithm.
+    /// The next step beyond the bounds, as a logarithm.
     step: f64,
     moved: Side,
     estimates: u8,
@@ -111,8 +111,8 @@ impl Pursuit {
         book.bounds(&self.last()).upper.is_some_and(|upper| upper <= self.min)
     }
 
-    /// Goes on to the next target where this one is reached. There is no way back: what a later target finds out about
-    /// a load would otherwise send the earlier one after loads that only short trials take for good.
+    /// Advances to the next target if this one is reached. It never goes back: later findings would send an earlier
+    /// target after loads that only short trials pass.
     fn advance(&mut self, book: &Book) {
         while self.level + 1 < self.targets.len() {
             let bounds = book.bounds(&self.target());
@@ -176,20 +176,20 @@ impl Pursuit {
         }
     }
 
-    /// A step up into the unknown; the highest load where it would come near it.
+    /// A step up beyond the bounds; the highest load if it would come close to it.
     fn up(&mut self, target: &Target, lower: f64) -> f64 {
         let load = lower * self.grown_step().exp();
         if target.narrow(load, self.max) { self.max } else { target.rounded(load, lower, self.max) }
     }
 
-    /// A step down into the unknown; the lowest load where it would come near it.
+    /// A step down beyond the bounds; the lowest load if it would come close to it.
     fn down(&mut self, target: &Target, upper: f64) -> f64 {
         let load = upper * (-self.grown_step()).exp();
         if target.narrow(self.min, load) { self.min } else { target.rounded(load, self.min, upper) }
     }
 
-    /// Between two bounds: a step from the one that moved last, while steps are small against the interval, since the
-    /// truth is more likely near what was measured last; then a split.
+    /// Between two bounds: a step from the one that moved last, while steps are small compared with the interval,
+    /// since the truth is more likely near the last measurement; then a split.
     fn inside(&mut self, target: &Target, lower: f64, upper: f64) -> f64 {
         let distance = (upper / lower).ln();
         let load = if self.step < distance / 2.0 {
@@ -211,7 +211,7 @@ impl Pursuit {
         step
     }
 
-    /// A load half a width beside what got through at the upper bound: below it first, then above it.
+    /// A load half a width from the throughput at the upper bound: below it first, then above it.
     fn estimate(&mut self, book: &Book, target: &Target, lower: Option<f64>, upper: f64) -> Option<f64> {
         if self.estimates == 0 || self.level > 0 {
             return None;
@@ -226,7 +226,7 @@ impl Pursuit {
         Some(target.rounded(load, floor, upper))
     }
 
-    /// The bounds of the target being worked on; where it has none yet, what the previous target found.
+    /// The bounds of the current target; those of the previous target where it has none yet.
     fn standing(&self, book: &Book) -> GoalBounds {
         let settled = self.settled(book);
         let level = if settled { self.targets.len() - 1 } else { self.level };

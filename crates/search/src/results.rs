@@ -1,22 +1,21 @@
-//! What the trials of a search say: a pure function of the plan and the trials, for a search that goes on, that ended,
-//! or that was stored long ago.
+//! The results of a search: a pure function of the plan and the trials, for a search that is running, ended, or was stored.
 
 use crate::bounds::{Book, Bounds};
 use crate::classify::Class;
 use crate::goal::Target;
 use narrows_model::run::search::{Goal, GoalResult, LoadTrial, Outcome, SearchMethod, SearchPlan, TesterLimit};
 
-/// How near to the tester's own maximum a result counts as the tester's: a qualification repeats within a percent or
-/// two.
+/// How close to the tester's own maximum a result counts as limited by the tester: a qualification is repeatable within
+/// one or two percent.
 pub(crate) const TESTER_REPEATS: f64 = 0.02;
 
-/// The result of each goal of the plan, in its order; none of a loss curve.
+/// The result of each goal of the plan, in its order; none for a loss curve.
 #[must_use]
 pub fn results(plan: &SearchPlan, trials: &[LoadTrial]) -> Vec<GoalResult> {
     of_book(plan, &Book::of(trials, plan.invalid_retries))
 }
 
-/// The same, of trials by load.
+/// The same from trials by load.
 pub(crate) fn of_book(plan: &SearchPlan, book: &Book) -> Vec<GoalResult> {
     if matches!(plan.method, SearchMethod::LossCurve { .. }) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The interface of a search: it says which trial comes next, and takes what was seen.
+//! The interface of a search: it requests trials and accepts observations.
 
 use crate::bisection::Bisection;
 use crate::bounds::Book;
@@ -6,57 +6,39 @@ use crate::classify::weigh;
 use crate::loss_curve::LossCurve;
 use crate::mlr::Mlr;
 use crate::results;
+use crate::strategy::{Probe, Strategy};
 use narrows_model::run::search::{
     GoalBounds, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord,
 };
-use std::fmt::Debug;
 use std::time::Duration;
 use thiserror::Error;
 
-/// What a search cannot do.
+/// A search error.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SearchError {
-    /// The plan is out of its limits.
+    /// The plan is invalid.
     #[error("cannot search: {0}")]
     Plan(String),
-    /// An observation of a trial that was never asked for.
+    /// An observation without a requested trial.
     #[error("an observation came, but no trial is under way: ask for the next one first")]
     NothingAsked,
 }
 
-/// What comes next.
+/// The next step of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// A trial.
     Trial {
         /// Intended load, packets a second.
         load_pps: f64,
-        /// How long the load is to be sent.
+        /// Duration of the load.
         duration: Duration,
     },
-    /// Nothing: the results, one per goal.
+    /// The search has ended: the results, one per goal.
     Done(Vec<GoalResult>),
 }
 
-/// A trial to be made.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Probe {
-    /// Intended load.
-    pub load_pps: f64,
-    /// Its duration.
-    pub duration_ms: u64,
-}
-
-/// A way to choose loads. It may keep where it is; what the trials say, it reads from the book.
-pub trait Strategy: Debug + Send {
-    /// The next trial; `None` when nothing is left to find. Asked again without a new trial, it says the same.
-    fn propose(&mut self, book: &Book) -> Option<Probe>;
-
-    /// Where it stands, one per goal.
-    fn bounds(&self, book: &Book) -> Vec<GoalBounds>;
-}
-
-/// A search under way.
+/// A running search.
 #[derive(Debug)]
 pub struct Search {
     plan: SearchPlan,
@@ -69,7 +51,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that has not begun.
+    /// A search that has not started.
     ///
     /// # Errors
     /// What is wrong with the plan ([`SearchPlan::check`]).
@@ -91,8 +73,8 @@ impl Search {
         })
     }
 
-    /// The next trial, or the results. The first call begins the search; `now` is of any monotonic clock. Until what it
-    /// asks for is observed, it asks for the same.
+    /// The next trial, or the results. The first call starts the search; `now` is of any monotonic clock. Repeated
+    /// calls return the same trial until it is observed.
     pub fn next(&mut self, now: Duration) -> Step {
         let spent = now.saturating_sub(*self.began.get_or_insert(now));
         if self.asked.is_none() && !self.ended {
@@ -114,8 +96,8 @@ impl Search {
         (ends <= Duration::from_millis(self.plan.max_search_ms)).then_some(probe)
     }
 
-    /// Takes what was seen of the trial that was asked for. The answer says why the trial counts for nothing, if so; it
-    /// is then asked for again, or its load given up.
+    /// Adds the observation of the requested trial. Returns why the trial is invalid, if so; it is then repeated,
+    /// or its load abandoned.
     ///
     /// # Errors
     /// [`SearchError::NothingAsked`] where [`Search::next`] did not ask for a trial since the last observation.
@@ -130,18 +112,18 @@ impl Search {
         Ok(invalid)
     }
 
-    /// Ends the search: what is known now is the result. An observation that is still to come is taken.
+    /// Ends the search with the results known now. An outstanding observation is still accepted.
     pub const fn stop(&mut self) {
         self.ended = true;
     }
 
-    /// Where the search for each goal stands.
+    /// The current bounds of each goal.
     #[must_use]
     pub fn bounds(&self) -> Vec<GoalBounds> {
         self.strategy.bounds(&self.book)
     }
 
-    /// The results by what is known now.
+    /// The results known now.
     #[must_use]
     pub fn results(&self) -> Vec<GoalResult> {
         results::of_book(&self.plan, &self.book)

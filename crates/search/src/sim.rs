@@ -1,10 +1,10 @@
-//! A simulated device under test behind a simulated tester, with a clock of its own: the test bench of the strategies.
+//! A simulated device under test and tester with their own clock, for testing the strategies.
 
 use crate::search::{Search, Step};
 use narrows_model::run::search::{GoalResult, Observation, Outcome, SearchPlan};
 use std::time::Duration;
 
-/// Numbers from a seed (SplitMix64, Steele and others 2014).
+/// Random numbers from a seed (SplitMix64, Steele and others 2014).
 #[derive(Debug, Clone)]
 pub(crate) struct Dice(u64);
 
@@ -26,7 +26,7 @@ impl Dice {
         (self.bits() >> 11) as f64 / 9_007_199_254_740_992.0
     }
 
-    /// How many of `n` are hit, each with probability `p`: Poisson where few are expected, else normal.
+    /// How many of `n` events happen, each with probability `p`: Poisson if few are expected, otherwise normal.
     fn hits(&mut self, n: f64, p: f64) -> f64 {
         let mean = n * p;
         if mean > 50.0 {
@@ -42,33 +42,33 @@ impl Dice {
     }
 }
 
-/// What is between the two ends of the tester, and what the tester itself cannot do. Rates in packets a second.
+/// The device between the two ends of the tester, and the limits of the tester itself. Rates in packets/s.
 #[derive(Debug, Clone)]
 pub(crate) struct Device {
-    /// Forwards this rate exactly, and loses what is above.
+    /// Forwards this rate exactly, and drops the excess.
     pub(crate) capacity: f64,
-    /// A policer's or a queue's bucket: so many packets above the capacity pass in a trial.
+    /// A policer's or a queue's bucket: this many packets above the capacity pass per trial.
     pub(crate) bucket: f64,
-    /// A queue of so many packets under arrivals that come in bursts (M/M/1/K): it loses near the capacity too.
+    /// A queue of this many packets with bursty arrivals (M/M/1/K): it drops near the capacity too.
     pub(crate) queue: Option<i32>,
     /// Each packet is lost with this probability.
     pub(crate) random_loss: f64,
     /// A trial suffers a hiccup with this probability, which loses a twentieth of its packets.
     pub(crate) hiccup: f64,
-    /// The sender cannot send more; what is above stays unsent.
+    /// The sender's maximum; the rest stays unsent.
     pub(crate) sender_max: f64,
-    /// The receiver loses what is above.
+    /// The receiver drops the excess.
     pub(crate) receiver_max: f64,
     /// A trial is invalid with this probability.
     pub(crate) stall: f64,
     /// Every trial above this load is invalid.
     pub(crate) stalls_above: f64,
-    /// What a trial takes beyond its duration.
+    /// Overhead of a trial beyond its duration.
     pub(crate) overhead_ms: u64,
 }
 
 impl Device {
-    /// Of a capacity, with nothing else in the way.
+    /// A device with a capacity and no other limit.
     pub(crate) const fn of(capacity: f64) -> Self {
         Self {
             capacity,
@@ -125,7 +125,7 @@ impl Device {
     }
 }
 
-/// A search that came to its end.
+/// A completed search.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) search: Search,
@@ -134,7 +134,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// The result of a goal by its place in the plan.
+    /// The result of a goal by its index in the plan.
     pub(crate) fn lower(&self, goal: usize) -> f64 {
         self.results[goal].lower_pps.unwrap_or(0.0)
     }
@@ -144,7 +144,7 @@ impl Ended {
     }
 }
 
-/// Searches a device to the end, on a simulated clock. What must hold at every step is asserted on the way.
+/// Searches a device to the end, on a simulated clock. Asserts the invariants at every step.
 pub(crate) fn search(plan: &SearchPlan, device: &Device, seed: u64) -> Ended {
     let mut dice = Dice::new(seed);
     run(plan, |load, duration| device.trial(load, duration, &mut dice))

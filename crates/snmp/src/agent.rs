@@ -1,4 +1,4 @@
-//! An agent that answers: its interfaces and their counters.
+//! A reachable SNMP agent: its interfaces and their counters.
 
 use crate::counters::{Counter, PortCounters, SideCounters, Width};
 use crate::error::SnmpError;
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// An agent that was reached. Each call blocks no longer than the time given to [`Agent::open`] per question: one for
-/// [`Agent::counters`] (two where 64-bit counters are missing), twenty at most per column for [`Agent::interfaces`].
+/// A reachable agent. Each call blocks for at most the timeout given to [`Agent::open`] per request: one for
+/// [`Agent::counters`] (two if 64-bit counters are missing), at most twenty per column for [`Agent::interfaces`].
 pub struct Agent {
     session: Session,
 }
@@ -24,51 +24,51 @@ impl fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// Reaches an agent and reads its sysUpTime, so that a wrong address, community or password shows here.
-    /// `timeout` is how long one question waits for its answer, two repeats included.
+    /// Connects to an agent and reads its sysUpTime, so that a wrong address, community or password fails here.
+    /// `timeout` is how long one request waits for its answer, two repeats included.
     ///
     /// # Errors
-    /// Which agent, why, and what to do.
+    /// Names the agent, the cause, and what to do.
     pub fn open(target: &SnmpTarget, timeout: Duration) -> Result<Self, SnmpError> {
         let agent = Self { session: Session::open(target, timeout, REPEATS)? };
         agent.up_time()?;
         Ok(agent)
     }
 
-    /// One that asks each question once and waits `timeout` for its answer, so that a lost one is seen as lost. Nothing is asked
-    /// yet.
+    /// An agent that sends each request once and waits `timeout` for its answer, so that a lost one counts as lost.
+    /// Sends nothing yet.
     ///
     /// # Errors
-    /// The target makes no sense, or its name or the socket is not to be had.
+    /// The target is invalid, its name cannot be resolved, or there is no socket.
     pub fn asking_once(target: &SnmpTarget, timeout: Duration) -> Result<Self, SnmpError> {
         Ok(Self { session: Session::open(target, timeout, 0)? })
     }
 
-    /// The values of some objects, from one answer.
+    /// The values of several objects, from one answer.
     pub(crate) fn values(&self, objects: &[(Object, u32)]) -> Result<Vec<Value>, SnmpError> {
         self.session.get(objects)
     }
 
-    /// Its address, as it was given.
+    /// Its address, as given.
     #[must_use]
     pub fn address(&self) -> &str {
         self.session.agent()
     }
 
-    /// sysUpTime in hundredths of a second: a cheap question whether it still answers (RFC 2544, section 11.2: one management
-    /// query a second).
+    /// sysUpTime in hundredths of a second: a cheap check that it still answers (RFC 2544, section 11.2: one
+    /// management query per second).
     ///
     /// # Errors
-    /// It does not answer, or not with a time.
+    /// It does not answer, or the answer is not a time.
     pub fn up_time(&self) -> Result<u32, SnmpError> {
         let values = self.session.get(&[(mib::SYS_UP_TIME, 0)])?;
         self.ticks(values.first(), mib::SYS_UP_TIME)
     }
 
-    /// All interfaces in the order of their numbers, at most 4096.
+    /// All interfaces sorted by number, at most 4096.
     ///
     /// # Errors
-    /// It does not answer, has no IF-MIB, or more interfaces.
+    /// It does not answer, has no IF-MIB, or has more interfaces.
     pub fn interfaces(&self) -> Result<Vec<InterfaceName>, SnmpError> {
         let mut found: BTreeMap<u32, InterfaceName> = BTreeMap::new();
         for (index, value) in self.session.column(mib::IF_DESCR, MOST_INTERFACES)? {
@@ -93,14 +93,14 @@ impl Agent {
         Ok(found.into_values().collect())
     }
 
-    /// The interface that a plan means: by `#number`, name or description.
+    /// The interface that a plan names: by `#number`, name or description.
     ///
     /// # Errors
-    /// There is none, or several; as [`Agent::interfaces`].
+    /// No interface or several match; as [`Agent::interfaces`].
     pub fn interface(&self, wanted: &str) -> Result<InterfaceName, SnmpError> {
         let number = wanted.strip_prefix('#').and_then(|number| number.parse::<u32>().ok());
         if let Some(index) = number {
-            // Without the listing, which a device with too many interfaces does not end.
+            // Without the listing, which fails on a device with too many interfaces.
             let name = self.name_of(index)?;
             return name.ok_or_else(|| SnmpError::NoInterface {
                 agent: self.address().to_owned(),
@@ -125,11 +125,12 @@ impl Agent {
         })
     }
 
-    /// Reads all counters of an interface in one answer; where 64-bit counters are missing, those of 32 bits in a second.
+    /// Reads all counters of an interface in one answer; if 64-bit counters are missing, the 32-bit ones in a
+    /// second request.
     ///
     /// # Errors
-    /// It does not answer, or the interface's number belongs to another interface now. A counter that is missing is no
-    /// error, but says so itself.
+    /// It does not answer, or the interface's number now belongs to another interface. A missing counter is not an
+    /// error: the counter itself carries the reason.
     pub fn counters(&self, interface: &InterfaceName) -> Result<PortCounters, SnmpError> {
         let index = interface.index;
         let named = if interface.name == interface.description { mib::IF_DESCR } else { mib::IF_NAME };
@@ -156,7 +157,7 @@ impl Agent {
         }
     }
 
-    /// Fills in the 32-bit counters for the 64-bit ones that are missing.
+    /// Replaces missing 64-bit counters by 32-bit ones.
     fn narrow(&self, index: u32, counters: &mut [Counter]) -> Result<(), SnmpError> {
         let pairs = mib::INPUT.iter().chain(&mib::OUTPUT);
         let missing: Vec<(usize, Object)> = pairs
@@ -176,7 +177,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether the number still belongs to the interface.
+    /// Checks that the number still belongs to the interface.
     fn same(&self, interface: &InterfaceName, name: &Value) -> Result<(), SnmpError> {
         let was = if interface.name == interface.description { &interface.description } else { &interface.name };
         let is = name.as_bytes().map(interface::text);
@@ -217,7 +218,8 @@ fn counter(pair: &Pair, value: &Value) -> Counter {
     }
 }
 
-/// A counter must have the type that the MIB gives it: an agent that answers a 64-bit object with 32 bits has only those.
+/// A counter must have the type that the MIB defines: an agent that answers a 64-bit object with 32 bits has only
+/// those.
 fn reading(object: Object, width: Width, value: &Value) -> Counter {
     let object = object.name;
     match (value, width) {

@@ -2,38 +2,39 @@
 
 use crate::interface::InterfaceName;
 
-/// How far a counter counts before it begins again.
+/// The range of a counter before it wraps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
     /// To 2^64: years at any rate.
     Bits64,
-    /// To 2^32: 4,294,967,296 frames of 64 bytes pass in 289 s at 10 Gbit/s, as many octets in 3.4 s. Not trusted for books.
+    /// To 2^32: 4,294,967,296 frames of 64 bytes pass in 289 s at 10 Gbit/s, as many octets in 3.4 s. Not used for
+    /// accounting.
     Bits32,
 }
 
-/// A counter's value, or why there is none.
+/// A counter's value, or why it is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Counter {
     /// It was read.
     Read {
         /// The object, such as `ifHCInUcastPkts`.
         object: &'static str,
-        /// Since the agent began.
+        /// Since the agent started.
         value: u64,
-        /// How far it counts.
+        /// Its range.
         width: Width,
     },
-    /// It could not be.
+    /// It could not be read.
     Absent {
         /// The object.
         object: &'static str,
-        /// A sentence.
+        /// The reason, one sentence.
         why: String,
     },
 }
 
 impl Counter {
-    /// The value, where there is one.
+    /// The value, if it was read.
     #[must_use]
     pub const fn value(&self) -> Option<u64> {
         match self {
@@ -42,7 +43,7 @@ impl Counter {
         }
     }
 
-    /// Its width, where it was read.
+    /// Its width, if it was read.
     #[must_use]
     pub const fn width(&self) -> Option<Width> {
         match self {
@@ -63,13 +64,13 @@ impl Counter {
 /// The counters of one direction of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SideCounters {
-    /// Bytes of frames; whether with FCS differs between devices.
+    /// Bytes of frames; devices differ in whether they include the FCS.
     pub octets: Counter,
-    /// Frames to one station.
+    /// Unicast frames.
     pub unicast: Counter,
-    /// Frames to a group.
+    /// Multicast frames.
     pub multicast: Counter,
-    /// Frames to all.
+    /// Broadcast frames.
     pub broadcast: Counter,
     /// Frames without error that were dropped; always of 32 bits.
     pub discards: Counter,
@@ -78,15 +79,15 @@ pub struct SideCounters {
 }
 
 impl SideCounters {
-    /// All frames counted so far; what the agent does not count among those to groups and to all is left out. `None`: it does
-    /// not count those to one station.
+    /// All frames counted so far; missing multicast and broadcast counters are left out. `None`: the unicast
+    /// counter is missing.
     #[must_use]
     pub fn frames(&self) -> Option<u64> {
         let others = [&self.multicast, &self.broadcast].into_iter().filter_map(Counter::value);
         self.unicast.value().map(|unicast| others.fold(unicast, u64::saturating_add))
     }
 
-    /// The counters that the books are made from.
+    /// The counters that the accounting uses.
     #[must_use]
     pub const fn of_books(&self) -> [&Counter; 4] {
         [&self.octets, &self.unicast, &self.multicast, &self.broadcast]
@@ -102,22 +103,23 @@ impl SideCounters {
 /// One reading of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Whose counters these are.
+    /// The interface.
     pub interface: InterfaceName,
     /// sysUpTime, hundredths of a second.
     pub up_time: u32,
-    /// ifCounterDiscontinuityTime: the value of sysUpTime when these counters last began anew; `None`: the agent has it not.
+    /// ifCounterDiscontinuityTime: the value of sysUpTime when these counters were last reset; `None`: not
+    /// provided.
     pub discontinuity: Option<u32>,
-    /// ifHighSpeed, Mbit/s; `None`: the agent has it not.
+    /// ifHighSpeed, Mbit/s; `None`: not provided.
     pub speed_mbps: Option<u32>,
-    /// Frames that came in.
+    /// Received frames.
     pub input: SideCounters,
-    /// Frames that went out.
+    /// Sent frames.
     pub output: SideCounters,
 }
 
 impl PortCounters {
-    /// The narrowest of the counters that the books are made from; `None` where none was read.
+    /// The narrowest of the counters that the accounting uses; `None` if none was read.
     #[must_use]
     pub fn width(&self) -> Option<Width> {
         let sides = self.input.of_books().into_iter().chain(self.output.of_books());
@@ -125,7 +127,7 @@ impl PortCounters {
         if widths.contains(&Width::Bits32) { Some(Width::Bits32) } else { widths.first().copied() }
     }
 
-    /// Whether all counters stand where they stood, whatever the time.
+    /// Whether all counters are equal, whatever the time of the readings.
     #[must_use]
     pub fn stands_at(&self, other: &Self) -> bool {
         self.input == other.input && self.output == other.output

@@ -1,11 +1,11 @@
-//! What can go wrong between here and an agent: each names the agent, the object and what to do.
+//! Errors between this host and an agent: each names the agent, the object and what to do.
 
 use thiserror::Error;
 
 /// Why an agent's counters could not be read.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum SnmpError {
-    /// The words of the target make no sense.
+    /// The target is invalid.
     #[error("cannot ask the SNMP agent {agent}: {why}")]
     BadTarget {
         /// Its address.
@@ -13,17 +13,17 @@ pub enum SnmpError {
         /// What is wrong and what is allowed.
         why: String,
     },
-    /// This host cannot ask at all.
+    /// This host cannot send requests at all.
     #[error(
         "cannot reach the SNMP agent {agent}: {why}; check its name, the route and the descriptor limit of this host"
     )]
     Unreachable {
         /// Its address.
         agent: String,
-        /// What the host said.
+        /// This host's error.
         why: String,
     },
-    /// Nothing came back.
+    /// No answer.
     #[error(
         "no answer from the SNMP agent {agent} to {object} within {within_ms} ms ({asked} times asked); a wrong {secret} looks the \
          same: check {secret}, address and port, that the agent runs and lets this host in, and a firewall between"
@@ -33,14 +33,14 @@ pub enum SnmpError {
         agent: String,
         /// What was asked for.
         object: String,
-        /// How long, all repeats together.
+        /// Timeout, including repeats.
         within_ms: u64,
-        /// How often the question was sent.
+        /// How often the request was sent.
         asked: u32,
         /// `community` or `user name or password`.
         secret: &'static str,
     },
-    /// Something came back that is no SNMP.
+    /// An answer that is not SNMP.
     #[error(
         "the SNMP agent {agent} did not answer {object}, but sent {datagrams} that cannot be read as an answer: is it an SNMP \
          agent of this version, and alone on that port?"
@@ -53,19 +53,19 @@ pub enum SnmpError {
         /// `1 datagram`, `3 datagrams`.
         datagrams: String,
     },
-    /// It answered, and said no.
+    /// The agent answered with an error.
     #[error("the SNMP agent {agent} refused {object}: {why}; {advice}")]
     Refused {
         /// Its address.
         agent: String,
         /// What was asked for.
         object: String,
-        /// In its words.
+        /// The agent's error status.
         why: String,
         /// What to do.
         advice: &'static str,
     },
-    /// It answered something that is no answer to the question.
+    /// An unexpected answer.
     #[error("the SNMP agent {agent} answered {object} wrongly: {why}; its counters cannot be used")]
     Wrong {
         /// Its address.
@@ -75,7 +75,7 @@ pub enum SnmpError {
         /// What is wrong.
         why: String,
     },
-    /// It does not know the object.
+    /// The agent does not have the object.
     #[error(
         "the SNMP agent {agent} has no {object}: let the community or user see IF-MIB (1.3.6.1.2.1.2 and 1.3.6.1.2.1.31)"
     )]
@@ -85,37 +85,37 @@ pub enum SnmpError {
         /// What was asked for.
         object: String,
     },
-    /// It has more than can be taken.
+    /// The agent has more instances than are accepted.
     #[error("the SNMP agent {agent} lists more than {limit} of {object}: name the interface by its number, as `#17`")]
     TooMany {
         /// Its address.
         agent: String,
         /// What was asked for.
         object: String,
-        /// The most.
+        /// The maximum.
         limit: usize,
     },
-    /// There is no such interface.
+    /// No such interface.
     #[error("the SNMP agent {agent} has no interface `{wanted}`: it has {known}")]
     NoInterface {
         /// Its address.
         agent: String,
-        /// As the plan names it.
+        /// The name in the plan.
         wanted: String,
-        /// Names of those that it has, cut where they are many.
+        /// The names that the agent has, truncated if there are many.
         known: String,
     },
-    /// The name says too little.
+    /// The name matches several interfaces.
     #[error("the SNMP agent {agent} has several interfaces `{wanted}`: name one by its number, {numbers}")]
     Ambiguous {
         /// Its address.
         agent: String,
-        /// As the plan names it.
+        /// The name in the plan.
         wanted: String,
         /// `#3, #7`.
         numbers: String,
     },
-    /// The number belongs to another interface now.
+    /// The number now belongs to another interface.
     #[error(
         "interface #{number} of the SNMP agent {agent} was `{was}` and is `{is}` now: the device numbered its interfaces anew \
          (it restarted?); begin again, and make the numbers persistent on the device"

@@ -1,19 +1,21 @@
-//! How much an interface's counters grew between two readings, and a hop's line in the books made from that.
+//! How much an interface's counters grew between two readings, and the counters of a hop derived from that.
 
 use crate::counters::{Counter, PortCounters, SideCounters, Width};
 use narrows_model::forwarding::{DropCount, HopCount};
 
-/// Where a counter of 32 bits begins again.
+/// The modulus of a 32-bit counter.
 pub(crate) const WRAP: u64 = 1 << 32;
-/// A sysUpTime above this is about to wrap by itself (497 days), a day ahead.
+/// A sysUpTime above this is about to wrap (after 497 days), a day ahead.
 const UP_TIME_WRAPS_ABOVE: u32 = u32::MAX - 24 * 3600 * 100;
 
-/// One direction of an interface between two readings; `None` is what one of the two readings lacks, or what cannot be told.
+/// One direction of an interface between two readings; `None` is what one of the two readings lacks, or what cannot be
+/// derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SideGrowth {
-    /// Frames to one station.
+    /// Unicast frames.
     pub unicast: Option<u64>,
-    /// Frames to groups and to all: of a test with unicast frames they are the device's own, or its neighbours'.
+    /// Multicast and broadcast frames: in a test with unicast frames these come from the device itself or its
+    /// neighbours.
     pub others: Option<u64>,
     /// Bytes of all frames.
     pub octets: Option<u64>,
@@ -36,13 +38,13 @@ impl SideGrowth {
 pub struct Growth {
     /// The interface's name.
     pub interface: String,
-    /// Between the readings by the agent's own clock; `None` where it began anew.
+    /// Time between the readings by the agent's own clock; `None` if the agent restarted.
     pub elapsed_ms: Option<u64>,
-    /// Frames that came in.
+    /// Received frames.
     pub input: SideGrowth,
-    /// Frames that went out.
+    /// Sent frames.
     pub output: SideGrowth,
-    /// Why the counters cannot be believed, a sentence each: a restart, a counter of 32 bits, one that went back.
+    /// Why the counters are not usable, one sentence each: a restart, a 32-bit counter, one that decreased.
     pub trouble: Vec<String>,
 }
 
@@ -92,7 +94,7 @@ fn side(before: &SideCounters, after: &SideCounters, anew: bool, trouble: &mut V
     }
 }
 
-/// The growth of one counter. One of 32 bits is taken to have wrapped at most once; whether more often nobody can tell.
+/// The growth of one counter. A 32-bit counter is assumed to have wrapped at most once; more wraps cannot be detected.
 fn grew(before: &Counter, after: &Counter, trouble: &mut Vec<String>) -> Option<u64> {
     let (from, to) = before.value().zip(after.value())?;
     match (after.width()?, before.width()?) {
@@ -117,9 +119,9 @@ fn grew(before: &Counter, after: &Counter, trouble: &mut Vec<String>) -> Option<
     }
 }
 
-/// A hop's line in the books, from the growth of its two interfaces: its input is what came in at the first, its output what
-/// went out of the second. What was sent to groups or to all may be frames of the device's own: the count may be wrong by
-/// as many. A hop with trouble is silent: its counters are in no books.
+/// The counters of a hop, from the growth of its two interfaces: received frames of the first, sent frames of the
+/// second. Multicast and broadcast frames may be the device's own: the count may be off by as many. A hop with a
+/// problem is silent: its counters are not used.
 #[must_use]
 pub fn hop_count(hop: &str, agent: &str, input: &Growth, output: &Growth) -> HopCount {
     let mut reasons: Vec<String> = Vec::new();

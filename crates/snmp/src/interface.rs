@@ -1,10 +1,10 @@
-//! An agent's interfaces, and which of them a plan means.
+//! An agent's interfaces, and how a plan names one of them.
 
 use crate::error::SnmpError;
 
-/// The most interfaces that are taken of one agent.
+/// The maximum number of interfaces of one agent.
 pub(crate) const MOST_INTERFACES: usize = 4096;
-/// The most bytes of a name (RFC 2863: DisplayString of 255).
+/// The maximum length of a name in bytes (RFC 2863: DisplayString of 255).
 const LONGEST_NAME: usize = 255;
 /// Names that an error lists.
 const SHOWN: usize = 12;
@@ -12,23 +12,23 @@ const SHOWN: usize = 12;
 /// An interface as its agent names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceName {
-    /// ifIndex: what the agent counts by. It may change when the device restarts.
+    /// ifIndex: the number used in requests. It may change when the device restarts.
     pub index: u32,
-    /// ifName, such as `Gi0/5`, `xe-0/0/0`, `eth0`; the description where the agent has no names.
+    /// ifName, such as `Gi0/5`, `xe-0/0/0`, `eth0`; the description if the agent has no names.
     pub name: String,
-    /// ifDescr, such as `GigabitEthernet0/5`; empty where the agent has none.
+    /// ifDescr, such as `GigabitEthernet0/5`; empty if the agent has none.
     pub description: String,
 }
 
-/// A name from an agent: at most 255 bytes, without anything that a terminal would act upon.
+/// A name from an agent: at most 255 bytes, without terminal control characters.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let bytes = &bytes[..bytes.len().min(LONGEST_NAME)];
     let text = String::from_utf8_lossy(bytes);
     text.trim_end_matches('\0').chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// The one interface that `wanted` means: `#7` by number; else the exact name, the exact description, and only then either
-/// of them whatever its case.
+/// The one interface that matches `wanted`: `#7` by number; otherwise the exact name, then the exact description, and
+/// finally either of them ignoring case.
 pub(crate) fn find(agent: &str, interfaces: &[InterfaceName], wanted: &str) -> Result<InterfaceName, SnmpError> {
     let by_number = wanted.strip_prefix('#').and_then(|number| number.parse::<u32>().ok());
     let ways: [&dyn Fn(&InterfaceName) -> bool; 4] = [

@@ -21,7 +21,7 @@ pub(crate) const IF_NAME: Object = new("ifName", 1);
 pub(crate) const IF_HIGH_SPEED: Object = new("ifHighSpeed", 15);
 pub(crate) const IF_DISCONTINUITY: Object = new("ifCounterDiscontinuityTime", 19);
 
-/// A counter of 64 bits, where there is one, and its forebear of 32 bits.
+/// A 64-bit counter, if there is one, and its 32-bit predecessor.
 pub(crate) struct Pair {
     pub(crate) wide: Option<Object>,
     pub(crate) narrow: Object,
@@ -62,7 +62,7 @@ impl Object {
         Oid::new(self.arcs.iter().copied().chain([self.column]))
     }
 
-    /// One instance: an interface's number, 0 of a single value.
+    /// One instance: an interface's number, or 0 for a scalar.
     pub(crate) fn of(self, instance: u32) -> Oid {
         Oid::new(self.arcs.iter().copied().chain([self.column, instance]))
     }

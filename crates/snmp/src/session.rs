@@ -1,4 +1,4 @@
-//! Questions to one agent, answered or not within a time: the asynchronous library behind blocking calls.
+//! Requests to one agent, each with a timeout: the asynchronous library behind blocking calls.
 
 use crate::error::SnmpError;
 use crate::mib::Object;
@@ -12,16 +12,16 @@ use std::future::Future;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// A question is sent again so often when no answer comes.
+/// How often a request is repeated if no answer arrives.
 pub(crate) const REPEATS: u32 = 2;
-/// The most objects of one question: one reading of an interface must be one answer.
+/// The maximum number of objects per request: one reading of an interface must be one answer.
 const OBJECTS_A_QUESTION: usize = 32;
-/// The longest that the listing of a column may take, as a multiple of the time of one answer.
+/// The maximum time for listing a column, as a multiple of the timeout of one answer.
 const COLUMN_TIMES: u32 = 20;
 
 /// A socket of its own and the library's state.
 pub(crate) struct Session {
-    /// Taken when this ends.
+    /// Taken when this is dropped.
     runtime: Option<Runtime>,
     client: Client,
     agent: String,
@@ -30,7 +30,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens the socket; nothing is asked yet. A question without an answer is sent again `repeats` times within the timeout.
+    /// Opens the socket; sends nothing yet. An unanswered request is repeated `repeats` times within the timeout.
     pub(crate) fn open(target: &SnmpTarget, timeout: Duration, repeats: u32) -> Result<Self, SnmpError> {
         target.check()?;
         let agent = target.address.clone();
@@ -45,8 +45,8 @@ impl Session {
             .retry(retry)
             .max_oids_per_request(OBJECTS_A_QUESTION)
             .response_shape_policy(ResponseShapePolicy::Strict)
-            // A wrong password or user is answered without a signature, and shall not look like silence. Values are believed
-            // only with it.
+            // An agent answers a wrong password or user without authentication. That must not look like
+            // silence, but values are accepted only with authentication.
             .allow_unauthenticated_v3_time_correction(true);
         let opened = blocking(&runtime, builder.connect()).and_then(|done| done.map_err(|error| error.to_string()));
         let client = match opened {
@@ -67,7 +67,7 @@ impl Session {
         &self.agent
     }
 
-    /// The values of some objects, in their order, from one answer. A value that the agent does not have is an exception
+    /// The values of several objects, in their order, from one answer. A missing value is an exception
     /// (`NoSuchObject`, `NoSuchInstance`).
     pub(crate) fn get(&self, objects: &[(Object, u32)]) -> Result<Vec<Value>, SnmpError> {
         let what = objects.first().map_or("nothing", |(object, _)| object.name);
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// Datagrams so far that belong to no question.
+    /// Datagrams so far that match no request.
     fn strange(&self) -> u64 {
         self.client.stats().malformed_datagrams
     }
@@ -124,7 +124,7 @@ impl Session {
                 let datagrams = format!("{strange} datagram{}", if strange == 1 { "" } else { "s" });
                 SnmpError::Unreadable { agent, object, datagrams }
             }
-            // Of one question, which was repeated; or of a whole column, which took too long.
+            // Of one request with its repeats, or of a whole column that took too long.
             Error::Timeout { elapsed, retries, .. } => {
                 let within = if *retries > 0 { self.timeout } else { *elapsed };
                 let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
@@ -161,14 +161,14 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Not by waiting: this may end on a thread that runs async code, where tokio allows none.
+        // Without blocking: this may run on a thread of an async runtime, where tokio forbids it.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Runs a question to its end. Where the calling thread runs async code itself, on a thread of its own.
+/// Runs a request to its end. If the calling thread runs async code, this happens on a separate thread.
 fn blocking<T: Send>(runtime: &Runtime, question: impl Future<Output = T> + Send) -> Result<T, String> {
     if Handle::try_current().is_err() {
         return Ok(runtime.block_on(question));
@@ -180,7 +180,7 @@ fn blocking<T: Send>(runtime: &Runtime, question: impl Future<Output = T> + Send
     })
 }
 
-/// An error of the library may show a whole answer.
+/// An error of the library may contain a whole answer.
 fn short(text: &str) -> String {
     const MOST: usize = 200;
     if text.chars().count() <= MOST { text.to_owned() } else { text.chars().take(MOST).chain(['…']).collect() }

@@ -1,6 +1,6 @@
-//! When an agent's counters have arrived at their end. Agents look at their hardware only every few seconds and answer from
-//! memory in between, so that a reading right after the load is too small: the reader waits until the counters have seen what
-//! is known to have passed, and stand still.
+//! Waits until an agent's counters are up to date. Agents read their hardware only every few seconds and answer from a cache
+//! in between, so that a reading right after the load is too small: the reader waits until the counters include what is known
+//! to have passed, and no longer change.
 
 use crate::agent::Agent;
 use crate::counters::PortCounters;
@@ -10,33 +10,33 @@ use crate::interface::InterfaceName;
 use narrows_sys::clock;
 use std::time::{Duration, Instant};
 
-/// How long is waited, and for what.
+/// What to wait for, and how long.
 #[derive(Debug, Clone)]
 pub struct Settling {
     /// The reading before the load.
     pub before: PortCounters,
-    /// Frames that are known to have come in here, such as those that the receiver behind got; 0 where nothing is known.
+    /// Frames known to have been received here, such as those that the receiver counted; 0 if unknown.
     pub least_in: u64,
-    /// Frames that are known to have gone out here; 0 where nothing is known.
+    /// Frames known to have been sent here; 0 if unknown.
     pub least_out: u64,
-    /// Time between two readings; two that agree end the wait.
+    /// Time between two readings; two equal ones end the wait.
     pub every: Duration,
-    /// The longest wait. Agents answer from memory for up to 15 s.
+    /// The maximum wait. Agents answer from a cache for up to 15 s.
     pub wait: Duration,
 }
 
 /// How the wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Two readings in a row agree, and what is known to have passed was counted.
+    /// Two consecutive readings agree, and include what is known to have passed.
     Settled,
-    /// They agree, but the counters have not seen what is known to have passed.
+    /// They agree, but do not include what is known to have passed.
     TooFew,
-    /// They still moved at the end: other traffic, or a load that goes on.
+    /// They still changed at the end: other traffic, or a load that goes on.
     Moving,
 }
 
-/// The last reading, and how it came about.
+/// The last reading, and how the wait ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
     /// The last reading.
@@ -49,7 +49,7 @@ pub struct Settled {
     pub waited: Duration,
 }
 
-/// What the readings say so far.
+/// The state of the wait.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
     settling: &'a Settling,
@@ -63,13 +63,13 @@ impl<'a> Watch<'a> {
         Self { settling, start, last: None, readings: 0 }
     }
 
-    /// Takes a reading in; the result, where that was the last one.
+    /// Adds a reading; returns the result if it was the last one.
     pub(crate) fn see(&mut self, reading: PortCounters, now: Instant) -> Option<Settled> {
         self.readings += 1;
         let agrees = self.last.as_ref().is_some_and(|last| last.stands_at(&reading));
         let seen = self.has_seen(&reading);
         let waited = now.saturating_duration_since(self.start);
-        // The next reading would be beyond the limit.
+        // The next reading would exceed the limit.
         let over = waited + self.settling.every > self.settling.wait;
         let state = match (agrees, seen) {
             (true, true) => State::Settled,
@@ -83,7 +83,7 @@ impl<'a> Watch<'a> {
         None
     }
 
-    /// A counter that is missing or began anew cannot be waited for: the growth says what is wrong with it.
+    /// There is no use in waiting for a missing or reset counter: the growth reports it.
     fn has_seen(&self, reading: &PortCounters) -> bool {
         let growth = Growth::between(&self.settling.before, reading);
         let enough = |frames: Option<u64>, least: u64| frames.is_none_or(|frames| frames >= least);
@@ -92,8 +92,8 @@ impl<'a> Watch<'a> {
 }
 
 impl Agent {
-    /// Reads an interface again and again until two readings in a row agree and have seen what is known to have passed, or the
-    /// time is over. How it ended is in [`Settled::state`].
+    /// Reads an interface repeatedly until two consecutive readings agree and include what is known to have passed,
+    /// or the time is over. [`Settled::state`] says which.
     ///
     /// # Errors
     /// As [`Agent::counters`].
@@ -127,7 +127,7 @@ mod tests {
         PortCounters { interface, up_time: 1, discontinuity: None, speed_mbps: None, input: side(), output: side() }
     }
 
-    /// Readings a second apart, five seconds at most.
+    /// Readings one second apart, for at most five seconds.
     fn end(least: u64, readings: &[u64]) -> Option<(State, u32, u64)> {
         let settling = Settling {
             before: reading(0),

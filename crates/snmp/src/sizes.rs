@@ -1,20 +1,20 @@
-//! Whether octets and frames of one interface fit each other: a second look at a counter, by its own agent.
+//! Whether octets and frames of one interface are consistent: a second check of a counter, by its own agent.
 
 use crate::growth::{SideGrowth, WRAP};
 
-/// Bytes of an Ethernet header, a tag and the FCS: devices that count IP packets instead of frames leave them out.
+/// Bytes of an Ethernet header, a tag and the FCS: devices that count IP packets instead of frames omit them.
 const LEFT_OUT: u64 = 14 + 4 + 4;
-/// Bytes of a tag, preamble and gap: devices that count what is on the wire add them.
+/// Bytes of a tag, preamble and gap: devices that count bytes on the wire include them.
 const ADDED: u64 = 4 + 20;
 /// The largest frame that a device may send by itself.
 const LARGEST: u64 = 9216;
 
-/// What is wrong, where the octets cannot be those of the frames. `bytes` are the smallest and the largest frame of the load,
-/// with FCS. A side whose frames or octets are not known is not judged; up to some hundred frames of others are not either.
+/// What is wrong, if the octets cannot belong to the frames. `bytes` are the smallest and the largest frame of the
+/// load, with FCS. A side without frame or octet counts is not judged; nor are up to some hundred other frames.
 #[must_use]
 pub fn unfit(side: &SideGrowth, bytes: [u32; 2]) -> Option<String> {
     let (unicast, octets) = side.unicast.zip(side.octets)?;
-    // Frames of others have any size.
+    // Other frames may have any size.
     let others = side.others.unwrap_or(0);
     let [least, most] = bytes.map(u64::from);
     let fits = |unicast: u64, octets: u64| {
@@ -22,7 +22,7 @@ pub fn unfit(side: &SideGrowth, bytes: [u32; 2]) -> Option<String> {
         let largest = unicast.saturating_mul(most + ADDED).saturating_add(others.saturating_mul(LARGEST));
         (fewest..=largest).contains(&octets)
     };
-    // Small counts may be all of others: management, neighbours.
+    // Small counts may be other frames only: management, neighbours.
     if unicast < 1000 || fits(unicast, octets) {
         return None;
     }
@@ -73,7 +73,7 @@ mod tests {
         assert!(says(1_000_000, 62_500).ends_with("divides the octets by 1024"));
         assert!(says(10_000, 10_000 * 64 * 1024).ends_with("divides the frames by 1024"));
         assert!(says(1_000_000, 0).ends_with("the octets did not move: the agent answers from memory"));
-        // The seed's output column: 564,842 frames with 23,064,732 bytes.
+        // The motivating case's output column: 564,842 frames with 23,064,732 bytes.
         assert!(says(564_842, 23_064_732).contains("40.8 a frame"));
     }
 }

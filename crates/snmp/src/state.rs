@@ -1,4 +1,4 @@
-//! Whether a device stayed up between two looks, by its agent: sysUpTime (RFC 3418) and ifLastChange (RFC 2863).
+//! Whether a device stayed up between two samples, according to its agent: sysUpTime (RFC 3418) and ifLastChange (RFC 2863).
 
 use crate::agent::Agent;
 use crate::error::SnmpError;
@@ -11,11 +11,11 @@ use narrows_model::host::device_state::{DeviceState, LinkState};
 const UP_WRAPS_MS: u64 = (1 << 32) * 10;
 
 impl Agent {
-    /// What the agent tells of the device's start and of the last changes of these interfaces, in one answer. Interrupts and CPUs it
-    /// does not tell in any way that agents have in common.
+    /// The device's start time and the last changes of these interfaces, in one answer. Agents have no common
+    /// object for interrupts and CPUs.
     ///
     /// # Errors
-    /// It does not answer, or not with a time. An interface of which it tells no change is no error.
+    /// It does not answer, or the answer is not a time. An interface without ifLastChange is not an error.
     pub fn device_state(&self, interfaces: &[&InterfaceName]) -> Result<DeviceState, SnmpError> {
         let changes = interfaces.iter().map(|interface| (mib::IF_LAST_CHANGE, interface.index));
         let values = self.values(&[(mib::SYS_UP_TIME, 0)].into_iter().chain(changes).collect::<Vec<_>>())?;

@@ -1,4 +1,4 @@
-//! Which agent is asked, and as whom.
+//! The address of an agent and the credentials for it.
 
 use crate::error::SnmpError;
 use narrows_model::forwarding::CounterSource;

@@ -1,5 +1,5 @@
-//! An SNMP v2c agent of a few lines, for tests and for the demonstration: it answers GET, GETNEXT and GETBULK of sysUpTime and
-//! IF-MIB from what a closure says, so that it can lie.
+//! An SNMP v2c agent for tests and for the demonstration: it answers GET, GETNEXT and GETBULK of sysUpTime and IF-MIB with
+//! values from a closure, which may be wrong on purpose.
 
 use crate::mib::{self, Object};
 use async_snmp::message::CommunityMessage;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// One direction of a port: all that it counted.
+/// One direction of a port: all its counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)] // the names say it
 pub struct Counts {
@@ -45,13 +45,13 @@ impl Counts {
 pub struct Port {
     /// ifIndex.
     pub index: u32,
-    /// ifName; empty: the agent has none.
+    /// ifName; empty: not provided.
     pub name: String,
     /// ifDescr.
     pub description: String,
-    /// What came in.
+    /// Received.
     pub input: Counts,
-    /// What went out.
+    /// Sent.
     pub output: Counts,
     /// Whether it has 64-bit counters.
     pub wide: bool,
@@ -59,10 +59,10 @@ pub struct Port {
 
 /// A way to count wrongly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lie {
-    /// 32 bits, called 64.
+pub enum Miscount {
+    /// 32 bits, declared as 64.
     Wrapped,
-    /// In KiB.
+    /// In units of 1024.
     Divided,
 }
 
@@ -73,31 +73,32 @@ impl Port {
         Self { index, name: name.to_owned(), description: name.to_owned(), input, output, wide: true }
     }
 
-    /// The port as a liar shows it.
+    /// The port with wrong counts.
     #[must_use]
-    pub fn lying(self, lie: Lie) -> Self {
-        let change = match lie {
-            Lie::Wrapped => |value: u64| value % (1 << 32),
-            Lie::Divided => |value: u64| value / 1024,
+    pub fn miscounting(self, miscount: Miscount) -> Self {
+        let change = match miscount {
+            Miscount::Wrapped => |value: u64| value % (1 << 32),
+            Miscount::Divided => |value: u64| value / 1024,
         };
         Self { input: self.input.map(change), output: self.output.map(change), ..self }
     }
 }
 
-/// What changes an answer before it is sent.
+/// Changes an answer before it is sent.
 pub type Change = Box<dyn FnOnce(Vec<u8>) -> Vec<u8> + Send>;
 
-/// What the agent does with one question.
+/// How the agent handles one request.
 pub enum Behaviour {
-    /// It answers, with these ports.
+    /// Answers with these ports.
     Answer(Vec<Port>),
-    /// It says nothing.
+    /// Does not answer.
     Silent,
-    /// It makes a right answer, and sends what becomes of it: cut short, overwritten, something else.
+    /// Makes a correct answer, and sends a modified copy: truncated, overwritten, something else.
     Changed(Vec<Port>, Change),
 }
 
-/// An agent that runs on a thread of its own until it is dropped, in the network of the thread that started it.
+/// An agent that runs on a thread of its own until it is dropped, in the network namespace of the thread that started
+/// it.
 #[derive(Debug)]
 pub struct TestAgent {
     address: SocketAddr,
@@ -106,8 +107,8 @@ pub struct TestAgent {
 }
 
 impl TestAgent {
-    /// Starts one at an address (port 0 takes a free one). It answers questions with the right community; `behave` is called
-    /// for each of them.
+    /// Starts an agent at an address (port 0 takes a free one). It answers requests with the right community;
+    /// `behave` is called for each of them.
     ///
     /// # Errors
     /// The address, and what the kernel said.
@@ -125,13 +126,13 @@ impl TestAgent {
         let start = clock::now();
         let serve = move || {
             let mut buffer = [0; 65_536];
-            // An error of the socket ends it: then it is silent, which is seen.
+            // An error of the socket ends it: then it is silent, which the client sees.
             while let Ok([asked, false]) = wait_readable([listener.as_fd(), stopped.as_fd()], None) {
                 let Ok(arrival) = listener.receive(&mut buffer) else { return };
                 let Some(arrival) = arrival.filter(|_| asked) else { continue };
                 let question = buffer.get(..arrival.bytes).unwrap_or_default();
                 if let Some(answer) = answer(question, &community, start, &mut behave) {
-                    // Who asked may be gone.
+                    // The client may be gone.
                     let _ = socket.send_to(&answer, arrival.source);
                 }
             }
@@ -141,7 +142,7 @@ impl TestAgent {
         Ok(Self { address, stop, thread: Some(thread) })
     }
 
-    /// Where it is asked.
+    /// Its address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -158,7 +159,7 @@ impl Drop for TestAgent {
     }
 }
 
-/// The most values of one answer.
+/// The maximum number of values in one answer.
 const MOST_VALUES: usize = 256;
 
 fn answer(
@@ -221,7 +222,7 @@ fn bulk(table: &BTreeMap<Oid, Value>, names: &[Oid], single: u32, repetitions: u
     found
 }
 
-/// All instances, in the order of the MIB.
+/// All instances, in MIB order.
 fn table(ports: &[Port], start: Instant) -> BTreeMap<Oid, Value> {
     let hundredths = u32::try_from(clock::micros_since(start) / 10_000).unwrap_or(u32::MAX);
     let mut table = BTreeMap::from([(mib::SYS_UP_TIME.of(0), Value::TimeTicks(hundredths))]);
@@ -242,7 +243,7 @@ fn table(ports: &[Port], start: Instant) -> BTreeMap<Oid, Value> {
                 if let Some(object) = pair.wide.filter(|_| port.wide) {
                     put(object, Value::Counter64(value));
                 }
-                #[allow(clippy::cast_possible_truncation)] // that is what a counter of 32 bits does
+                #[allow(clippy::cast_possible_truncation)] // as a 32-bit counter does
                 put(pair.narrow, Value::Counter32(value as u32));
             }
         }

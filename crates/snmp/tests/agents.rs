@@ -1,7 +1,8 @@
-//! Honest agents, liars, and agents that send rubbish.
+//! Correct agents, agents with wrong counts, and agents that send garbage.
 
-use narrows_snmp::testing::{Behaviour, Counts, Lie, Port, TestAgent};
-use narrows_snmp::{Agent, Counter, Growth, Settling, SnmpError, SnmpTarget, State, Width, doubts, hop_count, sizes};
+use narrows_model::forwarding::HopCount;
+use narrows_snmp::testing::{Behaviour, Counts, Miscount, Port, TestAgent};
+use narrows_snmp::{Agent, Counter, Growth, Settling, SnmpError, SnmpTarget, State, Width, hop_count, sizes};
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ fn open(agent: &TestAgent) -> Agent {
     Agent::open(&target(agent, "narrows"), PATIENT).expect("it answers")
 }
 
-/// So many frames of 64 bytes, and a few of the switch's own.
+/// `frames` frames of 64 bytes, and a few of the switch's own.
 fn frames(frames: u64) -> Counts {
     Counts { unicast: frames, octets: frames * 64 + 5 * 100, multicast: 3, broadcast: 2, ..Counts::default() }
 }
@@ -110,11 +111,11 @@ fn an_agent_without_64_bits_is_not_trusted() {
     assert!(silent.contains("ifInOctets is a 32-bit counter that wraps at 4,294,967,296"), "{silent}");
 }
 
-/// What is said of an agent that lies about a load, as the books would say it.
-fn said_of(lie: Lie, passed: u64) -> String {
+/// The counters of a hop whose agent miscounts a load, and what is wrong with its octets.
+fn miscounted(miscount: Miscount, passed: u64) -> (HopCount, Option<String>) {
     let count = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&count);
-    let shown = move || ports(seen.load(Ordering::SeqCst)).into_iter().map(|port| port.lying(lie)).collect();
+    let shown = move || ports(seen.load(Ordering::SeqCst)).into_iter().map(|port| port.miscounting(miscount)).collect();
     let agent = start(move || Behaviour::Answer(shown()));
     let agent = open(&agent);
     let both = ["Gi0/5", "Gi0/6"].map(|name| agent.interface(name).expect("an interface"));
@@ -124,40 +125,28 @@ fn said_of(lie: Lie, passed: u64) -> String {
     let after = read();
     let [input, output] = [0, 1].map(|at| Growth::between(&before[at], &after[at]));
     let hop = hop_count("switch", agent.address(), &input, &output);
-    let misfit = sizes::unfit(&input.input, [64, 64]);
-    let doubts: Vec<String> = doubts(passed, passed, &[hop]).iter().map(ToString::to_string).collect();
-    format!("{}\n{}", misfit.unwrap_or_default(), doubts.join("\n"))
+    (hop, sizes::unfit(&input.input, [64, 64]))
 }
 
 #[test]
-fn a_divider_is_found() {
-    // Octets and frames fit each other: only the hops beside it show the lie.
-    let line = |side| {
-        format!(
-            "\nswitch ({side}) counts 1/1024 of the frames that the hops beside it count (551,603 of 564,842,000): the agent \
-             divides by 1024"
-        )
-    };
-    assert_eq!(said_of(Lie::Divided, 564_842_000), line("input") + &line("output"));
+fn octets_and_frames_divided_alike_are_consistent() {
+    // Only the hops beside it show the error.
+    let (hop, inconsistent) = miscounted(Miscount::Divided, 564_842_000);
+    assert_eq!((hop.input, hop.output, inconsistent), (Some(551_603), Some(551_603), None));
 }
 
 #[test]
-fn a_wrapper_is_found() {
-    let line = |side| {
-        format!(
-            "\nswitch ({side}) counts 705,032,704 frames, 4,294,967,296 fewer than passed: it is a 32-bit counter that wraps \
-             at 4,294,967,296"
-        )
-    };
+fn octets_that_wrapped_do_not_fit_the_frames() {
     let octets = "705032704 frames of 64 bytes cannot be 2172420096 octets, 3.1 a frame: the octets are counted in 32 bits and \
                   wrap at 4,294,967,296";
-    assert_eq!(said_of(Lie::Wrapped, 5_000_000_000), octets.to_owned() + &line("input") + &line("output"));
+    let (hop, inconsistent) = miscounted(Miscount::Wrapped, 5_000_000_000);
+    assert_eq!((hop.input, inconsistent.as_deref()), (Some(705_032_704), Some(octets)));
 }
 
 #[test]
 fn an_agent_that_answers_from_memory_is_waited_for() {
     let asked = AtomicU64::new(0);
-    // The memory is renewed at the sixth question; the load of 1000 frames was long over.
+    // The cache is refreshed at the sixth request; the load of 1000 frames ended long before.
     let shown = move || if asked.fetch_add(1, Ordering::SeqCst) < 6 { 0 } else { 1000 };
     let agent = start(move || Behaviour::Answer(ports(shown())));
     let agent = open(&agent);
@@ -225,7 +214,7 @@ fn an_agent_may_be_asked_from_async_code() {
     assert_eq!(name, "Gi0/5");
 }
 
-/// Asks for everything; no answer may do more than fail.
+/// Requests everything; no answer may do more than fail.
 fn ask(agent: &TestAgent) -> Result<(), SnmpError> {
     let agent = Agent::open(&target(agent, "narrows"), HASTY)?;
     let interface = agent.interface("Gi0/5")?;
@@ -257,7 +246,7 @@ proptest! {
                 Behaviour::Answer(ports(1))
             }
         });
-        // The question is asked again after a damaged answer: mostly it ends well.
+        // The request is repeated after a damaged answer: mostly it succeeds.
         let _ = ask(&agent);
     }
 }

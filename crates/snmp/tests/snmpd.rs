@@ -1,4 +1,4 @@
-//! A real agent, net-snmp's `snmpd`, in network namespaces of its own: what it says by v2c and by v3 is what the kernel counts.
+//! A real agent, net-snmp's `snmpd`, in its own network namespaces: its v2c and v3 counters are the kernel's.
 
 use narrows_snmp::{Agent, Growth, Settling, SnmpError, SnmpTarget, State, hop_count};
 use narrows_sys::netns::{Namespaces, become_root_of_user_namespace};
@@ -113,7 +113,7 @@ fn kernel_s() -> (u64, u64) {
 fn counters_are_the_kernel_s(agent: &Agent, far: &Namespaces) {
     let left = agent.interface("left").expect("the veth");
     assert_eq!(left.index, Links::open().expect("netlink").get("left").expect("a link").index);
-    // The agent looks at the kernel every few seconds only: both readings are those of a quiet link.
+    // The agent reads the kernel every few seconds only: both readings are of an idle link.
     let before = agent.counters(&left).expect("counters");
     let wait = |before, least_in| Settling {
         before,
@@ -138,8 +138,8 @@ fn counters_are_the_kernel_s(agent: &Agent, far: &Namespaces) {
     let hop = hop_count("near", agent.address(), &growth, &growth);
     assert_eq!(hop.silent, None);
     assert!(hop.input.expect("counted") >= 1000, "{hop:?}");
-    // What the agent says in total is what the kernel says, once no frame has come since the agent looked: a neighbour
-    // that solicits now and then makes that a matter of patience, never of a count of attempts.
+    // The agent's totals equal the kernel's, once no frame has arrived since the agent read them. Neighbour
+    // solicitations interfere, so this waits up to a time limit, not for a number of attempts.
     let begun = clock::now();
     let agrees = loop {
         let first = kernel_s();

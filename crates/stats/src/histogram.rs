@@ -1,6 +1,5 @@
-//! A histogram of times or counts in log-linear buckets: any `u64` goes in, memory is bounded, no value is off by more than
-//! 1 %. Values below 128 have a bucket each; above, each power of two has 128 buckets of equal width, so a bucket is
-//! at most 1/128 of its values wide.
+//! A histogram of times or counts in log-linear buckets: any `u64`, bounded memory, values within 1 %. Values below 128 have
+//! a bucket each; above, each power of two has 128 buckets of equal width, so a bucket is at most 1/128 of its values wide.
 
 use narrows_model::Distribution;
 
@@ -28,13 +27,13 @@ impl Histogram {
         Self { counts: Vec::new(), count: 0, sum: 0, min: 0, max: 0 }
     }
 
-    /// Takes a value in.
+    /// Adds a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.record_many(value, 1);
     }
 
-    /// Takes a value in several times.
+    /// Adds a value `count` times.
     pub fn record_many(&mut self, value: u64, times: u64) {
         if times == 0 {
             return;
@@ -52,7 +51,7 @@ impl Histogram {
         self.sum = self.sum.saturating_add(u128::from(value) * u128::from(times));
     }
 
-    /// Takes all of another one in.
+    /// Adds all values of another histogram.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -69,8 +68,8 @@ impl Histogram {
         self.sum = self.sum.saturating_add(other.sum);
     }
 
-    /// Moves all values up: what was measured from a mark is now measured from one that lies `by` below it. Each bucket moves
-    /// with its middle, so a shift much smaller than a bucket leaves it where it was.
+    /// Shifts all values up: what was measured from one reference is then relative to a reference `by` below it.
+    /// Each bucket moves with its middle, so a shift much smaller than a bucket has no effect.
     pub fn shift_up(&mut self, by: u64) {
         let (min, max) = (self.min, self.max);
         let sum = self.sum.saturating_add(u128::from(by) * u128::from(self.count));
@@ -84,33 +83,33 @@ impl Histogram {
         }
     }
 
-    /// How many values.
+    /// The number of values.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The smallest value, exactly; `None` of nothing.
+    /// The exact minimum; `None` if empty.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The largest value, exactly; `None` of nothing.
+    /// The exact maximum; `None` if empty.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The mean, exactly; `None` of nothing.
+    /// The exact mean; `None` if empty.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The smallest bound that `p` (0 to 1) of the values do not exceed, at most 1 % above the value itself; `None` of
-    /// nothing or where `p` lies outside.
+    /// The smallest bound that `p` (0 to 1) of the values do not exceed, at most 1 % above the value itself; `None`
+    /// if empty or if `p` is out of range.
     #[must_use]
     pub fn quantile(&self, p: f64) -> Option<u64> {
         if self.count == 0 || !(0.0..=1.0).contains(&p) {
@@ -125,8 +124,8 @@ impl Histogram {
         Some(found.map_or(self.max, |[bound, _]| bound.clamp(self.min, self.max)))
     }
 
-    /// The mean of the smallest `part` (0 to 1) of the values: a one-sided trimmed mean, within the width of a bucket.
-    /// `None` of nothing or where `part` leaves nothing.
+    /// The mean of the smallest `part` (0 to 1) of the values: a one-sided trimmed mean, within the width of a
+    /// bucket. `None` if no value is left.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn trimmed_mean(&self, part: f64) -> Option<f64> {
@@ -147,13 +146,12 @@ impl Histogram {
         (wanted > 0).then(|| sum / (wanted - left) as f64)
     }
 
-    /// `[upper bound, count]` of each bucket that holds any, smallest first; the bound is the largest value that the bucket
-    /// takes.
+    /// `[upper bound, count]` of each non-empty bucket, smallest first; the bound is the bucket's largest value.
     pub fn buckets(&self) -> impl Iterator<Item = [u64; 2]> + '_ {
         self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(at, count)| [upper_bound(at), *count])
     }
 
-    /// The same as it is stored and sent.
+    /// The same in its stored form.
     #[must_use]
     pub fn distribution(&self) -> Distribution {
         let at = |p| self.quantile(p).unwrap_or(0);
@@ -171,8 +169,8 @@ impl Histogram {
         }
     }
 
-    /// Back from what was stored: the same counts where it was made by [`Histogram::distribution`]; the mean is that of the
-    /// buckets' bounds, unless the stored one is a plausible one.
+    /// The inverse of [`Histogram::distribution`]: the same counts; the mean is that of the buckets' bounds, unless
+    /// the stored one is plausible.
     #[must_use]
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn from_distribution(stored: &Distribution) -> Self {
@@ -206,7 +204,7 @@ const fn bucket_of(value: u64) -> usize {
         return value as usize;
     }
     let shift = 63 - value.leading_zeros() - BITS;
-    // The highest bit stands for the octave.
+    // The highest bit selects the octave.
     ((shift as u64 + 1) * PER_OCTAVE + ((value >> shift) - PER_OCTAVE)) as usize
 }
 

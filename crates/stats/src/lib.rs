@@ -3,8 +3,8 @@
 //! The unit is the run, never the second: seconds of one run are correlated with each other
 //! (see [`series`]), so an interval over them would be far too narrow.
 //!
-//! Every function takes plain slices and answers `None` where the numbers do not allow an answer
-//! (too few of them, or one that is not finite): missing is never zero.
+//! Every function takes plain slices and returns `None` if the numbers do not permit an answer (too few of them, or one that
+//! is not finite): missing is never zero.
 
 pub mod histogram;
 pub mod proportion;
@@ -24,7 +24,7 @@ pub use series::{Trend, lag1, trend};
 pub use student::{Estimate, difference, mean_interval, t_quantile};
 pub use summary::{Summary, summary};
 
-/// The level of every interval that a user sees, unless it says otherwise.
+/// The confidence level of every interval that a user sees, unless stated otherwise.
 pub const LEVEL: f64 = 0.95;
 
 /// A length as a number. Exact up to 2^53, far above any sample here.

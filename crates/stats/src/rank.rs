@@ -1,26 +1,26 @@
-//! Comparison by ranks: how far one sample lies above another, without any law for the noise.
+//! Comparison by ranks: the shift between two samples, without assuming a distribution.
 //!
-//! The Hodges–Lehmann shift is the median of all pairwise differences; its interval keeps those differences whose ranks
-//! the exact Mann–Whitney distribution does not rule out. One wild run moves neither by much.
+//! The Hodges–Lehmann shift is the median of all pairwise differences; its interval keeps those differences that the exact
+//! Mann–Whitney distribution does not rule out. One outlier moves neither by much.
 
 use crate::{count, finite, median};
 
-/// How far `after` lies above `before`.
+/// The shift of `after` against `before`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
     /// Hodges–Lehmann estimate, in the unit of the samples.
     pub by: f64,
-    /// Where the true shift lies at the level that was asked for; `None` where the samples are too small for that level
-    /// (3 against 3 reach 90 %, not 95 %).
+    /// The confidence interval at the requested level; `None` if the samples are too small for that level (3
+    /// against 3 reach 90 %, not 95 %).
     pub interval: Option<[f64; 2]>,
-    /// Two-sided exact p of the Mann–Whitney test; ties are counted half, which makes it approximate where there are any.
+    /// Two-sided exact p of the Mann–Whitney test; ties count half, which makes it approximate.
     pub p: f64,
 }
 
-/// The largest sample that gets the exact distribution here: runs, not seconds.
+/// The maximum sample size for the exact distribution: runs, not seconds.
 pub const MOST: usize = 200;
 
-/// The shift of `after` against `before`; `None` where a side is empty, larger than [`MOST`] or not finite.
+/// The shift of `after` against `before`; `None` if a side is empty, larger than [`MOST`] or not finite.
 #[must_use]
 pub fn shift(before: &[f64], after: &[f64], level: f64) -> Option<Shift> {
     let bad = |side: &[f64]| side.is_empty() || side.len() > MOST || !finite(side);
@@ -35,7 +35,8 @@ pub fn shift(before: &[f64], after: &[f64], level: f64) -> Option<Shift> {
     // U of the smaller tail; half a tie each way.
     let smaller = (below + ties / 2).min(gaps.len() - below - ties.div_ceil(2));
     let p = (2.0 * upto[smaller]).min(1.0);
-    // The largest c with P(U < c) within half of what may be missed: the interval drops c differences at each end.
+    // The largest c with P(U < c) within half of the error probability: the interval drops c differences at each
+    // end.
     let drop = upto.iter().take_while(|&&tail| tail <= (1.0 - level) / 2.0).count();
     let interval = (drop > 0).then(|| [gaps[drop - 1], gaps[gaps.len() - drop]]);
     Some(Shift { by: median(&gaps)?, interval, p })
@@ -44,7 +45,7 @@ pub fn shift(before: &[f64], after: &[f64], level: f64) -> Option<Shift> {
 /// P(U ≤ u) for u from 0 to n·m under *no shift*: the count of partitions, by the recurrence of Mann and Whitney (1947).
 fn cumulative(n: usize, m: usize) -> Vec<f64> {
     // The coefficients of the Gaussian binomial, as probabilities so that they never overflow:
-    // row k holds the law of U for (k, m), built by multiplying (1 − q^(m+k)) and dividing by (1 − q^k).
+    // row k holds the distribution of U for (k, m), built by multiplying (1 − q^(m+k)) and dividing by (1 − q^k).
     let top = n * m;
     let mut law = vec![0.0; top + 1];
     law[0] = 1.0;

@@ -1,17 +1,18 @@
-//! The gain of a change: the ratio of two means, after to before, with its interval.
+//! The gain of a change: the ratio of two means, after to before, with its confidence interval.
 //!
-//! The interval is made on the logarithm of the ratio of the arithmetic means. Their relative squared standard errors
-//! (delta method) add up, Welch and Satterthwaite give the degrees of freedom, and the ends are carried back:
+//! The interval is computed on the logarithm of the ratio of the arithmetic means. Their relative squared standard errors
+//! (delta method) add up, Welch and Satterthwaite give the degrees of freedom, and the ends are transformed back:
 //!
 //! ```text
 //! ln(b̄/ā) ± t(df) · sqrt(s_a²/(n_a·ā²) + s_b²/(n_b·b̄²))
 //! ```
 //!
-//! Why not Fieller's: his set becomes unbounded, or the outside of an interval, when `ā` is not clearly above zero,
-//! which three noisy runs can produce, and no report can print that. Goodput varies by a share of itself, so the logarithm
-//! is its natural scale: the interval is always positive and finite, and that of before/after is the inverse of after/before.
-//! With three runs a side it holds the truth in 93 to 98 of 100 cases, depending on how alike the spreads are (tested below).
-//! At the variation of real runs (a few per cent) the two agree to the printed digits; a test below says so.
+//! Fieller's interval is not used: it becomes unbounded, or the complement of an interval, when `ā` is not clearly above
+//! zero, which three noisy runs can produce, and no report can print that. Goodput varies in proportion to itself, so the
+//! logarithm is its natural scale: the interval is always positive and finite, and that of before/after is the inverse of
+//! after/before. With three runs per side it covers the truth in 93 to 98 of 100 cases, depending on how similar the
+//! variances are (tested below). At the variation of real runs (a few percent) the two agree to the printed digits, as a test
+//! below shows.
 
 use crate::student::{t_quantile, welch};
 use crate::summary::{mean, variance};
@@ -23,18 +24,18 @@ use serde::{Deserialize, Serialize};
 pub struct Gain {
     /// Mean after over mean before: 2 is twice as much.
     pub ratio: f64,
-    /// Where the true ratio lies at 95 %.
+    /// The 95 % confidence interval.
     pub interval: [f64; 2],
 }
 
 impl Gain {
-    /// The gain is real: the whole interval lies above 1.
+    /// The gain is significant: the whole interval is above 1.
     #[must_use]
     pub fn is_gain(&self) -> bool {
         self.interval[0] > 1.0
     }
 
-    /// The loss is real: the whole interval lies below 1.
+    /// The loss is significant: the whole interval is below 1.
     #[must_use]
     pub fn is_loss(&self) -> bool {
         self.interval[1] < 1.0
@@ -43,8 +44,8 @@ impl Gain {
 
 /// The gain of `after` over `before` at 95 %.
 ///
-/// `None` where a side has fewer than two runs, a run is negative or not finite, or a mean is zero.
-/// Runs that are all alike give an interval without width: then the scale of the measurement was coarser than its noise.
+/// `None` if a side has fewer than two runs, a run is negative or not finite, or a mean is zero. Identical runs give an
+/// interval of zero width: the resolution of the measurement was then coarser than its noise.
 #[must_use]
 pub fn gain(before: &[f64], after: &[f64]) -> Option<Gain> {
     let sound = |runs: &[f64]| finite(runs) && runs.iter().all(|&run| run >= 0.0);
@@ -61,10 +62,10 @@ pub fn gain(before: &[f64], after: &[f64]) -> Option<Gain> {
     Some(Gain { ratio, interval: [ratio * (-half).exp(), ratio * half.exp()] })
 }
 
-/// How many runs on each side it takes until a true gain of `effect` (0.01 is 1 %) stands out, by the half width of the
-/// interval, where runs vary by `variation` (standard deviation over mean).
+/// The number of runs per side needed to detect a true gain of `effect` (0.01 is 1 %), by the half width of the
+/// interval, if runs vary by `variation` (standard deviation over mean).
 ///
-/// `None` where more than 10,000 would be needed or an argument is not positive.
+/// `None` if more than 10,000 would be needed or an argument is not positive.
 #[must_use]
 pub fn runs_needed(effect: f64, variation: f64) -> Option<usize> {
     if !(effect > 0.0 && variation > 0.0) {

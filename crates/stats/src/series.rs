@@ -1,13 +1,13 @@
-//! Values in the order of time: do they depend on each other, do they drift?
+//! Values in time order: autocorrelation and drift.
 
 use crate::student::Estimate;
 use crate::summary::mean;
 use crate::{LEVEL, count, finite, t_quantile};
 
-/// Correlation of each value with the one before it, −1 to 1. Above about 0.25 the values of one run are no independent
-/// measurements, and an interval over them is too narrow.
+/// Correlation of each value with the one before it, −1 to 1. Above about 0.25 the values of one run are not
+/// independent, and an interval over them is too narrow.
 ///
-/// `None` of fewer than three values or where they are all alike.
+/// `None` for fewer than three values or if all are equal.
 #[must_use]
 pub fn lag1(values: &[f64]) -> Option<f64> {
     if values.len() < 3 || !finite(values) {
@@ -26,12 +26,12 @@ pub struct Trend {
     pub slope: Estimate,
     /// The line's value at time zero.
     pub at_zero: f64,
-    /// Share of the spread that the line accounts for, 0 to 1.
+    /// Share of the variance that the line explains, 0 to 1.
     pub r2: f64,
 }
 
 impl Trend {
-    /// The drift is real: the slope's interval does not hold zero.
+    /// The drift is significant: the slope's interval does not contain zero.
     #[must_use]
     pub fn is_drift(&self) -> bool {
         self.slope.interval[0] > 0.0 || self.slope.interval[1] < 0.0
@@ -40,7 +40,7 @@ impl Trend {
 
 /// The least-squares line through `(time, value)`.
 ///
-/// `None` of fewer than three points, or where all have one time.
+/// `None` for fewer than three points, or if all have the same time.
 #[must_use]
 pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
     let (times, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();

@@ -1,26 +1,27 @@
-//! Student's t: the interval of a mean and of the difference of two means.
+//! Student's t: the confidence interval of a mean and of the difference of two means.
 //!
-//! The difference uses Welch's form (B. L. Welch, Biometrika 34, 1947): two states of a path seldom vary alike, and
-//! a pooled deviation would lend the steady one's confidence to the unsteady one.
+//! The difference uses Welch's form (B. L. Welch, Biometrika 34, 1947): two states of a path rarely have equal variances, and
+//! a pooled deviation would transfer the confidence of the steady one to the unsteady one.
 
 use crate::summary::{mean, variance};
 use crate::{count, finite};
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-/// A value and where the true one lies at the level that was asked for.
+/// An estimate and its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
     /// Lower and upper end.
     pub interval: [f64; 2],
-    /// Degrees of freedom that the interval was made with.
+    /// Degrees of freedom of the interval.
     pub df: f64,
 }
 
-/// The two-sided quantile of Student's t: the factor on the standard error at `level` (0.95) with `df` degrees of freedom.
+/// The two-sided quantile of Student's t: the factor for the standard error at `level` (0.95) with `df` degrees of
+/// freedom.
 ///
-/// `None` where `df` is below 1 or `level` is not inside (0, 1).
+/// `None` if `df` is below 1 or `level` is not inside (0, 1).
 #[must_use]
 pub fn t_quantile(level: f64, df: f64) -> Option<f64> {
     if !(level > 0.0 && level < 1.0 && df >= 1.0 && df.is_finite()) {
@@ -29,7 +30,7 @@ pub fn t_quantile(level: f64, df: f64) -> Option<f64> {
     Some(StudentsT::new(0.0, 1.0, df).ok()?.inverse_cdf(0.5 + level / 2.0))
 }
 
-/// The mean and its interval; `None` of fewer than two values.
+/// The mean and its interval; `None` for fewer than two values.
 #[must_use]
 pub fn mean_interval(values: &[f64], level: f64) -> Option<Estimate> {
     if !finite(values) {
@@ -41,7 +42,7 @@ pub fn mean_interval(values: &[f64], level: f64) -> Option<Estimate> {
     Some(Estimate { value, interval: [value - half, value + half], df })
 }
 
-/// `after − before` of the means and its Welch interval; `None` where a side has fewer than two values.
+/// `after − before` of the means and its Welch interval; `None` if a side has fewer than two values.
 #[must_use]
 pub fn difference(before: &[f64], after: &[f64], level: f64) -> Option<Estimate> {
     if !finite(before) || !finite(after) {
@@ -54,10 +55,10 @@ pub fn difference(before: &[f64], after: &[f64], level: f64) -> Option<Estimate>
     Some(Estimate { value, interval: [value - half, value + half], df })
 }
 
-/// Half the width of an interval on a sum of two independent parts, each with its squared standard error and
-/// its number of values, and the degrees of freedom after Welch and Satterthwaite.
+/// Half the width of an interval for a sum of two independent parts, each given by its squared standard error and its
+/// number of values, and the degrees of freedom after Welch and Satterthwaite.
 ///
-/// Without any spread the width is zero.
+/// Without any variance the width is zero.
 pub(crate) fn welch(parts: [(f64, usize); 2], level: f64) -> Option<(f64, f64)> {
     let [(a, n_a), (b, n_b)] = parts;
     let (df_a, df_b) = (count(n_a.checked_sub(1)?), count(n_b.checked_sub(1)?));
@@ -115,7 +116,7 @@ mod tests {
         let d = difference(&[1.0, 2.0, 3.0, 4.0, 5.0], &[2.0, 4.0, 6.0, 8.0, 10.0], 0.95).unwrap();
         close(d.value, 3.0, 1e-12);
         close(d.df, 5.882_353, 1e-6);
-        // The quantile lies between the printed ones of df 5 (2.571) and df 6 (2.447), near the latter.
+        // The quantile is between the printed ones of df 5 (2.571) and df 6 (2.447), near the latter.
         let t = (d.interval[1] - 3.0) / 2.5f64.sqrt();
         assert!((2.447..2.471).contains(&t), "{t}");
     }

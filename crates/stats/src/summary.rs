@@ -1,34 +1,34 @@
-//! What a handful of runs looks like in seven numbers.
+//! A handful of runs in seven numbers.
 
 use crate::{count, finite, quantile};
 use serde::{Deserialize, Serialize};
 
-/// A sample in the columns that benchmark readers know. All values in the sample's own unit.
+/// A summary in the columns that benchmark readers know. All values in the sample's own unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many values.
+    /// The number of values.
     pub n: usize,
-    /// The smallest.
+    /// The minimum.
     pub min: f64,
-    /// The largest.
+    /// The maximum.
     pub max: f64,
     /// The arithmetic mean.
     pub mean: f64,
-    /// The middle one, or the mean of the two middle ones.
+    /// The median.
     pub median: f64,
-    /// Sample standard deviation (n − 1 below); `None` of a single value, whose spread is unknown.
+    /// Sample standard deviation (n − 1 in the denominator); `None` for a single value, whose variance is unknown.
     pub sd: Option<f64>,
 }
 
 impl Summary {
-    /// Standard deviation over mean: 0.01 is 1 %. `None` of a single value or a mean of zero.
+    /// Standard deviation over mean: 0.01 is 1 %. `None` for a single value or a mean of zero.
     #[must_use]
     pub fn variation(&self) -> Option<f64> {
         self.sd.filter(|_| self.mean != 0.0).map(|sd| sd / self.mean.abs())
     }
 }
 
-/// Sums up a sample; `None` where it is empty or a value is not finite.
+/// Summarises a sample; `None` if it is empty or a value is not finite.
 #[must_use]
 pub fn summary(values: &[f64]) -> Option<Summary> {
     if values.is_empty() || !finite(values) {
@@ -45,13 +45,13 @@ pub fn summary(values: &[f64]) -> Option<Summary> {
     })
 }
 
-/// The arithmetic mean; `None` of nothing.
+/// The arithmetic mean; `None` if empty.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / count(values.len()))
 }
 
-/// The sample variance (n − 1 below), in two passes; `None` of fewer than two values.
+/// The sample variance (n − 1 in the denominator), in two passes; `None` for fewer than two values.
 #[must_use]
 pub fn variance(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {

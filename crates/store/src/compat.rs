@@ -1,4 +1,4 @@
-//! The forms that a stored run ever had, and how each becomes today's. A new form is one line in [`FORMS`].
+//! The formats of stored runs, and how each is converted to today's. A new format is one line in [`FORMS`].
 
 use crate::Error;
 use narrows_model::Run;
@@ -6,23 +6,23 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
 
-/// One step: turns a run of one form into the next form.
+/// One step: converts a run to the next format.
 pub type Upgrade = fn(Value) -> Result<Value, String>;
 
-/// One form of the past or present.
+/// A past or present format.
 pub struct Form {
     /// Its number.
     pub format: u32,
-    /// The first program that wrote it.
+    /// The first program version that wrote it.
     pub since: &'static str,
-    /// The step to the next form; `None` for the present one.
+    /// The step to the next format; `None` for the current one.
     pub upgrade: Option<Upgrade>,
 }
 
-/// Every form, oldest first. The last one is what this program writes.
+/// Every format, oldest first. The last one is what this program writes.
 pub const FORMS: &[Form] = &[Form { format: 1, since: "0.1.0", upgrade: None }];
 
-/// What tells a form; everything else in the file may differ between forms.
+/// The fields that identify a format; everything else may differ between formats.
 #[derive(Deserialize)]
 struct Head {
     format: u64,
@@ -30,10 +30,10 @@ struct Head {
     made_by: Option<String>,
 }
 
-/// Reads a run of any known form.
+/// Parses a run of any known format.
 ///
 /// # Errors
-/// The file and what is wrong with it: no run, a newer form, a form that never existed.
+/// The file and what is wrong with it: not a run, a newer format, a format that never existed.
 pub fn read(bytes: &[u8], path: &Path) -> Result<Run, Error> {
     read_by(FORMS, bytes, path)
 }
@@ -52,7 +52,7 @@ fn read_by(forms: &[Form], bytes: &[u8], path: &Path) -> Result<Run, Error> {
         });
     };
     if at + 1 == forms.len() {
-        // The present form, which is nearly every file: no detour over a tree.
+        // The current format, which is nearly every file: parsed directly, without an intermediate tree.
         return serde_json::from_slice(bytes).map_err(|error| no_run(error.to_string()));
     }
     let mut tree: Value = serde_json::from_slice(bytes).map_err(|error| no_run(error.to_string()))?;
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn an_older_form_climbs_step_by_step() {
-        // A form 0 that called the id `name`, as an invented past.
+        // A format 0 that called the id `name`, as an invented past.
         const WITH_PAST: &[Form] = &[
             Form {
                 format: 0,

@@ -1,4 +1,4 @@
-//! The runs that lie in a directory.
+//! The stored runs in a directory.
 
 use crate::id::ENDING;
 use crate::{Error, load};
@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 pub struct Entry {
     /// The file.
     pub path: PathBuf,
-    /// What is in it, or why that cannot be read: one damaged file does not hide the others.
+    /// The run, or why it cannot be read: one damaged file does not hide the others.
     pub run: Result<Run, Error>,
 }
 
-/// The runs in a directory, newest first, at most `most` of them. A directory that is not there holds none.
+/// The runs in a directory, newest first, at most `most` of them. A missing directory holds none.
 ///
-/// Ids begin with the time, so the order is that of the names and only what is asked for is read.
+/// Ids begin with the time, so names sort by time and only the requested files are read.
 ///
 /// # Errors
-/// The directory, where it cannot be listed.
+/// The directory cannot be listed.
 pub fn list(directory: &Path, most: usize) -> Result<Vec<Entry>, Error> {
     if !files::exists(directory) {
         return Ok(Vec::new());

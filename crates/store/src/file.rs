@@ -1,22 +1,22 @@
-//! One run, one file.
+//! One run per file.
 
 use crate::{Error, compat};
 use narrows_model::Run;
 use narrows_sys::files;
 use std::path::Path;
 
-/// The largest file that is read as a run, in bytes (256 MiB).
+/// The maximum size of a run's file, in bytes (256 MiB).
 pub const LARGEST: u64 = 256 << 20;
 
-/// Writes a run: whole or not at all, readable by the owner alone, since it holds an inventory.
+/// Writes a run: atomically, and readable only by the owner, since it contains an inventory.
 ///
-/// Made to be called after every step of a run: a later call replaces the file of an earlier one, and a crash in
-/// between leaves the earlier one. Its parent directory is made where it is missing.
+/// Call it after every step of a run: a later call replaces the file of an earlier one, and a crash in between leaves
+/// the earlier one. Creates the parent directory if it is missing.
 ///
 /// # Errors
-/// The file, where it cannot be written.
+/// The file cannot be written.
 pub fn save(run: &Run, path: &Path) -> Result<(), Error> {
-    // Compact: a run is for programs, and half of a pretty one would be blanks.
+    // Compact: a run is for programs, and half of an indented one would be blanks.
     let mut bytes =
         serde_json::to_vec(run).map_err(|error| Error::Encode { id: run.id.clone(), why: error.to_string() })?;
     bytes.push(b'\n');
@@ -26,10 +26,10 @@ pub fn save(run: &Run, path: &Path) -> Result<(), Error> {
     Ok(files::write_whole(path, &bytes, 0o600)?)
 }
 
-/// Reads a run of this or an earlier form.
+/// Reads a run of this or an earlier format.
 ///
 /// # Errors
-/// The file, where it cannot be read, is larger than [`LARGEST`], is no run or is of a newer form.
+/// The file cannot be read, is larger than [`LARGEST`], is not a run or has a newer format.
 pub fn load(path: &Path) -> Result<Run, Error> {
     compat::read(&files::read(path, LARGEST)?, path)
 }
@@ -101,7 +101,7 @@ pub(crate) mod tests {
     fn a_huge_file_is_refused_before_it_is_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("huge.run.json");
-        // Sparse: it takes no room on disk.
+        // Sparse: it occupies no disk space.
         let file = std::fs::OpenOptions::new().create(true).write(true).truncate(true).open(&path).unwrap();
         file.set_len(LARGEST + 1).unwrap();
         let error = load(&path).unwrap_err().to_string();

@@ -1,20 +1,20 @@
-//! A run's id: when it began and a random part. It sorts by time and is a file name as it stands.
+//! A run's id: its start time and a random part. It sorts by time and is a valid file name.
 
 use crate::Error;
 
-/// The ending of a run's file.
+/// The file name extension of a run.
 pub const ENDING: &str = ".run.json";
 
-/// The id of a run that began then (UTC): `20250919-081500-3fa29c07`.
+/// The id of a run that started at this time (UTC): `20250919-081500-3fa29c07`.
 ///
 /// # Errors
-/// Where the kernel gives no random bytes.
+/// The kernel provides no random bytes.
 pub fn new_id(started_unix_us: u64) -> Result<String, Error> {
     let random = u32::from_be_bytes(narrows_sys::random::bytes::<4>()?);
     Ok(format!("{}-{random:08x}", utc(started_unix_us / 1_000_000)))
 }
 
-/// The name of a run's file. Whatever an id from outside holds, the name stays inside its directory.
+/// The file name of a run. Whatever an id from outside contains, the name stays inside its directory.
 #[must_use]
 pub fn file_name(id: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };

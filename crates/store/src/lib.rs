@@ -1,7 +1,7 @@
-//! Runs on disk: one file a run, written whole after every step, read by the version of its form.
+//! Stored runs: one file per run, written atomically after every step, read according to its format version.
 //!
-//! A run's file is the [`Run`](narrows_model::Run) as JSON. Reports are never stored: they are made from the run, so that
-//! newer rules can look at an old one again.
+//! A run's file is the [`Run`](narrows_model::Run) as JSON. Reports are never stored: they are derived from the run, so that
+//! newer rules can evaluate an old one.
 
 pub mod compat;
 pub mod directory;

@@ -1,5 +1,5 @@
-//! BPF objects: loaded by `aya`, run, attached and read by the system call itself, so that an attachment is always one that
-//! the kernel undoes when the process ends, however it ends.
+//! BPF objects: loaded by `aya`; run, attached and read by direct system calls, so that the kernel removes an attachment when
+//! the process ends, however it ends.
 //!
 //! Source: bpf(2), kernel `include/uapi/linux/bpf.h`, `net/bpf/test_run.c`, `Documentation/bpf/bpf_prog_run.rst`.
 
@@ -20,9 +20,9 @@ const ATTACH_XDP: u32 = 37;
 const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
-/// The most entries that are read of a table.
+/// The maximum number of entries that are read from a table.
 const ENTRIES_MAX: usize = 1 << 17;
-/// The largest value of a map.
+/// The maximum size of a map's value.
 const VALUE_MAX: usize = 1 << 22;
 
 /// Where an XDP program runs.
@@ -30,17 +30,17 @@ const VALUE_MAX: usize = 1 << 22;
 pub enum XdpMode {
     /// In the driver.
     Native,
-    /// Behind the driver, on packets that already have their `sk_buff`.
+    /// After the driver, on packets that already have their `sk_buff`.
     Generic,
 }
 
-/// An object whose program the kernel took.
+/// A loaded object.
 #[derive(Debug)]
 pub struct Object {
     name: &'static str,
     program: OwnedFd,
     maps: Vec<Table>,
-    // It holds what the program needs.
+    // Owns what the program needs.
     _ebpf: Ebpf,
 }
 
@@ -50,7 +50,7 @@ struct Table {
     fd: OwnedFd,
     key_bytes: usize,
     value_bytes: usize,
-    /// How many values an entry has: one, or one of each possible CPU.
+    /// Number of values per entry: one, or one per possible CPU.
     values: usize,
 }
 
@@ -91,7 +91,7 @@ impl Attributes {
     }
 }
 
-/// The words of an error and of what caused it: `aya` says what the verifier said only there.
+/// The text of an error and of its causes: `aya` reports the verifier's message only there.
 fn chain(error: &dyn std::error::Error) -> io::Error {
     let mut text = error.to_string();
     let mut below = error.source();
@@ -105,22 +105,22 @@ fn chain(error: &dyn std::error::Error) -> io::Error {
         below = cause.source();
     }
     match errno {
-        // The kernel's number is what callers look at.
+        // Callers check the kernel's error number.
         Some(errno @ (libc::EPERM | libc::EACCES)) => io::Error::from_raw_os_error(errno),
         _ => io::Error::other(text),
     }
 }
 
 impl Object {
-    /// Has the kernel take the XDP program `name` of an ELF object, whose constant `config` becomes these bytes.
+    /// Loads the XDP program `name` of an ELF object, whose constant `config` is set to these bytes.
     ///
     /// # Errors
-    /// No privilege, no BPF in this kernel, or what the verifier said.
+    /// No privilege, no BPF in this kernel, or the verifier's message.
     pub fn load(name: &'static str, elf: &[u8], config: &[u8]) -> Result<Self> {
         Self::load_sized(name, elf, config, &[])
     }
 
-    /// The same, with room for so many entries in some of its maps.
+    /// The same, with the given number of entries in some of its maps.
     ///
     /// # Errors
     /// As [`Self::load`].
@@ -147,15 +147,15 @@ impl Object {
     /// Attaches it to the device with that index in the calling thread's network namespace.
     ///
     /// # Errors
-    /// The device carries another program (`EBUSY`), its driver knows no XDP (`EOPNOTSUPP`), or its MTU is too large for it
-    /// (`ERANGE`, `EINVAL`).
+    /// The device has another program attached (`EBUSY`), its driver does not support XDP (`EOPNOTSUPP`), or its
+    /// MTU is too large for it (`ERANGE`, `EINVAL`).
     pub fn attach(&self, index: u32, mode: XdpMode) -> Result<Attached> {
         let flags = match mode {
             XdpMode::Native => XDP_FLAGS_DRV_MODE,
             XdpMode::Generic => XDP_FLAGS_SKB_MODE,
         };
         let attributes = Attributes::default().fd(self.program.as_raw_fd()).u32(index).u32(ATTACH_XDP).u32(flags);
-        // What may follow in a union of many kinds of links: zeroes.
+        // The rest of the union for other kinds of links: zeroes.
         let mut attributes = attributes.u64(0).u64(0).u64(0).u64(0);
         let fd = call(BPF_LINK_CREATE, &mut attributes.0)
             .map_err(|error| Error::new("attach the XDP program", self.name, error))?;
@@ -163,11 +163,12 @@ impl Object {
         Ok(Attached { _link: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// Runs it `times` times on live frames that seem to come from the device with that index; in batches of `batch` frames,
-    /// 1 to 256, which begin as copies of `frame`. What it returns is done to them.
+    /// Runs it `times` times on live frames that appear to arrive on the device with that index, in batches of
+    /// `batch` frames, 1 to 256, which start as copies of `frame`. Its return value decides what happens to them.
     ///
     /// # Errors
-    /// `EINVAL`: this kernel has no live frames (Linux 5.18) or the frame does not fit a page; `EINTR`: a signal came.
+    /// `EINVAL`: this kernel does not support live frames (Linux 5.18) or the frame does not fit a page; `EINTR`: a
+    /// signal arrived.
     pub fn run_live(&self, index: u32, frame: &[u8], times: u32, batch: u32) -> Result<()> {
         /// `struct xdp_md`
         #[repr(C)]
@@ -215,7 +216,7 @@ impl Object {
         self.maps.iter().find(|table| table.name == map).ok_or_else(missing)
     }
 
-    /// The values of an entry: one, or one for each possible CPU, each as long as the program declared it.
+    /// The values of an entry: one, or one per possible CPU, each of the length that the program declared.
     ///
     /// # Errors
     /// No such map, no such entry.
@@ -223,10 +224,10 @@ impl Object {
         self.table(map)?.read(key)
     }
 
-    /// Sets the value of an entry of a map that has one value for all CPUs.
+    /// Sets the value of an entry of a map that is not per CPU.
     ///
     /// # Errors
-    /// No such map or entry, or another length.
+    /// No such map or entry, or a wrong length.
     pub fn write(&self, map: &str, key: &[u8], value: &[u8]) -> Result<()> {
         let table = self.table(map)?;
         let failed = |error: io::Error| Error::new("write the map", map, error);
@@ -281,7 +282,7 @@ impl Table {
             true => aya::util::nr_cpus().map_err(|(_, error)| failed(error))?,
             false => 1,
         };
-        // The kernel gives each CPU's value in whole words.
+        // The kernel pads each CPU's value to whole words.
         if value_bytes.next_multiple_of(8).saturating_mul(values) > VALUE_MAX {
             return Err(failed(io::Error::other("its values are too long to be read")));
         }

@@ -1,4 +1,4 @@
-//! Clocks. Pure code takes `now` as an argument; this is where it comes from.
+//! Clocks. Pure code takes `now` as an argument; it comes from here.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -29,7 +29,7 @@ pub fn micros_since(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A visible, bounded wait.
+/// A bounded sleep.
 pub fn sleep(time: Duration) {
     std::thread::sleep(time);
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, check};
 
-/// The kernel's number of a thread.
+/// The kernel's id of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadId(pub i32);
 
@@ -15,8 +15,8 @@ pub fn this_thread() -> ThreadId {
 
 /// CPU time of a thread of this process so far, user and system, in microseconds; `None` once it has ended.
 ///
-/// The clock's number is made of the thread's as the kernel defines it (include/linux/posix-timers_types.h,
-/// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED`), so no handle of the thread needs to be kept alive.
+/// The clock's id is derived from the thread's as the kernel defines it (include/linux/posix-timers_types.h,
+/// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED`), so no handle of the thread needs to be kept.
 #[must_use]
 pub fn thread_cpu_us(thread: ThreadId) -> Option<u64> {
     let clock = (!thread.0 << 3) | 4 | 2;
@@ -31,7 +31,7 @@ pub fn thread_cpu_us(thread: ThreadId) -> Option<u64> {
 /// The CPUs that the calling thread may run on, ascending.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn allowed_cpus() -> Result<Vec<u32>> {
     // SAFETY: all zero bytes are an empty cpu_set_t.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -45,12 +45,12 @@ pub fn allowed_cpus() -> Result<Vec<u32>> {
 /// Lets the calling thread run on these CPUs only.
 ///
 /// # Errors
-/// The CPUs, and what the kernel said; a number beyond `CPU_SETSIZE` is invalid.
+/// The CPUs, and the kernel's error; a number beyond `CPU_SETSIZE` is invalid.
 pub fn pin(cpus: &[u32]) -> Result<()> {
     pin_thread(ThreadId(0), cpus)
 }
 
-/// Lets a thread, also one of the kernel's, run on these CPUs only; thread 0 is the calling one.
+/// Lets a thread, including kernel threads, run on these CPUs only; thread 0 is the calling one.
 ///
 /// # Errors
 /// As [`pin`]; no privilege over that thread.
@@ -99,7 +99,7 @@ mod tests {
         assert!(thread_cpu_us(id).unwrap() >= 3_000);
         end.send(()).unwrap();
         thread.join().unwrap();
-        // The number may not be taken again this soon: the kernel hands them out in turn.
+        // The id cannot be reused this soon: the kernel assigns them in turn.
         assert_eq!(thread_cpu_us(id), None);
     }
 

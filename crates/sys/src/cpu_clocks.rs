@@ -1,20 +1,20 @@
-//! How far the clocks of two CPUs are apart: readings of `CLOCK_MONOTONIC` that two threads, each on its CPU, pass to and fro
-//! through memory. What one reads lies between two readings of the other, or the clocks differ; over many rounds the closest
-//! ones bound the difference from both sides, as two messages of NTP do (RFC 5905, section 8).
+//! The difference between the clocks of two CPUs: two threads, each on its CPU, exchange readings of `CLOCK_MONOTONIC`
+//! through memory. Each reading must lie between two readings of the other clock; over many rounds the tightest ones bound
+//! the difference from both sides, as two messages of NTP do (RFC 5905, section 8).
 
 use crate::{clock, cpu};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Rounds between two CPUs: the closest of them counts.
+/// Rounds between two CPUs: the tightest of them counts.
 const ROUNDS: u64 = 300;
-/// The longest that one pair may take.
+/// The time limit of one pair.
 const PAIR_MOST: Duration = Duration::from_millis(20);
-/// CPUs that are looked at.
+/// The maximum number of CPUs that are compared.
 const CPUS_MOST: usize = 64;
 
-/// By how much the clocks of two of these CPUs differ at most, ns; 0 of one CPU. `None` where it cannot be measured: a CPU is
-/// not ours, or had no moment for it.
+/// The maximum difference between the clocks of these CPUs, ns; 0 for one CPU. `None` if it cannot be measured: a CPU
+/// is not permitted, or was too busy.
 #[must_use]
 pub fn apart_ns(cpus: &[u32]) -> Option<u64> {
     let (first, others) = cpus.split_first()?;
@@ -30,14 +30,14 @@ pub fn apart_ns(cpus: &[u32]) -> Option<u64> {
 
 #[derive(Default)]
 struct Board {
-    /// The round that the first CPU has begun, and the one that the second has answered.
+    /// The round that the first CPU has started, and the one that the second has answered.
     asked: AtomicU64,
     answered: AtomicU64,
     answer_ns: AtomicU64,
     over: AtomicBool,
 }
 
-/// The clock of `b` less that of `a`: at least and at most, ns.
+/// The clock of `b` minus that of `a`: lower and upper bound, ns.
 fn between(a: u32, b: u32) -> Option<[i64; 2]> {
     let board = Board::default();
     std::thread::scope(|scope| {
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn the_clocks_of_a_machine_agree_within_what_a_message_takes() {
         let cpus = cpu::allowed_cpus().unwrap();
-        // On a busy machine no moment may be found; what is found is a bound.
+        // On a busy machine the measurement may fail; if it succeeds it is a bound.
         if let Some(bound) = apart_ns(&cpus) {
             assert!(bound < 20_000_000, "{bound} ns");
         }

@@ -1,5 +1,5 @@
-//! What can be set on a network device: its MTU and its offload features (ioctls of netdevice(7) and
-//! include/uapi/linux/ethtool.h). All act in the calling thread's network namespace.
+//! Settings of a network device: its MTU and its offload features (ioctls of netdevice(7) and include/uapi/linux/ethtool.h).
+//! All act in the calling thread's network namespace.
 
 use crate::error::check;
 use crate::{Error, Result};
@@ -18,7 +18,7 @@ const ETHTOOL_SFEATURES: u32 = 0x3b;
 const ETH_SS_FEATURES: u32 = 4;
 /// `ETH_GSTRING_LEN`
 const NAME_BYTES: usize = 32;
-/// More features than any kernel has; a limit for what it says.
+/// Above the number of features of any kernel; a limit on its answer.
 const MOST_FEATURES: u32 = 1024;
 
 /// One feature of a device, by the kernel's own name (`tx-tcp-segmentation`).
@@ -28,7 +28,7 @@ pub struct Feature {
     pub name: String,
     /// Whether it can be changed on this device.
     pub changeable: bool,
-    /// Whether it was asked for.
+    /// Whether it was requested.
     pub wanted: bool,
     /// Whether it is on.
     pub active: bool,
@@ -49,7 +49,7 @@ fn request(device: &str) -> Result<libc::ifreq> {
 
 fn control(request: &mut libc::ifreq, code: libc::Ioctl, operation: &'static str, device: &str) -> Result<()> {
     let wrap = |error| Error::new(operation, device, error);
-    // Any socket of the namespace will do, also one without TCP/IP.
+    // Any socket of the namespace will do, including one without TCP/IP.
     let socket = UnixDatagram::unbound().map_err(wrap)?;
     // SAFETY: the request is a valid ifreq, and what it may point to lives through the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), code, std::ptr::from_mut(request)) }, operation, device)?;
@@ -81,7 +81,7 @@ pub fn mtu(device: &str) -> Result<u32> {
 /// Sets the device's MTU.
 ///
 /// # Errors
-/// What the kernel said: no such device, out of the device's range, no permission.
+/// The kernel's error: no such device, out of the device's range, no permission.
 pub fn set_mtu(device: &str, bytes: u32) -> Result<()> {
     let mut request = request(device)?;
     request.ifr_ifru.ifru_mtu = bytes.cast_signed();
@@ -103,7 +103,7 @@ fn feature_names(device: &str) -> Result<Vec<String>> {
     ethtool(device, &mut info, "count the features of")?;
     let count = info[4];
     if count > MOST_FEATURES {
-        // Not cut short: the kernel writes as many names as it has, whatever the room.
+        // Not truncated: the kernel writes all its names, whatever the buffer size.
         let many = io::Error::other(format!("the kernel speaks of {count} features"));
         return Err(Error::new("name the features of", device, many));
     }
@@ -142,7 +142,7 @@ pub fn features(device: &str) -> Result<Vec<Feature>> {
         .collect())
 }
 
-/// Sets features by the kernel's names, in one call. A device may still refuse some of them quietly: read them back.
+/// Sets features by the kernel's names, in one call. A driver may ignore some of them silently: read them back.
 ///
 /// # Errors
 /// An unknown name, no such device, no permission.

@@ -1,9 +1,9 @@
-//! One error for the whole room: what was tried, on what, and what the kernel said.
+//! The error of this crate: the operation, the object, and the kernel's error.
 
 use std::io;
 use thiserror::Error;
 
-/// What a system call could not do.
+/// A system call failed.
 #[derive(Debug, Error)]
 #[error("cannot {operation} {object}: {source}")]
 pub struct Error {
@@ -11,12 +11,12 @@ pub struct Error {
     pub operation: &'static str,
     /// The path, address, device or option.
     pub object: String,
-    /// What the kernel said.
+    /// The kernel's error.
     #[source]
     pub source: io::Error,
 }
 
-/// A result of this room.
+/// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -26,13 +26,13 @@ impl Error {
         Self::new(operation, object, io::Error::last_os_error())
     }
 
-    /// From an error at hand.
+    /// From a given error.
     #[must_use]
     pub fn new(operation: &'static str, object: impl Into<String>, source: io::Error) -> Self {
         Self { operation, object: object.into(), source }
     }
 
-    /// The kernel's number, where it is one of the kernel's.
+    /// The kernel's error number, if it is a kernel error.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()

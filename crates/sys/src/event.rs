@@ -1,11 +1,11 @@
-//! Waiting: an event that wakes a thread, and a wait for several descriptors with a deadline of nanoseconds.
+//! Waiting: an event that wakes a thread, and a wait for several descriptors with nanosecond resolution.
 
 use crate::{Error, Result};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::time::Duration;
 
-/// A descriptor that is readable once somebody called [`Event::signal`] (eventfd).
+/// A descriptor that becomes readable after [`Event::signal`] (eventfd).
 #[derive(Debug)]
 pub struct Event(OwnedFd);
 
@@ -22,14 +22,14 @@ impl Event {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Wakes whoever waits for it.
+    /// Wakes all waiters.
     pub fn signal(&self) {
         let one = 1_u64;
         // SAFETY: eight bytes that live through the call. It fails only where the count is full, and then it is signalled.
         unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 
-    /// Takes the signal back.
+    /// Clears the signal.
     pub fn clear(&self) {
         let mut count = 0_u64;
         // SAFETY: eight bytes that live through the call. It fails only where nothing was signalled.
@@ -43,10 +43,11 @@ impl AsFd for Event {
     }
 }
 
-/// Waits until one of two descriptors is readable or the time is over (`None`: for ever); which ones are.
+/// Waits until one of two descriptors is readable or the time is over (`None`: no limit); returns which ones are
+/// readable.
 ///
 /// # Errors
-/// What the kernel said; an interrupted wait is `[false, false]`.
+/// The kernel's error; an interrupted wait is `[false, false]`.
 pub fn wait_readable(descriptors: [BorrowedFd<'_>; 2], time: Option<Duration>) -> Result<[bool; 2]> {
     let mut polls = descriptors.map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
     let limit = time.map(|time| libc::timespec {

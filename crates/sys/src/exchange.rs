@@ -1,5 +1,5 @@
-//! What short messages to and fro need: calls that never wait, a wait with a limit of nanoseconds, and connecting in portions
-//! of time, so that a thread stays able to stop. All but the connecting work on TCP and connected UDP sockets.
+//! Calls for short request/response messages: non-blocking send and receive, a wait with nanosecond resolution, and
+//! connecting in portions of time, so that a thread can stop. All but connecting work on TCP and connected UDP sockets.
 
 use crate::error::{Error, Result};
 use crate::net::{raw_address, tcp_socket};
@@ -9,10 +9,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::time::Duration;
 
-/// Hands over what fits now, never waits, never raises `SIGPIPE`.
+/// Sends what fits now, never blocks, never raises `SIGPIPE`.
 ///
 /// # Errors
-/// What the kernel said; `WouldBlock` where nothing fits.
+/// The kernel's error; `WouldBlock` if nothing fits.
 #[inline]
 pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
@@ -20,30 +20,29 @@ pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     moved(unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) })
 }
 
-/// Takes what is there now, never waits. 0 of a TCP socket: the peer sent its last byte.
+/// Receives what is available now, never blocks. 0 on a TCP socket: the peer has closed its side.
 ///
 /// # Errors
-/// What the kernel said; `WouldBlock` where there is nothing.
+/// The kernel's error; `WouldBlock` if there is nothing.
 #[inline]
 pub fn receive_now(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length are of one slice, which the kernel may fill.
     moved(unsafe { libc::recv(socket.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) })
 }
 
-/// What a socket is ready for. One with an error or a closed peer is ready for both: the next call tells.
+/// What a socket is ready for. One with an error or a closed peer is ready for both: the next call reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ready {
-    /// There is something to take.
+    /// Data can be received.
     pub read: bool,
-    /// There is room to hand something over.
+    /// There is room to send.
     pub write: bool,
 }
 
-/// Waits until a socket has something to take or, with `write`, room to hand something over; nothing is ready after `limit` or
-/// an interruption.
+/// Waits until a socket can be read or, with `write`, written; nothing is ready after `limit` or an interruption.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn wait(socket: BorrowedFd<'_>, write: bool, limit: Duration) -> io::Result<Ready> {
     let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
     let mut entry = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
@@ -64,7 +63,7 @@ pub fn wait(socket: BorrowedFd<'_>, write: bool, limit: Duration) -> io::Result<
 /// A TCP socket for [`connect_on`], no call on which lasts longer than `call_limit`.
 ///
 /// # Errors
-/// What the kernel said: out of descriptors, mostly.
+/// The kernel's error: usually out of descriptors.
 pub fn open(address: SocketAddr, call_limit: Duration) -> Result<TcpStream> {
     let socket = tcp_socket(&address)?;
     set_call_limit(&socket, call_limit)?;
@@ -73,12 +72,12 @@ pub fn open(address: SocketAddr, call_limit: Duration) -> Result<TcpStream> {
     Ok(socket)
 }
 
-/// Connects, or goes on with it, for as long as a call on the socket may last: true once it is connected, false when it has to be
-/// called again. (A `connect` that `SO_SNDTIMEO` ended goes on in the background, and the next one waits for it:
+/// Connects, or continues connecting, within the socket's call limit: true once it is connected, false if it must be
+/// called again. (A `connect` that `SO_SNDTIMEO` ended continues in the background, and the next one waits for it:
 /// net/ipv4/af_inet.c, `__inet_stream_connect`.)
 ///
 /// # Errors
-/// What the kernel said; the socket is of no more use then.
+/// The kernel's error; the socket is then unusable.
 pub fn connect_on(socket: &TcpStream, address: SocketAddr) -> io::Result<bool> {
     let (raw, length) = raw_address(&address);
     // SAFETY: `raw` is a socket address of `length` valid bytes that lives over the call.
@@ -128,7 +127,7 @@ mod tests {
         for _ in 0..3 {
             assert!(!connect_on(&second, address).expect("it goes on"));
         }
-        // Once there is room the next SYN (after one second) comes through.
+        // Once there is room the next SYN (after one second) is accepted.
         drop(listener.accept().expect("the first"));
         let mut portions = 0;
         while !connect_on(&second, address).expect("it goes on") {

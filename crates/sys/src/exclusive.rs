@@ -1,4 +1,4 @@
-//! Files that are made by one process only, whoever comes first.
+//! Files that only one process creates, whichever is first.
 
 use crate::{Error, Result};
 use std::fs;
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
-/// Writes a file, whole and synced, unless one of that name is there; whether it was written. Of several processes that
-/// try at once, one succeeds and the others find its file.
+/// Writes a file, whole and synced, unless one with that name exists; returns whether it was written. Of several
+/// processes that try at once, one succeeds and the others find its file.
 ///
 /// # Errors
-/// The path, where it cannot be written.
+/// The file cannot be written.
 pub fn write_if_absent(path: &Path, bytes: &[u8], mode: u32) -> Result<bool> {
     let name = path.file_name().map_or_else(Default::default, |name| name.to_string_lossy().into_owned());
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -22,7 +22,7 @@ pub fn write_if_absent(path: &Path, bytes: &[u8], mode: u32) -> Result<bool> {
         let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        // link(2) fails where the name is taken; rename(2) would replace it.
+        // link(2) fails if the name exists; rename(2) would replace it.
         match fs::hard_link(&beside, path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),

@@ -1,4 +1,4 @@
-//! Files: each read has a limit, each write is whole or not at all.
+//! Files: each read has a limit, each write is atomic.
 
 use crate::{Error, Result};
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Reads a file of at most `limit` bytes.
 ///
 /// # Errors
-/// The path, where it cannot be read or is larger.
+/// The file cannot be read or is larger.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let object = || path.display().to_string();
     let file = fs::File::open(path).map_err(|error| Error::new("open", object(), error))?;
@@ -22,16 +22,16 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file of at most 16 MiB as text; bytes that are no UTF-8 are replaced.
+/// Reads a file of at most 16 MiB as text; invalid UTF-8 is replaced.
 ///
 /// # Errors
-/// The path, where it cannot be read or is larger.
+/// The file cannot be read or is larger.
 pub fn read_text(path: &Path) -> Result<String> {
     let bytes = read(path, 16 << 20)?;
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Where a file is really written: behind symbolic links.
+/// The file behind symbolic links.
 fn target(path: &Path) -> std::io::Result<PathBuf> {
     let real = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => fs::canonicalize(path).or_else(|_| {
@@ -47,22 +47,22 @@ fn target(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// The name under which a file grows before it takes its place.
+/// The temporary name of a file while it is written.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().map_or_else(Default::default, |name| name.to_string_lossy().into_owned());
     path.with_file_name(format!(".{name}.{}.part", std::process::id()))
 }
 
-/// Whether something is there that a file must not take the place of: a pipe, `/dev/null`.
+/// Whether the path is something that a file must not replace: a pipe, `/dev/null`.
 fn special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file())
 }
 
-/// Writes a file beside its place, syncs it and renames it: a reader sees the old or the new one, never a half. What is there
-/// and is no file of a disk (a pipe, `/dev/null`) is written into instead.
+/// Writes a temporary file, syncs it and renames it: a reader sees the old or the new content, never a part. A special
+/// file (a pipe, `/dev/null`) is written directly instead.
 ///
 /// # Errors
-/// The path, where it cannot be written.
+/// The file cannot be written.
 pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let failed = |error| Error::new("write", path.display().to_string(), error);
     let path_to = target(path).map_err(failed)?;
@@ -82,10 +82,10 @@ pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     })
 }
 
-/// Looks whether [`write_whole`] could write there, without touching what is there.
+/// Checks whether [`write_whole`] could write there, without changing anything.
 ///
 /// # Errors
-/// The path, and why it could not.
+/// The path, and why it cannot be written.
 pub fn check_writable(path: &Path) -> Result<()> {
     let failed = |error| Error::new("write", path.display().to_string(), error);
     let path = target(path).map_err(failed)?;
@@ -109,10 +109,10 @@ pub fn check_writable(path: &Path) -> Result<()> {
     fs::remove_file(&beside).map_err(failed)
 }
 
-/// Writes into an existing file of the kernel (`/proc`, `/sys`), in one call.
+/// Writes to an existing kernel file (`/proc`, `/sys`) in one call.
 ///
 /// # Errors
-/// The path and what the kernel said.
+/// The path and the kernel's error.
 pub fn write_kernel(path: &Path, text: &str) -> Result<()> {
     fs::OpenOptions::new()
         .write(true)
@@ -121,18 +121,18 @@ pub fn write_kernel(path: &Path, text: &str) -> Result<()> {
         .map_err(|error| Error::new("write", path.display().to_string(), error))
 }
 
-/// Makes a directory and its parents, readable by the owner alone.
+/// Creates a directory and its parents, readable only by the owner.
 ///
 /// # Errors
-/// The path and what the kernel said.
+/// The path and the kernel's error.
 pub fn make_directory(path: &Path) -> Result<()> {
     make_directory_of_mode(path, 0o700)
 }
 
-/// Makes a directory and its parents for results, which others may read as the user's umask says.
+/// Creates a directory and its parents for results, with permissions from the user's umask.
 ///
 /// # Errors
-/// The path and what the kernel said.
+/// The path and the kernel's error.
 pub fn make_public_directory(path: &Path) -> Result<()> {
     make_directory_of_mode(path, 0o755)
 }
@@ -149,7 +149,7 @@ fn make_directory_of_mode(path: &Path, mode: u32) -> Result<()> {
 /// The names in a directory, sorted.
 ///
 /// # Errors
-/// The path and what the kernel said.
+/// The path and the kernel's error.
 pub fn list(path: &Path) -> Result<Vec<String>> {
     let wrap = |error| Error::new("list", path.display().to_string(), error);
     let mut names = Vec::new();
@@ -160,18 +160,18 @@ pub fn list(path: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Where a symbolic link points.
+/// The target of a symbolic link.
 ///
 /// # Errors
-/// The path and what the kernel said.
+/// The path and the kernel's error.
 pub fn read_link(path: &Path) -> Result<std::path::PathBuf> {
     fs::read_link(path).map_err(|error| Error::new("read link", path.display().to_string(), error))
 }
 
-/// Removes a file; one that is not there is fine.
+/// Removes a file; a missing one is not an error.
 ///
 /// # Errors
-/// The path and what the kernel said.
+/// The path and the kernel's error.
 pub fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -181,10 +181,10 @@ pub fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes a directory and all in it; one that is not there is fine.
+/// Removes a directory and its content; a missing one is not an error.
 ///
 /// # Errors
-/// The path and what the kernel said.
+/// The path and the kernel's error.
 pub fn remove_tree(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -194,7 +194,7 @@ pub fn remove_tree(path: &Path) -> Result<()> {
     }
 }
 
-/// Whether something is there.
+/// Whether the path exists.
 #[must_use]
 pub fn exists(path: &Path) -> bool {
     path.exists()

@@ -1,4 +1,4 @@
-//! Ctrl-C and `SIGTERM`: the first asks politely, the second ends the process.
+//! Ctrl-C and `SIGTERM`: the first requests a stop, the second ends the process.
 
 use crate::{Error, Result, clock};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ extern "C" fn on_signal(signal: libc::c_int) {
 /// Calls `then` once, on a thread of its own, soon after the first `SIGINT` or `SIGTERM`.
 ///
 /// # Errors
-/// Where the kernel does not take the handler.
+/// The kernel rejects the handler.
 pub fn on_interrupt(then: impl FnOnce() + Send + 'static) -> Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         // SAFETY: the handler touches an atomic and calls _exit, both async-signal-safe.
@@ -37,7 +37,7 @@ pub fn on_interrupt(then: impl FnOnce() + Send + 'static) -> Result<()> {
         .map_err(|error| Error::new("start", "the thread for signals", error))
 }
 
-/// Whether one came.
+/// Whether a signal was received.
 #[must_use]
 pub fn was_asked() -> bool {
     ASKED.load(Ordering::SeqCst)

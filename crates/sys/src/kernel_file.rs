@@ -1,4 +1,4 @@
-//! A file of `/proc` or `/sys` that is read again and again: opened once, read from its start each time.
+//! A file of `/proc` or `/sys` that is read repeatedly: opened once, read from its start each time.
 
 use crate::{Error, Result};
 use std::fs;
@@ -13,24 +13,24 @@ pub struct KernelFile {
     buffer: Vec<u8>,
 }
 
-/// More than `/proc/stat` has on the largest host.
+/// Above the size of `/proc/stat` on the largest host.
 const LIMIT: usize = 16 << 20;
 
 impl KernelFile {
     /// Opens the file.
     ///
     /// # Errors
-    /// The path, where it cannot be opened.
+    /// The file cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         let file = fs::File::open(path).map_err(|error| Error::new("open", &shown, error))?;
         Ok(Self { file, path: shown, buffer: vec![0; 16 << 10] })
     }
 
-    /// The file as it is now; bytes that are no UTF-8 are replaced.
+    /// The current content; invalid UTF-8 is replaced.
     ///
     /// # Errors
-    /// The path, where it cannot be read or is larger than 16 MiB.
+    /// The file cannot be read or is larger than 16 MiB.
     pub fn read(&mut self) -> Result<String> {
         let mut length = 0;
         loop {

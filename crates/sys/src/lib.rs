@@ -1,4 +1,4 @@
-//! The one room for `unsafe`, system calls, clocks, sockets and files. Every other crate forbids unsafe and asks here.
+//! System calls, clocks, sockets and files. Only this crate may use `unsafe`; every other crate forbids it.
 //!
 //! Each module wraps one part of the kernel's interface in safe functions whose errors name the operation and the object.
 

@@ -1,4 +1,4 @@
-//! Mounts inside of a mount namespace of one's own. Source: mount(2), mount_namespaces(7).
+//! Mounts inside a private mount namespace. Source: mount(2), mount_namespaces(7).
 
 use crate::error::check;
 use crate::{Error, Result};
@@ -22,7 +22,7 @@ fn mount(source: &Path, target: &Path, kind: &str, flags: libc::c_ulong) -> Resu
     Ok(())
 }
 
-/// Parts the calling thread's mount namespace from the others: what is mounted here stays here.
+/// Makes the calling thread's mounts private: they do not propagate to other namespaces.
 ///
 /// # Errors
 /// No privilege.
@@ -30,11 +30,11 @@ pub fn make_private() -> Result<()> {
     mount(Path::new("none"), Path::new("/"), "none", libc::MS_REC | libc::MS_SLAVE)
 }
 
-/// Mounts a new `/sys` that shows the devices of the calling thread's network namespace. What was mounted below the old
-/// one at `keep` (such as `fs/cgroup`) is there again.
+/// Mounts a new `/sys` that shows the devices of the calling thread's network namespace. The mounts below the old one
+/// at `keep` (such as `fs/cgroup`) are restored.
 ///
 /// # Errors
-/// No privilege; in a user namespace also where the old `/sys` is partly hidden.
+/// No privilege; in a user namespace also if the old `/sys` is partly hidden.
 pub fn fresh_sysfs(keep: &[&str]) -> Result<()> {
     let sys = Path::new("/sys");
     let kept: Vec<_> = keep
@@ -48,26 +48,26 @@ pub fn fresh_sysfs(keep: &[&str]) -> Result<()> {
     mount(Path::new("sysfs"), sys, "sysfs", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)?;
     for (place, file) in kept {
         let from = format!("/proc/thread-self/fd/{}", file.as_raw_fd());
-        // Not an error: a directory that is no longer there shows nothing, which its reader will say.
+        // Not an error: a missing directory shows nothing, and its reader reports that.
         let _ = mount(Path::new(&from), &place, "none", libc::MS_BIND | libc::MS_REC);
     }
     Ok(())
 }
 
-/// Shows an empty directory in place of an existing one, for the processes of this mount namespace only.
+/// Covers a directory with an empty one, for the processes of this mount namespace only.
 ///
 /// # Errors
-/// No privilege, or the directory is not there.
+/// No privilege, or the directory does not exist.
 pub fn cover(directory: &Path) -> Result<()> {
     mount(Path::new("tmpfs"), directory, "tmpfs", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
 }
 
-/// Shows `contents` in place of an existing file, for the processes of this mount namespace only.
+/// Replaces the content of an existing file, for the processes of this mount namespace only.
 ///
 /// # Errors
-/// No privilege, or the file is not there.
+/// No privilege, or the file does not exist.
 pub fn replace_file(path: &Path, contents: &[u8]) -> Result<()> {
-    // A file to bind must be on some mounted file system: one in memory, mounted for a moment where nobody of this
+    // A file to bind must be on a mounted file system: one in memory, mounted briefly where no process of this
     // namespace looks yet, and kept alive by the bind alone.
     let scratch = Path::new("/tmp");
     mount(Path::new("tmpfs"), scratch, "tmpfs", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)?;

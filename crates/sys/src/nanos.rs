@@ -1,4 +1,4 @@
-//! Clocks in nanoseconds as plain numbers, and a sleep until an instant: what a pacer of packets needs.
+//! Clocks in nanoseconds as plain numbers, and a sleep until an instant, for pacing packets.
 //!
 //! Both reads go through the vDSO and cost some 20 ns. Source: clock_gettime(2), clock_nanosleep(2).
 
@@ -26,8 +26,8 @@ pub fn real() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// Sleeps until `CLOCK_MONOTONIC` reads `instant`, or a signal comes. How late it wakes up depends on the thread's timer slack
-/// ([`crate::thread::exact_timers`]) and on the host.
+/// Sleeps until `CLOCK_MONOTONIC` reads `instant`, or a signal arrives. The wake-up delay depends on the thread's timer
+/// slack ([`crate::thread::exact_timers`]) and on the host.
 pub fn sleep_until(instant: u64) {
     let time = libc::timespec {
         tv_sec: libc::time_t::try_from(instant / 1_000_000_000).unwrap_or(libc::time_t::MAX),
@@ -48,7 +48,7 @@ mod tests {
         let until = monotonic() + 300_000;
         sleep_until(until);
         assert!(monotonic() >= until);
-        // One that is over returns at once, and the wall clock is past 2020.
+        // A past instant returns at once, and the wall clock is past 2020.
         sleep_until(until - 1);
         assert!(real() > 1_577_836_800_000_000_000);
     }

@@ -1,4 +1,4 @@
-//! The Ethernet address behind an IP address: asked of the kernel's table, and of the network if it is not there.
+//! The Ethernet address of an IP address: from the kernel's neighbour table, or resolved if it is missing there.
 //!
 //! Source: kernel `include/uapi/linux/neighbour.h`, `net/core/neighbour.c`.
 
@@ -14,7 +14,7 @@ const NDA_LLADDR: u16 = 2;
 const HEADER: usize = 12;
 /// `NUD_PERMANENT`
 const PERMANENT: u16 = 0x80;
-/// How long the network may take to answer, and how often the table is looked at meanwhile.
+/// How long resolution may take, and how often the table is read meanwhile.
 const LIMIT: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
 
@@ -50,7 +50,7 @@ fn look(address: IpAddr, index: u32) -> std::result::Result<Option<[u8; 6]>, net
     Ok(entry(address, index)?.and_then(|entry| entry.mac))
 }
 
-/// The Ethernet address that was set for a neighbour for good; `None` where the kernel learns it by itself, or knows none.
+/// The Ethernet address of a static neighbour; `None` if the kernel resolves it or has none.
 ///
 /// # Errors
 /// No such device.
@@ -65,11 +65,11 @@ pub fn permanent(address: IpAddr, index: u32) -> Result<Option<[u8; 6]>> {
     Ok(found.filter(|entry| entry.state & PERMANENT != 0).and_then(|entry| entry.mac))
 }
 
-/// The Ethernet address of a neighbour on the device with that index, in the calling thread's network namespace. Where the
-/// kernel does not know it, a datagram to the discard port makes it ask; the answer is waited for, up to two seconds.
+/// The Ethernet address of a neighbour on the device with that index, in the calling thread's network namespace. If the
+/// kernel does not know it, a datagram to the discard port triggers resolution, for up to two seconds.
 ///
 /// # Errors
-/// Nobody answers for that address.
+/// No host answers for that address.
 pub fn resolve(address: IpAddr, index: u32) -> Result<[u8; 6]> {
     let failed = |source: std::io::Error| Error::new("find the Ethernet address of", address.to_string(), source);
     let table = |error: netlink::Error| failed(std::io::Error::other(error.to_string()));

@@ -1,5 +1,5 @@
-//! TCP sockets: listen on one dual-stack port, connect within a time limit with options set before the handshake, look
-//! at the first bytes without taking them.
+//! TCP sockets: listen on one dual-stack port, connect within a time limit with options set before the handshake, peek at the
+//! first bytes.
 
 use crate::error::{Error, Result, check};
 use std::io;
@@ -10,11 +10,11 @@ use std::time::Duration;
 /// Connections that wait for `accept`; the kernel caps it at `net.core.somaxconn`.
 const BACKLOG: libc::c_int = 1024;
 
-/// Listens on a port of all addresses, IPv6 and IPv4 on the one socket; on a host without IPv6, of all IPv4 addresses.
-/// Port 0 takes a free one.
+/// Listens on a port of all addresses, IPv6 and IPv4 on one socket; on a host without IPv6, on all IPv4 addresses. Port
+/// 0 takes a free one.
 ///
 /// # Errors
-/// The port, and what the kernel said: mostly that it is taken.
+/// The port, and the kernel's error: usually that it is in use.
 pub fn listen(port: u16) -> Result<TcpListener> {
     match listen_at(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))) {
         Err(error) if matches!(error.errno(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL)) => {
@@ -27,7 +27,7 @@ pub fn listen(port: u16) -> Result<TcpListener> {
 /// Listens at one address; the unspecified IPv6 address takes IPv4 connections as well.
 ///
 /// # Errors
-/// The address, and what the kernel said.
+/// The address, and the kernel's error.
 pub fn listen_at(address: SocketAddr) -> Result<TcpListener> {
     let socket = tcp_socket(&address)?;
     set_flag(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "set SO_REUSEADDR of", &address)?;
@@ -47,7 +47,7 @@ pub fn listen_at(address: SocketAddr) -> Result<TcpListener> {
 /// The stream is blocking.
 ///
 /// # Errors
-/// What `before` returned, or the address and what the kernel said; `TimedOut` after the limit.
+/// The error of `before`, or the address and the kernel's error; `TimedOut` after the limit.
 pub fn connect<E: From<Error>>(
     address: SocketAddr,
     limit: Duration,
@@ -77,11 +77,11 @@ pub fn connect<E: From<Error>>(
     Ok(stream)
 }
 
-/// Looks at the first bytes of a stream without taking them, waiting no longer than `limit` for the first one.
-/// 0 bytes: the peer closed. Fewer bytes than asked for may come; look again for more.
+/// Peeks at the first bytes of a stream, waiting up to `limit` for the first one. 0 bytes: the peer closed. It may
+/// return fewer bytes than requested; call it again for more.
 ///
 /// # Errors
-/// What the kernel said; `TimedOut` after the limit.
+/// The kernel's error; `TimedOut` after the limit.
 pub fn peek(stream: &TcpStream, bytes: &mut [u8], limit: Duration) -> Result<usize> {
     let wrap = |error| Error::new("peek at", name_of(stream), error);
     if !poll(stream.as_fd(), libc::POLLIN, limit).map_err(wrap)? {
@@ -91,7 +91,7 @@ pub fn peek(stream: &TcpStream, bytes: &mut [u8], limit: Duration) -> Result<usi
     stream.peek(bytes).map_err(wrap)
 }
 
-/// An address as people write it: an IPv4 address that came in over an IPv6 socket is an IPv4 address.
+/// The canonical address: an IPv4 address on an IPv6 socket becomes an IPv4 address.
 #[must_use]
 pub fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
@@ -103,7 +103,7 @@ pub fn name_of(stream: &TcpStream) -> String {
     stream.peer_addr().map_or_else(|_| "a closed connection".to_owned(), |address| canonical(address).to_string())
 }
 
-/// Waits for events on a descriptor; false when the limit passed. An interrupted wait goes on.
+/// Waits for events on a descriptor; false after the limit. An interrupted wait continues.
 fn poll(descriptor: BorrowedFd<'_>, events: libc::c_short, limit: Duration) -> io::Result<bool> {
     let start = crate::clock::now();
     loop {

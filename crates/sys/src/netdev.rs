@@ -1,4 +1,5 @@
-//! What a device's driver can do for XDP, and which threads poll it: the generic netlink family `netdev` (Linux 6.3; 6.8).
+//! XDP support of a device's driver, and the threads that poll the device: the generic netlink family `netdev` (Linux 6.3;
+//! 6.8).
 //!
 //! Source: kernel `Documentation/netlink/specs/netdev.yaml`, `include/uapi/linux/netdev.h`.
 
@@ -26,7 +27,7 @@ impl XdpFeatures {
         self.0 & 1 != 0
     }
 
-    /// It sends frames that XDP programs of other devices, or none, hand to it (`ndo_xdp_xmit`).
+    /// It sends frames from XDP programs on other devices, or without a program (`ndo_xdp_xmit`).
     #[must_use]
     pub const fn transmits(self) -> bool {
         self.0 & 1 << 2 != 0
@@ -47,7 +48,7 @@ fn body(reply: &netlink::Message) -> &[u8] {
     reply.payload.get(4..).unwrap_or_default()
 }
 
-/// The number of the family; `None` where this kernel has none.
+/// The id of the family; `None` if this kernel does not have it.
 fn family(socket: &mut Socket) -> Result<Option<u16>, netlink::Error> {
     let mut request = Builder::with_header(&header(CTRL_CMD_GETFAMILY));
     request.text(CTRL_ATTR_FAMILY_NAME, "netdev");
@@ -61,11 +62,11 @@ fn family(socket: &mut Socket) -> Result<Option<u16>, netlink::Error> {
     }
 }
 
-/// What the driver of the device with that index in the calling thread's network namespace can; `None` where this kernel does
-/// not tell.
+/// The XDP features of the device with that index in the calling thread's network namespace; `None` if this kernel does
+/// not report them.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, netlink::Error> {
     let mut socket = Socket::open(Family::Generic)?;
     let Some(family) = family(&mut socket)? else { return Ok(None) };
@@ -76,11 +77,11 @@ pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, netlink::Error> {
     Ok(find(reply, NETDEV_A_DEV_XDP_FEATURES).and_then(|it| it.u64()).map(XdpFeatures))
 }
 
-/// The kernel's threads that poll that device, where it is polled by threads (`/sys/class/net/DEV/threaded`); none where this
-/// kernel does not tell.
+/// The kernel threads that poll that device, if it is polled by threads (`/sys/class/net/DEV/threaded`); none if this
+/// kernel does not report them.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn polling_threads(index: u32) -> Result<Vec<u32>, netlink::Error> {
     let mut socket = Socket::open(Family::Generic)?;
     let Some(family) = family(&mut socket)? else { return Ok(Vec::new()) };

@@ -1,7 +1,7 @@
-//! Namespaces held by descriptors alone: no name on disk, so they go with the last process that holds them.
+//! Namespaces held by descriptors only: they have no name on disk, so they end with the last process that holds them.
 //!
-//! A [`Namespaces`] is what a host of the lab lives in: an own network, an own host name (UTS) and an own view of the
-//! mounts (so that `/sys` shows the devices of its network). Source: namespaces(7), setns(2), unshare(2).
+//! A host of the lab lives in a [`Namespaces`]: a network, a host name (UTS) and a view of the mounts (so that `/sys` shows
+//! the devices of its network). Source: namespaces(7), setns(2), unshare(2).
 
 use crate::error::check;
 use crate::{Error, Result};
@@ -29,21 +29,21 @@ fn of_this_thread(kind: &str) -> Result<OwnedFd> {
     File::open(&path).map(OwnedFd::from).map_err(|error| Error::new("open", path, error))
 }
 
-/// The network that the calling thread is in.
+/// The namespaces of the calling thread.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn network_of_this_thread() -> Result<OwnedFd> {
     of_this_thread("net")
 }
 
 impl Namespaces {
-    /// Makes new ones, with the host name given, and runs `prepare` inside of them on a thread of their own.
+    /// Creates new ones, with the given host name, and runs `prepare` inside them on a separate thread.
     ///
-    /// In the new mount namespace nothing that is mounted is seen outside (`MS_PRIVATE`).
+    /// Mounts in the new mount namespace are not visible outside (`MS_PRIVATE`).
     ///
     /// # Errors
-    /// No privilege, namespaces switched off, or what `prepare` said.
+    /// No privilege, namespaces disabled, or the error of `prepare`.
     pub fn create<T: Send, E: Send + From<Error>>(
         host_name: &str,
         prepare: impl FnOnce() -> std::result::Result<T, E> + Send,
@@ -66,7 +66,7 @@ impl Namespaces {
     /// Opens those of another process that holds them as descriptors `fds` (network, UTS, mount).
     ///
     /// # Errors
-    /// The process is gone, or belongs to somebody else.
+    /// The process has ended, or belongs to another user.
     pub fn of_holder(pid: u32, fds: [i32; 3]) -> Result<Self> {
         let open = |fd: i32| {
             let path = format!("/proc/{pid}/fd/{fd}");
@@ -75,7 +75,7 @@ impl Namespaces {
         Ok(Self { network: open(fds[0])?, uts: open(fds[1])?, mount: open(fds[2])? })
     }
 
-    /// The numbers of the descriptors in this process: network, UTS, mount.
+    /// The descriptors in this process: network, UTS, mount.
     #[must_use]
     pub fn descriptors(&self) -> [i32; 3] {
         [&self.network, &self.uts, &self.mount].map(|fd| fd.as_raw_fd())
@@ -87,7 +87,7 @@ impl Namespaces {
         self.network.as_fd()
     }
 
-    /// Brings the calling thread into them. The working directory stays, where it is still there.
+    /// Moves the calling thread into them. The working directory stays, if it still exists.
     ///
     /// # Errors
     /// No privilege.
@@ -106,10 +106,10 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Runs `work` inside of them, on a thread of its own, and gives what it returns.
+    /// Runs `work` inside them on a separate thread, and returns its result.
     ///
     /// # Errors
-    /// Where they cannot be entered.
+    /// They cannot be entered.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         on_thread(|| {
             self.enter()?;
@@ -117,8 +117,8 @@ impl Namespaces {
         })
     }
 
-    /// Makes a command's process enter them before it begins, in the working directory that the command has by now.
-    /// The descriptors must be open until it has begun.
+    /// Makes a command's process enter them before it starts, in the working directory that the command has at this
+    /// point. The descriptors must stay open until it has started.
     pub fn apply(&self, command: &mut Command) {
         let fds = self.descriptors();
         let directory = command.get_current_dir().map(std::path::Path::to_path_buf);
@@ -127,8 +127,8 @@ impl Namespaces {
         // SAFETY: the closure calls only unshare, setns and chdir, which are async-signal-safe, on values made before the fork.
         unsafe {
             command.pre_exec(move || {
-                // For a command that replaces this process: the mount namespace is entered only with a file system state
-                // of one's own.
+                // For a command that replaces this process: entering the mount namespace requires a
+                // private file system state.
                 if libc::unshare(libc::CLONE_FS) < 0 {
                     return Err(std::io::Error::last_os_error());
                 }
@@ -138,7 +138,8 @@ impl Namespaces {
                     }
                 }
                 if let Some(directory) = &directory {
-                    // Entering a mount namespace leads to its root. A directory that is hidden there is no error.
+                    // Entering a mount namespace leads to its root. A directory that is hidden there
+                    // is not an error.
                     libc::chdir(directory.as_ptr());
                 }
                 Ok(())
@@ -147,10 +148,10 @@ impl Namespaces {
     }
 }
 
-/// Runs `work` in the network of another process, on a thread of its own, and gives what it returns.
+/// Runs `work` in the network namespace of another process, on a separate thread.
 ///
 /// # Errors
-/// No privilege, the process is gone, or what `work` said.
+/// No privilege, the process has ended, or the error of `work`.
 pub fn in_network_of<T: Send, E: Send + From<Error>>(
     pid: u32,
     work: impl FnOnce() -> std::result::Result<T, E> + Send,
@@ -158,10 +159,10 @@ pub fn in_network_of<T: Send, E: Send + From<Error>>(
     in_network_at(&format!("/proc/{pid}/ns/net"), work)
 }
 
-/// Runs `work` in the network that a file stands for (`/proc/PID/ns/net`, `/run/netns/NAME`), on a thread of its own.
+/// Runs `work` in the network namespace of a file (`/proc/PID/ns/net`, `/run/netns/NAME`), on a separate thread.
 ///
 /// # Errors
-/// No privilege, no such network, or what `work` said.
+/// No privilege, no such network namespace, or the error of `work`.
 pub fn in_network_at<T: Send, E: Send + From<Error>>(
     path: &str,
     work: impl FnOnce() -> std::result::Result<T, E> + Send,
@@ -174,7 +175,7 @@ pub fn in_network_at<T: Send, E: Send + From<Error>>(
     })
 }
 
-/// Runs on a thread of its own, since a thread that changed its namespaces is of no more use to others.
+/// Runs on a separate thread, since a thread that changed its namespaces cannot be reused.
 fn on_thread<T: Send, E: Send + From<Error>>(
     work: impl FnOnce() -> std::result::Result<T, E> + Send,
 ) -> std::result::Result<T, E> {
@@ -184,12 +185,13 @@ fn on_thread<T: Send, E: Send + From<Error>>(
     })
 }
 
-/// Makes the calling process root of a new user namespace, in which namespaces and devices may be made without privilege.
+/// Makes the calling process root of a new user namespace, in which it may create namespaces and devices without
+/// privilege.
 ///
-/// Only a process of one thread can do that: call it first of all.
+/// Only a process with one thread can do that: call it first.
 ///
 /// # Errors
-/// User namespaces are switched off, or the process already has several threads.
+/// User namespaces are disabled, or the process already has several threads.
 pub fn become_root_of_user_namespace() -> Result<()> {
     // SAFETY: getuid and getgid have no preconditions and cannot fail.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
@@ -201,10 +203,10 @@ pub fn become_root_of_user_namespace() -> Result<()> {
     write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
-/// Enters the user namespace of another process of the same user. Only for a process of one thread.
+/// Enters the user namespace of another process of the same user. Only for a process with one thread.
 ///
 /// # Errors
-/// The process is gone, or belongs to somebody else.
+/// The process has ended, or belongs to another user.
 pub fn join_user_namespace(pid: u32) -> Result<()> {
     let path = format!("/proc/{pid}/ns/user");
     let same = |a: &str, b: &str| matches!((std::fs::read_link(a), std::fs::read_link(b)), (Ok(a), Ok(b)) if a == b);

@@ -1,4 +1,4 @@
-//! Which network namespace the calling thread is in, and whether one still lives.
+//! Identifies the calling thread's network namespace, and checks whether one still exists.
 
 use crate::{Error, Result};
 use std::collections::HashSet;
@@ -10,27 +10,28 @@ use std::path::Path;
 /// `SO_NETNS_COOKIE` (include/uapi/asm-generic/socket.h, Linux 5.14).
 const SO_NETNS_COOKIE: libc::c_int = 71;
 
-/// A network namespace. The inode names it while it lives, but is used again later; the cookie never is, within a boot.
+/// A network namespace. The inode identifies it while it exists, but is reused later; the cookie is unique within a
+/// boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NetworkId {
     /// The number in `net:[…]`.
     pub inode: u64,
-    /// The kernel's own number of it; `None` before Linux 5.14.
+    /// The kernel's cookie; `None` before Linux 5.14.
     pub cookie: Option<u64>,
 }
 
 impl NetworkId {
-    /// The calling thread's.
+    /// The namespace of the calling thread.
     ///
     /// # Errors
-    /// Where `/proc` is not mounted.
+    /// `/proc` is not mounted.
     pub fn current() -> Result<Self> {
         let path = "/proc/thread-self/ns/net";
         let inode = std::fs::metadata(path).map_err(|error| Error::new("look at", path, error))?.ino();
         Ok(Self { inode, cookie: cookie() })
     }
 
-    /// Whether both are the same, as far as can be told.
+    /// Whether both are the same, as far as is known.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         self.inode == other.inode
@@ -40,7 +41,8 @@ impl NetworkId {
             }
     }
 
-    /// Whether a process, an open file or a mount still holds a network namespace of this inode, as far as `/proc` shows.
+    /// Whether a process, an open file or a mount still holds a network namespace with this inode, as far as
+    /// `/proc` shows.
     #[must_use]
     pub fn lives(inode: u64) -> bool {
         let name = format!("net:[{inode}]");
@@ -49,7 +51,7 @@ impl NetworkId {
 }
 
 fn cookie() -> Option<u64> {
-    // Any socket tells the namespace that it was made in.
+    // Any socket reports the namespace that it was created in.
     let socket = UnixDatagram::unbound().ok()?;
     let mut value = 0_u64;
     let mut length = size_of::<u64>() as libc::socklen_t;

@@ -1,4 +1,4 @@
-//! Whole frames through a packet socket: sent past the queueing discipline, received in batches.
+//! Whole frames through a packet socket: sent without the queueing discipline, received in batches.
 //!
 //! Source: packet(7), sendmmsg(2), recvmmsg(2), kernel `net/packet/af_packet.c`.
 
@@ -7,13 +7,13 @@ use crate::{Error, Result};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::time::Duration;
 
-/// The most frames of one call.
+/// Maximum number of frames per call.
 pub const BATCH: usize = 64;
-/// Bytes of a frame that are looked at: its headers and signature.
+/// Bytes of a frame that are read: its headers and signature.
 const SNAP: usize = 128;
-/// Bytes of a tag that the kernel takes off a frame before the socket gets it.
+/// Bytes of a VLAN tag that the kernel removes before the socket receives the frame.
 const TAG_BYTES: usize = 4;
-/// Memory for frames under way: more than the queue of a device holds, so that no call waits for it.
+/// Memory for frames under way: more than a device's queue holds, so that no call blocks on it.
 const SEND_BUFFER_BYTES: libc::c_int = 64 << 20;
 
 fn open(index: u32, protocol: libc::c_int) -> Result<OwnedFd> {
@@ -34,7 +34,7 @@ fn open(index: u32, protocol: libc::c_int) -> Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Makes one of the socket's buffers that large, beyond the limit for ordinary users where that is allowed.
+/// Sets the size of one of the socket's buffers, above the limit for ordinary users if permitted.
 fn enlarge(fd: &OwnedFd, options: [libc::c_int; 2], bytes: libc::c_int) {
     for option in options {
         let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
@@ -55,23 +55,23 @@ fn set(fd: &OwnedFd, option: libc::c_int, operation: &'static str) -> Result<()>
     check(result, operation, "a packet socket").map(drop)
 }
 
-/// What became of frames.
+/// The result of sending frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sent {
-    /// The device took so many.
+    /// The device accepted this many.
     pub taken: usize,
-    /// It refused so many, none or the one after those, and may count it as dropped; it can be sent again.
+    /// It rejected this many, 0 or 1 after the accepted ones, and may count it as dropped; it can be sent again.
     pub refused: u64,
 }
 
-/// Sends frames by one device.
+/// Sends frames through one device.
 #[derive(Debug)]
 pub struct PacketSender {
     fd: OwnedFd,
 }
 
 impl PacketSender {
-    /// By the device with that index in the calling thread's network namespace.
+    /// Through the device with that index in the calling thread's network namespace.
     ///
     /// # Errors
     /// No privilege, no such device.
@@ -82,10 +82,10 @@ impl PacketSender {
         Ok(Self { fd })
     }
 
-    /// Hands over the first [`BATCH`] of these frames at most, up to the first that the device has no room for.
+    /// Sends at most the first [`BATCH`] of these frames, up to the first that the device has no room for.
     ///
     /// # Errors
-    /// What the kernel said, but for a full queue.
+    /// The kernel's error, except for a full queue.
     pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> Result<Sent> {
         let mut parts: [libc::iovec; BATCH] = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         let mut count = 0;
@@ -102,7 +102,8 @@ impl PacketSender {
         // SAFETY: the messages point to parts and frames that outlive the call; the kernel only reads the frames.
         let taken = unsafe { libc::sendmmsg(self.fd.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
         match usize::try_from(taken) {
-            // Of the error behind a frame in the middle nothing is told; the buffer has room for all that a device's queue holds.
+            // The error of a frame in the middle is not reported; the buffer has room for all that a
+            // device's queue holds.
             Ok(taken) => Ok(Sent { taken, refused: u64::from((taken as u64) < u64::from(count)) }),
             Err(_) => {
                 let error = Error::last("send frames by", "a packet socket");
@@ -116,11 +117,11 @@ impl PacketSender {
     }
 }
 
-/// Room for what the kernel says of one frame, aligned as its header wants it: a `cmsghdr` and a `tpacket_auxdata`.
+/// Room for a frame's control data, aligned for its header: a `cmsghdr` and a `tpacket_auxdata`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Control([u64; 8]);
 
-/// Whether the frame came with a tag that is not among its bytes (`PACKET_AUXDATA` of packet(7)).
+/// Whether the frame had a tag that is not among its bytes (`PACKET_AUXDATA` of packet(7)).
 fn tag_taken_off(message: &libc::msghdr) -> bool {
     // SAFETY: the kernel filled the message, and its control and length are as it left them.
     let header = unsafe { libc::CMSG_FIRSTHDR(message) };
@@ -137,7 +138,7 @@ fn tag_taken_off(message: &libc::msghdr) -> bool {
     said.tp_status & libc::TP_STATUS_VLAN_VALID != 0
 }
 
-/// Receives the beginnings of frames from one device.
+/// Receives the first bytes of frames from one device.
 #[derive(Debug)]
 pub struct PacketReader {
     fd: OwnedFd,
@@ -145,7 +146,8 @@ pub struct PacketReader {
 }
 
 impl PacketReader {
-    /// From the device with that index in the calling thread's network namespace; its own frames are left out.
+    /// From the device with that index in the calling thread's network namespace; frames that it sends are left
+    /// out.
     ///
     /// # Errors
     /// No privilege, no such device.
@@ -157,11 +159,12 @@ impl PacketReader {
         Ok(Self { fd, buffer: vec![[0; SNAP]; BATCH] })
     }
 
-    /// Gives the beginning and the length (without FCS) of each frame that is there, [`BATCH`] at most; waits up to `limit`
-    /// for the first. A tag that the kernel took off is missing in the beginning and part of the length. How many there were.
+    /// Passes the first bytes and the length (without FCS) of each available frame, at most [`BATCH`]; waits up to
+    /// `limit` for the first. A tag that the kernel removed is missing in the bytes but part of the length. Returns
+    /// the number of frames.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn receive(&mut self, limit: Duration, mut each: impl FnMut(&[u8], usize)) -> Result<usize> {
         let mut parts: [libc::iovec; BATCH] = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         for (part, buffer) in parts.iter_mut().zip(&mut self.buffer) {
@@ -204,10 +207,10 @@ impl PacketReader {
         Ok(got)
     }
 
-    /// Frames that found no room since the last call (`PACKET_STATISTICS`).
+    /// Frames dropped for lack of room since the last call (`PACKET_STATISTICS`).
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn dropped(&self) -> Result<u64> {
         let mut statistics = [0_u32; 2];
         let mut length = libc::socklen_t::try_from(size_of_val(&statistics)).unwrap_or(0);

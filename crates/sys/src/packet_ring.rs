@@ -1,7 +1,7 @@
-//! A neutral observer of a device: a packet socket with a ring that is large enough to hold a whole trial.
+//! A passive observer of a device: a packet socket with a ring large enough to hold a whole trial.
 //!
-//! The kernel notes the time and the length of each packet that the device receives; nobody reads while packets come, so the
-//! observer takes no CPU of its own and costs every sender the same. Source: packet(7), kernel
+//! The kernel records the time and the length of each packet that the device receives; the ring is read only afterwards, so
+//! the observer uses no CPU time of its own and costs every sender the same. Source: packet(7), kernel
 //! `Documentation/networking/packet_mmap.rst` (`TPACKET_V2`), `net/packet/af_packet.c`.
 
 use crate::error::check;
@@ -10,30 +10,31 @@ use std::ffi::CString;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The most packets that a ring may hold (about 400 MB of kernel memory).
+/// The maximum number of packets of a ring (about 400 MB of kernel memory).
 pub const PACKETS_MAX: usize = 4_000_000;
 
-/// Bytes of a packet's place: `struct tpacket2_hdr` and `struct sockaddr_ll` are 52 of them, and the packet is cut to the rest.
+/// Bytes of a packet's slot: `struct tpacket2_hdr` and `struct sockaddr_ll` take 52, and the packet is truncated to the
+/// rest.
 const FRAME_BYTES: usize = 96;
-/// Places come in blocks of contiguous memory; small ones are always to be had.
+/// Slots are allocated in blocks of contiguous memory; small ones are always available.
 const BLOCK_BYTES: usize = 1 << 16;
 const FRAMES_PER_BLOCK: usize = BLOCK_BYTES / FRAME_BYTES;
 
 /// One packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// When it was handed to the device, ns since the epoch by the wall clock.
+    /// When it reached the device, ns since the epoch by the wall clock.
     pub at_ns: u64,
-    /// Its length with the Ethernet header, before it was cut.
+    /// Its length with the Ethernet header, before truncation.
     pub bytes: u32,
 }
 
-/// What a ring held.
+/// The content of a ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
-    /// In the order in which they came.
+    /// In order of arrival.
     pub packets: Vec<Seen>,
-    /// Packets that found no room.
+    /// Packets dropped for lack of room.
     pub missed: u32,
 }
 
@@ -49,8 +50,8 @@ pub struct PacketRing {
 unsafe impl Send for PacketRing {}
 
 impl PacketRing {
-    /// Observes the IPv4 packets that `device`, in the calling thread's network namespace, receives from now on; the first
-    /// `packets` of them (at most [`PACKETS_MAX`]) find room.
+    /// Observes the IPv4 packets that `device`, in the calling thread's network namespace, receives from now on;
+    /// the first `packets` of them (at most [`PACKETS_MAX`]) fit.
     ///
     /// # Errors
     /// No privilege, no such device, no memory.
@@ -63,7 +64,8 @@ impl PacketRing {
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let one: libc::c_int = 1;
         set(&fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &one, "observe only what is received by", device)?;
-        // With this, the time is taken where the sender hands the packet over, not where this socket gets it.
+        // With this, the time is taken when the sender's device passes the packet on, not when this socket
+        // receives it.
         set(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &one, "take the times of packets of", device)?;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         set(&fd, libc::SOL_PACKET, libc::PACKET_VERSION, &version, "make a ring for", device)?;
@@ -107,10 +109,10 @@ impl PacketRing {
         check(bound, "observe", device).map(drop)
     }
 
-    /// What came so far; ends the observation.
+    /// The packets so far; ends the observation.
     ///
     /// # Errors
-    /// The kernel does not tell what it missed.
+    /// The kernel does not report what it missed.
     pub fn observed(self) -> Result<Observed> {
         // SAFETY: tpacket_stats is plain data for which zeroes are valid.
         let mut stats: libc::tpacket_stats = unsafe { std::mem::zeroed() };
@@ -130,7 +132,8 @@ impl PacketRing {
         Ok(Observed { packets: frames.collect(), missed: stats.tp_drops })
     }
 
-    /// The packet in a place, where there is one. The kernel fills the places in order and stops at the first that is not free.
+    /// The packet in a slot, if there is one. The kernel fills the slots in order and stops at the first that is
+    /// not free.
     fn frame(&self, frame: usize) -> Option<Seen> {
         let offset = frame / FRAMES_PER_BLOCK * BLOCK_BYTES + frame % FRAMES_PER_BLOCK * FRAME_BYTES;
         // SAFETY: the caller asks for places of the ring, which the mapping holds whole; each begins with a tpacket2_hdr
@@ -175,7 +178,7 @@ mod tests {
     use crate::netns::Namespaces;
     use std::net::UdpSocket;
 
-    /// Loopback of a namespace of its own; `None` where this user may make none.
+    /// Loopback of a separate namespace; `None` if this user may not create one.
     fn observed(packets: usize, datagrams: usize) -> Option<Observed> {
         let work = || -> std::result::Result<Observed, Box<dyn std::error::Error + Send + Sync>> {
             crate::rtnl::Links::open()?.set_up("lo", true)?;

@@ -1,6 +1,6 @@
-//! A packet tap that takes nothing and costs something: a packet socket with a long filter that refuses every packet.
+//! A packet tap that costs CPU time and receives nothing: a packet socket with a long filter that rejects every packet.
 //!
-//! The filter runs in the softirq of whoever receives the packet (packet(7), kernel `net/packet/af_packet.c`).
+//! The filter runs in the softirq that receives the packet (packet(7), kernel `net/packet/af_packet.c`).
 
 use crate::error::check;
 use crate::{Error, Result};
@@ -33,7 +33,7 @@ impl PacketTap {
             };
             check(result, operation, device)
         };
-        // A loop is not allowed in a classic filter: many multiplications, then "take 0 bytes".
+        // A classic filter cannot loop: many multiplications, then "accept 0 bytes".
         let work = libc::sock_filter { code: (libc::BPF_ALU | libc::BPF_MUL | libc::BPF_K) as u16, jt: 0, jf: 0, k: 3 };
         let refuse = libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };
         let count = instructions.clamp(1, INSTRUCTIONS_MAX);
@@ -47,7 +47,7 @@ impl PacketTap {
             size_of::<libc::sock_fprog>(),
             "attach a filter to a tap of",
         )?;
-        // PACKET_IGNORE_OUTGOING: what the host sends costs nothing more.
+        // PACKET_IGNORE_OUTGOING: no cost for sent packets.
         let one: libc::c_int = 1;
         set(
             libc::SOL_PACKET,

@@ -1,4 +1,4 @@
-//! Pages of a file in memory that can be sent by reference, and the same bytes for those who copy.
+//! Pages of a file in memory that can be sent by reference, and the same bytes for copying.
 
 use crate::error::{Error, Result, check};
 use crate::tcp::moved;
@@ -31,7 +31,7 @@ impl Pages {
     /// `bytes` of memory (rounded up to whole huge pages of 2 MiB), filled by `fill` and sealed.
     ///
     /// # Errors
-    /// What the kernel said: no memory, mostly.
+    /// The kernel's error: usually no memory.
     pub fn new(bytes: usize, fill: impl FnOnce(&mut [u8])) -> Result<Self> {
         let bytes = bytes.max(1).next_multiple_of(HUGE_PAGE);
         let object = || format!("{bytes} bytes of memory");
@@ -72,11 +72,11 @@ impl Pages {
         self.huge
     }
 
-    /// Sends `count` bytes from `offset` on by reference (`sendfile`). Returns how many the socket took.
+    /// Sends `count` bytes from `offset` on by reference (`sendfile`). Returns how many the socket accepted.
     ///
     /// # Errors
-    /// What the kernel said; `WouldBlock` after the socket's call limit. A lost peer raises `SIGPIPE` as well, which Rust's
-    /// runtime ignores.
+    /// The kernel's error; `WouldBlock` after the socket's call limit. A lost peer also raises `SIGPIPE`, which
+    /// Rust's runtime ignores.
     #[inline]
     pub fn send(&self, socket: BorrowedFd<'_>, offset: usize, count: usize) -> io::Result<usize> {
         let mut position = offset as libc::off_t;

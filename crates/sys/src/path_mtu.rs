@@ -1,4 +1,4 @@
-//! The path MTU that the kernel would use towards an address, as its own route and exception cache say: `IP_MTU`, `IPV6_MTU`.
+//! The path MTU that the kernel uses towards an address, from its route and exception cache: `IP_MTU`, `IPV6_MTU`.
 
 use crate::error::check;
 use crate::{Error, Result};
@@ -17,7 +17,7 @@ pub fn towards(peer: IpAddr) -> Result<u32> {
     };
     let socket =
         UdpSocket::bind(SocketAddr::new(any, 0)).map_err(|error| Error::new("bind a socket for", object(), error))?;
-    // A connected UDP socket has a route; the port (discard) is never sent to.
+    // A connected UDP socket has a route; nothing is sent to the port (discard).
     socket.connect(SocketAddr::new(peer, 9)).map_err(|error| Error::new("find a route to", object(), error))?;
     let mut mtu: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;

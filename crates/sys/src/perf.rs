@@ -1,4 +1,4 @@
-//! Samples of a tracepoint on one CPU, whatever runs there: `perf_event_open` and its ring in shared memory.
+//! Samples of a tracepoint on one CPU, for all processes: `perf_event_open` and its ring in shared memory.
 //!
 //! Source: perf_event_open(2); kernel `include/uapi/linux/perf_event.h`.
 
@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// `struct perf_event_attr` as far as its first version (`PERF_ATTR_SIZE_VER0`).
+/// `struct perf_event_attr` up to its first version (`PERF_ATTR_SIZE_VER0`).
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -28,7 +28,7 @@ struct Attributes {
 
 const TYPE_TRACEPOINT: u32 = 2;
 const SAMPLE_RAW: u64 = 1 << 10;
-/// `PERF_FORMAT_LOST` (Linux 6.0): reading the event also gives how many samples found no room.
+/// `PERF_FORMAT_LOST` (Linux 6.0): reading the event also returns how many samples were lost.
 const FORMAT_LOST: u64 = 1 << 4;
 const FLAG_DISABLED: u64 = 1;
 const FLAG_CLOEXEC: libc::c_long = 1 << 3;
@@ -38,19 +38,19 @@ const IOC_DISABLE: libc::Ioctl = 0x2401;
 const IOC_SET_FILTER: libc::Ioctl = 0x4008_2406;
 const RECORD_LOST: u32 = 2;
 const RECORD_SAMPLE: u32 = 9;
-/// `struct perf_event_mmap_page`: its two positions begin at a fixed 1024.
+/// `struct perf_event_mmap_page`: its two positions start at a fixed offset of 1024.
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 const RECORD_HEADER: usize = 8;
 /// A record's size is 16 bits.
 const RECORD_MAX: usize = 1 << 16;
 
-/// What the kernel counted of an event.
+/// The kernel's counts of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hits {
-    /// Times that the event happened while it was enabled, seen or lost.
+    /// Occurrences while it was enabled, sampled or lost.
     pub happened: u64,
-    /// Samples that found no room in the ring; `None` before Linux 6.0.
+    /// Samples lost for lack of room in the ring; `None` before Linux 6.0.
     pub lost: Option<u64>,
 }
 
@@ -100,8 +100,8 @@ fn open_event(tracepoint: u64, cpu: u32, read_format: u64) -> libc::c_long {
 }
 
 impl TracepointRing {
-    /// Opens the tracepoint of that number (`ID` of its `format`) on a CPU, not yet enabled, with a ring of `ring_bytes`
-    /// (rounded up to a power of two of pages).
+    /// Opens the tracepoint with that id (`ID` of its `format`) on a CPU, not yet enabled, with a ring of
+    /// `ring_bytes` (rounded up to a power of two of pages).
     ///
     /// # Errors
     /// No privilege (`CAP_PERFMON`), no such tracepoint or CPU, too much locked memory.
@@ -135,7 +135,7 @@ impl TracepointRing {
         Ok(Self { fd, map, page_bytes, ring_bytes, tells_lost, record: Vec::new() })
     }
 
-    /// Lets only those events through that match, in the kernel's filter language (`protocol == 2048`).
+    /// Passes only events that match, in the kernel's filter language (`protocol == 2048`).
     ///
     /// # Errors
     /// A field that the tracepoint does not have.
@@ -150,7 +150,7 @@ impl TracepointRing {
     /// Starts (`true`) or stops the sampling.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn enable(&self, on: bool) -> Result<()> {
         let request = if on { IOC_ENABLE } else { IOC_DISABLE };
         // SAFETY: the request takes a plain number.
@@ -158,10 +158,10 @@ impl TracepointRing {
         Ok(())
     }
 
-    /// What the kernel counted so far.
+    /// The kernel's counts so far.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn hits(&self) -> Result<Hits> {
         let mut values = [0_u64; 2];
         let wanted = if self.tells_lost { 16 } else { 8 };
@@ -179,8 +179,8 @@ impl TracepointRing {
         unsafe { &*self.map.as_ptr().add(offset).cast::<AtomicU64>() }
     }
 
-    /// Gives the raw data of each sample that waits to `each` and frees its room. How many records the kernel says it
-    /// had to leave out in between.
+    /// Passes the raw data of each waiting sample to `each` and frees its room. Returns how many records the kernel
+    /// reports as lost in between.
     pub fn drain(&mut self, mut each: impl FnMut(&[u8])) -> u64 {
         let head = self.position(DATA_HEAD).load(Ordering::Acquire);
         let mut tail = self.position(DATA_TAIL).load(Ordering::Relaxed);
@@ -191,7 +191,7 @@ impl TracepointRing {
             let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
             let size = usize::from(u16::from_ne_bytes([header[6], header[7]]));
             if size < RECORD_HEADER {
-                break; // never written by a kernel; going on would not end
+                break; // never written by a kernel; continuing would not end
             }
             let mut record = std::mem::take(&mut self.record);
             record.resize((size - RECORD_HEADER).min(RECORD_MAX), 0);
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
     use crate::tracefs::Tracefs;
 
-    /// The tracepoint of a system call that this test makes; `None` with the reason where there is none.
+    /// The tracepoint of a system call that this test makes; `None` with the reason if there is none.
     fn id(path: &str) -> Option<u64> {
         let text = Tracefs::open().and_then(|tracefs| tracefs.read(path));
         match text {
@@ -267,7 +267,7 @@ mod tests {
         };
         assert!(ring.filter("no_such_field == 1").is_err());
         ring.filter("protocol == 2048").unwrap();
-        // A port that nobody has on loopback: the datagram is dropped for want of a socket, on the sender's CPU.
+        // An unused port on loopback: the datagram is dropped for lack of a socket, on the sender's CPU.
         let send = |count: usize| {
             std::thread::spawn(move || {
                 crate::cpu::pin(&[cpu]).unwrap();

@@ -1,4 +1,4 @@
-//! Processes: what this one is, and others that end with it.
+//! Properties of this process, and child processes that end with it.
 
 use crate::{Error, Result};
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// A command whose process gets `SIGKILL` when the thread that started it dies (`PR_SET_PDEATHSIG`), so that nothing is left behind.
+/// A command whose process gets `SIGKILL` when the thread that started it ends (`PR_SET_PDEATHSIG`), so that no process
+/// is left behind.
 ///
-/// The signal is bound to the *thread*: start such a process from a thread that lives as long as it should.
+/// The signal is bound to the *thread*: start such a process from a thread that lives long enough.
 #[must_use]
 pub fn bound_command(program: &str) -> Command {
     let mut command = Command::new(program);
@@ -25,7 +26,7 @@ pub fn bound_command(program: &str) -> Command {
     command
 }
 
-/// A command whose process lives on by itself.
+/// A command whose process outlives this one.
 #[must_use]
 pub fn free_command(program: &str) -> Command {
     Command::new(program)
@@ -52,10 +53,10 @@ pub fn is_root_of_machine() -> bool {
     is_root() && map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Lets this process have as many files open as its user may (`RLIMIT_NOFILE`); how many that is.
+/// Raises the limit of open files to the user's maximum (`RLIMIT_NOFILE`); returns it.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn raise_open_files() -> Result<u64> {
     let object = "the limit of open files";
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -71,7 +72,7 @@ pub fn raise_open_files() -> Result<u64> {
     Ok(limit.rlim_cur)
 }
 
-/// The number of the real user.
+/// The id of the real user.
 #[must_use]
 pub fn user_id() -> u32 {
     // SAFETY: getuid has no preconditions and cannot fail.
@@ -81,7 +82,7 @@ pub fn user_id() -> u32 {
 /// Sends a signal to a process by its id.
 ///
 /// # Errors
-/// The id and what the kernel said.
+/// The id and the kernel's error.
 pub fn signal(pid: u32, signal: i32) -> Result<()> {
     let id = libc::pid_t::try_from(pid)
         .map_err(|_| Error::new("signal process", pid.to_string(), std::io::Error::from_raw_os_error(libc::ESRCH)))?;
@@ -90,11 +91,13 @@ pub fn signal(pid: u32, signal: i32) -> Result<()> {
     Ok(())
 }
 
-/// When a process began, in clock ticks since the machine did: with the id it names a process for ever. `None`: it is gone.
+/// When a process started, in clock ticks since boot: with the id it identifies a process uniquely. `None`: it has
+/// ended.
 #[must_use]
 pub fn start_time(pid: u32) -> Option<u64> {
     let text = crate::files::read_text(Path::new(&format!("/proc/{pid}/stat"))).ok()?;
-    // The name may hold blanks and brackets; the fields after the last one are plain (proc_pid_stat(5), field 22).
+    // The name may contain blanks and brackets; the fields after the last one are plain (proc_pid_stat(5), field
+    // 22).
     let after = text.rsplit_once(')')?.1;
     let mut fields = after.split_whitespace();
     if matches!(fields.next()?, "Z" | "X") {
@@ -103,10 +106,10 @@ pub fn start_time(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Waits until a process has ended, whoever its parent is; whether it has within the time.
+/// Waits until a process has ended, whoever its parent is; returns whether it has within the time.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn wait_gone(pid: u32, time: Duration) -> Result<bool> {
     // SAFETY: pidfd_open takes plain numbers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::c_long::from(pid), 0) };
@@ -124,7 +127,7 @@ pub fn wait_gone(pid: u32, time: Duration) -> Result<bool> {
     Ok(ended)
 }
 
-/// Makes this process the leader of a session of its own: a terminal that closes does not end it.
+/// Makes this process a session leader: a terminal that closes does not end it.
 ///
 /// # Errors
 /// It already leads a process group.
@@ -134,7 +137,7 @@ pub fn new_session() -> Result<()> {
     Ok(())
 }
 
-/// Turns standard input, output and error to `/dev/null`: whoever reads them sees their end.
+/// Redirects standard input, output and error to `/dev/null`: their readers see the end of file.
 ///
 /// # Errors
 /// `/dev/null` cannot be opened.
@@ -148,7 +151,7 @@ pub fn detach_standard_streams() -> Result<()> {
     Ok(())
 }
 
-/// How many cores this process may run on; at least 1.
+/// The number of cores that this process may run on; at least 1.
 #[must_use]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
@@ -157,9 +160,9 @@ pub fn cores() -> usize {
 /// The program that runs in this process.
 ///
 /// # Errors
-/// `/proc` is not there.
+/// `/proc` is not mounted.
 pub fn own_program() -> Result<std::path::PathBuf> {
-    // Not what it was called by: the same file, even where it was replaced meanwhile.
+    // Not the name it was called by: the same file, even if it was replaced meanwhile.
     std::env::current_exe().map_err(|error| Error::new("find", "the own program", error))
 }
 

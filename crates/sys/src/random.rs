@@ -1,11 +1,11 @@
-//! Random bytes from the kernel: for names and tokens that nobody can guess and that never meet twice.
+//! Random bytes from the kernel: for names and tokens that cannot be guessed.
 
 use crate::{Error, Result};
 
-/// Fills `bytes` from `getrandom(2)`; waits only in the first moments after boot.
+/// Fills `bytes` from `getrandom(2)`; blocks only in the first moments after boot.
 ///
 /// # Errors
-/// What the kernel said; kernels before 3.17 do not have the call.
+/// The kernel's error; kernels before 3.17 do not have the call.
 pub fn fill(bytes: &mut [u8]) -> Result<()> {
     let mut done = 0;
     while done < bytes.len() {

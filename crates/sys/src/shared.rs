@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-/// A mapping, gone with the value.
+/// A mapping, unmapped when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Shared {
     start: *mut u8,
@@ -11,12 +11,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Fresh memory.
+    /// Anonymous memory.
     pub(crate) fn anonymous(bytes: usize) -> Result<Self> {
         Self::map(-1, bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, 0)
     }
 
-    /// What a descriptor shows from that offset on.
+    /// Maps a descriptor from that offset on.
     pub(crate) fn of_fd(fd: &OwnedFd, bytes: usize, offset: i64) -> Result<Self> {
         Self::map(fd.as_raw_fd(), bytes, libc::MAP_SHARED | libc::MAP_POPULATE, offset)
     }
@@ -34,7 +34,7 @@ impl Shared {
     /// The address of an offset.
     ///
     /// # Panics
-    /// Beyond the mapping: the caller's mistake, which must not become an access elsewhere.
+    /// The offset is outside the mapping: a caller's mistake, which must not access other memory.
     pub(crate) fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset < self.bytes, "offset {offset} is beyond a mapping of {} bytes", self.bytes);
         // SAFETY: the offset lies inside the mapping.

@@ -1,5 +1,5 @@
-//! The state of one TCP connection, asked of the kernel by its addresses: no descriptor of it is needed
-//! (include/uapi/linux/inet_diag.h, net/ipv4/inet_diag.c).
+//! The state of one TCP connection, queried by its addresses: no descriptor is needed (include/uapi/linux/inet_diag.h,
+//! net/ipv4/inet_diag.c).
 
 use crate::netlink::{self, Family, Socket, find};
 use narrows_model::TcpInfo;
@@ -13,7 +13,7 @@ const MESSAGE: usize = 72;
 /// `TCP_INFO` of the connection with these ends, in the calling thread's network namespace. `None`: there is none.
 ///
 /// # Errors
-/// Where the kernel lacks `CONFIG_INET_DIAG`, or refuses.
+/// The kernel lacks `CONFIG_INET_DIAG`, or refuses.
 pub fn tcp_info(local: SocketAddr, remote: SocketAddr) -> netlink::Result<Option<TcpInfo>> {
     let request = request(crate::net::canonical(local), crate::net::canonical(remote));
     match Socket::open(Family::SockDiag)?.request(SOCK_DIAG_BY_FAMILY, 0, &request) {

@@ -1,16 +1,16 @@
-//! Kernel parameters below `/proc/sys/net`, by their dotted keys. They are those of the calling thread's network namespace.
+//! Kernel parameters below `/proc/sys/net`, by their dotted keys, in the calling thread's network namespace.
 
 use crate::{Error, Result, files};
 use std::io;
 use std::path::PathBuf;
 
-/// The longest value that is written.
+/// The maximum length of a value.
 const VALUE_MAX: usize = 4096;
 
-/// Reads a parameter: words parted by single blanks, without the line's end.
+/// Reads a parameter: words separated by single blanks, without the newline.
 ///
 /// # Errors
-/// A key that is none; a parameter that this kernel or namespace does not have.
+/// An invalid key; a parameter that this kernel or namespace does not have.
 pub fn read(key: &str) -> Result<String> {
     let text = files::read_text(&path(key)?).map_err(|error| explain("read", key, error))?;
     Ok(normal(&text))
@@ -19,7 +19,7 @@ pub fn read(key: &str) -> Result<String> {
 /// Writes a parameter.
 ///
 /// # Errors
-/// A key that is none, a value of several lines, no permission, or a value that the kernel refuses.
+/// An invalid key, a value with several lines, no permission, or a value that the kernel rejects.
 pub fn write(key: &str, value: &str) -> Result<()> {
     let path = path(key)?;
     let value = value.trim();
@@ -36,16 +36,16 @@ pub fn exists(key: &str) -> bool {
     path(key).is_ok_and(|path| files::exists(&path))
 }
 
-/// Words parted by single blanks: how a value is stored and compared.
+/// Words separated by single blanks: how a value is stored and compared.
 #[must_use]
 pub fn normal(value: &str) -> String {
     value.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The file of a key. As with `sysctl`, a `/` inside of a key is a `.` of the name: `net.ipv4.conf.eth0/100.rp_filter`.
+/// The file of a key. As with `sysctl`, a `/` inside a key is a `.` of the name: `net.ipv4.conf.eth0/100.rp_filter`.
 ///
 /// # Errors
-/// A key outside of `net.`, with other signs than letters, digits and `_ . - /`, or with an empty or dotted part.
+/// A key outside of `net.`, with characters other than letters, digits and `_ . - /`, or with an empty or dotted part.
 pub fn path(key: &str) -> Result<PathBuf> {
     let fail = |cause: &str| Err(Error::new("use kernel parameter", key, io::Error::other(cause.to_owned())));
     if key.len() > 255 {

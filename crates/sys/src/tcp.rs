@@ -15,21 +15,23 @@ const TCP_RTO_MAX_MS: libc::c_int = 44;
 // include/uapi/linux/sockios.h
 const SIOCINQ: libc::Ioctl = 0x541B;
 const SIOCOUTQ: libc::Ioctl = 0x5411;
-/// `struct tcp_info` has 280 bytes in 6.18; there is room for what comes.
+/// `struct tcp_info` has 280 bytes in 6.18; this leaves room for later fields.
 const TCP_INFO_ROOM: usize = 512;
 
-/// Asks for a send buffer (`SO_SNDBUF`). The kernel doubles it for overhead, caps it at `net.core.wmem_max` and stops tuning it.
+/// Sets the send buffer (`SO_SNDBUF`). The kernel doubles it for overhead, caps it at `net.core.wmem_max` and stops
+/// autotuning.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_send_buffer(socket: impl AsFd, bytes: u32) -> Result<()> {
     set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, bytes, "set SO_SNDBUF to")
 }
 
-/// Asks for a receive buffer (`SO_RCVBUF`). The kernel doubles it for overhead, caps it at `net.core.rmem_max` and stops tuning it.
+/// Sets the receive buffer (`SO_RCVBUF`). The kernel doubles it for overhead, caps it at `net.core.rmem_max` and stops
+/// autotuning.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_receive_buffer(socket: impl AsFd, bytes: u32) -> Result<()> {
     set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, bytes, "set SO_RCVBUF to")
 }
@@ -37,7 +39,7 @@ pub fn set_receive_buffer(socket: impl AsFd, bytes: u32) -> Result<()> {
 /// The send buffer's limit in bytes of kernel memory.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn send_buffer(socket: impl AsFd) -> Result<u32> {
     get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, "SO_SNDBUF")
 }
@@ -45,18 +47,19 @@ pub fn send_buffer(socket: impl AsFd) -> Result<u32> {
 /// The receive buffer's limit in bytes of kernel memory.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn receive_buffer(socket: impl AsFd) -> Result<u32> {
     get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, "SO_RCVBUF")
 }
 
-/// Sends lost segments of a connection that carries little again at an even pace, without waiting twice as long each time
-/// (`TCP_THIN_LINEAR_TIMEOUTS`, kernel Documentation/networking/tcp-thin.rst; after six times it waits longer, a second at most
-/// where Linux 6.15 can bound it): for a connection that must live through an overload. Its congestion control becomes Reno, since
-/// the kernel takes no connection for thin whose slow start has not ended (`tcp_stream_is_thin`), and BBR's never does.
+/// Retransmits at an even pace on a connection with little traffic, without exponential backoff
+/// (`TCP_THIN_LINEAR_TIMEOUTS`, kernel Documentation/networking/tcp-thin.rst; after six times backoff starts, bounded
+/// to a second on Linux 6.15 and later): for a connection that must survive an overload. Sets Reno as congestion
+/// control, since the kernel treats a connection as thin only after slow start (`tcp_stream_is_thin`), which never ends
+/// with BBR.
 ///
 /// # Errors
-/// What the kernel said of the pace; it may forbid Reno, and does not know the bound before 6.15.
+/// The kernel's error for the pace; it may forbid Reno, and lacks the bound before 6.15.
 pub fn set_thin(socket: impl AsFd) -> Result<()> {
     let _ = set_congestion_control(&socket, "reno");
     let _ = set_int(socket.as_fd(), libc::IPPROTO_TCP, TCP_RTO_MAX_MS, 1_000, "set TCP_RTO_MAX_MS to");
@@ -66,7 +69,7 @@ pub fn set_thin(socket: impl AsFd) -> Result<()> {
 /// Which buffers are fixed (`SO_BUF_LOCK`, Linux 5.15).
 ///
 /// # Errors
-/// What the kernel said: older ones do not know the option.
+/// The kernel's error: older kernels do not have the option.
 pub fn buffer_lock(socket: impl AsFd) -> Result<BufferLock> {
     let bits = get_u32(socket.as_fd(), libc::SOL_SOCKET, SO_BUF_LOCK, "SO_BUF_LOCK")?;
     Ok(BufferLock { send: bits & 1 != 0, receive: bits & 2 != 0 })
@@ -75,7 +78,7 @@ pub fn buffer_lock(socket: impl AsFd) -> Result<BufferLock> {
 /// Chooses the congestion control (`TCP_CONGESTION`).
 ///
 /// # Errors
-/// What the kernel said: `ENOENT` for a name that it does not have, `EPERM` for one that needs privileges.
+/// The kernel's error: `ENOENT` for an unknown name, `EPERM` for one that needs privileges.
 pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<()> {
     let bytes = name.as_bytes();
     // SAFETY: the pointer and the length are of one slice.
@@ -95,7 +98,7 @@ pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<()> {
 /// The congestion control in use.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn congestion_control(socket: impl AsFd) -> Result<String> {
     let mut bytes = [0u8; 16];
     let length = get_bytes(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut bytes, "TCP_CONGESTION")?;
@@ -104,31 +107,31 @@ pub fn congestion_control(socket: impl AsFd) -> Result<String> {
     Ok(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
-/// Bounds the segments of both ways (`TCP_MAXSEG`); works before the handshake only.
+/// Limits the segment size of both directions (`TCP_MAXSEG`); works before the handshake only.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_max_segment(socket: impl AsFd, bytes: u16) -> Result<()> {
     set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_MAXSEG, u32::from(bytes), "set TCP_MAXSEG to")
 }
 
-/// Marks what is sent with a DSCP (0 to 63), whichever family the packets will have.
+/// Sets the DSCP (0 to 63) of sent packets, for both address families.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_dscp(socket: impl AsFd, dscp: u8) -> Result<()> {
     let (socket, class) = (socket.as_fd(), u32::from(dscp) << 2);
-    // An IPv6 socket may carry IPv4 (mapped addresses): it keeps a mark for each.
+    // An IPv6 socket may carry IPv4 (mapped addresses): it has a mark for each.
     if get_u32(socket, libc::SOL_SOCKET, libc::SO_DOMAIN, "SO_DOMAIN")? == libc::AF_INET6 as u32 {
         set_int(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class, "set IPV6_TCLASS to")?;
     }
     set_int(socket, libc::IPPROTO_IP, libc::IP_TOS, class, "set IP_TOS to")
 }
 
-/// The DSCP in force; `ipv6` says which of the two marks to read.
+/// The current DSCP; `ipv6` selects which of the two marks to read.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn dscp(socket: impl AsFd, ipv6: bool) -> Result<u8> {
     let class = if ipv6 {
         get_u32(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_TCLASS, "IPV6_TCLASS")?
@@ -141,7 +144,7 @@ pub fn dscp(socket: impl AsFd, ipv6: bool) -> Result<u8> {
 /// Caps the pacing rate (`SO_MAX_PACING_RATE`, 64 bits wide).
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_max_pacing(socket: impl AsFd, bytes_per_s: u64) -> Result<()> {
     let object = || format!("{bytes_per_s} bytes/s");
     set_option(socket.as_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_s, "set SO_MAX_PACING_RATE to", object)
@@ -150,27 +153,27 @@ pub fn set_max_pacing(socket: impl AsFd, bytes_per_s: u64) -> Result<()> {
 /// The cap on the pacing rate in bytes per second; all ones: none.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn max_pacing(socket: impl AsFd) -> Result<u64> {
     let mut bytes = [0u8; 8];
     get_bytes(socket.as_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE, &mut bytes, "SO_MAX_PACING_RATE")?;
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// Makes the coming close abortive (`SO_LINGER` with zero time): what is queued is dropped and the peer gets a reset.
+/// Makes the next close abortive (`SO_LINGER` with zero time): queued data is dropped and the peer gets a reset.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn abort_on_close(socket: impl AsFd) -> Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger, "set SO_LINGER to", || "0".to_owned())
 }
 
-/// No blocking call on the socket lasts longer than this: it returns what it moved so far, or `WouldBlock`.
-/// A call that waits already keeps its old limit.
+/// Limits every blocking call on the socket: it returns what it moved so far, or `WouldBlock`. A call that already
+/// waits keeps its old limit.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_call_limit(socket: impl AsFd, limit: Duration) -> Result<()> {
     let micros = limit.as_micros().max(1);
     let time = libc::timeval {
@@ -183,18 +186,19 @@ pub fn set_call_limit(socket: impl AsFd, limit: Duration) -> Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &time, "set SO_RCVTIMEO to", object)
 }
 
-/// Wakes a reader only once so many bytes wait (`SO_RCVLOWAT`), or the peer has sent its last one, or the call limit is over.
+/// Wakes a reader only once this many bytes wait (`SO_RCVLOWAT`), the peer has closed its side, or the call limit is
+/// over.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_low_water(socket: impl AsFd, bytes: u32) -> Result<()> {
     set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes, "set SO_RCVLOWAT to")
 }
 
-/// The kernel's view of the connection (`TCP_INFO`), by the length that it returned.
+/// The kernel's state of the connection (`TCP_INFO`), with the length that it returned.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn info(socket: impl AsFd) -> Result<TcpInfo> {
     let mut bytes = [0u8; TCP_INFO_ROOM];
     let length = get_bytes(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes, "TCP_INFO")?;
@@ -204,7 +208,7 @@ pub fn info(socket: impl AsFd) -> Result<TcpInfo> {
 /// The socket's memory (`SO_MEMINFO`; the order is that of `SK_MEMINFO_*` in include/uapi/linux/sock_diag.h).
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn memory(socket: impl AsFd) -> Result<SocketMemory> {
     let mut bytes = [0u8; 64];
     let length = get_bytes(socket.as_fd(), libc::SOL_SOCKET, SO_MEMINFO, &mut bytes, "SO_MEMINFO")?;
@@ -226,7 +230,7 @@ pub fn memory(socket: impl AsFd) -> Result<SocketMemory> {
 /// Bytes received and not yet read (`SIOCINQ`).
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn queued_in(socket: impl AsFd) -> Result<u32> {
     queued(socket.as_fd(), SIOCINQ, "SIOCINQ")
 }
@@ -234,36 +238,36 @@ pub fn queued_in(socket: impl AsFd) -> Result<u32> {
 /// Bytes written and not yet acknowledged (`SIOCOUTQ`); a FIN on its way counts as one.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn queued_out(socket: impl AsFd) -> Result<u32> {
     queued(socket.as_fd(), SIOCOUTQ, "SIOCOUTQ")
 }
 
-/// Hands bytes to the kernel, which copies them. Returns how many it took; never raises `SIGPIPE`.
+/// Sends bytes, which the kernel copies. Returns how many it accepted; never raises `SIGPIPE`.
 ///
 /// # Errors
-/// What the kernel said; `WouldBlock` after the socket's call limit.
+/// The kernel's error; `WouldBlock` after the socket's call limit.
 #[inline]
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length are of one slice.
     moved(unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) })
 }
 
-/// Takes received bytes into a buffer. 0: the peer sent its last byte.
+/// Receives bytes into a buffer. 0: the peer has closed its side.
 ///
 /// # Errors
-/// What the kernel said; `WouldBlock` after the socket's call limit.
+/// The kernel's error; `WouldBlock` after the socket's call limit.
 #[inline]
 pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length are of one slice, which the kernel may fill.
     moved(unsafe { libc::recv(socket.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0) })
 }
 
-/// Throws away up to `most` received bytes inside the kernel, without copying (`MSG_TRUNC`, tcp(7)). 0: the peer sent its
-/// last byte.
+/// Discards up to `most` received bytes inside the kernel, without copying (`MSG_TRUNC`, tcp(7)). 0: the peer has
+/// closed its side.
 ///
 /// # Errors
-/// What the kernel said; `WouldBlock` after the socket's call limit; `EFAULT` from a kernel that would copy.
+/// The kernel's error; `WouldBlock` after the socket's call limit; `EFAULT` from a kernel that would copy.
 #[inline]
 pub fn discard(socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     // SAFETY: the buffer is null: a kernel that discards does not touch it, and one that would write fails with EFAULT.
@@ -309,7 +313,7 @@ fn set_int(
     set_option(socket, level, name, &plain, operation, || value.to_string())
 }
 
-/// Reads an option into `bytes`; how many the kernel filled.
+/// Reads an option into `bytes`; returns how many the kernel filled.
 fn get_bytes(
     socket: BorrowedFd<'_>,
     level: libc::c_int,

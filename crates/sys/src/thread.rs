@@ -1,19 +1,19 @@
-//! How the kernel treats the calling thread: timers, priority, name.
+//! How the kernel schedules the calling thread: timers, priority, signals.
 
-/// Makes the calling thread's waits end when they should: no slack on its timers (50 us otherwise, `PR_SET_TIMERSLACK`).
+/// Sets the calling thread's timer slack to the minimum (50 µs otherwise, `PR_SET_TIMERSLACK`).
 pub fn exact_timers() {
     // SAFETY: prctl with plain numbers. It cannot fail for this option.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
 }
 
-/// Sets the calling thread's nice value, where allowed; whether it was.
+/// Sets the calling thread's nice value, if permitted; returns whether it was.
 #[must_use]
 pub fn set_nice(nice: i32) -> bool {
     // SAFETY: plain numbers; 0 is the calling thread (on Linux, nice values belong to threads).
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
 
-/// The same of another thread, also one of the kernel's.
+/// The same for another thread, including kernel threads.
 #[must_use]
 pub fn set_nice_of(thread: crate::cpu::ThreadId, nice: i32) -> bool {
     let Ok(id) = libc::id_t::try_from(thread.0) else { return false };
@@ -21,8 +21,8 @@ pub fn set_nice_of(thread: crate::cpu::ThreadId, nice: i32) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, id, nice) == 0 }
 }
 
-/// Lets the calling thread run only where nothing else wants to (`SCHED_IDLE`); no privilege is needed. Whether it was
-/// done.
+/// Lets the calling thread run only on an otherwise idle CPU (`SCHED_IDLE`); needs no privilege. Returns whether it
+/// succeeded.
 #[must_use]
 pub fn set_idle() -> bool {
     let parameter = libc::sched_param { sched_priority: 0 };
@@ -30,8 +30,8 @@ pub fn set_idle() -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) == 0 }
 }
 
-/// Lets the calling thread run before every ordinary one, whenever it has something to do (`SCHED_RR`, lowest real-time
-/// priority); threads that it starts do not inherit that. Whether it was allowed: it needs root.
+/// Lets the calling thread run before every ordinary one (`SCHED_RR`, lowest real-time priority); threads that it
+/// starts do not inherit that. Returns whether it was permitted: it needs root.
 #[must_use]
 pub fn set_real_time() -> bool {
     let parameter = libc::sched_param { sched_priority: 1 };
@@ -39,14 +39,14 @@ pub fn set_real_time() -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const parameter) == 0 }
 }
 
-/// Takes [`set_real_time`] back. Needs no privilege.
+/// Undoes [`set_real_time`]. Needs no privilege.
 pub fn set_ordinary() {
     let parameter = libc::sched_param { sched_priority: 0 };
     // SAFETY: 0 is the calling thread; the parameter lives through the call. It cannot fail on the way down.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameter) };
 }
 
-/// The signal that ends a call of one thread early; programs and libraries leave it alone.
+/// The signal that ends a call of one thread early; programs and libraries do not use it.
 const INTERRUPT: libc::c_int = libc::SIGURG;
 
 extern "C" fn nothing(_: libc::c_int) {}
@@ -54,7 +54,7 @@ extern "C" fn nothing(_: libc::c_int) {}
 /// Lets [`interrupt`] end calls of this process's threads: the signal is caught, does nothing, and restarts nothing.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn interruptible() -> crate::Result<()> {
     // SAFETY: zeroes are a valid sigaction: an empty mask and no flags, so calls are not restarted.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -64,8 +64,8 @@ pub fn interruptible() -> crate::Result<()> {
     crate::error::check(result, "catch", "SIGURG").map(drop)
 }
 
-/// Ends the call that a thread of this process is in (`EINTR`), where the kernel lets it. A thread that is between two calls
-/// misses it: say it again until the thread has ended.
+/// Ends the current call of a thread of this process (`EINTR`), if the kernel permits it. A thread between two calls
+/// misses it: repeat it until the thread has ended.
 pub fn interrupt(thread: crate::cpu::ThreadId) {
     // SAFETY: tgkill takes plain numbers; a thread that has ended is not found, which harms nobody.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.0, INTERRUPT) };

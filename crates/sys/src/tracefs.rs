@@ -1,5 +1,5 @@
-//! The files that describe the kernel's tracepoints (`tracefs`), found where they are mounted, else in a mount of one's own
-//! that no path leads to: nobody's view of the file system changes, and it goes with its descriptor.
+//! The files that describe the kernel's tracepoints (`tracefs`), from the usual mount point, otherwise from a detached mount:
+//! it is not visible in the file system, and ends with its descriptor.
 //!
 //! Source: kernel `Documentation/trace/ftrace.rst`; fsopen(2), fsmount(2) (Linux 5.2).
 
@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Where tracefs is mounted on most hosts.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// More than the longest description of a tracepoint.
+/// Above the length of the longest description of a tracepoint.
 const LIMIT: u64 = 1 << 20;
 
 // include/uapi/linux/mount.h
@@ -32,10 +32,10 @@ enum Root {
 }
 
 impl Tracefs {
-    /// The mounted one, else a detached mount.
+    /// The mounted one, otherwise a detached mount.
     ///
     /// # Errors
-    /// It is mounted nowhere, and this process may not mount it, or the kernel has none.
+    /// It is not mounted, and this process may not mount it, or the kernel has none.
     pub fn open() -> Result<Self> {
         let mounted = PLACES.into_iter().find(|place| files::exists(&Path::new(place).join("events")));
         match mounted {
@@ -44,7 +44,7 @@ impl Tracefs {
         }
     }
 
-    /// A mount that is attached nowhere.
+    /// A detached mount.
     ///
     /// # Errors
     /// No privilege, or a kernel without tracefs or before 5.2.
@@ -70,7 +70,7 @@ impl Tracefs {
     /// The text of a file below the root, as `events/skb/kfree_skb/format`.
     ///
     /// # Errors
-    /// The path, where it cannot be read or is larger than 1 MiB.
+    /// The file cannot be read or is larger than 1 MiB.
     pub fn read(&self, path: &str) -> Result<String> {
         let bytes = match &self.0 {
             Root::Mounted(place) => files::read(&Path::new(place).join(path), LIMIT)?,

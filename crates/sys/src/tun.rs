@@ -1,7 +1,7 @@
 //! TUN devices: a network interface whose other side is this process.
 //!
-//! Packets are moved with the virtio header in front (`IFF_VNET_HDR`), so that a super-packet of up to 64 KiB passes whole with
-//! its checksum still to be made. Source: kernel `Documentation/networking/tuntap.rst`, `include/uapi/linux/virtio_net.h`.
+//! Packets carry a virtio header (`IFF_VNET_HDR`), so that a super-packet of up to 64 KiB passes whole, with an incomplete
+//! checksum. Source: kernel `Documentation/networking/tuntap.rst`, `include/uapi/linux/virtio_net.h`.
 
 use crate::{Error, Result};
 use std::fs::{File, OpenOptions};
@@ -12,16 +12,16 @@ use std::os::unix::fs::OpenOptionsExt as _;
 /// Bytes of the virtio header in front of each packet (`struct virtio_net_hdr`).
 pub const VNET_HEADER_BYTES: usize = 10;
 
-/// Which packets the kernel may hand over unsegmented.
+/// Which packets the kernel may pass unsegmented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offloads {
-    /// TCP segmentation, IPv4 and IPv6, and unfinished checksums.
+    /// TCP segmentation, IPv4 and IPv6, and incomplete checksums.
     pub tcp: bool,
     /// UDP segmentation (`UDP_SEGMENT`), Linux 6.2 and newer.
     pub udp: bool,
 }
 
-/// An open TUN device. It goes away when this is dropped or the process ends.
+/// An open TUN device. It is removed when this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -30,12 +30,12 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes a device of that name in the calling thread's network namespace; reads and writes do not block.
+    /// Creates a device with that name in the calling thread's network namespace; reads and writes do not block.
     ///
-    /// With `napi`, what is written is received in the softirq, as from a NIC (`IFF_NAPI`).
+    /// With `napi`, written packets are received in the softirq, as from a NIC (`IFF_NAPI`).
     ///
     /// # Errors
-    /// `/dev/net/tun` absent or forbidden, the name taken or too long.
+    /// `/dev/net/tun` is missing or forbidden, the name exists or is too long.
     pub fn open(name: &str, napi: bool) -> Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -77,7 +77,7 @@ impl Tun {
         Ok(())
     }
 
-    /// The most that this kernel offers.
+    /// The maximum that this kernel supports.
     fn set_offloads(&self) -> Result<Offloads> {
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         let set = |bits: libc::c_uint| {
@@ -98,16 +98,16 @@ impl Tun {
         &self.name
     }
 
-    /// What was obtained.
+    /// The offloads in use.
     #[must_use]
     pub const fn offloads(&self) -> Offloads {
         self.offloads
     }
 
-    /// Takes one packet that the host sends, its virtio header first; `None` where none waits.
+    /// Reads one packet that the host sends, its virtio header first; `None` if none waits.
     ///
     /// # Errors
-    /// What the kernel said; a packet larger than the buffer is cut by the kernel.
+    /// The kernel's error; a packet larger than the buffer is truncated by the kernel.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(buffer) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -117,10 +117,10 @@ impl Tun {
         }
     }
 
-    /// Gives the host one packet: a virtio header and the packet, in one or more pieces.
+    /// Writes one packet to the host: a virtio header and the packet, in one or more pieces.
     ///
     /// # Errors
-    /// What the kernel said: the device is down, the packet is malformed.
+    /// The kernel's error: the device is down, the packet is malformed.
     pub fn write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         (&self.file).write_vectored(pieces)
     }

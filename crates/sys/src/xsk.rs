@@ -1,4 +1,4 @@
-//! `AF_XDP` for sending: a socket on one queue of a device, its frames in memory that both share.
+//! `AF_XDP` for sending: a socket on one queue of a device, with its frames in shared memory.
 //!
 //! Source: kernel `Documentation/networking/af_xdp.rst`, `include/uapi/linux/if_xdp.h`.
 
@@ -8,9 +8,9 @@ use crate::{Error, Result};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Frames that the memory holds, and places in each ring.
+/// Frames in the memory area, and slots of each ring.
 pub const FRAMES: u32 = 2048;
-/// Bytes of a frame's place; larger frames need another mode.
+/// Bytes of a frame's slot; larger frames need another mode.
 pub const FRAME_BYTES: usize = 4096;
 
 const SOL_XDP: libc::c_int = 283;
@@ -67,16 +67,16 @@ impl Ring {
     }
 }
 
-/// An open socket that sends by one queue.
+/// An open socket that sends through one queue.
 #[derive(Debug)]
 pub struct XskSender {
     fd: OwnedFd,
     memory: Shared,
     tx: Ring,
     completion: Ring,
-    /// Places free to be written.
+    /// Free slots.
     free: Vec<u32>,
-    /// Whether the driver reads the frames where they are.
+    /// Whether the driver uses zero copy.
     pub zero_copy: bool,
 }
 
@@ -100,11 +100,11 @@ fn get<T: Default>(fd: &OwnedFd, option: libc::c_int, operation: &'static str) -
 }
 
 impl XskSender {
-    /// Opens one on a queue of the device with that index in the calling thread's network namespace: without copying where
-    /// the driver can, else with it.
+    /// Opens a socket on a queue of the device with that index in the calling thread's network namespace: zero copy
+    /// if the driver supports it, otherwise with copies.
     ///
     /// # Errors
-    /// No privilege, no `AF_XDP` in this kernel, no such queue, or a queue that is taken.
+    /// No privilege, no `AF_XDP` in this kernel, no such queue, or a queue that is in use.
     pub fn open(index: u32, queue: u32) -> Result<Self> {
         Self::bound(index, queue, XDP_USE_NEED_WAKEUP).or_else(|_| Self::bound(index, queue, XDP_COPY))
     }
@@ -175,7 +175,7 @@ impl XskSender {
         })
     }
 
-    /// Takes back the places of frames that left.
+    /// Reclaims the slots of sent frames.
     fn complete(&mut self) {
         let ring = &self.completion;
         let produced = ring.word(ring.producer).load(Ordering::Acquire);
@@ -190,11 +190,11 @@ impl XskSender {
         ring.word(ring.consumer).store(consumed, Ordering::Release);
     }
 
-    /// Hands over up to `count` frames; `write` writes each into its place and gives its length. How many were taken: fewer
-    /// where the ring is full.
+    /// Sends up to `count` frames; `write` writes each into its slot and returns its length. Returns how many were
+    /// accepted: fewer if the ring is full.
     ///
     /// # Errors
-    /// What the kernel said, but for a busy device.
+    /// The kernel's error, except for a busy device.
     pub fn send(&mut self, count: usize, mut write: impl FnMut(&mut [u8]) -> usize) -> Result<usize> {
         self.complete();
         let ring = &self.tx;
@@ -225,7 +225,7 @@ impl XskSender {
         Ok(taken)
     }
 
-    /// Wakes the kernel where it asks for it; in copy mode this call is what sends.
+    /// Wakes the kernel if it requires that; in copy mode this call is what sends.
     fn kick(&self) -> Result<()> {
         let asleep = self.tx.word(self.tx.flags).load(Ordering::Relaxed) & XDP_RING_NEED_WAKEUP != 0;
         if self.zero_copy && !asleep {
@@ -244,10 +244,10 @@ impl XskSender {
         }
     }
 
-    /// Whether nothing is under way any more; looks once.
+    /// Whether no frame is under way any more; checks once.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn idle(&mut self) -> Result<bool> {
         self.kick()?;
         self.complete();

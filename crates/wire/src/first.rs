@@ -1,9 +1,9 @@
-//! The first bytes of a connection tell what it is. A TLS record of type handshake begins with 0x16 (RFC 8446, section
-//! 5.1); a data hello begins with a byte that is neither that nor ASCII; a plain HTTP request begins with its method.
+//! Identifies a connection by its first bytes. A TLS record of type handshake begins with 0x16 (RFC 8446, section 5.1); a
+//! data hello begins with a byte that is neither that nor ASCII; a plain HTTP request begins with its method.
 
 use crate::hello;
 
-/// What a connection is, by its first bytes.
+/// The kind of a connection, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A TLS handshake: the control connection.
@@ -12,20 +12,20 @@ pub enum Kind {
     Data,
     /// HTTP without TLS: answered with a sentence.
     PlainHttp,
-    /// Nothing that this port speaks.
+    /// An unknown protocol.
     Unknown,
-    /// Too few bytes to tell.
+    /// Not enough bytes yet.
     NeedMore,
 }
 
-/// The methods by which a plain HTTP request, or the preface of HTTP/2 (`PRI`), is known.
+/// The methods that identify a plain HTTP request, or the preface of HTTP/2 (`PRI`).
 const METHODS: &[&[u8]] =
     &[b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"CONNECT ", b"TRACE ", b"PATCH ", b"PRI "];
 
-/// The most bytes that [`classify`] needs to tell.
+/// The number of bytes after which [`classify`] never needs more.
 pub const MOST_BYTES: usize = 8;
 
-/// Tells what a connection is. Never answers [`Kind::NeedMore`] to [`MOST_BYTES`] bytes or more.
+/// Identifies a connection. Never returns [`Kind::NeedMore`] for [`MOST_BYTES`] bytes or more.
 #[must_use]
 pub fn classify(bytes: &[u8]) -> Kind {
     match bytes.first() {
@@ -49,7 +49,7 @@ fn prefix(bytes: &[u8], wanted: &[u8], kind: Kind) -> Option<Kind> {
     }
 }
 
-/// What a plain HTTP request on the port gets.
+/// The answer to a plain HTTP request on the port.
 #[must_use]
 pub fn plain_http_answer(port: u16) -> String {
     let body = format!(

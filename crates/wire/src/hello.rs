@@ -5,10 +5,10 @@
 //! | magic | protocol | kind | flow | stream id | key of the trial                  |
 //! ```
 //!
-//! Numbers are big-endian. The first six bytes never change their meaning, so that every version can tell another one.
-//! The server answers with one line: `ok`, or `no: ` and a sentence. After `ok` the connection belongs to the engine.
-//! A transaction is the exception: its hello is the beginning of the request itself, and what is answered is the response,
-//! or the line that says why not.
+//! Numbers are big-endian. The first six bytes never change their meaning, so that every version can identify another one.
+//! The server answers with one line: `ok`, or `no: ` and a sentence. After `ok` the connection belongs to the engine. A
+//! transaction is the exception: its hello is the beginning of the request itself, and the answer is the response, or the
+//! line with the refusal.
 
 use crate::version::{Mismatch, PROTOCOL};
 use narrows_model::Flow;
@@ -19,12 +19,12 @@ use thiserror::Error;
 pub const MAGIC: [u8; 4] = [0xF2, b'n', b'r', b'w'];
 /// Bytes of a hello.
 pub const LENGTH: usize = 44;
-/// Bytes that tell the protocol, in every version.
+/// Bytes that identify the protocol, in every version.
 pub const VERSION_LENGTH: usize = 6;
 /// The longest answer, its end of line included.
 pub const ANSWER_MOST_BYTES: usize = 512;
 
-/// The key of a trial: who knows it may open its data connections.
+/// The key of a trial: authorises opening its data connections.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key(pub [u8; 32]);
 
@@ -34,10 +34,10 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What the connection is wanted for.
+/// The purpose of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// To be closed at once: a probe of the connection's set-up time.
+    /// Closed at once: measures the connection's set-up time.
     Probe,
     /// A stream of a trial.
     Stream {
@@ -46,36 +46,36 @@ pub enum Wanted {
         /// Which way its data goes.
         flow: Flow,
     },
-    /// One transaction of a request/response trial (`TCP_CRR`): the request goes on behind the hello up to its size, the
-    /// response follows without a line before it, and the server closes.
+    /// One transaction of a request/response trial (`TCP_CRR`): the request continues after the hello up to its
+    /// size, the response follows without a line before it, and the server closes.
     Transaction {
         /// The requesting stream: from 0, unique within the trial.
         id: u32,
     },
 }
 
-/// The greeting of a data connection.
+/// The hello of a data connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataHello {
     /// The trial that it belongs to; all zero for a probe.
     pub key: Key,
-    /// What for.
+    /// Its purpose.
     pub wanted: Wanted,
 }
 
-/// Bytes that are no hello of this version.
+/// An invalid hello.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HelloError {
-    /// Not one of ours.
+    /// Not a narrows hello.
     #[error("this is no data hello")]
     NotAHello,
-    /// Of another protocol; its number.
+    /// Another protocol version; its number.
     #[error("the hello is of protocol {0}, this is protocol {PROTOCOL}")]
     Protocol(u16),
     /// Shorter than a hello.
     #[error("the hello has {0} bytes, but needs {LENGTH}")]
     Short(usize),
-    /// A kind or flow that this version does not have.
+    /// A kind or flow that this version does not know.
     #[error("the hello asks for something unknown")]
     Unknown,
 }
@@ -106,10 +106,10 @@ impl DataHello {
         bytes
     }
 
-    /// Reads what was received; bytes beyond a hello are not looked at.
+    /// Parses a received hello; ignores bytes beyond it.
     ///
     /// # Errors
-    /// What is wrong with it; the protocol is checked before the length, since another one may have another length.
+    /// The protocol is checked before the length, since another one may have another length.
     pub fn decode(bytes: &[u8]) -> Result<Self, HelloError> {
         let protocol = protocol_of(bytes)?;
         if protocol != PROTOCOL {
@@ -132,7 +132,7 @@ impl DataHello {
 /// The protocol of a hello, from its first [`VERSION_LENGTH`] bytes.
 ///
 /// # Errors
-/// Where it is too short or none.
+/// Too short, or not a hello.
 pub fn protocol_of(bytes: &[u8]) -> Result<u16, HelloError> {
     let head: &[u8; VERSION_LENGTH] = bytes.first_chunk().ok_or(HelloError::Short(bytes.len()))?;
     if head[..4] != MAGIC {
@@ -141,12 +141,12 @@ pub fn protocol_of(bytes: &[u8]) -> Result<u16, HelloError> {
     Ok(u16::from_be_bytes([head[4], head[5]]))
 }
 
-/// What the server answers to a hello.
+/// The server's answer to a hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The connection belongs to the engine now.
     Ok,
-    /// It will be closed; why.
+    /// The connection will be closed; the reason.
     No(String),
 }
 

@@ -1,16 +1,16 @@
-//! Bytes and types of what the two ends say to each other. No IO: every function here takes bytes or values and gives
-//! values or bytes, so each can be tested and fuzzed without a network.
+//! Messages between the two ends, as bytes and types. No IO: every function converts between bytes and values, so each can be
+//! tested and fuzzed without a network.
 //!
-//! - [`first`]: the first bytes of a connection tell what it is; all kinds share one port.
-//! - [`forwarding_plan`]: the file of a forwarding benchmark.
+//! - [`first`]: identifies a connection by its first bytes; all kinds share one port.
+//! - [`forwarding_plan`]: the plan file of a forwarding benchmark.
 //! - [`frame`]: the raw frames of a generator and its receiver.
-//! - [`hello`]: the fixed-length greeting of a data connection, and its answer.
+//! - [`hello`]: the fixed-length hello of a data connection, and its answer.
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
 //! - [`probe`]: the datagrams of a UDP trial.
 //! - [`rip`]: routing updates as frames.
 //! - [`rr`]: the header of a request and a response over UDP.
-//! - [`token`]: the string that carries both sides' identity.
-//! - [`version`]: the protocol's number, and the sentence when the numbers do not meet.
+//! - [`token`]: the string that identifies both sides.
+//! - [`version`]: the protocol's number, and the error if the numbers differ.
 
 pub mod api;
 pub mod first;

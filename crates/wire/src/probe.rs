@@ -17,8 +17,8 @@
 //! | fin | sender | how many were sent | – |
 //! | fin-ack | receiver | of the fin | – |
 //!
-//! A hello is filled up to the size that is to be probed, and its ok to the same size. A refusal is never longer than what it
-//! answers, so the port amplifies nothing.
+//! A hello is padded to the size that is probed, and its ok to the same size. A refusal is never longer than the hello, so
+//! the port amplifies nothing.
 
 use crate::hello::Key;
 use crate::version::PROTOCOL;
@@ -31,7 +31,7 @@ pub const MAGIC: u8 = 0xF3;
 pub const HEADER_BYTES: usize = 20;
 /// Bytes of a hello without filling.
 pub const HELLO_BYTES: usize = HEADER_BYTES + 36;
-/// What a client fills its hello up to at least, so that a refusal has room for its sentence.
+/// The minimum size of a client's hello, so that a refusal has room for its sentence.
 pub const HELLO_FILLED_BYTES: usize = 256;
 /// Bytes of an ok without filling.
 pub const OK_BYTES: usize = HEADER_BYTES + 8;
@@ -40,22 +40,22 @@ const SENTENCE_MOST: usize = 512;
 /// Bytes of a go.
 pub const GO_BYTES: usize = HEADER_BYTES + 4;
 
-/// What a datagram is.
+/// The kind of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The load.
     Data,
-    /// Asks for a stream, and whether datagrams of this size come through.
+    /// Requests a stream, and probes whether datagrams of this size pass.
     Hello,
-    /// The stream is there, and this size comes through.
+    /// The stream exists, and this size passes.
     Ok,
-    /// There will be no stream.
+    /// The stream is refused.
     No,
     /// The client is ready to receive.
     Go,
-    /// The sender has sent its last.
+    /// The sender has sent its last datagram.
     Fin,
-    /// The receiver knows.
+    /// The receiver has seen the fin.
     FinAck,
 }
 
@@ -67,12 +67,12 @@ impl Kind {
     }
 }
 
-/// What every datagram begins with.
+/// The header of every datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// What it is.
     pub kind: Kind,
-    /// Its stream, the same on both ends.
+    /// Its stream, the same at both ends.
     pub stream: u16,
     /// See the table of the module.
     pub sequence: u64,
@@ -80,19 +80,19 @@ pub struct Header {
     pub time_ns: u64,
 }
 
-/// Bytes that are no datagram of a trial.
+/// An invalid datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ProbeError {
-    /// Not one of ours.
+    /// Not a narrows datagram.
     #[error("this is no datagram of a trial")]
     NotOurs,
-    /// Shorter than its kind needs; its length and the need.
+    /// Shorter than its kind requires; its length and the required one.
     #[error("the datagram has {0} bytes, but needs {1}")]
     Short(usize, usize),
-    /// Of another protocol; its number.
+    /// Another protocol version; its number.
     #[error("the hello is of protocol {0}, this is protocol {PROTOCOL}")]
     Protocol(u16),
-    /// A kind or flow that this version does not have.
+    /// A kind or flow that this version does not know.
     #[error("the datagram asks for something unknown")]
     Unknown,
 }
@@ -111,7 +111,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the beginning of a datagram.
+    /// Parses the header of a datagram.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -139,7 +139,7 @@ impl Header {
     }
 }
 
-/// The first word of a client on a stream.
+/// The first message of a client on a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
     /// The trial that it belongs to.
@@ -155,7 +155,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// The bytes to send, filled up to `bytes`.
+    /// The bytes to send, padded to `bytes`.
     #[must_use]
     pub fn encode(&self, bytes: usize) -> Vec<u8> {
         let Self { stream, attempt: sequence, time_ns, .. } = *self;
@@ -170,7 +170,7 @@ impl Hello {
     /// Reads a hello.
     ///
     /// # Errors
-    /// What is wrong with it, or that it is another kind of datagram ([`ProbeError::Unknown`]).
+    /// What is wrong with it, or [`ProbeError::Unknown`] for another kind of datagram.
     pub fn decode(bytes: &[u8]) -> Result<Self, ProbeError> {
         let header = Header::decode(bytes)?;
         if header.kind != Kind::Hello {
@@ -192,8 +192,8 @@ impl Hello {
         Ok(Self { key: Key(key), stream, flow, attempt, time_ns })
     }
 
-    /// The answer that opens the stream, as long as the hello was. `largest`: the most bytes that the server may send back in
-    /// one packet, 0 where it does not know.
+    /// The answer that opens the stream, as long as the hello. `largest`: the maximum size of a packet that the
+    /// server may send back, 0 if unknown.
     #[must_use]
     pub fn ok(&self, hello_bytes: usize, largest: u32) -> Vec<u8> {
         let Self { stream, attempt: sequence, time_ns, .. } = *self;
@@ -204,7 +204,7 @@ impl Hello {
         out
     }
 
-    /// The answer that refuses it, no longer than the hello was; `why` is cut at the end of a character.
+    /// The answer that refuses it, no longer than the hello; `why` is truncated at a character boundary.
     #[must_use]
     pub fn no(&self, hello_bytes: usize, why: &str) -> Vec<u8> {
         refusal(
@@ -228,27 +228,27 @@ pub fn refusal(header: Header, request_bytes: usize, why: &str) -> Vec<u8> {
     out
 }
 
-/// What a client hears on its hello.
+/// The server's answer to a hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// The stream is there.
+    /// The stream exists.
     Ok {
         /// Of the hello.
         attempt: u64,
-        /// Bytes of the hello that came through.
+        /// Size of the hello that passed.
         hello_bytes: u32,
-        /// The most bytes that the server may send back in one packet, by its own route; `None` where it does not say.
+        /// The maximum size of a packet that the server may send back, by its own route; `None` if unknown.
         largest: Option<u32>,
     },
-    /// There will be none; why.
+    /// The stream is refused; the reason.
     No(String),
 }
 
 impl Reply {
-    /// Reads an ok or a no for a stream.
+    /// Parses an ok or a no for a stream.
     ///
     /// # Errors
-    /// What is wrong with it, or that it is another kind of datagram or of another stream ([`ProbeError::Unknown`]).
+    /// What is wrong with it, or [`ProbeError::Unknown`] for another kind of datagram or another stream.
     pub fn decode(bytes: &[u8], stream: u16) -> Result<Self, ProbeError> {
         let header = Header::decode(bytes)?;
         let body = &bytes[HEADER_BYTES..];
@@ -270,7 +270,7 @@ impl Reply {
     }
 }
 
-/// The client's word that it is ready to receive, with the size to use.
+/// The client's message that it is ready to receive, with the datagram size to use.
 #[must_use]
 pub fn go(stream: u16, datagram_bytes: u32) -> Vec<u8> {
     let mut out = Header { kind: Kind::Go, stream, sequence: 0, time_ns: 0 }.alone();
@@ -278,7 +278,7 @@ pub fn go(stream: u16, datagram_bytes: u32) -> Vec<u8> {
     out
 }
 
-/// The size that a go asks for.
+/// The size in a go.
 ///
 /// # Errors
 /// Too short.

@@ -1,12 +1,12 @@
-//! Routing updates of RIP version 2 (RFC 2453) as whole frames, for a device whose routing table shall change while it forwards
-//! (RFC 2544, section 11.3).
+//! RIP version 2 updates (RFC 2453) as whole frames, for a device whose routing table must change while it forwards (RFC
+//! 2544, section 11.3).
 //!
 //! ```text
 //! | Ethernet 14 | IPv4 20 | UDP 8 | command 2, version 2, zero 2 | entry 20 … | (FCS 4, by the device)
 //! entry: | family 2 | tag 2 | address 4 | mask 4 | next hop 4, 0: the sender | metric 4 |
 //! ```
 //!
-//! What is announced are subnets of 203.0.113.0/24 (TEST-NET-3, RFC 5737), to which no test frame goes.
+//! The announced networks are subnets of 203.0.113.0/24 (TEST-NET-3, RFC 5737), which test frames never use.
 
 use crate::frame::checksum;
 use narrows_model::forwarding::modifiers::Modifier;
@@ -28,12 +28,12 @@ pub const PREFIX_BITS: u8 = 29;
 /// The smallest Ethernet frame without its FCS.
 const LEAST: usize = 60;
 
-/// What an update says of its networks.
+/// Whether an update announces or withdraws its networks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Says {
-    /// They are one hop behind the sender.
+    /// Reachable, one hop behind the sender.
     Reachable,
-    /// They are gone.
+    /// Unreachable.
     Unreachable,
 }
 

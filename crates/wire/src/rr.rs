@@ -5,17 +5,17 @@
 //! | magic | role | all zero | stream id | sequence |
 //! ```
 //!
-//! Numbers are big-endian. A response repeats the stream and the sequence of its request; its role tells it from a request that
-//! something on the way merely sent back.
+//! Numbers are big-endian. A response repeats the stream and the sequence number of its request; its role distinguishes it
+//! from a request that something on the path merely reflected.
 
 use thiserror::Error;
 
-/// What each datagram begins with: a byte that is no ASCII, then `nrq`.
+/// The first bytes of each datagram: a byte that is not ASCII, then `nrq`.
 pub const MAGIC: [u8; 4] = [0xF2, b'n', b'r', b'q'];
 /// Bytes of the header.
 pub const LENGTH: usize = 20;
 
-/// Who sends it.
+/// The sender of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The client.
@@ -24,24 +24,24 @@ pub enum Role {
     Response,
 }
 
-/// The head of a request or response.
+/// The header of a request or response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Whose it is.
+    /// The sender.
     pub role: Role,
     /// The requesting stream.
     pub stream: u32,
-    /// Of the request, unique within its stream; requests need not be in its order.
+    /// The request's number, unique within its stream; requests may arrive in any order.
     pub sequence: u64,
 }
 
-/// A datagram that is none of these.
+/// An invalid datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum HeaderError {
     /// Shorter than a header.
     #[error("the datagram has {0} bytes, but a header needs {LENGTH}")]
     Short(usize),
-    /// Of something else.
+    /// Not a narrows datagram.
     #[error("this is no request and no response")]
     Foreign,
 }
@@ -61,10 +61,10 @@ impl Header {
         bytes
     }
 
-    /// Reads the beginning of a datagram; what follows the header is not looked at.
+    /// Parses the header of a datagram; ignores the rest.
     ///
     /// # Errors
-    /// Where it is too short or not ours.
+    /// It is too short or not ours.
     pub fn decode(datagram: &[u8]) -> Result<Self, HeaderError> {
         let bytes: &[u8; LENGTH] = datagram.first_chunk().ok_or(HeaderError::Short(datagram.len()))?;
         let [m0, m1, m2, m3, role, 0, 0, 0, s0, s1, s2, s3, sequence @ ..] = *bytes else {

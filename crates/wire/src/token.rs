@@ -1,5 +1,5 @@
-//! The token: one string that carries the identity of both sides. The client pins the server's key by its fingerprint and
-//! proves itself by the secret.
+//! The token: one string that identifies both sides. The client pins the server's key by its fingerprint and authenticates
+//! with the secret.
 //!
 //! `narrows1.FINGERPRINT.SECRET`, both parts in base64url without padding (RFC 4648, section 5).
 
@@ -19,7 +19,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// The secret part. It is compared in constant time by those who hold two of them, never with `==`, which it lacks.
+/// The secret part. It has no `==`: holders of two secrets compare them in constant time.
 #[derive(Clone)]
 pub struct Secret([u8; 24]);
 
@@ -36,13 +36,13 @@ impl Secret {
         &self.0
     }
 
-    /// As it stands in a token and in `Authorization: Bearer`.
+    /// Its form in a token and in `Authorization: Bearer`.
     #[must_use]
     pub fn reveal(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 
-    /// Reads the secret of an `Authorization` header.
+    /// Parses the secret of an `Authorization` header.
     #[must_use]
     pub fn from_bearer(header: &str) -> Option<Self> {
         let (scheme, word) = header.split_once(' ')?;
@@ -68,7 +68,7 @@ pub struct Token {
     pub secret: Secret,
 }
 
-/// A string that is no token. The string itself is never repeated: it may be a secret of something else.
+/// An invalid token. The string itself is never repeated: it may be another system's secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("this is no token of narrows; a token is one line that begins with `{PREFIX}.`, as `narrows serve` wrote it")]
 pub struct NoToken;

@@ -1,13 +1,15 @@
-//! The protocol's number. One number covers the control API, the data hello and their meaning; ends meet only on the same one.
+//! The protocol's number. It covers the control API, the data hello and their meaning; both ends must use the same one.
 
-use crate::api::PROTOCOL_HEADER;
 use thiserror::Error;
 
-/// The protocol that this program speaks. It is raised when an older end would misunderstand a newer one; fields that an
-/// older end may ignore do not raise it.
+/// The protocol of this program. It is raised when an older end would misunderstand a newer one; fields that an older
+/// end may ignore do not raise it.
 pub const PROTOCOL: u16 = 2;
 
-/// Two ends that do not speak the same protocol.
+/// The header that carries the protocol and the program's version in every request of a client: `1 0.1.0`.
+pub const PROTOCOL_HEADER: &str = "narrows-protocol";
+
+/// The two ends use different protocols.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "the versions do not meet: the client is narrows {client} (protocol {client_protocol}), the server is narrows {server} \
@@ -38,11 +40,10 @@ pub fn protocol_header(version: &str) -> String {
     format!("{PROTOCOL} {version}")
 }
 
-/// Reads the client's protocol header against this program's own version; `None` where the header is missing, as from curl,
-/// which is taken to know what it does.
+/// Checks the client's protocol header against this program; a missing header, as from curl, is accepted.
 ///
 /// # Errors
-/// The mismatch as a value, or a sentence on a header that is none.
+/// The mismatch, or an error for an invalid header.
 pub fn check_header(header: Option<&str>, own_version: &str) -> Result<(), Meeting> {
     let Some(header) = header else { return Ok(()) };
     let (number, version) = header.split_once(' ').unwrap_or((header, "of unknown version"));
@@ -59,7 +60,7 @@ pub fn check_header(header: Option<&str>, own_version: &str) -> Result<(), Meeti
     }))
 }
 
-/// Why a request's protocol header was not accepted.
+/// Why a request's protocol header is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Meeting {
     /// Another protocol.

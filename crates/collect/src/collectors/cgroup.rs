@@ -1,4 +1,4 @@
-//! The CPU quota of the control group that this process is in, and how often it was held back.
+//! The CPU quota of the control group that this process is in, and how often it was throttled.
 //! Source: kernel `Documentation/admin-guide/cgroup-v2.rst`, `Documentation/scheduler/sched-bwc.rst`.
 
 use crate::collector::{Class, Collector, Context, Sink, always};
@@ -49,7 +49,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
 
 struct Group {
     directory: String,
-    /// Of the first version, with a file each for quota and period.
+    /// For cgroup v1, with a file each for quota and period.
     first: bool,
 }
 
@@ -59,7 +59,7 @@ impl Group {
     }
 }
 
-/// The groups of the process with all their parents, for both versions: a parent's quota holds for its children.
+/// The groups of the process with all their parents, for both versions: a parent's quota applies to its children.
 fn candidates(groups: &str) -> Vec<Group> {
     let mut found = Vec::new();
     for (_, line) in parse::lines(groups) {

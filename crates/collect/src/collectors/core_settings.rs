@@ -1,6 +1,6 @@
 //! Kernel parameters below every protocol. Source: kernel `Documentation/admin-guide/sysctl/net.rst`.
 //!
-//! Some belong to the whole host and are not shown in other network namespaces: there they are absent.
+//! Some are global and not visible in other network namespaces: there they are absent.
 
 use crate::collector::{Class, Collector, always};
 use crate::settings::{self, Form, Setting};

@@ -1,4 +1,4 @@
-//! The processors: model, number, NUMA nodes, frequency and who governs it.
+//! The processors: model, number, NUMA nodes, frequency and governor.
 
 use crate::collector::{Class, Collector, Context, always};
 use crate::{Missing, parse};
@@ -46,7 +46,7 @@ fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn model(cpuinfo: &str) -> Result<String, Missing> {
-    // x86, then MIPS and 32-bit ARM, POWER, and the number that 64-bit ARM gives instead of a name.
+    // x86, then MIPS and 32-bit ARM, POWER, and the part number that 64-bit ARM reports instead of a name.
     let names = ["model name", "cpu model", "Model", "cpu", "CPU part"];
     names
         .iter()
@@ -55,7 +55,7 @@ fn model(cpuinfo: &str) -> Result<String, Missing> {
         .ok_or_else(|| Missing::because("/proc/cpuinfo names no model"))
 }
 
-/// Of the first CPU, from the frequency driver, else from `/proc/cpuinfo`.
+/// Of the first CPU, from the frequency driver, otherwise from `/proc/cpuinfo`.
 fn frequency(context: &Context<'_>) -> (Result<u64, Missing>, &'static str) {
     let scaling = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq";
     if let Ok(khz) = context.host.number::<u64>(scaling) {

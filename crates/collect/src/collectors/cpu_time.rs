@@ -1,4 +1,4 @@
-//! Where the time of all CPUs together went, so far: `/proc/stat`.
+//! CPU times of all CPUs together so far: `/proc/stat`.
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, always};

@@ -1,4 +1,4 @@
-//! How large the packet filter is.
+//! The size of the packet filter.
 
 use crate::collector::{Class, Collector, always};
 use narrows_model::{Key, Unit};

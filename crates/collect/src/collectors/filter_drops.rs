@@ -1,5 +1,5 @@
-//! What the packet filter dropped, by the counters of its rules. Rules without a counter, policies of chains and iptables-legacy are
-//! not among them: the reason `NETFILTER_DROP` of a watch counts those, too.
+//! Packets dropped by the packet filter, by the counters of its rules. Rules without a counter, chain policies and
+//! iptables-legacy are not included: the reason `NETFILTER_DROP` of a drop watch counts those, too.
 
 use crate::collector::{Class, Collector, always};
 use narrows_model::{Key, Unit};

@@ -1,5 +1,5 @@
-//! Reassembly of IP fragments: what waits for the rest of its datagram, and how much may. Source: kernel
-//! `Documentation/networking/ip-sysctl.rst`, `net/ipv4/ip_fragment.c`, `net/ipv6/reassembly.c`.
+//! Reassembly of IP fragments: memory in use and its limit. Source: kernel `Documentation/networking/ip-sysctl.rst`,
+//! `net/ipv4/ip_fragment.c`, `net/ipv6/reassembly.c`.
 
 use crate::collector::{Class, Collector, Context, Sink, always};
 use crate::settings::{self, Form, Setting};
@@ -35,7 +35,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// The number behind `memory`: `FRAG: inuse 0 memory 0`.
+/// The number after `memory`: `FRAG: inuse 0 memory 0`.
 fn memory(path: &str, text: &str, protocol: &str) -> Result<i64, Missing> {
     let missing = || Missing::because(format!("{path} gives no memory of {protocol}"));
     let (line, content) = parse::lines(text).find(|(_, content)| content.starts_with(protocol)).ok_or_else(missing)?;

@@ -1,4 +1,4 @@
-//! What the host is: its name, its kernel, and whether it is a virtual machine.
+//! The host: its name, its kernel, and whether it is a virtual machine.
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, always};
@@ -25,7 +25,7 @@ pub(super) const COLLECTOR: Collector = Collector {
     },
 };
 
-/// Makers and products of `/sys/class/dmi/id` and the hypervisor behind them.
+/// Vendors and products of `/sys/class/dmi/id` and the hypervisor behind them.
 const MAKERS: [(&str, &str); 9] = [
     ("qemu", "kvm"),
     ("kvm", "kvm"),
@@ -38,7 +38,7 @@ const MAKERS: [(&str, &str); 9] = [
     ("firecracker", "firecracker"),
 ];
 
-/// `none`, the hypervisor's name, or `yes` where the CPU says that there is one and nothing names it.
+/// `none`, the hypervisor's name, or `yes` if the CPU reports an unnamed hypervisor.
 fn virtualisation(context: &Context<'_>) -> Result<String, Missing> {
     let cpuinfo = context.host.read("/proc/cpuinfo")?;
     let flags = parse::lines(&cpuinfo).find_map(|(_, line)| line.strip_prefix("flags"));

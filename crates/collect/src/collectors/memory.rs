@@ -24,7 +24,7 @@ pub(super) const COLLECTOR: Collector = Collector {
             Ok(kibibytes?.saturating_mul(1024))
         };
         sink.put("memory.total", bytes("MemTotal"), path);
-        // Kernels before 3.14 do not say what is available.
+        // Kernels before 3.14 do not report MemAvailable.
         sink.put("memory.available", bytes("MemAvailable"), path);
         sink.put("swap.total", bytes("SwapTotal"), path);
         let used = bytes("SwapTotal").and_then(|total| Ok(total.saturating_sub(bytes("SwapFree")?)));

@@ -1,4 +1,4 @@
-//! The network device on the route to the peer.
+//! The network interface on the route to the peer.
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
@@ -23,7 +23,7 @@ pub(super) const COLLECTOR: Collector = Collector {
 
 const SOURCE: &str = "netlink RTM_GETLINK";
 
-/// Drivers of devices that a hypervisor makes up.
+/// Drivers of interfaces that a hypervisor emulates.
 const VIRTUAL: [&str; 8] = ["virtio_net", "vmxnet3", "hv_netvsc", "vif", "xen_netfront", "ena", "gve", "mana"];
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {

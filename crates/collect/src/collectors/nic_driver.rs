@@ -1,4 +1,4 @@
-//! Who drives the device: `ETHTOOL_GDRVINFO`.
+//! The NIC's driver: `ETHTOOL_GDRVINFO`.
 
 use crate::Missing;
 use crate::collector::{Class, Collector, with_device};

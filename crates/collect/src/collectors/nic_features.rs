@@ -36,7 +36,7 @@ const FEATURES: [(&str, &str); 7] = [
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let link = context.link()?;
-    let own; // a VLAN has features of its own
+    let own; // a VLAN has its own features
     let ethtool = if context.hardware()?.name == link.name {
         context.ethtool()?
     } else {
@@ -54,8 +54,8 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// The words of what is off and cannot be switched on: the driver has no such feature, or it lacks the one that this one
-/// needs. Segmentation needs scatter-gather (`netdev_fix_features` in net/core/dev.c).
+/// The names of features that are off and cannot be switched on: the driver lacks the feature, or one that it depends
+/// on. Segmentation needs scatter-gather (`netdev_fix_features` in net/core/dev.c).
 fn fixed_off(features: &[Feature]) -> Vec<String> {
     let fixed = |word: &str| {
         let mut group = features.iter().filter(|feature| feature.is_meant_by(word)).peekable();

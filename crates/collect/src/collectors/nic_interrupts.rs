@@ -1,4 +1,4 @@
-//! How often the device interrupted: `/sys/kernel/irq/*/per_cpu_count`, which costs less than all of `/proc/interrupts`.
+//! The NIC's interrupt counts: `/sys/kernel/irq/*/per_cpu_count`, which is cheaper than all of `/proc/interrupts`.
 
 use super::nic_irq::interrupts;
 use crate::collector::{Class, Collector, Context, Sink, with_device};

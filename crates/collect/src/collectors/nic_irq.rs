@@ -1,4 +1,4 @@
-//! The interrupts of the device and the CPUs that serve them.
+//! The NIC's interrupts and the CPUs that serve them.
 
 use crate::collector::{Class, Collector, Context, Sink, with_device};
 use crate::{Missing, parse};
@@ -40,7 +40,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let mut cpus = Vec::new();
     let mut last = Missing::because("no interrupt of the device says which CPU serves it");
     for number in numbers {
-        // The one that serves it now, else those that may.
+        // The CPU that serves it now, otherwise the permitted ones.
         for file in ["effective_affinity_list", "smp_affinity_list"] {
             let path = format!("/proc/irq/{number}/{file}");
             match context.host.read(&path).and_then(|text| parse::cpu_list(&path, &text)) {

@@ -52,7 +52,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// Speeds that a driver in software makes up: veth's constant, and that of a TUN device that nobody set otherwise.
+/// Speeds that a software driver invents: veth's constant, and the default of a TUN device.
 fn is_placeholder(device: &Device, link: &Link) -> bool {
     match device.kind.as_deref() {
         Some("tun") => matches!(link.speed_mbps, Some(10_000) | None),

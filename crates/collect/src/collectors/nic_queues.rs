@@ -1,4 +1,4 @@
-//! Rings, channels and interrupt coalescing of the device.
+//! Rings, channels and interrupt coalescing of the NIC.
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
@@ -73,7 +73,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// A key and how its value is taken from the answer.
+/// A key and how to take its value from the answer.
 type Member<T> = (&'static str, fn(&T) -> Value);
 
 fn put<T>(sink: &mut Sink<'_>, told: &Told<T>, source: &str, members: &[Member<T>]) {

@@ -13,7 +13,7 @@ pub(super) const COLLECTOR: Collector = Collector {
     collect,
 };
 
-/// From here on a driver has counters for each queue, thousands in all: only those of the whole device are kept.
+/// Above this number a driver has counters per queue, thousands in all: only those of the whole interface are kept.
 const ALL_UP_TO: usize = 256;
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {

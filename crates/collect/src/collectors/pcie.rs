@@ -1,6 +1,6 @@
-//! The way from the device to the CPU over PCI Express: the link of the device and of every bridge above it.
+//! The PCI Express path from the NIC to the CPU: the link of the device and of every bridge above it.
 //!
-//! A card in a slot with fewer lanes than it has works, only slower: nothing reports an error.
+//! A card in a slot with fewer lanes than it has works, but more slowly: nothing reports an error.
 //! Source: kernel `Documentation/ABI/testing/sysfs-bus-pci`; encodings from the PCI Express base specification.
 
 use crate::Missing;
@@ -29,10 +29,10 @@ pub(super) const COLLECTOR: Collector = Collector {
     collect,
 };
 
-/// Bridges above a device: more is no tree.
+/// The maximum number of bridges above a device.
 const DEPTH_MAX: usize = 32;
 
-/// One link: transfers per second of one lane, and lanes.
+/// One link: transfers per second per lane, and lanes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Port {
     gt_per_s: f64,
@@ -70,7 +70,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let parents = parents(&context.host.target(&directory)?, &address);
     for parent in &parents {
         let directory = format!("/sys/bus/pci/devices/{parent}");
-        // A bridge inside of the processor or of a virtual machine has no link of its own and limits nothing.
+        // A bridge inside the processor or a virtual machine has no link of its own and limits nothing.
         let Ok(now) = port(context, &directory, "current") else {
             continue;
         };
@@ -98,7 +98,7 @@ fn port(context: &Context<'_>, directory: &str, which: &str) -> Result<Port, Mis
     let word = context.host.word(&speed)?;
     let gt_per_s: f64 = word.split(' ').next().and_then(|n| n.parse().ok()).ok_or_else(|| unknown(&speed, &word))?;
     let word = context.host.word(&width)?;
-    // 255 is the kernel's word for unknown, 0 that of a link which is down.
+    // 255 means unknown, 0 a link that is down.
     let lanes = word.parse().ok().filter(|lanes| (1..=64).contains(lanes)).ok_or_else(|| unknown(&width, &word))?;
     if !(gt_per_s > 0.0 && gt_per_s < 1000.0) {
         return Err(unknown(&speed, &word));

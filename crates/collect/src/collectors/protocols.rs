@@ -22,11 +22,11 @@ pub(super) const COLLECTOR: Collector = Collector {
     collect,
 };
 
-/// Where, the word before it in keys, and the groups that are kept.
+/// The file, the prefix of its keys, and the groups that are kept.
 const FILES: [(&str, &str, &[&str]); 2] =
     [("/proc/net/netstat", "netstat", &["TcpExt", "IpExt"]), ("/proc/net/snmp", "snmp", &["Ip", "Icmp", "Tcp", "Udp"])];
 
-/// Members of these tables that are settings or levels, not running counts.
+/// Members of these tables that are settings or levels, not cumulative counters.
 const NO_COUNTS: [&str; 7] = ["RtoAlgorithm", "RtoMin", "RtoMax", "MaxConn", "CurrEstab", "Forwarding", "DefaultTTL"];
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {

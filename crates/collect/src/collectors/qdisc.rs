@@ -1,4 +1,4 @@
-//! The queueing disciplines of the device on the route: kinds, rates, limits, counters.
+//! The queueing disciplines of the interface on the route: kinds, rates, limits, counters.
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
@@ -55,7 +55,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     sink.put("qdisc.rate", rate.clone().map(|(bps, _)| bps), SOURCE);
     sink.put("qdisc.rate.kind", rate.map(|(_, kind)| kind), SOURCE);
     let packets = tree.egress().filter_map(|qdisc| match qdisc.kind.as_str() {
-        "pfifo_fast" => link.txqueuelen, // each of its bands holds as much; it tells no limit of its own
+        "pfifo_fast" => link.txqueuelen, // each of its bands holds that many; it reports no limit itself
         _ => qdisc.limit_packets,
     });
     let none = |what: &str| Missing::because(format!("no queueing discipline of the device has a limit in {what}"));
@@ -65,12 +65,12 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// All of them; none where one is missing.
+/// The sum; none if one is missing.
 fn sum(mut counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     counts.try_fold(0_u64, |sum, count| Some(sum.saturating_add(count?)))
 }
 
-/// Each kind once, in the order of the tree.
+/// Each kind once, in tree order.
 fn kinds(tree: &Qdiscs) -> Vec<String> {
     let mut kinds: Vec<String> = Vec::new();
     for qdisc in &tree.qdiscs {

@@ -28,7 +28,8 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// `/sys/class/net` shows the network namespace that it was mounted in: the device there may be another of the same name.
+/// `/sys/class/net` shows the network namespace that it was mounted in: the interface there may be another one with the
+/// same name.
 fn same_device(context: &Context<'_>) -> Result<(), Missing> {
     let link = context.link()?;
     let directory = format!("/sys/class/net/{}", link.name);

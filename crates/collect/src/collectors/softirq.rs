@@ -1,4 +1,4 @@
-//! How often each CPU ran the network's soft interrupts: `/proc/softirqs`.
+//! How often each CPU ran the network softirqs: `/proc/softirqs`.
 
 use crate::collector::{Class, Collector, Context, Sink, always};
 use crate::{Missing, parse};

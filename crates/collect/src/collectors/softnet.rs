@@ -22,11 +22,11 @@ pub(super) const COLLECTOR: Collector = Collector {
 
 const PATH: &str = "/proc/net/softnet_stat";
 
-/// The name of a column and its place. Columns that a kernel does not have yet are missing.
+/// The name of a column and its position. Columns that a kernel does not have yet are missing.
 const COLUMNS: [(&str, usize); 5] =
     [("processed", 0), ("dropped", 1), ("time_squeeze", 2), ("received_rps", 9), ("flow_limit", 10)];
 
-/// The CPU's number (since Linux 5.10). Offline CPUs have no line, so a line's own number says nothing.
+/// The CPU's number (since Linux 5.10). Offline CPUs have no line, so the line number is not the CPU number.
 const CPU: usize = 12;
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {

@@ -1,5 +1,5 @@
-//! Packet sockets that see the device's traffic: each costs the receive path a copy of the packet.
-//! Source: kernel `net/packet/af_packet.c`, `packet_seq_show`.
+//! Packet sockets that see the interface's traffic: each costs the receive path a copy of the packet. Source: kernel
+//! `net/packet/af_packet.c`, `packet_seq_show`.
 
 use crate::collector::{Class, Collector, Context, Sink, with_device};
 use crate::{Missing, parse};
@@ -22,7 +22,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// Running sockets with a protocol, on the device or on all.
+/// Running sockets with a protocol, on the interface or on all.
 fn count(text: &str, index: u32) -> Result<u64, Missing> {
     let mut taps = 0;
     for (line, content) in parse::lines(text).skip(1) {

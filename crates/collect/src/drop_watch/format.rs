@@ -1,12 +1,12 @@
-//! The description of the tracepoint, from tracefs: its number, where its fields are, and the names of the reasons. Reasons are
-//! numbered anew from kernel to kernel, and fields move.
+//! The tracepoint's format from tracefs: its id, the offsets of its fields, and the names of the reasons. Reasons are
+//! renumbered between kernels, and fields move.
 
 use std::collections::BTreeMap;
 
-/// More reasons than any kernel has.
+/// Above the number of reasons of any kernel.
 const REASONS_MAX: usize = 4096;
 
-/// Where a number is in a sample.
+/// The location of a number in a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
     offset: usize,
@@ -27,14 +27,14 @@ impl Field {
     }
 }
 
-/// The fields that are counted.
+/// The fields that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) reason: Field,
     pub(super) location: Option<Field>,
 }
 
-/// What tracefs says of the tracepoint.
+/// The format of the tracepoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Format {
     pub(super) id: u64,
@@ -43,10 +43,10 @@ pub(super) struct Format {
 }
 
 impl Format {
-    /// Reads `format`.
+    /// Parses `format`.
     ///
     /// # Errors
-    /// One sentence: what is not there.
+    /// One sentence: what is missing.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
         let id = id.ok_or("the description of skb:kfree_skb gives no number")?;
@@ -55,7 +55,7 @@ impl Format {
         Ok(Self { id, layout, names: names(text) })
     }
 
-    /// The name of a reason: the kernel's own word, or for those of a subsystem (its upper 16 bits,
+    /// The name of a reason: the kernel's own name, or for a subsystem's reason (its upper 16 bits,
     /// `include/net/dropreason.h`) both numbers.
     pub(super) fn name(&self, reason: u32) -> String {
         match self.names.get(&reason) {
@@ -77,7 +77,7 @@ fn field(text: &str, name: &str) -> Option<Field> {
     matches!(field.size, 1 | 2 | 4 | 8).then_some(field)
 }
 
-/// The pairs `{ 6, "SOCKET_RCVBUFF" }` behind `REC->reason` in the `print fmt`.
+/// The pairs `{ 6, "SOCKET_RCVBUFF" }` after `REC->reason` in the `print fmt`.
 fn names(text: &str) -> BTreeMap<u32, String> {
     let print = text.lines().find(|line| line.starts_with("print fmt:")).unwrap_or_default();
     let pairs = print.split("REC->reason").nth(1).unwrap_or_default();
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Linux 6.18, its reasons cut.
+    /// Linux 6.18, with fewer reasons.
     const RECENT: &str = "name: kfree_skb\nID: 2310\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\

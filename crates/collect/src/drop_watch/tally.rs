@@ -1,4 +1,4 @@
-//! Counting in place: a sample becomes one more in a row of numbers, and nothing of it is kept.
+//! Counts in place: a sample increments a counter and is not kept.
 
 use super::format::Layout;
 use narrows_sys::perf::Hits;
@@ -8,24 +8,24 @@ use std::path::Path;
 
 /// The kernel's own reasons are below this; those of subsystems go into a map.
 const CORE: usize = 512;
-/// Reasons of subsystems that are told apart.
+/// Maximum number of distinct subsystem reasons.
 const OTHERS_MAX: usize = 64;
-/// Places in the kernel that are told apart, of drops without a reason.
+/// Maximum number of distinct kernel addresses, for drops without a reason.
 const PLACES_MAX: usize = 16;
-/// `SKB_DROP_REASON_NOT_SPECIFIED`, the same in every kernel since the first that had it.
+/// `SKB_DROP_REASON_NOT_SPECIFIED`, the same in every kernel that has it.
 const NOT_SPECIFIED: u32 = 2;
 
-/// What was counted.
+/// The counts.
 #[derive(Debug)]
 pub(super) struct Tally {
     core: Vec<u64>,
     others: BTreeMap<u32, u64>,
     places: BTreeMap<u64, u64>,
-    /// Records that the rings themselves said to have left out.
+    /// Records that the rings reported as lost.
     pub(super) missed: u64,
-    /// Drops that happened while the watch ran.
+    /// Drops that happened during the watch.
     pub(super) watched: u64,
-    /// Of them, those that no reason was counted for.
+    /// Of these, drops without a counted reason.
     pub(super) lost: u64,
 }
 
@@ -49,7 +49,7 @@ impl Tally {
     /// One sample.
     pub(super) fn take(&mut self, layout: Layout, data: &[u8]) {
         let Some(reason) = layout.reason.of(data).and_then(|reason| u32::try_from(reason).ok()) else {
-            return; // a sample without its reason is one that was lost
+            return; // a sample without its reason counts as lost
         };
         match self.core.get_mut(reason as usize) {
             Some(count) => *count += 1,
@@ -66,7 +66,7 @@ impl Tally {
         self.core.iter().chain(self.others.values()).fold(0, |sum, n| sum.saturating_add(*n))
     }
 
-    /// Sets off what was counted against what the kernel says that happened.
+    /// Subtracts what was counted from the kernel's total.
     pub(super) fn close(&mut self, rings: impl Iterator<Item = Result<Hits>>) {
         let happened = rings
             .map(|hits| hits.ok().map(|hits| hits.happened))
@@ -82,7 +82,7 @@ impl Tally {
         core.chain(self.others.iter().map(|(reason, n)| (*reason, *n))).filter(|(_, n)| *n > 0)
     }
 
-    /// The functions of the kernel that dropped without giving a reason.
+    /// The kernel functions that dropped without giving a reason.
     pub(super) fn functions(&self) -> BTreeMap<String, u64> {
         if self.places.is_empty() {
             return BTreeMap::new();
@@ -92,7 +92,7 @@ impl Tally {
     }
 }
 
-/// The function that each address lies in; `unknown` where the symbols do not tell (to those who are not root all are zero).
+/// The function that contains each address; `unknown` if the symbols do not show it (without root all are zero).
 fn resolve(places: &BTreeMap<u64, u64>, symbols: &str) -> BTreeMap<String, u64> {
     let mut nearest: BTreeMap<u64, (u64, &str)> = places.keys().map(|place| (*place, (0, "unknown"))).collect();
     for line in symbols.lines() {

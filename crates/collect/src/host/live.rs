@@ -9,8 +9,8 @@ use std::path::Path;
 
 /// The host that this process runs on, as the calling thread's network namespace shows it.
 ///
-/// `/proc/net` is a link to the network namespace of the *process*; it is read below `/proc/thread-self/net`, which is that
-/// of the thread. Netlink sockets are opened on first use and stay in the namespace that they were opened in.
+/// `/proc/net` is a link to the network namespace of the *process*, so this reads `/proc/thread-self/net`, which is
+/// that of the thread. Netlink sockets are opened on first use and stay in the namespace that they were opened in.
 #[derive(Debug, Default)]
 pub struct Live {
     sockets: kernel::Sockets,

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 use thiserror::Error;
 
-/// The word that `meta.json` of a capture begins with.
+/// The format name at the start of `meta.json`.
 pub(super) const FORMAT: &str = "narrows.capture/1";
 const META_MAX: u64 = 4 << 20;
 
@@ -21,16 +21,16 @@ pub struct Meta {
     pub format: String,
     /// When it was taken, microseconds since the Unix epoch by the host's clock.
     pub taken_unix_us: u64,
-    /// The peer that it was recorded towards.
+    /// The peer of the capture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<IpAddr>,
     /// What could not be read on the host, and why: paths, or names of files below `kernel/`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<String, String>,
-    /// Directories: what they hold.
+    /// Directories and their entries.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub directories: BTreeMap<String, Vec<String>>,
-    /// Symbolic links: where they point.
+    /// Symbolic links and their targets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, String>,
 }
@@ -41,7 +41,7 @@ pub enum CaptureError {
     /// A file of it.
     #[error(transparent)]
     File(#[from] narrows_sys::Error),
-    /// A file of it holds something else.
+    /// A file of it is malformed.
     #[error("cannot read the capture's {path}: {source}")]
     Json {
         /// The file.
@@ -50,18 +50,18 @@ pub enum CaptureError {
         #[source]
         source: serde_json::Error,
     },
-    /// A format that this version does not know.
+    /// An unknown format.
     #[error("the capture {path} has the format `{format}`; this version of narrows reads `narrows.capture/1`")]
     Format {
         /// The capture.
         path: String,
-        /// What it says.
+        /// The format it names.
         format: String,
     },
     /// A name from the host that must not become a path.
     #[error("the host has the name `{name}`, which a capture cannot hold")]
     Name {
-        /// It.
+        /// The name.
         name: String,
     },
 }
@@ -90,7 +90,7 @@ impl Recorded {
         Ok(Self { directory: directory.to_owned(), meta })
     }
 
-    /// What the capture says of itself.
+    /// The metadata of the capture.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
@@ -99,13 +99,13 @@ impl Recorded {
     fn missing(&self, what: &str) -> Missing {
         match self.meta.missing.get(what) {
             Some(why) => Missing::because(why),
-            // Without the path: what a capture leaves out is one reason for all of it.
+            // Without the path: everything that a capture leaves out has the same reason.
             None => Missing::because("the capture does not hold it"),
         }
     }
 }
 
-/// Where a capture keeps a path of the host; none for a path that would leave it.
+/// Where a capture keeps a path of the host; none for a path that would escape it.
 pub(super) fn inside(directory: &Path, path: &str) -> Option<PathBuf> {
     let relative = Path::new(path.strip_prefix('/').unwrap_or(path));
     let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));

@@ -1,4 +1,4 @@
-//! Writes a capture: everything that the collectors asked a host for, without what names a person's machines.
+//! Writes a capture: every file and answer that the collectors read, without what identifies a person's machines.
 
 use super::recorded::{CaptureError, FORMAT, Meta, inside};
 use super::scrub::Scrub;
@@ -14,16 +14,16 @@ use std::path::Path;
 
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
-/// What a capture keeps that names a machine. By default nothing.
+/// Identifying data that a capture keeps. By default none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Keep {
-    /// IP addresses; otherwise each is replaced by one of documentation (RFC 5737, RFC 3849), the same always by the same.
+    /// IP addresses; otherwise each is replaced by a documentation address (RFC 5737, RFC 3849), consistently.
     pub addresses: bool,
     /// The host's name; otherwise `host`.
     pub host_name: bool,
 }
 
-/// A capture that was just made, and what the collectors found while it was.
+/// A new capture, and the facts that the collectors read while it was made.
 #[derive(Debug, Clone)]
 pub struct Recording {
     /// The capture, opened.
@@ -34,7 +34,7 @@ pub struct Recording {
     pub counters: Snapshot,
 }
 
-/// A host that remembers what it was asked and answers the same question always the same.
+/// A host that records every query, and always gives the same answer to the same query.
 struct Recorder<'a> {
     host: &'a dyn Host,
     taken_unix_us: u64,
@@ -83,14 +83,14 @@ impl Host for Recorder<'_> {
     }
 }
 
-/// Writes a capture of `host` towards `peer` into a new directory and opens it.
+/// Captures `host` towards `peer` into a new directory and opens it.
 ///
-/// It holds each file and each answer that a collector asked for, and of what could not be read the reason why. It holds no
-/// hardware address beyond the maker's part, no serial number and no container's name; of IP addresses and the host's name
-/// what `keep` says.
+/// It holds each file and answer that a collector read, and the reason for each failure. It holds no hardware address
+/// beyond the vendor's part, no serial number and no container name; `keep` decides about IP addresses and the host's
+/// name.
 ///
 /// # Errors
-/// A file of the capture that cannot be written.
+/// A file of the capture cannot be written.
 pub fn record(host: &dyn Host, peer: Option<IpAddr>, directory: &Path, keep: Keep) -> Result<Recording, CaptureError> {
     let recorder = Recorder {
         host,
@@ -150,7 +150,7 @@ impl Writer<'_> {
                 Err(why) => self.missing(&mut meta, &path, &why),
             }
         }
-        // Last: a directory without it is no capture.
+        // Last: a directory without it is not a capture.
         write_json(&self.directory.join("meta.json"), &meta)
     }
 

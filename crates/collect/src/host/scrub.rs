@@ -1,9 +1,9 @@
-//! Takes out of a capture what names a person's machines: hardware addresses, IP addresses, long identifiers.
+//! Removes from a capture what identifies a person's machines: hardware addresses, IP addresses, long identifiers.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Replaces what names a machine, the same thing always by the same.
+/// Replaces identifying data, consistently.
 #[derive(Debug, Default)]
 pub(super) struct Scrub {
     keep_addresses: bool,
@@ -11,12 +11,13 @@ pub(super) struct Scrub {
 }
 
 impl Scrub {
-    /// With IP addresses kept as they are, or not.
+    /// With or without IP addresses.
     pub(super) fn new(keep_addresses: bool) -> Self {
         Self { keep_addresses, addresses: BTreeMap::new() }
     }
 
-    /// The documentation address that stands for `address` (RFC 5737, RFC 3849). Loopback and the unspecified address stay.
+    /// The documentation address that replaces `address` (RFC 5737, RFC 3849). Loopback and the unspecified address
+    /// stay.
     pub(super) fn address(&mut self, address: IpAddr) -> IpAddr {
         if self.keep_addresses || address.is_loopback() || address.is_unspecified() {
             return address;
@@ -40,7 +41,7 @@ impl Scrub {
         stand_in
     }
 
-    /// A text without hardware addresses beyond their maker's part, without serial numbers and long identifiers.
+    /// A text without hardware addresses beyond the vendor's part, without serial numbers and long identifiers.
     pub(super) fn text(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for line in text.split_inclusive('\n') {
@@ -61,7 +62,7 @@ impl Scrub {
         out
     }
 
-    /// All words inside of JSON; those that are IP addresses get their stand-in.
+    /// All strings inside JSON; IP addresses are replaced.
     pub(super) fn json(&mut self, value: &mut serde_json::Value) {
         match value {
             serde_json::Value::String(text) => {
@@ -73,7 +74,7 @@ impl Scrub {
             serde_json::Value::Array(items) => items.iter_mut().for_each(|item| self.json(item)),
             serde_json::Value::Object(members) => {
                 for (name, member) in members.iter_mut() {
-                    // A version such as 5.4.0.1 reads like an address.
+                    // A version such as 5.4.0.1 parses as an address.
                     if name != "version" && name != "firmware" {
                         self.json(member);
                     }
@@ -83,7 +84,7 @@ impl Scrub {
         }
     }
 
-    /// A reason why something is missing: its IP addresses stand between blanks and signs.
+    /// A reason why something is missing: IP addresses are delimited by blanks and punctuation.
     pub(super) fn sentence(&mut self, text: &str) -> String {
         let words = text.split(' ').map(|word| {
             let core = word.trim_end_matches([':', ',', ';', ')']);
@@ -106,7 +107,7 @@ fn replaced(word: &str) -> String {
         let tail = groups.iter().skip(3).map(|_| "00");
         return groups.iter().take(3).copied().chain(tail).collect::<Vec<_>>().join(":");
     }
-    // Names of containers and units: 32 and more hexadecimal digits, with or without the dashes of a UUID.
+    // Names of containers and units: 32 or more hexadecimal digits, with or without the dashes of a UUID.
     let digits = word.chars().filter(char::is_ascii_hexdigit).count();
     let dashes = word.len() - digits;
     if digits >= 32 && dashes <= 4 && !word.contains(':') {

@@ -1,20 +1,20 @@
-//! What a driver says of itself, its settings and its counters.
+//! A driver's description of itself, its settings and its counters.
 
 use crate::Missing;
 use narrows_sys::ethtool::{Channels, Coalesce, Device, Driver, Feature, Link, Pause, Rings};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A value that a driver may refuse to tell. In a capture: the value itself, or `{"missing": "why"}`.
+/// A value that a driver may not report. In a capture: the value itself, or `{"missing": "why"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Told<T> {
     /// Why it is not known.
     Missing {
-        /// In a sentence.
+        /// One sentence.
         missing: String,
     },
-    /// What it is.
+    /// The value.
     Known(T),
 }
 
@@ -44,11 +44,11 @@ impl<T> Told<T> {
     }
 }
 
-/// What a driver says of itself and its settings.
+/// A driver's description of itself and its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ethtool {
-    /// Who it is.
+    /// Driver name and version.
     pub driver: Told<Driver>,
     /// Speed, duplex, autonegotiation.
     pub link: Told<Link>,

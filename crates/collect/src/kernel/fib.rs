@@ -1,5 +1,5 @@
-//! Whether this host has a route of its own to a network: `RTM_GETROUTE` with `RTM_F_FIB_MATCH` (Linux 4.13), which answers with the
-//! entry of the forwarding table that matches. Source: kernel `net/ipv4/route.c`, `inet_rtm_getroute`.
+//! Whether this host has a specific route to a network: `RTM_GETROUTE` with `RTM_F_FIB_MATCH` (Linux 4.13), which returns the
+//! matching entry of the forwarding table. Source: kernel `net/ipv4/route.c`, `inet_rtm_getroute`.
 
 use super::Sockets;
 use crate::Missing;
@@ -11,12 +11,12 @@ const RTM_F_FIB_MATCH: u32 = 0x2000;
 const HEADER: usize = 12;
 const RTA_DST: u16 = 1;
 const AF_INET: u8 = 2;
-/// What the kernel says where no entry matches, or one that forbids: `EHOSTUNREACH`, `ENETUNREACH`, `EACCES`, `EINVAL` (a black
-/// hole).
+/// Errors if no entry matches, or a prohibiting one does: `EHOSTUNREACH`, `ENETUNREACH`, `EACCES`, `EINVAL`
+/// (blackhole).
 const NO_ROUTE: [i32; 4] = [113, 101, 13, 22];
 
-/// How many of these networks have an entry in the forwarding table of the calling thread's network namespace that is theirs
-/// alone: a default route is none.
+/// How many of these networks have an entry of exactly that prefix in the forwarding table of the calling thread's
+/// network namespace: a default route does not count.
 ///
 /// # Errors
 /// The kernel does not answer.

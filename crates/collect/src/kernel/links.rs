@@ -1,4 +1,4 @@
-//! Network devices: `RTM_GETLINK`. Source: kernel `include/uapi/linux/if_link.h`, `net/core/rtnetlink.c`.
+//! Network interfaces: `RTM_GETLINK`. Source: kernel `include/uapi/linux/if_link.h`, `net/core/rtnetlink.c`.
 
 use super::Sockets;
 use crate::Missing;
@@ -6,7 +6,7 @@ use narrows_sys::netlink::{self, Builder, Family, Message, attributes, u16_at, u
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A network device.
+/// A network interface.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Link {
@@ -14,7 +14,7 @@ pub struct Link {
     pub index: u32,
     /// Its name.
     pub name: String,
-    /// What the kernel calls its kind (`IFLA_INFO_KIND`): `veth`, `tun`, `vlan`, …; none for hardware.
+    /// The kernel's name of its kind (`IFLA_INFO_KIND`): `veth`, `tun`, `vlan`, …; none for hardware.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Whether it is a loopback device.
@@ -24,7 +24,8 @@ pub struct Link {
     /// Whether it is connected (`IFLA_CARRIER`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carrier: Option<bool>,
-    /// How often it was connected or disconnected (`IFLA_CARRIER_CHANGES`, Linux 3.15). It changes, and so is no part of a capture.
+    /// How often its carrier changed (`IFLA_CARRIER_CHANGES`, Linux 3.15). It changes, so it is not part of a
+    /// capture.
     #[serde(skip)]
     pub carrier_changes: Option<u64>,
     /// Its hardware address.
@@ -35,14 +36,14 @@ pub struct Link {
     /// Packets that its default queue holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub txqueuelen: Option<u32>,
-    /// The device that a VLAN or MACVLAN sits on, where that is in the same network namespace.
+    /// The interface below a VLAN or MACVLAN, if that is in the same network namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lower: Option<String>,
     /// `struct rtnl_link_stats64` by the kernel's names.
     pub counters: BTreeMap<String, u64>,
 }
 
-/// The members of `struct rtnl_link_stats64` in their order.
+/// The members of `struct rtnl_link_stats64` in order.
 pub(crate) const COUNTERS: [&str; 25] = [
     "rx_packets",
     "tx_packets",
@@ -71,7 +72,7 @@ pub(crate) const COUNTERS: [&str; 25] = [
     "rx_otherhost_dropped",
 ];
 
-/// Kinds whose `IFLA_LINK` is the device below them; for others (`veth`) it is something else.
+/// Kinds whose `IFLA_LINK` is the interface below them; for others (`veth`) it is something else.
 const STACKED: [&str; 5] = ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap"];
 
 const RTM_GETLINK: u16 = 18;
@@ -102,7 +103,7 @@ pub(super) fn by_index(sockets: &Sockets, index: u32) -> Result<Link, Missing> {
     request_one(sockets, Builder::with_header(&header), &format!("the device number {index} (RTM_GETLINK)"))
 }
 
-/// Every device of the network namespace. What lies below a stacked one is not looked for.
+/// Every interface of the network namespace. Does not resolve the interface below a stacked one.
 pub(crate) fn all(sockets: &Sockets) -> Result<Vec<Link>, Missing> {
     let what = "the network devices (RTM_GETLINK)";
     let replies = sockets.request(Family::Route, what, RTM_GETLINK, netlink::DUMP, &[0; HEADER])?;
@@ -120,7 +121,7 @@ fn request_one(sockets: &Sockets, request: Builder, what: &str) -> Result<Link, 
     Ok(link)
 }
 
-/// A device, and the number of the one below it.
+/// An interface, and the index of the one below it.
 fn decode(message: &Message) -> Option<(Link, Option<u32>)> {
     let payload = message.payload.as_slice();
     let flags = u32_at(payload, 8)?;
@@ -151,7 +152,7 @@ fn decode(message: &Message) -> Option<(Link, Option<u32>)> {
     Some((link, lower.filter(|_| stacked && !foreign)))
 }
 
-/// Older kernels give fewer counters: what is not there is missing.
+/// Older kernels provide fewer counters: the rest is missing.
 fn counters(bytes: &[u8]) -> BTreeMap<String, u64> {
     let named = COUNTERS.iter().enumerate();
     named.filter_map(|(index, name)| Some(((*name).to_owned(), u64_at(bytes, index * 8)?))).collect()

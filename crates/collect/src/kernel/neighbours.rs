@@ -6,7 +6,7 @@ use narrows_sys::netlink::{Builder, Family, Message, u16_at};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// What is known of the next hop.
+/// The neighbour entry of the next hop.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Neighbour {

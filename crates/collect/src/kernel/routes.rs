@@ -11,18 +11,18 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Route {
-    /// The device's name.
+    /// The interface's name.
     pub device: String,
-    /// The next hop; none where the peer is on the link or is this host.
+    /// The next hop; none if the peer is on the link or is this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
-    /// The address that this host would send from.
+    /// The source address that this host would use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<IpAddr>,
-    /// `mtu` metric: a set or learned path MTU, in bytes.
+    /// `mtu` metric: a configured or learned path MTU, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// `window` metric: the largest window that is advertised, in bytes.
+    /// `window` metric: the maximum advertised window, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
     /// `initcwnd` metric, in segments.
@@ -31,7 +31,7 @@ pub struct Route {
     /// `congctl` metric: the congestion control of this route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
-    /// What a connected UDP socket says of the path MTU (`IP_MTU`), in bytes.
+    /// The path MTU that a connected UDP socket reports (`IP_MTU`), in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_mtu: Option<u32>,
 }
@@ -63,7 +63,7 @@ pub(super) fn towards(sockets: &Sockets, peer: Option<IpAddr>) -> Result<Route, 
     Ok(route)
 }
 
-/// What the kernel would do with a packet to the peer.
+/// The route of a packet to the peer.
 fn lookup(sockets: &Sockets, peer: IpAddr) -> Result<(Route, u32), Missing> {
     let what = format!("the route to {peer} (RTM_GETROUTE)");
     let (family, address): (u8, Vec<u8>) = match peer {

@@ -1,5 +1,5 @@
-//! The packet filter: how large it is, and what its rules that drop have counted: `NFT_MSG_GETRULE`.
-//! Source: kernel `include/uapi/linux/netfilter/nf_tables.h`, `net/netfilter/nft_counter.c`, `nft_immediate.c`.
+//! The packet filter: the number of its rules, and the counters of those that drop: `NFT_MSG_GETRULE`. Source: kernel
+//! `include/uapi/linux/netfilter/nf_tables.h`, `net/netfilter/nft_counter.c`, `nft_immediate.c`.
 
 use super::Sockets;
 use crate::Missing;
@@ -21,15 +21,15 @@ const NFTA_DATA_VERDICT: u16 = 2;
 const NFTA_VERDICT_CODE: u16 = 1;
 const NF_DROP: u32 = 0;
 
-/// What the rules that drop (or reject) have counted. A rule counts only where it was given a `counter`.
+/// The counters of rules that drop or reject. A rule counts only if it has a `counter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FilterDrops {
     /// Rules that drop.
     pub rules: u64,
-    /// Of them, rules without a counter.
+    /// Of these, rules without a counter.
     pub uncounted: u64,
-    /// Packets that those with a counter dropped; a batch that the kernel holds as one (GRO, GSO) is one.
+    /// Packets dropped by rules with a counter; a batch that the kernel handles as one (GRO, GSO) counts once.
     pub packets: u64,
     /// Their bytes, IP header included.
     pub bytes: u64,
@@ -45,7 +45,7 @@ pub(super) fn count(sockets: &Sockets) -> Result<u64, Missing> {
     Ok(rules(sockets)?.len() as u64)
 }
 
-/// What those that drop have counted.
+/// The counters of those that drop.
 pub(crate) fn drops(sockets: &Sockets) -> Result<FilterDrops, Missing> {
     Ok(rules(sockets)?.iter().filter_map(dropped).fold(FilterDrops::default(), |mut sum, rule| {
         sum.rules += 1;
@@ -65,7 +65,7 @@ struct Counter {
     bytes: u64,
 }
 
-/// Of a rule that drops its counter, where that counts what is dropped: nothing may be matched between it and the verdict.
+/// The counter of a rule that drops, if it counts exactly the drops: no match may follow the counter.
 fn dropped(rule: &Message) -> Option<Option<Counter>> {
     let expressions = find(rule.payload.get(EVERY_FAMILY.len()..)?, NFTA_RULE_EXPRESSIONS)?;
     let mut counter = None;

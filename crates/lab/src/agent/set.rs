@@ -1,7 +1,7 @@
-//! The one thing that is set by SNMP: how long net-snmp's agent keeps what it read of interfaces. Source: RFC 3416 (messages),
-//! X.690 (encoding), NET-SNMP-AGENT-MIB (`nsCacheTimeout`).
+//! The one SNMP SET of the lab: how long net-snmp's agent caches interface counters. Source: RFC 3416 (messages), X.690
+//! (encoding), NET-SNMP-AGENT-MIB (`nsCacheTimeout`).
 
-/// `nsCacheTimeout` (1.3.6.1.4.1.8072.1.5.3.1.2) of `ifTable` (1.3.6.1.2.1.2.2); `ifXTable` is kept with it.
+/// `nsCacheTimeout` (1.3.6.1.4.1.8072.1.5.3.1.2) of `ifTable` (1.3.6.1.2.1.2.2); `ifXTable` shares its cache.
 const CACHE_TIMEOUT_OF_INTERFACES: [u8; 20] = [0x2b, 6, 1, 4, 1, 0xbf, 0x08, 1, 5, 3, 1, 2, 1, 3, 6, 1, 2, 1, 2, 2];
 
 const INTEGER: u8 = 0x02;
@@ -10,16 +10,16 @@ const OBJECT_IDENTIFIER: u8 = 0x06;
 const SEQUENCE: u8 = 0x30;
 const RESPONSE: u8 = 0xa2;
 const SET_REQUEST: u8 = 0xa3;
-/// What SNMPv2c calls itself.
+/// The version number of SNMPv2c in a message.
 const VERSION_2C: u8 = 1;
 
-/// A value of less than 128 bytes: its length takes one.
+/// A value of fewer than 128 bytes, so that its length takes one byte.
 fn encode(tag: u8, value: &[u8]) -> Vec<u8> {
     let length = u8::try_from(value.len()).unwrap_or(u8::MAX);
     [&[tag, length], value].concat()
 }
 
-/// The request that makes it `seconds`; `community` is short.
+/// The request that sets `seconds`; `community` is short.
 pub(super) fn interface_cache_timeout(community: &str, seconds: u8) -> Vec<u8> {
     let number = |value: u8| encode(INTEGER, &[value]);
     let binding = [encode(OBJECT_IDENTIFIER, &CACHE_TIMEOUT_OF_INTERFACES), number(seconds)].concat();
@@ -29,7 +29,7 @@ pub(super) fn interface_cache_timeout(community: &str, seconds: u8) -> Vec<u8> {
     encode(SEQUENCE, &[number(VERSION_2C), encode(OCTET_STRING, community.as_bytes()), request].concat())
 }
 
-/// The error status of a response; `None`: it is none.
+/// The error status of a response; `None`: not a response.
 pub(super) fn error_status(message: &[u8]) -> Option<u8> {
     let (body, _) = decode(SEQUENCE, message)?;
     let (_, rest) = decode(INTEGER, body)?;
@@ -43,7 +43,7 @@ pub(super) fn error_status(message: &[u8]) -> Option<u8> {
     }
 }
 
-/// A value with that tag and what follows it; lengths of one byte and of two.
+/// A value with that tag, and the bytes after it; lengths of one and two bytes.
 fn decode(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<2>()?;
     let [found, length] = *head;

@@ -1,17 +1,17 @@
-//! A packet with a flipped bit: what a bad memory, switch or offload makes of it beyond the reach of the link's own checksum.
+//! Flips a bit of a packet: damage by a bad memory, switch or offload that the link's own checksum does not catch.
 //!
-//! The kernel hands packets over with the checksum still to be made, and takes them back unverified in the same way. So that the
-//! receiver has something to find, the checksum is finished first, as a NIC would, and nothing in the virtio header vouches for it.
+//! The kernel passes packets with the checksum still to be computed, and accepts them unverified. To give the receiver
+//! something to detect, the checksum is completed first, as a NIC would, and the virtio header does not mark it as valid.
 
 use super::cut::sum;
 use super::frame::NEEDS_CHECKSUM;
 use narrows_sys::tun::VNET_HEADER_BYTES;
 
-/// Where in its header a UDP checksum stands (RFC 768): there, 0 would mean *none*.
+/// Offset of the checksum in a UDP header (RFC 768), where 0 would mean *none*.
 const UDP_OFFSET: usize = 6;
 
-/// Finishes the checksum of a single packet (virtio header first) and then flips the lowest bit of its last byte. That byte
-/// belongs to the payload, or to the transport header where there is none: a transport checksum covers both.
+/// Completes the checksum of a single packet (virtio header first), then flips the lowest bit of its last byte. That
+/// byte belongs to the payload, or to the transport header if there is none: a transport checksum covers both.
 pub fn corrupt(packet: &mut [u8]) {
     finish_checksum(packet);
     if let Some(header) = packet.get_mut(..VNET_HEADER_BYTES) {
@@ -22,7 +22,7 @@ pub fn corrupt(packet: &mut [u8]) {
     }
 }
 
-/// Does what `NEEDS_CSUM` asks for; a packet without it, or whose numbers make no sense, stays as it is.
+/// Does what `NEEDS_CSUM` requests; leaves a packet without it, or with impossible offsets, unchanged.
 fn finish_checksum(packet: &mut [u8]) -> Option<()> {
     let (header, ip) = packet.split_at_mut_checked(VNET_HEADER_BYTES)?;
     if header.first()? & NEEDS_CHECKSUM == 0 {
@@ -31,7 +31,7 @@ fn finish_checksum(packet: &mut [u8]) -> Option<()> {
     let field = |at: usize| Some(usize::from(u16::from_le_bytes(header.get(at..at + 2)?.try_into().ok()?)));
     let (start, offset) = (field(6)?, field(8)?);
     let at = start + offset;
-    // The field holds the sum of the pseudo header, and is summed with the rest (virtio 1.2, section 5.1.6.2).
+    // The field holds the sum of the pseudo header and is part of the sum (virtio 1.2, section 5.1.6.2).
     let checksum = match !sum(&[ip.get(start..)?], 0) {
         0 if offset == UDP_OFFSET => 0xffff,
         checksum => checksum,
@@ -46,7 +46,7 @@ mod tests {
     use super::super::frame::{Frame, tests::tcp};
     use super::*;
 
-    /// The ones' complement sum over pseudo header and segment: all ones where the checksum is right.
+    /// The ones' complement sum over pseudo header and segment: all ones if the checksum is right.
     fn verify(ip: &[u8]) -> u16 {
         let (addresses, start) = if ip[0] >> 4 == 4 { (12..20, 20) } else { (8..40, 40) };
         let length = u32::try_from(ip.len() - start).expect("small");

@@ -1,8 +1,8 @@
-//! Cutting a super-packet: the headers for a run of its segments.
+//! Splits a super-packet: builds the headers for a run of its segments.
 //!
-//! The run is a packet, or a shorter super-packet, that is sent as these headers followed by the payload where it lies. The
-//! checksum of the transport stays unfinished, with the sum of the pseudo header for the new length, as the kernel wants it
-//! beside `NEEDS_CSUM`. As the kernel's own `tcp_gso_segment`: FIN and PSH stay on the last segment, CWR on the first.
+//! A run is a packet or a shorter super-packet. It is sent as these headers followed by the payload, which stays where it is.
+//! The transport checksum stays incomplete, with the sum of the pseudo header for the new length, as `NEEDS_CSUM` requires.
+//! As in the kernel's `tcp_gso_segment`, FIN and PSH stay on the last segment, CWR on the first.
 
 use super::frame::{Frame, Segmentation};
 use narrows_sys::tun::VNET_HEADER_BYTES;
@@ -39,8 +39,8 @@ fn get16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// Writes the headers (virtio header first) of `count` segments from `first` on into `out`: their length, and where the payload
-/// lies in `bytes`. `None` where the frame is not one that can be cut.
+/// Writes the headers (virtio header first) of `count` segments from `first` on into `out`. Returns their length, and
+/// the range of the payload in `bytes`; `None` if the frame cannot be split.
 pub fn headers(
     frame: &Frame,
     bytes: &[u8],
@@ -75,7 +75,7 @@ pub fn headers(
             (6_u32, transport_at + 16)
         }
         Segmentation::Udp => {
-            // The length of a whole super-packet is that of all its datagrams, of one datagram its own.
+            // The length of a whole super-packet covers all its datagrams, that of one datagram only itself.
             put16(ip, transport_at + 4, transport_bytes)?;
             (17, transport_at + 6)
         }

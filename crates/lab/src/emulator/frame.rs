@@ -1,6 +1,6 @@
-//! What a read from the TUN holds: one packet, or a super-packet of many segments that the kernel left uncut.
+//! What a read from the TUN returns: one packet, or a super-packet of many segments (GSO).
 //!
-//! In front of the IP header stands `struct virtio_net_hdr`, little endian (virtio 1.2, section 5.1.6).
+//! `struct virtio_net_hdr` precedes the IP header, little endian (virtio 1.2, section 5.1.6).
 
 use narrows_sys::tun::VNET_HEADER_BYTES;
 
@@ -9,10 +9,10 @@ pub const NEEDS_CHECKSUM: u8 = 1;
 /// `VIRTIO_NET_HDR_GSO_ECN`, a flag beside the type.
 const GSO_ECN: u8 = 0x80;
 
-/// How a super-packet is cut.
+/// How to split a super-packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segmentation {
-    /// It is one packet.
+    /// Not at all: it is one packet.
     None,
     /// TCP: sequence numbers and flags differ between the segments.
     Tcp,
@@ -33,7 +33,7 @@ pub struct Frame {
     pub segment_payload: u32,
     /// Number of packets on the wire.
     pub segments: u32,
-    /// How it is cut.
+    /// How to split it.
     pub segmentation: Segmentation,
 }
 
@@ -42,9 +42,9 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 impl Frame {
-    /// Reads the shape of `bytes` (virtio header, then the packet). `None`: not an IP packet.
+    /// Parses `bytes` (virtio header, then the packet). `None`: not an IP packet.
     ///
-    /// A super-packet whose headers make no sense is one packet: nothing is cut that is not understood.
+    /// A super-packet with inconsistent headers counts as one packet: it is never split.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let ip = bytes.get(VNET_HEADER_BYTES..)?;
@@ -94,7 +94,7 @@ impl Frame {
         self.header_bytes + self.segment_payload.min(payload.saturating_sub(index * self.segment_payload))
     }
 
-    /// IP bytes on the wire of `count` segments from `first` on, each with its headers.
+    /// IP bytes on the wire of `count` segments from `first` on, including their headers.
     #[must_use]
     pub fn wire_bytes(&self, first: u32, count: u32) -> u64 {
         (first..first + count).map(|index| u64::from(self.segment_bytes(index))).sum()
@@ -105,7 +105,7 @@ impl Frame {
 pub(crate) mod tests {
     use super::*;
 
-    /// A TCP super-packet over IPv4 or IPv6 with `payload` bytes that count up, cut at `mss`.
+    /// A TCP super-packet over IPv4 or IPv6 with `payload` ascending bytes, to be split at `mss`.
     pub(crate) fn tcp(version: u8, payload: usize, mss: u16) -> Vec<u8> {
         let ip_header = if version == 4 { 20 } else { 40 };
         let mut bytes = vec![NEEDS_CHECKSUM, if version == 4 { 1 } else { 4 }];

@@ -1,4 +1,4 @@
-//! Loss in bursts: the Gilbert–Elliott chain. A packet finds the channel good or bad, and is lost in the bad state only.
+//! Burst loss: the Gilbert–Elliott model. The channel is good or bad, and packets are lost in the bad state only.
 //!
 //! Source: E. N. Gilbert, *Capacity of a burst-noise channel*, 1960; E. O. Elliott, 1963; as in tc-netem(8) `gemodel` with `1-k` = 0.
 
@@ -11,7 +11,7 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// Moves on by one packet; whether that packet is lost.
+    /// Advances by one packet; returns whether that packet is lost.
     ///
     /// `enter`, `leave`: chance per packet to go to the bad state and back. `loss`: chance of loss in it.
     pub fn loses(&mut self, random: &mut Random, enter: f64, leave: f64, loss: f64) -> bool {

@@ -1,9 +1,11 @@
-//! One direction of a path, as pure logic: a packet in at an instant, a departure or a drop out. No IO, no clock.
+//! One direction of a path, as pure logic: a packet arrives at an instant and gets a departure time or a drop. No IO, no
+//! clock.
 //!
-//! A packet meets, in this order: the MTU, random loss, burst loss, the policer, the queue and its rate, the delay with jitter or
-//! reordering, corruption, duplication. Each segment of a super-packet is a packet of its own here. Segments that stay together, and
-//! depart within [`COALESCE`] of each other, leave as one piece when the last bit of the last one is through, as a NIC
-//! with interrupt coalescing and GRO would hand them up; so a slow rate does not bunch 64 KiB, and a fast one needs no cutting.
+//! A packet passes, in this order: the MTU, random loss, burst loss, the policer, the queue and its rate, the delay with
+//! jitter or reordering, corruption, duplication. Each segment of a super-packet counts as a packet. Segments that stay
+//! together, and depart within [`COALESCE`] of each other, leave as one piece when the last bit of the last one is through,
+//! as a NIC with interrupt coalescing and GRO would deliver them. So a slow rate does not bunch 64 KiB, and a fast one needs
+//! no splitting.
 
 use super::frame::Frame;
 use super::gilbert_elliott::GilbertElliott;
@@ -13,7 +15,7 @@ use super::random::Random;
 use narrows_model::lab::{Impairment, PathCounters};
 use std::collections::VecDeque;
 
-/// How long a piece may be on the wire at most.
+/// The maximum time that a piece may take on the wire.
 pub const COALESCE: Nanos = 100_000;
 
 /// Segments of one buffer that leave together.
@@ -23,11 +25,11 @@ pub struct Piece {
     pub slot: u32,
     /// The first segment.
     pub first: u32,
-    /// How many follow, itself included.
+    /// Number of segments.
     pub count: u32,
     /// IP bytes on the wire.
     pub bytes: u64,
-    /// Delivered for the second time.
+    /// A duplicate.
     pub duplicate: bool,
     /// To be delivered with a flipped bit; such a piece is one packet.
     pub corrupt: bool,
@@ -40,7 +42,7 @@ struct Lane {
     last: Nanos,
 }
 
-/// A piece that grows while segments keep together.
+/// A piece that grows while consecutive segments stay together.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     piece: Piece,
@@ -58,24 +60,24 @@ pub struct Line {
     policer: Meter,
     rate: Meter,
     queue: Queue,
-    /// What keeps its order.
+    /// Pieces that keep their order.
     main: Lane,
-    /// What overtakes the main lane.
+    /// Pieces that overtake the main lane.
     express: Lane,
     counters: PathCounters,
 }
 
-/// What came of a frame.
+/// What happened to a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted {
     /// Pieces that now wait; 0 = the buffer is free again.
     pub pieces: u32,
-    /// The MTU, where some of it was too big and the sender is to be told.
+    /// The MTU, if some of it was too big and the sender must be notified.
     pub too_big: Option<u32>,
 }
 
 impl Line {
-    /// A direction at rest; the same seed and the same packets at the same instants give the same drops.
+    /// An idle direction; the same seed and the same packets at the same instants give the same drops.
     #[must_use]
     pub fn new(impairment: Impairment, seed: u64) -> Self {
         let mut line = Self {
@@ -93,7 +95,7 @@ impl Line {
         line
     }
 
-    /// Other impairments from now on. What is under way keeps its time and its order.
+    /// Replaces the impairment from now on. Packets under way keep their time and order.
     pub fn configure(&mut self, impairment: Impairment) {
         self.rate.change(impairment.rate_bps, impairment.burst_bytes);
         self.policer.change(impairment.police_bps, impairment.police_burst_bytes);
@@ -101,13 +103,13 @@ impl Line {
         self.impairment = impairment;
     }
 
-    /// What happened so far.
+    /// The counters so far.
     #[must_use]
     pub fn counters(&self) -> PathCounters {
         PathCounters { queue_bytes_max: self.queue.bytes_max(), ..self.counters }
     }
 
-    /// Takes a frame in that lies in `slot`.
+    /// Accepts the frame in `slot`.
     pub fn accept(&mut self, now: Nanos, slot: u32, frame: &Frame) -> Accepted {
         self.queue.advance(now);
         let mut accepted = Accepted { pieces: 0, too_big: None };
@@ -149,14 +151,14 @@ impl Line {
         accepted
     }
 
-    /// Counts a frame that there was no memory for, as the queue's drop.
+    /// Counts a frame that there was no memory for as a drop of the queue.
     pub fn refuse(&mut self, frame: &Frame) {
         self.counters.taken_packets += u64::from(frame.segments);
         self.counters.taken_bytes += frame.wire_bytes(0, frame.segments);
         self.counters.dropped_queue += u64::from(frame.segments);
     }
 
-    /// Up to the end of the rate: the instant at which the packet is through, or `None` where it was dropped.
+    /// Up to the end of the rate: the instant at which the packet is through, or `None` if it was dropped.
     fn enter(&mut self, now: Nanos, bytes: u32, accepted: &mut Accepted) -> Option<Nanos> {
         let path = &self.impairment;
         if path.mtu > 0 && bytes > path.mtu {
@@ -188,7 +190,7 @@ impl Line {
         Some(through)
     }
 
-    /// Beyond the rate: the instant of departure, and whether it overtakes.
+    /// After the rate: the instant of departure, and whether the packet overtakes.
     fn depart(&mut self, through: Nanos) -> (Nanos, bool) {
         let delay = self.impairment.delay_us.saturating_mul(1000);
         let jitter = self.impairment.jitter_us.saturating_mul(1000);
@@ -244,7 +246,7 @@ impl Line {
         Some(piece)
     }
 
-    /// Takes a delivery back: the receiving device refused it.
+    /// Reverts a delivery that the receiving device refused.
     pub fn refused_by_device(&mut self, piece: &Piece) {
         self.counters.corrupted -= u64::from(piece.corrupt);
         if piece.duplicate {

@@ -1,4 +1,4 @@
-//! What must hold of a line for every impairment and every arrival.
+//! Properties that hold for every impairment and every arrival.
 
 use super::frame::{Frame, Segmentation};
 use super::line::{COALESCE, Line, Piece};
@@ -33,7 +33,7 @@ fn path(change: impl FnOnce(&mut Impairment)) -> Impairment {
     impairment
 }
 
-/// All that leaves, with its instant.
+/// All departures, each with its instant.
 fn drain(line: &mut Line) -> Vec<(u64, Piece)> {
     let mut out = Vec::new();
     while let Some(at) = line.next_departure() {

@@ -1,8 +1,8 @@
-//! A rate with a token bucket, kept as a virtual clock: the instant at which the bucket is full again.
+//! A rate with a token bucket, as a virtual clock: the instant at which the bucket is full again.
 //!
 //! One formula serves three devices. A link is a bucket of depth 0: a packet is through when its last bit is. A shaper has a
-//! depth: that much passes at once after a silence. A policer is a shaper that refuses what would have to wait.
-//! Time is nanoseconds, and what a packet takes is exact: the remainder of the division is carried on.
+//! depth: that much passes at once after an idle time. A policer is a shaper that refuses what would have to wait. Time is in
+//! nanoseconds, and exact: the remainder of the division is carried over.
 
 /// Nanoseconds on the emulator's clock.
 pub type Nanos = u64;
@@ -21,7 +21,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A full bucket. A rate of 0 is taken as 1 bit/s.
+    /// A full bucket. A rate of 0 counts as 1 bit/s.
     #[must_use]
     pub fn new(rate_bps: u64, depth_bytes: u64) -> Self {
         let rate_bps = rate_bps.max(1);
@@ -29,12 +29,12 @@ impl Meter {
         Self { rate_bps, depth: u64::try_from(depth).unwrap_or(u64::MAX), full_at: 0, remainder: 0 }
     }
 
-    /// Another rate and depth from now on; what is already under way keeps its time.
+    /// Replaces rate and depth from now on; packets under way keep their time.
     pub fn change(&mut self, rate_bps: u64, depth_bytes: u64) {
         *self = Self { full_at: self.full_at, ..Self::new(rate_bps, depth_bytes) };
     }
 
-    /// The virtual clock after a packet of `bytes` that comes at `now`.
+    /// The virtual clock after a packet of `bytes` that arrives at `now`.
     fn advanced(&self, now: Nanos, bytes: u64) -> (Nanos, u64) {
         let (from, remainder) = if now > self.full_at { (now, 0) } else { (self.full_at, self.remainder) };
         let work = u128::from(bytes) * 8 * u128::from(BILLION) + u128::from(remainder);
@@ -43,14 +43,14 @@ impl Meter {
         (from.saturating_add(whole), u64::try_from(work % rate).unwrap_or(0))
     }
 
-    /// Lets a packet through and gives the instant at which it is: `now` or later.
+    /// Lets a packet through and returns the instant at which it is: `now` or later.
     pub fn pass(&mut self, now: Nanos, bytes: u64) -> Nanos {
         (self.full_at, self.remainder) = self.advanced(now, bytes);
         let through = self.full_at.saturating_add(u64::from(self.remainder > 0));
         through.saturating_sub(self.depth).max(now)
     }
 
-    /// Lets a packet through only where it need not wait; whether it did.
+    /// Lets a packet through only if it need not wait; returns whether it did.
     pub fn police(&mut self, now: Nanos, bytes: u64) -> bool {
         let (full_at, remainder) = self.advanced(now, bytes);
         let conforms = full_at.saturating_add(u64::from(remainder > 0)) <= now.saturating_add(self.depth);
@@ -114,7 +114,8 @@ mod tests {
                 out.push((shaper.pass(now, bytes), bytes));
             }
             prop_assert!(out.is_sorted_by_key(|(at, _)| *at), "in order");
-            // In any window from one departure to another no more leaves than the burst and what the rate gives.
+            // In any window from one departure to another, no more leaves than the burst plus the rate times
+            // the window.
             for (index, (from, _)) in out.iter().enumerate() {
                 let mut sent = 0_u128;
                 for (to, bytes) in out.iter().skip(index) {

@@ -1,15 +1,15 @@
-//! Buffers for what is under way. Nothing is allocated per packet: a buffer that comes back is used again, the last one first,
-//! while it is still in the cache.
+//! Buffers for packets under way. Nothing is allocated per packet: a returned buffer is used again, the most recent one
+//! first, while it is still in the cache.
 
 use super::frame::Frame;
 use narrows_sys::tun::VNET_HEADER_BYTES;
 
-/// The largest packet with its virtio header: 64 KiB and room to see that one is not larger.
+/// The largest packet with its virtio header: 64 KiB, and room to detect a larger one.
 pub const LARGE: usize = 65_536 + VNET_HEADER_BYTES + 64;
-/// Most packets are acknowledgements or of Ethernet's size: they need not hold a large buffer.
+/// Most packets are acknowledgements or of Ethernet's size and do not need a large buffer.
 pub const SMALL: usize = 2048;
 
-/// A buffer with what lies in it.
+/// A buffer and its content.
 #[derive(Debug)]
 pub struct Slot {
     bytes: Box<[u8]>,
@@ -35,7 +35,7 @@ pub struct Pool {
     free_small: Vec<u32>,
     bytes: usize,
     limit: usize,
-    /// Where the next packet is read into.
+    /// The buffer that the next packet is read into.
     scratch: Box<[u8]>,
 }
 
@@ -49,7 +49,7 @@ const NO_FRAME: Frame = Frame {
 };
 
 impl Pool {
-    /// A pool that holds `limit` bytes at most.
+    /// A pool that holds at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         let scratch = vec![0; LARGE].into_boxed_slice();
@@ -61,7 +61,8 @@ impl Pool {
         &mut self.scratch
     }
 
-    /// Keeps the first `used` bytes of the scratch buffer: the slot's number, or `None` where the limit is reached.
+    /// Keeps the first `used` bytes of the scratch buffer; returns the slot's number, or `None` if the limit is
+    /// reached.
     pub fn keep(&mut self, used: usize, frame: Frame) -> Option<u32> {
         let small = used <= SMALL;
         let number = match if small { self.free_small.pop() } else { self.free_large.pop() } {
@@ -72,7 +73,7 @@ impl Pool {
         if small {
             slot.bytes.get_mut(..used)?.copy_from_slice(self.scratch.get(..used)?);
         } else {
-            // The packet stays where it was read; the slot's buffer becomes the next scratch.
+            // The packet stays where it was read; the slot's buffer becomes the next scratch buffer.
             std::mem::swap(&mut slot.bytes, &mut self.scratch);
         }
         slot.used = used;
@@ -91,13 +92,13 @@ impl Pool {
         Some(number)
     }
 
-    /// What lies in a slot.
+    /// The content of a slot.
     #[must_use]
     pub fn slot(&self, number: u32) -> Option<&Slot> {
         self.slots.get(number as usize)
     }
 
-    /// Sets how many pieces use a slot; with none it is free.
+    /// Sets how many pieces use a slot; 0 frees it.
     pub fn use_by(&mut self, number: u32, pieces: u32) {
         if let Some(slot) = self.slots.get_mut(number as usize) {
             slot.users = pieces + 1;
@@ -105,7 +106,7 @@ impl Pool {
         }
     }
 
-    /// One user less; the last one frees it.
+    /// Removes one user; the last one frees the slot.
     pub fn release(&mut self, number: u32) {
         let Some(slot) = self.slots.get_mut(number as usize) else { return };
         slot.users = slot.users.saturating_sub(1);
@@ -115,7 +116,7 @@ impl Pool {
         }
     }
 
-    /// Gives all memory back, where nothing is under way.
+    /// Frees all memory if nothing is under way.
     pub fn shrink(&mut self) {
         if self.free_large.len() + self.free_small.len() == self.slots.len() {
             self.slots = Vec::new();

@@ -1,12 +1,12 @@
-//! How full the queue in front of a rate is. Drop tail: a packet that finds no room is dropped, whole.
+//! The queue in front of a rate. Drop tail: a packet that does not fit is dropped as a whole.
 //!
-//! A packet is in the queue until its last bit is through the rate, so of a burst into an idle link exactly as many packets
+//! A packet is in the queue until its last bit is through the rate. So of a burst into an idle link exactly as many packets
 //! pass as the limit says, and the longest wait is the limit divided by the rate.
 
 use super::meter::Nanos;
 use std::collections::VecDeque;
 
-/// Packets in a queue of nobody's limit, where there is a rate.
+/// The default limit of a queue in front of a rate.
 pub const DEFAULT_PACKETS: u64 = 1000;
 
 /// The packets in front of a rate, each with the instant at which it is through.
@@ -20,13 +20,13 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Sets the limits, 0 = none; both 0 = [`DEFAULT_PACKETS`]. What is inside stays inside.
+    /// Sets the limits, 0 = none; both 0 = [`DEFAULT_PACKETS`]. Queued packets stay.
     pub fn limit(&mut self, packets: u64, bytes: u64) {
         self.limit_packets = if packets == 0 && bytes == 0 { DEFAULT_PACKETS } else { packets };
         self.limit_bytes = bytes;
     }
 
-    /// Lets go of what is through by `now`.
+    /// Removes the packets that are through by `now`.
     pub fn advance(&mut self, now: Nanos) {
         while let Some((through, bytes)) = self.waiting.front().copied() {
             if through > now {
@@ -37,7 +37,7 @@ impl Queue {
         }
     }
 
-    /// Whether a packet of that many bytes finds room.
+    /// Whether a packet of that many bytes fits.
     #[must_use]
     pub fn has_room(&self, bytes: u32) -> bool {
         let packets = self.waiting.len() as u64;
@@ -45,14 +45,14 @@ impl Queue {
             && (self.limit_bytes == 0 || self.bytes + u64::from(bytes) <= self.limit_bytes)
     }
 
-    /// Takes a packet in.
+    /// Adds a packet.
     pub fn push(&mut self, through: Nanos, bytes: u32) {
         self.waiting.push_back((through, bytes));
         self.bytes += u64::from(bytes);
         self.bytes_max = self.bytes_max.max(self.bytes);
     }
 
-    /// The deepest that it was, in bytes.
+    /// The maximum depth so far, in bytes.
     #[must_use]
     pub const fn bytes_max(&self) -> u64 {
         self.bytes_max

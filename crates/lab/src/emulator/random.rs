@@ -1,5 +1,5 @@
-//! Random numbers that a seed repeats exactly: xoshiro256++ (Blackman, Vigna: *Scrambled linear pseudorandom number
-//! generators*, 2021), its state filled by splitmix64.
+//! Reproducible random numbers: xoshiro256++ (Blackman, Vigna: *Scrambled linear pseudorandom number generators*, 2021),
+//! seeded by splitmix64.
 
 /// A generator. Not for secrets.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl Random {
         Self([split(), split(), split(), split()])
     }
 
-    /// 64 even bits.
+    /// 64 uniform bits.
     pub fn bits(&mut self) -> u64 {
         let [a, b, c, d] = self.0;
         let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
@@ -29,19 +29,19 @@ impl Random {
         result
     }
 
-    /// Evenly from 0 up to, not including, 1.
+    /// Uniform in [0, 1).
     pub fn unit(&mut self) -> f64 {
         #[allow(clippy::cast_precision_loss)] // 53 bits fit exactly
         let value = (self.bits() >> 11) as f64;
         value / 9_007_199_254_740_992.0
     }
 
-    /// True with this probability; draws nothing where it is 0.
+    /// True with this probability; draws no number if it is 0.
     pub fn chance(&mut self, probability: f64) -> bool {
         probability > 0.0 && self.unit() < probability
     }
 
-    /// Evenly from 0 to `most`.
+    /// Uniform from 0 to `most`, inclusive.
     pub fn up_to(&mut self, most: u64) -> u64 {
         let span = u128::from(most) + 1;
         u64::try_from((u128::from(self.bits()) * span) >> 64).unwrap_or(most)

@@ -1,4 +1,5 @@
-//! The thread that moves the bytes of one direction: reads from one TUN, asks the line, writes to the other.
+//! The thread that moves the bytes of one direction: reads from one TUN, passes packets through the line, writes to the
+//! other.
 
 use super::corrupt::corrupt;
 use super::cut::{self, HEADERS_MAX};
@@ -20,15 +21,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Reads between two looks at what is due.
+/// Maximum reads between two checks for due packets.
 const BATCH: usize = 16;
-/// A wait shorter than this is spent spinning: a sleep would end later than it should.
+/// A wait shorter than this is spent spinning: a sleep would end too late.
 const SPIN: Nanos = 20_000;
-/// A wait longer than this is made of two, and its end is spent spinning: what departs seldom is worth it.
+/// A wait longer than this is split in two, and its end is spent spinning: rare departures justify the CPU time.
 const LONG: Nanos = 2_000_000;
-/// Memory for what is under way: 100 ms at 40 Gbit/s.
+/// Memory for packets under way: 100 ms at 40 Gbit/s.
 const MEMORY_BYTES: usize = 512 << 20;
-/// After this long without a packet the memory is given back.
+/// After this idle time the memory is freed.
 const QUIET: Nanos = 2_000_000_000;
 
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Begins to carry packets from one host's device to the other's, on other cores than the reserved ones.
+    /// Starts to carry packets from one host's TUN device to the other's, on cores other than the reserved ones.
     ///
     /// # Errors
     /// Out of descriptors or threads.
@@ -93,8 +94,8 @@ impl Relay {
             .spawn(move || {
                 thread::exact_timers();
                 carrier.cores = cpu::allowed_cpus().unwrap_or_default();
-                // The emulator comes before the load that it carries: a path does not wait for the hosts' processors.
-                // Without root it is one of many, and on a full machine less exact.
+                // The emulator has priority over the load that it carries: a path does not wait for the
+                // hosts' processors. Without root it has none, and is less exact on a busy machine.
                 let _ = thread::set_real_time() || thread::set_nice(-10);
                 if let Err(error) = carrier.run() {
                     *lock(&carrier.shared.failure) = Some(error);
@@ -105,26 +106,26 @@ impl Relay {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Other impairments from now on.
+    /// Replaces the impairment from now on.
     pub fn set(&self, impairment: Impairment) {
         *lock(&self.shared.wanted) = impairment;
         self.shared.changes.fetch_add(1, Ordering::Release);
         self.shared.wake.signal();
     }
 
-    /// What it does to packets now.
+    /// The current impairment.
     #[must_use]
     pub fn impairment(&self) -> Impairment {
         lock(&self.shared.wanted).clone()
     }
 
-    /// What happened so far, as of one instant.
+    /// The counters so far, as of one instant.
     #[must_use]
     pub fn counters(&self) -> PathCounters {
         *lock(&self.shared.counters)
     }
 
-    /// Why it stopped by itself, where it did.
+    /// Why it stopped by itself, if it did.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         lock(&self.shared.failure).clone()
@@ -152,13 +153,13 @@ struct Carrier {
     began: Instant,
     seen_changes: u64,
     reserved: Arc<Reserved>,
-    /// Those that the thread may run on where none is reserved.
+    /// The cores that the thread may run on if none is reserved.
     cores: Vec<u32>,
     seen_reserved: u64,
     /// Whether there was a long wait since the last departure.
     rested: bool,
     wake: Wake,
-    /// When the packet came that ended the last wait.
+    /// When the packet arrived that ended the last wait.
     arrival: Option<Nanos>,
 }
 
@@ -194,12 +195,12 @@ impl Carrier {
         let reserved = self.reserved.changes();
         if reserved != self.seen_reserved {
             self.seen_reserved = reserved;
-            // Where it cannot be moved it is less exact, as on a machine of one core.
+            // If it cannot be moved it is less exact, as on a machine with one core.
             let _ = cpu::pin(&self.reserved.free_of(&self.cores));
         }
     }
 
-    /// Writes what is due; how many pieces.
+    /// Writes the packets that are due; returns the number of pieces.
     fn deliver(&mut self) -> usize {
         let now = self.now();
         let mut sent = 0;
@@ -229,7 +230,7 @@ impl Carrier {
         self.to.write(&[IoSlice::new(headers), IoSlice::new(payload)]).is_ok()
     }
 
-    /// Writes a piece of one packet with a flipped bit; `None` where it cannot be cut or the device refuses it.
+    /// Writes a piece of one packet with a flipped bit; `None` if it cannot be split or the device refuses it.
     fn write_corrupt(&mut self, piece: &Piece) -> Option<()> {
         let slot = self.pool.slot(piece.slot)?;
         let bytes = slot.bytes();
@@ -243,7 +244,7 @@ impl Carrier {
         self.to.write(&[IoSlice::new(&packet)]).ok().map(drop)
     }
 
-    /// Reads what waits, a batch at most; how many frames.
+    /// Reads waiting frames, at most a batch; returns their number.
     fn take(&mut self) -> Result<usize, String> {
         for taken in 0..BATCH {
             let read = self.from.read(self.pool.scratch());
@@ -267,7 +268,7 @@ impl Carrier {
 
     fn answer_too_big(&self, slot: u32, mtu: u32) {
         if let Some(packet) = self.pool.slot(slot).and_then(|slot| too_big::answer(slot.bytes(), mtu)) {
-            // Best effort, as on a router: a host that cannot take it will send again.
+            // Best effort, as on a router: a host that misses it will send again.
             let _ = self.from.write(&[IoSlice::new(&packet)]);
         }
     }
@@ -282,8 +283,8 @@ impl Carrier {
                     std::hint::spin_loop();
                     return Ok(());
                 }
-                // The kernel may end a wait of ppoll late by a thousandth (`select_estimate_accuracy`): a long one is
-                // ended early and followed by a short one.
+                // The kernel may end a wait of ppoll late by a thousandth (`select_estimate_accuracy`):
+                // a long one is ended early and followed by a short one.
                 self.rested |= left > LONG;
                 Some(if left > LONG { left - left / 64 } else { left - early })
             }

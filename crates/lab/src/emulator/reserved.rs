@@ -1,12 +1,12 @@
-//! Cores that belong to the hosts of a lab, and on which the path does not run.
+//! Cores that are reserved for the hosts of a lab: the path does not run on them.
 //!
-//! Where a fault steers all that a host receives to one core, a path that runs there too would wait for its own packets to be
+//! A fault may steer all that a host receives to one core. If the path ran there too, it would wait for its own packets to be
 //! received, and slow down instead of overflowing the host's queue.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The cores, as many times as they were reserved.
+/// The cores, each with the number of reservations.
 #[derive(Debug, Default)]
 pub struct Reserved {
     cores: Mutex<Vec<usize>>,
@@ -18,13 +18,13 @@ impl Reserved {
         self.cores.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the path off a core.
+    /// Reserves a core.
     pub fn take(&self, core: usize) {
         self.cores().push(core);
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// Lets it run there again, once as often as it was kept off.
+    /// Releases one reservation of a core.
     pub fn give_back(&self, core: usize) {
         let mut cores = self.cores();
         if let Some(at) = cores.iter().position(|taken| *taken == core) {
@@ -34,13 +34,13 @@ impl Reserved {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// How often it changed: cheap enough to be asked for every batch of packets.
+    /// The number of changes so far: cheap enough to read for every batch of packets.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Of `all`, those that are free; all of them where none is.
+    /// The cores of `all` that are not reserved; all of them if every one is.
     #[must_use]
     pub fn free_of(&self, all: &[u32]) -> Vec<u32> {
         let cores = self.cores();

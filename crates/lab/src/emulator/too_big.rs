@@ -1,5 +1,5 @@
-//! The answer to a packet that is larger than the path's MTU: ICMP *fragmentation needed* (RFC 792, RFC 1191) and ICMPv6
-//! *packet too big* (RFC 4443, section 3.2).
+//! The answer to a packet larger than the path's MTU: ICMP *fragmentation needed* (RFC 792, RFC 1191) and ICMPv6 *packet too
+//! big* (RFC 4443, section 3.2).
 
 use super::cut::sum;
 use narrows_sys::tun::VNET_HEADER_BYTES;
@@ -10,13 +10,13 @@ pub const ADDRESS_V4: Ipv4Addr = Ipv4Addr::new(10, 77, 255, 1);
 /// See [`ADDRESS_V4`].
 pub const ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0xffff, 0, 0, 0, 0, 0, 1);
 
-/// As much of the packet as goes back: a whole answer of 576 bytes (RFC 1812, section 4.3.2.3) over IPv4.
+/// How much of the packet is quoted over IPv4: a whole answer of 576 bytes (RFC 1812, section 4.3.2.3).
 const QUOTE_V4: usize = 576 - 20 - 8;
-/// A whole answer of the least MTU over IPv6.
+/// A whole answer of the minimum MTU over IPv6.
 const QUOTE_V6: usize = 1280 - 40 - 8;
 
-/// The answer to `bytes` (virtio header, then the packet), with a virtio header of its own; `None` where none is due: to a
-/// multicast packet or to an ICMP error.
+/// The answer to `bytes` (virtio header, then the packet), with a virtio header of its own; `None` for a multicast
+/// packet or an ICMP error, which must not be answered.
 #[must_use]
 pub fn answer(bytes: &[u8], mtu: u32) -> Option<Vec<u8>> {
     let ip = bytes.get(VNET_HEADER_BYTES..)?;

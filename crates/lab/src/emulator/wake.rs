@@ -1,36 +1,36 @@
-//! How late a sleeping thread wakes on this machine, learned from the ends of its own waits.
+//! How late a sleeping thread wakes on this machine, learned from its own waits.
 //!
-//! A core takes tens of microseconds to come back from a rest, and on a virtual machine more. A packet that wakes the thread came
-//! about that much earlier than it is read: to take the time of reading for the time of arrival would lengthen the path.
+//! A core takes tens of microseconds to leave an idle state, and more on a virtual machine. A packet that wakes the thread
+//! arrived about that much earlier than it is read: taking the read time as arrival time would lengthen the path.
 
 use super::meter::Nanos;
 
-/// More than this is not the core's doing.
+/// A longer delay is not caused by the core's idle state.
 const LATE_MAX: Nanos = 150_000;
-/// Waits shorter than this do not let a core rest.
+/// Waits shorter than this do not idle a core.
 const REST: Nanos = 100_000;
 
-/// A running mean of how late waits end.
+/// A running mean of the wake-up delay.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wake {
     late: Nanos,
 }
 
 impl Wake {
-    /// A wait that was to last `asked` ended `late` after its end.
+    /// Learns from a wait that was to last `asked` and ended `late` after its end.
     pub fn learn(&mut self, asked: Nanos, late: Nanos) {
         if asked >= REST && late <= LATE_MAX {
             self.late = if self.late == 0 { late } else { (self.late * 7 + late) / 8 };
         }
     }
 
-    /// When a packet arrived that ended a wait: the wait began at `began`, when there was none, and ended at `ended`.
+    /// When the packet arrived that ended a wait from `began`, when the queue was empty, to `ended`.
     #[must_use]
     pub fn arrival(&self, began: Nanos, ended: Nanos) -> Nanos {
         ended.saturating_sub(self.late).max(began)
     }
 
-    /// How long before its end a wait should stop, for the rest to be spun.
+    /// How long before its end a wait should stop, so that the rest is spent spinning.
     #[must_use]
     pub fn early(&self) -> Nanos {
         // The mean and half of it: most waits then end in time.
@@ -48,8 +48,8 @@ mod tests {
         assert_eq!(wake.arrival(0, 500_000), 500_000, "nothing is known yet");
         for _ in 0..100 {
             wake.learn(500_000, 30_000);
-            wake.learn(500_000, 5_000_000); // somebody else had the core
-            wake.learn(10_000, 1_000); // no rest
+            wake.learn(500_000, 5_000_000); // the core was busy with something else
+            wake.learn(10_000, 1_000); // too short for an idle state
         }
         assert_eq!(wake.arrival(0, 500_000), 470_000);
         assert_eq!(wake.arrival(490_000, 500_000), 490_000, "there was none before");

@@ -1,8 +1,8 @@
 //! # checksum-errors
 //!
-//! A bit of some packets is flipped after their checksum was made, as by a bad memory in a switch or a NIC that sums what it has
-//! already spoiled: the link's own checksum is right, the transport's is not. The receiver verifies it and drops the packet
-//! (`InCsumErrors` of UDP and TCP; of a datagram above 76 bytes only when it is read).
+//! A bit of some packets is flipped after their checksum was computed, as by a bad memory in a switch, or by a NIC that sums
+//! damaged data: the link's own checksum is right, the transport's is not. The receiver verifies it and drops the packet
+//! (`InCsumErrors` of UDP and TCP; for a datagram above 76 bytes only when it is read).
 //!
 //! Truth: the path's `corrupted`.
 

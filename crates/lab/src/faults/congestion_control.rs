@@ -1,7 +1,7 @@
 //! # congestion-control
 //!
-//! The congestion control of new connections. A loss-based one such as Reno (RFC 5681) does not fill a long path that loses a little;
-//! it shows only together with loss.
+//! The congestion control of new connections. A loss-based one such as Reno (RFC 5681) does not fill a long path with a
+//! little loss; the fault shows only together with loss.
 
 use super::undo::set_sysctl;
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};

@@ -1,4 +1,4 @@
-//! A host whose packets are received by one core, at a cost.
+//! Makes one core receive all packets of a host, at a high cost per packet.
 
 use super::Undo;
 use crate::host::Host;
@@ -8,11 +8,11 @@ use narrows_sys::rtnl::Links;
 use narrows_sys::{files, process};
 use std::path::PathBuf;
 
-/// The most taps that a host gets.
+/// The maximum number of taps of a host.
 const TAPS_MAX: u64 = 1024;
 
-/// Steers all that the host's device receives to the last core (`rps_cpus`), and makes each packet cost something there: so
-/// many packet taps, each with the longest filter there is, about 4 us. The path keeps off that core.
+/// Steers all packets that the host's interface receives to the last core (`rps_cpus`), and makes each packet expensive
+/// there: `taps` packet taps, each with the longest possible filter, about 4 µs. The path keeps off that core.
 pub(super) fn steer(host: &Host, taps: u64) -> Result<Undo> {
     let name = host.device();
     let steering = PathBuf::from(format!("/sys/class/net/{name}/queues/rx-0/rps_cpus"));
@@ -33,7 +33,7 @@ pub(super) fn steer(host: &Host, taps: u64) -> Result<Undo> {
     }))
 }
 
-/// `rps_cpus` is written by root of the first user namespace alone (net/core/net-sysfs.c).
+/// Only root of the first user namespace may write `rps_cpus` (net/core/net-sysfs.c).
 fn explain(error: narrows_sys::Error) -> Error {
     match error.errno() {
         Some(1) if !process::is_root_of_machine() => Error::NeedsRoot { what: "bringing packets to one core" },
@@ -41,7 +41,7 @@ fn explain(error: narrows_sys::Error) -> Error {
     }
 }
 
-/// The word of the kernel for one core: hexadecimal groups of 32 cores, the highest first.
+/// The kernel's notation of one core: hexadecimal groups of 32 cores, the highest first.
 fn mask(core: usize) -> String {
     let groups = core / 32;
     format!("{:x}{}", 1_u32 << (core % 32), ",00000000".repeat(groups))

@@ -1,6 +1,6 @@
 //! # delay
 //!
-//! The path is longer: added to its one-way delay in each direction in which it is in force.
+//! The path is longer: the value is added to its one-way delay in each affected direction.
 
 use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;

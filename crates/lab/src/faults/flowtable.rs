@@ -1,10 +1,10 @@
 //! # flowtable
 //!
-//! The router's kernel takes a short way for connections that it knows: a flow table of nf_tables with `in0` and `out0`
-//! (kernel `Documentation/networking/nf_flowtable.rst`). UDP and TCP are tracked, and from its second packet on a flow is forwarded at
-//! ingress, past routing and filter. For comparisons of a device with and without it.
+//! The router's kernel forwards known connections on the fast path: a flow table of nf_tables with `in0` and `out0` (kernel
+//! `Documentation/networking/nf_flowtable.rst`). UDP and TCP are tracked, and from its second packet on a flow is forwarded
+//! at ingress, past routing and filter. For comparisons of a device with and without it.
 //!
-//! Truth: nothing is dropped; the counters of rules stand still for flows that are in the table.
+//! Truth: nothing is dropped; the counters of rules do not move for flows that are in the table.
 
 use super::forward_drop_nth::with_table;
 use super::{Fault, ROUTER, Undo, Value};

@@ -1,18 +1,15 @@
 //! # forward-drop-nth
 //!
-//! A rule of the router's packet filter drops every so many-th packet that it forwards, of either direction (nf_tables, hook
-//! *forward*, `numgen inc mod N == 0`), and counts what it drops.
+//! A rule of the router's packet filter drops every Nth packet that it forwards, in either direction (nf_tables, hook
+//! *forward*, `numgen inc mod N == 0`), and counts the drops.
 //!
-//! Truth: the rule's counter, `filter_forward_drops` of the host. Of n packets since the rule was made it has dropped n ÷ N,
+//! Truth: the rule's counter, `filter_forward_drops` of the host. Of n packets since the rule was added it has dropped n ÷ N,
 //! rounded up.
 
 use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
 use crate::Result;
-use crate::host::Host;
+use crate::host::{Host, FORWARD_FILTER};
 use narrows_sys::nftables;
-
-/// The table that holds the rule.
-pub(crate) const TABLE: &str = "narrows-lab-forward-drop";
 
 pub(super) const FAULT: Fault = Fault {
     id: "forward-drop-nth",
@@ -24,10 +21,10 @@ pub(super) const FAULT: Fault = Fault {
 };
 
 fn inject(host: &Host, value: &Value) -> Result<Undo> {
-    with_table(host, TABLE, || nftables::add_forward_drop(TABLE, value.number32()))
+    with_table(host, FORWARD_FILTER, || nftables::add_forward_drop(FORWARD_FILTER, value.number32()))
 }
 
-/// Makes a table in the host's network; the way back takes it away.
+/// Adds a table to the host's network; undoing it removes the table.
 pub(super) fn with_table(
     host: &Host,
     table: &'static str,

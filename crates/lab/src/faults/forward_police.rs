@@ -1,12 +1,13 @@
 //! # forward-police
 //!
-//! A policer without a queue in front of the router's output: what exceeds so many packets a second, once a bucket of so many is
-//! empty, is dropped and counted (nf_tables `limit rate over N/second burst B packets`, only for what leaves by `out0`).
+//! A policer without a queue in front of the router's output: packets above N per second, once a bucket of B packets is
+//! empty, are dropped and counted (nf_tables `limit rate over N/second burst B packets`, only for packets that leave by
+//! `out0`).
 //!
-//! Truth: the kernel keeps the price of a packet in whole nanoseconds, so that the rate is 10^9 ÷ ⌊10^9 ÷ N⌋ packets/s: exact
-//! where N divides 10^9 (200,000; 250,000; 1,000,000), else up to N ÷ 10^9 too high. A trial of T seconds carries rate × T + B
-//! packets of any greater load that does not pause for longer than the bucket takes to fill. A burst of B ÷ (1 − rate ÷ its own
-//! rate) packets passes whole: what a queue of B packets in front of that rate would lose, the bucket loses, too.
+//! Truth: the kernel keeps the cost of a packet in whole nanoseconds, so that the rate is 10^9 ÷ ⌊10^9 ÷ N⌋ packets/s: exact
+//! if N divides 10^9 (200,000; 250,000; 1,000,000), otherwise up to N ÷ 10^9 too high. A trial of T seconds carries rate × T
+//! + B packets of any greater load that does not pause for longer than the bucket takes to fill. A burst of B ÷ (1 − rate ÷
+//! its own rate) packets passes without loss, as it would through a queue of B packets in front of that rate.
 
 use super::forward_drop_nth::with_table;
 use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};

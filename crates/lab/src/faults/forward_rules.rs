@@ -1,7 +1,7 @@
 //! # forward-rules
 //!
-//! So many rules of the router's packet filter, one after another, each of which every forwarded packet is compared with, and
-//! none of which matches. For comparisons of a device with and without them.
+//! N rules of the router's packet filter, one after another. Every forwarded packet is compared with each of them, and none
+//! matches. For comparisons of a device with and without them.
 //!
 //! Truth: nothing is dropped; the counters of the rules stay at 0.
 
@@ -22,7 +22,7 @@ pub(super) const FAULT: Fault = Fault {
     path: None,
 };
 
-/// What a kernel takes within seconds, and walks through within a millisecond a packet.
+/// The kernel adds this many within seconds, and evaluates them within a millisecond per packet.
 const RULES_MAX: u32 = 100_000;
 
 fn inject(host: &Host, value: &Value) -> Result<Undo> {

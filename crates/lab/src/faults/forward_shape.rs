@@ -1,23 +1,23 @@
 //! # forward-shape
 //!
-//! The router's output is slower than its input, behind a queue: a token bucket filter (tc-tbf(8)) on `out0` that lets so many
-//! frames of one size out a second, with a queue of so many of them. A device of known throughput and known buffer.
+//! The router's output is slower than its input, behind a queue: a token bucket filter (tc-tbf(8)) on `out0` that passes N
+//! frames of one size per second, with a queue of Q frames. A device of known throughput and known buffer.
 //!
-//! The filter counts bytes: a frame without its FCS, L − 4. The bucket is as small as the kernel's timers allow, since tokens that
-//! are not fetched in time are lost. It lets that many frames of a burst out at once, so it is taken from the queue: together
-//! they hold what was asked for. Frames of another size get another rate.
+//! The filter counts bytes: a frame without its FCS, L − 4. The bucket is as small as the kernel's timers allow, since tokens
+//! that are not used in time are lost. A bucketful leaves as one burst, so the bucket is part of the queue: together they
+//! hold Q frames. Frames of another size get another rate.
 //!
-//! The kernel sets a timer for each frame that waits. Where timers are dear (some 10 µs in a virtual machine), above about 20,000
-//! frames/s they take the core that forwards, and a load beyond the rate is held up by that rather than dropped: *forward-police* loses
-//! the same frames at any rate, without a queue to wait in.
+//! The kernel sets a timer for each frame that waits. If timers are expensive (some 10 µs in a virtual machine), above about
+//! 20,000 frames/s they saturate the core that forwards, and a load above the rate is delayed by that rather than dropped:
+//! *forward-police* loses the same frames at any rate, without a queue.
 //!
-//! Truth, for N frames a second and a queue of Q:
+//! Truth, for N frames per second and a queue of Q:
 //! - in the long run N frames/s leave, whatever the load above that;
 //! - the highest load without loss over a trial of T seconds is N + Q ÷ T: for a throughput within 1 % of N, Q must be below
 //!   N × T ÷ 100;
 //! - the longest burst without loss that comes at M frames/s is Q ÷ (1 − N ÷ M), and its corrected buffer time
 //!   (RFC 9004, section 6.4) Q ÷ M;
-//! - what is too much is dropped by the queueing discipline, which counts it.
+//! - the queueing discipline drops the excess and counts it.
 
 use super::local_shaper::set_root_of;
 use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
@@ -39,7 +39,7 @@ pub(super) const FAULT: Fault = Fault {
     path: None,
 };
 
-/// How late the kernel may come for a frame that is due.
+/// How late the kernel's timer may fire.
 const LATENESS_NS: u64 = 250_000;
 
 fn inject(host: &Host, value: &Value) -> Result<Undo> {
@@ -54,7 +54,7 @@ fn inject(host: &Host, value: &Value) -> Result<Undo> {
     }
 }
 
-/// `None`: a queue that cannot be.
+/// `None`: an impossible queue.
 fn discipline(frames_per_second: u64, frame_bytes: u64, queue_frames: u64) -> Option<Qdisc> {
     let on_device = frame_bytes - u64::from(FCS_BYTES);
     let bucket_frames = (frames_per_second * LATENESS_NS / 1_000_000_000).clamp(1, queue_frames.max(2) / 2);

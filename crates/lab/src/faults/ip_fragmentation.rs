@@ -1,11 +1,11 @@
 //! # ip-fragmentation
 //!
-//! The host has next to no memory for fragments that wait for the rest of their datagram (`ipfrag_high_thresh`, and the same for
-//! IPv6): what must be reassembled is not. Datagrams that fit into one packet are untouched. Above the limit every further
-//! fragment is refused, also of datagrams that began earlier, and what they hold is freed only after `ipfrag_time`, 30 s
+//! The host has almost no memory for fragments that wait for the rest of their datagram (`ipfrag_high_thresh`, and the same
+//! for IPv6), so reassembly fails. Datagrams that fit into one packet are not affected. Above the limit every further
+//! fragment is refused, also of datagrams that began earlier, and their memory is freed only after `ipfrag_time`, 30 s
 //! (kernel net/ipv4/inet_fragment.c, `inet_frag_find`).
 //!
-//! Truth: datagrams above the MTU do not arrive; `Ip: ReasmFails` counts their refused fragments.
+//! Truth: datagrams above the MTU do not arrive; `Ip: ReasmFails` counts the refused fragments.
 
 use super::undo::set_sysctl;
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
@@ -22,7 +22,7 @@ pub(super) const FAULT: Fault = Fault {
     path: None,
 };
 
-/// The lower threshold may never be above the higher one: it goes first, and comes back last.
+/// The lower threshold must never exceed the higher one: it is set first and restored last.
 const KEYS: [&str; 4] = [
     "net.ipv4.ipfrag_low_thresh",
     "net.ipv4.ipfrag_high_thresh",
@@ -33,7 +33,7 @@ const KEYS: [&str; 4] = [
 fn inject(host: &Host, value: &Value) -> Result<Undo> {
     let mut undo = Undo::default();
     for key in KEYS {
-        // Absent where the kernel was told to do without IPv6. Without those of IPv4 there is no such fault.
+        // Absent if IPv6 is disabled. Without the IPv4 keys the fault is not possible.
         if key.starts_with("net.ipv6") && !host.run(|| sysctl::exists(key))? {
             continue;
         }

@@ -1,7 +1,7 @@
 //! # link-speed
 //!
-//! The host's link came up slower than it could be: its device says so, and the path carries no more than that in either direction.
-//! The modes that the device supports stay what they are.
+//! The host's link negotiated a lower speed than it could: its interface reports it, and the path carries no more than that
+//! in either direction. The supported modes of the interface stay unchanged.
 
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value, Way};
 use crate::Result;

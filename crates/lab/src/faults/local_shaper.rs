@@ -1,6 +1,7 @@
 //! # local-shaper
 //!
-//! A token bucket filter at the root of the device (tc-tbf(8)): what the host sends leaves at that rate, and waits in the host.
+//! A token bucket filter at the root of the interface (tc-tbf(8)): the host's packets leave at that rate, and wait in the
+//! host.
 
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
 use crate::Result;
@@ -16,9 +17,9 @@ pub(super) const FAULT: Fault = Fault {
     path: None,
 };
 
-/// Room for one super-packet, so that none must be cut.
+/// Room for one super-packet, so that none must be split.
 const BURST_BYTES: u32 = 128 << 10;
-/// A queue that TCP's own limits on what waits in a host do not reach: nothing is dropped here.
+/// Above TCP's own limit on packets that wait in a host: nothing is dropped here.
 const LIMIT_BYTES: u32 = 4 << 20;
 
 fn inject(host: &Host, value: &Value) -> Result<Undo> {
@@ -26,12 +27,12 @@ fn inject(host: &Host, value: &Value) -> Result<Undo> {
     set_root(host, &qdisc)
 }
 
-/// Puts a queueing discipline at the root of the host's device; the way back leaves the kernel's default there.
+/// Puts a queueing discipline at the root of the host's interface; undoing it restores the kernel's default.
 pub(super) fn set_root(host: &Host, qdisc: &Qdisc) -> Result<Undo> {
     set_root_of(host, host.device(), qdisc)
 }
 
-/// The same for a device of the host by its name.
+/// The same for an interface of the host by its name.
 pub(super) fn set_root_of(host: &Host, device: &'static str, qdisc: &Qdisc) -> Result<Undo> {
     host.run(|| Links::open()?.replace_qdisc(device, qdisc))??;
     Ok(Undo::new(move |host| Ok(host.run(|| Links::open()?.delete_qdisc(device))??)))

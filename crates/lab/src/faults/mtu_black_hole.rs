@@ -1,7 +1,7 @@
 //! # mtu-black-hole
 //!
-//! A link in the middle of the path carries less than the hosts think, and nobody says so: packets that are too big vanish, since
-//! a filter swallows the ICMP that path MTU discovery lives on (RFC 2923, section 2.1). Small packets pass.
+//! A link in the middle of the path has a smaller MTU than the hosts assume, without notice: packets that are too big are
+//! lost, since a filter drops the ICMP messages that path MTU discovery needs (RFC 2923, section 2.1). Small packets pass.
 //!
 //! Truth: the path's `dropped_mtu`.
 

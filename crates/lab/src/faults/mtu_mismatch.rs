@@ -1,7 +1,7 @@
 //! # mtu-mismatch
 //!
-//! One device's MTU differs from the others': a host with 9000 among hosts with 1500, or one with 1400; or a link in the middle of the path
-//! that carries less than both hosts think, which it says by ICMP (RFC 1191, RFC 8201).
+//! One interface's MTU differs from the others': a host with 9000 among hosts with 1500, or one with 1400; or a link in the
+//! middle of the path has a smaller MTU than both hosts, and reports it by ICMP (RFC 1191, RFC 8201).
 
 use super::{Fault, Parameter, Undo, Unit, Value, Way};
 use crate::Result;

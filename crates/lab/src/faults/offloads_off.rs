@@ -1,7 +1,7 @@
 //! # offloads-off
 //!
 //! Segmentation and receive offload are off (`ethtool -K DEVICE tso off gso off gro off tx-udp-segmentation off`): each
-//! packet goes through the whole stack alone, and each datagram of a batch (`UDP_SEGMENT`) through the device.
+//! packet traverses the whole stack alone, as does each datagram of a batch (`UDP_SEGMENT`).
 
 use super::{Fault, HOSTS, Undo, Value};
 use crate::Result;

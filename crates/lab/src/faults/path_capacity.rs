@@ -1,6 +1,6 @@
 //! # path-capacity
 //!
-//! The path's rate is lower. To a user at full load this is health: nothing but a faster path helps.
+//! The path's rate is lower. To a user at full load this is healthy: only a faster path helps.
 
 use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;

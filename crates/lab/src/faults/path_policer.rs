@@ -1,6 +1,7 @@
 //! # path-policer
 //!
-//! A token bucket without a queue (RFC 2697 with one colour): what is above the rate is dropped while the round trip time stays.
+//! A token bucket without a queue (RFC 2697 with one colour): packets above the rate are dropped while the round trip time
+//! stays.
 
 use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;

@@ -1,6 +1,6 @@
 //! # path-shaper
 //!
-//! A token bucket with a queue: a burst passes at once, then the rate holds, and packets wait in a queue of 50 ms.
+//! A token bucket with a queue: a burst passes at once, then packets leave at the rate and wait in a queue of 50 ms.
 
 use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;
@@ -14,7 +14,7 @@ pub(super) const FAULT: Fault = Fault {
     path: Some(impair),
 };
 
-/// What passes at once after a silence.
+/// The burst that passes at once after an idle time.
 const BURST_BYTES: u64 = 1 << 20;
 const QUEUE_MS: u64 = 50;
 

@@ -1,10 +1,10 @@
 //! # qdisc-drop
 //!
-//! The queue of the host's own device is too small for what TCP hands down at once: the packets are lost before they leave.
-//! The rate of the discipline is far above what the path carries, so that it is its queue alone that matters. So it is with the
-//! bursts of UDP.
+//! The queue of the host's own interface is too small for the bursts that TCP or UDP sends: packets are lost before they
+//! leave. The rate of the discipline is far above the path's, so that only its queue matters.
 //!
-//! Truth: `qdisc_drops` of the host. Batches of more than 4 KiB are cut first and each packet counts; a smaller one is one packet.
+//! Truth: `qdisc_drops` of the host. Batches of more than 4 KiB are split first and each packet counts; a smaller one is one
+//! packet.
 
 use super::local_shaper::set_root;
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
@@ -21,9 +21,9 @@ pub(super) const FAULT: Fault = Fault {
     path: None,
 };
 
-/// High, and yet lower than the speed at which a burst is handed down.
+/// High, and yet lower than the speed at which a burst arrives.
 const RATE_BPS: u64 = 2_000_000_000;
-/// A little more than a packet of Ethernet: super-packets are cut here, and the segments queue up.
+/// A little more than an Ethernet packet: super-packets are split here, and the segments queue up.
 const BURST_BYTES: u32 = 4 << 10;
 
 fn inject(host: &Host, value: &Value) -> Result<Undo> {

@@ -1,7 +1,7 @@
 //! # reordering
 //!
-//! Some packets skip the delay and so overtake others, as over links that carry one flow side by side. Without a delay there is
-//! nothing to overtake.
+//! Some packets skip the delay and overtake others, as over parallel links that carry one flow. Without a delay nothing is
+//! reordered.
 
 use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;

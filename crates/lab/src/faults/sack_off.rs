@@ -1,6 +1,7 @@
 //! # sack-off
 //!
-//! Without selective acknowledgements (RFC 2018) a sender repairs one loss per round trip. It shows only where there is loss.
+//! Without selective acknowledgements (RFC 2018) a sender repairs one loss per round trip. The fault shows only if there is
+//! loss.
 
 use super::undo::set_sysctl;
 use super::{Fault, HOSTS, Undo, Value};

@@ -1,19 +1,16 @@
 //! # send-filter
 //!
-//! A rule of the host's own packet filter drops every so many-th UDP packet that the host sends (nf_tables, hook *output*). The
-//! sender is told: its call fails with `EPERM`, and the datagram is unsent, not lost.
+//! A rule of the host's own packet filter drops every Nth UDP packet that the host sends (nf_tables, hook *output*). The
+//! sender's call fails with `EPERM`, and the datagram is unsent, not lost.
 //!
-//! Truth: the rule's counter, `filter_output_drops` of the host. What is handed over as one (`UDP_SEGMENT`) is one packet here:
-//! send each datagram by itself where the count matters.
+//! Truth: the rule's counter, `filter_output_drops` of the host. A batch (`UDP_SEGMENT`) is one packet here: send each
+//! datagram by itself if the count matters.
 
 use super::filter_drop::drop_some;
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
 use crate::Result;
-use crate::host::Host;
+use crate::host::{Host, OUTPUT_FILTER};
 use narrows_sys::nftables::Hook;
-
-/// The table that holds the rule.
-pub(crate) const TABLE: &str = "narrows-lab-output";
 
 pub(super) const FAULT: Fault = Fault {
     id: "send-filter",
@@ -25,5 +22,5 @@ pub(super) const FAULT: Fault = Fault {
 };
 
 fn inject(host: &Host, value: &Value) -> Result<Undo> {
-    drop_some(host, TABLE, Hook::Output, value.number32())
+    drop_some(host, OUTPUT_FILTER, Hook::Output, value.number32())
 }

@@ -1,7 +1,7 @@
 //! # shallow-queue
 //!
-//! The queue in front of the path's rate holds few packets: bursts are lost although the path is not full on average. Where the path
-//! has no rate, it gets 1 Gbit/s.
+//! The queue in front of the path's rate holds few packets: bursts are lost although the path is not full on average. A path
+//! without a rate gets 1 Gbit/s.
 
 use super::{Fault, PATH, Parameter, Unit, Value, Way};
 use narrows_model::lab::Impairment;

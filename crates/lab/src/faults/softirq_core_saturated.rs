@@ -1,8 +1,8 @@
 //! # softirq-core-saturated
 //!
-//! Each packet that the host receives costs so much in the softirq that one core is full of it. The cost is a number of packet
-//! taps on the device, each with the longest filter there is, and packet steering (`rps_cpus`) brings all packets of the device to
-//! one core, as a NIC with a single queue does. The backlog of that core overflows when it cannot keep up.
+//! Each packet that the host receives costs so much softirq time that one core is saturated. The cost is a number of packet
+//! taps on the interface, each with the longest possible filter, and packet steering (`rps_cpus`) brings all packets of the
+//! interface to one core, as a NIC with a single queue does. That core's backlog overflows when it cannot keep up.
 
 use super::costly_core::steer;
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};

@@ -1,14 +1,15 @@
 //! # softnet-backlog
 //!
-//! Packets come to the host in bursts of more than its backlog holds (`net.core.netdev_max_backlog`, 1000 where nobody changed
-//! it), and are dropped before any protocol sees them, although the core that receives them has time left on average. The path
-//! gathers what goes to the host and lets it go at once; packet steering brings it to the backlog of one core, where a few packet
-//! taps make each packet cost more than it takes to bring it.
+//! Packets arrive at the host in bursts larger than its backlog (`net.core.netdev_max_backlog`, 1000 by default), and are
+//! dropped before any protocol sees them, although the receiving core has idle time on average. The path holds the host's
+//! packets back and releases them at once; packet steering brings them to the backlog of one core, where a few packet taps
+//! make processing a packet more expensive than delivering it.
 //!
-//! The queue itself is not made shorter: its length is the machine's, not the host's. So the load must be high enough for the
-//! time that is gathered: at 20,000 packets a second 100 ms are 2000. Of a burst of n about n - 1000 are lost.
+//! The queue itself is not shortened: its length is a setting of the machine, not of the host. So the load must be high
+//! enough for the holding time: at 20,000 packets per second, 100 ms are 2000 packets. Of a burst of n about n - 1000 are
+//! lost.
 //!
-//! Truth: `rx_dropped` of the host's device; each packet comes by itself, so one drop is one datagram.
+//! Truth: `rx_dropped` of the host's interface; packets are not merged, so one drop is one datagram.
 
 use super::costly_core::steer;
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value, Way};
@@ -25,7 +26,7 @@ pub(super) const FAULT: Fault = Fault {
     path: Some(impair),
 };
 
-/// About 16 us a packet: ten times what it takes to bring one, and still 60,000 packets a second.
+/// About 16 µs per packet: ten times the cost of delivering one, and still 60,000 packets per second.
 const TAPS: u64 = 4;
 
 fn inject(host: &Host, _: &Value) -> Result<Undo> {

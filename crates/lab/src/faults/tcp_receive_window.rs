@@ -1,7 +1,7 @@
 //! # tcp-receive-window
 //!
-//! Automatic tuning of the receive buffer ends at the maximum of `net.ipv4.tcp_rmem`, so the window that is advertised
-//! does too, and no more than one window is under way per round trip. Source: kernel Documentation/networking/ip-sysctl.rst.
+//! Receive buffer autotuning ends at the maximum of `net.ipv4.tcp_rmem`, so the advertised window does too, and no more than
+//! one window is in flight per round trip. Source: kernel Documentation/networking/ip-sysctl.rst.
 
 use super::undo::set_maximum;
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};

@@ -1,7 +1,7 @@
 //! # tcp-send-buffer
 //!
-//! Automatic tuning of the send buffer ends at the maximum of `net.ipv4.tcp_wmem`: what is not yet acknowledged must fit into it,
-//! so no more than that is under way per round trip. Source: kernel Documentation/networking/ip-sysctl.rst.
+//! Send buffer autotuning ends at the maximum of `net.ipv4.tcp_wmem`: unacknowledged data must fit into it, so no more than
+//! that is in flight per round trip. Source: kernel Documentation/networking/ip-sysctl.rst.
 
 use super::undo::set_maximum;
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};

@@ -1,11 +1,11 @@
 //! # udp-send-queue
 //!
-//! Behind the socket is a link of 1 Gbit/s with a queue of few packets (a short `txqueuelen`): datagrams that are handed over
-//! faster than that for longer than the queue is deep are dropped in the host. The sender is told so by `ENOBUFS`, if it asked to
-//! be (`IP_RECVERR`), and by `Udp: SndbufErrors` in any case, once a call of which nothing was taken. Paced below 1 Gbit/s nothing
-//! is lost.
+//! Behind the socket is a link of 1 Gbit/s with a queue of few packets (a short `txqueuelen`): datagrams that are sent faster
+//! for longer than the queue is deep are dropped in the host. The sender gets `ENOBUFS` if it asked for it (`IP_RECVERR`),
+//! and `Udp: SndbufErrors` counts in any case, once per call of which nothing was accepted. Paced below 1 Gbit/s nothing is
+//! lost.
 //!
-//! Truth: `qdisc_drops` of the host: the discipline cuts batches (`UDP_SEGMENT`) and counts each datagram.
+//! Truth: `qdisc_drops` of the host: the discipline splits batches (`UDP_SEGMENT`) and counts each datagram.
 
 use super::local_shaper::set_root;
 use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
@@ -26,9 +26,9 @@ const RATE_BPS: u64 = 1_000_000_000;
 
 fn inject(host: &Host, value: &Value) -> Result<Undo> {
     let device = host.device();
-    // With the header of a device that has one.
+    // Includes the header of a device that has one.
     let packet_bytes = host.run(|| Links::open()?.get(device))??.mtu + 14;
-    // Less than two packets at once: batches are cut, and their segments queue up.
+    // Less than two packets at once: batches are split, and their segments queue up.
     let burst_bytes = packet_bytes + packet_bytes / 2;
     let limit_bytes = packet_bytes.saturating_mul(value.number32());
     set_root(host, &Qdisc::TokenBucket { rate_bps: RATE_BPS, burst_bytes, limit_bytes })

@@ -1,4 +1,4 @@
-//! The way back of a fault on a host.
+//! The undo steps of a fault on a host.
 
 use crate::Result;
 use crate::host::Host;
@@ -6,7 +6,7 @@ use narrows_sys::sysctl;
 
 type Step = Box<dyn FnOnce(&Host) -> Result<()> + Send>;
 
-/// Steps that take a fault back, done in the reverse order of their making.
+/// Steps that undo a fault, run in reverse order.
 #[derive(Default)]
 pub struct Undo(Vec<Step>);
 
@@ -22,13 +22,13 @@ impl Undo {
         Self(vec![Box::new(step)])
     }
 
-    /// These steps and then others: on the way back the others come first.
+    /// Appends other steps: they run before these.
     pub fn then(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// Does all steps, and gives the first error of any.
+    /// Runs all steps; returns the first error.
     ///
     /// # Errors
     /// What the kernel refused.
@@ -42,7 +42,7 @@ impl Undo {
     }
 }
 
-/// Sets a kernel parameter of a host; the way back sets what it was.
+/// Sets a kernel parameter of a host; undoing it restores the previous value.
 pub(super) fn set_sysctl(host: &Host, key: &'static str, value: &str) -> Result<Undo> {
     let before = host.run(|| -> Result<String> {
         let before = sysctl::read(key)?;
@@ -52,7 +52,7 @@ pub(super) fn set_sysctl(host: &Host, key: &'static str, value: &str) -> Result<
     Ok(Undo::new(move |host| Ok(host.run(|| sysctl::write(key, &before))??)))
 }
 
-/// Sets the maximum of a triple such as `net.ipv4.tcp_rmem`, and the other two to no more than that.
+/// Sets the maximum of a triple such as `net.ipv4.tcp_rmem`, and lowers the other two to it.
 pub(super) fn set_maximum(host: &Host, key: &'static str, maximum: u64) -> Result<Undo> {
     let now = host.run(|| sysctl::read(key))??;
     set_sysctl(host, key, &with_maximum(&now, maximum))

@@ -1,4 +1,4 @@
-//! The number of a fault, in the user's words.
+//! The number of a fault, as the user writes it.
 
 use narrows_model::words::units;
 use std::fmt;
@@ -18,7 +18,7 @@ pub enum Unit {
     Count,
     /// `reno`
     Word,
-    /// `200000x64`: whole numbers that mean these.
+    /// `200000x64`: whole numbers with these names.
     Numbers(&'static [&'static str]),
 }
 
@@ -45,20 +45,20 @@ pub enum Value {
     Number(Unit, u64),
     /// From 0 to 1.
     Probability(f64),
-    /// As it was written.
+    /// As given.
     Word(String),
-    /// Several numbers with what they mean.
+    /// Several numbers with their names.
     Numbers(&'static [&'static str], Vec<u64>),
 }
 
-/// The largest of several numbers.
+/// The maximum of each of several numbers.
 const NUMBER_MAX: u64 = 1_000_000_000;
 
 impl Value {
-    /// Reads the user's words.
+    /// Parses the user's text.
     ///
     /// # Errors
-    /// Why it is no such number.
+    /// Why it is invalid.
     pub fn parse(unit: Unit, words: &str) -> Result<Self, String> {
         let number = |parsed: Result<u64, units::UnitError>| match parsed {
             Ok(0) => Err("it must be more than 0".to_owned()),
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// As a whole number; 0 where it is none.
+    /// As a whole number; 0 if it is not one.
     #[must_use]
     pub const fn number(&self) -> u64 {
         match self {
@@ -116,13 +116,13 @@ impl Value {
         }
     }
 
-    /// As a 32-bit number, cut at its maximum.
+    /// As a 32-bit number, saturated.
     #[must_use]
     pub fn number32(&self) -> u32 {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
-    /// The several numbers; 0 where there are not so many.
+    /// The several numbers; 0 for missing ones.
     #[must_use]
     pub fn numbers<const N: usize>(&self) -> [u64; N] {
         let numbers = match self {
@@ -132,7 +132,7 @@ impl Value {
         std::array::from_fn(|index| numbers.get(index).copied().unwrap_or(0))
     }
 
-    /// As a probability; 0 where it is none.
+    /// As a probability; 0 if it is not one.
     #[must_use]
     pub const fn probability(&self) -> f64 {
         match self {

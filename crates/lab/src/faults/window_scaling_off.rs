@@ -1,6 +1,6 @@
 //! # window-scaling-off
 //!
-//! Without the option of RFC 7323 section 2 a window has 16 bits: at most 65,535 bytes are under way.
+//! Without the option of RFC 7323 section 2 a window has 16 bits: at most 65,535 bytes are in flight.
 
 use super::undo::set_sysctl;
 use super::{Fault, HOSTS, Undo, Value};

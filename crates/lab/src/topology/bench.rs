@@ -1,10 +1,10 @@
-//! The forwarding bench: addresses as RFC 2544, appendix C.2.2 and RFC 5180, section 5.1 want them, 256 networks a side; on the
-//! first of them the device is .1 and the tester .2. The tester reaches the management ports on networks of their own.
+//! The forwarding bench: addresses as in RFC 2544, appendix C.2.2 and RFC 5180, section 5.1, 256 networks per side; on the
+//! first of them the device is .1 and the tester .2. The tester reaches the management ports on separate networks.
 
 use super::{Addresses, Cable, DefaultRoute, HostPlan, InterfacePlan, Role, Wire};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The last two bytes of an Ethernet address say side and host; the first one that it is of local use.
+/// The last two bytes of an Ethernet address name side and host; the first one marks it as locally administered.
 const fn port(name: &'static str, wire: Wire, side: u8, host: u8) -> InterfacePlan {
     let addresses = Addresses {
         v4: Ipv4Addr::new(198, 17 + side, 0, host),

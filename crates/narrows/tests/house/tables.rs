@@ -42,9 +42,9 @@ const TABLES: &[Table] = &[
     },
     Table {
         folder: "crates/lab/src/faults",
-        table: "crates/lab/src/faults.rs",
+        table: "crates/lab/src/faults/mod.rs",
         ending: ".rs",
-        helpers: &["costly_core", "undo", "value"],
+        helpers: &["costly_core", "fault", "undo", "value"],
     },
     Table { folder: "crates/runner/scenarios", table: "crates/runner/src/bank/mod.rs", ending: ".toml", helpers: &[] },
 ];

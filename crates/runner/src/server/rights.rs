@@ -7,9 +7,9 @@ use super::shared::Shared;
 use crate::trust::same_secret;
 use axum::extract::FromRequestParts;
 use axum::http::{header, request::Parts};
-use narrows_wire::api::{PROTOCOL_HEADER, Permissions, Reason};
+use narrows_wire::api::{Permissions, Reason};
 use narrows_wire::token::Secret;
-use narrows_wire::version::check_header;
+use narrows_wire::version::{PROTOCOL_HEADER, check_header};
 use std::net::IpAddr;
 use std::sync::Arc;
 

@@ -165,18 +165,18 @@ fn agents(_: &Bench) -> Result<Vec<Row>, StageError> {
 fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     use narrows_collect::link_counters;
     use narrows_model::forwarding::CounterSource;
-    use narrows_snmp::testing::{Behaviour, Counts, Lie, Port, TestAgent};
+    use narrows_snmp::testing::{Behaviour, Counts, Miscount, Port, TestAgent};
     use narrows_sys::netns;
     let CounterSource::Namespace { name: router } = bench.router() else { return Ok(Vec::new()) };
     // So many frames were counted when the trial begins: a counter of 32 bits wraps within it.
     const BEFORE: u64 = (1 << 32) - 20_000;
     let cases = [
         ("an agent that tells the truth", None),
-        ("an agent that divides by 1024", Some(Lie::Divided)),
-        ("an agent whose counters wrap at 2^32", Some(Lie::Wrapped)),
+        ("an agent that divides by 1024", Some(Miscount::Divided)),
+        ("an agent whose counters wrap at 2^32", Some(Miscount::Wrapped)),
     ];
     let mut rows = Vec::new();
-    for (what, lie) in cases {
+    for (what, miscount) in cases {
         let router = router.clone();
         let read = |router: &str| {
             let read = || Ok::<_, narrows_sys::Error>(["in0", "out0"].map(link_counters));
@@ -201,7 +201,7 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
                     counts(link.rx_packets, link.rx_bytes),
                     counts(link.tx_packets, link.tx_bytes),
                 );
-                if let Some(lie) = lie { port.lying(lie) } else { port }
+                if let Some(miscount) = miscount { port.miscounting(miscount) } else { port }
             };
             Behaviour::Answer(vec![port(1, "in0", input), port(2, "out0", output)])
         };
@@ -220,7 +220,7 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
         let trial = record.trials.iter().find(|trial| trial.test == Test::WorstCase);
         let silent = trial.and_then(|trial| trial.hops.first()?.silent.clone());
         let invalid = trial.and_then(|trial| trial.invalid.clone()).or(silent);
-        let truthful = lie.is_none();
+        let truthful = miscount.is_none();
         let kept = match &invalid {
             None => truthful,
             Some(why) => !truthful && why.contains("router") || why.contains("wraps"),

@@ -1,4 +1,4 @@
-//! Known devices: how near the truth, in what time.
+//! Known devices: accuracy and duration of the search.
 
 use crate::sim::{Device, Ended, search};
 use narrows_model::run::search::{Goal, Outcome, SearchMethod, SearchPlan};
@@ -25,7 +25,7 @@ fn a_capacity_is_found_by_both_goals_within_two_minutes() {
         let ended = search(&plan(), &Device::of(capacity), 1);
         assert_eq!(ended.outcomes(), [Outcome::Found; 2], "{capacity}");
         assert!(near(ended.lower(0), capacity), "NDR of {capacity}: {:?}", ended.results);
-        // PDR lets 0.5 % more in: its truth is capacity ÷ 0.995.
+        // PDR accepts 0.5 % more: its truth is capacity ÷ 0.995.
         assert!(near(ended.lower(1), capacity / 0.995), "PDR of {capacity}: {:?}", ended.results);
         assert!(in_time(&ended), "{capacity} took {:?}", ended.took);
         let throughput = ended.results[0].conditional_throughput_pps.expect("with the lower bound");
@@ -55,7 +55,7 @@ fn a_shallow_queue_has_a_pdr_where_its_loss_is_half_a_percent() {
     }
     for seed in 0..20 {
         let ended = search(&plan(), &device, seed);
-        // The loss of one trial scatters, so a load within a width above may pass.
+        // The loss of one trial varies, so a load within a width above may pass.
         let error = ended.lower(1) / low - 1.0;
         assert!((-0.01..=0.005).contains(&error), "seed {seed}: {error:.4}, truth {low}, {:?}", ended.results);
         assert!(ended.lower(0) < ended.lower(1));
@@ -71,7 +71,7 @@ fn random_loss_leaves_no_ndr_but_the_pdr_of_the_capacity() {
         let device = Device { random_loss: 0.001, ..Device::of(812_743.0) };
         let ended = search(&plan, &device, seed);
         assert_eq!(ended.outcomes(), [Outcome::MinLoadFails, Outcome::Found], "seed {seed}");
-        // Of 0.5 % that may be lost, 0.1 % is taken.
+        // Of the permitted 0.5 %, 0.1 % is used.
         let truth = 812_743.0 * 0.999 / 0.995;
         assert!(near(ended.lower(1), truth * 1.0005), "seed {seed}: {:?}, truth {truth}", ended.results);
         assert!(in_time(&ended), "seed {seed} took {:?}", ended.took);

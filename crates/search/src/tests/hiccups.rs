@@ -1,4 +1,4 @@
-//! A device with hiccups that are not of its capacity: MLRsearch against plain bisection, over fixed seeds.
+//! A device with hiccups unrelated to its capacity: MLRsearch against plain bisection, over fixed seeds.
 
 use crate::sim::{Device, search};
 use narrows_model::run::search::{Goal, Outcome, SearchMethod, SearchPlan};

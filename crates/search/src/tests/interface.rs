@@ -1,4 +1,4 @@
-//! What whoever runs the trials can rely on.
+//! Guarantees to the caller that runs the trials.
 
 use crate::sim::{Device, Dice, search};
 use crate::{Search, SearchError, Step, results};

@@ -1,5 +1,5 @@
-//! What holds whatever is observed: every search ends, bounds never cross (asserted at every step by the bench),
-//! results follow from the record.
+//! Invariants for any observation: every search ends, bounds never cross (asserted at every step by the simulator), results
+//! follow from the record.
 
 use crate::results;
 use crate::sim::{Device, Dice, run, search};
@@ -7,10 +7,10 @@ use narrows_model::run::search::{Goal, Observation, Outcome, SearchMethod, Searc
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// More trials than any search may need by itself; the plans below leave the limits out of play.
+/// More trials than any search needs; the plans below disable the limits.
 const ENOUGH: usize = 2_000;
 
-/// What a malicious tester may say of a trial.
+/// Observations of a malicious tester.
 fn said(choice: u8, load: f64, duration: Duration, dice: &mut Dice) -> Observation {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let intended = (load * duration.as_secs_f64()).round() as u64;

@@ -1,4 +1,4 @@
-//! A tester that is the limit itself is called so.
+//! A tester that is itself the limit is reported as such.
 
 use crate::sim::{Device, search};
 use narrows_model::run::search::{Outcome, SearchMethod, SearchPlan, TesterLimit};
@@ -32,10 +32,10 @@ fn a_path_that_loses_below_the_senders_limit_is_the_limit() {
 #[test]
 fn a_result_at_the_maximum_of_a_lossy_receiver_is_the_testers() {
     let device = Device { receiver_max: 500_000.0, ..Device::of(812_743.0) };
-    // Not qualified, nobody can know.
+    // Without qualification it cannot be known.
     assert_eq!(search(&plan(), &device, 1).outcomes(), [Outcome::Found; 2]);
     for method in METHODS {
-        // The qualification found it, some parts in a hundred wrong.
+        // The qualification found it, a few percent off.
         for tester_max in [493_000.0, 500_000.0, 507_000.0] {
             let plan = SearchPlan { method, tester_max_pps: Some(tester_max), ..plan() };
             let ended = search(&plan, &device, 1);
@@ -83,7 +83,7 @@ fn loads_that_cannot_be_measured_are_beyond_the_tester() {
 
 #[test]
 fn an_overload_that_the_tester_cannot_keep_up_shows_where_to_look() {
-    // A path a hundred times slower than the tester, which stands still above a tenth of what it does at best.
+    // A path a hundred times slower than the tester, which stalls above a tenth of its maximum.
     let device = Device { stalls_above: 100_000.0, ..Device::of(10_000.0) };
     let ended = search(&SearchPlan::between(1_000.0, 1_000_000.0), &device, 7);
     assert!((9_900.0..=10_000.0).contains(&ended.lower(0)), "{:?}", ended.results);

@@ -10,31 +10,31 @@ use std::io;
 pub struct Feature {
     /// The kernel's name: `tx-tcp-segmentation`.
     pub name: String,
-    /// Whether it is in force.
+    /// Whether it is active.
     pub active: bool,
     /// Whether it can be changed.
     #[serde(default)]
     pub changeable: bool,
-    /// Whether it is asked for; it may wait for another feature that it needs.
+    /// Whether it is requested; it may wait for another feature that it needs.
     #[serde(default)]
     pub requested: bool,
 }
 
-/// A feature's asked-for state: what it was, or what it should be.
+/// A feature's requested state, before or after a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeatureState {
     /// The kernel's name.
     pub name: String,
-    /// Asked for or not.
+    /// Whether it is requested.
     pub on: bool,
 }
 
 const GFEATURES: u32 = 0x3a;
 const SFEATURES: u32 = 0x3b;
 
-/// The kernel's features behind a user's word: the short and long names of `ethtool -K` and the words of narrows.
+/// The kernel's features behind a user's name: the short and long names of `ethtool -K` and those of narrows.
 ///
-/// A name that ends in `*` stands for all that begin so. `None` for a word that is no group.
+/// A name that ends in `*` matches all names with that prefix. `None` for a name that is not a group.
 #[must_use]
 pub fn feature_group(word: &str) -> Option<&'static [&'static str]> {
     Some(match word {
@@ -56,7 +56,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Whether `word` (a group's word or a kernel's name) means this feature.
+/// Whether `word` (a group or a kernel's name) includes this feature.
 fn means(word: &str, name: &str) -> bool {
     feature_group(word).map_or(word == name, |patterns| patterns.iter().any(|pattern| matches(pattern, name)))
 }
@@ -92,7 +92,7 @@ impl Device {
             .collect())
     }
 
-    /// Whether any feature behind `word` is in force; `None` where the device knows none.
+    /// Whether any feature of the group `word` is active; `None` if the device has none of them.
     ///
     /// # Errors
     /// No such device.
@@ -100,10 +100,11 @@ impl Device {
         Ok(state(&self.features()?, word))
     }
 
-    /// Turns a group (`tso`, `tx`, …) or one feature on or off and gives what was asked for before, for [`Device::set_features`].
+    /// Turns a group (`tso`, `tx`, …) or one feature on or off, and returns what was requested before, for
+    /// [`Device::set_features`].
     ///
     /// # Errors
-    /// No such device or feature, no permission, or a feature that the driver does not let go.
+    /// No such device or feature, no permission, or a feature that the driver does not change.
     pub fn set_feature(&self, word: &str, on: bool) -> Result<Vec<FeatureState>> {
         let object = || format!("{word} of {}", self.name());
         let operation = if on { "turn on" } else { "turn off" };
@@ -132,7 +133,7 @@ impl Device {
         Ok(before)
     }
 
-    /// Sets features one by one, by the kernel's names: the way back of [`Device::set_feature`].
+    /// Sets features one by one, by the kernel's names: undoes [`Device::set_feature`].
     ///
     /// # Errors
     /// No such device, no permission.
@@ -162,13 +163,13 @@ impl Device {
     }
 }
 
-/// A group is on where any of its features is; `None` where there is none of them.
+/// A group is on if any of its features is; `None` if it has none of them.
 fn state(features: &[Feature], word: &str) -> Option<bool> {
     features.iter().filter(|feature| means(word, &feature.name)).map(|feature| feature.active).reduce(|a, b| a || b)
 }
 
 impl Feature {
-    /// Whether a group's word or a kernel's name means this feature.
+    /// Whether a group or a kernel's name includes this feature.
     #[must_use]
     pub fn is_meant_by(&self, word: &str) -> bool {
         means(word, &self.name)

@@ -14,21 +14,21 @@ pub enum Duplex {
     Full,
 }
 
-/// What is negotiated on a link.
+/// The negotiated link settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Link {
-    /// Megabits per second; `None` where the driver does not know, such as without a cable.
+    /// Megabits per second; `None` if the driver does not know, such as without a cable.
     pub speed_mbps: Option<u32>,
-    /// `None` where the driver does not know.
+    /// `None` if the driver does not know.
     pub duplex: Option<Duplex>,
-    /// Whether speed and duplex are negotiated; `None` where the driver does not know.
+    /// Whether speed and duplex are negotiated; `None` if the driver does not know.
     pub autoneg: Option<bool>,
     /// The names of all modes that the device supports.
     pub supported: Vec<String>,
-    /// The names of the modes that it offers.
+    /// The names of the advertised modes.
     pub advertised: Vec<String>,
-    /// The names of the modes that the other side offers.
+    /// The names of the modes that the link partner advertises.
     pub partner: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Link {
     }
 }
 
-/// A wanted change of a link; `None` leaves as it is.
+/// A requested change of a link; `None` keeps the current value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkChange {
     /// Megabits per second.
@@ -78,18 +78,18 @@ const AUTONEG: usize = 11;
 const NWORDS: usize = 15;
 
 impl Device {
-    /// What is negotiated.
+    /// The current link settings.
     ///
     /// # Errors
-    /// No such device; the driver does not tell.
+    /// No such device; the driver does not support it.
     pub fn link(&self) -> Result<Link> {
         Ok(decode(&self.link_settings()?))
     }
 
-    /// Changes speed, duplex or autonegotiation and leaves the rest as it is.
+    /// Changes speed, duplex or autonegotiation and keeps the rest.
     ///
     /// # Errors
-    /// No such device, no permission, or a driver that does not take it.
+    /// No such device, no permission, or no driver support.
     pub fn set_link(&self, change: LinkChange) -> Result<()> {
         let mut words = self.link_settings()?;
         words[0] = SLINKSETTINGS;
@@ -110,7 +110,7 @@ impl Device {
     fn link_settings(&self) -> Result<Settings> {
         let mut words: Settings = [0; FIXED + 3 * WORDS_MAX];
         words[0] = GLINKSETTINGS;
-        // The first call has no room for modes: the kernel answers with how much it wants, as a negative number.
+        // The first call has no room for modes: the kernel answers with the required size, as a negative number.
         // SAFETY: the kernel fills the fixed part of 12 words.
         unsafe { self.call("ask the link of", &mut words) }?;
         let wanted = byte(&words, NWORDS).cast_signed().unsigned_abs();
@@ -173,7 +173,7 @@ mod tests {
         words[1] = UNKNOWN_SPEED;
         set_byte(&mut words, DUPLEX, 0xff);
         assert_eq!((decode(&words).speed_mbps, decode(&words).duplex), (None, None));
-        set_byte(&mut words, NWORDS, 255); // more than there can be
+        set_byte(&mut words, NWORDS, 255); // more than the maximum
         assert!(decode(&words).supported.is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! The link modes by their bit. Source: kernel `include/uapi/linux/ethtool.h`, `enum ethtool_link_mode_bit_indices`;
-//! the numbers are part of the kernel's promise and never change.
+//! The link modes by their bit. Source: kernel `include/uapi/linux/ethtool.h`, `enum ethtool_link_mode_bit_indices`; the
+//! numbers are part of the kernel's stable interface.
 
 /// The name of each link mode; the index is its bit.
 pub const LINK_MODES: [&str; 125] = [
@@ -130,7 +130,8 @@ pub const LINK_MODES: [&str; 125] = [
     "1600000baseDR8_2/Full",
 ];
 
-/// Megabits per second of a link mode by its name (`10000baseT/Full`); `None` for what is no speed (`Autoneg`, `FIBRE`).
+/// Megabits per second of a link mode by its name (`10000baseT/Full`); `None` for a mode without a speed (`Autoneg`,
+/// `FIBRE`).
 #[must_use]
 pub fn speed_mbps(mode: &str) -> Option<u32> {
     let digits = mode.find("base").and_then(|end| mode.get(..end))?;

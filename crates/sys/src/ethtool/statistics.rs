@@ -15,12 +15,12 @@ pub(super) const SET_FEATURES: u32 = 4;
 /// `ETH_GSTRING_LEN`
 const STRING: usize = 32;
 const COUNT_MAX: u32 = 1 << 16;
-/// The kernel writes as many entries as there are at that moment, whatever was asked: room for a driver that got more
+/// The kernel writes as many entries as exist at that moment, whatever was requested: room for a driver that got more
 /// queues between the two calls.
 const SLACK: usize = 1 << 13;
 
 impl Device {
-    /// How many strings a set has.
+    /// The number of strings of a set.
     pub(super) fn string_count(&self, set: u32) -> Result<u32> {
         // struct ethtool_sset_info: command, reserved, a 64-bit mask of sets, then a count for each set found.
         let mask = (1_u64 << set).to_ne_bytes();
@@ -50,7 +50,7 @@ impl Device {
         Ok(bytes.chunks_exact(STRING).map(|field| text(field, 0, STRING)).collect())
     }
 
-    /// The driver's own statistics, by the driver's own names; empty where it has none.
+    /// The driver's own statistics, by the driver's own names; empty if it has none.
     ///
     /// # Errors
     /// No such device.

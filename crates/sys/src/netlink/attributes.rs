@@ -58,27 +58,27 @@ impl<'a> Attribute<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// As words, up to the first zero byte.
+    /// As text, up to the first zero byte.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let end = self.payload.iter().position(|byte| *byte == 0).unwrap_or(self.payload.len());
         std::str::from_utf8(self.payload.get(..end)?).ok().map(str::to_owned)
     }
 
-    /// The attributes inside of this one.
+    /// The nested attributes.
     #[must_use]
     pub fn nested(&self) -> Attributes<'a> {
         attributes(self.payload)
     }
 
-    /// The first attribute of that type inside of this one.
+    /// The first nested attribute of that type.
     #[must_use]
     pub fn find(&self, kind: u16) -> Option<Attribute<'a>> {
         find(self.payload, kind)
     }
 }
 
-/// The attributes in `bytes` in their order; ends quietly where one does not fit.
+/// The attributes in `bytes` in order; ends where one does not fit.
 #[must_use]
 pub fn attributes(bytes: &[u8]) -> Attributes<'_> {
     Attributes(bytes)
@@ -120,7 +120,7 @@ impl Builder {
         Self::default()
     }
 
-    /// Begins with the family's own header (`ifinfomsg`, `tcmsg`, `genlmsghdr`, …).
+    /// Starts with the family's own header (`ifinfomsg`, `tcmsg`, `genlmsghdr`, …).
     #[must_use]
     pub fn with_header(header: &[u8]) -> Self {
         let mut bytes = header.to_vec();
@@ -171,7 +171,7 @@ impl Builder {
         self.bytes(kind, &value.to_be_bytes())
     }
 
-    /// Adds words with the zero byte that ends them.
+    /// Adds text with a terminating zero byte.
     pub fn text(&mut self, kind: u16, value: &str) -> &mut Self {
         let start = self.open(kind);
         self.bytes.extend_from_slice(value.as_bytes());
@@ -180,7 +180,7 @@ impl Builder {
         self
     }
 
-    /// Adds an attribute that holds what `fill` adds.
+    /// Adds a nested attribute with what `fill` adds.
     pub fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) -> &mut Self {
         let start = self.open(kind | NESTED);
         fill(self);

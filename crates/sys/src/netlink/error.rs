@@ -1,10 +1,10 @@
-//! What can go wrong between a netlink socket and the kernel.
+//! Errors of netlink requests.
 
 use std::io;
 use std::time::Duration;
 use thiserror::Error;
 
-/// What went wrong between us and the kernel.
+/// A failed netlink request.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A system call on the socket failed.
@@ -18,19 +18,19 @@ pub enum Error {
         family: &'static str,
         /// The type of the message that was refused.
         kind: u16,
-        /// The kernel's number.
+        /// The kernel's error number.
         errno: i32,
-        /// The kernel's words (`NLMSGERR_ATTR_MSG`), where it gave some.
+        /// The kernel's message (`NLMSGERR_ATTR_MSG`), if there is one.
         text: Option<String>,
     },
-    /// No whole answer within the time limit.
+    /// No complete answer within the time limit.
     #[error("no answer to {family} message {kind} within {limit:?}")]
     TimedOut {
         /// The socket's protocol.
         family: &'static str,
-        /// The type of the message that was asked.
+        /// The type of the request.
         kind: u16,
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
     },
     /// The answer is longer than the size limit.
@@ -38,7 +38,7 @@ pub enum Error {
     TooLarge {
         /// The socket's protocol.
         family: &'static str,
-        /// The type of the message that was asked.
+        /// The type of the request.
         kind: u16,
         /// The limit in bytes.
         limit: usize,
@@ -48,9 +48,9 @@ pub enum Error {
     Unsteady {
         /// The socket's protocol.
         family: &'static str,
-        /// The type of the message that was asked.
+        /// The type of the request.
         kind: u16,
-        /// How often it was read.
+        /// The number of attempts.
         attempts: u32,
     },
     /// A request that does not fit into netlink's 16-bit lengths.
@@ -62,7 +62,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The kernel's error number, where it gave one.
+    /// The kernel's error number, if there is one.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {

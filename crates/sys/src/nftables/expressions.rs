@@ -1,4 +1,4 @@
-//! What rules are made of. Source: kernel `include/uapi/linux/netfilter/nf_tables.h`.
+//! The expressions of rules. Source: kernel `include/uapi/linux/netfilter/nf_tables.h`.
 
 use super::{DATA, ELEMENT, NAME};
 use crate::netlink::Builder;
@@ -19,19 +19,19 @@ fn load_meta(list: &mut Builder, what: u32) {
     });
 }
 
-/// The number of the transport protocol into the register.
+/// Loads the number of the transport protocol into the register.
 pub(super) fn load_protocol(list: &mut Builder) {
     const L4PROTO: u32 = 16;
     load_meta(list, L4PROTO);
 }
 
-/// The name of the device that the packet leaves by into the register.
+/// Loads the name of the output device into the register.
 pub(super) fn load_output(list: &mut Builder) {
     const OIFNAME: u32 = 7;
     load_meta(list, OIFNAME);
 }
 
-/// Bytes of the packet into the register, counted from the IP header.
+/// Loads bytes of the packet into the register, counted from the IP header.
 pub(super) fn load_bytes(list: &mut Builder, offset: u32, length: u32) {
     const NETWORK_HEADER: u32 = 1;
     let (destination, base, offset_of, length_of) = (1, 2, 3, 4);
@@ -40,7 +40,7 @@ pub(super) fn load_bytes(list: &mut Builder, offset: u32, length: u32) {
     });
 }
 
-/// Goes on where the register holds these bytes.
+/// Continues if the register equals these bytes.
 pub(super) fn equals(list: &mut Builder, bytes: &[u8]) {
     const EQUAL: u32 = 0;
     let (source, operation, with, value) = (1, 2, 3, 1);
@@ -52,7 +52,7 @@ pub(super) fn equals(list: &mut Builder, bytes: &[u8]) {
     });
 }
 
-/// 0, 1, 2, … `modulus` - 1, 0, 1, … into the register.
+/// Loads 0, 1, 2, … `modulus` - 1, 0, 1, … into the register.
 pub(super) fn number_packets(list: &mut Builder, modulus: u32) {
     const INCREMENTAL: u32 = 0;
     let (destination, modulus_of, kind) = (1, 2, 3);
@@ -61,8 +61,8 @@ pub(super) fn number_packets(list: &mut Builder, modulus: u32) {
     });
 }
 
-/// Goes on for packets beyond the rate, once the bucket is empty. The kernel keeps a packet's price in whole nanoseconds
-/// (`nft_limit_init` in net/netfilter/nft_limit.c).
+/// Continues for packets beyond the rate, once the bucket is empty. The kernel keeps a packet's cost in whole
+/// nanoseconds (`nft_limit_init` in net/netfilter/nft_limit.c).
 pub(super) fn above_rate(list: &mut Builder, packets_per_second: u64, burst: u32) {
     const SECOND: u64 = 1;
     const PACKETS: u32 = 0;
@@ -74,12 +74,12 @@ pub(super) fn above_rate(list: &mut Builder, packets_per_second: u64, burst: u32
     });
 }
 
-/// Counts packets and bytes that come so far.
+/// Counts packets and bytes that reach it.
 pub(super) fn count(list: &mut Builder) {
     expression(list, "counter", |_| {});
 }
 
-/// The end of the packet.
+/// Drops the packet.
 pub(super) fn drop_packet(list: &mut Builder) {
     const VERDICT_REGISTER: u32 = 0;
     const NF_DROP: u32 = 0;
@@ -94,7 +94,7 @@ pub(super) fn drop_packet(list: &mut Builder) {
     });
 }
 
-/// Puts the packet's connection into a flow table.
+/// Adds the packet's connection to a flow table.
 pub(super) fn offload_flow(list: &mut Builder, flow_table: &str) {
     let name = 1;
     expression(list, "flow_offload", |data| {

@@ -1,4 +1,4 @@
-//! Tables that act on what a host passes on, for a device under test.
+//! Tables that act on forwarded packets, for a device under test.
 
 use super::{
     CREATE, Error, Hook, Part, Result, SUBSYSTEM, TABLE, commit, expressions, message, rule, table_with_chain,
@@ -7,13 +7,13 @@ use crate::netlink::ACK;
 
 const NEW_FLOW_TABLE: u16 = SUBSYSTEM << 8 | 22;
 const FLOW_TABLE: &str = "flows";
-/// So many rules go to the kernel at once: a send buffer of the usual size holds them.
+/// Rules per batch: as many as a send buffer of the usual size holds.
 const RULES_AT_ONCE: usize = 400;
 
-/// Of the packets that the host passes on, the first and then one of every `one_of` is counted and dropped.
+/// Of the forwarded packets, the first and then one of every `one_of` is counted and dropped.
 ///
 /// # Errors
-/// There is such a table; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
+/// The table exists; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
 pub fn add_forward_drop(table: &str, one_of: u32) -> Result<()> {
     let mut parts = table_with_chain(table, Hook::Forward);
     parts.push(rule(table, |list| {
@@ -25,12 +25,13 @@ pub fn add_forward_drop(table: &str, one_of: u32) -> Result<()> {
     commit("make", table, parts)
 }
 
-/// So many rules that every packet passed on is compared with, one after another, and none matches: each drops what comes from
-/// another address of 240.0.0.0/4, which is reserved. In an IPv6 header the same place is the second half of the source's network,
-/// so that both families pay the same.
+/// Adds that many rules, each of which every forwarded packet is compared with, and none of which matches: each drops
+/// packets from another address of 240.0.0.0/4, which is reserved. In an IPv6 header the same offset is the second half
+/// of the source network, so that both families cost the same.
 ///
 /// # Errors
-/// There is such a table; the kernel has no `nf_tables`, or no memory for so many; no privilege. Nothing is left then.
+/// The table exists; the kernel has no `nf_tables`, or no memory for that many; no privilege. In that case nothing is
+/// left.
 pub fn add_forward_misses(table: &str, rules: u32) -> Result<()> {
     const SOURCE_IN_IPV4: u32 = 12;
     const RESERVED: u32 = 0xf000_0000;
@@ -51,12 +52,12 @@ pub fn add_forward_misses(table: &str, rules: u32) -> Result<()> {
         Ok(())
     };
     fill().inspect_err(|_| {
-        // The first error is the one to tell.
+        // The first error is reported.
         let _ = super::delete_table(table);
     })
 }
 
-/// A refusal is told in any case; hundreds of plain acknowledgements would not find room in the socket.
+/// An error is reported in any case; hundreds of plain acknowledgements would not fit into the socket buffer.
 fn only_last_answered(mut parts: Vec<Part>) -> Vec<Part> {
     if let Some((_, rest)) = parts.split_last_mut() {
         for (_, flags, _) in rest {
@@ -66,11 +67,11 @@ fn only_last_answered(mut parts: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// What leaves by a device and exceeds a rate is counted and dropped: a bucket of `burst` packets that is filled with
-/// `packets_per_second`.
+/// Packets that leave by a device and exceed a rate are counted and dropped: a bucket of `burst` packets that is filled
+/// with `packets_per_second`.
 ///
 /// # Errors
-/// There is such a table; the rate is 0 or above 10^9; the kernel has no `nf_tables`; no privilege.
+/// The table exists; the rate is 0 or above 10^9; the kernel has no `nf_tables`; no privilege.
 pub fn add_forward_police(table: &str, device: &str, packets_per_second: u64, burst: u32) -> Result<()> {
     let mut parts = table_with_chain(table, Hook::Forward);
     parts.push(rule(table, |list| {
@@ -93,7 +94,7 @@ fn padded(device: &str) -> [u8; libc::IFNAMSIZ] {
     name
 }
 
-/// UDP and TCP between the devices takes the short way of a flow table, from a connection's second packet on.
+/// UDP and TCP between the devices takes the fast path of a flow table, from a connection's second packet on.
 ///
 /// # Errors
 /// `ENOENT`: the kernel has no flow tables; otherwise as above.
@@ -125,7 +126,7 @@ pub fn add_flow_table(table: &str, devices: &[&str]) -> Result<()> {
 }
 
 impl Error {
-    /// Whether the kernel lacks what was asked for, as it says where a kind of table is not built in.
+    /// Whether the kernel lacks the feature, according to the error for a kind of table that is not built in.
     #[must_use]
     pub fn is_lacking(&self) -> bool {
         matches!(self.source.errno(), Some(libc::ENOENT | libc::EOPNOTSUPP | libc::EAFNOSUPPORT))
@@ -190,7 +191,7 @@ mod tests {
     fn a_flow_table_is_made_or_the_kernel_lacks_it() {
         in_a_namespace(|| match add_flow_table("own", &["lo"]) {
             Ok(()) => delete_table("own").expect("it goes"),
-            // The loopback device takes none on some kernels that have them.
+            // Some kernels do not support the loopback device in a flow table.
             Err(error) => {
                 assert!(error.is_lacking(), "{error}");
                 assert_eq!(counted("own").expect("nf_tables"), None, "nothing is left");

@@ -1,4 +1,4 @@
-//! Options of a bridge, read and set. Source: kernel `include/uapi/linux/if_link.h` (`IFLA_BR_*`), `net/bridge/br_netlink.c`.
+//! Options of a bridge. Source: kernel `include/uapi/linux/if_link.h` (`IFLA_BR_*`), `net/bridge/br_netlink.c`.
 
 use super::{Builder, Links, link_header};
 use crate::netlink::find;
@@ -8,13 +8,13 @@ use std::io;
 /// An option of a bridge by the kernel's number; `ip link set type bridge` has the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BridgeOption {
-    /// 0: no spanning tree; 1: the kernel's; 2: that of a program.
+    /// 0: no spanning tree; 1: the kernel's; 2: that of a daemon.
     StpState,
-    /// After how many hundredths of a second a learned address is forgotten.
+    /// Ageing time of learned addresses, in hundredths of a second.
     AgeingTime,
-    /// Whether groups are listened for.
+    /// Multicast snooping.
     MulticastSnooping,
-    /// Whether the bridge asks for groups.
+    /// Multicast querier.
     MulticastQuerier,
 }
 
@@ -48,10 +48,10 @@ impl BridgeOption {
 }
 
 impl Links {
-    /// The value of a bridge's option.
+    /// Reads a bridge's option.
     ///
     /// # Errors
-    /// There is no such device, it is no bridge, or the kernel does not tell.
+    /// No such device, not a bridge, or not reported by the kernel.
     pub fn bridge_option(&mut self, name: &str, option: BridgeOption) -> Result<u32> {
         let mut request = Builder::with_header(&link_header(0, 0, 0));
         request.text(libc::IFLA_IFNAME, name);
@@ -71,9 +71,9 @@ impl Links {
     /// Sets a bridge's option.
     ///
     /// # Errors
-    /// There is no such device, it is no bridge, the kernel refuses the value, or no privilege.
+    /// No such device, not a bridge, a value that the kernel rejects, or no privilege.
     pub fn set_bridge_option(&mut self, name: &str, option: BridgeOption, value: u32) -> Result<()> {
-        // Of another kind of link the kernel would not say what is wrong.
+        // For another kind of link the kernel would not report what is wrong.
         self.bridge_option(name, option)?;
         self.change("set the options of bridge", name, |request| {
             request.nest(libc::IFLA_LINKINFO, |info| {

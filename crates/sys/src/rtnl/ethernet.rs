@@ -1,5 +1,5 @@
-//! Ethernet devices of one's own: pairs with several queues, bridges, their ports and what they know of others.
-//! Source: kernel `include/uapi/linux/if_link.h`, `neighbour.h`; `drivers/net/veth.c`, `net/bridge/br_netlink.c`.
+//! Virtual Ethernet devices: pairs with several queues, bridges, their ports and static neighbours. Source: kernel
+//! `include/uapi/linux/if_link.h`, `neighbour.h`; `drivers/net/veth.c`, `net/bridge/br_netlink.c`.
 
 use super::{Builder, CREATE, EXCLUSIVE, Links, Result, link_header, octets};
 use std::net::IpAddr;
@@ -10,9 +10,9 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 pub struct VethEnd<'a> {
     /// The device's name.
     pub name: &'a str,
-    /// Its Ethernet address; `None`: the kernel draws one.
+    /// Its Ethernet address; `None`: chosen by the kernel.
     pub mac: Option<[u8; 6]>,
-    /// How many queues it has, for receiving and as many for sending.
+    /// Number of receive queues, and of send queues.
     pub queues: u32,
 }
 
@@ -26,9 +26,9 @@ impl VethEnd<'_> {
     }
 }
 
-/// `NUD_PERMANENT`: never asked for, never forgotten.
+/// `NUD_PERMANENT`: never resolved, never removed.
 const PERMANENT: u16 = 0x80;
-/// `NUD_NOARP`: of a bridge, an address that was not learned and does not age.
+/// `NUD_NOARP`: for a bridge, a static address that does not age.
 const STATIC: u16 = 0x40;
 /// `NTF_MASTER`
 const OF_THE_BRIDGE: u8 = 0x04;
@@ -44,10 +44,10 @@ fn neighbour_header(family: u8, index: u32, state: u16, flags: u8) -> [u8; 12] {
 }
 
 impl Links {
-    /// Makes a pair of virtual Ethernet devices with several queues, the far end in another network namespace.
+    /// Creates a pair of virtual Ethernet devices with several queues, the far end in another network namespace.
     ///
     /// # Errors
-    /// A name is taken, more queues than the kernel gives, or no privilege.
+    /// The name exists, more queues than the kernel supports, or no privilege.
     pub fn add_veth_pair(&mut self, near: VethEnd<'_>, far: VethEnd<'_>, far_namespace: BorrowedFd<'_>) -> Result<()> {
         let fd = u32::try_from(far_namespace.as_raw_fd()).unwrap_or(u32::MAX);
         let mut request = Builder::with_header(&link_header(0, 0, 0));
@@ -65,10 +65,10 @@ impl Links {
         self.send("make veth", near.name, libc::RTM_NEWLINK, CREATE | EXCLUSIVE, request).map(drop)
     }
 
-    /// Makes a bridge that neither speaks the spanning tree protocol nor listens for multicast groups.
+    /// Creates a bridge without spanning tree protocol and multicast snooping.
     ///
     /// # Errors
-    /// The name is taken, the kernel has no bridges, or no privilege.
+    /// The name exists, the kernel has no bridges, or no privilege.
     pub fn add_bridge(&mut self, name: &str) -> Result<()> {
         let (stp_state, multicast_snooping) = (5, 23);
         let mut request = Builder::with_header(&link_header(0, 0, 0));
@@ -85,7 +85,7 @@ impl Links {
     /// Makes a device a port of a bridge.
     ///
     /// # Errors
-    /// One of them is not there, or no privilege.
+    /// One of them does not exist, or no privilege.
     pub fn add_port(&mut self, bridge: &str, name: &str) -> Result<()> {
         let master = self.get(bridge)?.index;
         self.change("add to a bridge link", name, |request| {
@@ -93,10 +93,10 @@ impl Links {
         })
     }
 
-    /// Tells a bridge behind which of its ports an Ethernet address is, for good.
+    /// Adds a static entry for an Ethernet address behind a port of a bridge.
     ///
     /// # Errors
-    /// The device is no port of a bridge, or no privilege.
+    /// The device is not a port of a bridge, or no privilege.
     pub fn add_port_address(&mut self, port: &str, mac: [u8; 6]) -> Result<()> {
         let index = self.get(port)?.index;
         let family = libc::AF_BRIDGE as u8;
@@ -106,7 +106,7 @@ impl Links {
         self.send("add an Ethernet address to port", port, libc::RTM_NEWNEIGH, flags, request).map(drop)
     }
 
-    /// Makes the Ethernet address of a neighbour known for good: nobody asks for it.
+    /// Adds a static neighbour entry: its Ethernet address is never resolved.
     ///
     /// # Errors
     /// No such device, the device is down, or no privilege.
@@ -120,7 +120,8 @@ impl Links {
         self.send("add neighbour", object, libc::RTM_NEWNEIGH, flags, request).map(drop)
     }
 
-    /// Forgets the Ethernet address of a neighbour: the kernel asks for it when it needs it. None there is fine.
+    /// Removes a static neighbour entry: the kernel resolves the address when needed. A missing one is not an
+    /// error.
     ///
     /// # Errors
     /// No such device, or no privilege.

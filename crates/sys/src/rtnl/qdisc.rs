@@ -14,7 +14,7 @@ const TICK_NS: u64 = 64;
 pub enum Qdisc {
     /// `tbf`: a shaper with a queue of bytes.
     TokenBucket {
-        /// Rate with Ethernet headers, where the device has any.
+        /// Rate including Ethernet headers, if the device has any.
         rate_bps: u64,
         /// Bucket.
         burst_bytes: u32,
@@ -44,23 +44,23 @@ pub enum Qdisc {
     PacketFifoFast,
 }
 
-/// What a queueing discipline did since it was put there. Source: kernel `include/uapi/linux/gen_stats.h`.
+/// Counters of a queueing discipline since it was added. Source: kernel `include/uapi/linux/gen_stats.h`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QdiscCounters {
     /// `tbf`, `pfifo_fast`, …
     pub kind: String,
-    /// Packets that it passed on.
+    /// Packets sent.
     pub packets: u64,
-    /// Packets that it dropped, segments where it cuts super-packets (`tbf_segment` in net/sched/sch_tbf.c).
+    /// Packets dropped; segments if it splits super-packets (`tbf_segment` in net/sched/sch_tbf.c).
     pub drops: u32,
-    /// Packets that wait in it.
+    /// Packets waiting.
     pub waiting: u32,
-    /// How often it held a packet back.
+    /// How often it delayed a packet.
     pub overlimits: u32,
 }
 
 impl QdiscCounters {
-    /// From `tcmsg` and attributes; `None`: it is not the root of that device.
+    /// From `tcmsg` and attributes; `None`: not the root of that device.
     pub(super) fn of_root(payload: &[u8], index: u32) -> Option<Self> {
         const STATS2: u16 = 7;
         let (basic, queue, packets64) = (1, 3, 8);
@@ -102,7 +102,7 @@ fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_ne_bytes()).collect()
 }
 
-/// `struct tc_ratespec`, with `TC_LINKLAYER_ETHERNET` so that no rate table is asked for.
+/// `struct tc_ratespec`, with `TC_LINKLAYER_ETHERNET` so that no rate table is requested.
 fn rate_spec(rate_bps: u64) -> Vec<u8> {
     let bytes_per_second = u32::try_from(rate_bps / 8).unwrap_or(u32::MAX);
     [&[0, 1, 0, 0, 0, 0, 0, 0][..], &bytes_per_second.to_ne_bytes()].concat()
@@ -134,7 +134,7 @@ impl Qdisc {
         }
     }
 
-    /// The messages that make it the root of a device.
+    /// The messages that put it at the root of a device.
     pub(super) fn parts(&self, index: u32) -> Vec<Part> {
         const HANDLE: u32 = 0x1_0000;
         const CLASS: u32 = 0x1_0001;

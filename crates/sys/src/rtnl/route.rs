@@ -7,22 +7,22 @@ use std::net::IpAddr;
 /// A gateway of the other family.
 const RTA_VIA: u16 = 18;
 
-/// Where a network is reached.
+/// The next hop of a network.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
     /// Any address of the network; unspecified with no bits: everything.
     pub destination: IpAddr,
-    /// How many bits of it count.
+    /// Prefix length in bits.
     pub prefix_bits: u8,
-    /// By way of whom; `None`: the network is on the link.
+    /// The gateway; `None`: the network is on the link.
     pub gateway: Option<IpAddr>,
 }
 
 impl Links {
-    /// The device behind which an address is, if it is on that link itself and not behind a gateway.
+    /// The device of an address, if the address is on that link and not behind a gateway.
     ///
     /// # Errors
-    /// No route leads there.
+    /// No route to it.
     pub fn on_link(&mut self, address: IpAddr) -> Result<Option<u32>> {
         let (family, octets) = octets(address);
         let bits = if address.is_ipv4() { 32 } else { 128 };
@@ -38,15 +38,15 @@ impl Links {
     /// Adds an address and the route to its network; an IPv6 one is usable at once (`IFA_F_NODAD`).
     ///
     /// # Errors
-    /// It is there already, or no privilege.
+    /// It exists already, or no privilege.
     pub fn add_address(&mut self, name: &str, address: IpAddr, prefix_bits: u8) -> Result<()> {
         self.add_address_with(name, address, prefix_bits, libc::IFA_F_NODAD)
     }
 
-    /// The same without a route: who is on that link is said by routes alone.
+    /// The same without a route: the neighbours on that link are given by explicit routes only.
     ///
     /// # Errors
-    /// It is there already, or no privilege.
+    /// It exists already, or no privilege.
     pub fn add_address_alone(&mut self, name: &str, address: IpAddr, prefix_bits: u8) -> Result<()> {
         self.add_address_with(name, address, prefix_bits, libc::IFA_F_NODAD | libc::IFA_F_NOPREFIXROUTE)
     }
@@ -63,10 +63,11 @@ impl Links {
         self.send("add address", object, libc::RTM_NEWADDR, CREATE | EXCLUSIVE, request).map(drop)
     }
 
-    /// Adds a route to `destination/prefix_bits` (unspecified/0: the default route) through a link, by way of `gateway` if given.
+    /// Adds a route to `destination/prefix_bits` (unspecified/0: the default route) through a link, by way of
+    /// `gateway` if given.
     ///
     /// # Errors
-    /// It is there already, the gateway is not reachable, or no privilege.
+    /// It exists already, the gateway is not reachable, or no privilege.
     pub fn add_route(
         &mut self,
         name: &str,
@@ -80,7 +81,7 @@ impl Links {
     /// Adds several routes through a link.
     ///
     /// # Errors
-    /// One is there already, a gateway is not reachable, or no privilege; those before it are there then.
+    /// One exists already, a gateway is not reachable, or no privilege; those before it are then added.
     pub fn add_routes(&mut self, name: &str, routes: &[Route]) -> Result<()> {
         let index = self.get(name)?.index;
         for route in routes {

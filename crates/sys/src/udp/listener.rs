@@ -1,5 +1,5 @@
-//! One UDP socket for all comers. It knows the local address that a datagram came to (`IP_PKTINFO`), so that the answer can go
-//! out from the same one: on a host with several addresses the kernel would choose another.
+//! One UDP socket for all peers. It knows the local address of each datagram (`IP_PKTINFO`), so that the answer is sent from
+//! the same one: on a host with several addresses the kernel would choose another.
 
 use super::socket;
 use crate::{Error, Result};
@@ -14,14 +14,14 @@ const CONTROL: usize = 128;
 #[repr(align(8))]
 struct Control([u8; CONTROL]);
 
-/// A datagram that came in.
+/// A received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its payload, also where the buffer was shorter.
+    /// Its length, even if the buffer was shorter.
     pub bytes: usize,
-    /// Who sent it; an IPv4 address as such, also where the socket is of IPv6.
+    /// The sender; an IPv4 address as such, even on an IPv6 socket.
     pub source: SocketAddr,
-    /// Which address of this host it was sent to, with the listener's port.
+    /// The local address it was sent to, with the listener's port.
     pub local: SocketAddr,
 }
 
@@ -33,11 +33,11 @@ pub struct UdpListener {
 }
 
 impl UdpListener {
-    /// Binds a port of all addresses, IPv6 and IPv4 on the one socket; on a host without IPv6, of all IPv4 addresses. Port 0
-    /// takes a free one.
+    /// Binds a port of all addresses, IPv6 and IPv4 on one socket; on a host without IPv6, of all IPv4 addresses.
+    /// Port 0 takes a free one.
     ///
     /// # Errors
-    /// The port, and what the kernel said: mostly that it is taken.
+    /// The port, and the kernel's error: usually that it is in use.
     pub fn bind(port: u16) -> Result<Self> {
         match Self::bind_at(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))) {
             Err(error) if matches!(error.errno(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL)) => {
@@ -50,7 +50,7 @@ impl UdpListener {
     /// Binds one address; the unspecified IPv6 address takes IPv4 datagrams as well.
     ///
     /// # Errors
-    /// The address, and what the kernel said.
+    /// The address, and the kernel's error.
     pub fn bind_at(address: SocketAddr) -> Result<Self> {
         let fd = socket::open(&address)?;
         if address.is_ipv6() {
@@ -65,7 +65,7 @@ impl UdpListener {
         Ok(Self { socket, port: local.port() })
     }
 
-    /// A second handle of the socket, for an event loop that waits for datagrams; it does not block.
+    /// A second, non-blocking handle of the socket, for an event loop.
     ///
     /// # Errors
     /// Out of descriptors.
@@ -75,17 +75,17 @@ impl UdpListener {
         Ok(socket)
     }
 
-    /// The port, also where 0 was asked for.
+    /// The port, even if 0 was requested.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Takes the next datagram into `buffer`, without waiting. `None`: there is none. Wait for one with
+    /// Receives the next datagram into `buffer`, without blocking. `None`: there is none. Wait for one with
     /// [`crate::event::wait_readable`].
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>> {
         // SAFETY: all zero bytes are a valid sockaddr_storage and a valid msghdr.
         let (mut source, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { std::mem::zeroed() };
@@ -102,7 +102,7 @@ impl UdpListener {
         let taken = crate::tcp::moved(unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) });
         let bytes = match taken {
             Ok(bytes) => bytes,
-            // An ICMP word on an answer of ours concerns no one who comes next.
+            // An ICMP error for one of our answers does not concern the next peer.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => {
                 return Ok(None);
             }
@@ -114,10 +114,10 @@ impl UdpListener {
         Ok(source.zip(local).map(|(source, local)| Arrival { bytes, source, local }))
     }
 
-    /// Sends an answer from the address that the datagram came to.
+    /// Sends an answer from the address that the datagram was sent to.
     ///
     /// # Errors
-    /// The address, and what the kernel said.
+    /// The address, and the kernel's error.
     pub fn answer(&self, bytes: &[u8], to: &Arrival) -> Result<()> {
         let socket = socket::connect_from(to.local, to.source)?;
         socket.send(bytes).map_err(|error| Error::new("send to", to.source.to_string(), error))?;
@@ -173,7 +173,7 @@ unsafe fn address_of(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
     }
 }
 
-/// An address as people write it; only a link-local one needs to say on which link.
+/// The canonical address; only a link-local one needs a scope.
 fn with_scope(ip: Ipv6Addr, port: u16, link: u32) -> SocketAddr {
     match IpAddr::V6(ip).to_canonical() {
         IpAddr::V6(ip) if ip.is_unicast_link_local() => SocketAddrV6::new(ip, port, 0, link).into(),
@@ -207,7 +207,8 @@ mod tests {
             assert_eq!(arrival.local, SocketAddr::new(ip, listener.port()));
             assert_eq!(arrival.source, client.local_addr().expect("bound"));
 
-            // The answer comes from where the client asked, or its connected socket would not take it.
+            // The answer must come from the address that the client used, or its connected socket would
+            // reject it.
             listener.answer(b"no", &arrival).expect("answered");
             assert_eq!(client.recv(&mut buffer).expect("an answer"), 2);
 

@@ -1,6 +1,6 @@
-//! Many datagrams in one call: `recvmmsg`, with the kernel's receive time stamps, and with runs of datagrams that the kernel hands
-//! over as one (`UDP_GRO`). Where the room for a datagram is short, only its beginning is copied, and its length is told all the
-//! same (`MSG_TRUNC`).
+//! Many datagrams per call: `recvmmsg`, with the kernel's receive time stamps, and with batches of datagrams that the kernel
+//! delivers as one (`UDP_GRO`). If the buffer is too small for a datagram, only its beginning is copied, but its full length
+//! is reported (`MSG_TRUNC`).
 
 use std::io;
 use std::net::UdpSocket;
@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd as _;
 
 /// `SCM_TIMESTAMPNS` as a control message has 32 bytes, `UDP_GRO` 24.
 const CONTROL: usize = 64;
-/// The kernel handles no more in one call (`UIO_MAXIOV`).
+/// The kernel's maximum per call (`UIO_MAXIOV`).
 const MOST: usize = 1024;
 
 /// Control messages with the alignment that `cmsghdr` needs.
@@ -19,20 +19,20 @@ struct Control([u8; CONTROL]);
 /// One received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Incoming<'a> {
-    /// As much of it as there was room for.
+    /// As much of it as fits.
     pub bytes: &'a [u8],
-    /// How long it was.
+    /// Its full length.
     pub length: usize,
-    /// When it entered the host, ns since the Unix epoch, where the socket has receive stamps.
+    /// When it entered the host, ns since the Unix epoch, if the socket has receive stamps.
     pub stamp_ns: Option<u64>,
-    /// The size of the datagrams that it is made of, the last one perhaps shorter, where it is a run of several.
+    /// The size of its datagrams, the last one perhaps shorter, if it is a batch of several.
     pub segment_bytes: Option<usize>,
 }
 
 /// The buffers of a batch, kept from call to call.
 pub struct ReceiveBatch {
     headers: Vec<libc::mmsghdr>,
-    /// What the headers point to: never touched but by the kernel.
+    /// The targets of the headers' pointers: only the kernel touches them.
     _parts: Vec<libc::iovec>,
     controls: Vec<Control>,
     buffer: Vec<u8>,
@@ -69,19 +69,19 @@ impl ReceiveBatch {
         Self { headers, _parts: parts, controls, buffer, room, filled: 0 }
     }
 
-    /// The most messages that a call takes.
+    /// The maximum number of messages per call.
     #[must_use]
     pub fn most(&self) -> usize {
         self.headers.len()
     }
 
-    /// Takes what is there; how many messages, at least one. `wait`: where there is nothing, waits for the first one as long as
-    /// the socket's read time-out says.
+    /// Receives what is available and returns the number of messages, at least one. `wait`: blocks for the first
+    /// one up to the socket's read time-out.
     ///
     /// # Errors
-    /// `WouldBlock`: nothing is there; else what the kernel said.
+    /// `WouldBlock`: nothing is available; otherwise the kernel's error.
     pub fn receive(&mut self, socket: &UdpSocket, wait: bool) -> io::Result<usize> {
-        // The kernel wrote the lengths that it used over those that there are.
+        // The kernel replaced the available lengths by the used ones.
         for header in &mut self.headers[..self.filled] {
             header.msg_hdr.msg_controllen = CONTROL;
         }
@@ -103,7 +103,7 @@ impl ReceiveBatch {
         Ok(taken)
     }
 
-    /// The message at `index` of the last call, which took more than that.
+    /// The message at `index` of the last call, which must be in range.
     #[inline]
     #[must_use]
     pub fn message(&self, index: usize) -> Option<Incoming<'_>> {
@@ -118,8 +118,8 @@ impl ReceiveBatch {
     }
 }
 
-/// Time stamp and segment size out of the control messages, by hand: the macros of libc cost more than the call's share.
-/// `struct cmsghdr`: length (8 bytes, itself included), level (4), type (4), then the data, padded to 8.
+/// Parses time stamp and segment size from the control messages by hand: the macros of libc are too slow here. `struct
+/// cmsghdr`: length (8 bytes, itself included), level (4), type (4), then the data, padded to 8.
 #[inline]
 fn read_control(mut bytes: &[u8]) -> (Option<u64>, Option<usize>) {
     let (mut stamp, mut segment) = (None, None);
@@ -195,7 +195,7 @@ mod tests {
         while let Ok(taken) = batch.receive(&receiver, false) {
             seen.extend((0..taken).filter_map(|index| batch.message(index)).map(|m| (m.length, m.segment_bytes)));
         }
-        // Loopback segments late, so the run arrives whole.
+        // Loopback segments late, so the batch arrives whole.
         assert_eq!(seen, [(2500, Some(1000))]);
     }
 

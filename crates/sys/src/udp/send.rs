@@ -1,23 +1,24 @@
-//! Many datagrams in one call: `sendmmsg`, each message perhaps a run of datagrams of one size that the kernel or the device
-//! cuts (`UDP_SEGMENT`, net/ipv4/udp.c).
+//! Many datagrams per call: `sendmmsg`, each message optionally a batch of datagrams of one size that the kernel or the NIC
+//! splits (`UDP_SEGMENT`, net/ipv4/udp.c).
 
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd as _;
 
-/// The most datagrams in one message on every kernel that can cut (`UDP_MAX_SEGMENTS`; 128 since Linux 6.10).
+/// The maximum number of datagrams per message that every kernel with GSO supports (`UDP_MAX_SEGMENTS`; 128 since Linux
+/// 6.10).
 pub const SEGMENTS: usize = 64;
-/// The most bytes in one message: the length field of an IPv4 packet, less the headers.
+/// The maximum number of bytes per message: the length field of an IPv4 packet, less the headers.
 pub const MESSAGE_BYTES: usize = 65_507;
 
-/// One message: a part of the buffer that is handed over.
+/// One message: a part of the send buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Where it begins.
+    /// Its offset.
     pub from: usize,
-    /// How long it is.
+    /// Its length.
     pub bytes: usize,
-    /// The size of the datagrams to cut it into; 0: it is one datagram.
+    /// The size of the datagrams to split it into; 0: it is one datagram.
     pub segment_bytes: u16,
 }
 
@@ -29,7 +30,7 @@ const CONTROL: usize = 24;
 #[repr(align(8))]
 struct Control([u8; CONTROL]);
 
-/// The kernel's view of a batch, kept from call to call so that nothing is allocated.
+/// The kernel's view of a batch, reused between calls so that nothing is allocated.
 pub struct SendBatch {
     headers: Vec<libc::mmsghdr>,
     parts: Vec<libc::iovec>,
@@ -43,7 +44,7 @@ impl std::fmt::Debug for SendBatch {
 }
 
 impl SendBatch {
-    /// Room for calls of up to `most` messages; the kernel takes at most 1,024.
+    /// Room for calls of up to `most` messages; the kernel accepts at most 1,024.
     #[must_use]
     pub fn new(most: usize) -> Self {
         let most = most.clamp(1, 1024);
@@ -52,13 +53,13 @@ impl SendBatch {
         Self { headers: vec![header; most], parts: vec![part; most], controls: vec![Control([0; CONTROL]); most] }
     }
 
-    /// Hands messages over, as many as there is room for; how many the kernel took, at least one.
+    /// Sends as many messages as there is room for; returns how many the kernel accepted, at least one.
     ///
     /// # Errors
-    /// What the kernel said about the first message. About a later one it says so when that one is tried again.
+    /// The kernel's error for the first message. The error of a later one is reported when that one is sent again.
     ///
     /// # Panics
-    /// Never: a message outside of the buffer is `InvalidInput`.
+    /// Never: a message outside the buffer is `InvalidInput`.
     pub fn send(&mut self, socket: &UdpSocket, buffer: &[u8], messages: &[Outgoing]) -> io::Result<usize> {
         let slots = self.headers.iter_mut().zip(&mut self.parts).zip(&mut self.controls);
         let mut count: libc::c_uint = 0;

@@ -1,4 +1,4 @@
-//! UDP sockets that know one peer, and the options that a measurement needs.
+//! UDP sockets with one peer, and the options that a measurement needs.
 
 use crate::error::check;
 use crate::{Error, Result, net};
@@ -12,7 +12,7 @@ pub const fn header_bytes(peer: &SocketAddr) -> u32 {
     if peer.is_ipv4() { 28 } else { 48 }
 }
 
-/// A socket of its own port, connected to `peer`: it takes datagrams of that peer only, and has a route.
+/// A socket with its own port, connected to `peer`: it receives datagrams of that peer only, and has a route.
 ///
 /// # Errors
 /// No route to the peer, or out of descriptors.
@@ -26,11 +26,12 @@ pub fn connect(peer: SocketAddr) -> Result<UdpSocket> {
     Ok(socket)
 }
 
-/// A socket at an address that a [`super::UdpListener`] holds too, connected to `peer`: from here on the kernel hands what that
-/// peer sends to this socket, and everything else to the listener (`SO_REUSEADDR` on both; the better match wins).
+/// A socket at an address that a [`super::UdpListener`] uses too, connected to `peer`: from now on the kernel delivers
+/// that peer's datagrams to this socket, and everything else to the listener (`SO_REUSEADDR` on both; the better match
+/// wins).
 ///
 /// # Errors
-/// The address, and what the kernel said.
+/// The address, and the kernel's error.
 pub fn connect_from(local: SocketAddr, peer: SocketAddr) -> Result<UdpSocket> {
     let socket = open(&local)?;
     bind(&socket, &local)?;
@@ -70,20 +71,20 @@ pub(super) fn set(
     crate::tcp::set_option(socket.as_fd(), level, name, &value, operation, || address.to_string())
 }
 
-/// What happens to a datagram that the path carries only in fragments.
+/// How datagrams above the path MTU are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fragments {
-    /// Never made: DF is set, and a send above the path MTU that the kernel knows, by its route or by ICMP, fails with
-    /// `EMSGSIZE` (`IP_PMTUDISC_DO`; `IP_PMTUDISC_PROBE` would ignore ICMP).
+    /// Not fragmented: DF is set, and a send above the path MTU that the kernel knows, from its route or ICMP,
+    /// fails with `EMSGSIZE` (`IP_PMTUDISC_DO`; `IP_PMTUDISC_PROBE` would ignore ICMP).
     Refused,
-    /// Made here or on the way (`IP_PMTUDISC_DONT`).
+    /// Fragmented here or on the path (`IP_PMTUDISC_DONT`).
     Allowed,
 }
 
 /// Sets whether datagrams may be fragmented.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_fragments(socket: &UdpSocket, ipv4: bool, fragments: Fragments) -> Result<()> {
     let (level, name, value) = match (ipv4, fragments) {
         (true, Fragments::Refused) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO),
@@ -94,10 +95,11 @@ pub fn set_fragments(socket: &UdpSocket, ipv4: bool, fragments: Fragments) -> Re
     crate::tcp::set_option(socket.as_fd(), level, name, &value, "set IP_MTU_DISCOVER of", || "a UDP socket".to_owned())
 }
 
-/// Bytes of the largest IP packet that the kernel would now send to the peer of a connected socket in one piece (`IP_MTU`).
+/// Bytes of the largest IP packet that the kernel would now send unfragmented to the peer of a connected socket
+/// (`IP_MTU`).
 ///
 /// # Errors
-/// The socket is not connected, or the route is gone.
+/// The socket is not connected, or the route was removed.
 pub fn path_mtu(socket: &UdpSocket, ipv4: bool) -> Result<u32> {
     let (level, name) = if ipv4 { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
     let mut mtu: libc::c_int = 0;
@@ -108,16 +110,16 @@ pub fn path_mtu(socket: &UdpSocket, ipv4: bool) -> Result<u32> {
     Ok(u32::try_from(mtu).unwrap_or(0))
 }
 
-/// Asks for a send buffer of `bytes`, above `net.core.wmem_max` where this process may (`SO_SNDBUFFORCE`).
+/// Sets a send buffer of `bytes`, above `net.core.wmem_max` if permitted (`SO_SNDBUFFORCE`).
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_send_buffer(socket: &UdpSocket, bytes: u32) -> Result<()> {
     let forced = super::set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes, "set SO_SNDBUFFORCE of");
     forced.or_else(|_| super::set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes, "set SO_SNDBUF of"))
 }
 
-/// Lets the kernel hand several datagrams of one size over as one (`UDP_GRO`, Linux 5.0), or not.
+/// Lets the kernel deliver several datagrams of one size as one (`UDP_GRO`, Linux 5.0), or not.
 ///
 /// # Errors
 /// An older kernel.
@@ -128,24 +130,25 @@ pub fn set_coalescing(socket: &UdpSocket, on: bool) -> Result<()> {
 /// Makes the kernel stamp each datagram with the wall clock when it enters the host (`SO_TIMESTAMPNS`).
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_receive_stamps(socket: &UdpSocket, on: bool) -> Result<()> {
     super::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, u32::from(on), "set SO_TIMESTAMPNS of")
 }
 
-/// No send blocks longer than `limit` (`SO_SNDTIMEO`).
+/// Limits the time that a send blocks (`SO_SNDTIMEO`).
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_send_limit(socket: &UdpSocket, limit: Duration) -> Result<()> {
     socket.set_write_timeout(Some(limit)).map_err(|error| Error::new("set SO_SNDTIMEO of", "a UDP socket", error))
 }
 
-/// Whether the kernel can pace datagrams by a time of departure in each of them (`SO_TXTIME`): it takes the option, and the
-/// queueing discipline that the packets meet must be `fq` or `etf`, which the caller knows; without it the times are ignored.
+/// Whether the kernel can pace datagrams by a departure time in each of them (`SO_TXTIME`): the kernel must support the
+/// option, and the queueing discipline must be `fq` or `etf`, which the caller knows; other disciplines ignore the
+/// times.
 ///
 /// # Errors
-/// The reason why not, as a sentence.
+/// Why not, as a sentence.
 pub fn txtime(queueing_discipline: Option<&str>) -> std::result::Result<(), String> {
     match queueing_discipline {
         Some("fq" | "etf") => Ok(()),

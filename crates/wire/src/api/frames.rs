@@ -1,5 +1,5 @@
 //! Requests of a forwarding benchmark on several hosts: the counters of a hop, and the ports of a tester on another host.
-//! Only a server that was started with `--frames` puts frames on its devices.
+//! Only a server that was started with `--frames` sends frames.
 //!
 //! | Request | Answer |
 //! | --- | --- |
@@ -17,24 +17,24 @@ use narrows_model::load::frames::{GeneratePlan, GenerateRecord, Mac, ReceivePlan
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// The longest that [`FramesWait`] is waited: a client asks again, and so hears of the end of either side.
+/// The maximum wait of one [`FramesWait`]: a client repeats it, and so notices the end of either side.
 pub const WAIT_MOST_MS: u64 = 1_000;
-/// The most generators of one order: a load and one that ends before it.
+/// The maximum number of generators per order: a load and one that ends before it.
 pub const MOST_GENERATORS: usize = 2;
 
-/// Asks for the counters of two devices.
+/// Requests the counters of two interfaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinksRequest {
     /// Towards the generator.
     pub input: String,
     /// Towards the receiver.
     pub output: String,
-    /// Whether the host's state is wanted, too: its start, interrupts, CPUs and how often the links changed.
+    /// Whether to include the host's state: its boot, interrupts, CPUs and link changes.
     #[serde(default)]
     pub state: bool,
 }
 
-/// What one device counted since it was made.
+/// The counters of one interface since it was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkPackets {
     /// Packets received.
@@ -43,22 +43,22 @@ pub struct LinkPackets {
     pub tx_packets: u64,
 }
 
-/// The counters of two devices, and all that the host says it dropped.
+/// The counters of two interfaces, and the drop counters of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum LinksAnswer {
     /// They were read.
     Read {
-        /// Of the device towards the generator.
+        /// The interface towards the generator.
         input: LinkPackets,
-        /// Of the device towards the receiver.
+        /// The interface towards the receiver.
         output: LinkPackets,
         /// By reason, since the host began to count.
         drops: Vec<DropCount>,
-        /// Whether this session's own packets pass one of the two devices, and are counted there.
+        /// Whether this session's own packets pass one of the two interfaces, and are counted there.
         #[serde(default)]
         counts_itself: bool,
-        /// The host's state, where it was asked for.
+        /// The host's state, if it was requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<Box<DeviceState>>,
     },
@@ -69,28 +69,28 @@ pub enum LinksAnswer {
     },
 }
 
-/// Asks for a device that frames shall leave or enter by.
+/// Requests an interface that frames leave or enter through.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortRequest {
-    /// The device.
+    /// The interface.
     pub device: String,
-    /// Whose Ethernet address is wanted, if one is.
+    /// The address to resolve to an Ethernet address, if any.
     #[serde(default)]
     pub gateway: Option<IpAddr>,
 }
 
-/// A device that frames can leave or enter by.
+/// An interface that frames can leave or enter through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortLook {
-    /// The device's own Ethernet address.
+    /// The interface's own Ethernet address.
     pub own: Mac,
-    /// The gateway's, where one was named.
+    /// The gateway's Ethernet address, if one was named.
     pub gateway: Option<Mac>,
-    /// CPUs that its host lets generators have.
+    /// CPUs that its host permits for generators.
     pub cpus: u32,
 }
 
-/// Asks what a host alone can send and count, over a virtual pair.
+/// Requests the rates that a host can send and count alone, over a veth pair.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QualifyRequest {
     /// The frames.
@@ -101,25 +101,25 @@ pub struct QualifyRequest {
     pub addresses: [IpAddr; 2],
 }
 
-/// What a host alone can send and count.
+/// The rates that a host can send and count alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Qualified {
     /// Frames a second.
     pub pps: f64,
-    /// How it was found.
+    /// How they were measured.
     pub method: String,
 }
 
-/// Asks for frames to be sent or counted.
+/// Requests that frames be sent or counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "order")]
 pub enum FramesOrder {
-    /// To be sent, all plans at the same time and by one device.
+    /// Send frames, all plans at the same time and through one interface.
     Generate {
         /// At most [`MOST_GENERATORS`].
         plans: Vec<GeneratePlan>,
     },
-    /// To be counted.
+    /// Count frames.
     Receive {
         /// How.
         plan: ReceivePlan,
@@ -135,7 +135,7 @@ pub struct FramesStarted {
     pub job: u32,
 }
 
-/// Waits for the end of a generator, or until a receiver has counted so many frames.
+/// Waits for the end of a generator, or until a receiver has counted this many frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FramesWait {
     /// Frames of a receiver.
@@ -145,16 +145,16 @@ pub struct FramesWait {
     pub within_ms: u64,
 }
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FramesSeen {
-    /// Frames that a receiver counted so far; of a generator 0.
+    /// Frames that a receiver counted so far; 0 for a generator.
     pub frames: u64,
-    /// Whether a generator is done, or a receiver has as many as were waited for.
+    /// Whether a generator is done, or a receiver has counted the requested frames.
     pub over: bool,
 }
 
-/// What a job saw.
+/// The result of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "job")]
 pub enum FramesRecord {
@@ -165,7 +165,7 @@ pub enum FramesRecord {
     },
     /// A receiver.
     Received {
-        /// What it saw.
+        /// Its record.
         record: Box<ReceiveRecord>,
     },
 }

@@ -1,5 +1,5 @@
-//! The Internet checksum (RFC 1071) in parts: the ones' complement sum does not depend on the order of its words, so what
-//! is the same in every frame is summed once, and what varies is added for each frame.
+//! The Internet checksum (RFC 1071) in parts: the ones' complement sum does not depend on the order of its words, so the
+//! constant part of a frame is summed once, and the variable part is added per frame.
 //!
 //! All sums are over big-endian 16-bit words, held as plain integers.
 

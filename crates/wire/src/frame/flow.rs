@@ -3,37 +3,37 @@
 use narrows_model::load::frames::{Endpoints, FrameFormat, Walk};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What of a frame tells its flow from others.
+/// The fields of a frame that identify its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
-    /// Who seems to send.
+    /// Source address.
     pub source: IpAddr,
-    /// Its port.
+    /// Source port.
     pub source_port: u16,
-    /// Who shall get it.
+    /// Destination address.
     pub destination: IpAddr,
-    /// Its port.
+    /// Destination port.
     pub destination_port: u16,
 }
 
-/// The wheels of one side: addresses and ports, counted on from the first.
+/// One side's addresses and ports, counted up from the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Range {
     /// The first address.
     pub address: IpAddr,
-    /// How many addresses, from 1; 2^64 - 1 where there are more.
+    /// Number of addresses, from 1; 2^64 - 1 if there are more.
     pub addresses: u64,
     /// They are 2^n apart.
     pub stride_bits: u8,
     /// The first port.
     pub port: u16,
-    /// How many ports, 1 to 65,536.
+    /// Number of ports, 1 to 65,536.
     pub ports: u32,
 }
 
 impl Range {
-    /// A range that ends before it begins, or in the other family, is its first address or port alone.
+    /// A range that ends before it begins, or in the other family, is reduced to its first address or port.
     fn of(side: &Endpoints) -> Self {
         let [address, last] = side.addresses;
         let more = match (address, last) {
@@ -66,13 +66,13 @@ impl Range {
     }
 }
 
-/// All flows of a format, and the order in which they take turns.
+/// All flows of a format, and their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Flows {
-    /// Who seems to send.
+    /// The source side.
     pub source: Range,
-    /// Who shall get it.
+    /// The destination side.
     pub destination: Range,
     /// The order.
     pub walk: Walk,
@@ -85,7 +85,7 @@ impl Flows {
         Self { source: Range::of(&format.source), destination: Range::of(&format.destination), walk: format.walk }
     }
 
-    /// How many there are: the product of the four ranges; 2^64 - 1 where there are more.
+    /// Their number: the product of the four ranges; 2^64 - 1 if there are more.
     #[must_use]
     pub const fn count(&self) -> u64 {
         (self.source.ports as u64)
@@ -94,8 +94,8 @@ impl Flows {
             .saturating_mul(self.destination.addresses)
     }
 
-    /// The flow of a number, as an odometer counts: the source port turns fastest, then source address, destination port and
-    /// destination address. After the last comes the first.
+    /// The flow with a number, counted like an odometer: the source port changes fastest, then source address,
+    /// destination port and destination address. The last one is followed by the first.
     #[inline]
     #[must_use]
     pub fn nth(&self, index: u64) -> FlowKey {
@@ -111,7 +111,7 @@ impl Flows {
         }
     }
 
-    /// The number of the flow whose turn it is at the frame of this sequence number.
+    /// The number of the flow of the frame with this sequence number.
     #[inline]
     #[must_use]
     pub const fn index(&self, sequence: u64) -> u64 {
@@ -129,9 +129,9 @@ impl Flows {
     }
 }
 
-/// The `sequence`-th number (from 0) of the generator splitmix64 that starts at `seed`. Each depends on nothing but its own
-/// sequence number, so any worker can start anywhere (Steele, Lea and Flood, *Fast Splittable Pseudorandom Number Generators*,
-/// OOPSLA 2014, with the constants of Vigna's `splitmix64.c`).
+/// The `sequence`-th number (from 0) of the generator splitmix64 that starts at `seed`. Each depends only on its own
+/// sequence number, so any worker can start anywhere (Steele, Lea and Flood, *Fast Splittable Pseudorandom Number
+/// Generators*, OOPSLA 2014, with the constants of Vigna's `splitmix64.c`).
 #[inline]
 #[must_use]
 pub const fn mix(seed: u64, sequence: u64) -> u64 {

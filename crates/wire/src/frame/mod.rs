@@ -4,12 +4,12 @@
 //! | Ethernet 14 | 802.1Q 0 or 4 | IPv4 20 or IPv6 40 | UDP 8 or TCP 20 | signature 16 | zeros | (FCS 4, by the device)
 //! ```
 //!
-//! - [`template`]: a frame once, with what of its checksums does not vary from frame to frame.
+//! - [`template`]: a prebuilt frame, with the constant part of its checksums.
 //! - [`flow`]: the addresses and ports of the frame of each number.
-//! - [`signature`]: what makes a frame known to its receiver.
+//! - [`signature`]: identifies a frame for its receiver.
 //! - [`checksum`]: the Internet's sum, in parts.
-//! - `write`: the next frame in the place of the last one ([`Template::write_flow`]).
-//! - [`parse`]: what came, from its bytes.
+//! - `write`: turns a copy into the next frame in place ([`Template::write_flow`]).
+//! - [`parse`]: the fields of a received frame.
 
 pub mod checksum;
 pub mod flow;

@@ -1,4 +1,4 @@
-//! What a receiver sees of a frame. Anything may come: what is no frame of a generator gives nothing, whatever its bytes.
+//! The fields of a received frame. Input is untrusted: any bytes that are not a generator's frame parse to `None`.
 
 use super::flow::FlowKey;
 use super::signature::{BYTES as SIGNATURE_BYTES, Signature};
@@ -8,26 +8,26 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// EtherType of a service tag (802.1ad), which has the layout of 802.1Q's.
 const ETHERTYPE_SERVICE_VLAN: u16 = 0x88a8;
-/// More fragments, and the offset of this one (RFC 791): neither is set in a frame that is whole.
+/// The flag *more fragments* and the fragment offset (RFC 791): both are zero in an unfragmented packet.
 const FRAGMENT: u16 = 0x3fff;
 
 /// A frame with a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// The frame with FCS, by the length that its IP header states: also where a receiver keeps only the frame's beginning.
-    /// A tag that the device took out before the bytes were kept is missing.
+    /// The frame size with FCS, by the length in its IP header, even if a receiver keeps only the first bytes. A
+    /// tag that the NIC removed before the bytes were captured is not included.
     pub frame_bytes: u32,
     /// The VLAN of its tag, if the bytes have one.
     pub vlan: Option<u16>,
-    /// What follows IP.
+    /// The transport protocol.
     pub transport: Transport,
     /// Addresses and ports.
     pub flow: FlowKey,
-    /// What it says of itself.
+    /// Its signature.
     pub signature: Signature,
 }
 
-/// Addresses, protocol, and where the header and the packet end.
+/// Addresses, protocol, and the ends of the header and the packet.
 struct Ip {
     source: IpAddr,
     destination: IpAddr,
@@ -37,8 +37,9 @@ struct Ip {
 }
 
 impl Seen {
-    /// Reads a frame, or its beginning, without FCS; checksums are not verified. `None`: no IPv4 or IPv6 (without extension
-    /// headers), no UDP or TCP, a fragment, cut before the end of the signature, or without one.
+    /// Parses a frame, or its first bytes, without FCS; checksums are not verified. `None`: not IPv4 or IPv6
+    /// (without extension headers), not UDP or TCP, a fragment, truncated before the end of the signature, or
+    /// without one.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (mut ethertype, mut offset, mut vlan) = (word(bytes, 12)?, 14, None);
@@ -52,7 +53,7 @@ impl Seen {
             ETHERTYPE_IPV6 => v6(rest)?,
             _ => return None,
         };
-        // What lies behind the packet's end is padding, and no signature.
+        // Bytes after the packet's end are padding, not a signature.
         let packet = &rest[..rest.len().min(ip.packet_bytes)];
         let segment = packet.get(ip.header_bytes..)?;
         let (transport, payload) = match ip.protocol {
@@ -103,7 +104,7 @@ fn v6(bytes: &[u8]) -> Option<Ip> {
     Some(Ip { source: address(8)?, destination: address(24)?, protocol: header[6], header_bytes: 40, packet_bytes })
 }
 
-/// Its fifth word and on may be options.
+/// Options may start at the fifth word.
 fn tcp_header_bytes(segment: &[u8]) -> Option<usize> {
     let bytes = usize::from(segment.get(12)? >> 4) * 4;
     (bytes >= 20).then_some(bytes)

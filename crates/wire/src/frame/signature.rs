@@ -1,16 +1,16 @@
-//! The first 16 bytes of a frame's payload, by which its receiver knows it. Big-endian:
+//! The first 16 bytes of a frame's payload, which identify it. Big-endian:
 //!
 //! ```text
 //! 0      2        4                 10                16
 //! | mark | stream | sequence number | time of sending |
 //! ```
 //!
-//! The word of the stream has its number, 0 to 63, in the lower six bits, and in the upper ten whose clock the time is of: a
-//! number that is the same for all that runs on one machine since it was started, and hardly ever for two machines.
+//! The stream word holds the stream's number, 0 to 63, in the lower six bits, and the clock id of the timestamp in the upper
+//! ten: the same for all processes of one machine since boot, and rarely equal for two machines.
 //!
-//! Sequence number and time have 48 bits each: at 148.8 million frames a second the number lasts for three weeks; the time
-//! is the sender's `CLOCK_MONOTONIC` in nanoseconds modulo 2^48, which is 78 hours. A time of 0 says that this frame was not
-//! stamped.
+//! Sequence number and timestamp have 48 bits each: at 148.8 million frames per second the number lasts for three weeks; the
+//! timestamp is the sender's `CLOCK_MONOTONIC` in nanoseconds modulo 2^48, which is 78 hours. A timestamp of 0 means that
+//! this frame was not stamped.
 
 use narrows_model::load::frames::SIGNATURE_BYTES;
 
@@ -18,21 +18,21 @@ use narrows_model::load::frames::SIGNATURE_BYTES;
 pub const MARK: u16 = 0x6e77;
 /// Bytes of a signature.
 pub const BYTES: usize = SIGNATURE_BYTES as usize;
-/// Bits of a stream's number; the rest of its word says whose clock it is.
+/// Bits of a stream's number; the rest of its word is the clock id.
 const STREAM_BITS: u32 = 6;
-/// The most streams.
+/// The number of streams.
 pub const STREAMS: u16 = 1 << STREAM_BITS;
-/// The most clocks that are told apart.
+/// The number of clock ids.
 pub const CLOCKS: u16 = 1 << (16 - STREAM_BITS);
-/// What 48 bits hold.
+/// The maximum of a 48-bit field.
 pub const MASK: u64 = (1 << 48) - 1;
 
-/// What a frame says of itself.
+/// The content of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Signature {
     /// Of the worker that sent it, below [`STREAMS`].
     pub stream: u16,
-    /// Whose clock the time is of, below [`CLOCKS`]; 0: unknown.
+    /// The clock id of the timestamp, below [`CLOCKS`]; 0: unknown.
     pub clock: u16,
     /// Of the frame in its stream, from 0, modulo 2^48.
     pub sequence: u64,
@@ -41,7 +41,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The time to write for an instant, which is never the 0 that says "not stamped".
+    /// The timestamp for an instant, never 0, which means "not stamped".
     #[inline]
     #[must_use]
     pub const fn stamp(now_ns: u64) -> u64 {
@@ -49,19 +49,20 @@ impl Signature {
         if time == 0 { 1 } else { time }
     }
 
-    /// Time from sending to `now_ns` of the same clock, ns; negative where the clocks of two CPUs disagree. `None`: not stamped.
+    /// Time from sending to `now_ns` of the same clock, ns; negative if the clocks of two CPUs disagree. `None`:
+    /// not stamped.
     #[inline]
     #[must_use]
     pub const fn latency_ns(&self, now_ns: u64) -> Option<i64> {
         if self.time == 0 {
             return None;
         }
-        // The 48 bits go to the top and back, which gives the difference its sign.
+        // Shifting the 48 bits to the top and back gives the difference its sign.
         let difference = now_ns.wrapping_sub(self.time) << 16;
         Some(difference.cast_signed() >> 16)
     }
 
-    /// The bytes to send; of sequence number and time the lower 48 bits, of stream and clock what their bits hold.
+    /// The bytes to send; sequence number and time truncated to 48 bits, stream and clock to their fields.
     #[inline]
     #[must_use]
     pub const fn encode(&self) -> [u8; BYTES] {
@@ -71,7 +72,7 @@ impl Signature {
         (head | numbers).to_be_bytes()
     }
 
-    /// Reads the beginning of a payload; `None`: too short, or another's.
+    /// Parses the beginning of a payload; `None`: too short, or not a signature.
     #[inline]
     #[must_use]
     pub fn decode(payload: &[u8]) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! A frame, built once: generators copy it and write into each copy what varies.
+//! A prebuilt frame: generators copy it and write the variable fields into each copy.
 
 use super::checksum;
 use super::flow::{FlowKey, Flows};
@@ -18,9 +18,11 @@ pub(super) const PROTOCOL_UDP: u8 = 17;
 /// IP's number of TCP.
 pub(super) const PROTOCOL_TCP: u8 = 6;
 
-/// A frame of the first flow with sequence number 0 and no time, and what a generator needs to make all others of it.
+/// A frame of the first flow with sequence number 0 and no timestamp, and what a generator needs to turn it into any
+/// other.
 ///
-/// A checksum of another frame is the complement of [`checksum::fold`] of the sum here plus the words that vary, in any order:
+/// The checksum of another frame is the complement of [`checksum::fold`] of this sum plus the variable words, in any
+/// order:
 ///
 /// | checksum | sum | words that vary |
 /// | --- | --- | --- |
@@ -31,25 +33,27 @@ pub(super) const PROTOCOL_TCP: u8 = 6;
 pub struct Template {
     /// The frame without FCS, with valid checksums.
     pub bytes: Vec<u8>,
-    /// Of its addresses.
+    /// The address family.
     pub family: Family,
-    /// What follows IP.
+    /// The transport protocol.
     pub transport: Transport,
-    /// Where the IP header begins.
+    /// Offset of the IP header.
     pub ip_offset: usize,
-    /// Where the UDP or TCP header begins.
+    /// Offset of the UDP or TCP header.
     pub transport_offset: usize,
-    /// Where the signature begins.
+    /// Offset of the signature.
     pub payload_offset: usize,
-    /// Of the IPv4 header without its checksum and addresses; 0 for IPv6, which has no checksum. At most 0xffff.
+    /// Sum of the IPv4 header without its checksum and addresses; 0 for IPv6, which has no checksum. At most
+    /// 0xffff.
     pub ip_sum: u32,
-    /// Of pseudo header, UDP or TCP header and payload without addresses, ports, checksum and signature. At most 0xffff.
+    /// Sum of pseudo header, UDP or TCP header and payload without addresses, ports, checksum and signature. At
+    /// most 0xffff.
     pub transport_sum: u32,
 }
 
 impl Template {
-    /// Builds a frame of `size_with_fcs` bytes, of which the last four are the device's. A size that the format cannot have
-    /// becomes the nearest that it can ([`FrameFormat::check`] names such sizes).
+    /// Builds a frame of `size_with_fcs` bytes, of which the device adds the last four. A size that the format
+    /// cannot have is replaced by the nearest possible one ([`FrameFormat::check`] names such sizes).
     #[must_use]
     pub fn build(format: &FrameFormat, size_with_fcs: u32) -> Self {
         let size = size_with_fcs.clamp(format.least_bytes(), MOST_FRAME_BYTES);
@@ -86,13 +90,13 @@ impl Template {
         template
     }
 
-    /// The least that a copy must hold so that a flow can be written into it: the headers and the signature.
+    /// The minimum length of a copy that a flow can be written into: the headers and the signature.
     #[must_use]
     pub const fn head_bytes(&self) -> usize {
         self.payload_offset + SIGNATURE_BYTES
     }
 
-    /// This frame anew, of another flow and with another signature.
+    /// A copy of this frame with another flow and signature.
     #[must_use]
     pub fn frame(&self, flow: &FlowKey, signature: &Signature) -> Vec<u8> {
         let mut bytes = self.bytes.clone();

@@ -1,4 +1,4 @@
-//! The next frame in the place of the last one: flow, signature and checksums are written, the rest stays.
+//! Rewrites a frame in place: flow, signature and checksums change, the rest stays.
 
 use super::checksum;
 use super::flow::FlowKey;
@@ -8,9 +8,9 @@ use narrows_model::Family;
 use narrows_model::load::frames::Transport;
 
 impl Template {
-    /// Makes of `frame`, a copy of [`Self::bytes`] into which anything may have been written by this function before, the frame
-    /// of `flow` with `signature`. Costs the same whatever the frame's size. A slice that is shorter than
-    /// [`Self::head_bytes`] is left as it is, and the answer is `false`.
+    /// Turns `frame`, a copy of [`Self::bytes`] that this function may have written before, into the frame of
+    /// `flow` with `signature`. The cost does not depend on the frame's size. A slice shorter than
+    /// [`Self::head_bytes`] is not changed, and the result is `false`.
     #[inline]
     pub fn write_flow(&self, frame: &mut [u8], flow: &FlowKey, signature: &Signature) -> bool {
         let Some(head) = frame.get_mut(self.ip_offset..self.head_bytes()) else { return false };

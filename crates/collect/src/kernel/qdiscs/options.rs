@@ -1,4 +1,4 @@
-//! The options of the disciplines that limit a rate or a queue. Rates are bytes per second in the kernel, bits here.
+//! The options of disciplines that limit a rate or a queue. Rates are bytes per second in the kernel, bits here.
 
 use super::{Qdisc, handle};
 use narrows_sys::netlink::{Attribute, attributes, find, u32_at};
@@ -10,7 +10,7 @@ fn bits(bytes_per_second: u64) -> Option<u64> {
     (bytes_per_second > 0).then(|| bytes_per_second.saturating_mul(8))
 }
 
-/// A rate of 32 bits, or its 64-bit form where it does not fit.
+/// A 32-bit rate, or its 64-bit form if it does not fit.
 fn rate(spec: Option<u32>, wide: Option<Attribute<'_>>) -> Option<u64> {
     bits(wide.and_then(|wide| wide.u64()).filter(|wide| *wide > 0).or(spec.map(u64::from))?)
 }
@@ -60,7 +60,7 @@ pub(super) fn qdisc(qdisc: &mut Qdisc, number: u32, options: &Attribute<'_>) {
     }
 }
 
-/// The most that a class may send, in bits per second.
+/// The maximum rate of a class, in bits per second.
 pub(super) fn class_ceil(kind: &str, options: &Attribute<'_>) -> Option<u64> {
     if kind != "htb" {
         return None;

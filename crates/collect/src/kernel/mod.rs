@@ -1,6 +1,7 @@
-//! The kernel's answers that are no files: what is asked, how it is asked live, and the form in which a capture keeps it.
+//! Queries to the kernel that are not files: the queries, how to run them live, and the form in which a capture keeps the
+//! answers.
 //!
-//! The forms are plain JSON that a person can write: a capture may be made by hand.
+//! The forms are plain JSON, so that a capture can be written by hand.
 
 mod ethtool;
 pub(crate) mod fib;
@@ -9,6 +10,7 @@ mod neighbours;
 pub(crate) mod qdiscs;
 mod routes;
 pub(crate) mod rules;
+mod sockets;
 
 pub use ethtool::{Ethtool, Statistics, Told};
 pub use links::Link;
@@ -16,17 +18,16 @@ pub use neighbours::Neighbour;
 pub use qdiscs::{Class, Qdisc, Qdiscs};
 pub use routes::Route;
 pub use rules::FilterDrops;
+pub(crate) use sockets::Sockets;
 
 use crate::Missing;
-use narrows_sys::netlink::{self, Family, Message, Socket};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
-/// What can be asked.
+/// A query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
-    /// A network device by its name.
+    /// A network interface by its name.
     Link {
         /// Its name.
         device: String,
@@ -40,31 +41,31 @@ pub enum Question {
     Neighbour {
         /// The next hop.
         address: IpAddr,
-        /// The device that it is behind.
+        /// The interface that it is behind.
         device: String,
     },
     /// Queueing disciplines and classes.
     Qdiscs {
-        /// The device's name.
+        /// The interface's name.
         device: String,
     },
     /// The driver and its settings.
     Ethtool {
-        /// The device's name.
+        /// The interface's name.
         device: String,
     },
     /// The driver's own counters.
     Statistics {
-        /// The device's name.
+        /// The interface's name.
         device: String,
     },
-    /// How many `nf_tables` rules there are.
+    /// The number of `nf_tables` rules.
     FilterRules,
-    /// What the `nf_tables` rules that drop have counted.
+    /// The counters of the `nf_tables` rules that drop.
     FilterDrops,
 }
 
-/// What the kernel said.
+/// The kernel's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -87,7 +88,8 @@ pub enum Answer {
 }
 
 impl Question {
-    /// The name of the answer's file below `kernel/` in a capture. A capture is made towards one peer, so peers are not part of it.
+    /// The file name of the answer below `kernel/` in a capture. A capture has one peer, so peers are not part of
+    /// the name.
     #[must_use]
     pub fn file(&self) -> String {
         match self {
@@ -103,38 +105,7 @@ impl Question {
     }
 }
 
-/// Netlink sockets, opened on first use: a socket costs more than a question.
-#[derive(Debug, Default)]
-pub(crate) struct Sockets {
-    route: Mutex<Option<Socket>>,
-    netfilter: Mutex<Option<Socket>>,
-}
-
-impl Sockets {
-    /// One request; `what` names it in the reason why there is no answer.
-    fn request(
-        &self,
-        family: Family,
-        what: &str,
-        kind: u16,
-        flags: u16,
-        payload: &[u8],
-    ) -> Result<Vec<Message>, Missing> {
-        self.exchange(family, kind, flags, payload).map_err(|error| Missing::netlink(what, &error))
-    }
-
-    fn exchange(&self, family: Family, kind: u16, flags: u16, payload: &[u8]) -> netlink::Result<Vec<Message>> {
-        let slot = if family == Family::Netfilter { &self.netfilter } else { &self.route };
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        let socket = match slot.as_mut() {
-            Some(socket) => socket,
-            None => slot.insert(Socket::open(family)?),
-        };
-        socket.request(kind, flags, payload)
-    }
-}
-
-/// Asks the kernel of this host.
+/// Queries the kernel of this host.
 pub(crate) fn ask(sockets: &Sockets, question: &Question) -> Result<Answer, Missing> {
     Ok(match question {
         Question::Link { device } => Answer::Link(links::by_name(sockets, device)?),

@@ -1,4 +1,4 @@
-//! A blocking netlink socket for every family: route, generic, socket diagnosis, netfilter; to get and to set.
+//! A blocking netlink socket for every family: route, generic, socket diagnosis, netfilter.
 //!
 //! A socket belongs to the network namespace that its thread was in when it was opened, and stays there.
 //! Source: `include/uapi/linux/netlink.h`, RFC 3549; kernel `net/netlink/af_netlink.c`.

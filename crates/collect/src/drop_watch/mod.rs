@@ -1,7 +1,7 @@
-//! Which packets the kernel drops while a trial runs, and why: `skb:kfree_skb`, sampled on every CPU and counted in place.
+//! Which packets the kernel drops during a trial, and why: `skb:kfree_skb`, sampled on every CPU and counted in place.
 //!
-//! The reasons belong to the whole kernel: two hosts that are network namespaces of one machine see the drops of both. What a
-//! NIC drops in its ring never appears, for the kernel never saw it. Only packets of IPv4 and IPv6 are counted.
+//! The reasons are those of the whole kernel: two hosts that are network namespaces of one machine see the drops of both.
+//! Drops in a NIC's ring never appear, since the kernel never saw the packet. Only IPv4 and IPv6 packets are counted.
 //!
 //! Source: kernel `include/net/dropreason-core.h`, `include/trace/events/skb.h` (reasons since Linux 5.17).
 
@@ -25,7 +25,7 @@ use tally::Tally;
 /// The collector's id, as in [`Absent`].
 pub const ID: &str = "drop-reasons";
 
-/// Every fact that a watch gives.
+/// Every fact that a watch provides.
 pub const PROVIDES: &[Key] = &[
     Key::new("drop.reason.*", Unit::Count),
     Key::new("drop.location.*", Unit::Count),
@@ -37,18 +37,18 @@ const SOURCE: &str = "tracepoint skb:kfree_skb";
 const FORMAT: &str = "events/skb/kfree_skb/format";
 /// `ETH_P_IP`, `ETH_P_IPV6`
 const ONLY_IP: &str = "protocol == 2048 || protocol == 34525";
-/// Sixteen thousand drops on each CPU between two looks.
+/// Sixteen thousand drops per CPU between two reads.
 const RING_BYTES_MAX: usize = 1 << 20;
-/// All rings together, on hosts of many CPUs.
+/// All rings together, on hosts with many CPUs.
 const RINGS_BYTES_MAX: usize = 64 << 20;
 const RING_BYTES_MIN: usize = 64 << 10;
 const CPUS_MAX: usize = 1024;
-/// How often the rings are emptied: rare enough to cost nothing, often enough for 300,000 drops a second on each CPU.
+/// How often the rings are read: rarely enough to cost nothing, often enough for 300,000 drops per second and CPU.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// An instrument that runs during a trial: [`DropWatch::start`] before it, [`DropWatch::finish`] after it.
 ///
-/// Its memory is bounded by its rings, its time by the drops that they hold: what exceeds them is counted as lost.
+/// Its memory is bounded by its rings, its time by the drops that they hold: the excess is counted as lost.
 #[derive(Debug)]
 pub struct DropWatch {
     stop: Arc<Event>,
@@ -56,7 +56,7 @@ pub struct DropWatch {
     format: Format,
 }
 
-/// Why it cannot run, with what would help.
+/// Why it cannot run, and what would help.
 fn cannot(error: &narrows_sys::Error) -> Missing {
     let why = match error.errno() {
         Some(1 | 13) => "it needs root (CAP_PERFMON) on the host itself, outside of a user namespace".to_owned(),
@@ -67,7 +67,7 @@ fn cannot(error: &narrows_sys::Error) -> Missing {
 }
 
 impl DropWatch {
-    /// Starts to count.
+    /// Starts counting.
     ///
     /// # Errors
     /// Why it cannot run here.
@@ -105,9 +105,9 @@ impl DropWatch {
         Ok(Self { stop, thread: Some(thread), format })
     }
 
-    /// Ends the watch: a count for each reason that was seen, how many drops there were, how many records of them were lost.
+    /// Ends the watch: a count per reason, the number of drops, and the number of lost records.
     ///
-    /// A reason that is not among the facts was not seen; that says *none* only where `drop.lost_records` is 0.
+    /// A reason without a fact was not seen; that means *none* only if `drop.lost_records` is 0.
     #[must_use]
     pub fn finish(mut self) -> Vec<Fact> {
         self.end().map_or_else(Vec::new, |tally| self.facts(&tally))
@@ -146,7 +146,7 @@ fn count(mut rings: Vec<TracepointRing>, layout: format::Layout, stop: &Event) -
         let mut missed = 0_u64;
         for ring in &mut rings {
             if last {
-                // What fails here only lets a last few drops in.
+                // A failure here only lets a few late drops in.
                 let _ = ring.enable(false);
             }
             missed = missed.saturating_add(ring.drain(|data| tally.take(layout, data)));
@@ -157,7 +157,7 @@ fn count(mut rings: Vec<TracepointRing>, layout: format::Layout, stop: &Event) -
         }
         let started = clock::now();
         last = wait_readable([stop.as_fd(), stop.as_fd()], Some(LOOK)).is_ok_and(|ready| ready[0]);
-        // A wait that fails at once must not become a loop that never rests.
+        // A wait that fails at once must not become a busy loop.
         if !last && clock::micros_since(started) < 1_000 {
             clock::sleep(LOOK);
         }
@@ -166,8 +166,8 @@ fn count(mut rings: Vec<TracepointRing>, layout: format::Layout, stop: &Event) -
     tally
 }
 
-/// Puts what a watch gave into the snapshots around a trial: the counts into `after`, zeroes into `before`, so that
-/// [`Snapshot::counts_since`] gives them.
+/// Adds the facts of a watch to the snapshots around a trial: the counts to `after`, zeroes to `before`, so that
+/// [`Snapshot::counts_since`] yields them.
 pub fn put(facts: Vec<Fact>, before: &mut Snapshot, after: &mut Snapshot) {
     for fact in facts {
         before.facts.push(Fact { value: Value::Integer(0), ..fact.clone() });
@@ -177,7 +177,7 @@ pub fn put(facts: Vec<Fact>, before: &mut Snapshot, after: &mut Snapshot) {
     after.seal();
 }
 
-/// Notes in the snapshots around a trial why no watch could run.
+/// Records in the snapshots around a trial why no watch could run.
 pub fn put_absent(why: &Missing, before: &mut Snapshot, after: &mut Snapshot) {
     for snapshot in [before, after] {
         snapshot.absent.extend(PROVIDES.iter().map(|key| Absent {

@@ -37,13 +37,13 @@ pub enum Wire {
 /// A plain veth pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cable {
-    /// Behind the router of a chain.
+    /// The link behind the router of a chain.
     Lan,
-    /// From the port of the tester that sends.
+    /// From the sending port of the tester.
     Generator,
     /// Between switch and router.
     Trunk,
-    /// To the port of the tester that receives.
+    /// To the receiving port of the tester.
     Receiver,
     /// From the tester to the management port of the router.
     RouterManagement,
@@ -58,15 +58,15 @@ pub struct InterfacePlan {
     pub name: &'static str,
     /// What it is plugged into.
     pub wire: Wire,
-    /// Its Ethernet address; `None`: whatever the kernel gives.
+    /// Its Ethernet address; `None`: chosen by the kernel.
     pub mac: Option<[u8; 6]>,
     /// Its addresses; `None`: a port of a switch.
     pub addresses: Option<Addresses>,
-    /// Whether the default route leads through it, by way of these where it needs a gateway.
+    /// Whether the default route leads through it, by way of these gateways if it needs one.
     pub default_route: DefaultRoute,
 }
 
-/// One of each family.
+/// One address of each family.
 #[derive(Debug, Clone, Copy)]
 pub struct Addresses {
     /// IPv4.
@@ -77,10 +77,10 @@ pub struct Addresses {
     pub v6: Ipv6Addr,
 }
 
-/// Where all else goes.
+/// The default route.
 #[derive(Debug, Clone, Copy)]
 pub enum DefaultRoute {
-    /// Not here.
+    /// Not through this interface.
     None,
     /// Out of this interface, which has only one other end.
     Direct,
@@ -88,16 +88,16 @@ pub enum DefaultRoute {
     By(Ipv4Addr, Ipv6Addr),
 }
 
-/// What a host is for.
+/// The role of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Sends and receives.
     End,
     /// Its kernel forwards.
     Router,
-    /// Has the ports of a tester: what a device under test forwards leaves and comes back here.
+    /// Has the ports of a tester: the traffic through a device under test leaves and returns here.
     Tester,
-    /// A device under test: its kernel forwards, to as many networks as RFC 2544 has.
+    /// A device under test: its kernel forwards, to as many networks as RFC 2544 requires.
     Device,
     /// A bridge.
     Switch,
@@ -108,9 +108,9 @@ pub enum Role {
 pub struct HostPlan {
     /// Its name.
     pub name: &'static str,
-    /// Its interfaces; the first is *the* device of the host.
+    /// Its interfaces; the first is the main interface of the host.
     pub interfaces: &'static [InterfacePlan],
-    /// What it is for.
+    /// Its role.
     pub role: Role,
 }
 
@@ -172,13 +172,13 @@ impl Topology {
         }
     }
 
-    /// Whether a part of it is the emulated path.
+    /// Whether it has an emulated path.
     #[must_use]
     pub const fn has_path(self) -> bool {
         matches!(self, Self::Pair | Self::Chain)
     }
 
-    /// The address under which the others know a host: that of its first interface that has one.
+    /// The address under which the others know a host: that of its first interface with an address.
     #[must_use]
     pub fn address_of(self, host: &str, family: Family) -> Option<IpAddr> {
         self.hosts().iter().find(|plan| plan.name == host)?.address(family)
@@ -191,7 +191,7 @@ impl Topology {
         others.filter(move |other| network.is_some() && other.addresses.map(|addresses| addresses.network()) == network)
     }
 
-    /// `/etc/hosts` for every host of it.
+    /// `/etc/hosts` for all its hosts.
     #[must_use]
     pub fn hosts_file(self) -> String {
         let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
@@ -205,7 +205,7 @@ impl Topology {
 }
 
 impl Addresses {
-    /// That of a family.
+    /// The address of a family.
     #[must_use]
     pub const fn of(&self, family: Family) -> IpAddr {
         match family {

@@ -1,4 +1,4 @@
-//! What a network device's driver says and takes: `SIOCETHTOOL`.
+//! Reads and sets what a network device's driver supports: `SIOCETHTOOL`.
 //!
 //! A [`Device`] belongs to the network namespace that its thread was in when it was opened.
 //! Source: kernel `include/uapi/linux/ethtool.h`, `net/ethtool/ioctl.c`.
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
-/// A device whose driver is asked.
+/// A device whose driver is queried.
 #[derive(Debug)]
 pub struct Device {
     fd: OwnedFd,
@@ -31,11 +31,11 @@ pub struct Device {
 pub struct Driver {
     /// The driver's name.
     pub name: String,
-    /// Its version; mostly the kernel's.
+    /// Its version; usually the kernel's.
     pub version: String,
-    /// The firmware's version; empty where there is none.
+    /// The firmware's version; empty if there is none.
     pub firmware: String,
-    /// The device's address on its bus, such as `0000:03:00.0`; empty where there is none.
+    /// The device's address on its bus, such as `0000:03:00.0`; empty if there is none.
     pub bus: String,
 }
 
@@ -45,11 +45,11 @@ pub struct Driver {
 pub struct Rings {
     /// Receive entries.
     pub rx: u32,
-    /// The most that the hardware takes.
+    /// The maximum that the hardware supports.
     pub rx_max: u32,
     /// Transmit entries.
     pub tx: u32,
-    /// The most that the hardware takes.
+    /// The maximum that the hardware supports.
     pub tx_max: u32,
 }
 
@@ -59,19 +59,19 @@ pub struct Rings {
 pub struct Channels {
     /// Queues that only receive.
     pub rx: u32,
-    /// The most of them.
+    /// Their maximum.
     pub rx_max: u32,
     /// Queues that only send.
     pub tx: u32,
-    /// The most of them.
+    /// Their maximum.
     pub tx_max: u32,
     /// Queues that do both.
     pub combined: u32,
-    /// The most of them.
+    /// Their maximum.
     pub combined_max: u32,
 }
 
-/// `struct ethtool_coalesce`, the part that matters for a path: how long the hardware waits before it interrupts.
+/// `struct ethtool_coalesce`, the part that affects a path: how long the hardware waits before it interrupts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Coalesce {
@@ -95,7 +95,7 @@ pub struct Coalesce {
 pub struct Pause {
     /// Whether it is negotiated.
     pub autoneg: bool,
-    /// Whether pause frames are obeyed.
+    /// Whether received pause frames are obeyed.
     pub rx: bool,
     /// Whether pause frames are sent.
     pub tx: bool,
@@ -111,10 +111,10 @@ const SPAUSEPARAM: u32 = 0x13;
 const GCHANNELS: u32 = 0x3c;
 
 impl Device {
-    /// Names a device of the calling thread's network namespace. Whether it exists is told by the first question.
+    /// Names a device of the calling thread's network namespace. Its existence is checked by the first query.
     ///
     /// # Errors
-    /// A name that the kernel could not have given; no sockets.
+    /// An invalid name; no sockets.
     pub fn open(name: &str) -> Result<Self> {
         if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.bytes().any(|byte| byte == 0 || byte == b'/') {
             let cause = io::Error::other("a device's name has 1 to 15 bytes and no `/`");
@@ -134,10 +134,10 @@ impl Device {
         &self.name
     }
 
-    /// The driver and where the device is.
+    /// The driver, and the device's bus address.
     ///
     /// # Errors
-    /// No such device; the driver does not tell.
+    /// No such device; the driver does not support it.
     pub fn driver(&self) -> Result<Driver> {
         let mut words = [0; 49];
         words[0] = GDRVINFO;
@@ -155,7 +155,7 @@ impl Device {
     /// The sizes of the rings.
     ///
     /// # Errors
-    /// No such device; the driver does not tell.
+    /// No such device; the driver does not support it.
     pub fn rings(&self) -> Result<Rings> {
         let mut words = [0; 9];
         words[0] = GRINGPARAM;
@@ -165,16 +165,16 @@ impl Device {
         Ok(Rings { rx, rx_max, tx, tx_max })
     }
 
-    /// Sets how many descriptors the rings have. Most drivers take the link down for a moment.
+    /// Sets the number of descriptors of the rings. Most drivers take the link down for a moment.
     ///
     /// # Errors
-    /// No such device, no permission, more than the hardware takes, or a driver that cannot.
+    /// No such device, no permission, more than the hardware supports, or no driver support.
     pub fn set_rings(&self, rx: u32, tx: u32) -> Result<()> {
         let mut words = [0; 9];
         words[0] = GRINGPARAM;
         // SAFETY: the kernel fills a struct ethtool_ringparam of 9 words.
         unsafe { self.call("ask the rings of", &mut words) }?;
-        // The rings for jumbo and for small frames stay as they are.
+        // The rings for jumbo and for small frames stay unchanged.
         (words[0], words[5], words[8]) = (SRINGPARAM, rx, tx);
         // SAFETY: the kernel reads a struct ethtool_ringparam of 9 words.
         unsafe { self.call("set the rings of", &mut words) }?;
@@ -184,7 +184,7 @@ impl Device {
     /// The numbers of queues.
     ///
     /// # Errors
-    /// No such device; the driver does not tell.
+    /// No such device; the driver does not support it.
     pub fn channels(&self) -> Result<Channels> {
         let mut words = [0; 9];
         words[0] = GCHANNELS;
@@ -194,10 +194,10 @@ impl Device {
         Ok(Channels { rx, rx_max, tx, tx_max, combined, combined_max })
     }
 
-    /// How interrupts are gathered.
+    /// Interrupt coalescing.
     ///
     /// # Errors
-    /// No such device; the driver does not tell.
+    /// No such device; the driver does not support it.
     pub fn coalesce(&self) -> Result<Coalesce> {
         let mut words = [0; 23];
         words[0] = GCOALESCE;
@@ -217,7 +217,7 @@ impl Device {
     /// Ethernet flow control.
     ///
     /// # Errors
-    /// No such device; the driver does not tell.
+    /// No such device; the driver does not support it.
     pub fn pause(&self) -> Result<Pause> {
         let mut words = [0; 4];
         words[0] = GPAUSEPARAM;
@@ -227,10 +227,10 @@ impl Device {
         Ok(Pause { autoneg: autoneg != 0, rx: rx != 0, tx: tx != 0 })
     }
 
-    /// Sets Ethernet flow control. Where it is negotiated the link goes down for a moment.
+    /// Sets Ethernet flow control. If it is negotiated, the link goes down for a moment.
     ///
     /// # Errors
-    /// No such device, no permission, or a driver that cannot.
+    /// No such device, no permission, or no driver support.
     pub fn set_pause(&self, pause: Pause) -> Result<()> {
         let mut words = [SPAUSEPARAM, u32::from(pause.autoneg), u32::from(pause.rx), u32::from(pause.tx)];
         // SAFETY: the kernel reads a struct ethtool_pauseparam of 4 words.
@@ -238,10 +238,11 @@ impl Device {
         Ok(())
     }
 
-    /// One `SIOCETHTOOL`; gives what the call returned.
+    /// One `SIOCETHTOOL`; returns the result of the call.
     ///
     /// # Safety
-    /// `words` begins with a command of ethtool and is at least as long as all that the kernel reads and writes for it.
+    /// `words` starts with an ethtool command and is at least as long as everything that the kernel reads and
+    /// writes for it.
     unsafe fn call(&self, operation: &'static str, words: &mut [u32]) -> Result<libc::c_int> {
         // SAFETY: ifreq is plain data for which zeroes are valid.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -255,7 +256,7 @@ impl Device {
     }
 }
 
-/// Words in a fixed field, up to the first zero byte.
+/// Text in a fixed field, up to the first zero byte.
 fn text(bytes: &[u8], offset: usize, length: usize) -> String {
     let field = bytes.get(offset..offset + length).unwrap_or_default();
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());

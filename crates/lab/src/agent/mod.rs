@@ -1,11 +1,11 @@
-//! SNMP agents on routers and switches of a lab: net-snmp's `snmpd`, where it is installed. Nothing else of the lab needs it.
+//! SNMP agents on routers and switches of a lab: net-snmp's `snmpd`, if it is installed. Nothing else of the lab needs it.
 //!
-//! An agent listens at UDP port 161 of every address of its host, the management port among them, over which nothing passes through the
-//! ports under test. It keeps what it read of interfaces for 3 s and knows no word of configuration for that; told by SNMP itself
-//! it makes it 1 s (`nsCacheTimeout` of NET-SNMP-AGENT-MIB). Who reads counters waits that long after the last frame.
+//! An agent listens on UDP port 161 of every address of its host. One of them is on the management port, which carries no
+//! test traffic. snmpd caches interface counters for 3 s and has no configuration option for that; an SNMP SET lowers it to 1
+//! s (`nsCacheTimeout` of NET-SNMP-AGENT-MIB). A reader of counters waits that long after the last frame.
 //!
-//! Its configuration is read once, from a directory of the lab's own that is gone when the agent answers. The agent ends with the
-//! lab, however that ends.
+//! snmpd reads its configuration once, from a temporary directory that is removed as soon as the agent answers. The agent
+//! ends with the lab, however the lab ends.
 
 mod set;
 
@@ -23,44 +23,44 @@ use std::time::Duration;
 
 /// The port of SNMP (RFC 3417).
 const PORT: u16 = 161;
-/// Who may read (v2c), and the user of v3.
+/// Community for reading (v2c), and the user name of v3.
 const NAME: &str = "narrows";
-/// The user's password, for SHA and for AES.
+/// The user's password, for both SHA and AES.
 const PASSWORD: &str = "narrows-lab";
 
-/// Where `snmpd` is looked for.
+/// Where `snmpd` is searched.
 const PROGRAMS: [&str; 4] = ["/usr/sbin/snmpd", "/usr/local/sbin/snmpd", "/sbin/snmpd", "/usr/bin/snmpd"];
-/// How long it may take until it answers.
+/// How long an agent may take until it answers.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long an answer is waited for before the question is asked again.
+/// How long to wait for an answer before the request is repeated.
 const ANSWER: Duration = Duration::from_millis(100);
-/// How long an agent keeps what it read, in seconds: the least that it takes.
+/// How long an agent caches counters, in seconds: the minimum that it accepts.
 const CACHE_SECONDS: u8 = 1;
 
 /// A running agent; it ends when this is dropped.
 ///
-/// It is bound to the thread that started it, too: that one should live as long as the lab.
+/// It is also bound to the thread that started it, which must live as long as the lab.
 #[derive(Debug)]
 pub struct Agent {
     status: AgentStatus,
     child: Child,
 }
 
-/// How to ask an agent.
+/// How to query an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStatus {
     /// The host whose counters it serves.
     pub host: String,
-    /// Where it listens, as the tester reaches it beside the ports under test.
+    /// Where it listens: an address that the tester reaches without the ports under test.
     pub address: SocketAddr,
     /// Community of version 2c, and user of version 3.
     pub name: String,
-    /// Password of version 3: SHA, and AES where asked for.
+    /// Password of version 3, for SHA, and for AES if requested.
     pub password: String,
 }
 
 impl Agent {
-    /// How to ask it.
+    /// How to query it.
     #[must_use]
     pub const fn status(&self) -> &AgentStatus {
         &self.status
@@ -75,7 +75,7 @@ impl Drop for Agent {
     }
 }
 
-/// An agent for each host that has a use for one, if the lab wants them.
+/// Starts an agent for each router and switch, if the lab asks for agents.
 pub(crate) fn start_all(spec: &LabSpec, hosts: &[Host]) -> Result<Vec<Agent>> {
     let managed = |host: &&Host| matches!(host.plan().role, Role::Router | Role::Device | Role::Switch);
     hosts.iter().filter(|_| spec.snmpd).filter(managed).map(start).collect()
@@ -117,7 +117,7 @@ fn status(host: &Host) -> Result<AgentStatus> {
     Ok(AgentStatus { host: host.name().to_owned(), address: (address, PORT).into(), name, password })
 }
 
-/// `secret` is the community of the lab itself, to write.
+/// `secret` is the lab's own community, for writing.
 fn configuration(host: &str, secret: &str) -> String {
     format!(
         "agentaddress udp:{PORT},udp6:{PORT}\n\
@@ -130,7 +130,7 @@ fn configuration(host: &str, secret: &str) -> String {
     )
 }
 
-/// Sets how long it keeps what it read, again and again until it says that it has.
+/// Sets how long the agent caches counters; repeats the request until the agent confirms it.
 fn await_answer(host: &Host, child: &mut Child, secret: &str) -> std::result::Result<(), String> {
     let request = set::interface_cache_timeout(secret, CACHE_SECONDS);
     let socket = host.run(|| udp::socket::connect(SocketAddr::from(([127, 0, 0, 1], PORT))));
@@ -143,7 +143,7 @@ fn await_answer(host: &Host, child: &mut Child, secret: &str) -> std::result::Re
             return Err(format!("ended at once ({ended})"));
         }
         let mut buffer = [0; 512];
-        // Refused as long as nobody listens.
+        // Refused until the agent listens.
         let answered = socket.send(&request).and_then(|_| socket.recv(&mut buffer));
         match answered.map(|length| set::error_status(buffer.get(..length).unwrap_or_default())) {
             Ok(Some(0)) => return Ok(()),
@@ -159,7 +159,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A directory for the owner alone that goes with this value.
+/// A directory for the owner alone, removed when this value is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -181,7 +181,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nobody is left to tell.
+        // Nobody is left to report to.
         let _ = files::remove_tree(&self.0);
     }
 }

@@ -1,7 +1,7 @@
-//! The path between two hosts: what is sent into one TUN device comes out of the other, later or never.
+//! The path between two hosts: packets sent into one TUN device come out of the other, or are dropped.
 //!
-//! `line` and what it is made of are pure: a packet in at an instant, a departure or a drop out. `relay` is the thread that
-//! moves the bytes. A [`Path`] is two of them.
+//! `line` and its parts are pure: a packet arrives at an instant and gets a departure time or a drop. `relay` is the thread
+//! that moves the bytes. A [`Path`] is two of them.
 
 pub mod corrupt;
 pub mod cut;
@@ -35,8 +35,8 @@ pub struct Path {
 }
 
 impl Path {
-    /// Begins to carry packets between the client's and the server's device, on other cores than the reserved ones.
-    /// `seed` makes its chances repeatable.
+    /// Starts to carry packets between the client's and the server's TUN device, on cores other than the reserved
+    /// ones. `seed` makes the random drops repeatable.
     ///
     /// # Errors
     /// Out of descriptors or threads.
@@ -61,24 +61,24 @@ impl Path {
         }
     }
 
-    /// What the path does to the packets of one direction.
+    /// The impairment of one direction.
     #[must_use]
     pub fn impairment(&self, flow: Flow) -> Impairment {
         self.relay(flow).impairment()
     }
 
-    /// Changes what it does, from now on.
+    /// Replaces the impairment, from now on.
     pub fn set(&self, flow: Flow, impairment: Impairment) {
         self.relay(flow).set(impairment);
     }
 
-    /// What it did so far.
+    /// The counters so far.
     #[must_use]
     pub fn counters(&self, flow: Flow) -> PathCounters {
         self.relay(flow).counters()
     }
 
-    /// Why a direction stopped by itself, where it did.
+    /// Why a direction stopped by itself, if it did.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.up.failure().or_else(|| self.down.failure())

@@ -1,4 +1,4 @@
-//! Setting links, addresses and routes over `NETLINK_ROUTE`. Source: rtnetlink(7), kernel `include/uapi/linux/if_link.h`.
+//! Links, addresses and routes over `NETLINK_ROUTE`. Source: rtnetlink(7), kernel `include/uapi/linux/if_link.h`.
 
 mod bridge;
 mod ethernet;
@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use thiserror::Error;
 
-/// What could not be set, on which device, and what the kernel said.
+/// The operation, the device, and the kernel's error.
 #[derive(Debug, Error)]
 #[error("cannot {operation} {object}: {source}")]
 pub struct Error {
@@ -23,13 +23,13 @@ pub struct Error {
     pub operation: &'static str,
     /// The device, address or route.
     pub object: String,
-    /// What the kernel said.
+    /// The kernel's error.
     #[source]
     pub source: netlink::Error,
 }
 
 impl From<Error> for crate::Error {
-    /// With the kernel's number, where it gave one.
+    /// The kernel's error number, if there is one.
     fn from(error: Error) -> Self {
         let source = match error.source.errno() {
             Some(number) => std::io::Error::from_raw_os_error(number),
@@ -39,31 +39,31 @@ impl From<Error> for crate::Error {
     }
 }
 
-/// A result of setting.
+/// A result of this module.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// One link as the kernel describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Its number in its namespace.
+    /// Its index in its namespace.
     pub index: u32,
-    /// Bytes.
+    /// MTU in bytes.
     pub mtu: u32,
-    /// Packets that its queue holds.
+    /// Length of its queue in packets.
     pub tx_queue_length: u32,
     /// Whether it is administratively up.
     pub up: bool,
     /// Whether it has a link.
     pub carrier: bool,
-    /// Its Ethernet address; `None` where it has another kind or none.
+    /// Its Ethernet address; `None` if it has another kind or none.
     pub address: Option<[u8; 6]>,
-    /// Packets that it sent.
+    /// Packets sent.
     pub tx_packets: u64,
-    /// Packets that it should have sent and dropped.
+    /// Packets dropped instead of sent.
     pub tx_dropped: u64,
-    /// Packets that it received.
+    /// Packets received.
     pub rx_packets: u64,
-    /// Packets that it received and dropped.
+    /// Packets received and dropped.
     pub rx_dropped: u64,
 }
 
@@ -93,7 +93,7 @@ fn octets(address: IpAddr) -> (u8, Vec<u8>) {
 }
 
 impl Links {
-    /// Those of the calling thread's network namespace.
+    /// The links of the calling thread's network namespace.
     ///
     /// # Errors
     /// Sockets are forbidden.
@@ -118,10 +118,10 @@ impl Links {
         sent.map_err(|source| Error { operation, object: object.into(), source })
     }
 
-    /// What the kernel says about a link.
+    /// Reads a link.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// No such link.
     pub fn get(&mut self, name: &str) -> Result<Link> {
         let mut request = Builder::with_header(&link_header(0, 0, 0));
         request.text(libc::IFLA_IFNAME, name);
@@ -155,7 +155,7 @@ impl Links {
     /// Sets a link up or down.
     ///
     /// # Errors
-    /// There is none of that name, or no privilege.
+    /// No such link, or no privilege.
     pub fn set_up(&mut self, name: &str, up: bool) -> Result<()> {
         let index = self.get(name)?.index;
         let flag = libc::IFF_UP as u32;
@@ -173,17 +173,17 @@ impl Links {
         })
     }
 
-    /// Sets how many packets the device's queue holds.
+    /// Sets the length of the device's queue in packets.
     ///
     /// # Errors
-    /// There is none of that name, or no privilege.
+    /// No such link, or no privilege.
     pub fn set_tx_queue_length(&mut self, name: &str, packets: u32) -> Result<()> {
         self.change("set the queue length of link", name, |request| {
             request.u32(libc::IFLA_TXQLEN, packets);
         })
     }
 
-    /// Gives a link that is down another name.
+    /// Renames a link that is down.
     ///
     /// # Errors
     /// The name is taken, or the link is up on an old kernel.
@@ -196,7 +196,7 @@ impl Links {
     /// Removes a link, of a pair both ends.
     ///
     /// # Errors
-    /// There is none of that name, it is no virtual one, or no privilege.
+    /// No such link, not a virtual one, or no privilege.
     pub fn delete(&mut self, name: &str) -> Result<()> {
         let index = self.get(name)?.index;
         let request = Builder::with_header(&link_header(index, 0, 0));
@@ -214,7 +214,7 @@ impl Links {
         })
     }
 
-    /// Makes a pair of virtual Ethernet devices, the peer in another network namespace.
+    /// Creates a pair of virtual Ethernet devices, the peer in another network namespace.
     ///
     /// # Errors
     /// A name is taken, or no privilege.
@@ -235,12 +235,12 @@ impl Links {
         self.send("make veth", name, libc::RTM_NEWLINK, CREATE | EXCLUSIVE, request).map(drop)
     }
 
-    /// Puts a queueing discipline at the root of a device, in place of what was there.
+    /// Replaces the queueing discipline at the root of a device.
     ///
     /// # Errors
-    /// The kernel lacks it, refuses its options, or no privilege.
+    /// The kernel does not have it, rejects its options, or no privilege.
     pub fn replace_qdisc(&mut self, name: &str, qdisc: &Qdisc) -> Result<()> {
-        // Of its own kind the kernel would change the old one in place, which not every kind can.
+        // The kernel would change a discipline of the same kind in place, which not every kind supports.
         self.delete_qdisc(name)?;
         let index = self.get(name)?.index;
         for part in qdisc.parts(index) {
@@ -255,10 +255,10 @@ impl Links {
         Ok(())
     }
 
-    /// What the queueing discipline at the root of a device counted; `None` where there is none.
+    /// The counters of the queueing discipline at the root of a device; `None` if there is none.
     ///
     /// # Errors
-    /// There is no device of that name.
+    /// No such device.
     pub fn root_qdisc(&mut self, name: &str) -> Result<Option<QdiscCounters>> {
         let index = self.get(name)?.index;
         let request = Builder::with_header(&qdisc::header(index, 0, 0));
@@ -267,7 +267,7 @@ impl Links {
         Ok(replies.iter().find_map(|reply| QdiscCounters::of_root(&reply.payload, index)))
     }
 
-    /// Takes the queueing discipline at the root away: the kernel puts its default there. None there is fine.
+    /// Removes the queueing discipline at the root: the kernel restores its default. A missing one is not an error.
     ///
     /// # Errors
     /// No privilege.
@@ -287,7 +287,7 @@ mod tests {
     use crate::netns::Namespaces;
     use std::net::{Ipv4Addr, Ipv6Addr};
 
-    /// Runs in a network of its own; without the privilege for that it fails, and says so.
+    /// Runs in a separate network namespace; without the privilege for that it fails, and says so.
     fn in_a_namespace(work: impl FnOnce(&mut Links) -> Result<()> + Send) {
         let made = Namespaces::create("test", || -> std::result::Result<_, crate::Error> { Ok(()) });
         let (namespaces, ()) = made.expect("this test makes network namespaces and needs root");
@@ -327,13 +327,13 @@ mod tests {
             let before = links.root_qdisc("lan0")?.expect("one is there");
             assert_eq!((before.kind.as_str(), before.drops), ("tbf", 0));
             let socket = std::net::UdpSocket::bind("10.1.0.1:0").expect("the address is there");
-            // A broadcast asks for no neighbour.
+            // A broadcast needs no neighbour.
             socket.set_broadcast(true).expect("set");
             for _ in 0..10 {
                 socket.send_to(&[0; 958], "10.1.0.255:9").expect("dropped without a word");
             }
             let after = links.root_qdisc("lan0")?.expect("one is there");
-            // Of 1000 bytes each, two are through at once and three wait; the kernel may have something to say itself.
+            // Of 1000 bytes each, two pass at once and three wait; the kernel may send packets of its own.
             assert!(after.drops >= 5 && after.packets + u64::from(after.waiting + after.drops) >= 10, "{after:?}");
             links.delete_qdisc("lan0")?;
             links.delete_qdisc("lan0")?;

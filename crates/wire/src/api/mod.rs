@@ -3,7 +3,7 @@
 //! | Request | Answer |
 //! | --- | --- |
 //! | `GET /v1/hello` | [`Hello`] |
-//! | `POST /v1/sessions` | a stream of [`Event`]s, one JSON object a line, as long as the session lives |
+//! | `POST /v1/sessions` | a stream of [`Event`]s, one JSON object per line, as long as the session lives |
 //! | `POST /v1/sessions/{id}/inventory` [`InventoryRequest`] | a [`narrows_model::Snapshot`] |
 //! | `GET /v1/sessions/{id}/interfaces` | a list of [`narrows_model::InterfaceSample`]s |
 //! | `POST /v1/sessions/{id}/trials` [`TrialRequest`] | [`TrialReady`] |
@@ -22,23 +22,21 @@ pub mod frames;
 use narrows_model::{Flow, LoadPlan, LoadRecord, RrSample, Setting, UdpSample};
 use serde::{Deserialize, Serialize};
 
-/// The header that names the protocol and the program's version in every request of a client: `1 0.1.0`.
-pub const PROTOCOL_HEADER: &str = "narrows-protocol";
 /// The largest body of a request.
 pub const REQUEST_MOST_BYTES: usize = 1 << 20;
 /// The largest answer or event line that a client accepts: a long trial of many streams.
 pub const ANSWER_MOST_BYTES: usize = 256 << 20;
-/// How often each side of a session says that it is alive: the client by a newline in the request's body, the server by
-/// an event. It is the rhythm that counts and not the round trip, so that a full queue on the path does not look like a death.
+/// How often each side of a session sends a heartbeat: the client a newline in the request's body, the server an event.
+/// Only the rhythm counts, not the round trip, so that a full queue on the path does not look like a failure.
 pub const BEAT_MS: u64 = 250;
-/// A client that was silent for longer, and of whose data nothing moves either, is gone: its session ends, its trial stops,
-/// its changes are undone.
+/// A client that was silent for longer, and of whose data nothing moves either, is gone: its session ends, its trial
+/// stops, its changes are undone.
 pub const CLIENT_SILENCE_MS: u64 = 1_400;
-/// A server that was silent for longer, and of whose data nothing moves either, is gone. Longer than the client's, so that the end that has something to undo
-/// decides first.
+/// A server that was silent for longer, and of whose data nothing moves either, is gone. Longer than the client's, so
+/// that the end that has changes to undo decides first.
 pub const SERVER_SILENCE_MS: u64 = 3_000;
 
-/// What the server lets this client do.
+/// What the server permits this client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permissions {
     /// Put load on the path.

@@ -8,13 +8,13 @@ use crate::Missing;
 use narrows_sys::netlink::{self, Attribute, Family, Message, attributes, find, u32_at};
 use serde::{Deserialize, Serialize};
 
-/// The tree of a device.
+/// The qdisc tree of an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Qdiscs {
     /// All disciplines.
     pub qdiscs: Vec<Qdisc>,
-    /// The classes of those that have some.
+    /// The classes of classful disciplines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
 }
@@ -27,18 +27,18 @@ pub struct Qdisc {
     pub kind: String,
     /// `8001:`
     pub handle: String,
-    /// `root`, `ingress`, or the class that it hangs on: `1:10`.
+    /// `root`, `ingress`, or its parent class: `1:10`.
     pub parent: String,
-    /// The rate that it lets through, in bits per second: of all traffic, or of one flow for `fq`.
+    /// Its rate limit in bits per second: of all traffic, or of one flow for `fq`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
-    /// How much it holds.
+    /// Its limit in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_packets: Option<u32>,
-    /// How much it holds.
+    /// Its limit in packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u32>,
-    /// The class of traffic that no filter names (`htb`): `1:10`.
+    /// The default class (`htb`): `1:10`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_class: Option<String>,
     /// Bytes sent.
@@ -50,10 +50,10 @@ pub struct Qdisc {
     /// Packets dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drops: Option<u64>,
-    /// Times that the rate held something back.
+    /// Times that the rate limit delayed a packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlimits: Option<u64>,
-    /// Packets that the device did not take at first.
+    /// Packets that the NIC did not accept at first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requeues: Option<u64>,
     /// Bytes waiting.
@@ -74,7 +74,7 @@ pub struct Class {
     pub handle: String,
     /// `root` or another class.
     pub parent: String,
-    /// The most that it may send, in bits per second.
+    /// The maximum rate, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ceil_bps: Option<u64>,
 }
@@ -146,7 +146,7 @@ fn statistics(qdisc: &mut Qdisc, attribute: &Attribute<'_>) {
                 qdisc.sent_bytes = part.u64();
                 qdisc.sent_packets = qdisc.sent_packets.or(number(8));
             }
-            // Follows where the 32 bits of the basic number are too few.
+            // Follows if 32 bits of the basic statistics are not enough.
             STATS_PKT64 => qdisc.sent_packets = part.u64(),
             STATS_QUEUE => {
                 qdisc.backlog_packets = number(0);
@@ -169,18 +169,18 @@ fn decode_class(message: &Message) -> Option<Class> {
 }
 
 impl Qdiscs {
-    /// The one at the root.
+    /// The root qdisc.
     #[must_use]
     pub fn root(&self) -> Option<&Qdisc> {
         self.qdiscs.iter().find(|qdisc| qdisc.parent == "root")
     }
 
-    /// All that packets to the wire pass.
+    /// All disciplines on the egress path.
     pub fn egress(&self) -> impl Iterator<Item = &Qdisc> {
         self.qdiscs.iter().filter(|qdisc| qdisc.parent != "ingress")
     }
 
-    /// Those of the egress side that nothing hangs on: where packets wait.
+    /// The leaves of the egress path: where packets wait.
     pub fn leaves(&self) -> impl Iterator<Item = &Qdisc> {
         self.egress().filter(|qdisc| {
             let is_parent = |other: &Qdisc| qdisc.handle.len() > 1 && other.parent.starts_with(&qdisc.handle);
@@ -188,9 +188,9 @@ impl Qdiscs {
         })
     }
 
-    /// The lowest configured rate with the kind of discipline that has it.
+    /// The lowest configured rate, and the kind of discipline that has it.
     ///
-    /// Of `htb` the default class with its parents counts; without one every class does.
+    /// For `htb` the default class with its parents counts; without one every class does.
     #[must_use]
     pub fn lowest_rate(&self) -> Option<(u64, &str)> {
         let own = self.egress().filter_map(|qdisc| Some((qdisc.rate_bps?, qdisc.kind.as_str())));
@@ -206,7 +206,7 @@ impl Qdiscs {
     fn chain(&self, handle: Option<&str>) -> Vec<&Class> {
         let mut chain = Vec::new();
         let mut next = handle;
-        // A tree of classes is at most 8 deep (TC_HTB_MAXDEPTH); the bound also ends a circle in a capture.
+        // A class tree is at most 8 deep (TC_HTB_MAXDEPTH); the bound also ends a loop in a capture.
         while let Some(class) = next.and_then(|handle| self.classes.iter().find(|class| class.handle == handle))
             && chain.len() < 16
         {

@@ -1,9 +1,9 @@
-//! UDP sockets beyond the standard library: many datagrams per call, large buffers, the word of the path MTU.
-//! Source: udp(7), socket(7), ip(7), ipv6(7).
+//! UDP sockets beyond the standard library: many datagrams per call, large buffers, the path MTU. Source: udp(7), socket(7),
+//! ip(7), ipv6(7).
 //!
-//! - [`listener`]: one socket for all comers, which knows the local address that a datagram came to.
+//! - [`listener`]: one socket for all peers, which knows the local address of each datagram.
 //! - [`socket`]: sockets with one peer, and their options.
-//! - [`send`], [`receive`]: many datagrams a call.
+//! - [`send`], [`receive`]: many datagrams per call.
 
 pub mod listener;
 pub mod receive;
@@ -24,8 +24,8 @@ pub const TOO_BIG: i32 = libc::EMSGSIZE;
 /// `ENOBUFS`: a queue of this host was full.
 pub const NO_BUFFERS: i32 = libc::ENOBUFS;
 
-/// Whether an error says that a run of datagrams cannot be cut here: `EINVAL` and `ENOPROTOOPT` of old kernels, `EIO` of devices
-/// without checksums and of IPsec routes, `EOPNOTSUPP` of tunnels.
+/// Whether an error means that a batch cannot be segmented here: `EINVAL` and `ENOPROTOOPT` of old kernels, `EIO` of
+/// devices without checksums and of IPsec routes, `EOPNOTSUPP` of tunnels.
 #[must_use]
 pub const fn is_no_segmentation(errno: i32) -> bool {
     matches!(errno, libc::EINVAL | libc::EIO | libc::EOPNOTSUPP | libc::ENOPROTOOPT)
@@ -48,7 +48,8 @@ fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: u32, 
     Ok(())
 }
 
-/// Makes each send be cut into datagrams of `bytes` of payload, the last one with the rest (`UDP_SEGMENT`, Linux 4.18).
+/// Makes the kernel split each send into datagrams of `bytes` of payload, the last one with the rest (`UDP_SEGMENT`,
+/// Linux 4.18).
 ///
 /// # Errors
 /// An older kernel; a size above 65,535.
@@ -56,10 +57,10 @@ pub fn set_segment_bytes(socket: &UdpSocket, bytes: u32) -> Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes, "set UDP_SEGMENT of")
 }
 
-/// Asks for a receive buffer of `bytes`, above `net.core.rmem_max` where this process may (`SO_RCVBUFFORCE`).
+/// Sets a receive buffer of `bytes`, above `net.core.rmem_max` if permitted (`SO_RCVBUFFORCE`).
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set_receive_buffer(socket: &UdpSocket, bytes: u32) -> Result<()> {
     let forced = set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes, "set SO_RCVBUFFORCE of");
     forced.or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes, "set SO_RCVBUF of"))

@@ -1,6 +1,6 @@
-//! Tables of one's own in the packet filter (`nf_tables`): rules that drop and count.
+//! Private tables in the packet filter (`nf_tables`): rules that drop and count.
 //!
-//! All that belongs together goes to the kernel as one batch, which is taken whole or not at all. A table belongs to the network
+//! Each change is sent to the kernel as one batch, which is applied as a whole or not at all. A table belongs to the network
 //! namespace of the calling thread. Source: kernel `include/uapi/linux/netfilter/nf_tables.h`, `nfnetlink.h`;
 //! net/netfilter/nf_tables_api.c.
 
@@ -14,7 +14,7 @@ use crate::netlink::{
 };
 use thiserror::Error;
 
-/// What could not be done with which table, and what the kernel said.
+/// The operation, the table, and the kernel's error.
 #[derive(Debug, Error)]
 #[error("cannot {operation} filter table {table}: {source}")]
 pub struct Error {
@@ -22,22 +22,22 @@ pub struct Error {
     pub operation: &'static str,
     /// The table.
     pub table: String,
-    /// What the kernel said.
+    /// The kernel's error.
     #[source]
     pub source: netlink::Error,
 }
 
-/// A result of filtering.
+/// A result of this module.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Where in a host packets meet a chain.
+/// The hook of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
-    /// What is for this host, reassembled (`NF_INET_LOCAL_IN`).
+    /// Packets for this host, reassembled (`NF_INET_LOCAL_IN`).
     Input,
-    /// What this host passes on (`NF_INET_FORWARD`).
+    /// Packets that this host forwards (`NF_INET_FORWARD`).
     Forward,
-    /// What this host sends (`NF_INET_LOCAL_OUT`).
+    /// Packets that this host sends (`NF_INET_LOCAL_OUT`).
     Output,
 }
 
@@ -51,7 +51,7 @@ impl Hook {
     }
 }
 
-/// What the counters of a table's rules say.
+/// The sum of the counters of a table's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counted {
     /// Packets.
@@ -134,11 +134,11 @@ fn rule(table: &str, fill: impl FnOnce(&mut Builder)) -> Part {
     })
 }
 
-/// Makes a table with one chain at `hook` and one rule in it: of the packets of that protocol (17 is UDP) the first and then one
-/// of every `one_of` is counted and dropped. `one_of` 1 drops all.
+/// Creates a table with one chain at `hook` and one rule: of the packets of that protocol (17 is UDP) the first and
+/// then one of every `one_of` is counted and dropped. `one_of` 1 drops all.
 ///
 /// # Errors
-/// There is such a table; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
+/// The table exists; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
 pub fn add_drop(table: &str, hook: Hook, protocol: u8, one_of: u32) -> Result<()> {
     let mut parts = table_with_chain(table, hook);
     parts.push(rule(table, |list| {
@@ -152,7 +152,7 @@ pub fn add_drop(table: &str, hook: Hook, protocol: u8, one_of: u32) -> Result<()
     commit("make", table, parts)
 }
 
-/// Takes a table away with all in it; one that is not there is fine.
+/// Removes a table and its content; a missing one is not an error.
 ///
 /// # Errors
 /// No privilege.
@@ -166,7 +166,7 @@ pub fn delete_table(table: &str) -> Result<()> {
     }
 }
 
-/// What the rules of a table counted together; `None` where there is no such table, or no rule in it.
+/// The sum of the counters of a table's rules; `None` if there is no such table, or no rule in it.
 ///
 /// # Errors
 /// The kernel has no `nf_tables`.
@@ -215,7 +215,7 @@ mod tests {
     use std::net::UdpSocket;
     use std::time::Duration;
 
-    /// Runs in a network of its own, whose loopback is up.
+    /// Runs in a separate network namespace with loopback up.
     fn in_a_namespace(work: impl FnOnce() + Send) {
         let up = || -> std::result::Result<_, crate::Error> {
             Links::open().and_then(|mut links| links.set_up("lo", true)).expect("the loopback link");

@@ -1,4 +1,4 @@
-//! Where facts come from: a live host or a recorded one. Every collector reads through this door.
+//! The source of facts: a live host or a recorded one. Every collector reads through this interface.
 
 mod live;
 mod recorded;
@@ -13,7 +13,7 @@ use crate::Missing;
 use crate::kernel::{Answer, Ethtool, FilterDrops, Link, Neighbour, Qdiscs, Question, Route, Statistics};
 use std::net::IpAddr;
 
-/// A host that can be read: its files below `/proc` and `/sys`, and the kernel's answers that are no files.
+/// A host that can be read: its files below `/proc` and `/sys`, and the kernel's answers to queries.
 ///
 /// A live host answers for the network namespace of the calling thread; use it only on the thread that made it.
 pub trait Host {
@@ -29,22 +29,22 @@ pub trait Host {
     /// Why it cannot be read.
     fn list(&self, path: &str) -> Result<Vec<String>, Missing>;
 
-    /// Where a symbolic link below `/sys` points.
+    /// The target of a symbolic link below `/sys`.
     ///
     /// # Errors
     /// Why it cannot be read.
     fn target(&self, path: &str) -> Result<String, Missing>;
 
-    /// The kernel's answer to a question.
+    /// The kernel's answer to a query.
     ///
     /// # Errors
     /// Why there is none.
     fn ask(&self, question: &Question) -> Result<Answer, Missing>;
 
-    /// When the facts are true, microseconds since the Unix epoch by the host's clock.
+    /// When the facts were read, microseconds since the Unix epoch by the host's clock.
     fn taken_unix_us(&self) -> u64;
 
-    /// The peer that a recorded host was recorded towards.
+    /// The peer of the capture, for a recorded host.
     fn peer(&self) -> Option<IpAddr> {
         None
     }
@@ -68,7 +68,7 @@ macro_rules! typed {
 
 impl dyn Host + '_ {
     typed!(
-        /// A network device by its name.
+        /// A network interface by its name.
         link(device: &str) -> Link, Question::Link { device: device.to_owned() }
     );
     typed!(
@@ -76,16 +76,16 @@ impl dyn Host + '_ {
         route(peer: Option<IpAddr>) -> Route, Question::Route { peer }
     );
     typed!(
-        /// The neighbour entry of an address on a device.
+        /// The neighbour entry of an address on an interface.
         neighbour(address: IpAddr, device: &str) -> Neighbour,
         Question::Neighbour { address, device: device.to_owned() }
     );
     typed!(
-        /// The queueing disciplines and classes of a device.
+        /// The queueing disciplines and classes of an interface.
         qdiscs(device: &str) -> Qdiscs, Question::Qdiscs { device: device.to_owned() }
     );
     typed!(
-        /// What the driver says of itself and its settings.
+        /// The driver's description of itself and its settings.
         ethtool(device: &str) -> Ethtool, Question::Ethtool { device: device.to_owned() }
     );
     typed!(
@@ -94,11 +94,11 @@ impl dyn Host + '_ {
     );
 
     typed!(
-        /// What the rules of `nf_tables` that drop packets have counted in this network namespace.
+        /// The counters of the `nf_tables` rules that drop packets in this network namespace.
         filter_drops() -> FilterDrops, Question::FilterDrops
     );
 
-    /// How many rules `nf_tables` holds in this network namespace.
+    /// The number of `nf_tables` rules in this network namespace.
     ///
     /// # Errors
     /// Why it is not known.

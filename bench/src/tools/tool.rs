@@ -1,0 +1,116 @@
+//! What a contender is: its program, its server, and how it measures.
+
+use crate::network::Listens;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One contender.
+pub(crate) struct Tool {
+    /// Its name in the table.
+    pub(crate) name: &'static str,
+    /// Its version.
+    pub(crate) version: String,
+    /// Whether it is narrows in some setting, and not a peer.
+    pub(crate) own: bool,
+    pub(super) program: PathBuf,
+    pub(super) serving: Serving,
+    /// Its TCP measurement, if the bench uses it.
+    pub(crate) tcp: Option<Tcp>,
+    /// Its UDP measurement, if the bench uses it.
+    pub(crate) udp: Option<Udp>,
+}
+
+/// The serving end of a tool.
+pub(super) struct Serving {
+    /// Its arguments; `None`: it uses another contender's server.
+    pub(super) words: Option<Vec<String>>,
+    /// The port that the client connects to first.
+    pub(super) port: u16,
+    /// The protocol of that port.
+    pub(super) listens: Listens,
+    /// Whether it serves one measurement and must then be restarted.
+    pub(super) once: bool,
+}
+
+/// TCP: the client's arguments, and how to read its JSON.
+pub(crate) struct Tcp {
+    pub(super) ask: fn(port: u16, streams: u32, seconds: u32) -> Vec<String>,
+    pub(super) read: fn(&Value) -> Option<Moved>,
+}
+
+/// What one TCP measurement moved.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Moved {
+    /// Payload bytes received.
+    pub(crate) bytes: f64,
+    /// As the tool reports it for the receiving end.
+    pub(crate) goodput_bps: f64,
+}
+
+/// UDP: the client's arguments, and how to read its output.
+pub(crate) struct Udp {
+    pub(super) ask: fn(port: u16, load: &Load) -> Vec<String>,
+    pub(super) read: fn(said: &str, load: &Load) -> Option<Heard>,
+}
+
+/// A UDP load, the same for all tools.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Load {
+    /// Bits of UDP payload per second.
+    pub(crate) bps: u64,
+    /// UDP payload of a datagram.
+    pub(crate) bytes: u32,
+    /// Duration.
+    pub(crate) seconds: u32,
+}
+
+impl Load {
+    /// Bits of payload in a datagram.
+    pub(crate) fn datagram_bits(&self) -> f64 {
+        f64::from(self.bytes) * 8.0
+    }
+}
+
+/// A tool's own report of one UDP measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Heard {
+    /// Datagrams that arrived.
+    pub(crate) received: f64,
+    /// Datagrams that the tool reports as lost.
+    pub(crate) lost: f64,
+    /// The time in which they arrived.
+    pub(crate) seconds: f64,
+    /// The send rate that the tool reports, bits of payload per second; `None` if it does not.
+    pub(crate) sent_bps: Option<f64>,
+    /// The tool's report on its pacing; `None` if there is none.
+    pub(crate) departures: Option<Said>,
+}
+
+/// A sender's own report on its pacing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) gap_p50_ns: f64,
+    pub(crate) gap_p99_ns: f64,
+    /// The maximum number of datagrams that left back to back.
+    pub(crate) burst: f64,
+}
+
+impl Heard {
+    /// Datagrams received per second.
+    pub(crate) fn pps(&self) -> f64 {
+        self.received / self.seconds
+    }
+}
+
+/// The first line of output of `PROGRAM FLAG`, or the program that cannot be run.
+pub(crate) fn version(program: &Path, flag: &str) -> Result<String, PathBuf> {
+    let output = Command::new(program).arg(flag).output().map_err(|_| program.to_owned())?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok(String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// Splits a command line into arguments.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}

@@ -1,0 +1,23 @@
+//! What a search strategy is: it chooses the load of the next trial.
+
+use crate::bounds::Book;
+use narrows_model::run::search::GoalBounds;
+use std::fmt::Debug;
+
+/// A requested trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probe {
+    /// Intended load.
+    pub load_pps: f64,
+    /// Its duration.
+    pub duration_ms: u64,
+}
+
+/// Chooses loads. It may keep state; the trials' results are in the book.
+pub trait Strategy: Debug + Send {
+    /// The next trial; `None` when the search is complete. Repeated calls without a new trial give the same answer.
+    fn propose(&mut self, book: &Book) -> Option<Probe>;
+
+    /// The current bounds, one per goal.
+    fn bounds(&self, book: &Book) -> Vec<GoalBounds>;
+}
