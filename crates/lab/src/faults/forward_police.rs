@@ -5,9 +5,9 @@
 //! `out0`).
 //!
 //! Truth: the kernel keeps the cost of a packet in whole nanoseconds, so that the rate is 10^9 ÷ ⌊10^9 ÷ N⌋ packets/s: exact
-//! if N divides 10^9 (200,000; 250,000; 1,000,000), otherwise up to N ÷ 10^9 too high. A trial of T seconds carries rate × T
-//! + B packets of any greater load that does not pause for longer than the bucket takes to fill. A burst of B ÷ (1 − rate ÷
-//! its own rate) packets passes without loss, as it would through a queue of B packets in front of that rate.
+//! if N divides 10^9 (200,000; 250,000; 1,000,000), otherwise up to N ÷ 10^9 too high. Of any greater load without pauses
+//! longer than the bucket takes to fill, a trial of T seconds carries rate × T + B packets. A burst of B ÷ (1 − rate ÷ its
+//! own rate) packets passes without loss, as it would through a queue of B packets in front of that rate.
 
 use super::forward_drop_nth::with_table;
 use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
