@@ -6,7 +6,7 @@ use crate::words::left;
 use narrows_model::Change;
 use narrows_model::forwarding::advice::{Advice, AdviceFound, AdviceRole, Handbook, SettingState};
 
-/// A handbook, of one role or of all: why, what to type, how to take it back, and where it comes from.
+/// A handbook, for one role or for all: the reason, the commands, how to undo them, and the source.
 #[must_use]
 pub fn text(handbook: &Handbook, role: Option<AdviceRole>, style: Style) -> String {
     let mut page = Page::new(style);
@@ -73,7 +73,7 @@ pub fn found(found: &AdviceFound, made: Option<&[Change]>, style: Style) -> Stri
     }
     page.blank();
     let differs = found.to_set().len();
-    let says = match made {
+    let conclusion = match made {
         None if differs == 0 => "Nothing is left to set here.".to_owned(),
         None => format!("Nothing was changed. --apply sets what is marked `to set` ({differs})."),
         Some([]) => "Nothing was left to set.".to_owned(),
@@ -82,7 +82,7 @@ pub fn found(found: &AdviceFound, made: Option<&[Change]>, style: Style) -> Stri
             made.len()
         ),
     };
-    page.beside("", &says, None);
+    page.beside("", &conclusion, None);
     if !found.manual.is_empty() {
         let manual = found.manual.join(", ");
         page.beside(

@@ -1,11 +1,11 @@
-//! Distributions of several streams as one.
+//! Merges the distributions of several streams.
 
 use crate::figures::float;
 use narrows_model::Distribution;
 use std::collections::BTreeMap;
 
-/// All values of several distributions as one; `None` where there is no value. Quantiles are read off the buckets, so
-/// they are as sharp as a bucket is narrow; of a single distribution they stay as they were.
+/// The values of several distributions as one; `None` without values. Quantiles come from the buckets, so
+/// their resolution is the bucket width; a single distribution keeps its own.
 #[must_use]
 pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> Option<Distribution> {
     let parts: Vec<&Distribution> = parts.into_iter().filter(|part| part.count > 0).collect();
@@ -44,7 +44,7 @@ pub fn quantile(buckets: &[[u64; 2]], p: f64) -> Option<u64> {
     let mut sum = 0u64;
     for [bound, number] in buckets {
         sum = sum.saturating_add(*number);
-        // A hair below the share counts as the share: 0.999 · 1000 is not a whole number in binary.
+        // Tolerance: 0.999 · 1000 is not a whole number in binary.
         if float(sum) + 1e-6 >= p * float(total) {
             return Some(*bound);
         }

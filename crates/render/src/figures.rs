@@ -1,8 +1,8 @@
-//! Figures into words, beside those of [`narrows_model::words::units`]: packet rates, nanoseconds, grouped counts.
+//! Numbers as text, in addition to [`narrows_model::words::units`]: packet rates, nanoseconds, grouped counts.
 
 use narrows_model::words::units::micros;
 
-/// A count as a number: exact up to 2^53.
+/// A count as a float; exact up to 2^53.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) const fn float(count: u64) -> f64 {
     count as f64
@@ -38,7 +38,7 @@ pub fn pps_short(value: f64) -> String {
     }
 }
 
-/// A round value on an axis, as short as it is: `0`, `2.5k`, `150k`, `10M`.
+/// A round value on an axis: `0`, `2.5k`, `150k`, `10M`.
 #[must_use]
 pub(crate) fn tick(value: f64) -> String {
     let (factor, unit) = match value.abs() {
@@ -61,13 +61,13 @@ pub fn pps(value: f64) -> String {
     }
 }
 
-/// A rate with as many significant digits as asked for: `81.350 kpps`, `957.39 Mbit/s`. For bounds that are close together.
+/// A rate with this many significant digits: `81.350 kpps`, `957.39 Mbit/s`. For bounds that are close together.
 #[must_use]
 pub fn precise(value: f64, unit: &str, digits: usize) -> String {
     if !value.is_finite() {
         return format!("– {unit}");
     }
-    // The next prefix begins where these digits would round up to a thousand.
+    // The next prefix starts where these digits would round up to 1000.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // a handful of digits
     let below = 1000.0 * (1.0 - 0.5 * 10f64.powi(-(digits as i32)));
     let (mut scaled, mut prefixes) = (value.abs(), ["", "k", "M", "G", "T"].into_iter());
@@ -76,7 +76,7 @@ pub fn precise(value: f64, unit: &str, digits: usize) -> String {
         let Some(next) = prefixes.next() else { break };
         (scaled, prefix) = (scaled / 1000.0, next);
     }
-    // As it will be once it is rounded: 9.9996 with four digits is 10.00.
+    // Rounded first: 9.9996 with four digits is 10.00.
     let round = below / 1000.0;
     let whole = if scaled >= 100.0 * round {
         3
@@ -124,7 +124,7 @@ pub fn grouped_signed(count: i64) -> String {
     }
 }
 
-/// A share of a whole for losses, where small shares matter: `0 %`, `0.0004 %`, `0.31 %`, `12 %`.
+/// A loss ratio in percent, small ones with more digits: `0 %`, `0.0004 %`, `0.31 %`, `12 %`.
 #[must_use]
 pub fn ratio(fraction: f64) -> String {
     let percent = fraction * 100.0;
@@ -139,7 +139,7 @@ pub fn ratio(fraction: f64) -> String {
     }
 }
 
-/// A share of a whole for what arrived or succeeded, with as many digits as it takes to tell it from all: `96.35 %`,
+/// A success ratio in percent, with as many digits as distinguish it from 100 %: `96.35 %`,
 /// `99.9996 %`, `100 %`.
 #[must_use]
 pub fn success(fraction: f64) -> String {

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// A view as JSON for people and programs: pretty, with a line break at the end.
 ///
 /// # Errors
-/// Where a view holds something that JSON cannot say; none of ours does.
+/// A view that JSON cannot express; there is none.
 pub fn pretty<T: Serialize>(view: &T) -> serde_json::Result<String> {
     serde_json::to_string_pretty(view).map(|text| text + "\n")
 }
@@ -25,7 +25,7 @@ pub fn line<T: Serialize>(view: &T) -> serde_json::Result<String> {
     serde_json::to_string(view).map(|text| text + "\n")
 }
 
-/// The name of a schema's page, and how it is made.
+/// The name of a schema's page, and the function that makes it.
 type Published = (&'static str, fn() -> Schema);
 
 /// Every view whose schema is published.

@@ -1,5 +1,5 @@
-//! Latency distributions as a picture: the latency that a share of all transactions did not exceed, on an axis that gives
-//! the rare ones their room; one line for the idle path and one for the loaded.
+//! Latency distributions as a picture: the latency that a share of all transactions did not exceed, on an axis that spreads
+//! the tail; one line for the idle path and one for the loaded path.
 
 use crate::figures::{float, grouped, nanos};
 use crate::svg::{Canvas, Entry, Font, Look, Panel, Scale, legend};
@@ -10,7 +10,7 @@ use narrows_model::Distribution;
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 84.0;
 const HIGH: f64 = 360.0;
-/// Shares that have a tick: one of so many is above it.
+/// Shares with a tick: one transaction in this many exceeds it.
 const TICKS: [(f64, &str); 8] = [
     (1.0, "0 %"),
     (2.0, "50 %"),
@@ -22,7 +22,7 @@ const TICKS: [(f64, &str); 8] = [
     (1e6, "99.9999 %"),
 ];
 
-/// One line of the picture: what it is (`idle`, `loaded`), and its latencies in ns.
+/// One line of the picture: its name (`idle`, `loaded`) and its latencies in ns.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
     /// Its name in the legend.
@@ -60,8 +60,8 @@ pub fn picture(title: &str, subtitle: &str, lines: &[Line<'_>]) -> String {
         canvas.text((LEFT, 150.0), "Nothing was measured.", Font::LABEL);
         return canvas.finish();
     };
-    let most = known.iter().map(|(_, line)| line.latency_ns.count).max().unwrap_or(1);
-    let rarest = float(most).clamp(10.0, 1e7);
+    let largest = known.iter().map(|(_, line)| line.latency_ns.count).max().unwrap_or(1);
+    let rarest = float(largest).clamp(10.0, 1e7);
     let top = 130.0 + float(entries.len().saturating_sub(1) as u64) * 20.0;
     let panel = Panel {
         left: LEFT,
@@ -101,7 +101,7 @@ fn short(ns: u64) -> String {
     }
 }
 
-/// Each bucket at the share that ends in it: `one of x` transactions was slower.
+/// Each bucket at the share that ends in it: one transaction in x was slower.
 fn curve(of: &Distribution, rarest: f64) -> Vec<(f64, f64)> {
     let total = of.buckets.iter().fold(0u64, |sum, [_, count]| sum.saturating_add(*count));
     let mut points = vec![(1.0, float(of.min.max(1)))];

@@ -1,6 +1,6 @@
-//! Views to bytes: one folder a format, one file a section. Pure: no IO, no clock, no decision of its own.
+//! Views to bytes: one folder per report, one file per format or section. Pure: no IO, no clock, no arithmetic of its own.
 //!
-//! What comes from the other end is not trusted: every word passes [`words::clean`] before a terminal or a page sees it.
+//! Text from the other end is not trusted: all of it passes [`words::clean`] before it reaches a terminal or a page.
 
 pub mod advice;
 pub mod audit;

@@ -1,13 +1,13 @@
-//! How a text may look: the caller knows the terminal, this crate does not.
+//! The style of a text. The caller knows the terminal; this crate does not.
 
-/// How a text may look.
+/// The style of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// ANSI colours. Nothing is said by colour alone.
+    /// ANSI colours. Colour never carries information on its own.
     pub color: bool,
-    /// Columns; taken into 80 to 160.
+    /// Columns, clamped to 80 to 160.
     pub width: usize,
-    /// Everything, instead of what fits one screen.
+    /// Show everything instead of one screen.
     pub full: bool,
 }
 
@@ -17,18 +17,18 @@ impl Default for Style {
     }
 }
 
-/// What a stretch of text is, for those who see colours.
+/// The tone of a piece of text, shown by its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     /// A heading or the word of a verdict.
     Strong,
-    /// Beside the point.
+    /// Secondary.
     Faint,
-    /// Well.
+    /// Healthy, passed.
     Good,
     /// Limited, failed.
     Bad,
-    /// Look here.
+    /// Needs attention.
     Mark,
 }
 

@@ -1,9 +1,9 @@
-//! Words into columns: cleaning, cutting, padding, wrapping. Every character counts as one column.
+//! Text in columns: cleaning, cutting, padding, wrapping. Every character counts as one column.
 
 use narrows_model::words::units::bps;
 
-/// The text without anything that a terminal or a page would act upon: control characters (escape sequences among them)
-/// and those that turn the direction of writing become `?`; a tab or a line break becomes a blank.
+/// The text without anything that a terminal or a page would interpret: control characters (escape sequences included)
+/// and characters that change the writing direction become `?`; a tab or a line break becomes a blank.
 #[must_use]
 pub fn clean(text: &str) -> String {
     text.chars()
@@ -16,28 +16,28 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
-/// How many columns a text takes.
+/// The width of a text in columns.
 #[must_use]
 pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The text in at most `most` columns: a longer one loses its middle, since both ends of an address or a name tell more.
+/// The text in at most `max` columns. A longer one loses its middle: the ends of an address or a name matter more.
 #[must_use]
-pub fn fit(text: &str, most: usize) -> String {
+pub fn fit(text: &str, max: usize) -> String {
     let long = columns(text);
-    if long <= most {
+    if long <= max {
         return text.to_owned();
     }
-    if most < 2 {
-        return "…".chars().take(most).collect();
+    if max < 2 {
+        return "…".chars().take(max).collect();
     }
-    let tail = (most - 1) / 2;
-    let head = most - 1 - tail;
+    let tail = (max - 1) / 2;
+    let head = max - 1 - tail;
     text.chars().take(head).chain(['…']).chain(text.chars().skip(long - tail)).collect()
 }
 
-/// The text in exactly `wide` columns, to the left.
+/// The text in exactly `wide` columns, aligned left.
 #[must_use]
 pub fn left(text: &str, wide: usize) -> String {
     let text = fit(text, wide);
@@ -45,14 +45,14 @@ pub fn left(text: &str, wide: usize) -> String {
     text + &" ".repeat(blanks)
 }
 
-/// The text in exactly `wide` columns, to the right.
+/// The text in exactly `wide` columns, aligned right.
 #[must_use]
 pub fn right(text: &str, wide: usize) -> String {
     let text = fit(text, wide);
     " ".repeat(wide - columns(&text)) + &text
 }
 
-/// The text in lines of at most `wide` columns; a word that is longer by itself is cut.
+/// The text in lines of at most `wide` columns; a longer word is cut.
 #[must_use]
 pub fn wrap(text: &str, wide: usize) -> Vec<String> {
     let wide = wide.max(8);
@@ -104,7 +104,7 @@ pub fn times(gain: f64, [low, high]: [f64; 2]) -> String {
     format!("{gain:.digits$} times ({low:.digits$} to {high:.digits$} at 95 %)")
 }
 
-/// `97 %`, `<1 %`, `0 %`: a share of a whole, as coarse as it is read.
+/// `97 %`, `<1 %`, `0 %`: a share in whole percent.
 #[must_use]
 pub fn share(part: f64) -> String {
     if part > 0.0 && part < 0.01 { "<1 %".to_owned() } else { format!("{:.0} %", part * 100.0) }

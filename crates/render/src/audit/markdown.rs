@@ -5,7 +5,7 @@ use crate::markdown::{code, table, text};
 use narrows_model::host::side_by_side::Cell;
 use narrows_model::{Audit, AuditRow};
 
-/// The whole audit: hazards first, since a page has no end to scroll to.
+/// The whole audit, hazards first: a page is read from the top.
 #[must_use]
 pub fn audit(audit: &Audit) -> String {
     let mut out = String::from("# Audit\n");

@@ -7,7 +7,7 @@ pub mod text;
 use narrows_model::{Audit, Place};
 use std::collections::BTreeMap;
 
-/// What could not be read, and why: for each end and reason the labels of the rows.
+/// What could not be read, and why: the labels of the rows for each end and reason.
 fn reasons(audit: &Audit) -> BTreeMap<(Place, String), Vec<String>> {
     let mut reasons: BTreeMap<(Place, String), Vec<String>> = BTreeMap::new();
     for row in &audit.rows {

@@ -39,7 +39,7 @@ fn head(page: &mut Page, audit: &Audit) {
     page.line(&text);
 }
 
-/// Columns of the label and of each cell; one host alone has the room of both.
+/// Widths of the label and of each cell; a host alone gets the room of both.
 fn room(page: &Page, audit: &Audit) -> (usize, usize) {
     let (label, cell) = widths(page.width() - 1);
     if audit.client.is_some() && audit.server.is_some() { (label, cell) } else { (label, 2 * cell) }

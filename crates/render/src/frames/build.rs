@@ -5,7 +5,7 @@ use crate::figures::float;
 use narrows_model::load::frames::{FrameLoad, FrameTrial, GenerateRecord, ReceiveRecord, StreamGot};
 use narrows_model::load::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent, SCHEMA};
 
-/// The view of a generator. `link_bps`: bits per second on the wire, where they are known.
+/// The view of a generator. `link_bps`: the link's bit/s on the wire, if known.
 #[must_use]
 pub fn generate(record: &GenerateRecord, link_bps: Option<u64>) -> FramesReport {
     FramesReport { sent: Some(sent(record, link_bps)), ..empty(link_bps) }
@@ -17,7 +17,7 @@ pub fn receive(record: &ReceiveRecord, link_bps: Option<u64>) -> FramesReport {
     FramesReport { received: Some(received(record, link_bps)), ..empty(link_bps) }
 }
 
-/// The view of both over the same time.
+/// The view of both, over the same time.
 #[must_use]
 pub fn trial(trial: &FrameTrial, link_bps: Option<u64>) -> FramesReport {
     let frames = trial.lost();
@@ -35,7 +35,7 @@ fn empty(link_bps: Option<u64>) -> FramesReport {
     FramesReport { schema: SCHEMA.to_owned(), link_bps, sent: None, received: None, lost: None }
 }
 
-/// Frames a second between the first and the last of them: ten frames have nine distances. All at once they have no rate.
+/// Frames per second between the first and the last: ten frames have nine gaps. 0 without a gap.
 fn pps(frames: u64, elapsed_ns: u64) -> f64 {
     if elapsed_ns == 0 { 0.0 } else { float(frames.saturating_sub(1)) * 1e9 / float(elapsed_ns) }
 }
@@ -44,7 +44,7 @@ fn sent(record: &GenerateRecord, link_bps: Option<u64>) -> FramesSent {
     let plan = &record.plan;
     let rate = FrameRate::new(pps(record.sent(), record.elapsed_ns), plan.format.mean_bytes(), link_bps);
     let of_asked = match plan.load {
-        // Frames that left all at once have no rate.
+        // Frames sent at one instant have no rate.
         FrameLoad::FramesPerSecond(asked) if asked > 0.0 && record.elapsed_ns > 0 => Some(rate.pps / asked),
         FrameLoad::FramesPerSecond(_) | FrameLoad::Max => None,
     };

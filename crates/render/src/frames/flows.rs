@@ -1,4 +1,4 @@
-//! The flows of a receiver: all of them in sum, and those that stand out.
+//! The flows of a receiver: their sum, and the outliers.
 
 use super::text::{line, plural_of};
 use crate::figures::{float, grouped, pps, ratio};
@@ -8,7 +8,7 @@ use crate::text::page::Page;
 use narrows_model::load::frames::FlowGot;
 use narrows_model::load::frames_report::FramesReceived;
 
-/// Up to so many flows are all shown; of more, half of them from each end.
+/// Maximum number of flows shown; of more, half of them from each end.
 const FEW: usize = 10;
 
 pub(super) fn flows(page: &mut Page, it: &FramesReceived) {
@@ -26,11 +26,11 @@ pub(super) fn flows(page: &mut Page, it: &FramesReceived) {
         table.rows.extend(it.flows.iter().map(|flow| row(flow, it)));
         crate::table::text(page, &table);
     } else {
-        let (most, least) = ends(&it.flows);
+        let (frequent, lossy) = ends(&it.flows);
         "the busiest, copies included".clone_into(&mut table.remark);
-        table.rows.extend(most.iter().map(|flow| row(flow, it)));
+        table.rows.extend(frequent.iter().map(|flow| row(flow, it)));
         let mut worst = Table::new("flows", "that lost most, or of which fewest came", &columns);
-        worst.rows.extend(least.iter().map(|flow| row(flow, it)));
+        worst.rows.extend(lossy.iter().map(|flow| row(flow, it)));
         crate::table::text(page, &table);
         crate::table::text(page, &worst);
     }
@@ -57,7 +57,7 @@ fn row(flow: &FlowGot, it: &FramesReceived) -> Row {
     ])
 }
 
-/// The first of those that came most, and of those that suffered most; no flow is in both.
+/// The flows with the most frames and those with the most loss; no flow is in both.
 fn ends(flows: &[FlowGot]) -> (Vec<&FlowGot>, Vec<&FlowGot>) {
     let mut order: Vec<&FlowGot> = flows.iter().collect();
     order.sort_by_key(|flow| (std::cmp::Reverse(flow.lost.unwrap_or(0)), flow.received));
@@ -106,9 +106,9 @@ mod tests {
             ..FlowGot::default()
         };
         let flows: Vec<FlowGot> = (0..50).map(flow).collect();
-        let (most, least) = ends(&flows);
+        let (frequent, lossy) = ends(&flows);
         let names = |flows: &[&FlowGot]| flows.iter().map(|flow| flow.source.clone()).collect::<Vec<_>>();
-        assert_eq!(names(&most), ["0", "1", "3", "4", "5"]);
-        assert_eq!(names(&least), ["2", "49", "48", "47", "46"]);
+        assert_eq!(names(&frequent), ["0", "1", "3", "4", "5"]);
+        assert_eq!(names(&lossy), ["2", "49", "48", "47", "46"]);
     }
 }

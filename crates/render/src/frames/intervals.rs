@@ -1,13 +1,13 @@
-//! What happened between two looks at the counters of a generator or a receiver.
+//! The difference between two samples of the counters of a generator or a receiver.
 
 use crate::figures::float;
 use narrows_model::load::frames::{FrameInterval, OVERHEAD_BYTES};
 use narrows_model::load::frames_report::{FrameRate, ReceivedInterval, SentInterval, UnsentFrames};
 
-/// Applies `of` to each look and the one before it; before the first nothing had happened.
-pub(super) fn each<T>(looks: &[FrameInterval], of: impl Fn(FrameInterval, FrameInterval) -> T) -> Vec<T> {
+/// Applies `of` to each sample and the one before it; the counters start at 0.
+pub(super) fn each<T>(samples: &[FrameInterval], of: impl Fn(FrameInterval, FrameInterval) -> T) -> Vec<T> {
     let start = [FrameInterval::default()];
-    start.iter().chain(looks).zip(looks).map(|(from, to)| of(*from, *to)).collect()
+    start.iter().chain(samples).zip(samples).map(|(from, to)| of(*from, *to)).collect()
 }
 
 fn seconds(us: u64) -> f64 {
@@ -19,16 +19,16 @@ fn pps(frames: u64, from: FrameInterval, to: FrameInterval) -> f64 {
     if us == 0 { 0.0 } else { float(frames) * 1e6 / float(us) }
 }
 
-/// A counter that shrank: its difference keeps its sign.
+/// A difference with its sign: a counter may shrink.
 fn change(from: u64, to: u64) -> i64 {
     let size = i64::try_from(from.abs_diff(to)).unwrap_or(i64::MAX);
     if to < from { -size } else { size }
 }
 
-/// Of a generator. `frame_bytes`: the mean frame with FCS, where the looks do not tell.
+/// An interval of a generator. `frame_bytes`: the mean frame size with FCS, where the samples do not have it.
 pub(super) fn sent(from: FrameInterval, to: FrameInterval, frame_bytes: f64, link_bps: Option<u64>) -> SentInterval {
     let handed = to.frames.saturating_sub(from.frames);
-    // Where the first look has nothing, nothing had happened.
+    // A missing first value is 0.
     let both = to.sent.map(|now| (from.sent.unwrap_or_default(), now));
     let refused = |now: Option<u64>, before: Option<u64>| now.map(|n| n.saturating_sub(before.unwrap_or(0)));
     let refused = both.and_then(|(before, now)| refused(now.refused, before.refused));
@@ -55,7 +55,7 @@ pub(super) fn sent(from: FrameInterval, to: FrameInterval, frame_bytes: f64, lin
     }
 }
 
-/// Of a receiver; `frame_bytes` as above.
+/// An interval of a receiver; `frame_bytes` as for a generator.
 pub(super) fn received(
     from: FrameInterval,
     to: FrameInterval,
@@ -89,15 +89,15 @@ mod tests {
     use narrows_model::load::frames::{GotSoFar, SentSoFar};
     use proptest::prelude::*;
 
-    fn look(s: u64, frames: u64) -> FrameInterval {
+    fn sample(s: u64, frames: u64) -> FrameInterval {
         FrameInterval { at_us: s * 1_000_000, frames, ..FrameInterval::default() }
     }
 
     #[test]
     fn intervals_are_differences() {
-        let of = each(&[look(1, 100), look(3, 400), look(3, 400)], |from, to| sent(from, to, 64.0, None));
-        let seen: Vec<_> = of.iter().map(|it| (it.frames, it.rate.pps)).collect();
-        assert_eq!(seen, [(100, 100.0), (300, 150.0), (0, 0.0)], "an interval without time has no rate");
+        let of = each(&[sample(1, 100), sample(3, 400), sample(3, 400)], |from, to| sent(from, to, 64.0, None));
+        let found: Vec<_> = of.iter().map(|it| (it.frames, it.rate.pps)).collect();
+        assert_eq!(found, [(100, 100.0), (300, 150.0), (0, 0.0)], "an interval without time has no rate");
         assert!((of[1].rate.wire_bps - 150.0 * 672.0).abs() < 1e-9);
         assert_eq!((of[0].unsent, of[0].wire_bytes), (None, None), "what old records do not have is not zero");
     }
@@ -106,37 +106,37 @@ mod tests {
     fn what_did_not_leave_has_its_reasons_and_may_catch_up() {
         let at = |s, frames, due, skipped, refused| FrameInterval {
             sent: Some(SentSoFar { due, skipped, refused: Some(refused), wire_bytes: frames * 84 }),
-            ..look(s, frames)
+            ..sample(s, frames)
         };
-        let looks = [at(1, 900, 1000, 0, 0), at(2, 1950, 2000, 30, 10), at(3, 2970, 3000, 30, 10)];
-        let of = each(&looks, |from, to| sent(from, to, 1518.0, None));
+        let samples = [at(1, 900, 1000, 0, 0), at(2, 1950, 2000, 30, 10), at(3, 2970, 3000, 30, 10)];
+        let of = each(&samples, |from, to| sent(from, to, 1518.0, None));
         let unsent: Vec<_> = of.iter().filter_map(|it| it.unsent).collect();
         let expected = [(100, 100, 0, 0), (-40, -80, 30, 10), (-20, -20, 0, 0)];
-        let seen: Vec<_> =
+        let found: Vec<_> =
             unsent.iter().map(|it| (it.frames, it.behind, it.skipped, it.refused.unwrap_or(9))).collect();
-        assert_eq!(seen, expected);
+        assert_eq!(found, expected);
         assert_eq!(of[1].frames, 1040, "of 1,050 handed over the device refused ten");
         assert!((of[1].rate.wire_bps - 1040.0 * 672.0).abs() < 1e-6, "by its bytes: {:?}", of[1].rate);
         let total: i64 = unsent.iter().map(|it| it.frames).sum();
-        assert_eq!(Some(total), looks[2].unsent().and_then(|n| i64::try_from(n).ok()));
+        assert_eq!(Some(total), samples[2].unsent().and_then(|n| i64::try_from(n).ok()));
     }
 
     #[test]
     fn late_frames_take_losses_back() {
         let at = |s, frames, numbers, reordered| FrameInterval {
             got: Some(GotSoFar { numbers, reordered, bytes: frames * 100, ..GotSoFar::default() }),
-            ..look(s, frames)
+            ..sample(s, frames)
         };
         let of = each(&[at(1, 90, 100, 0), at(2, 197, 200, 7)], |from, to| received(from, to, 0.0, None));
-        let seen: Vec<_> = of.iter().map(|it| (it.lost, it.reordered, it.bytes)).collect();
-        assert_eq!(seen, [(Some(10), Some(0), Some(9_000)), (Some(-7), Some(7), Some(10_700))]);
+        let found: Vec<_> = of.iter().map(|it| (it.lost, it.reordered, it.bytes)).collect();
+        assert_eq!(found, [(Some(10), Some(0), Some(9_000)), (Some(-7), Some(7), Some(10_700))]);
         assert!((of[0].rate.wire_bps - 90.0 * 960.0).abs() < 1e-9);
     }
 
     proptest! {
         #[test]
-        fn any_looks_are_read(looks in prop::collection::vec(any::<[u64; 6]>(), 0..12)) {
-            let looks: Vec<_> = looks
+        fn any_samples_are_accepted(samples in prop::collection::vec(any::<[u64; 6]>(), 0..12)) {
+            let samples: Vec<_> = samples
                 .into_iter()
                 .map(|[at_us, frames, a, b, c, d]| FrameInterval {
                     at_us,
@@ -145,10 +145,10 @@ mod tests {
                     got: Some(GotSoFar { numbers: a, duplicates: b, reordered: c, foreign: d, missed: Some(d), bytes: a }),
                 })
                 .collect();
-            for it in each(&looks, |from, to| sent(from, to, 64.0, Some(1))) {
+            for it in each(&samples, |from, to| sent(from, to, 64.0, Some(1))) {
                 prop_assert!(it.rate.pps >= 0.0 && it.unsent.is_some());
             }
-            for it in each(&looks, |from, to| received(from, to, 64.0, Some(1))) {
+            for it in each(&samples, |from, to| received(from, to, 64.0, Some(1))) {
                 prop_assert!(it.rate.pps >= 0.0 && it.lost.is_some());
             }
         }

@@ -1,4 +1,4 @@
-//! Raw frames: the view of what a generator and a receiver saw, as text, and a line for each interval while they run. As
+//! Raw frames: the view of a generator and a receiver as text, and one line per interval while they run. As
 //! JSON it is [`crate::json::pretty`] of the view.
 
 pub mod build;

@@ -1,4 +1,4 @@
-//! A line for each interval while frames are sent or received, in columns under a heading.
+//! One line per interval while frames are sent or received, in columns under a heading.
 
 use super::intervals;
 use super::words::of_line;
@@ -8,7 +8,7 @@ use crate::words::{columns, right};
 use narrows_model::load::frames::FrameInterval;
 use narrows_model::load::frames_report::{FrameRate, ReceivedInterval, SentInterval};
 
-/// Whose interval it is.
+/// The end that an interval belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The generator's.
@@ -17,12 +17,12 @@ pub enum End {
     Received,
 }
 
-/// What turns frames into bits.
+/// Frame size and link speed, which turn frames into bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
-    /// Mean frame size with FCS, where the looks do not tell; `None`: not known.
+    /// Mean frame size with FCS where the samples do not have it; `None` if unknown.
     pub frame_bytes: Option<f64>,
-    /// Bits per second on the wire; `None`: not known.
+    /// Bits per second on the wire; `None` if unknown.
     pub link_bps: Option<u64>,
 }
 
@@ -32,12 +32,12 @@ const SENT: [&str; CELLS] =
     ["interval", "sent", "pps", "on the wire", "of line", "unsent", "behind", "skipped", "refused"];
 const RECEIVED: [&str; CELLS] =
     ["interval", "received", "pps", "on the wire", "of line", "lost", "reord", "dup", "foreign"];
-/// How wide each is; from the seventh on they are left out where the terminal is too narrow.
+/// Their widths; from the seventh on they are left out on a narrow terminal.
 const WIDE: [usize; CELLS] = [14, 12, 10, 13, 7, 10, 8, 9, 9];
 const NEEDED: usize = 6;
 
 impl End {
-    /// The heading of its lines, with its line break.
+    /// The heading of its lines with its line break.
     #[must_use]
     pub fn heading(self, style: Style) -> String {
         let words = match self {
@@ -62,7 +62,7 @@ fn row(cells: &[String; CELLS], style: Style) -> String {
     line
 }
 
-/// The line of one interval, its line break included. `before` is the look at its begin (`None`: the start), `now` the one at
+/// The line of one interval with its line break. `before` is the sample at its begin (`None` at the start), `now` the one at
 /// its end.
 #[must_use]
 pub fn line(end: End, before: Option<FrameInterval>, now: FrameInterval, scale: Scale, style: Style) -> String {
@@ -100,7 +100,7 @@ pub(super) fn received(it: &ReceivedInterval, style: Style) -> String {
 }
 
 fn common(from_s: f64, to_s: f64, frames: u64, rate: FrameRate) -> [String; 5] {
-    // Frames without a size have no bits.
+    // Without a frame size there is no bit rate.
     let bits = frames == 0 || rate.wire_bps > 0.0;
     [
         format!("{from_s:.1}–{to_s:.1} s"),
@@ -124,7 +124,7 @@ fn speed(value: f64, unit: &str) -> String {
     if value == 0.0 { format!("0 {unit}") } else { precise(value, unit, 4) }
 }
 
-/// `12`, `−1,234`: what shrinks says so, what grows needs no sign.
+/// `12`, `−1,234`: the sign of a negative count only.
 fn signed(count: i64) -> String {
     if count < 0 { format!("−{}", grouped(count.unsigned_abs())) } else { grouped(count.unsigned_abs()) }
 }

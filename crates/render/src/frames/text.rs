@@ -1,4 +1,4 @@
-//! Frames on a terminal: what is done, a line an interval, then what came of it.
+//! Frames on a terminal: the plan, one line per interval, then the result.
 
 use super::flows::flows;
 use super::progress::{self, End};
@@ -14,12 +14,12 @@ use narrows_model::load::frames::{GeneratePlan, ReceivePlan, StampClock};
 use narrows_model::load::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent};
 use narrows_model::words::units::micros;
 
-/// Columns of the labels.
+/// Width of the labels.
 const LABEL: usize = 13;
-/// Streams that get a line each unless everything is shown.
+/// Maximum number of streams with a line each, unless everything is shown.
 const STREAMS: usize = 8;
 
-/// The whole output of what is over.
+/// The output of a finished run.
 #[must_use]
 pub fn report(report: &FramesReport, style: Style) -> String {
     let mut out = String::new();
@@ -36,7 +36,7 @@ pub fn report(report: &FramesReport, style: Style) -> String {
     out + &summary(report, style)
 }
 
-/// What will be sent; before the first frame.
+/// The plan of a generator; before the first frame.
 #[must_use]
 pub fn generate_header(plan: &GeneratePlan, style: Style) -> String {
     let mut page = Page::new(style);
@@ -60,7 +60,7 @@ pub fn generate_header(plan: &GeneratePlan, style: Style) -> String {
     page.finish()
 }
 
-/// What will be counted; before the first frame.
+/// The plan of a receiver; before the first frame.
 #[must_use]
 pub fn receive_header(plan: &ReceivePlan, style: Style) -> String {
     let mut page = Page::new(style);
@@ -74,7 +74,7 @@ fn time(ms: u64) -> String {
     micros(ms.saturating_mul(1000))
 }
 
-/// What came of it.
+/// The result.
 #[must_use]
 pub fn summary(report: &FramesReport, style: Style) -> String {
     let mut page = Page::new(style);
@@ -96,7 +96,7 @@ pub fn summary(report: &FramesReport, style: Style) -> String {
     page.finish()
 }
 
-/// A device as a heading has room for it; the kernel's names have at most 15 bytes.
+/// An interface's name cut for a heading; the kernel's names have at most 15 bytes.
 fn device(name: &str) -> String {
     fit(&clean(name), 32)
 }
@@ -143,7 +143,7 @@ fn sent(page: &mut Page, it: &FramesSent) {
     }
 }
 
-/// Frames, their time and their rate; all at once they have none.
+/// Frames, their time and, where time passed, their rate.
 fn amount(frames: u64, elapsed_ns: u64, of: &FrameRate) -> String {
     let frames = plural_of(frames, "frame");
     if elapsed_ns == 0 {
@@ -229,7 +229,7 @@ fn lost(page: &mut Page, it: &FramesLost) {
     line(page, "lost", &text, Some(tone));
 }
 
-/// What a receiver knows without the generator.
+/// The counts of a receiver without its generator.
 fn lost_by_number(page: &mut Page, it: &FramesReceived) {
     let share = it.lost_ratio.map(|part| format!(" ({})", ratio(part))).unwrap_or_default();
     let text = format!(
@@ -270,7 +270,7 @@ fn times(page: &mut Page, it: &FramesReceived) {
     }
 }
 
-/// What the latencies are worth, or why there are none.
+/// The accuracy of the latencies, or why there are none.
 fn clock(it: &FramesReceived) -> String {
     let measured = it.latency_ns.as_ref().is_some_and(|of| of.count > 0);
     match (measured, it.stamp_clock) {

@@ -25,7 +25,7 @@ pub(crate) fn rate(rate: &FrameRate) -> String {
     format!("{}, {} on the wire{}", pps(rate.pps), bps(rate.wire_bps), line.unwrap_or_default())
 }
 
-/// What is to be offered.
+/// The intended load.
 pub(crate) fn load(load: FrameLoad) -> String {
     match load {
         FrameLoad::FramesPerSecond(rate) => pps(rate),
@@ -56,7 +56,7 @@ pub(crate) const fn walk(walk: Walk) -> &'static str {
     }
 }
 
-/// `64 B`, `64, 128, 256 B`; of a long list its length and its mean.
+/// `64 B`, `64, 128, 256 B`; for a long list its length and mean.
 pub(crate) fn sizes(sizes: &[u32]) -> String {
     match sizes {
         [] => "no size".to_owned(),
@@ -72,7 +72,7 @@ pub(crate) fn sizes(sizes: &[u32]) -> String {
     }
 }
 
-/// What the frames are: `IPv4 UDP, 64 B, 2,000 flows in turn`.
+/// The format of the frames: `IPv4 UDP, 64 B, 2,000 flows in turn`.
 pub(crate) fn format(format: &FrameFormat) -> String {
     let vlan = format.vlan.map(|vlan| format!(", VLAN {vlan}")).unwrap_or_default();
     let flows = match flows(format) {
@@ -88,7 +88,7 @@ pub(crate) fn endpoints(of: &Endpoints) -> String {
     narrows_model::load::frame_words::endpoints_word(of)
 }
 
-/// How many combinations of addresses and ports there are; `None` beyond 2^64.
+/// The number of combinations of addresses and ports; `None` beyond 2^64.
 fn flows(format: &FrameFormat) -> Option<u64> {
     let number = |address: IpAddr| match address {
         IpAddr::V4(address) => u128::from(u32::from(address)),

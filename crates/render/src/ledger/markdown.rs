@@ -1,6 +1,6 @@
-//! The packet ledger in Markdown: the waterfall as a table, each row with what is left on the way after it.
+//! The packet ledger in Markdown: the waterfall as a table, each row with the packets that remain after it.
 
-use super::rows::{count, dropped, missing, names, receiver, says, silent};
+use super::rows::{count, dropped, missing, names, receiver, remainder_words, silent};
 use crate::figures::{float, grouped, grouped_signed, ratio, success};
 use crate::markdown::text;
 use crate::style::Tone;
@@ -13,7 +13,7 @@ pub fn ledgers(ledgers: &[Ledger]) -> String {
     ledgers.iter().map(one).collect()
 }
 
-/// The ledgers of a diagnosis: those that miss something, or of a load without a roofline.
+/// The ledgers of a diagnosis: those with losses, or those of a load without a roofline.
 pub(crate) fn write(out: &mut String, report: &Report) {
     let all = report.accounts.roofline.is_empty();
     for ledger in report.accounts.ledger.iter().filter(|ledger| all || missing(ledger) > 0) {
@@ -58,7 +58,7 @@ fn one(ledger: &Ledger) -> String {
         table.rows.push(row(["and copies", receiver(ledger).word(), "", "", &grouped(ledger.duplicated), ""]));
     }
     let left = format!("{} ± {}", grouped_signed(ledger.unexplained), grouped(ledger.uncertainty));
-    table.rows.push(row(["unexplained", "", &left, "", "", says(ledger)]));
+    table.rows.push(row(["unexplained", "", &left, "", "", remainder_words(ledger)]));
     let mut out = markdown(&table, 2);
     let (silent, blind) = silent(ledger);
     let mut lines: Vec<String> = Vec::new();

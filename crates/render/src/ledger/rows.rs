@@ -1,17 +1,17 @@
-//! The ledger's stages sorted by what they say: those that dropped, those that did not, those that nobody counts.
+//! The ledger's stages by kind: those that dropped packets, those that did not, those without a counter.
 
 use crate::figures::grouped;
 use crate::words::clean;
 use narrows_model::{Ledger, Place, Stage};
 
-/// A stage that dropped something, with where its bar begins.
+/// A stage that dropped packets, and where its bar begins.
 pub(super) struct Dropped<'a> {
     pub(super) stage: &'a Stage,
-    /// Packets that had been dropped before it.
+    /// Packets dropped before it.
     pub(super) before: u64,
 }
 
-/// The stages that dropped anything, in the order of the way.
+/// The stages that dropped packets, in the order of the path.
 pub(super) fn dropped(ledger: &Ledger) -> Vec<Dropped<'_>> {
     let mut before = 0u64;
     let stages = stages(ledger).filter(|stage| stage.dropped > 0);
@@ -24,12 +24,12 @@ pub(super) fn dropped(ledger: &Ledger) -> Vec<Dropped<'_>> {
         .collect()
 }
 
-/// The stages that dropped nothing: those whose counter says so, and those that have none.
+/// The stages that dropped nothing: those with a counter of 0, and those without a counter.
 pub(super) fn silent(ledger: &Ledger) -> (Vec<&Stage>, Vec<&Stage>) {
     stages(ledger).filter(|stage| stage.dropped == 0).partition(|stage| stage.counted)
 }
 
-/// All stages but the last, which is the delivery itself.
+/// All stages except the last, which is the delivery.
 pub(super) fn stages(ledger: &Ledger) -> impl Iterator<Item = &Stage> {
     ledger.stages.iter().filter(|stage| stage.id != "delivered")
 }
@@ -40,20 +40,20 @@ pub(super) fn names(stages: &[&Stage]) -> String {
     names.join(", ")
 }
 
-/// What was offered and did not arrive, as far as stages and the remainder say: the length of the waterfall.
+/// Packets offered and not delivered, by the stages and the remainder: the length of the waterfall.
 pub(super) fn missing(ledger: &Ledger) -> u64 {
     let dropped = stages(ledger).fold(0u64, |sum, stage| sum.saturating_add(stage.dropped));
     let unexplained = u64::try_from(ledger.unexplained).unwrap_or(0);
     dropped.saturating_add(unexplained).max(ledger.offered.saturating_sub(ledger.delivered))
 }
 
-/// Whether the remainder is no more than its own error.
+/// Whether the remainder is within its error.
 pub(super) const fn balances(ledger: &Ledger) -> bool {
     ledger.unexplained.unsigned_abs() <= ledger.uncertainty
 }
 
-/// What the remainder says.
-pub(super) const fn says(ledger: &Ledger) -> &'static str {
+/// The remainder in words.
+pub(super) const fn remainder_words(ledger: &Ledger) -> &'static str {
     if balances(ledger) {
         if ledger.uncertainty == 0 { "the ledger balances" } else { "the ledger balances within its error" }
     } else if ledger.unexplained > 0 {
@@ -63,7 +63,7 @@ pub(super) const fn says(ledger: &Ledger) -> &'static str {
     }
 }
 
-/// A count with its error; `~` where it is what the neighbours' counters leave.
+/// A count with its error; `~` where it is derived from the counters of the stages beside it.
 pub(super) fn count(stage: &Stage) -> String {
     let mark = if stage.counted { "" } else { "~" };
     let error = if stage.uncertainty > 0 { format!(" ± {}", grouped(stage.uncertainty)) } else { String::new() };

@@ -1,4 +1,4 @@
-//! The packet ledger as a picture: on top what arrived and what did not, to scale; below it the part that did not arrive,
+//! The packet ledger as a picture: delivered and lost packets to scale on top; below it the lost part,
 //! stage by stage.
 
 use super::rows::{Dropped, balances, dropped, missing, names, silent};
@@ -55,7 +55,7 @@ pub fn waterfall(ledger: &Ledger) -> String {
     canvas.finish()
 }
 
-/// Everything that was offered as one bar.
+/// All offered packets as one bar.
 fn whole(canvas: &mut Canvas, ledger: &Ledger, missing: u64) {
     let wide = WIDTH - LEFT - RIGHT;
     let (top, high) = (86.0, 30.0);
@@ -64,7 +64,7 @@ fn whole(canvas: &mut Canvas, ledger: &Ledger, missing: u64) {
     canvas.text((LEFT - 14.0, top + 20.0), "all that was offered", Font::LABEL.anchored(Anchor::End));
     canvas.rect([LEFT, top, arrived, high], palette::GREEN, &format!("delivered {}", grouped(ledger.delivered)));
     if missing > 0 {
-        // Never too thin to be seen.
+        // Thick enough to be seen.
         let gone = (wide * float(missing) / total).max(2.0);
         canvas.rect(
             [LEFT + wide - gone, top, gone, high],
@@ -72,7 +72,7 @@ fn whole(canvas: &mut Canvas, ledger: &Ledger, missing: u64) {
             &format!("missing {}", grouped(missing)),
         );
         if ledger.delivered > 0 {
-            // The two lines that open the missing part into the waterfall below.
+            // The two lines that enlarge the lost part into the waterfall below.
             let guide = Stroke { color: palette::AXIS, width: 1.0, dash: "3 3" };
             canvas.line([LEFT + wide - gone, top + high, LEFT, top + high + 52.0], guide);
             canvas.line([LEFT + wide, top + high, LEFT + wide, top + high + 52.0], guide);
@@ -98,7 +98,7 @@ fn stages(canvas: &mut Canvas, ledger: &Ledger, rows: &[Dropped<'_>], missing: u
         let (from, to) = (panel.x(float(row.before)), panel.x(float(row.before.saturating_add(stage.dropped))));
         let error = if stage.uncertainty > 0 { format!(" ± {}", grouped(stage.uncertainty)) } else { String::new() };
         let about = if stage.counted { "" } else { "about " };
-        let says = format!(
+        let label = format!(
             "{about}{}{error}, {}",
             grouped(stage.dropped),
             ratio(float(stage.dropped) / float(ledger.offered.max(1)))
@@ -107,7 +107,7 @@ fn stages(canvas: &mut Canvas, ledger: &Ledger, rows: &[Dropped<'_>], missing: u
             canvas,
             &panel,
             [y, from, to, end],
-            [&clean(&stage.id), stage.at.word(), &says, &clean(&stage.source)],
+            [&clean(&stage.id), stage.at.word(), &label, &clean(&stage.source)],
             palette::VERMILION,
         );
         (y, end) = (y + ROW, to);
@@ -116,18 +116,18 @@ fn stages(canvas: &mut Canvas, ledger: &Ledger, rows: &[Dropped<'_>], missing: u
         && !balances(ledger)
     {
         let to = (end + panel.wide * float(unexplained) / float(missing.max(1))).min(panel.right());
-        let says = format!("{} ± {}", grouped(unexplained), grouped(ledger.uncertainty));
-        let words = ["unexplained", "", says.as_str(), "no counter accounts for them"];
+        let label = format!("{} ± {}", grouped(unexplained), grouped(ledger.uncertainty));
+        let words = ["unexplained", "", label.as_str(), "no counter accounts for them"];
         one(canvas, &panel, [y, end, to, end], words, palette::PURPLE);
     }
 }
 
-/// One row: its name and place, its bar, its count; from the bar before a thin line leads down to it.
+/// One row: its name and place, its bar, its count, and a thin line down from the bar before it.
 fn one(
     canvas: &mut Canvas,
     panel: &Panel,
     [y, from, to, end]: [f64; 4],
-    [name, at, says, source]: [&str; 4],
+    [name, at, label, source]: [&str; 4],
     color: &'static str,
 ) {
     let wide = (to - from).max(2.0);
@@ -136,14 +136,14 @@ fn one(
     if y > panel.top {
         canvas.line([end, y - 8.0, end, y + 8.0], Stroke::new(palette::AXIS, 1.0));
     }
-    canvas.rect([from, y + 8.0, wide, ROW - 16.0], color, &format!("{name}: {says} ({source})"));
-    let room = Font::LABEL.width(says) + 10.0;
+    canvas.rect([from, y + 8.0, wide, ROW - 16.0], color, &format!("{name}: {label} ({source})"));
+    let room = Font::LABEL.width(label) + 10.0;
     let base = y + ROW / 2.0 + 4.0;
     if from + wide + room < panel.right() {
-        canvas.text((from + wide + 8.0, base), says, Font::LABEL);
+        canvas.text((from + wide + 8.0, base), label, Font::LABEL);
     } else if wide > room + 8.0 {
-        canvas.text((from + wide - 8.0, base), says, Font::LABEL.bold().color(palette::PAPER).anchored(Anchor::End));
+        canvas.text((from + wide - 8.0, base), label, Font::LABEL.bold().color(palette::PAPER).anchored(Anchor::End));
     } else {
-        canvas.text((from - 8.0, base), says, Font::LABEL.anchored(Anchor::End));
+        canvas.text((from - 8.0, base), label, Font::LABEL.anchored(Anchor::End));
     }
 }

@@ -1,6 +1,6 @@
-//! The packet ledger on a terminal: a row a stage that dropped something, its bar where the waterfall has it.
+//! The packet ledger on a terminal: a row with a bar for each stage that dropped packets.
 
-use super::rows::{Dropped, balances, count, dropped, missing, names, receiver, says, silent, stages};
+use super::rows::{Dropped, balances, count, dropped, missing, names, receiver, remainder_words, silent, stages};
 use crate::figures::{float, grouped, grouped_signed, ratio, success};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
@@ -12,7 +12,7 @@ const PLACE: usize = 7;
 const COUNT: usize = 13;
 const SHARE: usize = 8;
 const BAR: usize = 24;
-/// Columns below which a source says nothing any more.
+/// Minimum width of a readable source.
 const SOURCE: usize = 12;
 
 /// The ledgers of a trial, one for each flow. Stages that dropped nothing are folded unless `style.full`.
@@ -25,7 +25,7 @@ pub fn ledgers(ledgers: &[Ledger], style: Style) -> String {
     page.finish()
 }
 
-/// The ledgers of a diagnosis: those that miss something, or of a load without a roofline, unless all is asked for.
+/// The ledgers of a diagnosis: with `style.full` all, else those with losses or of a load without a roofline.
 pub(crate) fn write(page: &mut Page, report: &Report) {
     let all = page.style().full || report.accounts.roofline.is_empty();
     for ledger in report.accounts.ledger.iter().filter(|ledger| all || missing(ledger) > 0) {
@@ -71,7 +71,7 @@ fn one(page: &mut Page, ledger: &Ledger) {
     }
     let count = format!("{} ± {}", grouped_signed(ledger.unexplained), grouped(ledger.uncertainty));
     let tone = if balances(ledger) { Tone::Good } else { Tone::Bad };
-    let line = format!("{}   {}", plain("unexplained", "", &count, ""), says(ledger));
+    let line = format!("{}   {}", plain("unexplained", "", &count, ""), remainder_words(ledger));
     page.line(&page.style().paint(tone, &line));
     if !page.style().full {
         let (silent, blind) = silent(ledger);
@@ -116,7 +116,7 @@ fn quiet_row(page: &mut Page, stage: &Stage) {
     source(page, &lead, stage);
 }
 
-/// Where the count was read, beside the bar as far as there is room; all of it below where it is asked for.
+/// The source of the count, cut to the room beside the bar; with `style.full` whole and below it.
 fn source(page: &mut Page, lead: &str, stage: &Stage) {
     let used = 2 + NAME + 1 + PLACE + 1 + COUNT + 1 + SHARE + 1 + BAR + 1;
     let text = clean(&stage.source);
@@ -132,7 +132,7 @@ fn source(page: &mut Page, lead: &str, stage: &Stage) {
     }
 }
 
-/// The bar of a stage within those of all: it begins where the one before ended, and is never too thin to be seen.
+/// The bar of a stage: it begins where the one before ended, and is thick enough to be seen.
 fn bar(before: u64, dropped: u64, missing: u64) -> String {
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to BAR
     let column = |packets: u64| (float(packets) / float(missing.max(1)) * BAR as f64).round().min(BAR as f64) as usize;

@@ -38,7 +38,7 @@ fn cells(row: &LineRateRow) -> [String; 6] {
     [
         row.frame_bytes.to_string(),
         row.wire_bytes.to_string(),
-        // Whole frames: the part of one that a second ends with is none.
+        // Whole frames only.
         grouped(row.frames_per_second as u64),
         hundredths(row.frame_ns),
         rate(row.udp_payload_bps),
@@ -52,7 +52,7 @@ fn hundredths(value: f64) -> String {
     format!("{}.{:02}", grouped(all / 100), all % 100)
 }
 
-/// `100 Mbit/s`, `2.5 Gbit/s`: the speed of a line as it is named, with no digit that tells nothing.
+/// `100 Mbit/s`, `2.5 Gbit/s`: the nominal speed of a line, without trailing zeros.
 fn line_speed(bps: u64) -> String {
     let units = [(1_000_000_000_000, "Tbit/s"), (1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s")];
     let (factor, unit) = units.into_iter().find(|(factor, _)| bps >= *factor).unwrap_or((1, "bit/s"));

@@ -33,7 +33,7 @@ pub fn report(report: &Report) -> String {
     out
 }
 
-/// A word for running text: what Markdown or HTML would act upon is escaped.
+/// A word in running text, with Markdown and HTML escaped.
 #[must_use]
 pub fn text(word: &str) -> String {
     let mut out = String::new();
@@ -49,7 +49,7 @@ pub fn text(word: &str) -> String {
     out
 }
 
-/// A word between backticks: it cannot leave them.
+/// A word between backticks, without backticks of its own.
 #[must_use]
 pub fn code(word: &str) -> String {
     clean(word).replace('`', "'").replace('|', "\\|")

@@ -5,14 +5,14 @@ use narrows_model::run::report::RunView;
 use narrows_model::run::search::{GoalResult, LossPoint, Outcome, SearchPlan, SearchRecord, TesterLimit};
 use narrows_model::run::search_report::{BoundsAt, GoalView, LoadUnit, SCHEMA, SearchReport};
 
-/// What the record itself does not hold.
+/// Context that the record does not hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Around {
-    /// Which way the load went.
+    /// The direction of the load.
     pub flow: Flow,
-    /// What a packet of it is.
+    /// The packet of the load.
     pub unit: LoadUnit,
-    /// Where the goals stood after each trial.
+    /// The bounds of the goals after each trial.
     pub history: Vec<BoundsAt>,
     /// The points of a loss curve, derived from the record.
     pub curve: Vec<LossPoint>,
@@ -60,7 +60,7 @@ pub fn build(record: &SearchRecord, around: Around, run: RunView) -> SearchRepor
     }
 }
 
-/// Why a bound is missing, or whose bound it is.
+/// Why a bound is missing, or what set it.
 fn why(result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) -> Option<String> {
     let load = |pps: f64| {
         format!("{} ({})", crate::figures::pps(pps), narrows_model::words::units::bps(unit.load(pps).payload_bps))

@@ -16,12 +16,12 @@ const HIGH: f64 = 330.0;
 pub fn picture(report: &SearchReport) -> String {
     let way = if report.flow == Flow::Up { "to" } else { "from" };
     let title = format!("Loss at falling loads {way} {}", clean(&report.run.target.asked));
-    let most = report.unit.load(report.plan.max_load_pps);
+    let highest = report.unit.load(report.plan.max_load_pps);
     let subtitle = format!(
         "datagrams of {:.0} B · 100 % is {} ({})",
         report.unit.payload_bytes,
-        pps(most.pps),
-        bps(most.payload_bps)
+        pps(highest.pps),
+        bps(highest.payload_bps)
     );
     let mut canvas = Canvas::new(WIDTH, 130.0 + HIGH + 66.0, &title, &subtitle);
     canvas.text((24.0, 34.0), &title, Font::TITLE);
@@ -35,8 +35,8 @@ pub fn picture(report: &SearchReport) -> String {
         entries.push(Entry::line("unsent (the tester's part)", unsent));
     }
     legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries);
-    let least = points.first().map_or(0.0, |point| point.load_percent);
-    let from = if least > 50.0 { ((least - 5.0) / 10.0).floor() * 10.0 } else { 0.0 };
+    let lowest = points.first().map_or(0.0, |point| point.load_percent);
+    let from = if lowest > 50.0 { ((lowest - 5.0) / 10.0).floor() * 10.0 } else { 0.0 };
     let xs = Scale::Linear(from.max(0.0), 100.0);
     let ys = Scale::from_zero(points.iter().map(|point| point.loss_ratio * 100.0));
     let panel = Panel { left: LEFT, top: 130.0, wide: WIDTH - LEFT - 40.0, high: HIGH, xs, ys };

@@ -1,4 +1,4 @@
-//! The trials of a search as a picture: load over time, each trial's loss by colour and shape, and the goals' bounds as
+//! The trials of a search as a picture: load over time, the loss of each trial by colour and shape, and the goals' bounds as
 //! bands that tighten.
 
 use crate::figures::{float, pps, precise, ratio, tick};
@@ -12,16 +12,16 @@ use narrows_model::words::units::bps;
 const WIDTH: f64 = 1080.0;
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = 232.0;
-/// The whole search, and its end enlarged.
+/// The whole search, and the part around the result enlarged.
 const WHOLE: f64 = 220.0;
 const ZOOM: f64 = 300.0;
 const TOP: f64 = 130.0;
 /// Pixels between the labels of two goals.
 const LABEL: f64 = 52.0;
-/// Colours of the goals' bands; those of the trials are others.
+/// Colours of the goals' bands, different from those of the trials.
 const BANDS: [&str; 4] = [palette::BLUE, palette::PURPLE, palette::SKY, palette::MUTED];
 
-/// What a trial's loss says.
+/// A trial's loss, by its relation to the goals.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     None,
@@ -31,17 +31,17 @@ enum Class {
 }
 
 impl Class {
-    fn of(trial: &LoadTrial, most: f64) -> Self {
+    fn of(trial: &LoadTrial, max_loss: f64) -> Self {
         match trial.seen.loss_ratio() {
             _ if trial.seen.invalid.is_some() => Self::Invalid,
             None => Self::Invalid,
             Some(loss) if loss <= 0.0 => Self::None,
-            Some(loss) if loss <= most => Self::Within,
+            Some(loss) if loss <= max_loss => Self::Within,
             Some(_) => Self::Beyond,
         }
     }
 
-    const fn look(self) -> Look {
+    const fn style(self) -> Look {
         let (color, marker) = match self {
             Self::None => (palette::GREEN, Marker::Circle),
             Self::Within => (palette::ORANGE, Marker::Diamond),
@@ -55,7 +55,7 @@ impl Class {
 /// The picture of the whole search.
 #[must_use]
 pub fn picture(report: &SearchReport) -> String {
-    let most = report.plan.goals.iter().map(|goal| goal.loss_ratio).fold(0.0, f64::max);
+    let max_loss = report.plan.goals.iter().map(|goal| goal.loss_ratio).fold(0.0, f64::max);
     let way = if report.flow == Flow::Up { "to" } else { "from" };
     let title = format!("Search for the highest load {way} {}", clean(&report.run.target.asked));
     let subtitle = format!(
@@ -69,12 +69,12 @@ pub fn picture(report: &SearchReport) -> String {
     let mut canvas = Canvas::new(WIDTH, height, &title, &subtitle);
     canvas.text((24.0, 34.0), &title, Font::TITLE);
     canvas.text((24.0, 54.0), &subtitle, Font::SUBTITLE);
-    let mut entries = vec![Entry::point("no loss", Class::None.look())];
-    if most > 0.0 {
-        entries.push(Entry::point(format!("loss up to {}", ratio(most)), Class::Within.look()));
+    let mut entries = vec![Entry::point("no loss", Class::None.style())];
+    if max_loss > 0.0 {
+        entries.push(Entry::point(format!("loss up to {}", ratio(max_loss)), Class::Within.style()));
     }
-    entries.push(Entry::point(if most > 0.0 { "more loss" } else { "loss" }, Class::Beyond.look()));
-    entries.push(Entry::point("invalid", Class::Invalid.look()));
+    entries.push(Entry::point(if max_loss > 0.0 { "more loss" } else { "loss" }, Class::Beyond.style()));
+    entries.push(Entry::point("invalid", Class::Invalid.style()));
     legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries);
 
     let loads = report.trials.iter().map(|trial| trial.load_pps);
@@ -87,18 +87,18 @@ pub fn picture(report: &SearchReport) -> String {
     let panel = |top, high, ys| Panel { left: LEFT, top, wide: WIDTH - LEFT - RIGHT, high, xs, ys };
     let whole = panel(TOP, WHOLE, ys);
     whole.grid_y(&mut canvas, "Load, packets/s (even factors): the whole search", tick);
-    plot(&mut canvas, &whole, report, most);
+    plot(&mut canvas, &whole, report, max_loss);
     let named = zoom.map_or(whole, |ys| {
         let zoomed = panel(TOP + WHOLE + 92.0, ZOOM, ys);
         zoomed.grid_y(&mut canvas, "Load, packets/s: around what was found", tick);
-        plot(&mut canvas, &zoomed, report, most);
+        plot(&mut canvas, &zoomed, report, max_loss);
         zoomed
     });
     labels(&mut canvas, &named, report);
     canvas.finish()
 }
 
-/// The loads around what was found; `None` where nothing was, or nothing would be enlarged.
+/// The loads around the result; `None` without a result or where nothing would be enlarged.
 fn zoom(report: &SearchReport) -> Option<Scale> {
     let found = || report.goals.iter().flat_map(|view| [view.lower, view.upper]).flatten().map(|load| load.pps);
     let (low, high) = found().fold((f64::INFINITY, 0.0f64), |(low, high), pps| (low.min(pps), high.max(pps)));
@@ -109,19 +109,19 @@ fn zoom(report: &SearchReport) -> Option<Scale> {
 }
 
 /// Everything within one panel: bands, then trials.
-fn plot(canvas: &mut Canvas, panel: &Panel, report: &SearchReport, most: f64) {
+fn plot(canvas: &mut Canvas, panel: &Panel, report: &SearchReport, max_loss: f64) {
     panel.axis_x(canvas, &panel.xs.ticks(10.0), "time since the search began, s", tick);
     for (goal, color) in report.plan.goals.iter().zip(BANDS.iter().cycle()) {
         band(canvas, panel, report, &goal.name, color);
     }
     let (low, high) = panel.ys.ends();
     for (n, trial) in report.trials.iter().enumerate().filter(|(_, trial)| (low..=high).contains(&trial.load_pps)) {
-        one(canvas, panel, report, n, trial, most);
+        one(canvas, panel, report, n, trial, max_loss);
     }
 }
 
-fn one(canvas: &mut Canvas, panel: &Panel, report: &SearchReport, n: usize, trial: &LoadTrial, most: f64) {
-    let look = Class::of(trial, most).look();
+fn one(canvas: &mut Canvas, panel: &Panel, report: &SearchReport, n: usize, trial: &LoadTrial, max_loss: f64) {
+    let look = Class::of(trial, max_loss).style();
     let (from, to) = (trial.ended_at_ms.saturating_sub(trial.duration_ms), trial.ended_at_ms);
     let (x1, x2, y) = (panel.x(float(from) / 1e3), panel.x(float(to) / 1e3), panel.y(trial.load_pps));
     canvas.line([x1, y, x2, y], look.stroke(2.0));
@@ -162,7 +162,7 @@ fn band(canvas: &mut Canvas, panel: &Panel, report: &SearchReport, name: &str, c
     canvas.polyline(&upper, Stroke { color, width: 1.3, dash: "5 3" });
 }
 
-/// What was found for each goal, beside the panel; labels of goals that ended near each other make room for one another.
+/// The result of each goal beside the panel; labels that would overlap are moved apart.
 fn labels(canvas: &mut Canvas, panel: &Panel, report: &SearchReport) {
     let anchor = |view: &GoalView| match view.lower.or(view.upper) {
         Some(load) => panel.y(load.pps),
@@ -172,15 +172,15 @@ fn labels(canvas: &mut Canvas, panel: &Panel, report: &SearchReport) {
         report.goals.iter().zip(BANDS.iter().cycle()).map(|(view, color)| (anchor(view), view, *color)).collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut places: Vec<f64> = rows.iter().map(|(anchor, ..)| *anchor).collect();
-    let mut least = panel.top + 8.0;
+    let mut lower = panel.top + 8.0;
     for place in &mut places {
-        *place = place.max(least);
-        least = *place + LABEL;
+        *place = place.max(lower);
+        lower = *place + LABEL;
     }
-    let mut most = panel.bottom() - 30.0;
+    let mut upper = panel.bottom() - 30.0;
     for place in places.iter_mut().rev() {
-        *place = place.min(most);
-        most = *place - LABEL;
+        *place = place.min(upper);
+        upper = *place - LABEL;
     }
     let x = panel.right() + 18.0;
     let (font, room) = (Font::LABEL, RIGHT - 26.0);

@@ -1,4 +1,4 @@
-//! A search on a terminal: a line a trial with the bounds as they tighten, then a table of the goals or of the loss curve.
+//! A search on a terminal: one line per trial with the bounds after it, then a table of the goals or of the loss curve.
 
 use crate::figures::{grouped, pps, precise, ratio};
 use crate::style::{Style, Tone};
@@ -9,13 +9,13 @@ use narrows_model::run::search_report::{GoalView, LoadUnit, LoadView, SearchRepo
 use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Ending, Flow, Target};
 
-/// Columns of a rate in a table.
+/// Width of a rate in a table.
 const RATE: usize = 15;
-/// Significant digits of a bound in the table, and of one in a trial's line: bounds come close to one another.
+/// Significant digits of a bound in the table and in a trial's line: bounds are close together.
 const DIGITS: usize = 5;
 const SHORT: usize = 4;
 
-/// The whole output of a search that is over.
+/// The output of a finished search.
 #[must_use]
 pub fn report(report: &SearchReport, style: Style) -> String {
     let mut out = header(&report.run.target, report.flow, &report.plan, &report.unit, style);
@@ -26,7 +26,7 @@ pub fn report(report: &SearchReport, style: Style) -> String {
     out + &summary(report, style)
 }
 
-/// What will be sought; before the first trial.
+/// The search plan; before the first trial.
 #[must_use]
 pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, style: Style) -> String {
     let mut page = Page::new(style);
@@ -80,7 +80,7 @@ const fn way(flow: Flow) -> &'static str {
     }
 }
 
-/// One trial's line, its line break included. `bounds` are those after it; goals that find no room are left out.
+/// The line of one trial with its line break. `bounds` are those after it; goals beyond the width are left out.
 #[must_use]
 pub fn trial(number: usize, trial: &LoadTrial, bounds: &[GoalBounds], style: Style) -> String {
     let lead = format!(
@@ -118,12 +118,12 @@ fn unsent_and_goals(unsent: &str, bounds: &[GoalBounds]) -> Vec<String> {
         format!("  {} {}–{}{mark}", clean(&it.goal), bound(it.lower_pps), bound(it.upper_pps))
     };
     let mut parts: Vec<String> = bounds.iter().map(goal).collect();
-    // The bounds come first: the unsent are seen again in the reasons.
+    // The bounds have priority: unsent packets appear again in the reasons.
     parts.extend((!unsent.is_empty()).then(|| format!(" {unsent}")));
     parts
 }
 
-/// The table of what was found, with the reasons of what was not.
+/// The table of results, with the reasons where there is none.
 #[must_use]
 pub fn summary(report: &SearchReport, style: Style) -> String {
     let mut page = Page::new(style);
@@ -190,7 +190,7 @@ fn curve(page: &mut Page, report: &SearchReport) {
         .map(|(word, wide)| right(word, wide))
         .collect();
     page.line(&page.style().paint(Tone::Faint, &head));
-    let most = report.curve.iter().map(|point| point.loss_ratio).fold(0.0, f64::max);
+    let highest = report.curve.iter().map(|point| point.loss_ratio).fold(0.0, f64::max);
     for point in &report.curve {
         let load = report.unit.load(point.load_pps);
         let cells = [
@@ -204,7 +204,7 @@ fn curve(page: &mut Page, report: &SearchReport) {
         let line: String = cells.iter().map(|(text, wide)| right(text, *wide)).collect();
         let room = page.width().saturating_sub(columns(&line) + 2).min(24);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to `room`
-        let long = if most > 0.0 { (point.loss_ratio / most * room as f64).ceil() as usize } else { 0 };
+        let long = if highest > 0.0 { (point.loss_ratio / highest * room as f64).ceil() as usize } else { 0 };
         page.line(&format!("{line}  {}", page.style().paint(Tone::Bad, &"█".repeat(long.min(room)))));
     }
 }

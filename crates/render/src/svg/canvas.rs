@@ -19,7 +19,7 @@ impl Stroke {
     }
 }
 
-/// Where a text stands from its point.
+/// The alignment of a text at its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -27,7 +27,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// How a text is set.
+/// The font of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Font {
     pub(crate) size: f64,
@@ -54,7 +54,7 @@ impl Font {
         Self { color, ..self }
     }
 
-    /// About how wide a text is in a sans-serif face of this size, in pixels.
+    /// The approximate width of a text in a sans-serif font of this size, in pixels.
     pub(crate) fn width(self, text: &str) -> f64 {
         let em: f64 = text
             .chars()
@@ -91,7 +91,7 @@ pub(crate) struct Canvas {
 }
 
 impl Canvas {
-    /// An empty sheet. `title` and `description` are for those who hear the picture rather than see it.
+    /// An empty sheet. `title` and `description` are for screen readers.
     pub(crate) fn new(width: f64, height: f64, title: &str, description: &str) -> Self {
         let mut out = String::new();
         let _ = write!(
@@ -156,7 +156,7 @@ impl Canvas {
         );
     }
 
-    /// A marker around a point, with a thin rim of paper that keeps neighbours apart.
+    /// A marker around a point, with a thin rim in the paper's colour that separates it from its neighbours.
     pub(crate) fn marker(&mut self, marker: Marker, (x, y): (f64, f64), radius: f64, fill: &str, hint: &str) {
         let rim = format!(" stroke=\"{}\" stroke-width=\"1\"", palette::PAPER);
         let corner = |dx: f64, dy: f64| (x + dx * radius, y + dy * radius);
@@ -216,7 +216,7 @@ fn style(stroke: Stroke) -> String {
     format!(" stroke=\"{}\" stroke-width=\"{}\"{dash}", stroke.color, number(stroke.width))
 }
 
-/// The end of an element: with a hint that viewers show under the pointer, or without.
+/// The end of an element, with the hint that viewers show under the pointer.
 fn hinted(element: &str, hint: &str) -> String {
     if hint.is_empty() { "/>".to_owned() } else { format!("><title>{}</title></{element}>", escape(hint)) }
 }
@@ -225,7 +225,7 @@ fn path(points: &[(f64, f64)]) -> String {
     points.iter().map(|(x, y)| format!("{},{}", number(*x), number(*y))).collect::<Vec<_>>().join(" ")
 }
 
-/// A coordinate with at most two digits behind the point. What is no number becomes 0: a broken figure must not break the file.
+/// A coordinate with at most two decimals. NaN and infinities become 0, so that the file stays valid.
 fn number(value: f64) -> String {
     let value = if value.is_finite() { value } else { 0.0 };
     let text = format!("{value:.2}");
@@ -233,7 +233,7 @@ fn number(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// A text as XML holds it; what comes from the other end cannot leave its element.
+/// A text escaped for XML.
 fn escape(text: &str) -> String {
     clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -9,7 +9,7 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
 }
 
-/// What the sample of an entry looks like.
+/// The sample of an entry.
 pub(crate) enum Kind {
     /// A line with its marker.
     Line(Look),
@@ -35,7 +35,7 @@ impl Entry {
 
 const ROW: f64 = 20.0;
 
-/// Draws the legend with its first line at `y`, and gives the height that it took.
+/// Draws the legend with its first line at `y`; returns its height.
 pub(crate) fn legend(canvas: &mut Canvas, (left, y): (f64, f64), right: f64, entries: &[Entry]) -> f64 {
     let (mut x, mut row) = (left, y);
     for entry in entries {

@@ -1,5 +1,5 @@
-//! Pictures: a small builder of SVG, and what the pictures share. Light background, Okabe and Ito's colours, no script, no
-//! outside font; every line has a marker or a dash of its own, so that nothing is said by colour alone.
+//! Pictures: a small builder of SVG and the parts that the pictures share. Light background, Okabe and Ito's colours, no script, no
+//! external font; every line has its own marker or dash, so that colour never carries information on its own.
 
 pub(crate) mod canvas;
 pub(crate) mod legend;

@@ -1,4 +1,4 @@
-//! Colours that every kind of sight tells apart (Okabe and Ito, *Color Universal Design*, 2008), and the looks of lines.
+//! Colours that are distinct with every kind of colour vision (Okabe and Ito, *Color Universal Design*, 2008), and line styles.
 
 use super::canvas::Stroke;
 

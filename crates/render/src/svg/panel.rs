@@ -50,7 +50,7 @@ impl Panel {
             canvas.line([x, self.top, x, base], Stroke::new(palette::GRID, 1.0));
             canvas.line([x, base, x, base + 5.0], Stroke::new(palette::AXIS, 1.0));
         }
-        // Both ends have their labels; one in between that would touch another is left out, and its tick stays.
+        // Both ends keep their labels. A label between them that would overlap is left out; its tick stays.
         let mut taken: Vec<(f64, f64)> = Vec::new();
         let order = (0..values.len().min(1)).chain((1..values.len()).rev().take(1)).chain(1..values.len().max(2) - 1);
         for &value in order.filter_map(|at| values.get(at)) {

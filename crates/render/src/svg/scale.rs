@@ -1,11 +1,11 @@
-//! Axes: values to pixels, and ticks where a reader expects them.
+//! Axes: values to pixels, and their ticks.
 
-/// How values lie along an axis.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scale {
-    /// Even steps between the two.
+    /// Linear between the two.
     Linear(f64, f64),
-    /// Even factors between the two; both above zero.
+    /// Logarithmic between the two; both above zero.
     Logarithmic(f64, f64),
 }
 
@@ -20,7 +20,7 @@ impl Scale {
         Self::Linear(0.0, (high / step - 1e-9).ceil() * step)
     }
 
-    /// Even factors around all values that are above zero, with a little air; `None` where there is no such value.
+    /// Logarithmic around all values above zero, with a small margin; `None` without such a value.
     pub(crate) fn factors(values: impl Iterator<Item = f64>) -> Option<Self> {
         let (low, high) = values
             .filter(|value| value.is_finite() && *value > 0.0)
@@ -38,7 +38,7 @@ impl Scale {
         }
     }
 
-    /// Where a value lies, from 0 (the low end) to 1; beyond both where it is outside.
+    /// The position of a value, 0 at the low end and 1 at the high end; outside of them for a value outside.
     pub(crate) fn part(self, value: f64) -> f64 {
         let part = match self {
             Self::Linear(low, high) => (value - low) / (high - low),
@@ -47,11 +47,11 @@ impl Scale {
         if part.is_finite() { part } else { 0.0 }
     }
 
-    /// Round values along the axis: some `wanted` of them, or each decade (and 2 and 5 in between where there is room).
-    pub(crate) fn ticks(self, wanted: f64) -> Vec<f64> {
+    /// Round values along the axis: about `count` of them, or each decade (and 2 and 5 of it where there is room).
+    pub(crate) fn ticks(self, count: f64) -> Vec<f64> {
         match self {
             Self::Linear(low, high) => {
-                let step = step(high - low, wanted);
+                let step = step(high - low, count);
                 let first = (low / step - 1e-9).ceil();
                 let count = ((high / step + 1e-9).floor() - first).clamp(0.0, 100.0);
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 100
@@ -60,7 +60,7 @@ impl Scale {
             }
             Self::Logarithmic(low, high) => {
                 let decades = (high / low).log10();
-                let within: &[f64] = if decades > wanted { &[1.0] } else { &[1.0, 2.0, 5.0] };
+                let within: &[f64] = if decades > count { &[1.0] } else { &[1.0, 2.0, 5.0] };
                 #[allow(clippy::cast_possible_truncation)] // the logarithm of an f64 lies within ±309
                 let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
                 (first..=last)
@@ -72,9 +72,9 @@ impl Scale {
     }
 }
 
-/// The round step (1, 2 or 5 times a power of ten) that makes about `wanted` of a span.
-fn step(span: f64, wanted: f64) -> f64 {
-    let rough = span / wanted.max(1.0);
+/// The round step (1, 2 or 5 times a power of ten) that divides a span into about `count` parts.
+fn step(span: f64, count: f64) -> f64 {
+    let rough = span / count.max(1.0);
     if !rough.is_finite() || rough <= 0.0 {
         return 1.0;
     }

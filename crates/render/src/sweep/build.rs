@@ -57,7 +57,7 @@ pub(super) fn figures(
         .collect()
 }
 
-/// One row; `None` where nothing of it was tried yet.
+/// One row; `None` where none of it was measured yet.
 fn row(
     record: &SweepRecord,
     protocol: SweepProtocol,
@@ -103,7 +103,7 @@ fn row(
     })
 }
 
-/// The medians of each part; of cores that did not change in number.
+/// The median of each part; `None` where the number of cores changed.
 fn host<'a>(costs: impl Iterator<Item = &'a EndCpu>) -> Option<HostCpu> {
     let all: Vec<HostCpu> = costs.filter_map(|cost| cost.host).collect();
     let median = |of: fn(&HostCpu) -> f64| narrows_stats::median(&all.iter().map(of).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The sweep as comma-separated values: a line a row, rates in bit/s and packets/s, CPU in cores.
+//! The sweep as comma-separated values: one line per row, rates in bit/s and packets/s, CPU in cores.
 
 use crate::words::clean;
 use narrows_model::run::measure::HostCpu;
@@ -10,7 +10,7 @@ const HEAD: &str = "protocol,direction,flow,size_bytes,repetitions,sending_bps,s
                     sender_user_cores,sender_system_cores,sender_softirq_cores,sender_idle_cores,receiver_user_cores,\
                     receiver_system_cores,receiver_softirq_cores,receiver_idle_cores,remarks";
 
-/// The whole sweep. What is not known is an empty field.
+/// The whole sweep. An unknown value is an empty field.
 #[must_use]
 pub fn table(report: &SweepReport) -> String {
     let mut out = format!("{HEAD}\n");
@@ -61,7 +61,7 @@ fn cpu(host: Option<HostCpu>) -> [String; 4] {
     })
 }
 
-/// A text as one field. One that begins like a formula is not left to a spreadsheet to run.
+/// A text as one field, quoted; one that begins like a formula is protected from spreadsheets.
 fn quoted(text: &str) -> String {
     let text = clean(text);
     if text.is_empty() {

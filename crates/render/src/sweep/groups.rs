@@ -1,4 +1,4 @@
-//! The rows of a sweep as its tables and lines have them: one group for each protocol, direction and flow.
+//! The rows of a sweep in groups: one for each protocol, direction and flow.
 
 use narrows_model::run::sweep::SweepRow;
 use narrows_model::{Direction, Flow, SweepReport};
@@ -18,16 +18,16 @@ pub(super) fn name(row: &SweepRow) -> String {
     format!("{} {flow}{at_once}", row.protocol.word())
 }
 
-/// The unit in which a whole sweep's bit rates are told, and its factor.
+/// The unit of all bit rates of a sweep, and its factor.
 pub(super) fn bit_unit(report: &SweepReport) -> (&'static str, f64) {
-    let most = report
+    let highest = report
         .rows
         .iter()
         .flat_map(|row| [row.sending_bps, row.receiving_bps, row.lossless_bps])
         .flatten()
         .map(|spread| spread.median)
         .fold(0.0, f64::max);
-    match most {
+    match highest {
         v if v >= 0.5e9 => ("Gbit/s", 1e9),
         v if v >= 0.5e6 => ("Mbit/s", 1e6),
         _ => ("kbit/s", 1e3),

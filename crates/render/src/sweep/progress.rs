@@ -1,4 +1,4 @@
-//! One line before a sweep, one for each point that is done, with the time that the rest will take.
+//! One line before a sweep and one for each finished point, with the expected remaining time.
 
 use crate::figures::{pps, ratio};
 use crate::style::{Style, Tone};
@@ -6,7 +6,7 @@ use crate::words::{clean, fit, plural, right};
 use narrows_model::words::units::bps;
 use narrows_model::{Flow, SweepCell, SweepOutcome, SweepRecord};
 
-/// The line of the newest point, its line break included; nothing before the first.
+/// The line of the newest point with its line break; empty before the first.
 #[must_use]
 pub fn line(record: &SweepRecord, style: Style) -> String {
     let Some(point) = record.points.last() else { return String::new() };
@@ -38,14 +38,14 @@ pub fn line(record: &SweepRecord, style: Style) -> String {
     format!("{lead}{}{}\n", fit(&text, room), style.paint(Tone::Faint, &rest))
 }
 
-/// What is ahead: how many points, and between which times, in milliseconds, they will take.
+/// The number of points ahead, and their expected minimum and maximum duration in milliseconds.
 #[must_use]
-pub fn ahead(record: &SweepRecord, [least_ms, most_ms]: [u64; 2]) -> String {
+pub fn ahead(record: &SweepRecord, [min_ms, max_ms]: [u64; 2]) -> String {
     let (planned, left) = (record.plan.cells().count() as u64, record.remaining().len() as u64);
     let points = if left < planned { format!("{left} of {planned} points are left") } else { plural(planned, "point") };
-    let [least, most] = [least_ms, most_ms].map(|ms| time(ms.saturating_mul(1000)));
-    let times = if least == most { format!("about {least}") } else { format!("{least} to {most}") };
-    let why = if least == most { "" } else { ", by the searches that are needed" };
+    let [min, max] = [min_ms, max_ms].map(|ms| time(ms.saturating_mul(1000)));
+    let times = if min == max { format!("about {min}") } else { format!("{min} to {max}") };
+    let why = if min == max { "" } else { ", by the searches that are needed" };
     format!("{points}: {times}{why}\n")
 }
 
@@ -62,7 +62,7 @@ const fn flow(flow: Flow) -> &'static str {
     }
 }
 
-/// `45 s`, `6 min`, `2 h 05 min`: as coarse as such a guess is.
+/// `45 s`, `6 min`, `2 h 05 min`: an estimated duration.
 fn time(us: u64) -> String {
     let seconds = us.div_ceil(1_000_000);
     match seconds {

@@ -1,4 +1,4 @@
-//! The sweep as a picture: bit rate and packet rate over the size, and what each point cost both ends.
+//! The sweep as a picture: bit rate, packet rate and CPU of both ends over the size.
 
 use super::groups::{groups, name};
 use crate::figures::{pps, tick};
@@ -15,12 +15,12 @@ const GAP: f64 = 76.0;
 const HIGH: f64 = 250.0;
 const CPU_HIGH: f64 = 150.0;
 const SENT_HIGH: f64 = 120.0;
-/// From below a panel's axis to the next panel.
+/// Distance from a panel's axis to the next panel.
 const BETWEEN: f64 = 96.0;
-/// What was sent is drawn by itself where it is so many times what arrived: on one scale it would press all else flat.
+/// The sent rate gets a scale of its own where it is this many times the received rate.
 const APART: f64 = 1.5;
 
-/// One line: what is drawn of a row, and how.
+/// One line: its value in a row, and its style.
 struct Series<'a> {
     rows: &'a [SweepRow],
     look: Look,
@@ -45,7 +45,7 @@ pub fn picture(report: &SweepReport) -> String {
     let wide = (WIDTH - LEFT - GAP - 30.0) / 2.0;
     let apart = is_sent_apart(report);
     let entries = entries(&series, apart);
-    // The legend is drawn once to know its height: the sheet must be as high as it needs.
+    // The legend is drawn once to know its height, which the sheet needs.
     let took = legend(&mut Canvas::new(0.0, 0.0, "", ""), (LEFT, 0.0), WIDTH - 20.0, &entries);
     let top = 78.0 + took + 34.0;
     let sent_top = top + HIGH + BETWEEN;
@@ -71,13 +71,13 @@ pub fn picture(report: &SweepReport) -> String {
 
 type Figure = fn(&SweepRow) -> Option<f64>;
 
-/// What UDP sent: bits and datagrams a second.
+/// The sent rates of UDP: bits and datagrams per second.
 const SENT: [Figure; 2] = [
     |row| row.sending_bps.map(|it| it.median).filter(|_| row.protocol == SweepProtocol::Udp),
     |row| row.sending_pps.map(|it| it.median).filter(|_| row.protocol == SweepProtocol::Udp),
 ];
 
-/// What arrived, and what did without loss: bits and datagrams a second.
+/// The received rates, and the lossless ones: bits and datagrams per second.
 const GOT: [[Figure; 2]; 2] = [
     [|row| row.receiving_bps.map(|it| it.median), |row| row.lossless_bps.map(|it| it.median)],
     [
@@ -86,12 +86,12 @@ const GOT: [[Figure; 2]; 2] = [
     ],
 ];
 
-/// Whether a sender without a brake sent so much that its lines need a scale of their own.
+/// Whether the sent rates need a scale of their own.
 fn is_sent_apart(report: &SweepReport) -> bool {
-    let most = |figure: &Figure| report.rows.iter().filter_map(figure).fold(0.0, f64::max);
+    let highest = |figure: &Figure| report.rows.iter().filter_map(figure).fold(0.0, f64::max);
     SENT.iter().zip(&GOT).any(|(sent, got)| {
-        let arrived = got.iter().map(most).fold(0.0, f64::max);
-        arrived > 0.0 && most(sent) > APART * arrived
+        let arrived = got.iter().map(highest).fold(0.0, f64::max);
+        arrived > 0.0 && highest(sent) > APART * arrived
     })
 }
 
@@ -127,7 +127,7 @@ fn points(rows: &[SweepRow], figure: impl Fn(&SweepRow) -> Option<f64>) -> Vec<(
     points
 }
 
-/// A title, and how a value is told.
+/// A title, and the text of a value.
 type Half = (&'static str, fn(f64) -> String);
 
 fn rates(
@@ -162,7 +162,7 @@ fn rates(
     }
 }
 
-/// What was sent, on scales of its own.
+/// The sent rates, on scales of their own.
 fn sent_alone(canvas: &mut Canvas, report: &SweepReport, series: &[Series<'_>], place: impl Fn(usize, Scale) -> Panel) {
     let halves: [Half; 2] = [("Sent, bit/s", bps), ("Sent, datagrams a second", pps)];
     for (at, (title, say)) in halves.into_iter().enumerate() {
@@ -186,7 +186,7 @@ fn cpus(canvas: &mut Canvas, report: &SweepReport, series: &[Series<'_>], place:
     ];
     let busy = |it: narrows_model::run::measure::HostCpu| (it.user + it.system + it.softirq) * 100.0;
     let all = report.rows.iter().flat_map(|row| [row.sender, row.receiver]).flatten().map(busy);
-    // Both ends on one scale, and a whole core always on it.
+    // Both ends on one scale, which includes one whole core.
     let ys = Scale::from_zero(all.chain([100.0]));
     for (at, (title, side)) in sides.into_iter().enumerate() {
         let panel = place(at, ys);

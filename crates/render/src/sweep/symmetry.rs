@@ -8,12 +8,12 @@ use super::build::figures;
 use narrows_model::run::sweep::Symmetry;
 use narrows_model::{Direction, Flow, SweepFigures, SweepProtocol, SweepRecord};
 
-/// Variation between runs of one configuration, the usual one (630 runs of router benchmarks).
+/// Usual variation between runs of one configuration (630 runs of router benchmarks).
 const BETWEEN_RUNS: f64 = 0.0085;
 /// Variation that only a tenth of those configurations exceeded.
 const SINGLE_RUN: f64 = 0.056;
 
-/// A figure that is compared: its name, and where it is.
+/// A compared figure: its name and its field.
 type Figure = (&'static str, fn(&SweepFigures) -> Option<f64>);
 
 const FIGURES: [Figure; 2] = [("receiving", |it| it.receiving_bps), ("lossless", |it| it.lossless.as_ref()?.lower_bps)];

@@ -11,10 +11,10 @@ use narrows_model::run::sweep::{Spread, SweepRow, Symmetry};
 use narrows_model::words::units::{bps, micros};
 use narrows_model::{Ending, Flow, SweepProtocol, SweepReport};
 
-/// Columns of a rate in bit/s, and of one in packets/s.
+/// Widths of a rate in bit/s and in packets/s.
 const BITS: usize = 8;
 const PACKETS: usize = 7;
-/// Columns of both ends' CPU: three parts each, four where there is room.
+/// Widths of both ends' CPU: three parts each, four where there is room.
 const CPU: usize = 5;
 
 /// The whole report.
@@ -62,7 +62,7 @@ fn head(page: &mut Page, report: &SweepReport) {
     page.beside("", &text, Some(Tone::Strong));
 }
 
-/// How much of the CPU has room.
+/// The parts of the CPU that fit.
 #[derive(Clone, Copy, PartialEq)]
 enum Cpu {
     None,
@@ -71,7 +71,7 @@ enum Cpu {
 }
 
 impl Cpu {
-    /// Columns of one end's.
+    /// Width of one end's CPU.
     const fn wide(self) -> usize {
         match self {
             Self::None => 0,
@@ -169,7 +169,7 @@ fn host(host: Option<HostCpu>, cpu: Cpu) -> String {
     }
 }
 
-/// The size whose repetitions were furthest apart, and how far of their median.
+/// The size with the largest spread over its repetitions, and that spread relative to its median.
 fn widest(rows: &[SweepRow]) -> Option<(u32, f64)> {
     rows.iter()
         .filter_map(|row| {

@@ -1,10 +1,10 @@
-//! A table in GitHub-flavoured Markdown. What must be known of a row stands below the table.
+//! A table in GitHub-flavoured Markdown. The notes on its rows follow below it.
 
 use super::{Row, Table};
 use crate::markdown::text;
 use crate::style::Tone;
 
-/// The table under a heading of that level; nothing where it has no rows.
+/// The table under a heading of that level; empty for a table without rows.
 pub(crate) fn markdown(table: &Table, level: usize) -> String {
     if table.rows.is_empty() {
         return String::new();

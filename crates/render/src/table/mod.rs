@@ -1,4 +1,4 @@
-//! Tables that look alike in every format: made once, then laid out for a terminal, for Markdown or for a page.
+//! Tables that are the same in every format: built once, then laid out for a terminal, for Markdown or for a page.
 
 mod html;
 mod markdown;
@@ -14,7 +14,7 @@ use crate::words::clean;
 /// A table with its title.
 pub(crate) struct Table {
     pub(crate) title: String,
-    /// Units and the like, beside the title.
+    /// Units and other remarks beside the title.
     pub(crate) remark: String,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
@@ -24,9 +24,9 @@ pub(crate) struct Table {
 #[derive(Clone)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// Words stand to the left, figures to the right.
+    /// Numbers, which align right.
     pub(crate) figures: bool,
-    /// 0: it stays; else it is left out of a text that is too wide, the highest first.
+    /// Order in which columns are left out of a text that is too wide, highest first; 0 is always shown.
     pub(crate) spare: u8,
 }
 
@@ -44,7 +44,7 @@ impl Column {
     }
 }
 
-/// One row and what must be known of it.
+/// One row and its notes.
 pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
     pub(crate) notes: Vec<String>,
@@ -55,7 +55,7 @@ impl Row {
         Self { cells, notes: Vec::new() }
     }
 
-    /// With a sentence that stands below the row.
+    /// With a sentence below the row.
     pub(crate) fn note(mut self, note: Option<String>) -> Self {
         self.notes.extend(note.map(|note| clean(&note)).filter(|note| !note.is_empty()));
         self
@@ -69,12 +69,12 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Whatever comes from outside is cleaned here.
+    /// Cleans its text.
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
         Self { text: clean(text.as_ref()), tone: None }
     }
 
-    /// A dash for what is not known.
+    /// A dash for an unknown value.
     pub(crate) fn maybe(text: Option<String>) -> Self {
         text.map_or_else(|| Self::new("–"), Self::new)
     }
@@ -83,8 +83,8 @@ impl Cell {
         Self { tone: Some(tone), ..self }
     }
 
-    pub(crate) fn tone_if(self, says: bool, tone: Tone) -> Self {
-        if says { self.tone(tone) } else { self }
+    pub(crate) fn tone_if(self, condition: bool, tone: Tone) -> Self {
+        if condition { self.tone(tone) } else { self }
     }
 }
 
@@ -93,12 +93,12 @@ impl Table {
         Self { title: clean(&title.into()), remark: clean(&remark.into()), columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// Whether a column holds nothing but dashes and blanks.
+    /// Whether a column has only dashes and blanks.
     fn is_empty(&self, column: usize) -> bool {
         self.rows.iter().filter_map(|row| row.cells.get(column)).all(|cell| matches!(cell.text.as_str(), "" | "–"))
     }
 
-    /// Without the columns that nothing is known of, those of spare 0 excepted.
+    /// Without the empty columns, except those of spare 0.
     pub(crate) fn trimmed(mut self) -> Self {
         let kept: Vec<bool> =
             (0..self.columns.len()).map(|at| self.columns[at].spare == 0 || !self.is_empty(at)).collect();

@@ -1,4 +1,4 @@
-//! A table on a terminal. What is too wide first loses its spare columns, then its widest words their middle.
+//! A table on a terminal. One that is too wide loses its spare columns first, then the middle of its widest words.
 
 use super::{Cell, Column, Row, Table};
 use crate::style::Tone;
@@ -8,10 +8,10 @@ use crate::words::{columns, fit, left, right};
 /// Blanks before a row, and between two columns.
 const INDENT: usize = 2;
 const GAP: usize = 2;
-/// A column of words is not cut below this.
-const LEAST: usize = 6;
+/// Minimum width of a column of words.
+const MIN_WIDTH: usize = 6;
 
-/// The table under its heading; nothing where it has no rows.
+/// The table under its heading; empty for a table without rows.
 pub(crate) fn text(page: &mut Page, table: &Table) {
     if table.rows.is_empty() {
         return;
@@ -43,13 +43,13 @@ fn body(page: &mut Page, layout: &Layout, row: &Row) {
     }
 }
 
-/// One line, plain and in pieces with their tones.
+/// One line, plain and as pieces with their tones.
 struct Line {
     plain: String,
     cells: Vec<(String, Option<Tone>)>,
 }
 
-/// Which columns are shown, and how wide.
+/// The columns shown and their widths.
 struct Layout {
     shown: Vec<(usize, Column, usize)>,
     left_out: Vec<Column>,
@@ -72,12 +72,12 @@ impl Layout {
             left_out.push(shown.remove(at).1);
         }
         while total(&shown) > room {
-            // Words are cut before figures, the widest first.
+            // Words are cut before numbers, the widest first.
             let widest = |figures: bool| {
                 (0..shown.len())
                     .filter(|at| shown[*at].1.figures == figures)
                     .max_by_key(|at| shown[*at].2)
-                    .filter(|at| shown[*at].2 > LEAST)
+                    .filter(|at| shown[*at].2 > MIN_WIDTH)
             };
             let Some(at) = widest(false).or_else(|| widest(true)) else { break };
             shown[at].2 -= 1;

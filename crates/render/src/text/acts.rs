@@ -1,4 +1,4 @@
-//! With `--try`: what was changed, what it gained, and what had been predicted.
+//! The rounds of `--try`: the changes, their gain, and the predicted gain.
 
 use super::on;
 use super::page::Page;
@@ -42,7 +42,7 @@ fn write_act(page: &mut Page, report: &Report, act: &ActView) {
     }
 }
 
-/// What a fix did, in a sentence with its figures.
+/// The effect of a fix in a sentence.
 pub(crate) fn outcome(proof: &ProofView) -> String {
     let runs = |runs: &[f64]| match narrows_stats::summary(runs) {
         Some(s) => bps(s.mean),
@@ -64,7 +64,7 @@ pub(crate) fn outcome(proof: &ProofView) -> String {
     )
 }
 
-/// Predicted beside measured.
+/// Predicted and measured side by side.
 pub(crate) fn prediction(proof: &ProofView) -> String {
     let [low, high] = proof.predicted_interval_bps;
     let predicted = format!("predicted {} ({})", bps(proof.predicted_bps), range([low, high]));

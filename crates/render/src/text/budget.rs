@@ -1,10 +1,10 @@
-//! Where the sender's time went: one stacked bar and its legend in words.
+//! The time budget of the sender: one stacked bar and its legend.
 
 use super::page::Page;
 use crate::words::{share, wrap};
 use narrows_model::{Report, TimeBudget};
 
-/// The parts in the order of the account: how they are drawn and what they are called.
+/// The parts in the order of the budget: their fill and their name.
 pub(crate) fn parts(budget: &TimeBudget) -> [(char, &'static str, f64); 6] {
     [
         ('█', "receiver's window full", budget.receive_window),
@@ -36,7 +36,7 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     }
 }
 
-/// Whole columns for fractions that sum to about 1: the largest remainders get what rounding down left over.
+/// Whole columns for fractions that sum to about 1, by the largest remainder method.
 fn apportion<const N: usize>(parts: [f64; N], wide: usize) -> [usize; N] {
     let parts = parts.map(|part| if part.is_finite() { part.max(0.0) } else { 0.0 });
     let total: f64 = parts.iter().sum();

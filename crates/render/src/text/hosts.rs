@@ -1,4 +1,4 @@
-//! Both hosts side by side: the rows that matter, and every row that differs.
+//! Both hosts side by side: the important rows, and every row that differs.
 
 use super::page::Page;
 use crate::style::Tone;
@@ -14,7 +14,7 @@ pub(crate) struct Row {
     pub(crate) differs: bool,
 }
 
-/// The rows of a report; `full` has every row that is known on either side.
+/// The rows of a report; with `full` every row that is known on either side.
 pub(crate) fn rows(report: &Report, full: bool) -> Vec<Row> {
     let (client, server) = (Known::from(&report.hosts.client), Known::from(&report.hosts.server));
     ROWS.iter()
@@ -65,7 +65,7 @@ fn line(page: &Page, spec: &RowSpec, client: &str, server: &str, differs: bool) 
         Group::Pcie => format!("PCIe {}", spec.label),
         Group::Udp => spec.label.to_owned(),
     };
-    // One blank stays free between the columns, however long a value is.
+    // At least one blank between the columns.
     let text = format!(
         "{} {}{} {}",
         if differs { "≠" } else { " " },

@@ -12,7 +12,7 @@ use crate::style::Style;
 use narrows_model::{Place, Report};
 use page::Page;
 
-/// The whole report. At 100 columns a usual one is at most some 45 lines, unless `style.full` asks for all of it.
+/// The whole report. At 100 columns it usually has at most 45 lines, unless `style.full` is set.
 #[must_use]
 pub fn report(report: &Report, style: Style) -> String {
     let mut page = Page::new(style);

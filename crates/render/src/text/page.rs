@@ -1,4 +1,4 @@
-//! The sheet that the sections write on: lines, headings, paragraphs with an indent.
+//! The page that the sections write on: lines, headings, indented paragraphs.
 
 use crate::style::{Style, Tone};
 use crate::words::{columns, fit, wrap};
@@ -43,7 +43,7 @@ impl Page {
         self.line(&(title + &self.style.paint(Tone::Faint, &remark)));
     }
 
-    /// A lead of its own width and a text beside it that wraps under itself.
+    /// A lead, and a text beside it that wraps with a hanging indent.
     pub(crate) fn beside(&mut self, lead: &str, text: &str, tone: Option<Tone>) {
         let indent = columns(lead);
         for (at, line) in wrap(text, self.width().saturating_sub(indent)).iter().enumerate() {
@@ -60,7 +60,7 @@ impl Page {
     pub(crate) fn beside_painted(&mut self, word: &str, tone: Tone, text: &str) {
         let lines = wrap(&format!("{word} {text}"), self.width() - 1);
         for (at, line) in lines.iter().enumerate() {
-            // `wrap` joins by single blanks; the word of the verdict stands apart from the rest by two.
+            // `wrap` joins with single blanks; the word of the verdict is followed by two.
             match line.strip_prefix(word).filter(|_| at == 0) {
                 Some(rest) => self.line(&format!("{} {rest}", self.style.paint(tone, word))),
                 None => self.line(line),

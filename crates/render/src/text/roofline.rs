@@ -1,4 +1,4 @@
-//! Where the bits per second went: every ceiling as a bar, the binding one and the observed goodput marked.
+//! The roofline: every ceiling as a bar, with the binding one and the observed goodput marked.
 
 use super::page::Page;
 use crate::style::Tone;
@@ -7,7 +7,7 @@ use narrows_model::words::show::nominal;
 use narrows_model::words::units::bps;
 use narrows_model::{Ceiling, Method, Report};
 
-/// Ceilings on one screen, the lowest ones.
+/// Maximum number of ceilings on one screen; the lowest are shown.
 const SHOWN: usize = 7;
 
 /// The axis under the bars.
@@ -20,7 +20,7 @@ pub(crate) enum Scale {
 }
 
 impl Scale {
-    /// Linear where all values can be told apart on it, else logarithmic from a whole power of ten; `None` where no value is above zero.
+    /// Linear where all values are distinct on it, else logarithmic from a power of ten; `None` where no value is above zero.
     pub(crate) fn over(values: impl Iterator<Item = f64>) -> Option<Self> {
         let sound = |value: &f64| value.is_finite() && *value >= 1.0;
         let (low, high) =
@@ -35,7 +35,7 @@ impl Scale {
         Some(Self::Logarithmic(low.log10().floor() as i32, high))
     }
 
-    /// Where a value lies, in columns of `wide`.
+    /// The position of a value, in columns of `wide`.
     pub(crate) fn column(self, value: f64, wide: usize) -> usize {
         #[allow(clippy::cast_precision_loss)]
         let span = wide as f64;

@@ -1,4 +1,4 @@
-//! What you got, what you could get, why, and the command.
+//! The verdict: the goodput measured, the goodput possible, the cause, and the command that fixes it.
 
 use super::on;
 use super::page::Page;
@@ -8,7 +8,7 @@ use narrows_model::run::report::{CauseView, VerdictView};
 use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Direction, Ending, Report, Status};
 
-/// Further causes on one screen.
+/// Maximum number of further causes on one screen.
 const FEW: usize = 3;
 
 pub(super) fn write(page: &mut Page, report: &Report) {
@@ -118,7 +118,7 @@ fn what_to_do(page: &mut Page, report: &Report, cause: &CauseView) {
             page.line(&format!("  {}:", on(command.at, report)));
             at = Some(command.at);
         }
-        // Never wrapped nor cut: it is there to be copied.
+        // Never wrapped or cut, so that it can be copied.
         let run = page.style().paint(Tone::Strong, &clean(&command.run));
         page.line(&format!("    {run}"));
     }

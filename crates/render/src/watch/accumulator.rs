@@ -1,14 +1,14 @@
-//! Cumulative counters into now, peak and total.
+//! Current rate, peak and total from cumulative counters.
 
 use crate::figures::float;
 use narrows_model::Place;
 use narrows_model::host::watch::{InterfaceSample, WatchEnd, WatchRow, WatchTraffic, WatchView};
 use std::collections::BTreeMap;
 
-/// The most interfaces of one end that are watched: what comes from the other end has a limit.
-const MOST: usize = 256;
+/// Maximum number of interfaces per end: data from the other end has a limit.
+const MAX_INTERFACES: usize = 256;
 
-/// What is known of both ends so far.
+/// The counters of both ends so far.
 #[derive(Debug, Clone, Default)]
 pub struct Accumulator {
     ends: BTreeMap<Place, End>,
@@ -30,7 +30,7 @@ struct Interface {
     tx: WatchTraffic,
 }
 
-/// One way's counters: bytes, packets, drops.
+/// The counters of one direction: bytes, packets, drops.
 type Counters = [u64; 3];
 
 const fn rx(sample: &InterfaceSample) -> Counters {
@@ -48,13 +48,13 @@ impl Accumulator {
         Self::default()
     }
 
-    /// Takes all interfaces of one end at one instant. An interface that is gone is forgotten; one whose counters went
-    /// backwards was made anew, and begins again with what it has kept of its totals.
+    /// Takes all interfaces of one end at one instant. An interface that is gone is forgotten. One whose counters went
+    /// backwards was created again, and starts over with its totals kept.
     pub fn push(&mut self, place: Place, host: &str, samples: &[InterfaceSample]) {
         let end = self.ends.entry(place).or_default();
         host.clone_into(&mut end.host);
         end.silent = None;
-        let samples = &samples[..samples.len().min(MOST)];
+        let samples = &samples[..samples.len().min(MAX_INTERFACES)];
         if let Some(at_us) = samples.iter().map(|sample| sample.at_us).max() {
             end.first_us.get_or_insert(at_us);
             end.newest_us = end.newest_us.max(at_us);
@@ -71,7 +71,7 @@ impl Accumulator {
         }
     }
 
-    /// Notes why an end says nothing: its rates are not known any more, its peaks and totals stay.
+    /// Notes why an end gives no counters: its rates become unknown, its peaks and totals stay.
     pub fn silent(&mut self, place: Place, why: &str) {
         let end = self.ends.entry(place).or_default();
         end.silent = Some(why.to_owned());
@@ -82,7 +82,7 @@ impl Accumulator {
         }
     }
 
-    /// What there is to see.
+    /// The view of both ends.
     #[must_use]
     pub fn view(&self) -> WatchView {
         let watched = |end: &End| end.newest_us.saturating_sub(end.first_us.unwrap_or(end.newest_us));
@@ -186,6 +186,6 @@ mod tests {
         let mut it = Accumulator::new();
         let many: Vec<_> = (0..10_000).map(|n| InterfaceSample { name: n.to_string(), ..sample(0, 0) }).collect();
         it.push(Place::Server, "b", &many);
-        assert_eq!(it.view().ends[0].interfaces.len(), MOST);
+        assert_eq!(it.view().ends[0].interfaces.len(), MAX_INTERFACES);
     }
 }

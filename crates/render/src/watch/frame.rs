@@ -16,12 +16,12 @@ const TOTAL: usize = 10;
 const COUNT: usize = 14;
 const DROPS: usize = 9;
 
-/// The frame, `rows` lines at most: what does not fit is said in the last one. Interfaces that were silent so far are left
+/// The frame, at most `rows` lines; the last one says how many did not fit. Interfaces without traffic so far are left
 /// out unless `style.full`.
 #[must_use]
 pub fn frame(view: &WatchView, style: Style, rows: usize) -> String {
     let mut page = Page::new(style);
-    // A bar is only drawn against what was seen on the same end.
+    // A bar is relative to the highest peak of the same end.
     for end in &view.ends {
         one(&mut page, end, view.elapsed_s);
     }
@@ -37,7 +37,7 @@ pub fn frame(view: &WatchView, style: Style, rows: usize) -> String {
     out
 }
 
-/// Columns beyond the ones that are always there: the totals in packets, then the bar.
+/// The optional columns: the totals in packets, then the bar.
 struct Room {
     count: bool,
     bar: usize,
@@ -45,9 +45,9 @@ struct Room {
 
 impl Room {
     fn of(width: usize) -> Self {
-        let least = NAME + WAY + 2 * (RATE + PACKETS) + TOTAL + DROPS;
-        let count = width >= least + COUNT;
-        let used = least + if count { COUNT } else { 0 };
+        let fixed = NAME + WAY + 2 * (RATE + PACKETS) + TOTAL + DROPS;
+        let count = width >= fixed + COUNT;
+        let used = fixed + if count { COUNT } else { 0 };
         let bar = width.saturating_sub(used + 2);
         Self { count, bar: if bar >= 8 { bar.min(30) } else { 0 } }
     }
@@ -76,10 +76,10 @@ fn one(page: &mut Page, end: &WatchEnd, elapsed_s: f64) {
     };
     let full = page.style().full;
     let shown: Vec<&WatchRow> = end.interfaces.iter().filter(|row| full || active(row)).collect();
-    let most = shown.iter().flat_map(|row| [row.rx.peak_bps, row.tx.peak_bps]).flatten().fold(0.0, f64::max);
+    let highest = shown.iter().flat_map(|row| [row.rx.peak_bps, row.tx.peak_bps]).flatten().fold(0.0, f64::max);
     for row in &shown {
-        way(page, &clean(&row.name), "in", &row.rx, &room, most);
-        way(page, "", "out", &row.tx, &room, most);
+        way(page, &clean(&row.name), "in", &row.rx, &room, highest);
+        way(page, "", "out", &row.tx, &room, highest);
     }
     let quiet = end.interfaces.len() - shown.len();
     if quiet > 0 {
@@ -88,7 +88,7 @@ fn one(page: &mut Page, end: &WatchEnd, elapsed_s: f64) {
     }
 }
 
-fn way(page: &mut Page, name: &str, word: &str, it: &WatchTraffic, room: &Room, most: f64) {
+fn way(page: &mut Page, name: &str, word: &str, it: &WatchTraffic, room: &Room, highest: f64) {
     let rate = |bits: Option<f64>, packets: Option<f64>| {
         let dash = || "–".to_owned();
         right(&bits.map_or_else(dash, bps), RATE) + &right(&packets.map_or_else(dash, pps_short), PACKETS)
@@ -102,16 +102,17 @@ fn way(page: &mut Page, name: &str, word: &str, it: &WatchTraffic, room: &Room, 
     let drops = right(&grouped(it.dropped), DROPS);
     line += &if it.dropped > 0 { page.style().paint(Tone::Bad, &drops) } else { drops };
     if room.bar > 0 {
-        line += &format!("  {}", bar(it, room.bar, most));
+        line += &format!("  {}", bar(it, room.bar, highest));
     }
     page.line(&line);
 }
 
-/// Now as a bar, and the peak as a mark, against the highest peak of the end.
-fn bar(it: &WatchTraffic, wide: usize, most: f64) -> String {
+/// The current rate as a bar and the peak as a mark, relative to the highest peak of the end.
+fn bar(it: &WatchTraffic, wide: usize, highest: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to `wide`
-    let column =
-        |bits: f64| if most > 0.0 { (bits / most * wide as f64).round().clamp(0.0, wide as f64) as usize } else { 0 };
+    let column = |bits: f64| {
+        if highest > 0.0 { (bits / highest * wide as f64).round().clamp(0.0, wide as f64) as usize } else { 0 }
+    };
     let now = it.now_bps.map_or(0, column);
     let peak = it.peak_bps.map_or(0, column);
     (1..=wide)
