@@ -25,7 +25,7 @@ pub use host::change::{Change, Setting};
 pub use host::fact::{Absent, CollectorRun, Fact, Key, Snapshot, Unit, Value};
 pub use host::watch::{InterfaceSample, WatchView};
 pub use load::rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
-pub use load::tcp::{Application, DiagnosePlan, Limit, TcpPlan, ZeroCopy};
+pub use load::tcp::{Application, DiagnosePlan, Limit, Receive, TcpPlan, ZeroCopy};
 pub use load::tcp_info::TcpInfo;
 pub use load::trial::{
     BufferLock, CpuTimes, HostSample, SocketMemory, TcpEndRecord, TcpSample, TcpStreamRecord, Trial,

@@ -36,6 +36,31 @@ fn figures_of_a_flow() {
 }
 
 #[test]
+fn one_datagram_has_the_rate_of_the_planned_duration() {
+    let plan = UdpPlan { rate_up: UdpRate::Bps(1_000), duration_ms: 4_000, ..UdpPlan::default() };
+    let mut trial = trial(plan, 4, 1, Trouble::default());
+    for end in [&mut trial.client, &mut trial.server] {
+        for stream in &mut end.streams {
+            if let Some(sent) = &mut stream.sent {
+                (sent.datagrams, sent.bytes, sent.active_ns, sent.burst_max) = (1, 1448, 0, 1);
+            }
+            if let Some(got) = &mut stream.received {
+                (got.datagrams, got.distinct, got.bytes, got.active_ns) = (1, 1, 1448, 0);
+            }
+            // Both ends are done a moment after the only datagram.
+            stream.samples.truncate(2);
+            let [first, last] = &mut stream.samples[..] else { panic!("two samples") };
+            (first.at_us, first.bytes, first.datagrams) = (0, 0, 0);
+            (last.at_us, last.bytes, last.datagrams) = (21, 1448, 1);
+        }
+    }
+    let report = udp::from_trial(&trial, run_view());
+    let total = &report.summary.flows[0].total;
+    let (sent, got) = (total.sent.as_ref().expect("sender"), total.received.as_ref().expect("receiver"));
+    assert_eq!((sent.datagrams, sent.bps, got.bps), (1, 1448.0 * 8.0 / 4.0, 1448.0 * 8.0 / 4.0));
+}
+
+#[test]
 fn the_omitted_part_is_not_counted() {
     let report = built(UdpPlan { omit_ms: 1_000, ..plan() }, LOSSY);
     let total = &report.summary.flows[0].total;

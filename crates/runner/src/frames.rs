@@ -1,11 +1,12 @@
 //! Frames as the user asked for them, resolved on this host: addresses, next hop, load, workers.
 
+use crate::workers::{self, Workers};
 use narrows_collect::{Host, Live};
 use narrows_model::Family;
 use narrows_model::load::frame_words::{FrameWordError, parse_load};
 use narrows_model::load::frames::{Endpoints, FrameFormat, FrameLoad, GeneratePlan, Mac, SendMode, Transport, Walk};
 use narrows_sys::rtnl::{Link, Links};
-use narrows_sys::{clock, cpu, ethtool, neighbour};
+use narrows_sys::{clock, ethtool, neighbour};
 use narrows_traffic::Stop;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -104,8 +105,6 @@ pub struct Order {
     pub default_route: bool,
 }
 
-/// A worker sends so many frames a second with room to spare: below it one worker keeps one order.
-const PPS_OF_ONE_WORKER: f64 = 4e6;
 /// Stamps a second, at most, where nobody says how many.
 const STAMPS_A_SECOND: f64 = 10_000.0;
 
@@ -194,13 +193,10 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
     }
     let link_bps = order.link_bps.or_else(|| link_speed(&order.device));
     let load = parse_load(&order.load, link_bps, format.mean_bytes())?;
-    let cpus = u32::try_from(cpu::allowed_cpus()?.len()).unwrap_or(1).clamp(1, GeneratePlan::MOST_STREAMS);
-    let workers = order.workers.unwrap_or(match load {
-        FrameLoad::Max if order.count.is_none() => cpus,
-        FrameLoad::Max => 1,
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        FrameLoad::FramesPerSecond(pps) => ((pps / PPS_OF_ONE_WORKER).ceil() as u32).clamp(1, cpus),
-    });
+    let workers = match order.workers {
+        Some(count) => Workers { count, note: None },
+        None => workers::choose(&order.device, load, order.count.is_some())?,
+    };
     let stamp_every = order.stamp_every.unwrap_or(match load {
         FrameLoad::Max => 1024,
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -212,11 +208,12 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
         mode: order.mode,
         format,
         load,
-        burst: order.burst.unwrap_or_else(|| GeneratePlan::usual_burst(load, workers)),
+        burst: order.burst.unwrap_or_else(|| GeneratePlan::usual_burst(load, workers.count)),
         make_up_us: u32::try_from(order.make_up.as_micros()).unwrap_or(u32::MAX),
         duration_ms: millis(order.duration),
         count: order.count,
-        workers,
+        workers: workers.count,
+        workers_note: workers.note,
         first_stream: 0,
         stamp_every,
         broadcast_every: 0,

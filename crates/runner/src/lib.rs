@@ -27,6 +27,7 @@ pub mod trust;
 pub mod tune;
 pub mod verify;
 pub mod watch;
+mod workers;
 
 pub use books::{ledgers, rr_report, search_report, sweep_report};
 pub use narrows_diagnose::report;

@@ -93,7 +93,7 @@ pub fn qualify(ends: &mut dyn Ends, load: &UdpPlan, bytes: u32) -> Result<f64, E
     let rate = |stream: &narrows_model::UdpStreamRecord| {
         let got = stream.received.as_ref()?;
         #[allow(clippy::cast_precision_loss)]
-        (got.active_ns > 0).then(|| got.distinct as f64 * 1e9 / got.active_ns as f64)
+        Some(got.distinct as f64 / plan.rate_seconds(stream.flow, None, Some(got)))
     };
     let pps: f64 = trial.server.streams.iter().filter_map(rate).sum();
     if pps > 0.0 { Ok(pps) } else { Err(EndsError::Failed("nothing arrived over the loopback".to_owned())) }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{bytes_of, run_both};
-use narrows_model::{Direction, Flow, Limit, TcpPlan, ZeroCopy};
+use narrows_model::{Direction, Flow, Limit, Receive, TcpPlan, ZeroCopy};
 
 fn plan(bytes: u64) -> TcpPlan {
     TcpPlan { limit: Limit::BytesPerStream(bytes), interval_ms: 10, ..TcpPlan::default() }
@@ -49,6 +49,14 @@ fn messages_of_any_size_and_method_add_up() {
         let expected = if zero_copy == ZeroCopy::On { "sendfile" } else { "send" };
         assert_eq!(client.streams[0].method, expected);
     }
+}
+
+#[test]
+fn a_receiver_copies_where_the_plan_says_so() {
+    let plan = TcpPlan { receive: Receive::Copy, ..plan(3 << 20) };
+    let (_, server, _) = run_both(&plan);
+    assert_eq!(bytes_of(&server, Flow::Up), [3 << 20]);
+    assert_eq!(server.streams[0].method, "recv");
 }
 
 #[test]

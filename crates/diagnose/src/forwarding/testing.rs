@@ -37,6 +37,7 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
                 duration_ms: 1_000,
                 count: None,
                 workers: 1,
+                workers_note: None,
                 first_stream: 0,
                 stamp_every: 0,
                 broadcast_every: 0,

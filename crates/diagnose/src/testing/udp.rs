@@ -265,6 +265,7 @@ impl UdpScene {
         let (before, after) = self.snapshots(sending);
         let drops = self.died.buffer + self.died.memory + self.died.corrupt;
         let [p50, p99, max] = self.delay_us.map(|us| us * 1000);
+        let burst_max = u64::from(self.burst.unwrap_or(1));
         let sent = UdpSent {
             intended: self.intended.unwrap_or(self.offered),
             datagrams: self.accepted(),
@@ -273,9 +274,10 @@ impl UdpScene {
             errors: 0,
             unsent: Unsent { no_buffers: self.died.refused.no_buffers + self.died.qdisc_told, ..self.died.refused },
             skipped: self.skipped,
-            active_ns: self.span_us * 1000,
+            // The last burst leaves one pacing interval before the end.
+            active_ns: self.span_us * 1000 * self.accepted().saturating_sub(burst_max) / self.accepted().max(1),
             gaps_ns: Distribution::default(),
-            burst_max: u64::from(self.burst.unwrap_or(1)),
+            burst_max,
         };
         let got = UdpReceived {
             datagrams: self.delivered() + self.copies,

@@ -283,6 +283,9 @@ pub struct GeneratePlan {
     pub count: Option<u64>,
     /// One CPU and one stream each.
     pub workers: u32,
+    /// Why there are fewer workers than the load needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers_note: Option<String>,
     /// The first stream's number; the others follow.
     pub first_stream: u16,
     /// One of so many frames carries the time of its departure; 0: none.

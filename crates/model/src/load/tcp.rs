@@ -29,6 +29,17 @@ pub enum ZeroCopy {
     Off,
 }
 
+/// What the receiver does with the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Receive {
+    /// The kernel discards it without a copy (`MSG_TRUNC`, tcp(7)): the cost of the path alone.
+    #[default]
+    Discard,
+    /// It is copied to a user buffer (`recv`), as an application does.
+    Copy,
+}
+
 /// An application that the engine imitates. All zero: an application that is always ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(default)]
@@ -87,6 +98,9 @@ pub struct TcpPlan {
     pub pacing_bps: Option<u64>,
     /// How the sender hands its bytes over.
     pub zero_copy: ZeroCopy,
+    /// What the receiver does with the data.
+    #[serde(default)]
+    pub receive: Receive,
     /// The application that the two ends imitate.
     pub application: Application,
     /// Both ends keep their cores awake with threads that yield to everything else. The clock tick that the kernel accounts by
@@ -165,6 +179,7 @@ impl Default for TcpPlan {
             no_delay: false,
             pacing_bps: None,
             zero_copy: ZeroCopy::Auto,
+            receive: Receive::Discard,
             application: Application::default(),
             awake: false,
         }

@@ -107,6 +107,27 @@ impl UdpPlan {
         }
     }
 
+    /// The time, in seconds, over which the rate of one stream of a flow is taken: from its first to its last departure or
+    /// arrival, whichever is longer, and one pacing interval, for the last burst takes its time, too. Where fewer than two
+    /// pacing intervals passed it is the planned duration: a few datagrams that leave at once have no rate of their own.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn rate_seconds(&self, flow: Flow, sent: Option<&UdpSent>, received: Option<&UdpReceived>) -> f64 {
+        let active_ns = [sent.map(|it| it.active_ns), received.map(|it| it.active_ns)].into_iter().flatten().max();
+        let departures = sent.map(|it| it.datagrams).or(received.map(|it| it.datagrams)).unwrap_or(0);
+        let burst = match self.rate(flow) {
+            UdpRate::Max => 1,
+            UdpRate::Bps(_) | UdpRate::Pps(_) => sent.map_or(1, |it| it.burst_max).max(1),
+        };
+        match active_ns {
+            Some(active_ns @ 1..) if departures / 3 >= burst => {
+                let last_burst = (departures - 1) % burst + 1;
+                active_ns as f64 / 1e9 * (departures as f64 / (departures - last_burst) as f64)
+            }
+            _ => self.duration_ms as f64 / 1e3,
+        }
+    }
+
     /// What is wrong with the plan, if anything: the check that both ends make before they act on it.
     ///
     /// # Errors
@@ -240,7 +261,7 @@ pub struct UdpSent {
     pub unsent: Unsent,
     /// Datagrams that were due while this end stood still, and were given up rather than sent in a burst.
     pub skipped: u64,
-    /// From the first to the last departure.
+    /// From the first to the last departure. For a rate use [`UdpPlan::rate_seconds`].
     pub active_ns: u64,
     /// Gaps between departures, ns, by the clock right before each call; within a batch they are 0.
     pub gaps_ns: Distribution,
@@ -417,5 +438,23 @@ mod tests {
         // The rate of a flow that there is not may be anything.
         let plan = UdpPlan { rate_down: UdpRate::Bps(0), ..UdpPlan::default() };
         assert_eq!(plan.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_rate_counts_over_whole_pacing_intervals() {
+        let plan = UdpPlan { duration_ms: 1_000, rate_up: UdpRate::Bps(1_000_000), ..UdpPlan::default() };
+        let seconds = |datagrams, burst_max, active_ns| {
+            plan.rate_seconds(Flow::Up, Some(&UdpSent { datagrams, burst_max, active_ns, ..UdpSent::default() }), None)
+        };
+        // Four departures 0.1 s apart are those of 0.4 s; so are four bursts of ten.
+        assert!((seconds(4, 1, 300_000_000) - 0.4).abs() < 1e-9);
+        assert!((seconds(40, 10, 300_000_000) - 0.4).abs() < 1e-9);
+        // One datagram, or bursts with a single interval between them, leave the planned duration.
+        assert_eq!((seconds(1, 1, 0), seconds(0, 0, 0), seconds(20, 10, 50)), (1.0, 1.0, 1.0));
+        assert_eq!(plan.rate_seconds(Flow::Up, None, None), 1.0);
+        // As fast as possible: bursts say nothing.
+        let plan = UdpPlan { rate_up: UdpRate::Max, ..plan };
+        let sent = UdpSent { datagrams: 101, burst_max: 101, active_ns: 100_000, ..UdpSent::default() };
+        assert!((plan.rate_seconds(Flow::Up, Some(&sent), None) - 101e-6).abs() < 1e-12);
     }
 }

@@ -5,7 +5,7 @@ use super::values::{bps, size};
 use super::words;
 use crate::failure::Failure;
 use clap::Args;
-use narrows_model::{Application, Limit, TcpPlan, ZeroCopy};
+use narrows_model::{Application, Limit, Receive, TcpPlan, ZeroCopy};
 
 words! {
     /// How the sender hands its bytes over.
@@ -16,6 +16,16 @@ words! {
         On,
         /// Copy from a user buffer
         Off,
+    }
+}
+
+words! {
+    /// What the receiver does with the data.
+    ReceiveWord for Receive {
+        /// Discard it in the kernel, without a copy
+        Discard,
+        /// Copy it to a user buffer, as an application does
+        Copy,
     }
 }
 
@@ -41,6 +51,9 @@ pub(crate) struct TcpLoadArgs {
     /// How the sender hands its bytes over
     #[arg(long, value_enum, default_value = "auto")]
     zero_copy: ZeroCopyWord,
+    /// What the receiver does with the data
+    #[arg(long, value_enum, default_value = "discard")]
+    receive: ReceiveWord,
     /// Imitate an application that writes no faster than this
     #[arg(long, value_parser = bps, value_name = "RATE")]
     app_write_rate: Option<u64>,
@@ -78,6 +91,7 @@ impl TcpLoadArgs {
             no_delay: self.no_delay,
             pacing_bps: self.pacing_rate,
             zero_copy: self.zero_copy.into(),
+            receive: self.receive.into(),
             awake: false,
             application: Application {
                 write_bps: self.app_write_rate.unwrap_or(0),

@@ -47,6 +47,9 @@ pub fn generate_header(plan: &GeneratePlan, style: Style) -> String {
     let workers = plural(plan.workers.into(), "worker");
     let text = format!("generate on {}: {}, {until}, {workers}", clean(&plan.device), words::load(plan.load));
     page.beside("", &text, Some(Tone::Strong));
+    if let Some(note) = &plan.workers_note {
+        page.beside("  ", &format!("{workers}: {}", clean(note)), Some(Tone::Faint));
+    }
     page.beside("  ", &words::format(&plan.format), Some(Tone::Faint));
     let format = &plan.format;
     let way = format!(

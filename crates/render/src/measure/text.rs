@@ -96,6 +96,10 @@ fn line(view: &IntervalView, style: Style) -> String {
     line
 }
 
+/// How the receiver took the data, unless it copied it.
+const DISCARDED: &str =
+    "received data was discarded in the kernel; --receive copy adds the cost of an application's copy";
+
 /// The counted part: each flow's goodput, what it cost both ends, and what went otherwise than planned.
 #[must_use]
 pub fn summary(report: &MeasureReport, style: Style) -> String {
@@ -129,6 +133,9 @@ pub fn summary(report: &MeasureReport, style: Style) -> String {
             );
             page.beside("      ", &text, Some(Tone::Faint));
         }
+    }
+    if report.streams.iter().any(|stream| stream.received_by.as_deref() == Some("discard")) {
+        page.beside("", DISCARDED, Some(Tone::Faint));
     }
     for (place, cost) in [(Place::Client, &report.summary.client), (Place::Server, &report.summary.server)] {
         match cost {

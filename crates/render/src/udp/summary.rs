@@ -1,20 +1,20 @@
 //! The counted part of a UDP measurement: totals of each stream, and of a flow.
 //!
-//! Counts are those of the finished records less what had been counted when the omitted part ended. Rates are over the time
-//! from the first to the last packet, the sender's and the receiver's whichever is longer, so that a stall at the end is
-//! part of them; with an omitted part they are over the samples between its end and the planned end.
+//! Counts are those of the finished records less what had been counted when the omitted part ended. Rates are over
+//! [`UdpPlan::rate_seconds`], so that a stall at the end is part of them; with an omitted part they are over the samples between its end and the planned end.
 
 use super::build::{FlowRecords, Pair};
 use super::part::loss;
 use crate::distribution::merged;
 use crate::figures::float;
 use narrows_model::run::measure_udp::{ReceivedTotal, SentTotal, ShortBuffer, UdpFlowSummary, UdpTotal};
-use narrows_model::{UdpPlan, UdpRate, UdpSample, UdpStreamRecord, Unsent};
+use narrows_model::{Flow, UdpPlan, UdpRate, UdpSample, UdpStreamRecord, Unsent};
 
 /// The summary of one flow; `None` where neither end saw it.
 pub(super) fn of(records: &FlowRecords<'_>, plan: &UdpPlan) -> Option<UdpFlowSummary> {
     let rate = plan.rate(records.flow);
-    let streams: Vec<UdpTotal> = records.pairs.iter().map(|pair| stream(pair, plan, share_of(rate, plan))).collect();
+    let streams: Vec<UdpTotal> =
+        records.pairs.iter().map(|pair| stream(pair, plan, records.flow, share_of(rate, plan))).collect();
     let senders: Option<Vec<&SentTotal>> = streams.iter().map(|it| it.sent.as_ref()).collect();
     let receivers: Option<Vec<&ReceivedTotal>> = streams.iter().map(|it| it.received.as_ref()).collect();
     let total = UdpTotal {
@@ -41,7 +41,7 @@ fn share_of(rate: UdpRate, plan: &UdpPlan) -> UdpRate {
     }
 }
 
-fn stream(pair: &Pair<'_>, plan: &UdpPlan, asked: UdpRate) -> UdpTotal {
+fn stream(pair: &Pair<'_>, plan: &UdpPlan, flow: Flow, asked: UdpRate) -> UdpTotal {
     let omit_us = plan.omit_ms.saturating_mul(1000);
     let ends = [pair.sender, pair.receiver];
     // A trial that was cut short within its omitted part is summed up whole.
@@ -52,13 +52,16 @@ fn stream(pair: &Pair<'_>, plan: &UdpPlan, asked: UdpRate) -> UdpTotal {
         0 => zero.clone(),
         _ => record.samples.iter().find(|sample| sample.at_us >= omit_us).unwrap_or(&zero).clone(),
     };
-    let active_ns = [
-        pair.sender.and_then(|it| it.sent.as_ref()).map_or(0, |it| it.active_ns),
-        pair.receiver.and_then(|it| it.received.as_ref()).map_or(0, |it| it.active_ns),
-    ];
-    let active_ns = active_ns.into_iter().max().unwrap_or(0);
-    let whole = pair.sender.and_then(|it| it.sent.as_ref()).map(|it| it.datagrams);
-    let pace = Pace { omit_us, end_us: plan.duration_ms.saturating_mul(1000), active_ns, sent: whole };
+    let (sent_totals, received_totals) =
+        (pair.sender.and_then(|it| it.sent.as_ref()), pair.receiver.and_then(|it| it.received.as_ref()));
+    let finished = sent_totals.is_some() || received_totals.is_some();
+    let whole_seconds = (omit_us == 0 && finished).then(|| plan.rate_seconds(flow, sent_totals, received_totals));
+    let pace = Pace {
+        omit_us,
+        end_us: plan.duration_ms.saturating_mul(1000),
+        whole_seconds,
+        sent: sent_totals.map(|it| it.datagrams),
+    };
     UdpTotal {
         stream: Some(pair.id),
         sent: pair.sender.and_then(|it| sent(it, &base(it), &pace, asked)),
@@ -70,7 +73,9 @@ fn stream(pair: &Pair<'_>, plan: &UdpPlan, asked: UdpRate) -> UdpTotal {
 struct Pace {
     omit_us: u64,
     end_us: u64,
-    active_ns: u64,
+    /// Of a stream whose totals are known and count whole.
+    whole_seconds: Option<f64>,
+    /// Datagrams that left.
     sent: Option<u64>,
 }
 
@@ -80,10 +85,7 @@ impl Pace {
         if datagrams == 0 {
             return Some((0.0, 0.0));
         }
-        // n departures have n − 1 gaps between them.
-        let departures = self.sent.unwrap_or(datagrams);
-        if self.omit_us == 0 && self.active_ns > 0 && departures > 1 {
-            let seconds = float(self.active_ns) / 1e9 * (float(departures) / float(departures - 1));
+        if let Some(seconds) = self.whole_seconds {
             return Some((float(bytes) * 8.0 / seconds, float(datagrams) / seconds));
         }
         let first = record.samples.iter().find(|sample| sample.at_us >= self.omit_us)?;

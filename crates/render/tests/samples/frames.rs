@@ -35,6 +35,7 @@ pub(crate) fn generate_plan(load: FrameLoad, size: u32) -> GeneratePlan {
         duration_ms: 10_000,
         count: None,
         workers: 2,
+        workers_note: None,
         first_stream: 0,
         stamp_every: 1000,
         broadcast_every: 0,

@@ -63,6 +63,7 @@ fn look(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingEr
         duration_ms: LOOK_MS,
         count: None,
         workers: 1,
+        workers_note: None,
         first_stream: 0,
         stamp_every: 1024,
         broadcast_every: 0,

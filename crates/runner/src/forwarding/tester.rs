@@ -234,6 +234,7 @@ impl<'a> Tester<'a> {
                 Load::Burst { frames, .. } => Some(frames),
             },
             workers,
+            workers_note: None,
             first_stream: 0,
             stamp_every: stamp_every(pps, load.millis()),
             broadcast_every: broadcast::every(traffic.modifier.as_ref()),

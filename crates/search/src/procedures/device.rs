@@ -102,6 +102,7 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
         duration_ms: elapsed_ns / 1_000_000,
         count: None,
         workers: 1,
+        workers_note: None,
         first_stream: 0,
         stamp_every: 0,
         broadcast_every: 0,

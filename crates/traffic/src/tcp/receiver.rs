@@ -1,4 +1,4 @@
-//! A receiving stream: a plain loop of blocking calls that throws the data away inside the kernel where it can.
+//! A receiving stream: a plain loop of blocking calls that discards the data in the kernel, or copies it.
 
 use super::application::{Burn, Pace, nanos_since};
 use super::batch::Batch;
@@ -6,21 +6,22 @@ use super::counters::Counters;
 use super::outcome::Outcome;
 use crate::common::limits::{CALL_LIMIT, STALL};
 use crate::common::threads::Control;
+use narrows_model::Receive;
 use narrows_sys::{clock, tcp};
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// The most that one call takes when nothing is copied.
+/// The maximum of one call when nothing is copied.
 const DISCARD_BYTES: usize = 1 << 20;
-/// The most that one call copies: fits the second-level cache.
+/// The maximum that one call copies: fits the second-level cache.
 const COPY_BYTES: usize = 128 << 10;
 
 /// How received data is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Take {
-    /// Thrown away by the kernel (`MSG_TRUNC`).
+    /// Discarded by the kernel (`MSG_TRUNC`).
     Discard,
     /// Copied to this buffer.
     Copy(Vec<u8>),
@@ -56,13 +57,17 @@ pub(super) struct Receiver<'a> {
     pub(super) until_end_of_data: bool,
     pub(super) pace: Option<&'a Pace>,
     pub(super) cpu_us_per_mib: u32,
+    pub(super) receive: Receive,
     pub(super) start: Instant,
 }
 
 impl Receiver<'_> {
     /// Takes data until there is a reason not to; calls `moving` once, with the time of the first byte.
     pub(super) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, &'static str) {
-        let mut take = Take::Discard;
+        let mut take = match self.receive {
+            Receive::Discard => Take::Discard,
+            Receive::Copy => Take::Copy(vec![0; COPY_BYTES]),
+        };
         let outcome = self.receive(&mut take, moving);
         (outcome, take.method())
     }

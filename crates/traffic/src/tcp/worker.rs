@@ -112,6 +112,7 @@ impl Shared<'_> {
             until_end_of_data: matches!(plan.limit, Limit::BytesPerStream(_)),
             pace: self.paces.of(false, flow),
             cpu_us_per_mib: plan.application.read_cpu_us_per_mib,
+            receive: plan.receive,
             start,
         }
         .run(moving)

@@ -54,6 +54,7 @@ pub(crate) fn plan() -> GeneratePlan {
         duration_ms: 20_000,
         count: Some(4_000),
         workers: 1,
+        workers_note: None,
         first_stream: 3,
         stamp_every: 10,
         broadcast_every: 0,

@@ -90,10 +90,8 @@ impl UdpView {
         };
         let (sent, got) = (of_flow(sending), of_flow(receiving));
         let ledger = ledger(trial, flow);
-        let active = sent.iter().filter_map(|stream| Some(stream.sent.as_ref()?.active_ns)).max().unwrap_or(0);
-        let planned = trial.plan.duration_ms as f64 / 1e3;
-        // The time between the first and the last departure of a few datagrams says nothing of their rate.
-        let seconds = if active > 10_000_000 { active as f64 / 1e9 } else { planned }.max(1e-3);
+        let seconds = |stream: &UdpStreamRecord| trial.plan.rate_seconds(flow, stream.sent.as_ref(), None);
+        let seconds = sent.iter().map(seconds).fold(1e-3, f64::max);
         let size_bytes = sent.iter().map(|stream| u64::from(stream.datagram_bytes)).max().unwrap_or(0);
         let sum = |of: fn(&UdpStreamRecord) -> Option<u64>, streams: &[UdpStreamRecord]| -> u64 {
             streams.iter().filter_map(of).fold(0, u64::saturating_add)

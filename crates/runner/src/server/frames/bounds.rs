@@ -156,6 +156,7 @@ mod tests {
             duration_ms: 1000,
             count: None,
             workers: 1,
+            workers_note: None,
             first_stream: 0,
             stamp_every: 1,
             broadcast_every: 0,

@@ -66,6 +66,7 @@ fn destinations(family: Family, gateway: &str, addresses: [&str; 2]) -> Result<u
         duration_ms: 10_000,
         count: Some(frames),
         workers: 1,
+        workers_note: None,
         first_stream: 0,
         stamp_every: 0,
         interval_ms: 1_000,
