@@ -1,4 +1,4 @@
-//! How a command fails: one sentence on stderr and an exit code (1 the run failed, 2 usage).
+//! Failed commands: one sentence on stderr and an exit code (1 the run failed, 2 usage).
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -7,26 +7,26 @@ use std::process::ExitCode;
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
-    says: String,
+    message: String,
 }
 
 impl Failure {
-    /// The user's words were off.
-    pub(crate) fn usage(says: impl Display) -> Self {
-        Self { code: 2, says: says.to_string() }
+    /// The command line or a file of the user is invalid.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self { code: 2, message: message.to_string() }
     }
 
     /// The run failed.
-    pub(crate) fn run(says: impl Display) -> Self {
-        Self { code: 1, says: says.to_string() }
+    pub(crate) fn run(message: impl Display) -> Self {
+        Self { code: 1, message: message.to_string() }
     }
 
-    /// Says it, and gives the exit code.
+    /// Prints the message and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
-        anstream::eprintln!("narrows: {}", self.says);
+        anstream::eprintln!("narrows: {}", self.message);
         ExitCode::from(self.code)
     }
 }
 
-/// What a command gives back: its exit code.
+/// The exit code of a command.
 pub(crate) type Outcome = Result<u8, Failure>;

@@ -10,8 +10,8 @@ mod commands;
 mod failure;
 mod flags;
 mod output;
+mod progress;
 mod session;
-mod watch;
 
 use clap::Parser as _;
 use std::process::ExitCode;

@@ -20,14 +20,15 @@ pub(crate) fn written<R: Document>(report: &R, format: Format, style: Style) -> 
     let text = report.write(format, style).map_err(Failure::run)?;
     text.ok_or_else(|| Failure::usage("a measurement has no Markdown form; use text or json"))
 }
-/// How text looks here: colours on a terminal that wants them, as wide as it is.
+
+/// The style of text on this terminal: its colours and width.
 pub(crate) fn style() -> Style {
     let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
     Style { color, width, ..Style::default() }
 }
 
-/// Prints a result. A reader that went away (`narrows … | head`) is no failure.
+/// Prints a result. A closed pipe (`narrows … | head`) is not a failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };

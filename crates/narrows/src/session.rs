@@ -1,9 +1,37 @@
-//! A session with the server, and its interruption.
+//! What commands that measure have in common: the connection, its interruption, live lines, and the exit code.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
+use crate::flags::RemoteArgs;
+use crate::output::print;
+use narrows_model::Ending;
 use narrows_runner::interrupt;
+use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::remote::{Remote, Session};
 use narrows_runner::stop::Stop;
+use narrows_runner::tune::Tuner;
+use std::cell::RefCell;
+
+/// The connection of a command that Ctrl-C ends.
+pub(crate) struct Connection {
+    pub(crate) remote: Remote,
+    instruments: LiveInstruments,
+    stop: Stop,
+}
+
+impl Connection {
+    /// Connects. `tune`: whether a server that ssh starts may change its host. `collect`: whether counters are read around trials.
+    pub(crate) fn open(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Self, Failure> {
+        let stop = stop_on_interrupt()?;
+        let instruments = LiveInstruments { collect };
+        Ok(Self { remote: remote.connect(tune, instruments)?, instruments, stop })
+    }
+
+    /// Opens a session, in which trials are made.
+    pub(crate) fn ends(&self, tuner: Option<Tuner>, quiet: bool) -> Result<LiveEnds<'_>, Failure> {
+        let session = open_session(&self.remote, &self.stop, quiet)?;
+        Ok(LiveEnds::new(&self.remote, session, self.instruments, tuner, self.stop.clone()))
+    }
+}
 
 /// Opens a session and shows the position in the queue meanwhile; Ctrl-C ends the wait.
 pub(crate) fn open_session<'a>(remote: &'a Remote, stop: &Stop, quiet: bool) -> Result<Session<'a>, Failure> {
@@ -25,4 +53,27 @@ pub(crate) fn stop_on_interrupt() -> Result<Stop, Failure> {
     let raised = stop.clone();
     interrupt::on_interrupt(move || raised.stop()).map_err(Failure::run)?;
     Ok(stop)
+}
+
+/// Prints lines while something is measured. The first failure is kept for the exit code, because the measurement goes on.
+#[derive(Debug, Default)]
+pub(crate) struct LiveLines {
+    failure: RefCell<Option<Failure>>,
+}
+
+impl LiveLines {
+    pub(crate) fn print(&self, line: Result<String, Failure>) {
+        if let Err(failure) = line.and_then(|line| print(&line)) {
+            self.failure.borrow_mut().get_or_insert(failure);
+        }
+    }
+
+    /// The exit code of a run that has been reported.
+    pub(crate) fn end(self, ending: &Ending) -> Outcome {
+        match (self.failure.into_inner(), ending) {
+            (Some(failure), _) => Err(failure),
+            (None, Ending::Failed(why)) => Err(Failure::run(why)),
+            (None, _) => Ok(0),
+        }
+    }
 }

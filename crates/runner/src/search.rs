@@ -1,5 +1,9 @@
 //! The search for the highest load: what `narrows_search` asks for, made real by one UDP trial after the other.
 
+mod spec;
+
+pub use spec::{SearchSpec, SpecError, run};
+
 use crate::ends::{Ends, EndsError, TrialFailed};
 use narrows_model::run::Ending;
 use narrows_model::run::search::{GoalBounds, LoadTrial, LossPoint, Observation, SearchPlan, SearchRecord};

@@ -57,6 +57,17 @@ impl Goal {
         Self::named("RFC 2544", 0.0, 0.0, [1_000, 60_000, 60_000])
     }
 
+    /// The goal with trials of this length, decided after trials of `duration_sum_ms` at one load.
+    #[must_use]
+    pub fn timed(self, trial_ms: u64, duration_sum_ms: u64) -> Self {
+        Self {
+            final_trial_ms: trial_ms,
+            initial_trial_ms: self.initial_trial_ms.min(trial_ms),
+            duration_sum_ms: duration_sum_ms.max(trial_ms),
+            ..self
+        }
+    }
+
     /// Like ETSI GS NFV-TST 009: no loss in one of two trials of a minute.
     #[must_use]
     pub fn tst009() -> Self {

@@ -1,4 +1,4 @@
-//! `narrows rfc2544 advise`: what to set before a benchmark, printed for any system; on a Linux host set, and set back.
+//! `narrows rfc2544 advise`: settings before a benchmark, printed for any system; applied and undone on a Linux host.
 
 use super::rfc2544::read_plan;
 use super::tune;
@@ -70,7 +70,7 @@ impl Args {
     pub(super) fn run(self) -> Outcome {
         if self.undo {
             let undone = tuner()?.undo_of_role().map_err(Failure::run)?;
-            return tune::told(undone, "nothing of the advice is in force on this host");
+            return tune::print_undone(undone, "nothing of the advice is in force on this host");
         }
         let role = self.role.map(RoleWord::role);
         let system = AdviceSystem::ALL.into_iter().find(|system| system.word() == self.what);

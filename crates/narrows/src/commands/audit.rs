@@ -1,11 +1,9 @@
-//! `narrows audit`: parameters side by side; no load, no change.
+//! `narrows audit`: the parameters of both hosts side by side; no load, no change.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::output::FullArg;
-use crate::flags::remote::WayArgs;
-use crate::output::{formats, print, style, written};
+use crate::flags::{FormatArg, FullArg, WayArgs};
+use crate::output::{print, style};
 use narrows_model::Audit;
-use narrows_render::Format;
 use narrows_runner::audit;
 use narrows_runner::live::LiveInstruments;
 
@@ -20,9 +18,8 @@ pub(crate) struct Args {
     host: Option<String>,
     #[command(flatten)]
     way: WayArgs,
-    /// Form of the audit
-    #[arg(long, value_parser = formats::<Audit>(), default_value = "text")]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArg<Audit>,
     #[command(flatten)]
     full: FullArg,
 }
@@ -38,7 +35,7 @@ impl Args {
         };
         let mut style = style();
         style.full = self.full.full;
-        print(&written(&audit, self.format, style)?)?;
+        print(&self.format.write(&audit, style)?)?;
         Ok(0)
     }
 }

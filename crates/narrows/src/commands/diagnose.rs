@@ -1,21 +1,15 @@
-//! `narrows diagnose`: the main job.
+//! `narrows diagnose`: names what limits a path.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::load::LoadArgs;
-use crate::flags::output::{FullArg, OutputArg, QuietArg};
-use crate::flags::remote::RemoteArgs;
-use crate::flags::tcp::TcpLoadArgs;
-use crate::flags::time::slow_start_ms;
-use crate::flags::udp::UdpLoadArgs;
 use crate::flags::values::{duration, millis};
-use crate::output::{formats, print, style};
-use crate::session::{open_session, stop_on_interrupt};
-use crate::watch::Teller;
+use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, TcpLoadArgs, UdpLoadArgs, slow_start_ms};
+use crate::output::{print, style};
+use crate::progress::{Progress, SavedRun};
+use crate::session::Connection;
 use narrows_model::Report;
-use narrows_model::{DiagnosePlan, Ending, TcpPlan};
-use narrows_render::Format;
-use narrows_runner::live::{LiveEnds, LiveInstruments};
-use narrows_runner::{diagnosis, state, stored, tune};
+use narrows_model::words::units;
+use narrows_model::{DiagnosePlan, Ending, Place, Run, TcpPlan};
+use narrows_runner::{TrialProgress, diagnosis, state, stored, tune};
 use std::time::Duration;
 
 const UDP_HEADING: &str = "Load of UDP";
@@ -40,7 +34,6 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
     mut_args(with_udp),
     mut_arg("output", |it| it.help("Where to keep the run (default: the state directory)")),
     mut_arg("full", |it| it.help("Show every parameter, every rejected look-alike and each ceiling's arithmetic")),
-    mut_arg("quiet", |it| it.help("No progress on stderr")),
     after_help = "Examples:\n  \
     narrows diagnose server --token-file token\n  \
     narrows diagnose ssh://admin@server --direction down\n  \
@@ -61,9 +54,6 @@ pub(crate) struct Args {
     /// With --try: pairs of trials that prove each fix
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=100), value_name = "N")]
     pairs: u32,
-    /// Form of the report
-    #[arg(long, value_parser = formats::<Report>(), default_value = "text")]
-    format: Format,
     /// Exit with 0 even where a limiting cause was found
     #[arg(long)]
     exit_zero: bool,
@@ -81,15 +71,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
-    output: OutputArg,
-    #[command(flatten)]
-    quiet: QuietArg,
+    result: ResultArgs<Report>,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         self.load.direction.one("a diagnosis")?;
-        // What a load of UDP shares with TCP comes from the same flags.
+        // The plan of a UDP load follows when the address family is known.
         let load = if self.udp { TcpPlan::default() } else { self.tcp.plan(&self.load, slow_start_ms)? };
         let mut plan = DiagnosePlan {
             load,
@@ -99,9 +87,8 @@ impl Args {
             keep: self.keep,
             proof_pairs: self.pairs,
         };
-        let stop = stop_on_interrupt()?;
-        let instruments = LiveInstruments { collect: true };
-        let remote = self.remote.connect(self.try_fixes, instruments)?;
+        let connection = Connection::open(&self.remote, self.try_fixes, true)?;
+        let remote = &connection.remote;
         if self.udp {
             plan.udp = Some(self.datagrams.plan(&self.load, remote.target().family)?);
         }
@@ -119,30 +106,78 @@ impl Args {
             }
         };
         let (id, made_by) = stored::new_name().map_err(Failure::run)?;
-        let file = stored::place(self.output.output.clone(), &id).map_err(Failure::run)?;
-        let mut teller = Teller::new(self.quiet.quiet, Some(file.clone()));
-        let session = open_session(&remote, &stop, self.quiet.quiet)?;
-        let mut ends = LiveEnds::new(&remote, session, instruments, tuner, stop);
-        let run = diagnosis::diagnose(&mut ends, &mut teller, &plan, remote.target(), id, made_by);
+        let file = stored::place(self.result.output().map(Into::into), &id).map_err(Failure::run)?;
+        let mut watch = Watch::new(self.result.quiet, SavedRun::new(file));
+        let mut ends = connection.ends(tuner, self.result.quiet)?;
+        let run = diagnosis::diagnose(&mut ends, &mut watch, &plan, remote.target(), id, made_by);
         drop(ends);
-        teller.end();
+        watch.progress.clear();
         let mut style = style();
         style.full = self.full.full;
-        let rendered = super::render_run(&run, self.format, style);
+        let rendered = super::render_run(&run, self.result.format(), style);
         if let Ok(text) = &rendered {
             print(text)?;
         }
-        match (teller.unsaved(), self.quiet.quiet) {
-            (Some(why), _) => anstream::eprintln!("the run could not be kept: {why}"),
-            (None, false) => anstream::eprintln!("kept as {}", file.display()),
-            _ => {}
-        }
+        watch.saved.report("run", self.result.quiet, "");
         if let Ending::Failed(why) = &run.ending {
             return Err(Failure::run(why));
         }
         rendered?;
         let status = diagnosis::final_status(&run);
         Ok(if self.exit_zero { 0 } else { status.map_or(1, diagnosis::exit_code) })
+    }
+}
+
+/// Shows the steps of a diagnosis, and saves it after each.
+struct Watch {
+    progress: Progress,
+    saved: SavedRun,
+    /// Time in the trial and bytes of all streams at the last report.
+    last: Option<(u64, u64)>,
+}
+
+impl Watch {
+    fn new(quiet: bool, saved: SavedRun) -> Self {
+        Self { progress: Progress::new(quiet, "  {bar:30} {msg}"), saved, last: None }
+    }
+}
+
+impl diagnosis::Watch for Watch {
+    fn step(&mut self, text: &str) {
+        self.last = None;
+        self.progress.position(0, None);
+        self.progress.show(String::new());
+        self.progress.line(&format!("* {text}"));
+    }
+
+    fn result(&mut self, text: &str) {
+        self.progress.line(&format!("  {text}"));
+    }
+
+    fn progress(&mut self, place: Place, progress: &TrialProgress, planned_ms: Option<u64>) {
+        // One end is enough for the progress line, and the client always reports.
+        if place != Place::Client {
+            return;
+        }
+        let bytes: u64 = progress.streams.iter().map(|stream| stream.bytes).sum();
+        if let Some((at_us, before)) = self.last
+            && progress.at_us > at_us
+        {
+            #[allow(clippy::cast_precision_loss)]
+            let bps = bytes.saturating_sub(before) as f64 * 8e6 / (progress.at_us - at_us) as f64;
+            let left = planned_ms.map_or_else(String::new, |ms| {
+                format!(", {} left", units::micros((ms * 1000).saturating_sub(progress.at_us)))
+            });
+            self.progress.show(format!("{}{left}", units::bps(bps)));
+        }
+        self.last = Some((progress.at_us, bytes));
+        if let Some(ms) = planned_ms {
+            self.progress.position(progress.at_us.min(ms * 1000), Some(ms * 1000));
+        }
+    }
+
+    fn save(&mut self, run: &Run) {
+        self.saved.save(run);
     }
 }
 

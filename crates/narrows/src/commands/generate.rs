@@ -1,22 +1,17 @@
 //! `narrows generate`: raw frames in many flows, up to line rate.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::load::SeedArg;
-use crate::flags::output::{OutputArg, QuietArg};
-use crate::flags::rate::{FrameRateArg, LinkSpeedArg};
-use crate::flags::size::FrameSizeArg;
-use crate::flags::time::{DurationArg, IntervalArg};
 use crate::flags::values::duration;
-use crate::flags::words;
-use crate::output::{formats, print, style, written};
+use crate::flags::{DurationArg, FrameRateArg, FrameSizeArg, IntervalArg, LinkSpeedArg, ResultArgs, SeedArg, words};
+use crate::output::{print, style};
 use crate::session::stop_on_interrupt;
 use clap::{ArgAction, Args as ClapArgs};
 use narrows_model::load::frame_words::{parse_endpoints, parse_sizes};
 use narrows_model::load::frames::{Endpoints, FrameInterval, Mac, SendMode, Transport, Walk};
 use narrows_model::load::frames_report::FramesReport;
+use narrows_render as render;
 use narrows_render::frames::progress::{End, Scale, line};
 use narrows_render::frames::text;
-use narrows_render::{self as render, Format};
 use narrows_runner::frames::{self, NextHop, Order, OrderError};
 use narrows_runner::stored;
 use std::net::IpAddr;
@@ -26,11 +21,7 @@ use std::time::Duration;
 /// Send raw frames in many flows, up to line rate
 #[derive(Debug, ClapArgs)]
 #[command(
-    mut_arg("duration", |it| it.help("How long")),
     mut_arg("seed", |it| it.requires("random").help("Seed of --random")),
-    mut_arg("interval", |it| it.help("How often counters are read")),
-    mut_arg("output", |it| it.help("Keep the result in this file (JSON)")),
-    mut_arg("quiet", |it| it.help("No line for each interval")),
     after_help = "Examples:\n  \
     narrows generate eth1 --gateway 198.18.0.1 -S 198.18.0.2:2000-198.18.0.2:3999 -D 198.19.0.2   2,000 flows, as fast as can be\n  \
     narrows generate eth1 --destination-mac 02:00:00:00:00:02 --rate 1Mpps --size 64,512,1518 --duration 30s\n  \
@@ -105,13 +96,8 @@ pub(crate) struct Args {
     use_default_route_device: u8,
     #[command(flatten)]
     interval: IntervalArg,
-    /// Form of the result
-    #[arg(long, value_parser = formats::<FramesReport>(), default_value = "text")]
-    format: Format,
     #[command(flatten)]
-    output: OutputArg,
-    #[command(flatten)]
-    quiet: QuietArg,
+    result: ResultArgs<FramesReport>,
 }
 
 words! {
@@ -126,14 +112,14 @@ words! {
     }
 }
 
-/// Discard is 9; a test's own port says more in a capture.
+/// The default port; a distinct one is easier to find in a capture than discard (9).
 const PORT: u16 = 2000;
 
 fn endpoints(word: &str) -> Result<Endpoints, String> {
     parse_endpoints(word, PORT).map_err(|error| error.to_string())
 }
 
-/// A line for each interval, on stderr.
+/// One line per interval, on stderr.
 pub(crate) struct Lines {
     end: End,
     scale: Scale,
@@ -157,22 +143,22 @@ impl Lines {
     }
 }
 
-/// Refuses a file that cannot be written, before anything is measured.
+/// Checks that the file can be written, before anything is measured.
 pub(crate) fn check_output(output: Option<&Path>) -> Result<(), Failure> {
     output.map_or(Ok(()), |file| stored::check(file).map_err(Failure::run))
 }
 
-/// The result; first into the file, if there is one.
-pub(crate) fn show(report: &FramesReport, format: Format, output: Option<&Path>) -> Result<(), Failure> {
-    if let Some(file) = output {
+/// Writes the result to the file, if there is one, then prints it.
+pub(crate) fn show(report: &FramesReport, result: &ResultArgs<FramesReport>) -> Result<(), Failure> {
+    if let Some(file) = result.output() {
         let text = render::json::pretty(report).map_err(Failure::run)?;
         stored::write(file, &text).map_err(Failure::run)?;
     }
-    print(&written(report, format, style())?)
+    print(&result.write(report, style())?)
 }
 
-/// What the user's words ask for and cannot be is usage; what this host does not have is the run's failure.
-fn refused(error: OrderError) -> Failure {
+/// An invalid order is a usage error; what this host lacks fails the run.
+fn failure(error: OrderError) -> Failure {
     match error {
         OrderError::Word(_) | OrderError::Address(_) | OrderError::Plan(_) => Failure::usage(error),
         OrderError::Device { .. } | OrderError::NextHop(_) | OrderError::System(_) => Failure::run(error),
@@ -182,7 +168,7 @@ fn refused(error: OrderError) -> Failure {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let stop = stop_on_interrupt()?;
-        check_output(self.output.output.as_deref())?;
+        check_output(self.result.output())?;
         let sizes = self.size.size.as_deref().map(parse_sizes).transpose().map_err(Failure::usage)?.unwrap_or_default();
         let order = Order {
             device: self.device,
@@ -212,15 +198,15 @@ impl Args {
             any_address: self.allow_any_address,
             default_route: self.use_default_route_device >= 2,
         };
-        let plan = frames::resolve(&order, &stop).map_err(refused)?;
+        let plan = frames::resolve(&order, &stop).map_err(failure)?;
         let link_bps = order.link_bps.or_else(|| frames::link_speed(&plan.device));
-        if !self.quiet.quiet {
+        if !self.result.quiet {
             eprint!("{}", text::generate_header(&plan, style()));
         }
         let scale = Scale { frame_bytes: Some(plan.format.mean_bytes()), link_bps };
-        let mut lines = Lines::new(End::Sent, scale, self.quiet.quiet);
+        let mut lines = Lines::new(End::Sent, scale, self.result.quiet);
         let record = frames::generate(&plan, &stop, |seen| lines.next(seen)).map_err(Failure::run)?;
-        show(&render::frames::generate(&record, link_bps), self.format, self.output.output.as_deref())?;
+        show(&render::frames::generate(&record, link_bps), &self.result)?;
         Ok(u8::from(record.ended.is_some() && !stop.is_set()))
     }
 }

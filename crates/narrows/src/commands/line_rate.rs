@@ -1,11 +1,10 @@
 //! `narrows line-rate`: how many frames of a size a line carries. Arithmetic; nothing is sent.
 
 use crate::failure::Outcome;
-use crate::flags::size::FrameSizeListArg;
 use crate::flags::values::bps;
-use crate::output::{formats, print, style, written};
+use crate::flags::{FormatArg, FrameSizeListArg};
+use crate::output::{print, style};
 use narrows_model::load::line_rate::LineRateReport;
-use narrows_render::Format;
 
 /// Tell how many frames a line carries
 #[derive(Debug, clap::Args)]
@@ -26,9 +25,8 @@ pub(crate) struct Args {
     speed: Vec<u64>,
     #[command(flatten)]
     size: FrameSizeListArg,
-    /// Form of the result
-    #[arg(long, value_parser = formats::<LineRateReport>(), default_value = "text")]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArg<LineRateReport>,
 }
 
 fn speed(word: &str) -> Result<u64, String> {
@@ -41,7 +39,7 @@ fn speed(word: &str) -> Result<u64, String> {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let report = LineRateReport::of(&self.speed, &self.size.size);
-        print(&written(&report, self.format, style())?)?;
+        print(&self.format.write(&report, style())?)?;
         Ok(0)
     }
 }

@@ -1,4 +1,4 @@
-//! `narrows list`: what narrows knows, from the tables that drive it.
+//! `narrows list`: the tables of causes, experiments, collectors, faults and scenarios.
 
 use crate::failure::Outcome;
 use crate::output::print;

@@ -1,4 +1,4 @@
-//! The commands: one file each, with its flags and the call that does it.
+//! The commands: one file each, with its own flags and the call that runs it.
 
 mod advise;
 pub(crate) mod audit;
@@ -42,7 +42,7 @@ pub(crate) fn render_run(run: &Run, format: Format, style: Style) -> Result<Stri
     }
 }
 
-/// With its ledgers, where the counters for them were read.
+/// The text of a UDP measurement, with its ledgers if the counters for them were read.
 fn udp_text(run: &Run, report: &MeasureUdpReport, style: Style) -> String {
     let counted = run.udp.first().is_some_and(|it| !it.trial.client.before.facts.is_empty());
     let mut text = render::udp::text::report(report, style);

@@ -2,18 +2,16 @@
 
 use super::generate::{Lines, check_output, show};
 use crate::failure::{Failure, Outcome};
-use crate::flags::output::{OutputArg, QuietArg};
-use crate::flags::time::{DurationArg, IntervalArg};
 use crate::flags::values::{duration, millis};
-use crate::flags::words;
-use crate::output::{formats, style};
+use crate::flags::{DurationArg, IntervalArg, ResultArgs, words};
+use crate::output::style;
 use crate::session::stop_on_interrupt;
 use clap::Args as ClapArgs;
 use narrows_model::load::frames::{ReceiveMode, ReceivePlan};
 use narrows_model::load::frames_report::FramesReport;
+use narrows_render as render;
 use narrows_render::frames::progress::{End, Scale};
 use narrows_render::frames::text;
-use narrows_render::{self as render, Format};
 use narrows_runner::frames::{self, Receiver};
 use std::time::Duration;
 
@@ -21,9 +19,6 @@ use std::time::Duration;
 #[derive(Debug, ClapArgs)]
 #[command(
     mut_arg("duration", |it| it.default_value("1h").help("The longest time")),
-    mut_arg("interval", |it| it.help("How often counters are read")),
-    mut_arg("output", |it| it.help("Keep the result in this file (JSON)")),
-    mut_arg("quiet", |it| it.help("No line for each interval")),
     after_help = "Examples:\n  \
     narrows receive eth2                          until Ctrl-C, or an hour\n  \
     narrows receive eth2 --idle 2s --per-flow     until nothing came for two seconds; the flows by themselves\n  \
@@ -51,13 +46,8 @@ pub(crate) struct Args {
     mode: Option<ModeWord>,
     #[command(flatten)]
     interval: IntervalArg,
-    /// Form of the result
-    #[arg(long, value_parser = formats::<FramesReport>(), default_value = "text")]
-    format: Format,
     #[command(flatten)]
-    output: OutputArg,
-    #[command(flatten)]
-    quiet: QuietArg,
+    result: ResultArgs<FramesReport>,
 }
 
 words! {
@@ -85,16 +75,16 @@ impl Args {
             interval_ms: self.interval.ms(),
         };
         plan.check().map_err(Failure::usage)?;
-        check_output(self.output.output.as_deref())?;
+        check_output(self.result.output())?;
         let mut receiver = Receiver::start(&plan).map_err(Failure::run)?;
-        if !self.quiet.quiet {
+        if !self.result.quiet {
             eprint!("{}", text::receive_header(&plan, style()));
         }
         let link_bps = frames::link_speed(&plan.device);
-        let mut lines = Lines::new(End::Received, Scale { frame_bytes: None, link_bps }, self.quiet.quiet);
+        let mut lines = Lines::new(End::Received, Scale { frame_bytes: None, link_bps }, self.result.quiet);
         receiver.wait(&stop, |seen| lines.next(seen)).map_err(Failure::run)?;
         let record = receiver.finish().map_err(Failure::run)?;
-        show(&render::frames::receive(&record, link_bps), self.format, self.output.output.as_deref())?;
+        show(&render::frames::receive(&record, link_bps), &self.result)?;
         Ok(u8::from(record.ended.is_some()))
     }
 }

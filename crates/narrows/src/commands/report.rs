@@ -1,10 +1,9 @@
 //! `narrows report`: a stored run, rendered and diagnosed again.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::output::FullArg;
-use crate::output::{formats, print, style};
+use crate::flags::{FormatArg, FullArg};
+use crate::output::{print, style};
 use narrows_model::Report;
-use narrows_render::Format;
 use narrows_runner::stored;
 use std::path::PathBuf;
 
@@ -17,9 +16,8 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     /// A run's file, or the id of a run in the state directory
     run: PathBuf,
-    /// Form of the report
-    #[arg(long, value_parser = formats::<Report>(), default_value = "text")]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArg<Report>,
     #[command(flatten)]
     full: FullArg,
 }
@@ -29,7 +27,7 @@ impl Args {
         let run = stored::load(&self.run).map_err(Failure::run)?;
         let mut style = style();
         style.full = self.full.full;
-        let text = super::render_run(&run, self.format, style)?;
+        let text = super::render_run(&run, self.format.format, style)?;
         print(&text)?;
         Ok(0)
     }

@@ -1,17 +1,16 @@
-//! `narrows rfc2544`: a device under test, by the procedures of RFC 2544 and its successors.
+//! `narrows rfc2544`: benchmarks a device under test by the procedures of RFC 2544 and its successors.
 
 use super::advise;
 use crate::failure::{Failure, Outcome};
-use crate::flags::output::{OutputArg, QuietArg};
-use crate::flags::remote::WayArgs;
-use crate::output::{formats, print, style, written as in_format};
+use crate::flags::{ResultArgs, WayArgs};
+use crate::output::{print, style, written as in_format};
 use crate::session::stop_on_interrupt;
 use clap::{Args as ClapArgs, Subcommand};
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
-use narrows_render::{self as render, Format};
+use narrows_render as render;
 use narrows_runner::forwarding::files::{self, Kept};
 use narrows_runner::forwarding::{self, PlanFile, words};
 use std::path::{Path, PathBuf};
@@ -21,7 +20,6 @@ use std::path::{Path, PathBuf};
 #[command(
     args_conflicts_with_subcommands = true,
     mut_arg("output", |it| it.help("Keep everything that was measured in this file, while it is measured")),
-    mut_arg("quiet", |it| it.help("No line for each trial")),
     after_help = "Examples:\n  \
     narrows rfc2544 router.toml --dry-run            every trial and the total time; nothing is sent\n  \
     narrows rfc2544 router.toml --html report.html -o router.json\n  \
@@ -43,9 +41,6 @@ pub(crate) struct Args {
     /// Report a benchmark again that was kept with --output
     #[arg(long, value_name = "PATH", conflicts_with_all = ["plan", "dry_run", "output"])]
     again: Option<PathBuf>,
-    /// Form of the report
-    #[arg(long, value_parser = formats::<ForwardingReport>(), default_value = "text")]
-    format: Format,
     /// Write the report as one page into this file as well
     #[arg(long, value_name = "PATH")]
     html: Option<PathBuf>,
@@ -53,9 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIRECTORY")]
     svg: Option<PathBuf>,
     #[command(flatten)]
-    output: OutputArg,
-    #[command(flatten)]
-    quiet: QuietArg,
+    result: ResultArgs<ForwardingReport>,
     #[command(flatten)]
     way: WayArgs,
 }
@@ -68,9 +61,9 @@ enum What {
     Keys,
 }
 
-/// Where results go beside the terminal.
+/// The files of a report.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Places<'a> {
+pub(crate) struct ReportFiles<'a> {
     /// The report as one page.
     pub(crate) html: Option<&'a Path>,
     /// A directory of pictures.
@@ -79,13 +72,13 @@ pub(crate) struct Places<'a> {
     pub(crate) output: Option<&'a Path>,
 }
 
-impl Places<'_> {
-    /// Looks whether all of it can be written in the end, before anything is measured.
+impl ReportFiles<'_> {
+    /// Checks that all files can be written, before anything is measured.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.html.is_some() && self.html == self.output {
             return Err(Failure::usage("--html and --output name the same file"));
         }
-        // First the directory, which is made: the page may go into it.
+        // The directory is created first, because the page may go into it.
         if let Some(directory) = self.svg {
             files::check_directory(directory).map_err(Failure::run)?;
         }
@@ -106,7 +99,7 @@ impl Places<'_> {
         Ok(())
     }
 
-    /// The same of two configurations.
+    /// Writes the files of a comparison of two configurations.
     fn write_pair(&self, report: &AbReport) -> Result<(), Failure> {
         if let Some(path) = self.html {
             files::write(path, &render::forwarding::ab::html(report)).map_err(Failure::run)?;
@@ -119,17 +112,17 @@ impl Places<'_> {
     }
 }
 
-/// A plan that is sound as a whole.
+/// Reads and checks a plan.
 pub(super) fn read_plan(path: &Path) -> Result<PlanFile, Failure> {
     let text = files::read_plan(path).map_err(Failure::run)?;
     let file =
         forwarding::parse(&text).map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
-    let mut troubles = forwarding::check(&file.plan);
-    troubles.extend(file.ab.iter().flat_map(forwarding::check_pair));
-    if troubles.is_empty() {
+    let mut problems = forwarding::check(&file.plan);
+    problems.extend(file.ab.iter().flat_map(forwarding::check_pair));
+    if problems.is_empty() {
         Ok(file)
     } else {
-        Err(Failure::usage(format!("{}:\n{}", path.display(), troubles.join("\n"))))
+        Err(Failure::usage(format!("{}:\n{}", path.display(), problems.join("\n"))))
     }
 }
 
@@ -151,52 +144,52 @@ impl Args {
             },
             (None, None) => return Err(Failure::usage("name a plan")),
         };
-        // What cannot be written does not keep what was measured from the terminal.
-        let whole = self.output.output.as_deref().map_or(Ok(()), |output| kept.write(output)).map_err(Failure::run);
+        // The report is printed even if a file cannot be written.
+        let whole = self.result.output().map_or(Ok(()), |output| kept.write(output)).map_err(Failure::run);
         match kept {
             Kept::Plain(record) => {
                 let report = render::forwarding::build(&record, forwarding::derive(&record));
-                let written = whole.and(self.places().write(&report));
-                print(&in_format(&report, self.format, style())?)?;
+                let written = whole.and(self.files_of_report().write(&report));
+                print(&self.result.write(&report, style())?)?;
                 written?;
                 Ok(u8::from(record.ended.is_some()))
             }
             Kept::Pair(record) => {
                 let report = render::forwarding::ab::build(&record, forwarding::derive_pair(&record));
-                let written = whole.and(self.places().write_pair(&report));
-                print(&in_format(&report, self.format, style())?)?;
+                let written = whole.and(self.files_of_report().write_pair(&report));
+                print(&in_format(&report, self.result.format(), style())?)?;
                 written?;
                 Ok(u8::from(record.ended.is_some() || !record.remarks.is_empty()))
             }
         }
     }
 
-    fn places(&self) -> Places<'_> {
-        Places { html: self.html.as_deref(), svg: self.svg.as_deref(), output: self.output.output.as_deref() }
+    fn files_of_report(&self) -> ReportFiles<'_> {
+        ReportFiles { html: self.html.as_deref(), svg: self.svg.as_deref(), output: self.result.output() }
     }
 
-    /// `None`: nothing was to be measured.
+    /// Measures, or with `--dry-run` prints the schedule and returns `None`.
     fn measure(&self, path: &Path) -> Result<Option<Kept>, Failure> {
         let file = read_plan(path)?;
         if self.dry_run {
             print(&file.ab.as_ref().map_or_else(|| words::schedule(&file.plan), words::schedule_pair))?;
             return Ok(None);
         }
-        self.places().check()?;
+        self.files_of_report().check()?;
         let reach = self.way.reach()?;
         let stop = stop_on_interrupt()?;
         let mut lines = words::Lines::new(&file.plan);
-        let quiet = self.quiet.quiet;
+        let quiet = self.result.quiet;
         let mut watch = |event: forwarding::Event<'_>| {
             if let Some(line) = lines.next(&event).filter(|_| !quiet) {
                 eprintln!("{line}");
             }
         };
-        let output = self.output.output.as_deref();
+        let output = self.result.output();
         if let Some(ab) = &file.ab {
-            // Many runs take long: what was measured is kept after each.
+            // The record is saved after each run, because many runs take long.
             let mut keep = |record: &AbRecord| {
-                // What cannot be written now is tried again with more, and told in the end.
+                // A failed write is tried again after the next run, and reported at the end.
                 let _ = output.map(|output| files::write_record(output, record));
             };
             let record = forwarding::measure_pair(ab, &reach, &stop, &mut watch, &mut keep).map_err(Failure::run)?;

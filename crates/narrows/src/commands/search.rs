@@ -1,23 +1,18 @@
 //! `narrows search`: the highest rate within a loss goal.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::load::{DirectionArg, SocketArgs, StreamsArg};
-use crate::flags::output::{OutputArg, QuietArg, SvgArg};
-use crate::flags::remote::RemoteArgs;
-use crate::flags::size::SizeArg;
-use crate::flags::time::DurationArg;
 use crate::flags::values::{duration, millis, percent, rate, ratio};
-use crate::output::{formats, print, style, written};
-use crate::session::{open_session, stop_on_interrupt};
+use crate::flags::{DirectionArg, DurationArg, RemoteArgs, ResultArgs, SizeArg, SocketArgs, StreamsArg, SvgArg};
+use crate::output::{print, style};
+use crate::session::{Connection, LiveLines};
 use clap::{Args as ClapArgs, ValueEnum};
-use narrows_model::run::search::{Goal, SearchMethod, SearchPlan};
+use narrows_model::run::SearchOrder;
 use narrows_model::run::search_report::SearchReport;
-use narrows_model::run::{Ending, RunPlan, SearchOrder};
-use narrows_model::{UdpPlan, UdpRate, words::units};
+use narrows_model::{Direction, Family, Goal, SearchMethod, UdpPlan, UdpRate};
 use narrows_render::Format;
-use narrows_render::search::text;
-use narrows_runner::live::{LiveEnds, LiveInstruments};
-use narrows_runner::{measure, search, stored};
+use narrows_render::search::{curve, svg, text};
+use narrows_runner::search::{self, SearchSpec, SpecError};
+use narrows_runner::{search_report, stored};
 use std::time::Duration;
 
 /// Search the highest rate of UDP within a loss goal
@@ -25,7 +20,6 @@ use std::time::Duration;
 #[command(
     mut_arg("duration", |it| it.alias("trial").default_value("1s").help("Length of a trial")),
     mut_arg("svg", |it| it.help("Draw the trials (of a loss curve: the curve) into this file (SVG)")),
-    mut_arg("quiet", |it| it.help("No line for each trial")),
     after_help = "Examples:\n  \
     narrows search server                                   NDR and PDR of the largest unfragmented datagram\n  \
     narrows search server --size 64 --direction down --goal ndr --goal strict=0:0\n  \
@@ -77,15 +71,10 @@ pub(crate) struct Args {
     /// Do not look first at what the tester itself carries
     #[arg(long)]
     unqualified: bool,
-    /// Form of the result
-    #[arg(long, value_parser = formats::<SearchReport>(), default_value = "text")]
-    format: Format,
     #[command(flatten)]
     svg: SvgArg,
     #[command(flatten)]
-    output: OutputArg,
-    #[command(flatten)]
-    quiet: QuietArg,
+    result: ResultArgs<SearchReport>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -126,131 +115,75 @@ impl Args {
             return Err(Failure::usage(format!("a width of {} % makes no sense; write 0.1 to 10", self.width * 100.0)));
         }
         let direction = self.direction.one("a search")?;
-        let stop = stop_on_interrupt()?;
-        // Counters around each trial would take longer than the trial says.
-        let instruments = LiveInstruments { collect: false };
-        let remote = self.remote.connect(false, instruments)?;
-        let target = remote.target();
+        // Counters around each trial would take longer than the trial.
+        let connection = Connection::open(&self.remote, false, false)?;
+        let target = connection.remote.target();
+        let spec = self.spec(direction, target.family)?;
         let name = stored::new_name().map_err(Failure::run)?;
-        let flow = direction.flows()[0];
+        let (style, quiet, text) = (style(), self.result.quiet, self.result.format() == Format::Text);
+        let mut ends = connection.ends(None, quiet)?;
+        let lines = LiveLines::default();
+        let begin = &mut |order: &SearchOrder| {
+            if text {
+                let header = text::header(&target, direction.flows()[0], &order.plan, &order.unit, style);
+                lines.print(Ok(header));
+            }
+        };
+        let run = search::run(&mut ends, &spec, target.clone(), name, begin, &mut |number, trial, bounds| {
+            if text && !quiet {
+                lines.print(Ok(text::trial(number, trial, bounds, style)));
+            }
+        })
+        .map_err(|error| match error {
+            SpecError::Plan(_) => Failure::usage(error),
+            SpecError::Ends(_) | SpecError::Search(_) => Failure::run(error),
+        })?;
+        drop(ends);
+        if let Some(file) = self.result.output() {
+            stored::save(&run, file).map_err(Failure::run)?;
+        }
+        let report = search_report(&run).ok_or_else(|| Failure::run("nothing was measured"))?;
+        print(&match self.result.format() {
+            Format::Text => text::summary(&report, style),
+            _ => self.result.write(&report, style)?,
+        })?;
+        if let Some(file) = &self.svg.svg {
+            let picture = if report.curve.is_empty() { svg::picture(&report) } else { curve::picture(&report) };
+            stored::write(file, &picture).map_err(Failure::run)?;
+        }
+        lines.end(&run.ending)
+    }
+
+    fn spec(&self, direction: Direction, family: Family) -> Result<SearchSpec, Failure> {
         let load = UdpPlan {
             streams: self.streams.streams,
             direction,
-            sizes: self.size.size.datagrams(target.family)?,
+            sizes: self.size.size.datagrams(family)?,
             send_buffer_bytes: self.sockets.send_buffer_bytes()?,
             receive_buffer_bytes: self.sockets.receive_buffer_bytes()?,
             dscp: self.sockets.dscp,
             ..UdpPlan::default()
         };
         load.check().map_err(Failure::usage)?;
-        let style = style();
-        let session = open_session(&remote, &stop, self.quiet.quiet)?;
-        let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
-        let mut run = measure::empty(&mut ends, target.clone(), name);
-        let failed = |error: narrows_runner::ends::EndsError| Failure::run(error);
-        let bytes = search::first_look(&mut ends, &load, flow).map_err(failed)?;
-        let unit = search::unit(&load.sizes, bytes, target.family);
-        let tester =
-            if self.unqualified { None } else { Some(search::qualify(&mut ends, &load, bytes).map_err(failed)?) };
-        let plan = self.search_plan(tester, &unit)?;
-        if self.format == Format::Text {
-            print(&text::header(&target, flow, &plan, &unit, style))?;
-        }
-        let mut broken = None;
-        let searched = search::search(&mut ends, &load, &plan, &mut |number, trial, bounds| {
-            if self.quiet.quiet || self.format != Format::Text {
-                return;
-            }
-            if let Err(why) = print(&text::trial(number, trial, bounds, style)) {
-                broken.get_or_insert(why);
-            }
-        })
-        .map_err(Failure::run)?;
-        drop(ends);
-        run.plan = RunPlan::Search(SearchOrder { load, unit, plan });
-        run.search = Some(searched.record);
-        run.ending = searched.ending;
-        if let Some(file) = &self.output.output {
-            stored::save(&run, file).map_err(Failure::run)?;
-        }
-        let Some(report) = narrows_runner::search_report(&run) else {
-            return Err(Failure::run("nothing was measured"));
-        };
-        print(&match self.format {
-            Format::Text => text::summary(&report, style),
-            other => written(&report, other, style)?,
-        })?;
-        if let Some(file) = &self.svg.svg {
-            let picture = if report.curve.is_empty() {
-                narrows_render::search::svg::picture(&report)
-            } else {
-                narrows_render::search::curve::picture(&report)
-            };
-            stored::write(file, &picture).map_err(Failure::run)?;
-        }
-        match (broken, run.ending) {
-            (Some(why), _) => Err(why),
-            (None, Ending::Failed(why)) => Err(Failure::run(why)),
-            (None, _) => Ok(0),
-        }
-    }
-
-    fn search_plan(
-        &self,
-        tester_max_pps: Option<f64>,
-        unit: &narrows_model::run::search_report::LoadUnit,
-    ) -> Result<SearchPlan, Failure> {
-        #[allow(clippy::cast_precision_loss)] // up to 2^53, as it was read
-        let pps = |rate: UdpRate| match rate {
-            UdpRate::Bps(bps) => Some(bps as f64 / (8.0 * unit.payload_bytes)),
-            UdpRate::Pps(pps) => Some(pps),
-            UdpRate::Max => None,
-        };
-        let max = self.max.and_then(pps).or(tester_max_pps).ok_or_else(|| {
-            Failure::usage("without a look at the tester the highest load is not known; give it with --max")
-        })?;
-        let min = self.min.and_then(pps).unwrap_or_else(|| (max / 1000.0).max(10.0).min(max));
-        if min > max {
-            let words = |pps: f64| units::bps(pps * unit.payload_bytes * 8.0);
-            return Err(Failure::usage(format!(
-                "the lowest load, {}, is above the highest, {}",
-                words(min),
-                words(max)
-            )));
-        }
-        let mut plan =
-            SearchPlan { tester_max_pps, max_search_ms: millis(self.limit), ..SearchPlan::between(min, max) };
-        match self.preset {
-            Some(Preset::Rfc2544) => {
-                plan.method = SearchMethod::Bisection;
-                plan.goals = vec![Goal::rfc2544()];
-                plan.max_search_ms = plan.max_search_ms.max(3_600_000);
-            }
-            Some(Preset::Tst009) => {
-                plan.goals = vec![Goal::tst009()];
-                plan.max_search_ms = plan.max_search_ms.max(2 * 3_600_000);
-            }
+        let (trial_ms, limit_ms) = (self.duration.ms(), millis(self.limit));
+        let (method, mut goals, max_search_ms) = match self.preset {
+            Some(Preset::Rfc2544) => (SearchMethod::Bisection, vec![Goal::rfc2544()], limit_ms.max(3_600_000)),
+            Some(Preset::Tst009) => (SearchMethod::Mlr, vec![Goal::tst009()], limit_ms.max(2 * 3_600_000)),
             None => {
-                plan.method = match self.method {
+                let method = match self.method {
                     Method::Mlr => SearchMethod::Mlr,
                     Method::Bisection => SearchMethod::Bisection,
-                    Method::LossCurve => SearchMethod::LossCurve { step: self.step, trial_ms: self.duration.ms() },
+                    Method::LossCurve => SearchMethod::LossCurve { step: self.step, trial_ms },
                 };
-                if !self.goal.is_empty() {
-                    plan.goals.clone_from(&self.goal);
-                }
-                for goal in &mut plan.goals {
-                    goal.final_trial_ms = self.duration.ms();
-                    goal.initial_trial_ms = goal.initial_trial_ms.min(goal.final_trial_ms);
-                    goal.duration_sum_ms = millis(self.sum).max(goal.final_trial_ms);
-                }
+                let goals = if self.goal.is_empty() { vec![Goal::ndr(), Goal::pdr()] } else { self.goal.clone() };
+                (method, goals.into_iter().map(|goal| goal.timed(trial_ms, millis(self.sum))).collect(), limit_ms)
             }
-        }
-        for goal in &mut plan.goals {
+        };
+        for goal in &mut goals {
             goal.width = self.width;
         }
-        plan.check().map_err(Failure::usage)?;
-        Ok(plan)
+        let (min, max, calibrate) = (self.min, self.max, !self.unqualified);
+        Ok(SearchSpec { load, min, max, calibrate, method, goals, max_search_ms })
     }
 }
 

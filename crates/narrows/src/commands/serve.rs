@@ -1,4 +1,4 @@
-//! `narrows serve`: the other end.
+//! `narrows serve`: the measurement server.
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::bps;

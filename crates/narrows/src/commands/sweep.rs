@@ -1,26 +1,21 @@
 //! `narrows sweep`: a table over sizes, protocols and directions.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::given::Given;
-use crate::flags::load::{DirectionListArg, StreamsArg};
-use crate::flags::output::{FullArg, OutputArg, QuietArg, SvgArg};
-use crate::flags::rate::RateArg;
-use crate::flags::remote::RemoteArgs;
-use crate::flags::size::SizeListArg;
-use crate::flags::time::{DurationArg, OmitArg};
 use crate::flags::values::plan_bytes;
-use crate::flags::words;
-use crate::output::{formats, print, style, written};
-use crate::session::{open_session, stop_on_interrupt};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::flags::{
+    DirectionListArg, DurationArg, FullArg, Given, OmitArg, RateArg, RemoteArgs, ResultArgs, SizeListArg, StreamsArg,
+    SvgArg, words,
+};
+use crate::output::{print, style};
+use crate::progress::{Progress, SavedRun};
+use crate::session::Connection;
+use narrows_model::SweepReport;
 use narrows_model::run::Ending;
-use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord, SweepReport};
+use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord};
+use narrows_render::Style;
 use narrows_render::sweep::{csv, progress, svg};
-use narrows_render::{Format, Style};
-use narrows_runner::live::{LiveEnds, LiveInstruments};
-use narrows_runner::sweep::{self, Watch};
+use narrows_runner::sweep;
 use narrows_runner::{stored, sweep_report};
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 /// Measure a table over sizes, protocols and directions
@@ -29,7 +24,6 @@ use std::path::{Path, PathBuf};
     mut_arg("svg", |it| it.help("Draw the rates over the sizes into this file (SVG)")),
     mut_arg("output", |it| it.help("Keep the sweep in this file, written after each point (default: the state directory)")),
     mut_arg("full", |it| it.help("Show every size in the comparison of both directions")),
-    mut_arg("quiet", |it| it.help("No progress on stderr")),
     after_help = "Examples:\n  \
     narrows sweep server --token-file token\n  \
     narrows sweep server --size 64,512,1472 --protocol udp --duration 2s --svg sweep.svg\n  \
@@ -43,30 +37,24 @@ pub(crate) struct Args {
     remote: RemoteArgs,
     #[command(flatten)]
     plan: PlanArgs,
-    /// Form of the result
-    #[arg(long, value_parser = formats::<SweepReport>(), default_value = "text")]
-    format: Format,
     #[command(flatten)]
     svg: SvgArg,
     /// Write the table into this file as comma-separated values
     #[arg(long, value_name = "PATH")]
     csv: Option<PathBuf>,
-    #[command(flatten)]
-    output: OutputArg,
     /// Go on with an interrupted sweep: its file, or its id in the state directory
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
-    quiet: QuietArg,
+    result: ResultArgs<SweepReport>,
 }
 
 /// The plan.
 #[derive(Debug, clap::Args)]
 #[command(
     next_help_heading = "Points",
-    mut_arg("duration", |it| it.help("Length of each trial")),
     mut_arg("omit", |it| it.help("Leave the first part of each trial out [default: 0s]")),
     mut_arg("rate", |it| {
         it.default_value("max").help(
@@ -151,7 +139,7 @@ impl Args {
         if let Some((run, file)) = &begun
             && run.sweep.as_ref().is_some_and(|record| record.remaining().is_empty())
         {
-            return self.finish(run, file, None);
+            return self.finish(run, &SavedRun::new(file.clone()));
         }
         let plan = match &begun {
             Some(_) => None,
@@ -161,38 +149,37 @@ impl Args {
                 Some(plan)
             }
         };
-        let stop = stop_on_interrupt()?;
-        let instruments = LiveInstruments { collect: true };
-        let remote = self.remote.connect(false, instruments)?;
-        let target = remote.target();
+        let connection = Connection::open(&self.remote, false, true)?;
+        let target = connection.remote.target();
         if let Some((run, _)) = &begun
             && run.target.family != target.family
         {
             return Err(Failure::usage("the sweep was begun over the other IP version: name that one with -4 or -6"));
         }
         let name = stored::new_name().map_err(Failure::run)?;
-        let session = open_session(&remote, &stop, self.quiet.quiet)?;
-        let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
+        let mut ends = connection.ends(None, self.result.quiet)?;
         let (mut run, file) = match (begun, plan) {
             (Some(begun), _) => begun,
             (None, plan) => {
-                let file = stored::place(self.output.output.clone(), &name.0).map_err(Failure::run)?;
+                let file = stored::place(self.result.output().map(Into::into), &name.0).map_err(Failure::run)?;
                 (sweep::begin(&mut ends, &plan.unwrap_or_default(), target, name), file)
             }
         };
-        // A place that cannot be written is said now, and not after the first point.
+        // A file that cannot be written fails now, not after the first point.
         stored::save(&run, &file).map_err(Failure::run)?;
-        let mut teller = Teller::new(self.quiet.quiet, file.clone());
+        let mut watch = Watch { progress: Progress::new(self.result.quiet, "{msg}"), saved: SavedRun::new(file) };
         if let Some(record) = &run.sweep {
-            teller.line(&progress::ahead(record, sweep::expected_ms(record)));
+            watch.progress.line(&progress::ahead(record, sweep::expected_ms(record)));
         }
-        sweep::go_on(&mut ends, &mut run, &mut teller);
+        sweep::go_on(&mut ends, &mut run, &mut watch);
         drop(ends);
-        teller.measured_last(&run);
-        self.finish(&run, &file, teller.unsaved)
+        watch.progress.clear();
+        // How the sweep ended is saved as well.
+        watch.saved.save(&run);
+        self.finish(&run, &watch.saved)
     }
 
-    /// The sweep to go on with, and the file that it is kept in from now on.
+    /// The sweep to resume, and the file that it is saved to.
     fn begun(&self, word: &Path) -> Result<(Run, PathBuf), Failure> {
         let run = stored::load(word).map_err(Failure::run)?;
         let Some(record) = &run.sweep else {
@@ -215,19 +202,19 @@ impl Args {
                 differences.join(" and ")
             )));
         }
-        let file = match &self.output.output {
-            Some(file) => file.clone(),
+        let file = match self.result.output() {
+            Some(file) => file.to_owned(),
             None => stored::file(word).map_err(Failure::run)?,
         };
         Ok((run, file))
     }
 
-    /// Prints what there is, and how to go on.
-    fn finish(&self, run: &Run, file: &Path, unsaved: Option<String>) -> Outcome {
+    /// Prints the report, and how to resume.
+    fn finish(&self, run: &Run, saved: &SavedRun) -> Outcome {
         let report = sweep_report(run).filter(|report| report.done > 0);
         if let Some(report) = &report {
             let style = Style { full: self.full.full, ..style() };
-            print(&written(report, self.format, style)?)?;
+            print(&self.result.write(report, style)?)?;
             for (file, what) in [(&self.csv, csv::table as fn(&_) -> String), (&self.svg.svg, svg::picture)] {
                 if let Some(file) = file {
                     stored::write(file, &what(report)).map_err(Failure::run)?;
@@ -235,13 +222,8 @@ impl Args {
             }
         }
         let left = run.sweep.as_ref().map_or(0, |record| record.remaining().len());
-        let file = file.display();
-        match unsaved {
-            Some(why) => anstream::eprintln!("the sweep could not be kept: {why}"),
-            None if self.quiet.quiet => {}
-            None if left > 0 => anstream::eprintln!("kept as {file}; go on with --resume {file}"),
-            None => anstream::eprintln!("kept as {file}"),
-        }
+        let next = if left > 0 { format!("; go on with --resume {}", saved.file.display()) } else { String::new() };
+        saved.report("sweep", self.result.quiet, &next);
         match (&run.ending, report) {
             (Ending::Failed(why), _) => Err(Failure::run(why)),
             (_, None) => Err(super::nothing_measured(run)),
@@ -250,55 +232,23 @@ impl Args {
     }
 }
 
-/// Tells a line a point, and keeps the sweep on disk.
-struct Teller {
-    quiet: bool,
-    bar: ProgressBar,
-    file: PathBuf,
-    style: Style,
-    unsaved: Option<String>,
+/// Shows a line for each point, and saves the sweep after it.
+struct Watch {
+    progress: Progress,
+    saved: SavedRun,
 }
 
-impl Teller {
-    fn new(quiet: bool, file: PathBuf) -> Self {
-        let moving = !quiet && std::io::stderr().is_terminal();
-        let target = if moving { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{msg}") {
-            bar.set_style(style);
-        }
-        let color = moving && std::env::var_os("NO_COLOR").is_none();
-        Self { quiet, bar, file, style: Style { color, ..style() }, unsaved: None }
-    }
-
-    fn line(&self, text: &str) {
-        if !self.quiet {
-            self.bar.suspend(|| anstream::eprint!("{text}"));
-        }
-    }
-
-    fn save(&mut self, run: &Run) {
-        self.unsaved = stored::save(run, &self.file).err().map(|error| error.to_string());
-    }
-
-    /// The end of the sweep: how it ended is kept, too.
-    fn measured_last(&mut self, run: &Run) {
-        self.bar.finish_and_clear();
-        self.save(run);
-    }
-}
-
-impl Watch for Teller {
+impl sweep::Watch for Watch {
     fn begins(&mut self, record: &SweepRecord, cell: SweepCell) {
         let done = record.points.len() + 1;
-        self.bar.set_message(format!("[{done}/{}] {} …", record.plan.cells().count(), progress::what(cell)));
-        self.bar.tick();
+        self.progress.show(format!("[{done}/{}] {} …", record.plan.cells().count(), progress::what(cell)));
     }
 
     fn measured(&mut self, run: &Run) {
-        self.save(run);
+        self.saved.save(run);
         if let Some(record) = &run.sweep {
-            self.line(&progress::line(record, self.style));
+            let color = self.progress.moves() && std::env::var_os("NO_COLOR").is_none();
+            self.progress.line(&progress::line(record, Style { color, ..style() }));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `narrows tune`: what was changed on this host, and its way back.
+//! `narrows tune`: changes of this host and their undo.
 
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
@@ -81,11 +81,11 @@ fn apply(tuner: &Tuner, words: &[String]) -> Outcome {
 }
 
 fn undo_all(tuner: &Tuner) -> Outcome {
-    told(tuner.undo_all().map_err(Failure::run)?, "nothing is changed on this host")
+    print_undone(tuner.undo_all().map_err(Failure::run)?, "nothing is changed on this host")
 }
 
-/// Says what became of each change; `nothing` where there was none.
-pub(super) fn told(undone: Vec<Undoing>, nothing: &str) -> Outcome {
+/// Prints the outcome of each undo, or `nothing` where there was none.
+pub(super) fn print_undone(undone: Vec<Undoing>, nothing: &str) -> Outcome {
     if undone.is_empty() {
         print(nothing)?;
     }

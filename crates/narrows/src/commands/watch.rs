@@ -1,10 +1,8 @@
-//! `narrows watch`: the traffic of both ends' interfaces while it runs.
+//! `narrows watch`: live counters of the interfaces of both ends.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::output::FullArg;
-use crate::flags::remote::WayArgs;
-use crate::flags::time::IntervalArg;
-use crate::output::{formats, style};
+use crate::flags::{FormatArg, FullArg, IntervalArg, WayArgs};
+use crate::output::style;
 use crate::session::stop_on_interrupt;
 use narrows_model::WatchView;
 use narrows_render::watch::frame;
@@ -18,7 +16,6 @@ use std::time::Duration;
 /// Watch the traffic of both ends' interfaces
 #[derive(Debug, clap::Args)]
 #[command(
-    mut_arg("interval", |it| it.help("Time between readings")),
     mut_arg("full", |it| it.help("Show interfaces without traffic, too")),
     after_help = "Examples:\n  \
     narrows watch server --token-file token          while a test runs in another terminal\n  \
@@ -39,9 +36,8 @@ pub(crate) struct Args {
     /// End after so many readings
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Form of the readings
-    #[arg(long, value_parser = formats::<WatchView>(), default_value = "text")]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArg<WatchView>,
     #[command(flatten)]
     full: FullArg,
 }
@@ -60,15 +56,15 @@ impl Args {
         let session = remote.as_ref().map(Remote::open_look).transpose().map_err(Failure::run)?;
         let mut ends = vec![here()];
         if let (Some(session), Some(remote)) = (&session, &remote) {
-            // A server that does not show its interfaces says so once, and not in each reading.
+            // A server that does not show its interfaces fails here, not in each reading.
             session.interfaces().map_err(Failure::run)?;
             ends.push(there(session, &remote.hello().host));
         }
-        let mut screen = Screen::new(self.format);
+        let mut screen = Screen::new(self.format.format);
         let mut failed = None;
         watch(&mut ends, self.interval.interval, self.count, &stop, &mut |view| match self.show(&mut screen, view) {
             Ok(()) => true,
-            // A reader that went away (`narrows … | head`) is no failure.
+            // A closed pipe (`narrows … | head`) is not a failure.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
             Err(error) => {
                 failed = Some(error);
@@ -84,7 +80,7 @@ impl Args {
             let rows = terminal_size::terminal_size().map_or(24, |(_, rows)| usize::from(rows.0));
             return screen.paint(&frame(view, style, rows.saturating_sub(1)), style.width);
         }
-        write(&view.write(self.format, style).map_err(io::Error::other)?.unwrap_or_default())
+        write(&view.write(self.format.format, style).map_err(io::Error::other)?.unwrap_or_default())
     }
 }
 
@@ -94,12 +90,11 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// A frame painted over the one before (ECMA-48: CPL, EL, ED). Nothing is hidden or switched that would have to be set back,
-/// so that however it ends the terminal is as it was, with the last frame on it.
+/// Redraws a frame in place (ECMA-48: CPL, EL, ED). It changes no terminal mode, so nothing must be restored at the end.
 struct Screen {
-    /// Whether frames are painted over each other.
+    /// Whether frames are redrawn in place.
     moving: bool,
-    /// Of the frame that is there.
+    /// Lines of the frame on the screen.
     lines: usize,
     width: usize,
 }
@@ -110,9 +105,9 @@ impl Screen {
         Self { moving: format == Format::Text && io::stdout().is_terminal() && !dumb, lines: 0, width: 0 }
     }
 
-    /// The bytes that bring a frame over the one that is there. In a terminal that became narrower its lines were broken: then
-    /// all is wiped.
-    fn over(&mut self, frame: &str, width: usize) -> String {
+    /// The bytes that replace the frame on the screen. After a change of the width the whole screen is cleared, because lines were
+    /// wrapped.
+    fn redraw(&mut self, frame: &str, width: usize) -> String {
         let mut out = match self.lines {
             0 => String::new(),
             _ if self.width != width => "\x1b[H\x1b[2J".to_owned(),
@@ -128,8 +123,8 @@ impl Screen {
     }
 
     fn paint(&mut self, frame: &str, width: usize) -> io::Result<()> {
-        let bytes = self.over(frame, width);
-        // Not through a filter: where colours are unwanted the cursor moves all the same.
+        let bytes = self.redraw(frame, width);
+        // Not through anstream: cursor movement is needed even without colours.
         let mut out = io::stdout().lock();
         out.write_all(bytes.as_bytes())?;
         out.flush()
@@ -141,10 +136,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_goes_over_the_one_before() {
+    fn a_frame_replaces_the_one_before() {
         let mut screen = Screen { moving: true, lines: 0, width: 0 };
-        assert_eq!(screen.over("a\nb\n", 80), "a\x1b[K\nb\x1b[K\n\x1b[J");
-        assert_eq!(screen.over("c\n", 80), "\x1b[2Fc\x1b[K\n\x1b[J", "what was below is wiped");
-        assert_eq!(screen.over("c\n", 60), "\x1b[H\x1b[2Jc\x1b[K\n\x1b[J", "a new width begins anew");
+        assert_eq!(screen.redraw("a\nb\n", 80), "a\x1b[K\nb\x1b[K\n\x1b[J");
+        assert_eq!(screen.redraw("c\n", 80), "\x1b[2Fc\x1b[K\n\x1b[J", "what was below is wiped");
+        assert_eq!(screen.redraw("c\n", 60), "\x1b[H\x1b[2Jc\x1b[K\n\x1b[J", "a new width begins anew");
     }
 }

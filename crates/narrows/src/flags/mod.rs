@@ -1,17 +1,27 @@
 //! The flags that several commands share, each defined once. A command flattens the groups that it needs and adapts a default or a
 //! help text with `mut_arg`.
 
-pub(crate) mod given;
-pub(crate) mod load;
+mod given;
+mod load;
 pub(crate) mod old;
-pub(crate) mod output;
-pub(crate) mod rate;
-pub(crate) mod remote;
-pub(crate) mod size;
-pub(crate) mod tcp;
-pub(crate) mod time;
-pub(crate) mod udp;
+mod output;
+mod rate;
+mod remote;
+mod size;
+mod tcp;
+mod time;
+mod udp;
 pub(crate) mod values;
+
+pub(crate) use given::Given;
+pub(crate) use load::{DirectionArg, DirectionListArg, DirectionWord, LoadArgs, SeedArg, SocketArgs, StreamsArg};
+pub(crate) use output::{FormatArg, FullArg, OutputArg, ResultArgs, SvgArg};
+pub(crate) use rate::{FrameRateArg, LinkSpeedArg, PathRateArg, RateArg, TransactionRateArg};
+pub(crate) use remote::{RemoteArgs, WayArgs};
+pub(crate) use size::{FrameSizeArg, FrameSizeListArg, SizeArg, SizeListArg};
+pub(crate) use tcp::TcpLoadArgs;
+pub(crate) use time::{DurationArg, IntervalArg, OmitArg, slow_start_ms};
+pub(crate) use udp::UdpLoadArgs;
 
 /// The words of a flag for the variants of a model's enum.
 macro_rules! words {

@@ -1,15 +1,43 @@
 //! What is shown and what is saved.
 
+use crate::failure::Failure;
+use crate::output::{formats, written};
 use clap::Args;
-use std::path::PathBuf;
+use narrows_render::{Document, Format, Style};
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+/// The format of a report `R`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct FormatArg<R: Document> {
+    /// Form of the result
+    #[arg(long, value_parser = formats::<R>(), default_value = "text")]
+    pub(crate) format: Format,
+    #[arg(skip)]
+    report: PhantomData<R>,
+}
 
 /// Where the record goes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArg {
-    /// Keep the run in this file
+    /// Keep the result in this file (JSON)
     #[arg(long, short = 'o', value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// What a command that measures shows and saves; `R` is its report.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ResultArgs<R: Document> {
+    #[command(flatten)]
+    format: FormatArg<R>,
+    #[command(flatten)]
+    output: OutputArg,
+    /// No progress and no interval lines
+    #[arg(long, short = 'q')]
+    pub(crate) quiet: bool,
 }
 
 /// A picture.
@@ -30,11 +58,25 @@ pub(crate) struct FullArg {
     pub(crate) full: bool,
 }
 
-/// Less while it is made.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct QuietArg {
-    /// No interval lines
-    #[arg(long, short = 'q')]
-    pub(crate) quiet: bool,
+impl<R: Document> FormatArg<R> {
+    /// The report in this format.
+    pub(crate) fn write(&self, report: &R, style: Style) -> Result<String, Failure> {
+        written(report, self.format, style)
+    }
+}
+
+impl<R: Document> ResultArgs<R> {
+    pub(crate) const fn format(&self) -> Format {
+        self.format.format
+    }
+
+    /// The file for the record.
+    pub(crate) fn output(&self) -> Option<&Path> {
+        self.output.output.as_deref()
+    }
+
+    /// The report in the format that was chosen.
+    pub(crate) fn write(&self, report: &R, style: Style) -> Result<String, Failure> {
+        self.format.write(report, style)
+    }
 }

@@ -1,8 +1,8 @@
 //! `narrows lab demo-forwarding`: a complete small forwarding benchmark on one machine.
 
-use crate::commands::rfc2544::Places;
+use crate::commands::rfc2544::ReportFiles;
 use crate::failure::{Failure, Outcome};
-use crate::flags::output::OutputArg;
+use crate::flags::OutputArg;
 use crate::output::{print, style};
 use crate::session::stop_on_interrupt;
 use narrows_render as render;
@@ -10,7 +10,7 @@ use narrows_runner::forwarding::demo::Bench;
 use narrows_runner::forwarding::{self, Event, files};
 use std::path::PathBuf;
 
-/// Where the report goes beside the terminal.
+/// The files of the report.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("output", |it| it.help("Everything that was measured")))]
 pub(crate) struct ForwardingArgs {
@@ -23,8 +23,8 @@ pub(crate) struct ForwardingArgs {
 
 impl ForwardingArgs {
     pub(crate) fn run(&self) -> Outcome {
-        let places = Places { html: Some(&self.html), svg: None, output: self.output.output.as_deref() };
-        places.check()?;
+        let files_of_report = ReportFiles { html: Some(&self.html), svg: None, output: self.output.output.as_deref() };
+        files_of_report.check()?;
         let stop = stop_on_interrupt()?;
         let bench = Bench::up().map_err(Failure::run)?;
         let plan = bench.plan().map_err(Failure::run)?;
@@ -38,7 +38,7 @@ impl ForwardingArgs {
             files::write_record(output, &record).map_err(Failure::run)?;
         }
         let report = render::forwarding::build(&record, forwarding::derive(&record));
-        places.write(&report)?;
+        files_of_report.write(&report)?;
         print(&render::forwarding::text::report(&report, style()))?;
         eprintln!("The same as one page with pictures: {}", self.html.display());
         Ok(u8::from(record.ended.is_some()))

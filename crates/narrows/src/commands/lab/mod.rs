@@ -2,13 +2,11 @@
 
 mod forwarding;
 mod path;
+mod rows;
 mod status;
-mod verified;
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::load::DirectionArg;
-use crate::flags::output::OutputArg;
-use crate::flags::words;
+use crate::flags::{DirectionArg, OutputArg, words};
 use crate::output::print;
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
@@ -164,22 +162,22 @@ impl Args {
             What::Fault { name, id, at, value, direction } => {
                 let faults =
                     labs.fault(&name, &id, at, value.as_deref(), direction.direction()).map_err(Failure::run)?;
-                in_force(&faults)
+                print_faults(&faults)
             }
             What::Unfault { name, id, at } => {
-                taken_back(&labs.unfault(&name, &id, at.map(Site::from)).map_err(Failure::run)?)
+                print_removed(&labs.unfault(&name, &id, at.map(Site::from)).map_err(Failure::run)?)
             }
-            What::Status { name, json } => show(&labs, name, json),
+            What::Status { name, json } => print_status(&labs, name, json),
             What::Down { name } => {
                 labs.down(&name).map_err(Failure::run)?;
                 print(&format!("lab {name} is down"))?;
                 Ok(0)
             }
-            // The holder has said on its standard output what went wrong.
+            // The holder has printed its error on standard output.
             What::Hold => Ok(u8::from(emulated::hold().is_err())),
-            What::DemoForwarding(args) => able().and_then(|()| args.run()),
+            What::DemoForwarding(args) => prepare_privileges().and_then(|()| args.run()),
             What::Demo(OutputArg { output }) => {
-                able()?;
+                prepare_privileges()?;
                 let code =
                     demo::play(output.as_deref(), &mut |line| anstream::eprintln!("{line}")).map_err(Failure::run)?;
                 Ok(u8::try_from(code).unwrap_or(1))
@@ -187,29 +185,29 @@ impl Args {
             What::Bank { only, repetitions, again: Some(kept), .. } => {
                 bank(&only, repetitions, |_, file| bank::again(&kept.join(file)))
             }
-            What::Bank { only, repetitions, keep, .. } => able().and_then(|()| {
+            What::Bank { only, repetitions, keep, .. } => prepare_privileges().and_then(|()| {
                 bank(&only, repetitions, |case, file| {
                     bank::run(case, keep.as_ref().map(|directory| directory.join(file)).as_deref())
                 })
             }),
-            What::Verify { only } => able().and_then(|()| verified(&only)),
+            What::Verify { only } => prepare_privileges().and_then(|()| verify_parts(&only)),
         }
     }
 }
 
 /// Without root a lab lives in a user namespace, which only a process with one thread can enter.
-fn able() -> Result<(), Failure> {
+fn prepare_privileges() -> Result<(), Failure> {
     emulated::become_able().map_err(Failure::run)
 }
 
-fn in_force(faults: &[emulated::InForce]) -> Outcome {
+fn print_faults(faults: &[emulated::InForce]) -> Outcome {
     for fault in faults {
         print(&format!("{} at {} ({}): {}", fault.id, fault.at, fault.value, fault.about))?;
     }
     Ok(0)
 }
 
-fn taken_back(faults: &[emulated::InForce]) -> Outcome {
+fn print_removed(faults: &[emulated::InForce]) -> Outcome {
     if faults.is_empty() {
         print("no fault was in force")?;
     }
@@ -219,7 +217,7 @@ fn taken_back(faults: &[emulated::InForce]) -> Outcome {
     Ok(0)
 }
 
-fn show(labs: &Labs, name: Option<String>, json: bool) -> Outcome {
+fn print_status(labs: &Labs, name: Option<String>, json: bool) -> Outcome {
     let names = name.map_or_else(|| labs.names(), |name| vec![name]);
     if names.is_empty() && !json {
         print("no lab is up; `narrows lab up` makes one")?;
@@ -235,7 +233,7 @@ fn show(labs: &Labs, name: Option<String>, json: bool) -> Outcome {
     Ok(0)
 }
 
-/// Grades each case by what `diagnose` says of it; it is told the name of the case's file.
+/// Grades each case by the verdict of `diagnose`, whose second argument is the file name of the case.
 fn bank(
     only: &[String],
     repetitions: u32,
@@ -272,19 +270,19 @@ fn bank(
     Ok(u8::from(!tally.passes()))
 }
 
-fn verified(only: &[Part]) -> Outcome {
+fn verify_parts(only: &[Part]) -> Outcome {
     let stop = stop_on_interrupt()?;
     let parts =
         if only.is_empty() { &[Part::Emulator, Part::Ledger, Part::Search, Part::Forwarding][..] } else { only };
-    let mut told = verified::Told::new(stop.clone());
+    let mut rows = rows::Rows::new(stop.clone());
     for part in parts {
-        let looked = verify::verify((*part).into(), &mut told).map_err(Failure::run);
-        told.pause();
-        looked?;
+        let verified = verify::verify((*part).into(), &mut rows).map_err(Failure::run);
+        rows.pause();
+        verified?;
         if stop.is_set() {
             anstream::eprintln!("interrupted; what is above is what was looked at");
             return Ok(1);
         }
     }
-    told.end()
+    rows.end()
 }

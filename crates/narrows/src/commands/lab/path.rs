@@ -1,9 +1,8 @@
-//! The flags that say what an emulated path does to packets.
+//! Flags of an emulated path.
 
 use crate::failure::Failure;
-use crate::flags::load::{DirectionArg, SeedArg};
-use crate::flags::rate::{LinkSpeedArg, PathRateArg};
 use crate::flags::values::{bps, duration, ratio, size};
+use crate::flags::{DirectionArg, LinkSpeedArg, PathRateArg, SeedArg};
 use clap::{Args, ValueEnum};
 use narrows_model::Direction;
 use narrows_model::lab::Impairment;
@@ -99,7 +98,7 @@ fn micros(time: Duration) -> u64 {
 }
 
 impl PathArgs {
-    /// The lab that they describe.
+    /// The lab with this path.
     pub(super) fn spec(&self, name: &str) -> Result<LabSpec, Failure> {
         let one_way = self.delay.map(micros).or(self.rtt.map(|rtt| micros(rtt) / 2));
         let burst = self.burst_loss.as_deref().unwrap_or(&[0.0, 0.0, 0.0]);
@@ -123,7 +122,7 @@ impl PathArgs {
             mtu_icmp: !self.no_icmp,
             ..Impairment::default()
         };
-        // Rate and delay belong to the path as a whole; the rest to the direction that was named.
+        // Rate and delay apply to both directions, the impairments to the named one.
         let clean = Impairment { rate_bps: impaired.rate_bps, delay_us: impaired.delay_us, ..Impairment::default() };
         let (up, down) = match self.direction.direction() {
             Direction::Both => (impaired.clone(), impaired),

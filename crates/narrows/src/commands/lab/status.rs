@@ -6,7 +6,7 @@ use narrows_runner::emulated::{DirectionStatus, PortStatus, Status};
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-/// What a lab is and what it did.
+/// A lab with its addresses, paths, faults and counters.
 pub(super) fn text(status: &Status) -> String {
     let mut text = format!("lab {} (held by process {})\n", status.name, status.pid);
     for host in &status.hosts {
@@ -89,7 +89,7 @@ fn path(path: &Impairment) -> String {
     if words.is_empty() { "as it comes".to_owned() } else { words.join(", ") }
 }
 
-/// `several`: what its devices dropped is said of each.
+/// `several`: the host has several ports, each of which shows its own drops.
 fn dropped_by_host(count: &HostCounters, several: bool) -> String {
     let drops = [
         (if several { 0 } else { count.rx_dropped }, "dropped by the backlog"),

@@ -1,13 +1,12 @@
 //! `narrows measure rr` and `narrows measure crr`.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::load::{DirectionWord, StreamsArg};
-use crate::flags::output::{FullArg, OutputArg, QuietArg};
-use crate::flags::rate::TransactionRateArg;
-use crate::flags::remote::RemoteArgs;
-use crate::flags::time::{DurationArg, IntervalArg, OmitArg, slow_start_ms};
 use crate::flags::values::{plan_bytes, size};
-use crate::output::{formats, print, style, written};
+use crate::flags::{
+    DirectionWord, DurationArg, FullArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, StreamsArg, TransactionRateArg,
+    slow_start_ms,
+};
+use crate::output::{print, style};
 use crate::session::{open_session, stop_on_interrupt};
 use clap::Args;
 use narrows_model::RrReport;
@@ -75,15 +74,10 @@ struct Common {
     /// Streams of the load in each direction
     #[arg(long, default_value_t = 4, value_name = "N", requires = "loaded")]
     load_streams: u32,
-    /// Form of the result
-    #[arg(long, value_parser = formats::<RrReport>(), default_value = "text")]
-    format: Format,
-    #[command(flatten)]
-    output: OutputArg,
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
-    quiet: QuietArg,
+    result: ResultArgs<RrReport>,
 }
 
 impl RrArgs {
@@ -139,7 +133,7 @@ impl Common {
         let name = stored::new_name().map_err(Failure::run)?;
         let mut style = style();
         style.full = self.full.full;
-        let session = open_session(&remote, &stop, self.quiet.quiet)?;
+        let session = open_session(&remote, &stop, self.result.quiet)?;
         let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
         let mut failed = None;
         let mut say = |line: Result<String, Failure>| {
@@ -147,7 +141,7 @@ impl Common {
                 failed.get_or_insert(why);
             }
         };
-        // Of two trials the first one is without the load; a fall of the clock is the begin of the next.
+        // The first of two trials has no load. The second begins when the time restarts.
         let (mut phase, mut live, mut last_us) = (plan.clone(), None, 0);
         phase.load = None;
         let run = measure::measure_rr(&mut ends, plan, target.clone(), name, &mut |place, progress| {
@@ -159,7 +153,7 @@ impl Common {
             }
             last_us = progress.at_us;
             let live = live.get_or_insert_with(|| {
-                match self.format {
+                match self.result.format() {
                     Format::Text => say(Ok(text::header(&target, &phase, style))),
                     Format::Ndjson => say(json::start(&phase).map_err(Failure::run)),
                     _ => {}
@@ -167,8 +161,8 @@ impl Common {
                 Live::new(&phase)
             });
             for view in live.push(samples(progress)) {
-                match self.format {
-                    Format::Text if !self.quiet.quiet && text::shown(&view, &phase, style) => {
+                match self.result.format() {
+                    Format::Text if !self.result.quiet && text::shown(&view, &phase, style) => {
                         say(Ok(text::interval(&view, style)));
                     }
                     Format::Ndjson => say(json::interval(&view).map_err(Failure::run)),
@@ -177,7 +171,7 @@ impl Common {
             }
         });
         drop(ends);
-        if let Some(file) = &self.output.output {
+        if let Some(file) = self.result.output() {
             stored::save(&run, file).map_err(Failure::run)?;
         }
         let Some(report) = narrows_runner::rr_report(&run) else {
@@ -186,7 +180,7 @@ impl Common {
                 _ => Failure::run("nothing was measured"),
             });
         };
-        match self.format {
+        match self.result.format() {
             Format::Text => {
                 for phase in &report.phases {
                     print(&text::summary(phase, style))?;
@@ -203,7 +197,7 @@ impl Common {
                     print(&json::under_load(view).map_err(Failure::run)?)?;
                 }
             }
-            other => print(&written(&report, other, style)?)?,
+            _ => print(&self.result.write(&report, style)?)?,
         }
         match (failed, run.ending) {
             (Some(why), _) => Err(why),

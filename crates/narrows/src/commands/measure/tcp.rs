@@ -1,11 +1,8 @@
 //! `narrows measure tcp`.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::load::LoadArgs;
-use crate::flags::output::{FullArg, OutputArg, QuietArg};
-use crate::flags::remote::RemoteArgs;
-use crate::flags::tcp::TcpLoadArgs;
-use crate::output::{formats, print, style, written};
+use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, TcpLoadArgs};
+use crate::output::{print, style};
 use crate::session::{open_session, stop_on_interrupt};
 use narrows_model::MeasureReport;
 use narrows_model::{Ending, Place, TcpPlan};
@@ -29,18 +26,13 @@ pub(super) struct TcpArgs {
     load: LoadArgs,
     #[command(flatten)]
     tcp: TcpLoadArgs,
-    /// Form of the result
-    #[arg(long, value_parser = formats::<MeasureReport>(), default_value = "text")]
-    format: Format,
-    #[command(flatten)]
-    output: OutputArg,
     /// Read no counters and no CPU times around and during the load
     #[arg(long)]
     no_collect: bool,
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
-    quiet: QuietArg,
+    result: ResultArgs<MeasureReport>,
 }
 
 impl TcpArgs {
@@ -52,8 +44,8 @@ impl TcpArgs {
         let name = stored::new_name().map_err(Failure::run)?;
         let mut style = style();
         style.full = self.full.full;
-        let session = open_session(&remote, &stop, self.quiet.quiet)?;
-        match self.format {
+        let session = open_session(&remote, &stop, self.result.quiet)?;
+        match self.result.format() {
             Format::Text => print(&text::header(&remote.target(), &plan, style))?,
             Format::Ndjson => print(&json::start(&plan).map_err(Failure::run)?)?,
             _ => {}
@@ -63,8 +55,8 @@ impl TcpArgs {
         let mut failed = None;
         let run = measure::measure_tcp(&mut ends, &plan, remote.target(), name, &mut |place, progress| {
             for view in readings(&mut live, place, progress) {
-                let line = match self.format {
-                    Format::Text if !self.quiet.quiet && text::shown(&view, &plan, style) => {
+                let line = match self.result.format() {
+                    Format::Text if !self.result.quiet && text::shown(&view, &plan, style) => {
                         Ok(text::interval(&view, style))
                     }
                     Format::Ndjson => json::interval(&view),
@@ -76,7 +68,7 @@ impl TcpArgs {
             }
         });
         drop(ends);
-        if let Some(file) = &self.output.output {
+        if let Some(file) = self.result.output() {
             stored::save(&run, file).map_err(Failure::run)?;
         }
         let Some(report) = narrows_render::measure::build(&run) else {
@@ -85,10 +77,10 @@ impl TcpArgs {
                 _ => Failure::run("nothing was measured"),
             });
         };
-        print(&match self.format {
+        print(&match self.result.format() {
             Format::Text => text::summary(&report, style),
             Format::Ndjson => json::summary(&report).map_err(Failure::run)?,
-            other => written(&report, other, style)?,
+            _ => self.result.write(&report, style)?,
         })?;
         match (failed, run.ending) {
             (Some(why), _) => Err(why),
@@ -98,7 +90,7 @@ impl TcpArgs {
     }
 }
 
-/// Live intervals, with the zero from which every stream begins.
+/// Live intervals, in which every stream starts at zero.
 fn begun(plan: &TcpPlan) -> Live {
     let mut live = Live::new(plan, None);
     for flow in plan.flows() {
@@ -110,7 +102,7 @@ fn begun(plan: &TcpPlan) -> Live {
     live
 }
 
-/// What an end says while the trial runs, as finished intervals.
+/// The intervals that a progress message of one end completes.
 fn readings(live: &mut Live, place: Place, progress: &TrialProgress) -> Vec<narrows_model::run::measure::IntervalView> {
     progress
         .streams

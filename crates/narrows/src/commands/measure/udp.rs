@@ -1,11 +1,8 @@
 //! `narrows measure udp`.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::load::LoadArgs;
-use crate::flags::output::{FullArg, OutputArg, QuietArg};
-use crate::flags::remote::RemoteArgs;
-use crate::flags::udp::UdpLoadArgs;
-use crate::output::{formats, print, style, written};
+use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, UdpLoadArgs};
+use crate::output::{print, style};
 use crate::session::{open_session, stop_on_interrupt};
 use narrows_model::MeasureUdpReport;
 use narrows_model::run::measure_udp::{UdpProgress, UdpStreamProgress};
@@ -31,11 +28,6 @@ pub(super) struct UdpArgs {
     load: LoadArgs,
     #[command(flatten)]
     udp: UdpLoadArgs,
-    /// Form of the result
-    #[arg(long, value_parser = formats::<MeasureUdpReport>(), default_value = "text")]
-    format: Format,
-    #[command(flatten)]
-    output: OutputArg,
     /// Draw where the datagrams went into this file (SVG); with both directions the second one gets `-down` in its name
     #[arg(long, value_name = "PATH")]
     ledger: Option<PathBuf>,
@@ -45,12 +37,12 @@ pub(super) struct UdpArgs {
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
-    quiet: QuietArg,
+    result: ResultArgs<MeasureUdpReport>,
 }
 
 impl UdpArgs {
     pub(super) fn run(self) -> Outcome {
-        // What is wrong with the words is said before anything is connected.
+        // Invalid flags fail before the connection.
         self.udp.plan(&self.load, narrows_model::Family::Ipv4)?;
         let stop = stop_on_interrupt()?;
         let instruments = LiveInstruments { collect: !self.no_collect };
@@ -60,8 +52,8 @@ impl UdpArgs {
         let name = stored::new_name().map_err(Failure::run)?;
         let mut style = style();
         style.full = self.full.full;
-        let session = open_session(&remote, &stop, self.quiet.quiet)?;
-        match self.format {
+        let session = open_session(&remote, &stop, self.result.quiet)?;
+        match self.result.format() {
             Format::Text => print(&text::header(&target, &plan, style))?,
             Format::Ndjson => print(&json::start(&plan).map_err(Failure::run)?)?,
             _ => {}
@@ -70,9 +62,9 @@ impl UdpArgs {
         let mut live = Live::new(&plan, None);
         let mut failed = None;
         let run = measure::measure_udp(&mut ends, &plan, target, name, &mut |place, progress| {
-            for view in live.push(&told(place, progress)) {
-                let line = match self.format {
-                    Format::Text if !self.quiet.quiet && text::shown(&view, &plan, style) => {
+            for view in live.push(&to_progress(place, progress)) {
+                let line = match self.result.format() {
+                    Format::Text if !self.result.quiet && text::shown(&view, &plan, style) => {
                         Ok(text::interval(&view, style))
                     }
                     Format::Ndjson => json::interval(&view),
@@ -84,7 +76,7 @@ impl UdpArgs {
             }
         });
         drop(ends);
-        if let Some(file) = &self.output.output {
+        if let Some(file) = self.result.output() {
             stored::save(&run, file).map_err(Failure::run)?;
         }
         let Some(report) = udp::build(&run) else {
@@ -94,13 +86,13 @@ impl UdpArgs {
             });
         };
         let ledgers = ledgers(&run);
-        print(&match self.format {
+        print(&match self.result.format() {
             Format::Text if self.no_collect => text::summary(&report, style),
             Format::Text => {
                 text::summary(&report, style) + "\n" + &narrows_render::ledger::text::ledgers(&ledgers, style)
             }
             Format::Ndjson => json::summary(&report).map_err(Failure::run)?,
-            other => written(&report, other, style)?,
+            _ => self.result.write(&report, style)?,
         })?;
         if let Some(file) = &self.ledger {
             for ledger in &ledgers {
@@ -123,8 +115,8 @@ fn beside(file: &std::path::Path, word: &str) -> PathBuf {
     file.with_file_name(format!("{stem}-{word}{end}"))
 }
 
-/// What an end says while the trial runs.
-fn told(place: Place, progress: &TrialProgress) -> UdpProgress {
+/// A progress message of one end as the live view takes it.
+fn to_progress(place: Place, progress: &TrialProgress) -> UdpProgress {
     let stream = |stream: &narrows_runner::StreamProgress| {
         Some(UdpStreamProgress { id: stream.id, flow: stream.flow, sample: stream.udp.clone()? })
     };
