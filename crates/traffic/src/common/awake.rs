@@ -4,13 +4,16 @@ use super::stop::Stop;
 use narrows_sys::{cpu, thread as kernel};
 use std::thread::{Builder, Scope};
 
-/// Starts one for each core that this process may use; they end with `over`. Where the kernel does not let a thread yield that
-/// much, there is none: the remark says so.
+/// Starts one for each core that this process may use; they end with `over`. A thread that cannot
+/// get the idle policy ends at once.
+///
+/// # Errors
+/// A remark, where the threads could not be started.
 pub(crate) fn keep<'scope>(scope: &'scope Scope<'scope, '_>, over: &'scope Stop) -> Result<(), String> {
     let cpus = cpu::allowed_cpus().map_err(|error| format!("the cores could not be kept awake: {error}"))?;
     for core in cpus {
         let spin = move || {
-            // On another core, or before others, it would measure nothing but itself.
+            // On another core, or with another priority, it would disturb the measurement.
             if !kernel::set_idle() || cpu::pin(&[core]).is_err() {
                 return;
             }

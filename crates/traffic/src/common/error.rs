@@ -23,7 +23,7 @@ pub enum TrafficError {
     Option {
         /// `stream 3`, or `new connection` before it has a number.
         on: String,
-        /// The operation and what was asked for.
+        /// The operation and the value requested.
         #[source]
         source: narrows_sys::Error,
         /// What this host allows, as the end of the sentence; may be empty.
@@ -34,7 +34,7 @@ pub enum TrafficError {
     Thread {
         /// Its number.
         stream: u32,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },

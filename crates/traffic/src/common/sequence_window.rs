@@ -1,12 +1,12 @@
-//! Which sequence numbers came, in what order: lost, duplicated, reordered, late, each by itself.
+//! Which sequence numbers arrived, in what order: lost, duplicated, reordered and late are counted separately.
 //!
-//! A window of the last 65,536 numbers remembers each of them; what falls out of it without having come is lost. Reordering
-//! and its extent are those of RFC 4737, sections 3 and 4.2; duplicates are those of RFC 5560 and are no part of the order.
+//! A window of the last 65,536 numbers remembers each of them; a number that falls out without having arrived is lost. Reordering
+//! and its extent are those of RFC 4737, sections 3 and 4.2; duplicates are those of RFC 5560 and do not count as reordered.
 
 use std::collections::VecDeque;
 
 const WORDS: u64 = 1024;
-/// A number so far ahead is no datagram of this stream.
+/// A number this far ahead is not of this stream.
 const FARTHEST: u64 = 1 << 40;
 /// Stretches of arrivals in order that are remembered for the extent.
 const RUNS: usize = 1024;
@@ -24,7 +24,7 @@ pub(crate) struct Window {
     bits: Box<[u64]>,
     /// Words of numbers that the window has held, the newest included.
     top: u64,
-    /// The highest number that came, plus one.
+    /// The highest number that arrived, plus one.
     next: u64,
     distinct: u64,
     duplicates: u64,
@@ -103,7 +103,7 @@ impl Window {
             *slot |= 1 << (number % 64);
         }
         self.reordered += 1;
-        // Numbers grow from run to run, so the first run beyond it begins with the earliest that overtook it.
+        // Numbers grow from run to run, so the first run above it begins with the earliest that overtook it.
         let at = self.runs.partition_point(|run| run.first <= number);
         if let Some(run) = self.runs.get(at) {
             self.extent_max = self.extent_max.max(self.distinct - run.place);
@@ -115,7 +115,7 @@ impl Window {
     /// Makes `word` the newest.
     fn advance(&mut self, word: u64) {
         if word >= self.top + WORDS {
-            // All that is remembered falls out, and a stretch that never came with it.
+            // All that is remembered falls out, with a range that never arrived.
             for old in self.top.saturating_sub(WORDS)..self.top {
                 self.settle(self.bits[(old % WORDS) as usize], 64);
             }
@@ -185,7 +185,7 @@ impl Window {
         }
     }
 
-    /// Missing below the highest number so far; some may still come.
+    /// Missing below the highest number so far; some may still arrive.
     #[inline]
     pub(crate) const fn missing(&self) -> u64 {
         self.next.saturating_sub(self.distinct)
@@ -218,7 +218,7 @@ pub(crate) struct Counted {
     pub(crate) late: u64,
     pub(crate) bursts: u64,
     pub(crate) burst_max: u64,
-    /// The highest number that came, plus one.
+    /// The highest number that arrived, plus one.
     pub(crate) next: u64,
 }
 
@@ -256,7 +256,7 @@ mod tests {
     fn without_the_senders_word_the_tail_is_not_known() {
         assert_eq!(count(0..10, None).lost, 0);
         assert_eq!(count(0..10, Some(15)).lost, 5);
-        // A word that contradicts what came is not believed.
+        // A total that contradicts the arrivals is ignored.
         assert_eq!(count(0..10, Some(5)), count(0..10, None));
         assert_eq!(count([], Some(7)), Counted { lost: 7, bursts: 1, burst_max: 7, ..Counted::default() });
     }

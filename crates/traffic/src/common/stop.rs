@@ -3,21 +3,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ends the trial that it was given to: Ctrl-C, the peer's word, a lost control connection. All clones are one flag.
+/// Ends the trial that it was given to: Ctrl-C, a stop by the peer, a lost control connection. All clones are one flag.
 ///
-/// Takes effect within about 100 ms even on streams that are blocked: no call of theirs lasts longer than
-/// [`crate::engine::CALL_LIMIT`].
+/// Takes effect within about 100 ms even on blocked streams: no call lasts longer than [`crate::CALL_LIMIT`].
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// A flag that is down.
+    /// A flag that is not raised.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Raises it; there is no way back. Safe to call from anywhere, any number of times.
+    /// Raises it for good. Safe to call from anywhere, any number of times.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
-//! Frames to the hardware broadcast address among the others (RFC 2544, section 11.1): the last of each so many of a worker.
+//! Frames to the hardware broadcast address among the others (RFC 2544, section 11.1): one in every N of a worker.
 
 use narrows_model::load::frames::{BROADCAST_STREAM, StreamSent};
 
-/// Where all stations listen.
-pub(super) const TO_ALL: [u8; 6] = [0xff; 6];
+/// The hardware broadcast address.
+pub(super) const BROADCAST: [u8; 6] = [0xff; 6];
 
 /// The number of a worker's `nth` frame within its stream, from 0, and whether that is the stream of frames to all. `every` 0: none
 /// are. Both streams are numbered without gaps, so that a gap at the receiver is a frame that is missing.
@@ -17,7 +17,7 @@ pub(super) const fn numbered(nth: u64, every: u32) -> (u64, bool) {
 }
 
 /// The streams of the workers without the frames to all, and those as a stream of their own.
-pub(super) fn set_apart(mut streams: Vec<StreamSent>, every: u32) -> Vec<StreamSent> {
+pub(super) fn split(mut streams: Vec<StreamSent>, every: u32) -> Vec<StreamSent> {
     if every == 0 {
         return streams;
     }
@@ -61,7 +61,7 @@ mod tests {
                 StreamSent { stream, due: handed + unsent, handed: *handed }
             };
             let all: Vec<StreamSent> = (0..).zip(&counts).map(stream).collect();
-            let apart = set_apart(all.clone(), every);
+            let apart = split(all.clone(), every);
             let sum = |streams: &[StreamSent], of: fn(&StreamSent) -> u64| streams.iter().map(of).sum::<u64>();
             prop_assert_eq!(sum(&all, |it| it.due), sum(&apart, |it| it.due));
             prop_assert_eq!(sum(&all, |it| it.handed), sum(&apart, |it| it.handed));
@@ -70,7 +70,7 @@ mod tests {
             if all.iter().all(|it| it.handed <= 2_000) {
                 prop_assert_eq!(apart.last().map(|it| it.handed), Some(sent as u64));
             }
-            prop_assert_eq!(set_apart(all.clone(), 0), all);
+            prop_assert_eq!(split(all.clone(), 0), all);
         }
     }
 }

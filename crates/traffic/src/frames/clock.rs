@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 /// Stands for one start of one kernel (random(4)), and so for one `CLOCK_MONOTONIC`.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The number of this machine's clock in a signature, from 1; 0: not known, which is nobody's.
+/// The number of this machine's clock in a signature, from 1; 0: not known.
 pub(super) fn id() -> u16 {
     static ID: OnceLock<u16> = OnceLock::new();
     *ID.get_or_init(|| files::read_text(Path::new(BOOT_ID)).map_or(0, |text| number(text.trim())))

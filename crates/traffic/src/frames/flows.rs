@@ -1,12 +1,12 @@
-//! What came of each flow. Of a frame that did not come nobody sees the flow; but flows that take turns have their numbers
-//! at equal distances, so that the numbers of the frames that came tell whose are missing.
+//! Received and lost frames per flow. The flow of a lost frame is not visible; but flows that take turns have sequence numbers at
+//! equal distances, so that the numbers of received frames show which flow's frames are missing.
 
-use super::receiver::StreamSeen;
+use super::stream_seen::StreamSeen;
 use narrows_model::load::frames::FlowGot;
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 
-/// What came of one flow in one stream.
+/// The counts of one flow in one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FlowSeen {
     pub(super) stream: u16,
@@ -18,7 +18,7 @@ pub(super) struct FlowSeen {
     pub(super) reordered: u64,
     /// One above its highest sequence number.
     pub(super) next: u64,
-    /// The least distance of two of its sequence numbers that came in order; 0: none did.
+    /// The smallest distance of two of its sequence numbers that arrived in order; 0: there are none.
     pub(super) gap: u64,
 }
 
@@ -55,7 +55,7 @@ impl FlowSeen {
     }
 }
 
-/// The flows of all streams, busiest first, and how many never came, where it can be known. A flow that several streams send
+/// The flows of all streams, busiest first, and how many never arrived, where that is known. A flow that several streams send
 /// is one flow. `left_out`: whether some found no room.
 pub(super) fn settle(seen: &[FlowSeen], streams: &[StreamSeen], left_out: bool) -> (Vec<FlowGot>, Option<u64>) {
     let mut all: BTreeMap<(SocketAddr, SocketAddr), FlowGot> = BTreeMap::new();
@@ -85,13 +85,13 @@ pub(super) fn settle(seen: &[FlowSeen], streams: &[StreamSeen], left_out: bool) 
         }
     }
     let mut flows: Vec<FlowGot> = all.into_values().collect();
-    // In the order of their addresses where equally many came.
+    // In the order of their addresses where equally many arrived.
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.received));
     (flows, silent)
 }
 
 /// How many flows of a stream take turns: the distance of which all distances are multiples. `None` where they do not: then
-/// two flows stand at the same place of the turn; or where none came twice.
+/// two flows have the same place in the turn; or where no flow has two frames.
 fn turn(flows: &[&FlowSeen]) -> Option<u64> {
     let turn = flows.iter().map(|flow| flow.gap).fold(0, divisor);
     let places: HashSet<u64> = flows.iter().filter_map(|flow| flow.next.checked_sub(1)?.checked_rem(turn)).collect();
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a receiver sees of these numbers of one stream, whose flow each is told by `flow`.
+    /// What a receiver sees of these numbers of one stream, whose flow is given by `flow`.
     fn seen(numbers: impl IntoIterator<Item = u64>, flow: impl Fn(u64) -> u16) -> (Vec<FlowSeen>, StreamSeen) {
         let mut flows: BTreeMap<u16, FlowSeen> = BTreeMap::new();
         let (mut stream, mut before) = (StreamSeen { stream: 3, ..StreamSeen::default() }, HashSet::new());

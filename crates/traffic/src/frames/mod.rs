@@ -1,27 +1,31 @@
-//! The engine of raw frames: a generator that keeps a rate to the nanosecond, and a receiver that knows each of its frames.
+//! The engine of raw frames: a generator that keeps a rate to the nanosecond, and a receiver that recognises each frame.
 //!
 //! - [`generate`]: the best mode that works on the device: frames made inside the kernel ([`live`]), `AF_XDP` rings, a packet
 //!   socket. One worker a CPU, each with a stream of its own.
-//! - [`Receiver`]: counts per stream what came, what came twice, what came late; in an XDP program where that works.
+//! - [`Receiver`]: counts per stream what arrived, what was duplicated and reordered; in an XDP program where that works.
 //!
-//! A generator never makes up for a stall with a burst: what was due and given up is *unsent*.
+//! After a stall a generator never sends a burst: frames that were due and skipped are *unsent*.
 
-mod author;
 mod broadcast;
 mod clock;
-mod conductor;
+mod coordinator;
+mod counter;
+mod cpu_slot;
+mod device;
 mod error;
 mod flows;
+mod frame_writer;
 mod generator;
 #[cfg(feature = "xdp")]
 mod live;
-mod looks;
 mod pace;
 mod packet;
 mod packet_receiver;
-mod place;
 mod receiver;
+mod samples;
+mod stream_seen;
 mod tally;
+mod worker;
 mod xsk;
 
 pub use error::FrameError;

@@ -5,7 +5,7 @@ use narrows_model::load::frames::{FrameLoad, GeneratePlan};
 
 /// Bits of a nanosecond in which time is kept.
 pub(super) const FRACTION: u32 = 20;
-/// How many frames leave between two looks at the clock where there is no load to keep.
+/// How many frames leave between two reads of the clock where the load is `max`.
 const UNPACED: u64 = 64;
 
 /// What one worker is to send.
@@ -15,18 +15,18 @@ pub(super) struct Share {
     pub(super) stream: u16,
     /// Between two frames, in 2^-[`FRACTION`] ns; 0: as fast as can be.
     pub(super) interval: u64,
-    /// When the first one is due, likewise.
+    /// When the first one is due, in the same unit.
     pub(super) phase: u64,
-    /// The most frames.
+    /// The maximum of frames.
     pub(super) limit: u64,
     /// Its part of the flows: the first, and how many.
     pub(super) flows: (u64, u64),
-    /// The most frames back to back.
+    /// The maximum of frames back to back.
     pub(super) burst: u32,
-    /// Between two frames while a stall is made up for, as `interval`.
+    /// Between two frames while the worker catches up after a stall, in the unit of `interval`.
     pub(super) catch_up: u64,
-    /// Frames that may be behind; those before are given up.
-    pub(super) most_behind: u64,
+    /// Frames that may be behind schedule; earlier ones are skipped.
+    pub(super) max_behind: u64,
     /// How long it sends.
     pub(super) duration_ns: u64,
 }
@@ -57,7 +57,7 @@ pub(super) fn shares(plan: &GeneratePlan, flows: u64) -> Vec<Share> {
                 burst: plan.burst,
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 catch_up: ((interval as f64 / GeneratePlan::CATCH_UP) as u64).max(1),
-                most_behind: u64::from(plan.burst).max(stall.checked_div(interval).unwrap_or(0)),
+                max_behind: u64::from(plan.burst).max(stall.checked_div(interval).unwrap_or(0)),
                 duration_ns: plan.duration_ms * 1_000_000,
             }
         })
@@ -73,7 +73,7 @@ impl Share {
         Some(self.due_by_time(self.duration_ns).min(self.limit))
     }
 
-    /// What was due `since_ns` after the start, of which so many left or were given up: at least these.
+    /// What was due `since_ns` after the start, at least those that left or were skipped.
     pub(super) fn due_so_far(&self, since_ns: u64, counts: Counts) -> u64 {
         let seen = counts.handed.saturating_add(counts.skipped);
         if self.interval == 0 {
@@ -96,7 +96,7 @@ pub(super) struct Pace {
     /// How far the frames got that leave faster than the load, in its own time: with a burst less than what has passed, the
     /// whole burst may leave.
     gate: u64,
-    /// Frames given up.
+    /// Frames skipped.
     pub(super) skipped: u64,
 }
 
@@ -107,7 +107,7 @@ impl Pace {
 
     /// How many frames may leave `since_ns` after the start; never more than the burst, nor than are `left` of the
     /// count. `None`: there will be no more. After
-    /// the end that is once all has left that fell due before it and was not given up.
+    /// the end that is once all has left that fell due before it and was not skipped.
     pub(super) fn due(&mut self, since_ns: u64, left: u64) -> Option<u64> {
         let over = since_ns >= self.share.duration_ns;
         if self.share.interval == 0 {
@@ -116,11 +116,11 @@ impl Pace {
         let time = (since_ns.min(self.share.duration_ns) << FRACTION) - u64::from(over);
         let Some(behind) = time.checked_sub(self.next) else { return (!over).then_some(0) };
         let mut due = behind / self.share.interval + 1;
-        if due > self.share.most_behind {
-            // What the count does not ask for was not due; the time has passed all the same.
-            self.skipped += due.min(left).saturating_sub(self.share.most_behind);
-            self.next += (due - self.share.most_behind) * self.share.interval;
-            due = self.share.most_behind;
+        if due > self.share.max_behind {
+            // Frames above the count were not due; the time has passed nevertheless.
+            self.skipped += due.min(left).saturating_sub(self.share.max_behind);
+            self.next += (due - self.share.max_behind) * self.share.interval;
+            due = self.share.max_behind;
         }
         let burst = u64::from(self.share.burst);
         if due > burst {
@@ -150,7 +150,7 @@ mod tests {
 
     const DURATION_NS: u64 = 1_000_000_000;
 
-    fn share(pps: f64, burst: u32, make_up_ms: u64) -> Share {
+    fn share(pps: f64, burst: u32, catch_up_ms: u64) -> Share {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let interval = (1e9 / pps * f64::from(1_u32 << FRACTION)) as u64;
         Share {
@@ -161,7 +161,7 @@ mod tests {
             flows: (0, 1),
             burst,
             catch_up: interval * 4 / 5,
-            most_behind: u64::from(burst).max(((make_up_ms * 1_000_000) << FRACTION) / interval),
+            max_behind: u64::from(burst).max(((catch_up_ms * 1_000_000) << FRACTION) / interval),
             duration_ns: DURATION_NS,
         }
     }
@@ -174,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_made_up_for_a_quarter_above_the_load() {
-        // A million a second; nobody asked for 10 ms, then each microsecond.
+    fn after_a_stall_the_rate_is_a_quarter_above_the_load() {
+        // A million a second; no poll for 10 ms, then each microsecond.
         let mut pace = Pace::new(share(1e6, 64, 20));
         assert_eq!(pace.due(0, u64::MAX), Some(1));
         pace.left(1);
@@ -189,7 +189,7 @@ mod tests {
             }
         }
         assert_eq!((sent[0], pace.skipped), (64, 0), "the burst at once");
-        // Each microsecond 1.25 frames leave and one falls due: some 9,900 frames are made up for within 40 ms.
+        // Each microsecond 1.25 frames leave and one falls due: some 9,900 frames are caught up within 40 ms.
         assert!(
             sent[1..].iter().all(|due| *due <= 64) && sent[1..100].iter().sum::<u64>() <= 125,
             "{:?}",
@@ -198,7 +198,7 @@ mod tests {
         assert!((39_000..41_000).contains(&sent.len()), "{}", sent.len());
     }
 
-    /// What is sent and given up when it is asked after these steps, and then often until nothing more comes.
+    /// What is sent and skipped when it is polled after these steps, and then often until nothing more is due.
     fn run(share: Share, steps: &[u64]) -> (u64, u64) {
         let (mut pace, mut now, mut sent) = (Pace::new(share), 0_u64, 0_u64);
         let mut steps = steps.iter().copied().chain(std::iter::repeat(50_000));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_gives_up_no_more_than_the_count_asks_for() {
+    fn a_stall_skips_no_more_than_the_count() {
         let share = Share { limit: 10, ..share(1e6, 4, 0) };
         let mut pace = Pace::new(share);
         // 1,000 frames would have been due by the time, but there are only ten.
@@ -250,18 +250,18 @@ mod tests {
         fn all_is_sent_where_no_stall_is_too_long(
             pps in 1e5..1e6_f64, burst in 64..300_u32, steps in prop::collection::vec(0..2_000_000_u64, 1..200)
         ) {
-            // Stalls follow each other, so that in all they may be as long as they like: all of them are made up for.
+            // Stalls follow each other, so that in all they may be as long as they like: all of them are caught up.
             let share = share(pps, burst, 1_000);
             let (sent, skipped) = run(share, &steps);
             prop_assert_eq!((sent, skipped), (share.due().unwrap_or(0), 0));
         }
 
         #[test]
-        fn every_frame_is_sent_or_given_up(
-            pps in 1e4..1e6_f64, burst in 64..300_u32, make_up_ms in 0..20_u64,
+        fn every_frame_is_sent_or_skipped(
+            pps in 1e4..1e6_f64, burst in 64..300_u32, catch_up_ms in 0..20_u64,
             steps in prop::collection::vec(0..60_000_000_u64, 1..40)
         ) {
-            let share = share(pps, burst, make_up_ms);
+            let share = share(pps, burst, catch_up_ms);
             let (sent, skipped) = run(share, &steps);
             prop_assert_eq!(sent + skipped, share.due().unwrap_or(0));
         }

@@ -1,21 +1,22 @@
 //! Frames sent through a packet socket: works on every device, and is the slowest.
 
-use super::author::Author;
+use super::device::Device;
 use super::error::FrameError;
-use super::generator::{Crew, Device, Meter, Worker};
+use super::frame_writer::FrameWriter;
 use super::pace::Share;
 use super::tally::{Counts, Tally};
+use super::worker::{Crew, Meter, Worker};
 use narrows_model::load::frames::GeneratePlan;
 use narrows_sys::clock;
 use narrows_sys::packet_io::{BATCH, PacketSender};
 use std::sync::Arc;
 
-/// How long a worker works before it looks around.
+/// How long a worker sends before it checks for a stop.
 const SLICE_NS: u64 = 20_000_000;
 
 struct Sender {
     socket: PacketSender,
-    author: Author,
+    author: FrameWriter,
     buffers: Vec<Vec<u8>>,
     tally: Arc<Tally>,
 }
@@ -72,7 +73,7 @@ pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) ->
     let largest = plan.format.largest() as usize;
     let workers = sockets.into_iter().zip(shares).map(|(socket, share)| {
         let tally = Arc::new(Tally::default());
-        let author = Author::new(plan, *share, Arc::clone(&tally));
+        let author = FrameWriter::new(plan, *share, Arc::clone(&tally));
         let sender = Sender { socket, author, buffers: vec![vec![0; largest]; BATCH], tally: Arc::clone(&tally) };
         (Box::new(sender) as Box<dyn Worker>, Arc::new(tally) as Arc<dyn Meter>)
     });

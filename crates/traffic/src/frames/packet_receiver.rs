@@ -1,9 +1,10 @@
 //! Frames counted by a packet socket: works on every device, and misses some where many come.
 
 use super::clock as clock_of_stamps;
+use super::counter::{Counter, Seen};
+use super::device::Device;
 use super::flows::FlowSeen;
-use super::generator::Device;
-use super::receiver::{Counter, Seen, StreamSeen};
+use super::stream_seen::StreamSeen;
 use crate::common::sequence_window::Window;
 use narrows_model::load::frames::{FCS_BYTES, FrameInterval, GotSoFar, ReceivePlan};
 use narrows_stats::Histogram;
@@ -22,7 +23,7 @@ const FLOWS_MOST: usize = 65_536;
 
 /// What the reading thread knows.
 #[derive(Default)]
-struct Book {
+struct Totals {
     streams: BTreeMap<u16, Stream>,
     foreign: u64,
     missed: u64,
@@ -38,7 +39,7 @@ struct Book {
 
 struct Stream {
     received: u64,
-    /// How often its numbers began anew.
+    /// How often its numbers restarted.
     restarts: u64,
     window: Window,
 }
@@ -53,7 +54,7 @@ struct Watch {
 
 /// Reads a device until it is dropped.
 pub(super) struct PacketReceiver {
-    book: Arc<Mutex<Book>>,
+    totals: Arc<Mutex<Totals>>,
     frames: Arc<AtomicU64>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -62,10 +63,10 @@ pub(super) struct PacketReceiver {
 impl PacketReceiver {
     pub(super) fn start(plan: &ReceivePlan, device: &Device) -> std::result::Result<Self, String> {
         let mut reader = PacketReader::open(device.index).map_err(|error| error.to_string())?;
-        let book = Arc::new(Mutex::new(Book::default()));
+        let totals = Arc::new(Mutex::new(Totals::default()));
         let frames = Arc::new(AtomicU64::new(0));
         let over = Arc::new(AtomicBool::new(false));
-        let (theirs, count, end) = (Arc::clone(&book), Arc::clone(&frames), Arc::clone(&over));
+        let (theirs, count, end) = (Arc::clone(&totals), Arc::clone(&frames), Arc::clone(&over));
         let watch = Watch { per_flow: plan.per_flow, gaps: plan.gaps, clock: clock_of_stamps::id() };
         let body = move || {
             cpu::name_this_thread("frames-receive");
@@ -81,27 +82,27 @@ impl PacketReceiver {
                 }
                 let now = clock::monotonic_ns();
                 let missed = reader.dropped().unwrap_or(0);
-                let Ok(mut book) = theirs.lock() else { return };
-                book.missed += missed;
+                let Ok(mut totals) = theirs.lock() else { return };
+                totals.missed += missed;
                 for (frame, length) in seen {
-                    book.take(frame, length as u64, now, watch);
+                    totals.take(frame, length as u64, now, watch);
                 }
-                count.store(book.streams.values().map(|stream| stream.received).sum(), Ordering::Relaxed);
+                count.store(totals.streams.values().map(|stream| stream.received).sum(), Ordering::Relaxed);
             }
         };
         let thread = std::thread::Builder::new().spawn(body).map_err(|error| error.to_string())?;
-        Ok(Self { book, frames, over, thread: Some(thread) })
+        Ok(Self { totals, frames, over, thread: Some(thread) })
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        match self.book.lock() {
-            Ok(book) => book,
+    fn totals(&self) -> MutexGuard<'_, Totals> {
+        match self.totals.lock() {
+            Ok(totals) => totals,
             Err(broken) => broken.into_inner(),
         }
     }
 }
 
-impl Book {
+impl Totals {
     fn take(&mut self, frame: Option<Frame>, length: u64, now: u64, watch: Watch) {
         let Some(frame) = frame else {
             self.foreign += 1;
@@ -160,12 +161,16 @@ impl Counter for PacketReceiver {
         Ok(self.frames.load(Ordering::Relaxed))
     }
 
-    fn look(&mut self, at_us: u64) -> Result<FrameInterval> {
-        let book = self.book();
-        let mut got =
-            GotSoFar { foreign: book.foreign, bytes: book.bytes, missed: Some(book.missed), ..GotSoFar::default() };
+    fn sample(&mut self, at_us: u64) -> Result<FrameInterval> {
+        let totals = self.totals();
+        let mut got = GotSoFar {
+            foreign: totals.foreign,
+            bytes: totals.bytes,
+            missed: Some(totals.missed),
+            ..GotSoFar::default()
+        };
         let mut frames = 0;
-        for Stream { received, window, .. } in book.streams.values() {
+        for Stream { received, window, .. } in totals.streams.values() {
             frames += received;
             got.numbers += window.missing() + window.distinct();
             got.duplicates += window.duplicates();
@@ -175,15 +180,15 @@ impl Counter for PacketReceiver {
     }
 
     fn read(&mut self, per_flow: bool) -> Result<Seen> {
-        let book = self.book();
+        let totals = self.totals();
         let mut seen = Seen {
-            foreign: book.foreign,
-            missed: Some(book.missed),
-            bytes: book.bytes,
-            first_ns: book.first_ns,
-            last_ns: book.last_ns,
-            other_clocks: book.other_clocks,
-            flows_left_out: book.flows_left_out,
+            foreign: totals.foreign,
+            missed: Some(totals.missed),
+            bytes: totals.bytes,
+            first_ns: totals.first_ns,
+            last_ns: totals.last_ns,
+            other_clocks: totals.other_clocks,
+            flows_left_out: totals.flows_left_out,
             ..Seen::default()
         };
         let stream = |(stream, Stream { received, restarts, window }): (&u16, &Stream)| StreamSeen {
@@ -194,11 +199,11 @@ impl Counter for PacketReceiver {
             restarts: *restarts,
             next: window.missing() + window.distinct(),
         };
-        seen.streams = book.streams.iter().map(stream).collect();
-        seen.latency_ns = book.latency.max().map(|_| book.latency.distribution());
-        seen.gaps_ns = book.gaps.max().map(|_| book.gaps.distribution());
+        seen.streams = totals.streams.iter().map(stream).collect();
+        seen.latency_ns = totals.latency.max().map(|_| totals.latency.distribution());
+        seen.gaps_ns = totals.gaps.max().map(|_| totals.gaps.distribution());
         if per_flow {
-            seen.flows = book.flows.values().copied().collect();
+            seen.flows = totals.flows.values().copied().collect();
         }
         Ok(seen)
     }

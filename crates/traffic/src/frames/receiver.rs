@@ -1,58 +1,16 @@
 //! A receiver: the mode chosen, counted while it lives, read at the end.
 
 use super::clock as clock_of_stamps;
+use super::counter::Counter;
+use super::device::Device;
 use super::error::FrameError;
-use super::flows::{self, FlowSeen};
-use super::generator::Device;
+use super::flows;
 use super::packet_receiver::PacketReceiver;
+use super::stream_seen::StreamSeen;
 use crate::Stop;
-use narrows_model::Distribution;
 use narrows_model::load::frames::{FrameInterval, ReceiveMode, ReceivePlan, ReceiveRecord, StampClock, StreamGot};
 use narrows_sys::{Result, clock};
 use std::time::{Duration, Instant};
-
-/// What came of one stream.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct StreamSeen {
-    pub(super) stream: u16,
-    pub(super) received: u64,
-    pub(super) duplicates: u64,
-    pub(super) reordered: u64,
-    /// How often its numbers began anew.
-    pub(super) restarts: u64,
-    /// One above the highest sequence number.
-    pub(super) next: u64,
-}
-
-/// All that a counter knows.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
-    pub(super) streams: Vec<StreamSeen>,
-    pub(super) foreign: u64,
-    /// Frames that found no room on their way to the counter; `None`: nobody counts them.
-    pub(super) missed: Option<u64>,
-    pub(super) bytes: u64,
-    pub(super) first_ns: u64,
-    pub(super) last_ns: u64,
-    pub(super) latency_ns: Option<Distribution>,
-    /// Stamped frames of another machine.
-    pub(super) other_clocks: u64,
-    pub(super) gaps_ns: Option<Distribution>,
-    pub(super) flows: Vec<FlowSeen>,
-    /// Frames of flows without room.
-    pub(super) flows_left_out: u64,
-}
-
-/// Counts frames from its start until it is dropped.
-pub(super) trait Counter: Send {
-    /// Frames with a signature so far.
-    fn frames(&mut self) -> Result<u64>;
-    /// What is told of each interval, as it is now. The frames are counted on meanwhile: one that is on its way through the
-    /// counters must not look lost.
-    fn look(&mut self, at_us: u64) -> Result<FrameInterval>;
-    /// Everything so far.
-    fn read(&mut self, per_flow: bool) -> Result<Seen>;
-}
 
 type Start = fn(&ReceivePlan, &Device) -> std::result::Result<Box<dyn Counter>, String>;
 
@@ -104,12 +62,12 @@ impl std::fmt::Debug for Receiver {
     }
 }
 
-/// How often counters are looked at while waiting.
+/// How often counters are read while waiting.
 const STEP: Duration = Duration::from_millis(10);
-/// What a look may take, and how often it is made again where it took longer.
+/// The time that a sample may take, and how often it is repeated if it took longer.
 const TIMELY_US: u64 = 1_000;
-const LOOKS: u32 = 4;
-/// How often it is asked whether the device is still there.
+const ATTEMPTS: u32 = 4;
+/// How often the interface is checked.
 const DEVICE_CHECK_US: u64 = 200_000;
 
 impl Receiver {
@@ -156,12 +114,16 @@ impl Receiver {
         self.mode
     }
 
-    /// Waits until the time of the plan is over, the silence that it names has come, the device is gone, or `stop` is raised. `look` is called once
-    /// an interval with what was counted so far.
+    /// Waits until the plan's duration or idle time is over, the interface is gone, or `stop` is raised. `on_sample` is called once
+    /// per interval with the totals so far.
     ///
     /// # Errors
     /// The counters cannot be read.
-    pub fn wait(&mut self, stop: &Stop, mut look: impl FnMut(FrameInterval)) -> std::result::Result<(), FrameError> {
+    pub fn wait(
+        &mut self,
+        stop: &Stop,
+        mut on_sample: impl FnMut(FrameInterval),
+    ) -> std::result::Result<(), FrameError> {
         let (mut last, mut since_us) = (0, 0);
         let mut next_check_us = DEVICE_CHECK_US;
         let mut next_us = self.plan.interval_ms * 1000;
@@ -173,8 +135,8 @@ impl Receiver {
                 (last, since_us) = (frames, at_us);
             }
             if at_us >= next_us {
-                let seen = self.timely_look()?;
-                look(seen);
+                let seen = self.timely_sample()?;
+                on_sample(seen);
                 self.intervals.push(seen);
                 next_us = (at_us / (self.plan.interval_ms * 1000) + 1) * self.plan.interval_ms * 1000;
             }
@@ -184,10 +146,10 @@ impl Receiver {
             }
             let silent = self.plan.idle_ms.is_some_and(|idle| frames > 0 && at_us - since_us >= idle * 1000);
             if stop.is_set() || self.ended.is_some() || silent || at_us >= self.plan.duration_ms * 1000 {
-                // What came since the last look, too.
+                // What arrived since the last sample, too.
                 if self.intervals.last().is_none_or(|it| it.frames != frames) {
-                    let seen = self.timely_look()?;
-                    look(seen);
+                    let seen = self.timely_sample()?;
+                    on_sample(seen);
                     self.intervals.push(seen);
                 }
                 return Ok(());
@@ -195,12 +157,12 @@ impl Receiver {
         }
     }
 
-    /// A look whose time is its own: a thread that was kept from the CPU between clock and counters tells counts of another time.
-    fn timely_look(&mut self) -> Result<FrameInterval> {
+    /// A sample whose counts match its time: a thread preempted between clock and counters reads counts of a later time.
+    fn timely_sample(&mut self) -> Result<FrameInterval> {
         let mut best: Option<(u64, FrameInterval)> = None;
-        for _ in 0..LOOKS {
+        for _ in 0..ATTEMPTS {
             let at_us = clock::micros_since(self.started);
-            let seen = self.counter.look(at_us)?;
+            let seen = self.counter.sample(at_us)?;
             let took_us = clock::micros_since(self.started).saturating_sub(at_us);
             if best.is_none_or(|(least, _)| took_us < least) {
                 best = Some((took_us, seen));
@@ -211,7 +173,7 @@ impl Receiver {
         }
         match best {
             Some((_, seen)) => Ok(seen),
-            None => self.counter.look(clock::micros_since(self.started)),
+            None => self.counter.sample(clock::micros_since(self.started)),
         }
     }
 
@@ -228,10 +190,10 @@ impl Receiver {
     /// # Errors
     /// The counters cannot be read.
     pub fn finish(mut self) -> std::result::Result<ReceiveRecord, FrameError> {
-        let last = self.counter.look(clock::micros_since(self.started))?;
+        let last = self.counter.sample(clock::micros_since(self.started))?;
         let seen = self.counter.read(self.plan.per_flow)?;
-        let told = |it: &FrameInterval| (it.frames, it.got) == (last.frames, last.got);
-        if !self.intervals.last().is_some_and(told) {
+        let same = |it: &FrameInterval| (it.frames, it.got) == (last.frames, last.got);
+        if !self.intervals.last().is_some_and(same) {
             self.intervals.push(last);
         }
         let (flows, flows_silent) = flows::settle(&seen.flows, &seen.streams, seen.flows_left_out > 0);

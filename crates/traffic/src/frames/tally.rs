@@ -1,4 +1,4 @@
-//! What a worker has done so far.
+//! The running totals of a worker.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(super) struct Counts {
     /// Frames handed to the device.
     pub(super) handed: u64,
-    /// Frames that were due and given up after a stall.
+    /// Frames that were due and skipped after a stall.
     pub(super) skipped: u64,
     /// Frames that the device refused before they were handed over, though its own counter has them.
     pub(super) bounced: u64,
@@ -47,7 +47,7 @@ impl Tally {
         }
     }
 
-    /// When sending begins, if that is known; the worker that asks is ready.
+    /// When sending begins, if that is known; a worker that calls this is ready.
     pub(super) fn asked_start(&self) -> Option<u64> {
         self.ready.store(true, Ordering::Release);
         Some(self.start_ns.load(Ordering::Acquire)).filter(|at| *at > 0)

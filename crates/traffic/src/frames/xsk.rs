@@ -1,10 +1,11 @@
 //! Frames through `AF_XDP` rings, one queue a worker.
 
-use super::author::Author;
+use super::device::Device;
 use super::error::FrameError;
-use super::generator::{Crew, Device, Meter, Worker};
+use super::frame_writer::FrameWriter;
 use super::pace::Share;
 use super::tally::Tally;
+use super::worker::{Crew, Meter, Worker};
 use narrows_model::load::frames::{FCS_BYTES, GeneratePlan};
 use narrows_sys::clock;
 use narrows_sys::xsk::{FRAME_BYTES, XskSender};
@@ -20,11 +21,11 @@ const EBUSY: i32 = 16;
 /// How long a queue is waited for: the kernel lets go of it a moment after its last socket is closed.
 const QUEUE_WAIT: Duration = Duration::from_secs(1);
 /// The largest frame with FCS that fits one of its places, of which the first 256 bytes are the kernel's.
-const FRAME_MOST: u32 = FRAME_BYTES as u32 - 256 + FCS_BYTES;
+const MAX_FRAME_BYTES: u32 = FRAME_BYTES as u32 - 256 + FCS_BYTES;
 
 struct Sender {
     socket: XskSender,
-    author: Author,
+    author: FrameWriter,
     tally: Arc<Tally>,
 }
 
@@ -72,9 +73,9 @@ fn open(device: u32, queue: u32) -> narrows_sys::Result<XskSender> {
 }
 
 pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
-    if plan.format.largest() > FRAME_MOST {
+    if plan.format.largest() > MAX_FRAME_BYTES {
         return Err(format!(
-            "a frame of {} bytes does not fit; the largest that does has {FRAME_MOST}",
+            "a frame of {} bytes does not fit; the largest that does has {MAX_FRAME_BYTES}",
             plan.format.largest()
         ));
     }
@@ -90,7 +91,7 @@ pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) ->
     let workers = sockets.into_iter().zip(shares).map(|(socket, share)| {
         let tally = Arc::new(Tally::default());
         let sender =
-            Sender { socket, author: Author::new(plan, *share, Arc::clone(&tally)), tally: Arc::clone(&tally) };
+            Sender { socket, author: FrameWriter::new(plan, *share, Arc::clone(&tally)), tally: Arc::clone(&tally) };
         (Box::new(sender) as Box<dyn Worker>, Arc::new(tally) as Arc<dyn Meter>)
     });
     Ok(Crew { workers: workers.collect() })

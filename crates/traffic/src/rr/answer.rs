@@ -119,9 +119,9 @@ pub struct Answering {
 /// What a transaction needs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Read at most so many bytes, whatever they are, and say how many with [`Answering::read`].
+    /// Read at most this many bytes, whatever they are, and report how many with [`Answering::read`].
     Read(usize),
-    /// Write these bytes or the first of them, and say how many with [`Answering::wrote`].
+    /// Write these bytes or the first of them, and report how many with [`Answering::wrote`].
     Write(&'static [u8]),
     /// Close the connection.
     Close,
@@ -131,20 +131,20 @@ impl Answering {
     /// What to do next.
     #[must_use]
     pub fn step(&self) -> Step {
-        let most = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX).min(FILL.len());
+        let chunk = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX).min(FILL.len());
         match (self.unread, self.unwritten) {
             (0, 0) => Step::Close,
-            (0, bytes) => Step::Write(&FILL[..most(bytes)]),
-            (bytes, _) => Step::Read(most(bytes)),
+            (0, bytes) => Step::Write(&FILL[..chunk(bytes)]),
+            (bytes, _) => Step::Read(chunk(bytes)),
         }
     }
 
-    /// So many bytes of the request came in.
+    /// This many bytes of the request came in.
     pub fn read(&mut self, bytes: usize) {
         self.unread = self.unread.saturating_sub(bytes as u64);
     }
 
-    /// So many bytes of the response were taken. With the last of them the transaction is counted as answered.
+    /// This many bytes of the response were taken. With the last of them the transaction is counted as answered.
     pub fn wrote(&mut self, bytes: usize) {
         let before = self.unwritten;
         self.unwritten = before.saturating_sub(bytes as u64);
@@ -160,7 +160,7 @@ impl Answering {
 /// Answers one connection whose hello was read, and closes it. Blocks, no longer than [`ANSWER_LIMIT`] or the trial.
 ///
 /// # Errors
-/// What the socket said; `TimedOut` after the limit; `UnexpectedEof` where the request ended early.
+/// The socket's error; `TimedOut` after the limit; `UnexpectedEof` where the request ended early.
 pub fn answer(socket: TcpStream, mut answering: Answering) -> io::Result<()> {
     tcp::set_call_limit(&socket, CALL_LIMIT).map_err(|error| error.source)?;
     let start = clock::now();

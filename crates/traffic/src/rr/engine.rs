@@ -18,20 +18,20 @@ use narrows_sys::net;
 use narrows_wire::hello;
 use std::net::SocketAddr;
 
-/// Makes requests (client) or answers them (server) until the trial is over, and blocks so long. The record's `before` and `after`
+/// Makes requests (client) or answers them (server) until the trial is over, and blocks until then. The record's `before` and `after`
 /// are left empty, as those of its load.
 ///
-/// The client's clock starts at once, the server's with the first request that comes in. `cpu_times` is asked at each sampling
+/// The client's clock starts at once, the server's with the first request that comes in. `cpu_times` is called at each sampling
 /// instant; `on_progress` is called on this thread after each interval and once at the end. The load, where there is one, runs
 /// beside it on threads of its own by [`crate::tcp::run`] and under the same flag: give it the same duration, and omit the time that it
 /// needs to fill the path.
 ///
 /// Every trial stops by itself: a client begins no request after the plan's duration and waits [`crate::GRACE`] for the last
-/// answers; a server ends when its clients close, 0.3 s after the last request beyond the planned end, or [`crate::GRACE`] after
+/// answers; a server ends when its clients close, 0.3 s after the last request after the planned end, or [`crate::GRACE`] after
 /// it.
 ///
 /// # Errors
-/// What kept the trial or its load from starting. What goes wrong later is a remark in the record.
+/// Why the trial or its load did not start. Later failures are remarks in the record.
 pub fn run(
     place: Place,
     plan: &RrPlan,

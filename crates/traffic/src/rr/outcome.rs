@@ -4,7 +4,7 @@ use crate::common::timing::Timing;
 use narrows_stats::Histogram;
 use std::io;
 
-/// Why a stream came to its end.
+/// Why a stream ended.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// As planned.
@@ -15,16 +15,16 @@ pub(crate) enum Outcome {
     Closed,
     /// The connection or socket broke.
     Broken(io::Error),
-    /// So many answers had not come when the time for the last ones was over.
+    /// The number of answers that had not come when the grace time was over.
     Unanswered(u64),
-    /// The peer said what it was not asked.
+    /// The peer sent more or other data than requested.
     Garbage(String),
-    /// There is no sense in going on; why.
+    /// The stream cannot continue; why.
     GaveUp(String),
 }
 
 impl Outcome {
-    /// Whether the peer is gone: that is no loss where it was told to stop.
+    /// Whether the peer is gone: a remark, unless the trial was stopped.
     pub(crate) const fn is_loss(&self) -> bool {
         matches!(self, Self::Closed | Self::Broken(_) | Self::GaveUp(_))
     }

@@ -24,7 +24,7 @@ impl Pace {
         let number = n.saturating_mul(self.streams).saturating_add(self.position);
         #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let since = Duration::from_nanos((number as f64 * self.gap_ns) as u64);
-        // Beyond what the clock can say is after every trial.
+        // An instant that the clock cannot represent is after every trial.
         self.start.checked_add(since).unwrap_or_else(|| self.start + Duration::from_secs(366 * 24 * 3600))
     }
 

@@ -10,16 +10,16 @@ use narrows_sys::{tcp, udp};
 use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-/// What a socket's buffer takes without being asked (`net.core.rmem_default`).
+/// The default size of a socket's buffer (`net.core.rmem_default`).
 const DEFAULT_BUFFER_BYTES: u64 = 200 << 10;
-/// More is not asked for: the kernel doubles it and counts in 31 bits.
+/// The largest request: the kernel doubles it and counts in 31 bits.
 const MAX_BUFFER_BYTES: u32 = 256 << 20;
 
 /// Gives a UDP socket room for all requests or answers that may be in flight. [`super::run`] does it too; where the other end may
 /// begin earlier, do it as soon as the socket is made, so that its first requests find room.
 ///
 /// # Errors
-/// What the kernel said; the socket works all the same.
+/// The kernel's error; the socket still works.
 pub fn prepare(socket: &UdpSocket, plan: &RrPlan) -> Result<(), TrafficError> {
     // With the kernel's overhead of up to as much again, and at least 768 bytes each.
     let each = 2 * u64::from(plan.request_bytes.max(plan.response_bytes)) + 768;

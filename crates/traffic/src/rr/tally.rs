@@ -1,4 +1,4 @@
-//! What a stream's thread, or the answering of its connections, tells while the trial runs.
+//! The running totals of a stream: written by its thread, or by the accept path.
 
 use crate::common::thread_clock::ThreadClock;
 use narrows_model::RrSample;
@@ -25,20 +25,20 @@ impl Tally {
         }
     }
 
-    /// A transaction is complete, after so long.
+    /// A transaction is complete, after this latency.
     #[inline]
     pub(crate) fn complete(&self, latency_ns: u64) {
         self.latency_sum_ns.fetch_add(latency_ns, Ordering::Relaxed);
         self.transactions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many requests were answered.
+    /// This many requests were answered.
     #[inline]
     pub(crate) fn answered(&self, count: u64) {
         self.transactions.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// So many transactions were given up.
+    /// This many transactions failed.
     pub(crate) fn fail(&self, count: u64) {
         self.failures.fetch_add(count, Ordering::Relaxed);
     }
@@ -47,7 +47,7 @@ impl Tally {
         self.transactions.load(Ordering::Relaxed)
     }
 
-    /// A look at it; `threaded`: whether the stream has a thread of its own.
+    /// A sample; `threaded`: whether the stream has a thread of its own.
     pub(crate) fn sample(&self, at_us: u64, threaded: bool) -> RrSample {
         RrSample {
             at_us,

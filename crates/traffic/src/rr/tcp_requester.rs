@@ -15,7 +15,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Instant;
 
-/// Requests that fit in so many bytes go with one call.
+/// Requests that fit into this many bytes are sent with one call.
 const BATCH_BYTES: usize = FILL.len();
 
 /// See the module.
@@ -58,7 +58,7 @@ impl<'a> TcpRequester<'a> {
     }
 
     fn exchange(&mut self) -> Outcome {
-        // Larger than what is expected: so what was not asked for is seen.
+        // Larger than expected, so that surplus data shows.
         let mut buffer = vec![0; 64 << 10];
         loop {
             if let Some(outcome) = self.requester.ended() {

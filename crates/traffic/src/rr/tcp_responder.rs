@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::os::fd::AsFd as _;
 use std::time::Instant;
 
-/// Answers until the client is done or somebody says so; calls `moving` once, with the time of the first byte.
+/// Answers until the client closes or the trial is over; calls `moving` once, with the time of the first byte.
 ///
 /// Its sends may wait: the client always reads. The answers to all requests that one call brought go with one call.
 pub(super) fn respond(

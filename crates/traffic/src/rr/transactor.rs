@@ -31,7 +31,7 @@ const NO_PORT: i32 = 99;
 /// Why a transaction did not become one.
 enum Failure {
     /// The trial is over.
-    Told(Outcome),
+    Ended(Outcome),
     /// It failed; the next one may do better.
     Failed(String),
     /// None will do better.
@@ -94,7 +94,7 @@ impl<'a> Transactor<'a> {
             }
             match self.transact(now, &mut buffer) {
                 Ok(()) => {}
-                Err(Failure::Told(outcome)) => return outcome,
+                Err(Failure::Ended(outcome)) => return outcome,
                 Err(Failure::Failed(why)) => {
                     self.failed += 1;
                     let last = why.clone();
@@ -147,7 +147,7 @@ impl<'a> Transactor<'a> {
     /// Whether to go on with what a call did not finish.
     fn go_on(&self, start: Instant, what: &str) -> Result<(), Failure> {
         if let Some(outcome) = self.requester.ended() {
-            return Err(Failure::Told(outcome));
+            return Err(Failure::Ended(outcome));
         }
         let now = clock::now();
         if now.saturating_duration_since(start) < LIMIT && !self.requester.is_late(now) {
@@ -192,7 +192,7 @@ impl<'a> Transactor<'a> {
         Ok(())
     }
 
-    /// What does not begin as a response is the line that says why there is none, or comes from something else.
+    /// Data that does not begin as a response is the server's refusal, or comes from another program.
     fn read_refusal(&self, socket: &TcpStream, start: Instant, first: &[u8]) -> Failure {
         let mut line = first.to_vec();
         let mut more = [0; ANSWER_MOST_BYTES];
@@ -215,7 +215,7 @@ impl<'a> Transactor<'a> {
         })
     }
 
-    /// The peer closes first. Where it does not in time, or resets, the transaction is complete all the same.
+    /// The peer closes first. If it resets or does not close in time, the transaction is still complete.
     fn await_close(&self, socket: &TcpStream, end: Instant, buffer: &mut [u8]) -> Result<(), Failure> {
         while clock::now().saturating_duration_since(end) < CLOSE_LIMIT {
             match tcp::receive(socket.as_fd(), buffer) {
@@ -225,7 +225,7 @@ impl<'a> Transactor<'a> {
                 }
                 Err(error) if waits(&error) => {
                     if let Some(outcome) = self.requester.ended() {
-                        return Err(Failure::Told(outcome));
+                        return Err(Failure::Ended(outcome));
                     }
                 }
                 Ok(0) | Err(_) => break,

@@ -1,6 +1,6 @@
 //! The client's end of a `UDP_RR` stream: as many requests on their way as there are slots. A request's sequence is its slot plus
 //! a multiple of the number of slots, so an answer finds its request at once, and one that comes after its slot was
-//! given up, or a second time, finds none.
+//! freed, or a second time, finds none.
 
 use super::outcome::{Leaves, Outcome};
 use super::requester::{BACKOFF, Requester};
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 /// A response that takes longer is lost.
 const TIMEOUT: Duration = Duration::from_millis(RrPlan::UDP_TIMEOUT_MS);
 /// Room for the largest datagram, and one byte more that shows a larger one.
-pub(super) const MOST_BYTES: usize = (1 << 16) + 1;
-/// `ENOBUFS`: the queue of the device is full for about so long.
+pub(super) const MAX_BYTES: usize = (1 << 16) + 1;
+/// `ENOBUFS`: the queue of the interface is full for about this time.
 const QUEUE_FULL: Duration = Duration::from_millis(1);
 
 /// A request on its way.
@@ -43,7 +43,7 @@ pub(super) struct UdpRequester<'a> {
     socket: BorrowedFd<'a>,
     slots: Vec<Slot>,
     free: Vec<usize>,
-    /// No request on its way is given up before.
+    /// No request in flight expires before.
     expiry: Instant,
     /// No request is sent before.
     rest_until: Instant,
@@ -75,7 +75,7 @@ impl<'a> UdpRequester<'a> {
     pub(super) fn run(mut self) -> Leaves {
         let outcome = self.exchange();
         if !matches!(outcome, Outcome::Complete | Outcome::Stopped) {
-            self.requester.tally.fail(self.on_their_way() as u64);
+            self.requester.tally.fail(self.in_flight() as u64);
         }
         let counts = [
             (self.late, "answers came after their request had been given up, or twice"),
@@ -86,26 +86,26 @@ impl<'a> UdpRequester<'a> {
         self.requester.leave(outcome, Histogram::new())
     }
 
-    fn on_their_way(&self) -> usize {
+    fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
     fn exchange(&mut self) -> Outcome {
-        let mut buffer = vec![0; MOST_BYTES];
+        let mut buffer = vec![0; MAX_BYTES];
         loop {
             if let Some(outcome) = self.requester.ended() {
                 return outcome;
             }
             let now = clock::now();
             if now >= self.expiry {
-                self.give_up_old(now);
+                self.expire(now);
             }
             let full = match self.ask(now) {
                 Ok(full) => full,
                 Err(outcome) => return outcome,
             };
             // The last time-outs are over before the time for the last answers is; this is for a clock that jumps.
-            if now >= self.requester.deadline && (self.on_their_way() == 0 || self.requester.is_late(now)) {
+            if now >= self.requester.deadline && (self.in_flight() == 0 || self.requester.is_late(now)) {
                 return Outcome::Complete;
             }
             match self.receive(&mut buffer, now, full) {
@@ -137,7 +137,7 @@ impl<'a> UdpRequester<'a> {
                 Err(error) => match error.kind() {
                     ErrorKind::Interrupted => {}
                     ErrorKind::WouldBlock => return Ok(true),
-                    // Told of an earlier one; this one was not sent.
+                    // The error of an earlier one; this one was not sent.
                     ErrorKind::ConnectionRefused => return self.refused(&error).map_or(Ok(false), Err),
                     // A filter of this host.
                     ErrorKind::PermissionDenied => {
@@ -211,8 +211,8 @@ impl<'a> UdpRequester<'a> {
         }
     }
 
-    /// Gives up what was asked too long ago, and finds out when to look again.
-    fn give_up_old(&mut self, now: Instant) {
+    /// Counts expired requests as lost, and finds the next expiry.
+    fn expire(&mut self, now: Instant) {
         let count = self.slots.len() as u64;
         let mut next = now + TIMEOUT;
         for (at, slot) in self.slots.iter_mut().enumerate() {
@@ -229,11 +229,11 @@ impl<'a> UdpRequester<'a> {
         self.expiry = next;
     }
 
-    /// The peer's host said that nobody listens: the oldest request on its way has failed.
+    /// The peer's host reported a closed port: the oldest request in flight has failed.
     fn refused(&mut self, error: &io::Error) -> Option<Outcome> {
         self.rest_until = clock::now() + BACKOFF;
-        let on_their_way = self.slots.iter().enumerate();
-        let oldest = on_their_way.filter_map(|(at, slot)| Some((slot.asked?.sent, at))).min();
+        let in_flight = self.slots.iter().enumerate();
+        let oldest = in_flight.filter_map(|(at, slot)| Some((slot.asked?.sent, at))).min();
         if let Some((_, at)) = oldest {
             let count = self.slots.len() as u64;
             self.slots[at].asked = None;

@@ -2,7 +2,7 @@
 
 use super::outcome::{Leaves, Outcome};
 use super::tally::Tally;
-use super::udp_requester::MOST_BYTES;
+use super::udp_requester::MAX_BYTES;
 use crate::common::limits::CALL_LIMIT;
 use crate::common::threads::Control;
 use narrows_model::RrPlan;
@@ -13,8 +13,8 @@ use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Instant;
 
-/// Answers until somebody says that the trial is over, for a client that is done says nothing; calls `moving` once, with the time
-/// of the first request. What is no request of this stream and of its size gets no answer.
+/// Answers until the trial is over, for a client does not report its end; calls `moving` once, with the time of the first
+/// request. Datagrams of other streams or sizes get no answer.
 pub(super) fn respond(
     socket: &UdpSocket,
     stream: u32,
@@ -24,7 +24,7 @@ pub(super) fn respond(
     moving: impl FnOnce(Instant),
 ) -> Leaves {
     let socket = socket.as_fd();
-    let mut buffer = vec![0; MOST_BYTES];
+    let mut buffer = vec![0; MAX_BYTES];
     let mut response = vec![0; (plan.response_bytes as usize).max(rr::LENGTH)];
     let mut moving = Some(moving);
     let (mut foreign, mut unsent) = (0_u64, 0_u64);
@@ -73,7 +73,7 @@ pub(super) fn respond(
     Leaves::of(outcome, notes.collect())
 }
 
-/// Sends at the second try at the latest: the first may only have told of an earlier datagram, or waits for room.
+/// Sends at the second try at the latest: the first may report the error of an earlier datagram, or wait for room.
 fn send(socket: BorrowedFd<'_>, response: &[u8]) -> io::Result<()> {
     match exchange::send_now(socket, response) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {

@@ -1,4 +1,4 @@
-//! The application that an end imitates: how fast it writes or reads, and what CPU time it burns on the data.
+//! The emulated application: how fast it writes or reads, and the CPU time that it spends on the data.
 
 use narrows_sys::clock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,8 +6,8 @@ use std::time::Instant;
 
 /// A rate shared by all streams of a flow: a clock of slots, each as long as its bytes take at the rate.
 ///
-/// Slots are absolute, so that late wake-ups do not add up; what an application slept through beyond
-/// [`Pace::LAG_NS`] or two slots is lost, not caught up in a burst.
+/// Slots are absolute, so that late wake-ups do not add up. After a delay above [`Pace::LAG_NS`] or two slots the missed slots
+/// are skipped, not caught up in a burst.
 #[derive(Debug)]
 pub(super) struct Pace {
     ns_per_byte: f64,
@@ -16,7 +16,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// A sleeping thread wakes this late on a busy host; a rate that forgave less would not be kept.
+    /// On a busy host a sleeping thread wakes up this late; a smaller value would reduce the rate.
     const LAG_NS: u64 = 2_000_000;
 
     /// `None` for 0: no limit.
@@ -25,14 +25,14 @@ impl Pace {
         (bps > 0).then(|| Self { ns_per_byte: 8e9 / bps as f64, next_ns: AtomicU64::new(0) })
     }
 
-    /// How many bytes the application moves at once: at most `most`, and no more than 2 ms' worth, but 1 KiB.
-    pub(super) fn portion(&self, most: usize) -> usize {
+    /// How many bytes the application moves at once: at most `max`, and at most what 2 ms allow, but at least 1 KiB.
+    pub(super) fn portion(&self, max: usize) -> usize {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let worth = (2e6 / self.ns_per_byte) as usize;
-        most.min(worth.max(1024))
+        max.min(worth.max(1024))
     }
 
-    /// Takes the next slot for so many bytes; when it begins.
+    /// Takes the next slot for this many bytes; returns when it begins.
     pub(super) fn claim(&self, now_ns: u64, bytes: usize) -> u64 {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let cost = (bytes as f64 * self.ns_per_byte) as u64;
@@ -43,23 +43,23 @@ impl Pace {
     }
 }
 
-/// CPU time burnt per byte moved, on the thread's own CPU clock.
+/// CPU time spent per byte, on the thread's own CPU clock.
 #[derive(Debug)]
 pub(super) struct Burn {
     us_per_byte: f64,
-    /// What is still to be burnt; negative after too much.
+    /// CPU time still to be spent; negative after too much.
     owed_us: f64,
 }
 
 impl Burn {
-    /// Shorter burns would be lost in the clock's own cost.
-    const LEAST_US: f64 = 20.0;
+    /// Shorter periods would drown in the cost of the clock.
+    const MIN_US: f64 = 20.0;
 
     pub(super) fn new(us_per_mib: u32) -> Self {
         Self { us_per_byte: f64::from(us_per_mib) / 1_048_576.0, owed_us: 0.0 }
     }
 
-    /// Burns what so many bytes cost, in portions worth the effort, unless `over` says that the trial is.
+    /// Spends the CPU time of this many bytes, in periods of at least [`Burn::MIN_US`], until `over` returns true.
     pub(super) fn spend(&mut self, bytes: usize, over: impl Fn() -> bool) {
         if self.us_per_byte == 0.0 {
             return;
@@ -68,7 +68,7 @@ impl Burn {
         {
             self.owed_us += bytes as f64 * self.us_per_byte;
         }
-        if self.owed_us < Self::LEAST_US {
+        if self.owed_us < Self::MIN_US {
             return;
         }
         let start = clock::thread_cpu_us();
@@ -108,7 +108,7 @@ mod tests {
     fn what_was_slept_through_is_not_caught_up() {
         let pace = Pace::new(8_000_000).unwrap();
         pace.claim(0, 1000);
-        // A second later only the last 2 ms are made up for: two slots of a millisecond at once, the third has to wait.
+        // A second later only the last 2 ms are caught up: two slots of a millisecond at once, the third has to wait.
         let late = 1_000_000_000;
         assert_eq!(pace.claim(late, 1000), late - 2_000_000);
         assert_eq!(pace.claim(late, 1000), late - 1_000_000);

@@ -1,8 +1,8 @@
 //! Fewer wake-ups at high rates: the receiver sleeps until there is a portion worth waking up for (`SO_RCVLOWAT`).
 //!
-//! A wake-up costs more than the data it brings once tens of thousands happen in a second, most of all in a virtual machine. The portion is what
-//! arrives in [`PERIOD_US`], so it delays nothing by more than that, and it is bounded to a sixteenth of the receive buffer,
-//! so it takes no visible part of the window. Below some 5 Gbit/s a stream is left alone.
+//! A wake-up costs more than the data it brings at tens of thousands per second, above all in a virtual machine. The portion is
+//! what arrives in [`PERIOD_US`], which bounds the delay, and at most a sixteenth of the receive buffer, so that the window stays
+//! open. Below about 5 Gbit/s `SO_RCVLOWAT` is not used.
 
 use narrows_sys::{clock, tcp};
 use std::os::fd::BorrowedFd;
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 /// What arrives in this time makes a portion.
 const PERIOD_US: u64 = 100;
-/// Smaller portions are not worth it: about what segmentation offload delivers at once.
-const LEAST_BYTES: u64 = 64 << 10;
-/// The rate is looked at this often.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// And the clock only after this many calls.
-const LOOK_AFTER_CALLS: u64 = 32;
+/// Smaller portions save nothing: segmentation offload delivers about this much at once.
+const MIN_BYTES: u64 = 64 << 10;
+/// The portion is updated this often …
+const UPDATE_EVERY: Duration = Duration::from_millis(10);
+/// … and the clock is read only after this many calls.
+const UPDATE_AFTER_CALLS: u64 = 32;
 
 /// The portion that one receiving socket waits for.
 #[derive(Debug)]
 pub(super) struct Batch {
-    looked_at: Instant,
+    updated_at: Instant,
     bytes: u64,
     calls: u64,
     portion: u32,
@@ -28,18 +28,18 @@ pub(super) struct Batch {
 
 impl Batch {
     pub(super) fn new(now: Instant) -> Self {
-        Self { looked_at: now, bytes: 0, calls: 0, portion: 1 }
+        Self { updated_at: now, bytes: 0, calls: 0, portion: 1 }
     }
 
-    /// Called after each call with what it took and the totals so far.
+    /// Called after each call with its bytes and the totals so far.
     #[inline]
     pub(super) fn moved(&mut self, socket: BorrowedFd<'_>, taken: usize, bytes: u64, calls: u64) {
-        // The call waited out its limit: the data comes no longer as fast as it did.
+        // The call reached its time limit: the rate has dropped.
         if taken < self.portion as usize {
             self.set(socket, 1);
         }
-        if calls - self.calls >= LOOK_AFTER_CALLS {
-            self.look(socket, bytes, calls);
+        if calls - self.calls >= UPDATE_AFTER_CALLS {
+            self.update(socket, bytes, calls);
         }
     }
 
@@ -48,16 +48,16 @@ impl Batch {
         self.set(socket, 1);
     }
 
-    fn look(&mut self, socket: BorrowedFd<'_>, bytes: u64, calls: u64) {
+    fn update(&mut self, socket: BorrowedFd<'_>, bytes: u64, calls: u64) {
         let now = clock::now();
-        let passed = now.saturating_duration_since(self.looked_at);
+        let passed = now.saturating_duration_since(self.updated_at);
         self.calls = calls;
-        if passed < LOOK_EVERY {
+        if passed < UPDATE_EVERY {
             return;
         }
         let buffer = tcp::receive_buffer(socket).unwrap_or(0);
         let portion = portion(bytes - self.bytes, passed, buffer);
-        (self.looked_at, self.bytes) = (now, bytes);
+        (self.updated_at, self.bytes) = (now, bytes);
         // Small changes are not worth a call.
         if portion > self.portion + self.portion / 2 || portion < self.portion - self.portion / 3 {
             self.set(socket, portion);
@@ -75,7 +75,7 @@ impl Batch {
 fn portion(bytes: u64, passed: Duration, buffer: u32) -> u32 {
     let passed_us = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX).max(1);
     let portion = (bytes.saturating_mul(PERIOD_US) / passed_us).min(u64::from(buffer) / 16);
-    if portion < LEAST_BYTES { 1 } else { u32::try_from(portion).unwrap_or(u32::MAX) }
+    if portion < MIN_BYTES { 1 } else { u32::try_from(portion).unwrap_or(u32::MAX) }
 }
 
 #[cfg(test)]

@@ -18,10 +18,10 @@ use narrows_model::{CpuTimes, Limit, Place, Snapshot, TcpEndRecord, TcpPlan, Tcp
 use narrows_sys::tcp;
 use std::sync::{Arc, OnceLock};
 
-/// Moves data on all streams until the trial is over, and blocks so long. The record's `before` and `after` are left empty.
+/// Moves data on all streams until the trial is over, and blocks until then. The record's `before` and `after` are left empty.
 ///
 /// The end's clock starts with its first written byte or, on an end that only receives, with the first byte that comes in.
-/// `cpu_times` is asked at each sampling instant; `on_progress` is called on this thread after each interval and once at the
+/// `cpu_times` is called at each sampling instant; `on_progress` is called on this thread after each interval and once at the
 /// end. All streams are closed on return: a sender whose time was up closes abortively, so that nothing queued drains into
 /// the path after the trial.
 ///
@@ -29,7 +29,7 @@ use std::sync::{Arc, OnceLock};
 /// nothing moved for [`STALL`], and anything after [`TcpPlan::LONGEST_MS`].
 ///
 /// # Errors
-/// What kept the trial from starting. What goes wrong later is a remark in the record.
+/// Why the trial did not start. Later failures are remarks in the record.
 pub fn run(
     place: Place,
     plan: &TcpPlan,
@@ -99,8 +99,8 @@ pub fn run(
     })
 }
 
-/// What the senders hand over. `Auto` is plain `send`: measured on veth with 6.18, `sendfile` costs more than the copy that it
-/// avoids, because each of its calls passes at most 16 pages on, and so the receiver is woken up more often.
+/// The payload of the senders. `Auto` is plain `send`: measured on veth with Linux 6.18, `sendfile` costs more than the copy that
+/// it avoids, because each call passes at most 16 pages and so wakes the receiver more often.
 fn payload(plan: &TcpPlan, remarks: &mut Vec<String>) -> Payload {
     let message = plan.message_bytes as usize;
     if plan.zero_copy == ZeroCopy::On {

@@ -1,4 +1,4 @@
-//! The plan's words as socket options: what must be set before the handshake, what after it, and what came of it.
+//! The socket options of a plan: before the handshake, after it, and as read back.
 
 use super::stream::Stream;
 use crate::common::error::TrafficError;
@@ -93,7 +93,7 @@ pub(super) fn settle(
     Ok(record)
 }
 
-/// What was asked for and not obtained, in words.
+/// Remarks on options that were not obtained.
 fn check_obtained(
     on: &str,
     socket: std::os::fd::BorrowedFd<'_>,

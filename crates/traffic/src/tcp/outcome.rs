@@ -14,7 +14,7 @@ pub(super) enum Outcome {
     Closed,
     /// The connection broke.
     Broken(io::Error),
-    /// Nothing moved for so long that waiting on makes no sense; seconds.
+    /// No data moved for this time, seconds.
     Stalled(u64),
     /// All was sent, but the last bytes were never acknowledged.
     Unacknowledged(u32),
@@ -43,7 +43,7 @@ impl Outcome {
         let when = timing.when();
         match self {
             Self::Complete | Self::Stopped | Self::Unacknowledged(_) => None,
-            // Without a planned time, the end of data is how a complete stream ends: the byte counts tell whether it was.
+            // Without a planned time a complete stream ends with the end of data: the byte counts show whether it was complete.
             Self::Closed if timing.end_us.is_none() => None,
             // A sender closes abortively when its time is up.
             Self::Closed | Self::Broken(_) if timing.in_time() => None,

@@ -1,4 +1,4 @@
-//! What is sent: bytes without a pattern, so that nothing on the way compresses them.
+//! The payload: bytes without a pattern, so that nothing on the path compresses them.
 
 use crate::common::fill::fill;
 use narrows_sys::pages::Pages;
@@ -35,7 +35,7 @@ impl Payload {
         Pages::new(message.max(4 << 20), fill).map(Self::Pages)
     }
 
-    /// The word for the record.
+    /// The method, for the record.
     pub(super) const fn method(&self) -> &'static str {
         match self {
             Self::Buffer { .. } => "send",

@@ -28,7 +28,7 @@ pub(super) enum Take {
 }
 
 impl Take {
-    /// The word for the record.
+    /// The method, for the record.
     pub(super) const fn method(&self) -> &'static str {
         match self {
             Self::Discard => "discard",
@@ -53,7 +53,7 @@ pub(super) struct Receiver<'a> {
     pub(super) socket: &'a TcpStream,
     pub(super) counters: &'a Counters,
     pub(super) control: &'a Control<'a>,
-    /// Whether bytes end the trial: then a stream without any for [`STALL`] is given up.
+    /// Whether bytes end the trial: then a stream without data for [`STALL`] ends.
     pub(super) until_end_of_data: bool,
     pub(super) pace: Option<&'a Pace>,
     pub(super) cpu_us_per_mib: u32,
@@ -62,7 +62,7 @@ pub(super) struct Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    /// Takes data until there is a reason not to; calls `moving` once, with the time of the first byte.
+    /// Receives until the trial or the data ends; calls `moving` once, with the time of the first byte.
     pub(super) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, &'static str) {
         let mut take = match self.receive {
             Receive::Discard => Take::Discard,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The clock is read after this many bytes at the latest: reading it costs a part of what a small call does.
 const CLOCK_EVERY_BYTES: usize = 64 << 10;
 
-/// The payload's way does not work on this kernel, and nothing was sent yet.
+/// The payload's method does not work on this kernel, and nothing was sent yet.
 struct Impossible;
 
 /// Everything a sending thread needs.
@@ -25,7 +25,7 @@ pub(super) struct Sender<'a> {
     pub(super) counters: &'a Counters,
     pub(super) control: &'a Control<'a>,
     pub(super) payload: &'a Payload,
-    /// Made when the payload's way turns out to be impossible.
+    /// Made when the payload's method turns out to be impossible.
     pub(super) plain: &'a OnceLock<Payload>,
     pub(super) message_bytes: usize,
     /// Stop writing then.
@@ -38,7 +38,7 @@ pub(super) struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Moves data until there is a reason not to; how it ended and by which method.
+    /// Sends until the trial ends; how it ended and by which method.
     pub(super) fn run(&self) -> (Outcome, &'static str) {
         match self.send(self.payload) {
             Ok(outcome) => (outcome, self.payload.method()),
@@ -93,7 +93,7 @@ impl Sender<'_> {
                     Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Outcome::Closed),
                     Err(error) => return Ok(Outcome::Broken(error)),
                 }
-                // A call that took a part has waited as long as a call may.
+                // A call that took a part has reached its time limit.
                 if unclocked >= CLOCK_EVERY_BYTES || message > 0 {
                     unclocked = 0;
                     if self.is_over() {
@@ -143,7 +143,7 @@ impl Sender<'_> {
             }
             match (tcp::queued_out(self.socket), self.socket.take_error()) {
                 (_, Ok(Some(error))) => return Outcome::Broken(error),
-                // Once both sides are closed there is no queue to ask for.
+                // Once both sides are closed there is no queue to read.
                 (Ok(0) | Err(_), _) => return Outcome::Complete,
                 (Ok(queued), _) if queued < queued_before => (queued_before, moved_at) = (queued, clock::now()),
                 (Ok(queued), _) if moved_at.elapsed() > STALL => return Outcome::Unacknowledged(queued),

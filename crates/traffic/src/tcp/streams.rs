@@ -55,7 +55,7 @@ impl Streams for TcpStreams<'_> {
         }
     }
 
-    /// Closes the stream as well: a sender whose time was up abortively, so that nothing queued drains into the path.
+    /// Also closes the stream. A sender whose time is up closes abortively, so that its queue does not drain into the path.
     fn end(&mut self, index: usize, left: Left, _: &mut TcpSample, timing: Timing) -> Remarks {
         let Left { outcome, method } = left;
         let sends = self.sends(index);

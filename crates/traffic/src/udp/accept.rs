@@ -13,13 +13,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// No look at a stream's socket takes longer before the trial: what was readable may turn out to be damaged.
-const LOOK_LIMIT: Duration = Duration::from_millis(100);
+/// The time limit of a read before the trial: a readable datagram may turn out to be damaged.
+const READ_LIMIT: Duration = Duration::from_millis(100);
 
 /// Makes the socket of a stream: at the local address that the hello came to, connected to the client, so that from here on
 /// the kernel hands it all that the client sends on this stream; then answers the hello, and goes on answering until [`super::run`].
 ///
-/// `hello` was decoded from a datagram that came in as `arrival`, its key is known and its plan is `plan`. A hello of a stream
+/// `hello` was decoded from the datagram `arrival`, its key is known and its plan is `plan`. A hello of a stream
 /// that was accepted already may still come out of the listener's queue: accept each stream once.
 ///
 /// # Errors
@@ -38,7 +38,7 @@ pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStr
         DatagramSizes::Sequence(sizes) => sizes.clone(),
     };
     set_options(&own, peer, id, plan)?;
-    let limited = own.set_read_timeout(Some(LOOK_LIMIT));
+    let limited = own.set_read_timeout(Some(READ_LIMIT));
     limited.map_err(|error| failed(Error::new("set SO_RCVTIMEO of", "a UDP socket", error)))?;
     let buffers = buffers::set(&own, Place::Server, hello.flow, id, plan, &sizes)?;
     answerer::answer(&own, &hello.key, &hello.encode(0), arrival.bytes);
@@ -57,7 +57,7 @@ pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStr
     })
 }
 
-/// Refuses a hello with a sentence, from the address that it came to. What cannot be sent is not: the client asks again.
+/// Refuses a hello with a sentence, from the address that it came to. A lost refusal is not repeated: the client asks again.
 pub fn refuse(listener: &UdpListener, hello: &Hello, arrival: &Arrival, why: &str) {
     let _ = listener.answer(&hello.no(arrival.bytes, why), arrival);
 }

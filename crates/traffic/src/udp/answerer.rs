@@ -1,4 +1,4 @@
-//! Between the handshake and the trial the client may still ask: for an answer that got lost, or whether another size comes
+//! Between the handshake and the trial the client may still send hellos: for an answer that was lost, or to test whether another size comes
 //! through. On the server a small thread answers until the engine takes over, or until the first datagram of another kind, which it
 //! leaves in the queue.
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Who opened a stream and never ran it loses its answerer so late.
+/// A stream that is never run loses its answerer after this time.
 const LONGEST: Duration = Duration::from_secs(120);
 /// A thread that calls nothing deep, and a buffer for the largest datagram.
 const STACK_BYTES: usize = 256 << 10;
@@ -26,14 +26,14 @@ pub(crate) fn answer(socket: &UdpSocket, key: &Key, bytes: &[u8], length: usize)
     }
     let (largest, overhead) = largest(socket);
     let sent = socket.send(&hello.ok(length, largest));
-    // Too large for the way back: a short answer tells what fits.
+    // Too large for the way back: a short answer reports what fits.
     if sent.is_err() && length as u64 + u64::from(overhead) > u64::from(largest) {
         let _ = socket.send(&hello.ok(0, self::largest(socket).0));
     }
     true
 }
 
-/// The most bytes in one packet to the peer by this host's route, 0 where it does not say; and the headers around them.
+/// The maximum payload of one packet to the peer by this host's route, 0 if unknown; and the size of its headers.
 fn largest(socket: &UdpSocket) -> (u32, u32) {
     let Ok(peer) = socket.peer_addr() else { return (0, 0) };
     let overhead = udp::socket::header_bytes(&peer);
@@ -86,7 +86,7 @@ fn serve(socket: &UdpSocket, key: &Key, end: &Event) {
         if !readable {
             continue;
         }
-        // Looked at first: what belongs to the trial stays in the queue. An error is an ICMP word, taken by the look.
+        // Peek first: data of the trial stays in the queue. An error is an ICMP error, consumed by the peek.
         let mut head = [0; HEADER_BYTES];
         if socket.peek(&mut head).is_ok() {
             match Header::decode(&head) {

@@ -1,4 +1,4 @@
-//! When datagrams came: gaps, jitter, delay above the smallest. Pure; times are nanoseconds.
+//! When datagrams arrived: gaps, jitter, delay above the smallest. Pure; times are nanoseconds.
 
 use narrows_stats::Histogram;
 
@@ -36,7 +36,7 @@ impl Arrivals {
     /// Takes one arrival, by the sender's and the receiver's wall clocks.
     #[inline]
     pub(crate) fn arrive(&mut self, sent_ns: u64, received_ns: u64) {
-        // The clocks differ by anything, and a stranger may say anything.
+        // The clocks may differ by any amount, and a foreign datagram may hold any time.
         let transit = received_ns.wrapping_sub(sent_ns).cast_signed();
         if self.first_ns.is_none() {
             self.first_ns = Some(received_ns);

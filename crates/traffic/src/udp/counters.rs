@@ -20,7 +20,7 @@ pub(crate) struct Counters {
     pub(super) thread: ThreadClock,
 }
 
-/// What a receiver publishes beyond its totals.
+/// What a receiver publishes besides its totals.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Order {
     pub(crate) lost: u64,
@@ -68,7 +68,7 @@ impl Counters {
         self.jitter.store(order.jitter_ns.to_bits(), Ordering::Relaxed);
     }
 
-    /// All of it, with what the socket says.
+    /// All of it, with the socket's memory.
     pub(crate) fn sample(&self, at_us: u64, memory: Option<SocketMemory>, receives: bool) -> UdpSample {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         UdpSample {

@@ -38,7 +38,7 @@ impl Departures {
         }
     }
 
-    /// A call took so many datagrams.
+    /// A call sent this many datagrams.
     #[inline]
     pub(crate) fn left(&mut self, datagrams: u64, bytes: u64, began_ns: u64, over_ns: u64) {
         self.calls += 1;
@@ -58,14 +58,14 @@ impl Departures {
         self.last_ns = (began_ns, over_ns);
     }
 
-    /// A call failed, and so many datagrams were given up for it.
+    /// A call failed, and left this many datagrams unsent.
     pub(crate) fn failed(&mut self, datagrams: u64, count: fn(&mut Unsent) -> &mut u64) {
         self.calls += 1;
         self.errors += 1;
         *count(&mut self.unsent) += datagrams;
     }
 
-    /// A call failed for a way of sending that is not tried again; nothing was given up.
+    /// A call failed because of segmentation, which is not tried again; nothing is unsent.
     pub(crate) const fn retried(&mut self) {
         self.calls += 1;
         self.errors += 1;

@@ -14,17 +14,17 @@ use crate::common::threads::{Control, Work};
 use narrows_model::{CpuTimes, Flow, Place, Snapshot, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord};
 use std::time::Duration;
 
-/// Moves data on all streams until the trial is over, and blocks so long. The record's `before` and `after` are left empty.
+/// Moves data on all streams until the trial is over, and blocks until then. The record's `before` and `after` are left empty.
 ///
-/// Both ends need the same plan and the same streams. The client sends on its streams at once and asks the server to send on the
-/// others; each end's clock starts with the first datagram that leaves or comes in. `cpu_times` is asked at each sampling
+/// Both ends need the same plan and the same streams. The client sends on its streams at once and requests the server to send on the
+/// others; each end's clock starts with the first datagram sent or received. `cpu_times` is called at each sampling
 /// instant; `on_progress` is called on this thread after each interval and once at the end. All streams are closed on return.
 ///
-/// Every trial stops by itself: a sender at the end of its schedule, a receiver with the sender's last word and a moment for
+/// Every trial stops by itself: a sender at the end of its schedule, a receiver with the sender's end message and a moment for
 /// stragglers, or [`crate::GRACE`] after the planned end.
 ///
 /// # Errors
-/// What kept the trial from starting. What goes wrong later is a remark in the record.
+/// Why the trial did not start. Later failures are remarks in the record.
 pub fn run(
     place: Place,
     plan: &UdpPlan,
@@ -44,7 +44,7 @@ pub fn run(
     for stream in &mut streams {
         // The engine answers from here on.
         stream.answerer = None;
-        // A time-out of the handshake's is no bound of the trial's.
+        // The handshake's time-out does not apply to the trial.
         let _ = stream.socket.set_read_timeout(Some(Duration::from_millis(20)));
     }
     let mut remarks = Vec::new();
@@ -77,23 +77,23 @@ pub fn run(
     })
 }
 
-/// Opens the record of a stream, and says what was wanted and not obtained.
+/// Opens the record of a stream; remarks buffers that were not obtained.
 fn begin(stream: &UdpStream, place: Place, plan: &UdpPlan, remarks: &mut Vec<String>) -> UdpStreamRecord {
     let (id, buffers) = (stream.id, stream.buffers);
-    let short = |obtained: u32, wanted: u32, name: &str, sysctl: &str| {
+    let short = |obtained: u32, target: u32, name: &str, sysctl: &str| {
         let limit = sysctl_text(sysctl);
-        format!("stream {id}: wanted {} bytes of {name}, got {} ({sysctl} is {limit})", wanted / 2, obtained / 2)
+        format!("stream {id}: wanted {} bytes of {name}, got {} ({sysctl} is {limit})", target / 2, obtained / 2)
     };
     // The kernel doubles what it grants.
     if stream.sends(place) {
-        let wanted = plan.send_buffer_bytes.map(|bytes| bytes.saturating_mul(2));
-        if let Some((obtained, wanted)) = buffers.send.zip(wanted).filter(|(obtained, wanted)| obtained < wanted) {
-            remarks.push(short(obtained, wanted, "SO_SNDBUF", "net.core.wmem_max"));
+        let target = plan.send_buffer_bytes.map(|bytes| bytes.saturating_mul(2));
+        if let Some((obtained, target)) = buffers.send.zip(target).filter(|(obtained, target)| obtained < target) {
+            remarks.push(short(obtained, target, "SO_SNDBUF", "net.core.wmem_max"));
         }
-    } else if let Some((obtained, wanted)) =
-        buffers.receive.zip(buffers.receive_wanted).filter(|(obtained, wanted)| obtained < wanted)
+    } else if let Some((obtained, target)) =
+        buffers.receive.zip(buffers.receive_target).filter(|(obtained, target)| obtained < target)
     {
-        remarks.push(short(obtained, wanted, "SO_RCVBUF", "net.core.rmem_max"));
+        remarks.push(short(obtained, target, "SO_RCVBUF", "net.core.rmem_max"));
     }
     UdpStreamRecord {
         id,
@@ -104,7 +104,7 @@ fn begin(stream: &UdpStream, place: Place, plan: &UdpPlan, remarks: &mut Vec<Str
         path_mtu_bytes: stream.path_mtu_bytes,
         sndbuf_bytes: buffers.send,
         rcvbuf_bytes: buffers.receive,
-        rcvbuf_wanted_bytes: buffers.receive_wanted,
+        rcvbuf_wanted_bytes: buffers.receive_target,
         method: String::new(),
         sent: None,
         received: None,

@@ -11,7 +11,7 @@ pub enum UdpError {
     Socket {
         /// Its number.
         stream: u32,
-        /// The operation, and what the kernel said.
+        /// The operation and the kernel's error.
         #[source]
         source: narrows_sys::Error,
     },
@@ -26,14 +26,14 @@ pub enum UdpError {
     TooLarge {
         /// The other end.
         peer: SocketAddr,
-        /// What the plan asks for.
+        /// The size in the plan.
         bytes: u32,
         /// As the kernel knows it by its route and by ICMP.
         path_mtu_bytes: u32,
         /// The largest datagram that it carries.
         most: u32,
     },
-    /// Large datagrams vanish without a word, small ones do not.
+    /// Large datagrams are dropped silently, small ones are not.
     #[error(
         "datagrams of {bytes} bytes vanish on the path to {peer}, those of {works} bytes arrive, and nobody on the way says so by \
          ICMP; choose a smaller size, or the largest that fits"
@@ -41,7 +41,7 @@ pub enum UdpError {
     Vanish {
         /// The other end.
         peer: SocketAddr,
-        /// What the plan asks for.
+        /// The size in the plan.
         bytes: u32,
         /// What was answered.
         works: u32,
@@ -64,9 +64,9 @@ pub enum UdpError {
     Silent {
         /// The other end.
         peer: SocketAddr,
-        /// How long it was asked.
+        /// How long the client waited.
         waited_ms: u64,
-        /// Whether ICMP said that the port is closed.
+        /// Whether ICMP reported a closed port.
         unreachable: bool,
     },
 }

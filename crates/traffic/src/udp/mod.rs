@@ -20,7 +20,7 @@ mod nap;
 mod open;
 mod outcome;
 mod pacer;
-mod precedence;
+mod priority;
 mod receiver;
 mod receiving;
 mod sender;

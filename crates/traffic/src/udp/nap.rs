@@ -8,43 +8,43 @@ use super::buffers::memory_of;
 
 /// Below this rate a receiver blocks: a nap of the longest would not save four wake-ups.
 const FROM_PPS: f64 = 4_000.0;
-/// A nap is no longer …
-const LONGEST_NS: f64 = 1_000_000.0;
-/// … and a shorter one is not worth its timer.
-const SHORTEST_NS: f64 = 20_000.0;
+/// The maximum of a nap …
+const MAX_NS: f64 = 1_000_000.0;
+/// … and the minimum: a shorter one costs more than it saves.
+const MIN_NS: f64 = 20_000.0;
 /// A nap fills at most this part of the receive buffer.
 const PART: f64 = 1.0 / 8.0;
-/// The rate is taken over at least so long.
-const LOOK_NS: u64 = 5_000_000;
+/// The rate is averaged over at least this time.
+const UPDATE_NS: u64 = 5_000_000;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Nap {
-    /// The most datagrams to sleep for.
-    most: f64,
+    /// The maximum of datagrams to sleep for.
+    max: f64,
     buffer_bytes: f64,
-    looked_ns: u64,
+    updated_ns: u64,
     datagrams: u64,
     bytes: u64,
     nap_ns: Option<u64>,
 }
 
 impl Nap {
-    /// For calls of up to `batch` datagrams and a receive buffer of so many bytes of kernel memory.
+    /// For calls of up to `batch` datagrams and a receive buffer in bytes of kernel memory.
     pub(crate) fn new(batch: usize, buffer_bytes: u32, now_ns: u64) -> Self {
         #[allow(clippy::cast_precision_loss)]
-        let most = batch as f64 * 0.75;
-        Self { most, buffer_bytes: f64::from(buffer_bytes), looked_ns: now_ns, datagrams: 0, bytes: 0, nap_ns: None }
+        let max = batch as f64 * 0.75;
+        Self { max, buffer_bytes: f64::from(buffer_bytes), updated_ns: now_ns, datagrams: 0, bytes: 0, nap_ns: None }
     }
 
     /// After a call that found the queue short, with the totals so far: how long to sleep; `None`: block.
     pub(crate) fn after(&mut self, now_ns: u64, datagrams: u64, bytes: u64) -> Option<u64> {
-        let passed = now_ns.saturating_sub(self.looked_ns);
-        if passed >= LOOK_NS {
+        let passed = now_ns.saturating_sub(self.updated_ns);
+        if passed >= UPDATE_NS {
             #[allow(clippy::cast_precision_loss)]
             let (count, sum, ns) = ((datagrams - self.datagrams) as f64, (bytes - self.bytes) as f64, passed as f64);
             self.nap_ns = self.length(count * 1e9 / ns, sum / count.max(1.0));
-            (self.looked_ns, self.datagrams, self.bytes) = (now_ns, datagrams, bytes);
+            (self.updated_ns, self.datagrams, self.bytes) = (now_ns, datagrams, bytes);
         }
         self.nap_ns
     }
@@ -59,9 +59,9 @@ impl Nap {
             return None;
         }
         let room = self.buffer_bytes * PART / memory_of(mean_bytes);
-        let ns = (room.min(self.most) * 1e9 / pps).min(LONGEST_NS);
+        let ns = (room.min(self.max) * 1e9 / pps).min(MAX_NS);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between the two limits
-        (ns >= SHORTEST_NS).then_some(ns as u64)
+        (ns >= MIN_NS).then_some(ns as u64)
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_looked_at_now_and_then() {
+    fn the_rate_is_updated_now_and_then() {
         let mut nap = Nap::new(128, 64 << 20, 0);
         assert_eq!(nap.after(1_000_000, 100, 147_200), None);
         assert_eq!(nap.after(5_000_000, 1000, 1_472_000), Some(480_000));

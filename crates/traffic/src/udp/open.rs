@@ -1,4 +1,4 @@
-//! The client's end of the handshake: hellos of the size that is wanted, until one is answered.
+//! The client's end of the handshake: hellos of the planned size, until one is answered.
 
 use super::accept::set_options;
 use super::buffers;
@@ -16,19 +16,19 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// So long a server is asked.
+/// How long a server may take to answer …
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Where ICMP says that nobody listens, so long.
+/// … and how long where ICMP reports a closed port.
 const PATIENCE_IF_UNREACHABLE: Duration = Duration::from_secs(1);
 /// The first wait for an answer; each further one is half as long again.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// Hellos of the wanted size that vanish before another one is searched for.
+/// Hellos of the planned size that may vanish before a smaller size is searched for.
 const LARGE_ATTEMPTS: u32 = 3;
 const SMALL: u32 = HELLO_FILLED_BYTES as u32;
 
 /// Opens one stream to a server that knows the key: a socket of its own, its options, the handshake, and the datagram size.
 ///
-/// Blocks for 5 s at most, or 2 s longer where the path swallows large datagrams without a word.
+/// Blocks for 5 s at most, or 2 s longer where the path drops large datagrams silently.
 ///
 /// # Errors
 /// No answer, a refusal with the server's sentence, a size that would be fragmented, a socket that did not take an option.
@@ -37,10 +37,11 @@ pub fn open(address: SocketAddr, key: &Key, id: u32, flow: Flow, plan: &UdpPlan)
     let number = u16::try_from(id).map_err(|_| UdpError::Number(id))?;
     let own = socket::connect(address).map_err(|source| UdpError::Socket { stream: id, source })?;
     set_options(&own, address, id, plan)?;
-    let mut asking = Asking::new(&own, address, Hello { key: *key, stream: number, flow, attempt: 0, time_ns: 0 });
-    let datagram_bytes = asking.settle(plan)?;
+    let mut handshake =
+        Handshake::new(&own, address, Hello { key: *key, stream: number, flow, attempt: 0, time_ns: 0 });
+    let datagram_bytes = handshake.negotiate(plan)?;
     let path_mtu_bytes = match &plan.sizes {
-        DatagramSizes::Largest => Some(datagram_bytes + asking.overhead),
+        DatagramSizes::Largest => Some(datagram_bytes + handshake.overhead),
         DatagramSizes::Sequence(_) => socket::path_mtu(&own, address.is_ipv4()).ok(),
     };
     let sizes = match &plan.sizes {
@@ -63,10 +64,10 @@ pub fn open(address: SocketAddr, key: &Key, id: u32, flow: Flow, plan: &UdpPlan)
     })
 }
 
-/// What came back within a wait.
+/// The response within a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    /// This size came through, in both directions.
+enum Response {
+    /// This size passed in both directions.
     Size(u32),
     /// The kernel or the server knows that no more than this fits.
     AtMost(u32),
@@ -74,7 +75,7 @@ enum Heard {
     Nothing,
 }
 
-struct Asking<'a> {
+struct Handshake<'a> {
     socket: &'a UdpSocket,
     peer: SocketAddr,
     overhead: u32,
@@ -88,7 +89,7 @@ struct Asking<'a> {
     buffer: Vec<u8>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> Handshake<'a> {
     fn new(socket: &'a UdpSocket, peer: SocketAddr, hello: Hello) -> Self {
         Self {
             socket,
@@ -103,8 +104,8 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// What fits into one packet as far as the kernel knows.
-    fn most(&self) -> Result<u32, UdpError> {
+    /// The maximum in one packet, as far as the kernel knows.
+    fn max_bytes(&self) -> Result<u32, UdpError> {
         let mtu = socket::path_mtu(self.socket, self.peer.is_ipv4()).map_err(|source| self.failed(source))?;
         Ok(mtu.saturating_sub(self.overhead).min(UdpPlan::MOST_BYTES))
     }
@@ -114,8 +115,8 @@ impl<'a> Asking<'a> {
     }
 
     /// The size to use.
-    fn settle(&mut self, plan: &UdpPlan) -> Result<u32, UdpError> {
-        let most = self.most()?;
+    fn negotiate(&mut self, plan: &UdpPlan) -> Result<u32, UdpError> {
+        let most = self.max_bytes()?;
         match &plan.sizes {
             DatagramSizes::Largest => self.ask(most, true),
             DatagramSizes::Sequence(sizes) => {
@@ -137,31 +138,31 @@ impl<'a> Asking<'a> {
     }
 
     /// Asks with a size, and where `adapts` with smaller ones, until one is answered.
-    fn ask(&mut self, wanted: u32, adapts: bool) -> Result<u32, UdpError> {
-        let (mut size, mut wait, mut large_attempts, mut small_works) = (wanted, FIRST_WAIT, 0, false);
+    fn ask(&mut self, planned: u32, adapts: bool) -> Result<u32, UdpError> {
+        let (mut size, mut wait, mut large_attempts, mut small_works) = (planned, FIRST_WAIT, 0, false);
         let mut first = true;
         loop {
-            let mut heard = self.send(size)?;
+            let mut response = self.send(size)?;
             large_attempts += 1;
-            // From the second time on a small one goes along: is it the size, or is nobody there?
+            // From the second attempt on a small one is sent, too, to distinguish a size limit from a silent server.
             if !first && size > SMALL {
                 self.send(SMALL)?;
             }
             first = false;
-            if !matches!(heard, Heard::AtMost(most) if most < size) {
-                heard = self.listen(size, &mut small_works, wait)?;
+            if !matches!(response, Response::AtMost(most) if most < size) {
+                response = self.listen(size, &mut small_works, wait)?;
             }
-            match heard {
-                Heard::Size(works) if works >= size.min(wanted) => return Ok(size),
-                Heard::Size(_) => small_works = true,
-                Heard::AtMost(most) if most < size => {
+            match response {
+                Response::Size(works) if works >= size.min(planned) => return Ok(size),
+                Response::Size(_) => small_works = true,
+                Response::AtMost(most) if most < size => {
                     if !adapts {
                         return Err(self.too_large(size, most));
                     }
                     (size, large_attempts) = (most.max(UdpPlan::LEAST_BYTES), 0);
                     continue;
                 }
-                Heard::AtMost(_) | Heard::Nothing => {}
+                Response::AtMost(_) | Response::Nothing => {}
             }
             if small_works && large_attempts >= LARGE_ATTEMPTS {
                 return if adapts {
@@ -189,7 +190,7 @@ impl<'a> Asking<'a> {
             let wait = (2 * self.round_trip).clamp(2 * FIRST_WAIT, PATIENCE / 10);
             let mut best = None;
             for size in sizes.iter().chain(&sizes) {
-                if let Heard::AtMost(most) = self.send(*size)? {
+                if let Response::AtMost(most) = self.send(*size)? {
                     search.bound(most);
                 }
             }
@@ -199,10 +200,10 @@ impl<'a> Asking<'a> {
                 if left.is_zero() {
                     break;
                 }
-                match self.hear(left)? {
-                    Heard::Size(size) if sizes.contains(&size) => best = best.max(Some(size)),
-                    Heard::AtMost(most) => search.bound(most),
-                    Heard::Size(_) | Heard::Nothing => {}
+                match self.receive(left)? {
+                    Response::Size(size) if sizes.contains(&size) => best = best.max(Some(size)),
+                    Response::AtMost(most) => search.bound(most),
+                    Response::Size(_) | Response::Nothing => {}
                 }
             }
             search.tried(best);
@@ -210,41 +211,41 @@ impl<'a> Asking<'a> {
         Ok(search.works())
     }
 
-    /// Sends a hello of a size; a word on the size may come back at once.
-    fn send(&mut self, bytes: u32) -> Result<Heard, UdpError> {
+    /// Sends a hello of a size; the kernel may report a size limit at once.
+    fn send(&mut self, bytes: u32) -> Result<Response, UdpError> {
         self.hello.attempt += 1;
         self.hello.time_ns = nanos::real();
         // The filling makes room for a refusal's sentence; the size that counts is larger in all that matters.
         let bytes = self.hello.encode(bytes.max(SMALL) as usize);
         match self.socket.send(&bytes) {
-            Ok(_) => Ok(Heard::Nothing),
-            Err(error) => self.weigh(error),
+            Ok(_) => Ok(Response::Nothing),
+            Err(error) => self.interpret(error),
         }
     }
 
     /// Waits for an answer to a hello of this size.
-    fn listen(&mut self, size: u32, small_works: &mut bool, wait: Duration) -> Result<Heard, UdpError> {
+    fn listen(&mut self, size: u32, small_works: &mut bool, wait: Duration) -> Result<Response, UdpError> {
         let until = clock::now() + wait;
         loop {
             let left = until.saturating_duration_since(clock::now());
             if left.is_zero() {
-                return Ok(Heard::Nothing);
+                return Ok(Response::Nothing);
             }
-            match self.hear(left)? {
-                Heard::Size(works) if works < size => *small_works = true,
-                Heard::Nothing => {}
-                heard => return Ok(heard),
+            match self.receive(left)? {
+                Response::Size(works) if works < size => *small_works = true,
+                Response::Nothing => {}
+                response => return Ok(response),
             }
         }
     }
 
     /// Takes one datagram, or an error in its place.
-    fn hear(&mut self, wait: Duration) -> Result<Heard, UdpError> {
+    fn receive(&mut self, wait: Duration) -> Result<Response, UdpError> {
         let limited = self.socket.set_read_timeout(Some(wait.max(Duration::from_micros(100))));
         limited.map_err(|error| self.failed(Error::new("set SO_RCVTIMEO of", "a UDP socket", error)))?;
         let length = match self.socket.recv(&mut self.buffer) {
             Ok(length) => length,
-            Err(error) => return self.weigh(error),
+            Err(error) => return self.interpret(error),
         };
         let bytes = &self.buffer[..length];
         match Reply::decode(bytes, self.hello.stream) {
@@ -255,37 +256,37 @@ impl<'a> Asking<'a> {
                 }
                 let full = length as u64 >= u64::from(hello_bytes);
                 match largest {
-                    // The hello came through; an answer as long does not fit on the way back.
-                    Some(largest) if !full && largest < UdpPlan::MOST_BYTES => Ok(Heard::AtMost(largest)),
-                    _ => Ok(Heard::Size(hello_bytes.min(u32::try_from(length).unwrap_or(u32::MAX)))),
+                    // The hello passed; an answer as long does not fit on the way back.
+                    Some(largest) if !full && largest < UdpPlan::MOST_BYTES => Ok(Response::AtMost(largest)),
+                    _ => Ok(Response::Size(hello_bytes.min(u32::try_from(length).unwrap_or(u32::MAX)))),
                 }
             }
             Ok(Reply::No(why)) => Err(UdpError::Refused { peer: self.peer, stream: self.hello.stream.into(), why }),
-            // Not ours, or not for us.
-            Err(_) => Ok(Heard::Nothing),
+            // Of another stream or program.
+            Err(_) => Ok(Response::Nothing),
         }
     }
 
-    /// What an error says about the path, where it says something.
-    fn weigh(&mut self, error: io::Error) -> Result<Heard, UdpError> {
+    /// What an error reveals about the path.
+    fn interpret(&mut self, error: io::Error) -> Result<Response, UdpError> {
         match error.kind() {
             io::ErrorKind::ConnectionRefused => {
                 self.unreachable = true;
-                Ok(Heard::Nothing)
+                Ok(Response::Nothing)
             }
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => Ok(Heard::Nothing),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => Ok(Response::Nothing),
             // A filter may refuse some and let others pass.
             io::ErrorKind::PermissionDenied => {
                 self.forbidden = Some(error);
-                Ok(Heard::Nothing)
+                Ok(Response::Nothing)
             }
-            _ if is_too_big(&error) => Ok(Heard::AtMost(self.most()?)),
+            _ if is_too_big(&error) => Ok(Response::AtMost(self.max_bytes()?)),
             _ => Err(self.failed(Error::new("talk to", self.peer.to_string(), error))),
         }
     }
 }
 
-/// `EMSGSIZE`: from the kernel's own knowledge, or from an ICMP word that came in.
+/// `EMSGSIZE`: from the kernel's own knowledge, or from an ICMP error.
 fn is_too_big(error: &io::Error) -> bool {
     error.raw_os_error() == Some(narrows_sys::udp::TOO_BIG)
 }

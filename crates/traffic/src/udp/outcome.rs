@@ -9,18 +9,18 @@ pub(crate) enum Outcome {
     Complete,
     /// By the stop flag.
     Stopped,
-    /// The receiver's word that it is ready never came.
+    /// The receiver never reported that it is ready.
     NoGo,
-    /// Not one datagram came.
+    /// No datagram arrived.
     NoData,
-    /// The sender's last word never came: how many it sent is not known.
+    /// The sender's end message never came: its total is not known.
     NoFin,
     /// The socket failed.
     Broken(io::Error),
 }
 
 impl Outcome {
-    /// The sentence for the record, where there is something to say.
+    /// The remark for the record, if any.
     pub(crate) fn remark(&self, stream: u32) -> Option<String> {
         Some(match self {
             Self::Complete | Self::Stopped => return None,

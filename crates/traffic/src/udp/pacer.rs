@@ -2,7 +2,7 @@
 //!
 //! Datagrams leave in bursts of at most `burst`; each burst leaves at the instant of its first datagram, so that late wake-ups
 //! do not add up. A stall moves the schedule back, and it comes forward again at 102 % of the rate, burst by burst, never in a
-//! longer burst. What it would have to be moved back further than the tolerance is given up and counted. Pure: the time is an
+//! longer burst. Datagrams beyond the tolerance are skipped and counted. Pure: the time is an
 //! argument, in nanoseconds since the sender's start.
 
 /// The fraction of a nanosecond in which instants are kept: at 10 million a second the rate is exact to 10^-7.
@@ -10,7 +10,7 @@ const FRACTION_BITS: u32 = 16;
 /// Longer than any trial.
 const FOREVER: u64 = 1 << 60;
 
-/// A thread wakes up so late on a busy host, time after time; that is no stall.
+/// On a busy host a thread regularly wakes up this late; that does not count as a stall.
 const LATENESS_NS: u64 = 250_000;
 /// How far stalls may move the schedule back: about as long as a scheduler makes a thread wait now and then (a tick is 4 ms with
 /// `CONFIG_HZ=250`).
@@ -22,7 +22,7 @@ const CATCH_UP: u64 = 50;
 /// What to do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Send so many back to back.
+    /// Send this many back to back.
     Now(u32),
     /// Nothing before this instant.
     At(u64),
@@ -62,7 +62,7 @@ const fn fractions(ns: u64) -> u64 {
 
 impl Pacer {
     /// `costs_ns`: what the datagrams of the cycle of sizes take at the rate, ns. `offset_ns`: the first instant, which
-    /// tells the streams of a flow apart. `end_ns`: the schedule ends before it.
+    /// spaces the streams of a flow. `end_ns`: the schedule ends before it.
     pub(crate) fn new(costs_ns: &[f64], burst: u32, offset_ns: f64, end_ns: u64) -> Self {
         #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         // within FOREVER
@@ -129,13 +129,13 @@ impl Pacer {
         self.earliest = self.earliest.max(now.saturating_add((span / 10).min(room / 2).max(span / 50)));
     }
 
-    /// How many datagrams the schedule held until now: those issued, those given up, and those that were due and not polled for.
+    /// How many datagrams the schedule held until now: those issued, those skipped, and those that were due and not polled for.
     pub(crate) fn intended(&mut self, now_ns: u64) -> u64 {
         self.skip_before(fractions(now_ns));
         self.issued + self.skipped
     }
 
-    /// Those given up.
+    /// Those skipped.
     pub(crate) const fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -148,7 +148,7 @@ impl Pacer {
         }
     }
 
-    /// Gives up what was due before an instant.
+    /// Skips what was due before an instant.
     fn skip_before(&mut self, instant: u64) {
         let instant = instant.min(self.end);
         if self.next >= instant {
@@ -208,7 +208,7 @@ mod tests {
         let (cost, burst) = (10_000, 10);
         let stall = |n| if n == 50 { 100_000_000 } else { 0 };
         let (bursts, skipped) = run(Pacer::new(&[cost as f64], burst, 0.0, SECOND), stall);
-        // 100 ms are 10,000 datagrams; those of the last 5.25 ms are made up for, the others given up.
+        // 100 ms are 10,000 datagrams; those of the last 5.25 ms are caught up, the others skipped.
         assert!((9_474..=9_476).contains(&skipped), "{skipped}");
         assert_eq!(sum(&bursts) + skipped, 100_000);
         // No burst is longer. A few come sooner after the stall, but none at once; the others no sooner than at 102 % of the rate.
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(pacer.poll(0), Due::At(64_001));
         assert_eq!(pacer.poll(64_001), Due::Now(1));
         assert_eq!(pacer.poll(64_001), Due::At(1_536_001));
-        // After ten seconds all that was due in the schedule is told.
+        // After ten seconds all that was due in the schedule is counted.
         assert_eq!(pacer.intended(10 * SECOND), 2 * SECOND / 1_536_000 + 1);
     }
 

@@ -21,14 +21,14 @@ pub(crate) struct Receiver<'a> {
 /// What a receiving stream leaves behind.
 pub(crate) struct Received {
     pub(crate) received: UdpReceived,
-    /// The largest that came.
+    /// The largest that arrived.
     pub(crate) datagram_bytes: Option<u32>,
     pub(crate) method: &'static str,
     pub(crate) remark: Option<String>,
 }
 
 impl Receiver<'_> {
-    /// Receives until the sender's last word, or until none can be expected any more; `moving` is called with the first datagram.
+    /// Receives until the sender's end message, or until none can be expected any more; `moving` is called with the first datagram.
     pub(crate) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, Received) {
         thread::exact_timers();
         let own = &self.stream.socket;

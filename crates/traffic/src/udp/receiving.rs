@@ -6,7 +6,7 @@ use super::buffers::SEND_LIMIT;
 use super::counters::Order;
 use super::nap::Nap;
 use super::outcome::Outcome;
-use super::precedence::Precedence;
+use super::priority::Priority;
 use super::receiver::{Received, Receiver};
 use crate::common::sequence_window::Window;
 use narrows_model::{Batching, Place, UdpReceived};
@@ -24,20 +24,20 @@ const HEAD_BYTES: usize = 64;
 /// Messages in a call, where each may be a run of datagrams and is taken whole: all headers are needed.
 const RUNS: usize = 16;
 const RUN_BYTES: usize = 65_536;
-/// So many messages without a run among them: this path coalesces nothing.
+/// After this many messages without a run the path is taken to coalesce nothing.
 const WITHOUT_RUN: u64 = 512;
 /// No wait lasts longer, so that a stop takes effect.
 const WAIT: Duration = Duration::from_millis(20);
-/// After the sender's last word, what was overtaken by it may still come for so long.
+/// After the sender's end message, overtaken datagrams may still arrive for this time.
 const STRAGGLERS_NS: u64 = 200_000_000;
-/// After the planned end a receiver without the sender's last word waits so long for anything.
+/// After the planned end a receiver without the sender's end message waits this time for data.
 const IDLE_NS: u64 = 300_000_000;
-/// The client says that it is ready every so often, until data comes.
+/// How often the client repeats that it is ready, until data comes.
 const GO_EVERY_NS: u64 = 100_000_000;
 
 /// How messages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Mode {
     /// Runs, whole.
     Runs,
     /// Runs are off, but some may still be queued.
@@ -46,7 +46,7 @@ enum Way {
     Heads,
 }
 
-impl Way {
+impl Mode {
     fn batch(self) -> ReceiveBatch {
         match self {
             Self::Runs | Self::LastRuns => ReceiveBatch::new(RUNS, RUN_BYTES),
@@ -58,8 +58,8 @@ impl Way {
 /// The state of the loop.
 pub(crate) struct Receiving<'a> {
     receiver: &'a Receiver<'a>,
-    way: Way,
-    /// The socket took runs until it was seen that none came.
+    mode: Mode,
+    /// Whether the socket accepted runs at first.
     began_with_runs: bool,
     window: Window,
     arrivals: Arrivals,
@@ -74,7 +74,7 @@ pub(crate) struct Receiving<'a> {
     /// When the first datagram was seen, and the last; monotonic, ns.
     first_ns: Option<u64>,
     seen_ns: u64,
-    /// The sender's last word, and when it came.
+    /// The total in the sender's end message, and when it came.
     fin: Option<(u64, u64)>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Receiving<'a> {
             receiver.plan.coalescing != Batching::Off && socket::set_coalescing(&receiver.stream.socket, true).is_ok();
         Self {
             receiver,
-            way: if runs { Way::Runs } else { Way::Heads },
+            mode: if runs { Mode::Runs } else { Mode::Heads },
             began_with_runs: runs,
             window: Window::new(),
             arrivals: Arrivals::new(),
@@ -106,7 +106,7 @@ impl<'a> Receiving<'a> {
         let own = &self.receiver.stream.socket;
         own.set_read_timeout(Some(WAIT))?;
         own.set_write_timeout(Some(SEND_LIMIT))?;
-        // Without stamps the thread's own clock serves, and the record says so.
+        // Without stamps the thread's own clock is used, and the record says so.
         let _ = socket::set_receive_stamps(own, true);
         Ok(())
     }
@@ -114,10 +114,10 @@ impl<'a> Receiving<'a> {
     pub(super) fn take_all(&mut self, moving: impl FnOnce(Instant)) -> Outcome {
         let own = &self.receiver.stream.socket;
         let mut moving = Some(moving);
-        let mut batch = self.way.batch();
+        let mut batch = self.mode.batch();
         let buffer = self.receiver.stream.buffers.receive.unwrap_or(0);
         let mut nap = Nap::new(HEADS, buffer, nanos::monotonic());
-        let mut precedence = Precedence::ask(nanos::monotonic());
+        let mut priority = Priority::request(nanos::monotonic());
         let mut go_ns = 0;
         let mut wait = true;
         // Since when it waits.
@@ -139,7 +139,7 @@ impl<'a> Receiving<'a> {
                 Ok(taken) => {
                     self.calls += 1;
                     self.receiver.stream.heard.fetch_add(1, Ordering::Relaxed);
-                    self.weigh_all(&batch, taken);
+                    self.count_all(&batch, taken);
                     if self.first_ns.is_some()
                         && let Some(moving) = moving.take()
                     {
@@ -149,19 +149,19 @@ impl<'a> Receiving<'a> {
                     if self.is_complete() {
                         return Outcome::Complete;
                     }
-                    precedence.waited(self.seen_ns, if wait { self.seen_ns.saturating_sub(waiting_ns) } else { 0 });
+                    priority.waited(self.seen_ns, if wait { self.seen_ns.saturating_sub(waiting_ns) } else { 0 });
                     wait = false;
                     // A full batch: more is there.
                     if taken == batch.most() {
                         continue;
                     }
-                    if self.choose_way() {
-                        batch = self.way.batch();
+                    if self.choose_mode() {
+                        batch = self.mode.batch();
                     }
                     match nap.after(self.seen_ns, self.datagrams, self.bytes) {
                         Some(ns) => {
                             nanos::sleep_until(self.seen_ns + ns);
-                            precedence.waited(nanos::monotonic(), ns);
+                            priority.waited(nanos::monotonic(), ns);
                         }
                         None => (wait, waiting_ns) = (true, self.seen_ns),
                     }
@@ -199,7 +199,7 @@ impl<'a> Receiving<'a> {
         (now >= end + IDLE_NS && now.saturating_sub(self.seen_ns) >= IDLE_NS).then_some(Outcome::NoFin)
     }
 
-    /// The word for an end that came from elsewhere.
+    /// The outcome where the sampler ended the trial.
     fn ended(&self) -> Outcome {
         match (self.fin, self.first_ns) {
             (Some(_), _) => Outcome::Complete,
@@ -210,24 +210,24 @@ impl<'a> Receiving<'a> {
 
     /// The queue is empty now: if this path coalesces nothing, beginnings are enough. Runs are switched off first, and those
     /// that were queued until then are gone when the queue is empty once more. True when the batch must be another one.
-    fn choose_way(&mut self) -> bool {
+    fn choose_mode(&mut self) -> bool {
         let auto = self.receiver.plan.coalescing == Batching::Auto;
-        match self.way {
-            Way::Runs if auto && self.runs == 0 && self.messages >= WITHOUT_RUN => {
+        match self.mode {
+            Mode::Runs if auto && self.runs == 0 && self.messages >= WITHOUT_RUN => {
                 if socket::set_coalescing(&self.receiver.stream.socket, false).is_ok() {
-                    self.way = Way::LastRuns;
+                    self.mode = Mode::LastRuns;
                 }
                 false
             }
-            Way::LastRuns => {
-                self.way = Way::Heads;
+            Mode::LastRuns => {
+                self.mode = Mode::Heads;
                 true
             }
-            Way::Runs | Way::Heads => false,
+            Mode::Runs | Mode::Heads => false,
         }
     }
 
-    fn weigh_all(&mut self, batch: &ReceiveBatch, taken: usize) {
+    fn count_all(&mut self, batch: &ReceiveBatch, taken: usize) {
         let mut now_ns = None;
         for message in (0..taken).filter_map(|index| batch.message(index)) {
             self.messages += 1;
@@ -239,11 +239,11 @@ impl<'a> Receiving<'a> {
                 None => *now_ns.get_or_insert_with(nanos::real),
             };
             match message.segment_bytes {
-                None => self.weigh(message.bytes, message.length, received_ns),
+                None => self.count(message.bytes, message.length, received_ns),
                 Some(size) => {
                     self.runs += 1;
                     for datagram in message.bytes.chunks(size) {
-                        self.weigh(datagram, datagram.len(), received_ns);
+                        self.count(datagram, datagram.len(), received_ns);
                     }
                 }
             }
@@ -255,7 +255,7 @@ impl<'a> Receiving<'a> {
     }
 
     #[inline]
-    fn weigh(&mut self, bytes: &[u8], length: usize, received_ns: u64) {
+    fn count(&mut self, bytes: &[u8], length: usize, received_ns: u64) {
         match Header::decode(bytes) {
             Ok(header) if header.stream == self.receiver.stream.number => match header.kind {
                 Kind::Data if self.window.arrive(header.sequence) => {
@@ -275,11 +275,11 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// The sender's last word: it is told that it was heard, each time that it says it.
+    /// Confirms the sender's end message, each time that it comes.
     fn confirm(&mut self, fin: Header) {
         let (total, _) = *self.fin.get_or_insert((fin.sequence, nanos::monotonic()));
         let answer = Header { kind: Kind::FinAck, sequence: total, time_ns: nanos::real(), ..fin };
-        // It asks again.
+        // If this is lost, the sender repeats it.
         let _ = self.receiver.stream.socket.send(&answer.encode());
     }
 
@@ -329,7 +329,7 @@ impl<'a> Receiving<'a> {
             min_clock_difference_ns: self.arrivals.smallest_ns(),
         };
         let datagram_bytes = u32::try_from(self.largest).ok().filter(|bytes| *bytes > 0);
-        // Runs that were dropped before the socket was told to take single datagrams were never seen, but are in its count.
+        // Runs that were dropped before the socket was set to single datagrams were never seen, but are in its count.
         let method = match (runs, self.began_with_runs && socket_drops.is_some_and(|drops| drops > 0)) {
             (true, _) => "recvmmsg+gro",
             (false, true) => "recvmmsg, at first +gro",

@@ -1,4 +1,4 @@
-//! A sending stream: its loop, and the words before and after.
+//! A sending stream: its loop, and the messages before and after.
 
 use super::answerer;
 use super::counters::Counters;
@@ -14,11 +14,11 @@ use narrows_wire::probe::{Header, Kind, go_bytes};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// So long the receiver is asked to confirm the end, and so often.
+/// How long and how often the receiver is asked to confirm the end.
 const FIN_PATIENCE: Duration = Duration::from_secs(1);
 const FIN_PATIENCE_IF_STOPPED: Duration = Duration::from_millis(300);
 const FIN_EVERY: Duration = Duration::from_millis(20);
-/// So long a server waits for the client's word that it is ready, after the trial began there.
+/// How long a server waits, after the trial began there, for the client to report that it is ready.
 const GO_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Everything a sending thread needs.
@@ -41,7 +41,7 @@ pub(crate) struct Sent {
 }
 
 impl Sender<'_> {
-    /// Sends until the plan is over, then says so; `moving` is called before the first datagram.
+    /// Sends until the plan is over, then reports the end; `moving` is called before the first datagram.
     pub(crate) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, Sent) {
         thread::exact_timers();
         let mut sizes = self.stream.sizes(self.plan);
@@ -83,7 +83,7 @@ impl Sender<'_> {
         self.control.is_over()
     }
 
-    /// Waits for the client's word; the datagram size that it found.
+    /// Waits until the client is ready; the datagram size that it found.
     fn await_go(&self) -> Result<u32, Outcome> {
         let began = clock::now();
         let own = &self.stream.socket;
@@ -92,7 +92,7 @@ impl Sender<'_> {
             if self.is_over() {
                 return Err(Outcome::Stopped);
             }
-            // A time-out, or an ICMP word: the next look decides.
+            // A time-out or an ICMP error: the next read decides.
             let Ok(length) = own.recv(&mut buffer) else { continue };
             let bytes = &buffer[..length];
             match Header::decode(bytes) {
@@ -107,7 +107,7 @@ impl Sender<'_> {
         Err(Outcome::NoGo)
     }
 
-    /// Tells the receiver how many numbers were used, until it confirms.
+    /// Reports to the receiver how many numbers were used, until it confirms.
     fn finish(&self, total: u64) {
         let began = clock::now();
         let own = &self.stream.socket;
@@ -122,7 +122,7 @@ impl Sender<'_> {
             }
             let header =
                 Header { kind: Kind::Fin, stream: self.stream.number, sequence: total, time_ns: nanos::real() };
-            // A refusal by the host or the peer's closed port is heard below.
+            // A refusal by the host or by the peer's closed port shows below.
             let _ = own.send(&header.encode());
             let asked = clock::now();
             while asked.elapsed() < FIN_EVERY {
@@ -135,7 +135,7 @@ impl Sender<'_> {
                             return;
                         }
                     }
-                    // The receiver is gone: nothing is left to be told.
+                    // The receiver is gone.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return,
                     Err(_) => break,
                 }

@@ -3,7 +3,7 @@
 use super::departures::Departures;
 use super::load::Load;
 use super::pacer::{Due, Pacer};
-use super::precedence::Precedence;
+use super::priority::Priority;
 use super::sender::Sender;
 use crate::common::fill::fill;
 use narrows_model::{Batching, UdpPlan, Unsent};
@@ -21,7 +21,7 @@ const CALL_BYTES: usize = 256 << 10;
 const BURST_NS: f64 = 100_000.0;
 /// A shorter wait is not slept: the timer would cost as much.
 const SPIN_NS: u64 = 15_000;
-/// A sleep is no longer, so that a stop takes effect.
+/// The maximum of one sleep, so that a stop takes effect.
 const SLEEP_NS: u64 = 50_000_000;
 /// After an error a sender without a rate does not try again at once.
 const PAUSE_NS: u64 = 100_000;
@@ -40,7 +40,7 @@ pub(crate) struct Sending<'a> {
     counts: Vec<u64>,
     batch: SendBatch,
     /// The largest datagram that may be part of a run; 0: none may.
-    segment_most: u32,
+    segment_max: u32,
     pub(super) departures: Departures,
     pub(super) segmented: bool,
     pub(super) remark: Option<String>,
@@ -52,7 +52,7 @@ impl<'a> Sending<'a> {
         let mut buffer = vec![0; CALL_BYTES.max(largest)];
         fill(&mut buffer);
         let overhead = socket::header_bytes(&sender.stream.peer);
-        let segment_most = match sender.plan.segmentation {
+        let segment_max = match sender.plan.segmentation {
             Batching::Off => 0,
             // What needs fragments cannot be part of a run.
             Batching::Auto | Batching::On => {
@@ -68,14 +68,14 @@ impl<'a> Sending<'a> {
             messages: Vec::with_capacity(MESSAGES),
             counts: Vec::with_capacity(MESSAGES),
             batch: SendBatch::new(MESSAGES),
-            segment_most,
+            segment_max,
             departures: Departures::new(),
             segmented: false,
             remark: None,
         }
     }
 
-    /// Sends by a schedule; how many it held, and how many of them were given up.
+    /// Sends by a schedule; how many it held, and how many of them were skipped.
     pub(super) fn paced(&mut self, costs_ns: &[f64], load: &Load) -> (u64, u64) {
         let mean_ns = load.mean_cost_ns().unwrap_or(1.0);
         let burst = self.sender.plan.burst_datagrams.unwrap_or_else(|| Self::default_burst(mean_ns, load.mean_bytes));
@@ -83,7 +83,7 @@ impl<'a> Sending<'a> {
         let offset_ns = f64::from(self.sender.turn) * mean_ns * f64::from(burst) / streams;
         let length_ns = self.sender.plan.duration_ms * 1_000_000;
         let mut pacer = Pacer::new(costs_ns, burst, offset_ns, length_ns);
-        let mut precedence = Precedence::ask(0);
+        let mut priority = Priority::request(0);
         let start = nanos::monotonic();
         let mut now = 0;
         while !self.sender.is_over() {
@@ -97,7 +97,7 @@ impl<'a> Sending<'a> {
                 Due::Over => break,
             }
             now = nanos::monotonic().saturating_sub(start);
-            precedence.waited(now, slept);
+            priority.waited(now, slept);
         }
         (pacer.intended(now), pacer.skipped())
     }
@@ -124,7 +124,7 @@ impl<'a> Sending<'a> {
         (0, 0)
     }
 
-    /// Sends so many datagrams back to back. What the socket refuses is given up, and its numbers go to the next ones.
+    /// Sends this many datagrams back to back. Refused ones are unsent, and their numbers go to the next ones.
     fn burst(&mut self, mut left: u64) {
         while left > 0 {
             self.pack(left);
@@ -150,22 +150,22 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// Weighs an error of the first message; how many datagrams are given up for it.
+    /// Handles an error of the first message; how many datagrams are unsent because of it.
     fn refused(&mut self, error: &io::Error, left: u64) -> u64 {
         if error.kind() == io::ErrorKind::Interrupted {
             return 0;
         }
         let first = self.counts.first().copied().unwrap_or(1);
         let by_run = self.messages.first().is_some_and(|message| message.segment_bytes > 0);
-        // This kernel, device or route cannot cut: from now on each datagram goes by itself.
-        if by_run && is_uncut(error) {
-            self.segment_most = 0;
+        // This kernel, device or route does not segment: from now on each datagram is sent by itself.
+        if by_run && is_segmentation_error(error) {
+            self.segment_max = 0;
             self.departures.retried();
             self.remark = Some(format!("UDP_SEGMENT is not possible here: {error}; each datagram was sent by itself"));
             return 0;
         }
         type Reason = fn(&mut Unsent) -> &mut u64;
-        let (given_up, reason): (u64, Reason) = match error.kind() {
+        let (unsent, reason): (u64, Reason) = match error.kind() {
             // The wait for room took longer than the burst may.
             io::ErrorKind::WouldBlock => (left, |unsent| &mut unsent.would_block),
             io::ErrorKind::PermissionDenied => (first, |unsent| &mut unsent.not_permitted),
@@ -174,11 +174,11 @@ impl<'a> Sending<'a> {
             _ if error.raw_os_error() == Some(narrows_sys::udp::NO_BUFFERS) => (first, |unsent| &mut unsent.no_buffers),
             _ => (first, |unsent| &mut unsent.other),
         };
-        self.departures.failed(given_up, reason);
-        self.advance(given_up);
+        self.departures.failed(unsent, reason);
+        self.advance(unsent);
         let departures = &self.departures;
         self.sender.counters.publish_failures(departures.errors, departures.unsent.total());
-        given_up
+        unsent
     }
 
     fn advance(&mut self, datagrams: u64) {
@@ -196,13 +196,13 @@ impl<'a> Sending<'a> {
         while sequence < end && self.messages.len() < MESSAGES {
             let bytes = self.sizes[at] as usize;
             let joins = self.messages.last().zip(self.counts.last()).is_some_and(|(run, count)| {
-                bytes as u32 <= self.segment_most
+                bytes as u32 <= self.segment_max
                     && run.bytes as u64 == bytes as u64 * count
                     && *count < SEGMENTS as u64
                     && run.bytes + bytes <= MESSAGE_BYTES
             });
             if from + bytes > self.buffer.len()
-                || (!joins && !self.messages.is_empty() && self.segment_most > 0 && self.sizes.len() == 1)
+                || (!joins && !self.messages.is_empty() && self.segment_max > 0 && self.sizes.len() == 1)
             {
                 break;
             }
@@ -233,8 +233,8 @@ fn at_once(mean_bytes: f64) -> f64 {
     most.max(1.0)
 }
 
-/// Errors by which kernels say that a run cannot be cut: an old kernel, a device without checksums, IPsec on the route.
-fn is_uncut(error: &io::Error) -> bool {
+/// Errors by which kernels refuse segmentation: an old kernel, a device without checksums, IPsec on the route.
+fn is_segmentation_error(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(narrows_sys::udp::is_no_segmentation)
 }
 

@@ -1,5 +1,5 @@
-//! The largest datagram that a path carries, where nobody on the way says so: a bounded search among the sizes between one
-//! that came through and one that did not. Pure: what came through is told to it.
+//! The largest datagram that a path carries, where no ICMP reports it: a bounded search between a size that passed and one that
+//! did not. Pure: the results of probes are arguments.
 
 /// Sizes that are tried at once.
 const AT_ONCE: u32 = 8;
@@ -9,17 +9,17 @@ const ROUNDS: u32 = 7;
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SizeSearch {
-    /// Came through.
+    /// Passed.
     works: u32,
-    /// The largest that may.
-    most: u32,
+    /// The largest that may pass.
+    max: u32,
     rounds: u32,
 }
 
 impl SizeSearch {
     /// Between a size that works and one that vanishes.
     pub(crate) const fn new(works: u32, vanishes: u32) -> Self {
-        Self { works, most: vanishes.saturating_sub(1), rounds: 0 }
+        Self { works, max: vanishes.saturating_sub(1), rounds: 0 }
     }
 
     /// The largest size that is known to work.
@@ -29,7 +29,7 @@ impl SizeSearch {
 
     /// The sizes to try next, ascending; `None`: it is over.
     pub(crate) fn sizes(&self) -> Option<Vec<u32>> {
-        let left = self.most.saturating_sub(self.works);
+        let left = self.max.saturating_sub(self.works);
         if left == 0 || self.rounds >= ROUNDS {
             return None;
         }
@@ -41,21 +41,21 @@ impl SizeSearch {
         )
     }
 
-    /// Takes the largest of the tried sizes that came through.
+    /// Takes the largest of the tried sizes that passed.
     pub(crate) fn tried(&mut self, largest: Option<u32>) {
         let sizes = self.sizes().unwrap_or_default();
         if let Some(largest) = largest {
-            self.works = self.works.max(largest.min(self.most));
+            self.works = self.works.max(largest.min(self.max));
         }
         if let Some(above) = sizes.iter().find(|size| **size > self.works) {
-            self.most = above - 1;
+            self.max = above - 1;
         }
         self.rounds += 1;
     }
 
-    /// Takes the kernel's word that no more than this fits.
-    pub(crate) fn bound(&mut self, most: u32) {
-        self.most = self.most.min(most).max(self.works);
+    /// Takes the maximum that the kernel reports.
+    pub(crate) fn bound(&mut self, max: u32) {
+        self.max = self.max.min(max).max(self.works);
     }
 }
 

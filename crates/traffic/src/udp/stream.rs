@@ -36,7 +36,7 @@ impl UdpStream {
         self.peer
     }
 
-    /// Counts the calls that brought something from the other end, while the stream runs: a sign that it lives.
+    /// The number of calls that received data from the other end while the stream runs: it shows that the peer is alive.
     #[must_use]
     pub fn heard(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.heard)

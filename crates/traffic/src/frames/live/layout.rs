@@ -105,7 +105,7 @@ pub(super) fn config(plan: &GeneratePlan, share: &Share) -> Result<Vec<u8>, Stri
     };
     let flows = if random == 1 { Flows::of(format).count() } else { share.flows.1 };
     let mut out = Bytes::default();
-    out.u64(&[share.interval, share.catch_up, share.most_behind, share.limit, seed, flows])
+    out.u64(&[share.interval, share.catch_up, share.max_behind, share.limit, seed, flows])
         .u64(&[source, destination, source_high, destination_high])
         .u32(&[addresses(&format.source)?, addresses(&format.destination)?])
         .u32(&[ports(&format.source), ports(&format.destination)])
@@ -150,7 +150,7 @@ fn u64_at(bytes: &[u8], index: usize) -> u64 {
     bytes.get(index * 8..index * 8 + 8).and_then(|it| it.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }
 
-/// What `struct state` says.
+/// The contents of `struct state`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct State {
     pub(super) counts: Counts,
@@ -204,7 +204,7 @@ pub(super) struct Totals {
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
     pub(super) flows_left_out: u64,
-    /// A bit for each stream that came.
+    /// A bit for each stream that arrived.
     pub(super) streams: u64,
     pub(super) other_clocks: u64,
 }

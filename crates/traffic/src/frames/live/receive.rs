@@ -1,9 +1,11 @@
 //! The program `receive`, attached to a device for as long as the value lives.
 
+use super::super::counter::{Counter, Seen};
+use super::super::device::Device;
 use super::super::flows::FlowSeen;
-use super::super::generator::Device;
-use super::super::receiver::{Counter, Seen, StreamSeen};
-use super::{RECEIVE, layout};
+use super::super::stream_seen::StreamSeen;
+use super::layout;
+use super::programs::RECEIVE;
 use layout::{Buckets, FlowCount, StreamState, Totals};
 use narrows_model::load::frames::{FrameInterval, GotSoFar, ReceivePlan};
 use narrows_stats::Histogram;
@@ -12,8 +14,8 @@ use narrows_sys::{Result, clock};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const STREAMS: u16 = 64;
-/// Flows that are told apart.
-const FLOWS_MOST: u32 = 65_536;
+/// The maximum of flows that are counted separately.
+const MAX_FLOWS: u32 = 65_536;
 
 #[derive(Debug)]
 pub(in super::super) struct LiveReceiver {
@@ -31,7 +33,7 @@ impl LiveReceiver {
         let end_ns = clock::monotonic_ns().saturating_add(plan.duration_ms.saturating_mul(1_000_000));
         let config = layout::receive_config(plan.gaps, plan.per_flow, end_ns);
         // The table takes its memory at once, for each CPU.
-        let flows = if plan.per_flow { FLOWS_MOST } else { 1 };
+        let flows = if plan.per_flow { MAX_FLOWS } else { 1 };
         let object =
             Object::load_sized("receive", RECEIVE, &config, &[("flows", flows)]).map_err(|error| {
                 match error.errno() {
@@ -77,7 +79,7 @@ impl Counter for LiveReceiver {
         Ok(self.totals()?.iter().map(|totals| totals.frames).sum())
     }
 
-    fn look(&mut self, at_us: u64) -> Result<FrameInterval> {
+    fn sample(&mut self, at_us: u64) -> Result<FrameInterval> {
         let (mut frames, mut got, mut streams) = (0, GotSoFar::default(), 0);
         for totals in self.totals()? {
             got.foreign += totals.foreign;
@@ -87,7 +89,7 @@ impl Counter for LiveReceiver {
         for stream in (0..STREAMS).filter(|stream| streams & 1 << stream != 0) {
             let first = self.stream(stream)?;
             // A frame that one CPU has counted since it was read, behind a later one that another CPU had when that was read,
-            // is not lost: what came is read once more where several CPUs count. One CPU's counts are of one moment.
+            // is not lost: the counts are read once more where several CPUs count. One CPU's counts are consistent.
             let many = first.iter().filter(|state| state.received > 0).count() > 1;
             let then = if many { self.stream(stream)? } else { first.clone() };
             got.numbers += first.iter().map(|state| state.next).max().unwrap_or(0);

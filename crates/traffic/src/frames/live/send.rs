@@ -1,10 +1,12 @@
 //! Workers that run the program `generate` on live frames.
 
+use super::super::device::Device;
 use super::super::error::FrameError;
-use super::super::generator::{Crew, Device, Meter, Worker};
 use super::super::pace::{FRACTION, Share};
 use super::super::tally::Counts;
-use super::{GENERATE, layout};
+use super::super::worker::{Crew, Meter, Worker};
+use super::layout;
+use super::programs::GENERATE;
 use narrows_model::load::frames::{FCS_BYTES, GeneratePlan};
 use narrows_sys::bpf::Object;
 use narrows_wire::frame::Template;
@@ -24,7 +26,7 @@ const TIMES: u32 = u32::MAX - 65_536;
 const EINTR: i32 = 4;
 /// The largest frame without FCS that fits the page of a live frame: 4096 less the headroom (256), `struct xdp_page_head`
 /// and the room at its end (320).
-const FRAME_MOST: u32 = 3_400;
+const MAX_FRAME_BYTES: u32 = 3_400;
 
 struct Live {
     object: Arc<Object>,
@@ -57,7 +59,7 @@ impl Meter for LiveMeter {
     }
 }
 
-/// When a worker starts that was not told yet.
+/// The start of a worker before the start is announced.
 const NEVER: u64 = u64::MAX / 2;
 
 fn state(object: &Object) -> Result<layout::State, FrameError> {
@@ -83,11 +85,11 @@ impl Worker for Live {
 /// A worker for each share.
 pub(in super::super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
     let largest = plan.format.largest() - FCS_BYTES;
-    if largest > FRAME_MOST {
+    if largest > MAX_FRAME_BYTES {
         return Err(format!(
             "a frame of {} bytes does not fit a page; the largest that does has {}",
             plan.format.largest(),
-            FRAME_MOST + FCS_BYTES
+            MAX_FRAME_BYTES + FCS_BYTES
         ));
     }
     if let Some(features) = device.features
@@ -111,7 +113,7 @@ pub(in super::super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[
     for (object, share) in objects.iter().zip(shares) {
         set_state(object, plan, share, NEVER).map_err(|error| error.to_string())?;
     }
-    // Before the start nothing is sent: the kernel says whether it knows live frames at all.
+    // Nothing is sent before the start: this only tests whether the kernel supports live frames.
     if let Some(object) = objects.first() {
         object.run_live(device.index, &frame, 1, 1).map_err(|error| match error.errno() {
             Some(22) => "this kernel makes no live frames (Linux 5.18 does)".to_owned(),

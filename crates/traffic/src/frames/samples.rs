@@ -1,13 +1,13 @@
-//! What a look at a running generator tells.
+//! Samples of a running generator.
 
-use super::generator::Device;
+use super::device::Device;
 use super::pace::Share;
 use super::tally::Counts;
 use narrows_model::load::frames::{FrameInterval, OVERHEAD_BYTES, SentSoFar};
 
-/// What turns the workers' counts into a look.
+/// Turns the workers' counts into samples.
 #[derive(Debug)]
-pub(super) struct Looks<'a> {
+pub(super) struct Samples<'a> {
     device: &'a Device,
     shares: &'a [Share],
     sizes: &'a [u32],
@@ -15,7 +15,7 @@ pub(super) struct Looks<'a> {
     dropped: Option<u64>,
 }
 
-impl<'a> Looks<'a> {
+impl<'a> Samples<'a> {
     /// Before the first frame.
     pub(super) fn new(device: &'a Device, shares: &'a [Share], sizes: &'a [u32]) -> Self {
         Self { device, shares, sizes, dropped: device.dropped() }
@@ -26,22 +26,22 @@ impl<'a> Looks<'a> {
         self.device.out_of_order()
     }
 
-    /// Frames handed over that the device dropped so far. What it refused at once it counts too, though that was not handed
-    /// over.
+    /// Frames handed over that the device dropped so far. Its counter includes frames that it refused
+    /// before they were handed over.
     pub(super) fn refused(&self, counts: &[Counts]) -> Option<u64> {
         let now = self.device.dropped()?;
         let bounced: u64 = counts.iter().map(|counts| counts.bounced).sum();
         Some(now.saturating_sub(self.dropped?).saturating_sub(bounced))
     }
 
-    /// While frames are sent, so long after the first was due.
+    /// While frames are sent, at this time after the first was due.
     pub(super) fn during(&self, since_ns: u64, counts: &[Counts]) -> FrameInterval {
         let due = |(share, counts): (&Share, &Counts)| share.due_so_far(since_ns, *counts);
-        self.look(since_ns / 1000, counts, self.shares.iter().zip(counts).map(due).sum(), self.refused(counts))
+        self.sample(since_ns / 1000, counts, self.shares.iter().zip(counts).map(due).sum(), self.refused(counts))
     }
 
     /// When all is over, and what was due and refused is known.
-    pub(super) fn look(&self, at_us: u64, counts: &[Counts], due: u64, refused: Option<u64>) -> FrameInterval {
+    pub(super) fn sample(&self, at_us: u64, counts: &[Counts], due: u64, refused: Option<u64>) -> FrameInterval {
         let wire_bytes = counts.iter().map(|counts| wire_bytes(self.sizes, counts.handed)).sum();
         FrameInterval {
             at_us,
@@ -57,7 +57,7 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// What the first so many frames of a worker, whose sizes take turns, occupy of the wire.
+/// Bytes on the wire of the first `frames` frames of a worker, whose sizes take turns.
 fn wire_bytes(sizes: &[u32], frames: u64) -> u64 {
     let of = |sizes: &[u32]| sizes.iter().map(|size| u64::from(size + OVERHEAD_BYTES)).sum::<u64>();
     let turn = sizes.len().max(1) as u64;

@@ -1,10 +1,10 @@
-//! Runs the workers, each on a CPU of its own, and looks at their counts meanwhile.
+//! Runs the workers, each on its own CPU, and samples their counts.
 
+use super::cpu_slot::CpuSlot;
 use super::error::FrameError;
-use super::generator::Crew;
-use super::looks::Looks;
-use super::place::Place;
+use super::samples::Samples;
 use super::tally::Counts;
+use super::worker::Crew;
 use crate::Stop;
 use narrows_model::load::frames::FrameInterval;
 use narrows_sys::cpu::ThreadId;
@@ -27,7 +27,7 @@ pub(super) enum Ended {
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) counts: Vec<Counts>,
-    /// All looks but one at the end.
+    /// All samples but the last one.
     pub(super) intervals: Vec<FrameInterval>,
     pub(super) ended: Ended,
     /// Since the first frame was due.
@@ -36,28 +36,28 @@ pub(super) struct Done {
 
 /// How much before ordinary programs a worker runs, where that is allowed.
 const NICE: i32 = -15;
-/// How often it is asked whether the device is still there: a program in the kernel sends on without it.
+/// How often the interface is checked: an XDP program continues after it is gone.
 const DEVICE_CHECK_NS: u64 = 200_000_000;
-/// How often the workers are looked after when they may be done.
+/// How often the workers are checked when they may be done …
 const STEP: Duration = Duration::from_millis(5);
 const READY_STEP: Duration = Duration::from_millis(1);
-/// And before: each look takes a worker's CPU for a moment.
+/// … and before: each check interrupts a worker's CPU for a moment.
 const SELDOM: Duration = Duration::from_millis(50);
 
-/// How long workers are waited for: the kernel makes the pages of live frames first, which takes tens of milliseconds. Were they
-/// given a time instead, the first frames of a late one would never be sent.
+/// How long workers are waited for: the kernel makes the pages of live frames first, which takes tens of milliseconds. With a
+/// fixed start time the first frames of a late one would never be sent.
 const GET_READY: Duration = Duration::from_secs(3);
-/// Between the word and the start.
+/// Between the announcement of the start and the start.
 const LEAD_NS: u64 = 2_000_000;
 
 /// The workers are not done before `not_before` has passed since their start.
 pub(super) fn run(
     crew: Crew,
-    looks: &Looks<'_>,
+    samples: &Samples<'_>,
     interval_ms: u64,
     not_before: Duration,
     stop: &Stop,
-    look: &mut impl FnMut(FrameInterval),
+    on_sample: &mut impl FnMut(FrameInterval),
 ) -> Result<Done, FrameError> {
     let cpus = cpu::allowed_cpus()?;
     // Raised by a worker that fails and where a thread does not start, so that the others end too.
@@ -65,16 +65,16 @@ pub(super) fn run(
     thread::interruptible()?;
     let (mut meters, mut threads) = (Vec::new(), Vec::new());
     let names: Vec<Arc<OnceLock<ThreadId>>> = crew.workers.iter().map(|_| Arc::default()).collect();
-    let places: Vec<Option<Place>> = crew.workers.iter().map(|_| Place::take(&cpus)).collect();
+    let slots: Vec<Option<CpuSlot>> = crew.workers.iter().map(|_| CpuSlot::take(&cpus)).collect();
     for (number, (mut worker, meter)) in (0_u32..).zip(crew.workers) {
         meters.push(meter);
         let (stop, end) = (stop.clone(), Arc::clone(&over));
-        let cpu = places[number as usize].as_ref().map(Place::cpu);
+        let cpu = slots[number as usize].as_ref().map(CpuSlot::cpu);
         let name = Arc::clone(&names[number as usize]);
         let body = move || -> Result<(), FrameError> {
             let _ = name.set(cpu::this_thread());
             cpu::name_this_thread(&format!("frames-{number}"));
-            // Before ordinary programs, but not so that nothing else runs: what is lost to them all the same is unsent.
+            // Before ordinary programs, but without starving them: frames that this delays too long are unsent.
             let _ = thread::set_nice(NICE);
             if let Some(cpu) = cpu {
                 cpu::pin(&[cpu])?;
@@ -119,8 +119,8 @@ pub(super) fn run(
     while threads.iter().any(|thread| !thread.is_finished()) {
         let passed_ns = since_ns();
         let left = not_before.saturating_sub(Duration::from_nanos(passed_ns));
-        let next_look = Duration::from_nanos(next_ns.saturating_sub(passed_ns));
-        clock::sleep(left.clamp(STEP, SELDOM).min(next_look));
+        let next_sample = Duration::from_nanos(next_ns.saturating_sub(passed_ns));
+        clock::sleep(left.clamp(STEP, SELDOM).min(next_sample));
         let all = stop.is_set() || over.load(Ordering::Relaxed);
         for ((thread, name), meter) in threads.iter().zip(&names).zip(&meters) {
             if !thread.is_finished()
@@ -133,12 +133,12 @@ pub(super) fn run(
         let now_ns = since_ns();
         if now_ns >= next_check_ns && broken.is_none() {
             next_check_ns = now_ns + DEVICE_CHECK_NS;
-            broken = looks.out_of_order();
+            broken = samples.out_of_order();
             over.fetch_or(broken.is_some(), Ordering::Relaxed);
         }
         if now_ns >= next_ns {
-            let seen = looks.during(now_ns, &counts());
-            look(seen);
+            let seen = samples.during(now_ns, &counts());
+            on_sample(seen);
             intervals.push(seen);
             next_ns = (now_ns / interval_ns + 1) * interval_ns;
         }
@@ -152,9 +152,9 @@ pub(super) fn run(
             Err(_) => ended = Ended::Failed("a worker broke down".to_owned()),
         }
     }
-    // A socket says it in the kernel's words.
+    // The kernel's error alone does not say that the interface is gone.
     if matches!(ended, Ended::Failed(_)) {
-        broken = broken.or_else(|| looks.out_of_order());
+        broken = broken.or_else(|| samples.out_of_order());
     }
     if let Some(why) = broken {
         ended = Ended::Failed(why);
@@ -162,7 +162,7 @@ pub(super) fn run(
     Ok(Done { counts: counts(), intervals, ended, end_us })
 }
 
-/// Waits for workers that were told to end.
+/// Waits for workers that were stopped.
 fn end_all(
     threads: &[JoinHandle<Result<(), FrameError>>],
     names: &[Arc<OnceLock<ThreadId>>],

@@ -1,5 +1,5 @@
 //! The CPU of a worker. Generators that run at the same time in one process (both directions, an overload and what remains of it)
-//! spread their workers: two on one CPU would take turns of milliseconds, in which frames are due and do not leave.
+//! spread their workers: two on one CPU would alternate in slices of milliseconds, in which frames are due and do not leave.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -9,7 +9,7 @@ static TAKEN: Mutex<BTreeMap<u32, u32>> = Mutex::new(BTreeMap::new());
 
 /// A worker's CPU, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place(u32);
+pub(super) struct CpuSlot(u32);
 
 fn taken() -> MutexGuard<'static, BTreeMap<u32, u32>> {
     match TAKEN.lock() {
@@ -18,7 +18,7 @@ fn taken() -> MutexGuard<'static, BTreeMap<u32, u32>> {
     }
 }
 
-impl Place {
+impl CpuSlot {
     /// The first of the CPUs that has the fewest workers; `None` where there is none to choose.
     pub(super) fn take(cpus: &[u32]) -> Option<Self> {
         let mut taken = taken();
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for CpuSlot {
     fn drop(&mut self) {
         let mut taken = taken();
         if let Some(workers) = taken.get_mut(&self.0) {
@@ -49,13 +49,13 @@ mod tests {
     fn workers_are_spread_and_give_their_place_back() {
         // CPUs that no other test has.
         let cpus = [9_001, 9_002, 9_003];
-        let take = || Place::take(&cpus).expect("some");
+        let take = || CpuSlot::take(&cpus).expect("some");
         let first = take();
         let others = [take(), take()];
-        assert_eq!([&first, &others[0], &others[1]].map(Place::cpu), cpus);
+        assert_eq!([&first, &others[0], &others[1]].map(CpuSlot::cpu), cpus);
         assert_eq!(take().cpu(), 9_001, "all have one, and the one taken is given back at once");
         drop(others);
         assert_eq!(take().cpu(), 9_002);
-        assert!(Place::take(&[]).is_none());
+        assert!(CpuSlot::take(&[]).is_none());
     }
 }

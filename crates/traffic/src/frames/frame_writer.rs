@@ -1,6 +1,6 @@
-//! Writes the frames of one worker, one after another, where no program in the kernel does.
+//! Writes the frames of one worker in sequence, where no XDP program does.
 
-use super::broadcast::{TO_ALL, numbered};
+use super::broadcast::{BROADCAST, numbered};
 use super::clock as clock_of_stamps;
 use super::pace::{Pace, Share};
 use super::tally::{Counts, Tally};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The state of a worker that writes frames itself.
 #[derive(Debug)]
-pub(super) struct Author {
+pub(super) struct FrameWriter {
     share: Share,
     templates: Vec<Template>,
     flows: Flows,
@@ -26,7 +26,7 @@ pub(super) struct Author {
     pub(super) counts: Counts,
 }
 
-impl Author {
+impl FrameWriter {
     pub(super) fn new(plan: &GeneratePlan, share: Share, tally: Arc<Tally>) -> Self {
         Self {
             share,
@@ -84,17 +84,17 @@ impl Author {
         let signature = Signature { stream, clock: self.clock, sequence: number, time };
         template.write_flow(&mut into[..length], &flow, &signature);
         if to_all && let Some(destination) = into[..length].first_chunk_mut() {
-            *destination = TO_ALL;
+            *destination = BROADCAST;
         }
         length
     }
 
-    /// The device refused so many frames at once, and counts them; they are tried again.
+    /// The interface refused this many frames and counts them; they are sent again.
     pub(super) const fn bounced(&mut self, frames: u64) {
         self.counts.bounced += frames;
     }
 
-    /// So many frames were taken.
+    /// This many frames were handed over.
     pub(super) const fn sent(&mut self, frames: u64, now_ns: u64) {
         if frames == 0 {
             return;
