@@ -218,7 +218,7 @@ pub struct AbRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forwarding::{TesterPort, Tests};
+    use crate::forwarding::{TesterPort, Tests, TrialConditions};
     use std::net::IpAddr;
 
     fn ab(runs: u32) -> ForwardingAb {
@@ -242,10 +242,8 @@ mod tests {
                 traffic: Vec::new(),
                 hops: Vec::new(),
                 tests: Tests::default(),
-                learning_frames: 0,
-                residue_ms: 0,
-                rest_ms: 0,
-                lost_device_wait_ms: 0,
+                conditions: TrialConditions { learning_frames: 0, residue_ms: 0, rest_ms: 0 },
+                lost_dut_wait_ms: 0,
             },
             a: configuration("plain"),
             b: configuration("rules"),

@@ -1,26 +1,13 @@
 //! Conditions under which a device is measured once more, beside the same frames without them (RFC 2544, section 11): what is
 //! planned, and what was seen of it in a trial.
 
+use crate::forwarding::credentials::SnmpAgent;
 use crate::forwarding::{ForwardingPlan, ForwardingTrial, Traffic};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The stream whose number frames to the hardware broadcast address carry, whichever worker sent them.
 pub const BROADCAST_STREAM: u16 = 63;
-
-/// An SNMP agent and the access to it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SnmpAgent {
-    /// `address` or `address:port`.
-    pub agent: String,
-    /// `2c` or `3`.
-    pub version: String,
-    /// The community (v2c) or the user (v3).
-    pub name: String,
-    /// Authentication password (v3), empty where there is none.
-    #[serde(default)]
-    pub password: String,
-}
 
 /// One condition. A traffic has one at most: each is measured by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,18 +48,6 @@ impl Modifier {
             _ => 0.0,
         }
     }
-
-    /// The same without what opens a door: a community, a password.
-    #[must_use]
-    pub fn without_secrets(mut self) -> Self {
-        if let Self::Management { agent } = &mut self {
-            if agent.version == "2c" {
-                agent.name.clear();
-            }
-            agent.password.clear();
-        }
-        self
-    }
 }
 
 impl ForwardingPlan {
@@ -112,7 +87,7 @@ impl BroadcastSeen {
 
     /// Frames that did not come out, and were not to.
     #[must_use]
-    pub const fn kept_back(&self) -> u64 {
+    pub const fn not_forwarded(&self) -> u64 {
         self.sent.saturating_sub(self.received)
     }
 }
@@ -245,7 +220,7 @@ mod tests {
         let both = sum.and(&ModifierSeen::Broadcast { directions: vec![one, one] });
         let two = BroadcastSeen { due: 20, handed: 20, sent: 18, received: 2 };
         assert_eq!(both, ModifierSeen::Broadcast { directions: vec![two, one] });
-        assert_eq!(two.kept_back(), 16);
+        assert_eq!(two.not_forwarded(), 16);
         let seen = ManagementSeen { asked: 3, answered: 1, wrong: 1, answer_ns: vec![5], why: None };
         assert_eq!(seen.unanswered(), 1);
         let ModifierSeen::Management(sum) = ModifierSeen::Management(seen.clone())
@@ -256,22 +231,6 @@ mod tests {
         assert_eq!((sum.asked, sum.unanswered(), sum.answer_ns.len(), sum.why.as_deref()), (6, 2, 2, Some("silence")));
         assert_eq!(ModifierSeen::Management(sum.clone()).other_frames(), 12);
         assert_eq!(both.clone().and(&ModifierSeen::Management(sum)), both, "another kind adds nothing");
-    }
-
-    #[test]
-    fn a_stored_modifier_opens_no_door() {
-        let agent = |version: &str| SnmpAgent {
-            agent: "198.18.0.1".to_owned(),
-            version: version.to_owned(),
-            name: "name".to_owned(),
-            password: "password".to_owned(),
-        };
-        let bare = |version| match (Modifier::Management { agent: agent(version) }).without_secrets() {
-            Modifier::Management { agent } => (agent.name, agent.password),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(bare("2c"), (String::new(), String::new()));
-        assert_eq!(bare("3"), ("name".to_owned(), String::new()));
     }
 
     #[test]

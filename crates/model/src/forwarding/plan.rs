@@ -1,10 +1,158 @@
-//! What follows from a forwarding plan by arithmetic: its rows, the rates of the line, the smallest frames.
+//! The plan of a forwarding benchmark, and what follows from it by arithmetic: its rows, the rates of the line, the smallest frames.
 
-use crate::forwarding::{AddressPair, ForwardingPlan, TesterPort, Traffic};
-use crate::load::frames::least_frame_bytes;
+use crate::forwarding::credentials::SnmpAgent;
+use crate::forwarding::modifiers::Modifier;
+use crate::forwarding::procedures::Tests;
+use crate::forwarding::settings::{Default as D, Kind, Value, settings};
+use crate::load::frames::{Transport, Walk, least_frame_bytes};
 use crate::load::line_rate::frames_per_second;
 use crate::run::search::Goal;
 use crate::words::place::Family;
+use crate::words::units::{grouped, micros};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// One port of the tester.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TesterPort {
+    /// The tester's device.
+    pub device: String,
+    /// The address that the tester has there, of the benchmarking ranges 198.18.0.0/15 and 2001:2::/48.
+    pub address: IpAddr,
+    /// The device under test's address on that side: frames go to its Ethernet address.
+    pub gateway: IpAddr,
+    /// Both once more, of the other family; `None`: the port has one family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<AddressPair>,
+    /// The host of the device, which runs `narrows serve --frames`; `None`: the one that makes the benchmark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The file with the token of that host; never kept in a record.
+    #[serde(default, skip_serializing)]
+    pub token_file: Option<String>,
+}
+
+/// The addresses of one family at a port of the tester.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AddressPair {
+    /// The tester's.
+    pub address: IpAddr,
+    /// That of the device under test.
+    pub gateway: IpAddr,
+}
+
+/// Frames of one family through the device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Traffic {
+    /// Of IP.
+    pub family: Family,
+    /// What follows IP.
+    pub transport: Transport,
+    /// Flows: source ports from 2000 on, one for each.
+    pub flows: u32,
+    /// Networks that the destinations lie in: 1, or up to 256 (RFC 2544, section 12).
+    pub networks: u32,
+    /// The order of the flows.
+    pub walk: Walk,
+    /// Frame sizes with FCS, each a row of the report.
+    pub sizes: Vec<u32>,
+    /// A mix measured beside them: a sequence of sizes (RFC 6985); empty: none.
+    pub mix: Vec<u32>,
+    /// Whether both directions are loaded at the same time.
+    pub bidirectional: bool,
+    /// What the device has to bear beside (RFC 2544, section 11); the same frames without it are a traffic of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modifier: Option<Modifier>,
+}
+
+/// Where the counters of a hop are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum CounterSource {
+    /// A network namespace of this machine, by name, or by `pid:N`.
+    Namespace {
+        /// Its name.
+        name: String,
+    },
+    /// A host that runs `narrows serve`.
+    Narrows {
+        /// Its name or address, or `ssh://[user@]host[:port]`.
+        host: String,
+        /// The file with its token; never kept in a record.
+        #[serde(default, skip_serializing)]
+        token_file: Option<String>,
+    },
+    /// An SNMP agent with IF-MIB.
+    Snmp(SnmpAgent),
+}
+
+/// A device between generator and receiver whose counters are part of the books.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HopPlan {
+    /// How reports call it.
+    pub name: String,
+    /// Where its counters are read.
+    pub source: CounterSource,
+    /// Its interface towards the generator.
+    pub input: String,
+    /// Its interface towards the receiver.
+    pub output: String,
+    /// Whether it is the device under test; the others are switches.
+    pub under_test: bool,
+}
+
+/// `narrows rfc2544 PLAN`, resolved and checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ForwardingPlan {
+    /// How the report calls the device and its configuration.
+    pub name: String,
+    /// The port that sends.
+    pub generator: TesterPort,
+    /// The port that receives (and sends back where traffic is bidirectional).
+    pub receiver: TesterPort,
+    /// Bits per second on the wire: 100 % of the loads.
+    pub link_bps: u64,
+    /// The most that is offered, frames a second, where the line rate is beyond what the tester can; `None`: line rate.
+    pub max_load_pps: Option<f64>,
+    /// The frames, one entry per family.
+    pub traffic: Vec<Traffic>,
+    /// In the order of the way, the tester left out.
+    pub hops: Vec<HopPlan>,
+    /// What is measured.
+    pub tests: Tests,
+    /// What surrounds each trial.
+    #[serde(flatten)]
+    pub conditions: TrialConditions,
+    /// How long to wait for an unresponsive device under test; 0: not at all.
+    #[serde(rename = "lost_device_wait_ms")]
+    pub lost_dut_wait_ms: u64,
+}
+
+settings! {
+    /// What surrounds each trial (RFC 2544, section 23).
+    pub struct TrialConditions {
+        /// Frames before each trial so that hops learn addresses.
+        pub learning_frames: u32 = "learning-frames", Kind::Whole(0..=1_000_000), D::Presets(Value::Whole(100), Value::Whole(1_000));
+        /// Silence after the load before counters are read.
+        pub residue_ms: u64 = "residue", Kind::Duration(0..=60_000), D::Presets(Value::Ms(500), Value::Ms(2_000));
+        /// Rest before the next trial.
+        pub rest_ms: u64 = "rest", Kind::Duration(0..=3_600_000), D::Presets(Value::Ms(200), Value::Ms(5_000));
+    }
+}
+
+impl TrialConditions {
+    /// In words: `100 learning frames before it, 500 ms for frames under way after it, 200 ms of rest`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let time = |ms: u64| micros(ms.saturating_mul(1_000));
+        let learning = match self.learning_frames {
+            0 => String::new(),
+            frames => format!("{} learning frames before it, ", grouped(frames)),
+        };
+        format!("{learning}{} for frames under way after it, {} of rest", time(self.residue_ms), time(self.rest_ms))
+    }
+}
 
 /// What the results are listed by: one frame size of one traffic, or its mix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,7 +245,6 @@ impl ForwardingPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::frames::{Transport, Walk};
 
     fn traffic(family: Family, transport: Transport) -> Traffic {
         Traffic {

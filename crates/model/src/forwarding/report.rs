@@ -1,126 +1,19 @@
-//! The view of a forwarding benchmark: what `narrows rfc2544` prints in every format. Derived from its record and from
-//! what others derive of it ([`Derived`]). It holds no password and no community.
+//! The view of a forwarding benchmark: what `narrows rfc2544` prints in every format. Derived from its record. It holds no password
+//! and no community.
 
 mod beside;
 
 pub use beside::{DeviceView, ModifiedView, ModifierView};
 
-use crate::forwarding::{Books, Test, TesterPort, Tests, Traffic};
+use crate::forwarding::accounting::Accounting;
+use crate::forwarding::plan::{TesterPort, Traffic, TrialConditions};
+use crate::forwarding::procedures::{Results, Test, Tests};
 use crate::load::frames_report::FrameRate;
-use crate::run::search::{Goal, LossPoint, Outcome};
-use crate::run::sweep::Spread;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The name of the JSON form.
 pub const SCHEMA: &str = "narrows.forwarding/1";
-
-/// What follows from a record by rules that the view does not know: it is handed in beside the record.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Derived {
-    /// Which run it was; `None` where it is not stored.
-    pub run: Option<ForwardingRun>,
-    /// The reconciled books of trials, in any number and order.
-    pub books: Vec<BooksOfTrial>,
-    /// Latencies, one for each traffic and size that has any.
-    pub latencies: Vec<LatencyOfSize>,
-    /// Loss curves, one for each traffic and size that has one.
-    pub curves: Vec<CurveOfSize>,
-    /// Bursts, one for each traffic and size that has any.
-    pub bursts: Vec<BurstsOfSize>,
-    /// Estimates for the mixes.
-    pub estimates: Vec<MixEstimate>,
-    /// What was asked for and not measured. What was not asked for is found by the view itself.
-    pub not_measured: Vec<NotMeasured>,
-    /// What else must be known.
-    pub remarks: Vec<String>,
-}
-
-/// The books of one direction of one trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BooksOfTrial {
-    /// Index into [`crate::forwarding::ForwardingRecord::trials`].
-    pub trial: usize,
-    /// Index into the trial's directions.
-    pub direction: usize,
-    /// Reconciled.
-    pub books: Books,
-}
-
-/// Latency at the throughput over all repetitions of one size (RFC 2544, section 26.2; RFC 8219, section 7).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LatencyOfSize {
-    /// Index into the plan's traffic.
-    pub traffic: usize,
-    /// Frame size with FCS; `None`: the mix.
-    pub size: Option<u32>,
-    /// The load at which it was measured, frames a second.
-    pub load_pps: f64,
-    /// How many trials.
-    pub repetitions: u32,
-    /// Time stamps over all of them.
-    pub stamps: u64,
-    /// The smallest.
-    pub min_ns: u64,
-    /// The mean: RFC 2544's latency.
-    pub mean_ns: f64,
-    /// The median: RFC 8219's typical latency.
-    pub p50_ns: u64,
-    /// 99 of 100 are not above it.
-    pub p99_ns: u64,
-    /// 999 of 1,000: RFC 8219's worst-case latency.
-    pub p99_9_ns: u64,
-    /// The largest.
-    pub max_ns: u64,
-    /// Packet delay variation (RFC 8219): p99.9 − minimum.
-    pub pdv_ns: u64,
-    /// The means of the repetitions, ns.
-    pub means_ns: Option<Spread>,
-}
-
-/// A loss curve (RFC 2544, section 26.3).
-#[derive(Debug, Clone, PartialEq)]
-pub struct CurveOfSize {
-    /// Index into the plan's traffic.
-    pub traffic: usize,
-    /// Frame size with FCS; `None`: the mix.
-    pub size: Option<u32>,
-    /// Highest load first.
-    pub points: Vec<LossPoint>,
-}
-
-/// The longest bursts without loss over all repetitions of one size (RFC 9004).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BurstsOfSize {
-    /// Index into the plan's traffic.
-    pub traffic: usize,
-    /// Frame size with FCS; `None`: the mix.
-    pub size: Option<u32>,
-    /// The average burst, frames: RFC 9004's back-to-back value.
-    pub mean_frames: f64,
-    /// Over the repetitions, frames.
-    pub frames: Spread,
-    /// At which rate they left: the RFC's maximum frame rate, frames a second.
-    pub offered_pps: f64,
-    /// Implied buffer time: average burst ÷ maximum rate.
-    pub implied_ns: f64,
-    /// The part of it that the device did not forward meanwhile: implied × (1 − throughput ÷ maximum rate); `None` without
-    /// a throughput.
-    pub corrected_ns: Option<f64>,
-    /// Whether even the longest burst that was tried passed, once or more: all figures are then at least so large.
-    pub at_least: bool,
-}
-
-/// What the mix should carry by the results of single sizes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MixEstimate {
-    /// Index into the plan's traffic.
-    pub traffic: usize,
-    /// Frames a second.
-    pub pps: f64,
-    /// From which results, and what it takes for granted.
-    pub method: String,
-}
 
 /// What was not measured, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -201,12 +94,9 @@ pub struct PlanSummary {
     pub hops: Vec<HopView>,
     /// What was to be measured; of the command of a reset the program alone.
     pub tests: Tests,
-    /// Frames before each trial so that hops learn addresses.
-    pub learning_frames: u32,
-    /// Silence after the load before counters were read.
-    pub residue_ms: u64,
-    /// Rest before the next trial.
-    pub rest_ms: u64,
+    /// What surrounds each trial.
+    #[serde(flatten)]
+    pub conditions: TrialConditions,
 }
 
 /// A device on the way.
@@ -248,30 +138,9 @@ pub struct SizeView {
     pub line: FrameRate,
     /// What the tester carries by itself.
     pub tester: Option<TesterView>,
-    /// The search; `None` where there was none.
-    pub throughput: Option<ThroughputView>,
-    /// Repetitions at the throughput.
-    pub confirmation: Option<ConfirmationView>,
-    /// What the mix should carry by the results of single sizes.
-    pub estimate: Option<EstimateView>,
-    /// Latency at the throughput.
-    pub latency: Option<LatencyOfSize>,
-    /// Loss over the load, highest load first.
-    pub loss: Vec<LossPoint>,
-    /// The longest bursts without loss.
-    pub bursts: Option<BurstsOfSize>,
-    /// Time to recover from an overload, ns.
-    pub recovery_ns: Option<Spread>,
-    /// Outage of a reset, ns.
-    pub reset_ns: Option<Spread>,
-    /// What must be known of the recoveries: how near the receiver saw them, which had none and why.
-    #[serde(default)]
-    pub recovery_notes: Vec<String>,
-    /// And of the reset.
-    #[serde(default)]
-    pub reset_notes: Vec<String>,
-    /// What arrived at line rate.
-    pub worst_case: Option<WorstCaseView>,
+    /// The results of the procedures.
+    #[serde(flatten)]
+    pub results: Results,
     /// Beside the same frames without the modifier; `None` where the traffic has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<ModifiedView>,
@@ -287,101 +156,6 @@ pub struct TesterView {
     pub rate: FrameRate,
     /// How it was found.
     pub method: String,
-}
-
-/// The search for one size.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ThroughputView {
-    /// One for each goal, in the plan's order.
-    pub goals: Vec<GoalOfSize>,
-    /// Trials.
-    pub trials: u64,
-    /// Trials that say nothing.
-    pub invalid: u64,
-    /// How long it took.
-    pub took_ms: u64,
-}
-
-/// One goal and what was found for it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GoalOfSize {
-    /// What was sought.
-    pub goal: Goal,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// The same in words: `found`, `limited by the tester`, …
-    pub word: String,
-    /// Why a bound is missing, or whose it is; nothing where both were found.
-    pub why: Option<String>,
-    /// The highest load that passes.
-    pub lower: Option<FrameRate>,
-    /// The lowest load that fails.
-    pub upper: Option<FrameRate>,
-    /// The forwarding rate to expect at the lower bound.
-    pub conditional_throughput: Option<FrameRate>,
-}
-
-impl GoalOfSize {
-    /// Whether the device may carry more than the lower bound says.
-    #[must_use]
-    pub fn is_at_least(&self) -> bool {
-        match self.outcome {
-            Outcome::Found | Outcome::MinLoadFails => false,
-            // No device carries more than the line.
-            Outcome::MaxLoadPasses => !self.lower.and_then(|it| it.of_line).is_some_and(|part| part > 0.9999),
-            Outcome::Unfinished | Outcome::TesterLimited(_) => true,
-        }
-    }
-}
-
-/// Repetitions at the throughput. Of both directions the one that carried less counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ConfirmationView {
-    /// The load of each; `None` where it was not the same.
-    pub load: Option<FrameRate>,
-    /// How many were made.
-    pub repetitions: u32,
-    /// How many were planned.
-    pub planned: u32,
-    /// How many lost no more than the goal allows.
-    pub passed: u32,
-    /// How many say nothing.
-    pub invalid: u32,
-    /// What arrived, frames a second, of those that say something.
-    pub received_pps: Option<Spread>,
-    /// Frames lost, of those that say something.
-    pub lost: Option<Spread>,
-    /// Whether as many as were planned say something and passed.
-    pub all_passed: bool,
-    /// Whether the goal's own measure is met: as many as were planned say something, and no larger part of them than its exceed
-    /// ratio failed.
-    pub holds: bool,
-}
-
-/// What the mix should carry by the results of single sizes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct EstimateView {
-    /// The estimate; it was not measured.
-    pub rate: FrameRate,
-    /// From which results, and what it takes for granted.
-    pub method: String,
-}
-
-/// What arrived at line rate. Of both directions the one that carried less counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WorstCaseView {
-    /// How many trials say something.
-    pub repetitions: u32,
-    /// How many say nothing.
-    pub invalid: u32,
-    /// What was sent, frames a second.
-    pub offered_pps: Option<Spread>,
-    /// What arrived, frames a second.
-    pub received_pps: Option<Spread>,
-    /// The median of what arrived.
-    pub received: Option<FrameRate>,
-    /// Lost of those sent, over all trials that say something.
-    pub loss_ratio: Option<f64>,
 }
 
 /// One place and reason of loss, over all trials whose books balance.
@@ -424,7 +198,7 @@ pub struct BooksView {
     /// Why they are shown: `the counters disagree`, `most frames lost`, …
     pub telling: String,
     /// Reconciled.
-    pub books: Books,
+    pub books: Accounting,
     /// Why the trial says nothing, if so.
     pub invalid: Option<String>,
 }

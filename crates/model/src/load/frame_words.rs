@@ -4,7 +4,7 @@ mod load;
 mod sizes;
 
 pub use load::parse_load;
-pub use sizes::parse_sizes;
+pub use sizes::{IMIX, parse_sizes};
 
 use crate::load::frames::Endpoints;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

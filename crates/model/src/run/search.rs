@@ -73,6 +73,18 @@ impl Goal {
     pub fn tst009() -> Self {
         Self::named("TST009", 0.0, 0.5, [1_000, 60_000, 120_000])
     }
+
+    /// The goal of a plan's word.
+    #[must_use]
+    pub fn by_name(word: &str) -> Option<Self> {
+        Some(match word {
+            "ndr" => Self::ndr(),
+            "pdr" => Self::pdr(),
+            "rfc2544" => Self::rfc2544(),
+            "tst009" => Self::tst009(),
+            _ => return None,
+        })
+    }
 }
 
 /// How loads are chosen.

@@ -1,9 +1,54 @@
 //! `[ab]`: two configurations of the device.
 
-use super::keys::{AB, AB_A, AB_B, Section};
-use super::measurements::command;
+use super::procedures::command;
 use super::reader::{Item, Table};
+use super::section::{Key, Section, key};
 use narrows_model::forwarding::ab::{DeviceConfiguration, ForwardingAb, SwitchStep};
+
+/// The keys of `[ab]`.
+pub(super) fn keys() -> Section {
+    Section::of(
+        "ab",
+        "[ab]",
+        "The same plan with two configurations of the device, interleaved A B B A.",
+        vec![
+            key("runs", "runs with each, 3 to 200", "5"),
+            key("settle", "rest after a switch", "\"2s\""),
+            key("a", "table: what is compared against", "required"),
+            key("b", "table: what is compared", "required"),
+        ],
+    )
+}
+
+/// The tables of the configurations.
+pub(super) const SIDES: [&str; 2] = ["ab.a", "ab.b"];
+
+/// The keys of `[ab.a]` and `[ab.b]`.
+pub(super) fn side_keys() -> [Section; 2] {
+    let what = ["What is compared against.", "What is compared."];
+    [0, 1].map(|at| Section::of(SIDES[at], &format!("[{}]", SIDES[at]), what[at], configuration_keys()))
+}
+
+fn configuration_keys() -> Vec<Key> {
+    vec![
+        key("name", "how the report calls the configuration", "required"),
+        key(
+            "commands",
+            "what switches the device to it from the other one: a list of commands, each a list of words, run without a shell",
+            "none",
+        ),
+        key(
+            "undo",
+            "what takes the commands back, run when it is left and at the end however that comes: a list of commands",
+            "none: the commands of the other one do it",
+        ),
+        key(
+            "faults",
+            "faults of the lab at the device: a list of \"id\" or \"id=value\", put in after the other's are out",
+            "none",
+        ),
+    ]
+}
 
 /// Commands and faults of a configuration.
 const STEPS_MOST: usize = 64;
@@ -19,13 +64,12 @@ pub(super) struct Pair {
 
 /// The pair, if the file has one that is sound.
 pub(super) fn pair(root: &Table<'_>) -> Option<Pair> {
-    let table = root.table("ab", &AB)?;
+    let table = root.table("ab")?;
     let range = ForwardingAb::LEAST_RUNS..=ForwardingAb::MOST_RUNS;
     let runs = table.item("runs").and_then(|item| item.count(range)).unwrap_or(5);
     let settle_ms = table.item("settle").and_then(|item| item.duration_ms(0..=3_600_000)).unwrap_or(2_000);
-    let side =
-        |key, section: &'static Section| table.required_table(key, section).and_then(|table| configuration(&table));
-    let (a, b) = (side("a", &AB_A), side("b", &AB_B));
+    let side = |key| table.required_table(key).and_then(|table| configuration(&table));
+    let (a, b) = (side("a"), side("b"));
     let (a, b) = (a?, b?);
     if a.name == b.name {
         table.note("b", format!("both configurations are called `{}`, but each has a name of its own", a.name));

@@ -1,11 +1,59 @@
 //! `[[hop]]`: devices on the way, and where their counters are read.
 
-use super::keys::SOURCE;
 use super::ports::{device, host, token_file};
 use super::reader::Table;
-use narrows_model::forwarding::modifiers::SnmpAgent;
+use super::section::{Section, key};
+use narrows_model::forwarding::credentials::{Secret, SnmpAccess, SnmpAgent};
 use narrows_model::forwarding::{CounterSource, HopPlan};
 use std::net::{IpAddr, SocketAddr};
+
+/// The keys of `[[hop]]`.
+pub(super) fn keys() -> Section {
+    Section::of(
+        "hop",
+        "[[hop]]",
+        "A device between generator and receiver whose counters are read.",
+        vec![
+            key("name", "how the report calls it", "required"),
+            key("under-test", "whether it is the device under test; of one hop at most", "false"),
+            key("input", "its interface towards the generator", "required"),
+            key("output", "its interface towards the receiver", "required"),
+            key("source", "table: where its counters are read", "required"),
+        ],
+    )
+}
+
+/// The keys of `source`.
+pub(super) fn source_keys() -> Section {
+    Section::of(
+        "hop.source",
+        "source = { … } of a [[hop]]",
+        "Where the counters of a hop are read.",
+        vec![
+            key(
+                "kind",
+                "\"namespace\" (of this machine), \"narrows\" (a host that runs `narrows serve`) or \"snmp\" (an agent with IF-MIB)",
+                "required",
+            ),
+            key(
+                "name",
+                "of a namespace: its name as `ip netns` has it, \"pid:1234\", \"lab:NAME/HOST\" or a path",
+                "required",
+            ),
+            key(
+                "host",
+                "of narrows: the host, a name or address with or without a port, or ssh://[user@]host[:port]",
+                "required",
+            ),
+            key("token-file", "of narrows: the file with the host's token", "that of --token-file or NARROWS_TOKEN"),
+            key("agent", "of SNMP: address or address:port", "required"),
+            key("version", "of SNMP: \"2c\" or \"3\"", "\"2c\""),
+            key("community", "of SNMP 2c: the community", "required"),
+            key("user", "of SNMP 3: the user", "required"),
+            key("password", "of SNMP 3: the authentication password", "none"),
+        ],
+    )
+}
 
 /// Entries of `[[hop]]`.
 pub(super) const MOST: usize = 16;
@@ -36,7 +84,7 @@ pub(super) fn hops(tables: &[Table<'_>]) -> Vec<HopPlan> {
         }
         let input = table.required("input").and_then(|item| device(&item));
         let output = table.required("output").and_then(|item| device(&item));
-        let source = table.required_table("source", &SOURCE).and_then(|source_table| source(&source_table));
+        let source = table.required_table("source").and_then(|source_table| source(&source_table));
         if let (Some(name), Some(input), Some(output), Some(source)) = (name, input, output, source) {
             hops.push(HopPlan { name, source, input, output, under_test: tested });
         }
@@ -56,9 +104,7 @@ fn allowed(kind: &str) -> &'static [&'static str] {
 fn source(table: &Table<'_>) -> Option<CounterSource> {
     let kinds = ["namespace", "narrows", "snmp"].map(|kind| (kind, kind));
     let kind = table.required("kind")?.one_of(&kinds)?;
-    for key in SOURCE.keys.iter().filter(|key| table.has(key.name) && !allowed(kind).contains(&key.name)) {
-        table.note(key.name, format!("a source of the kind \"{kind}\" has no {}", key.name));
-    }
+    table.refuse_others(allowed(kind), &format!("a source of the kind \"{kind}\""));
     match kind {
         "namespace" => {
             let item = table.required("name")?;
@@ -69,7 +115,7 @@ fn source(table: &Table<'_>) -> Option<CounterSource> {
             let token_file = token_file(table);
             Some(CounterSource::Narrows { host: host(&table.required("host")?)?, token_file })
         }
-        _ => snmp(table),
+        _ => snmp_agent(table).map(CounterSource::Snmp),
     }
 }
 
@@ -85,11 +131,6 @@ fn is_namespace(name: &str) -> bool {
             .is_some_and(|(lab, host)| !lab.is_empty() && !host.is_empty() && !host.contains('/'));
     }
     name.starts_with('/') || !name.contains('/')
-}
-
-fn snmp(table: &Table<'_>) -> Option<CounterSource> {
-    let SnmpAgent { agent, version, name, password } = snmp_agent(table)?;
-    Some(CounterSource::Snmp { agent, version, name, password })
 }
 
 /// The agent that a table names by its keys `agent`, `version`, `community` or `user`, and `password`.
@@ -108,14 +149,14 @@ pub(super) fn snmp_agent(table: &Table<'_>) -> Option<SnmpAgent> {
     }
     let name = table.required(own).and_then(|item| item.text(255, own));
     let password = match table.item("password") {
-        None => String::new(),
+        None => None,
         Some(_) if version == "2c" => {
             table.note("password", "SNMP 2c has no password; it has a community");
             return None;
         }
         // Eight characters are the fewest that USM takes (RFC 3414, section 11.2).
         Some(item) => match item.as_text().filter(|word| (8..=255).contains(&word.chars().count())) {
-            Some(word) => word.to_owned(),
+            Some(word) => Some(Secret::new(word)),
             None => {
                 // Not shown: it is a secret.
                 item.note("it must be text of 8 to 255 characters");
@@ -123,7 +164,12 @@ pub(super) fn snmp_agent(table: &Table<'_>) -> Option<SnmpAgent> {
             }
         },
     };
-    Some(SnmpAgent { agent: agent?, version: version.to_owned(), name: name?, password })
+    let (agent, name) = (agent?, name?);
+    let access = match version {
+        "3" => SnmpAccess::V3 { user: name, password },
+        _ => SnmpAccess::V2c { community: Secret::new(name) },
+    };
+    Some(SnmpAgent { agent, access })
 }
 
 fn is_agent(word: &str) -> bool {

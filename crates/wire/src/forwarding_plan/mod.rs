@@ -24,12 +24,12 @@
 mod ab;
 mod hops;
 pub mod keys;
-mod measurements;
 mod modifiers;
 mod ports;
-mod preset;
 mod problem;
+mod procedures;
 mod reader;
+mod section;
 mod traffic;
 
 #[cfg(test)]
@@ -38,12 +38,12 @@ mod tests;
 pub use keys::reference;
 pub use problem::{Problem, Problems};
 
-use keys::{GENERATOR, HOP, RECEIVER, ROOT, TRAFFIC};
+use keys::SECTIONS;
 use narrows_model::forwarding::ForwardingPlan;
 use narrows_model::forwarding::ab::ForwardingAb;
 use narrows_model::forwarding::plan::line_rate_pps;
+use narrows_model::forwarding::settings::Preset;
 use narrows_model::words::units::{Rate, parse_rate};
-use preset::Preset;
 use reader::{Ink, Item, Table};
 use toml::de::DeTable;
 
@@ -53,8 +53,6 @@ pub const MOST_BYTES: usize = 256 * 1024;
 const LINK_BPS: std::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
 /// The most that is offered, frames a second.
 const MOST_PPS: u64 = 1_000_000_000;
-/// The longest burst that is tried where the file does not say, in seconds at the highest rate of the smallest frames.
-const BURST_S: f64 = 2.0;
 
 /// What a plan file holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,7 +72,7 @@ pub fn parse(text: &str) -> Result<PlanFile, Problems> {
         let says = format!("the file has {} bytes, but a plan has at most {MOST_BYTES}", text.len());
         return Err(Problems::of(vec![Problem { line: 1, column: 1, key: String::new(), says }], 0));
     }
-    let ink = Ink::new(text);
+    let ink = Ink::new(text, &SECTIONS);
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         ink.note(error.span().map_or(0, |span| span.start), "", format!("this is no TOML: {}", error.message()));
@@ -83,7 +81,7 @@ pub fn parse(text: &str) -> Result<PlanFile, Problems> {
     let broken: Vec<usize> =
         errors.iter().map(|error| ink.lines().at(error.span().map_or(0, |span| span.start)).0).collect();
     let stands = broken.iter().all(|line| is_assignment(ink.lines().line(*line)));
-    let file = if stands { read(&Table::root(&ink, table.get_ref(), &ROOT)) } else { None };
+    let file = if stands { read(&Table::root(&ink, table.get_ref())) } else { None };
     let (mut problems, more) = ink.into_problems();
     if !broken.is_empty() {
         // A line that is no TOML was told already; what it does not say cannot be missed.
@@ -112,17 +110,17 @@ fn read(root: &Table<'_>) -> Option<PlanFile> {
     let link_bps = root.required("link").and_then(|item| link(&item));
     let max_load_pps = root.item("max-load").and_then(|item| max_load(&item));
 
-    let generator = root.required_table("generator", &GENERATOR).and_then(|table| ports::port(&table, allow_any));
-    let receiver_table = root.required_table("receiver", &RECEIVER);
+    let generator = root.required_table("generator").and_then(|table| ports::port(&table, allow_any));
+    let receiver_table = root.required_table("receiver");
     let receiver = receiver_table.as_ref().and_then(|table| ports::port(table, allow_any));
     if let (Some(table), Some(generator), Some(receiver)) = (&receiver_table, &generator, &receiver) {
         ports::check_both(table, generator, receiver);
     }
 
-    let hops = hops::hops(&root.tables("hop", &HOP, hops::MOST));
+    let hops = hops::hops(&root.tables("hop", hops::MOST));
     let ports = traffic::Ports { generator: generator.as_ref(), receiver: receiver.as_ref() };
     let mut traffic: Vec<_> = root
-        .tables("traffic", &TRAFFIC, traffic::MOST)
+        .tables("traffic", traffic::MOST)
         .iter()
         .flat_map(|table| modifiers::modified(table, traffic::traffic(table, preset, ports), &hops))
         .collect();
@@ -132,15 +130,10 @@ fn read(root: &Table<'_>) -> Option<PlanFile> {
 
     let smallest = traffic.iter().flat_map(|traffic| &traffic.sizes).min().copied().unwrap_or(64);
     let line_pps = line_rate_pps(link_bps.unwrap_or(*LINK_BPS.start()), smallest.into());
-    let burst = (max_load_pps.map_or(line_pps, |most| most.min(line_pps)) * BURST_S).floor().max(1.0);
-    // At most 3 × 10^9 by the fastest line.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let tests = measurements::tests(root, preset, burst as u64);
-
-    let ms = |key, most_ms, default| root.item(key).and_then(|item| item.duration_ms(0..=most_ms)).unwrap_or(default);
-    let learning = root.item("learning-frames").and_then(|item| item.count(0..=1_000_000));
-    let (residue_ms, rest_ms) = (ms("residue", 60_000, preset.residue_ms()), ms("rest", 3_600_000, preset.rest_ms()));
-    let lost_device_wait_ms = ms("wait-for-lost-device", 86_400_000, 0);
+    let mut tests = procedures::tests(root, preset);
+    tests.complete(max_load_pps.map_or(line_pps, |most| most.min(line_pps)));
+    let conditions = procedures::read(root, preset);
+    let wait = root.item("wait-for-lost-device").and_then(|item| item.duration_ms(0..=86_400_000));
     let pair = ab::pair(root);
     if pair.is_some() && tests.throughput.is_none() {
         root.note("ab", "two configurations are compared by their throughputs, but there is no [throughput]; add it");
@@ -154,10 +147,8 @@ fn read(root: &Table<'_>) -> Option<PlanFile> {
         traffic,
         hops,
         tests,
-        learning_frames: learning.unwrap_or(preset.learning_frames()),
-        residue_ms,
-        rest_ms,
-        lost_device_wait_ms,
+        conditions: conditions?,
+        lost_dut_wait_ms: wait.unwrap_or(0),
     };
     let ab = pair.map(|pair| ForwardingAb {
         plan: plan.clone(),

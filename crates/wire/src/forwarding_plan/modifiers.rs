@@ -2,11 +2,42 @@
 //! becomes a traffic of its own behind the one without it.
 
 use super::hops::snmp_agent;
-use super::keys::{MODIFIER, Section};
 use super::reader::{Item, Table};
+use super::section::{Section, key};
 use narrows_model::Family;
-use narrows_model::forwarding::modifiers::{Modifier, SnmpAgent};
+use narrows_model::forwarding::credentials::SnmpAgent;
+use narrows_model::forwarding::modifiers::Modifier;
 use narrows_model::forwarding::{CounterSource, HopPlan, Traffic};
+
+/// The table's keys.
+pub(super) fn keys() -> Section {
+    Section::of(
+        "traffic.modifiers",
+        "{ … } in modifiers of a [[traffic]]",
+        "What the device has to bear beside the frames (RFC 2544, section 11); each is a row of its own beside the same frames \
+           without it.",
+        vec![
+            key(
+                "kind",
+                "\"broadcast\" (frames to the hardware broadcast address among the others, 11.1), \"management\" (an SNMP query each \
+             second, 11.2) or \"routes\" (routing updates of RIP version 2, 11.3)",
+                "required",
+            ),
+            key("share", "of broadcast: the part of the load, 0.0001 to 0.5", "0.01"),
+            key(
+                "agent",
+                "of management: who is asked, address or address:port",
+                "the device under test where SNMP reads it, else the first hop that SNMP reads",
+            ),
+            key("version", "of management with an agent: \"2c\" or \"3\"", "\"2c\""),
+            key("community", "of SNMP 2c: the community", "required with an agent"),
+            key("user", "of SNMP 3: the user", "required with an agent"),
+            key("password", "of SNMP 3: the authentication password", "none"),
+            key("every", "of routes: the time between two updates; the first comes with the load", "\"30s\""),
+            key("networks", "of routes: networks of an update, 1 to 25", "25"),
+        ],
+    )
+}
 
 /// Modifiers of one traffic.
 const MOST: usize = 8;
@@ -59,9 +90,10 @@ fn modifier(entry: &Item<'_>, family: Family, hops: &[HopPlan]) -> Option<Modifi
         (Some((_, kind)), _) => (*kind, None),
         (None, Some(_)) => return entry.refuse(KINDS),
         (None, None) => {
-            let table = entry.clone().into_table(&MODIFIER)?;
+            let table = entry.clone().into_table()?;
             let kind = table.required("kind")?.one_of(&WORDS)?;
-            foreign(&table, kind, &MODIFIER);
+            let word = WORDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| *word);
+            table.refuse_others(kind.allowed(), &format!("a modifier of the kind \"{word}\""));
             (kind, Some(table))
         }
     };
@@ -102,23 +134,10 @@ fn modifier(entry: &Item<'_>, family: Family, hops: &[HopPlan]) -> Option<Modifi
     }
 }
 
-/// Notes keys that another kind has.
-fn foreign(table: &Table<'_>, kind: Kind, section: &'static Section) {
-    let word = WORDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| *word);
-    for key in section.keys.iter().filter(|key| table.has(key.name) && !kind.allowed().contains(&key.name)) {
-        table.note(key.name, format!("a modifier of the kind \"{word}\" has no {}", key.name));
-    }
-}
-
 /// Whom a plan asks that names nobody: the device under test where SNMP reads its counters, else the first hop that SNMP reads.
 fn asked(hops: &[HopPlan]) -> Option<SnmpAgent> {
     let agent = |hop: &HopPlan| match &hop.source {
-        CounterSource::Snmp { agent, version, name, password } => Some(SnmpAgent {
-            agent: agent.clone(),
-            version: version.clone(),
-            name: name.clone(),
-            password: password.clone(),
-        }),
+        CounterSource::Snmp(agent) => Some(agent.clone()),
         _ => None,
     };
     hops.iter().filter(|hop| hop.under_test).find_map(agent).or_else(|| hops.iter().find_map(agent))

@@ -1,9 +1,40 @@
 //! `[generator]` and `[receiver]`: the tester's ports, and whether their addresses are those of a lab.
 
 use super::reader::{Item, Table};
+use super::section::{Key, Section, key};
 use narrows_model::Family;
 use narrows_model::forwarding::{AddressPair, TesterPort};
 use std::net::IpAddr;
+
+/// The keys of `[generator]`.
+pub(super) fn generator_keys() -> Section {
+    Section::of("generator", "[generator]", "The tester's port that sends.", port_keys())
+}
+
+/// The keys of `[receiver]`.
+pub(super) fn receiver_keys() -> Section {
+    Section::of("receiver", "[receiver]", "The tester's port that receives.", port_keys())
+}
+
+fn port_keys() -> Vec<Key> {
+    vec![
+        key("device", "the tester's device", "required"),
+        key("address", "the tester's address there, of 198.18.0.0/15 or 2001:2::/48", "required"),
+        key("gateway", "the address of the device under test on that side", "required"),
+        key(
+            "address6",
+            "the tester's address of IPv6, where a plan has traffic of both families: address is then of IPv4",
+            "none",
+        ),
+        key("gateway6", "the device's address of IPv6 on that side", "required with address6"),
+        key(
+            "host",
+            "the host of the device, which runs `narrows serve --frames DEVICE`: a name or address with or without a port, or ssh://[user@]host[:port]",
+            "the one that makes the benchmark",
+        ),
+        key("token-file", "the file with that host's token", "that of --token-file or NARROWS_TOKEN"),
+    ]
+}
 
 /// The longest name of a Linux device (`IFNAMSIZ` less its end).
 pub(super) const DEVICE_MOST: usize = 15;

@@ -1,8 +1,8 @@
 //! Tables and values of a plan file with their places: each is read as what it must be, and what it is not is noted and
 //! reading goes on, so that one look tells everything.
 
-use super::keys::Section;
 use super::problem::{Lines, MISSING, Problem, Problems, nearest};
+use super::section::Section;
 use std::cell::{Cell, RefCell};
 use std::ops::{Range, RangeInclusive};
 use toml::Spanned;
@@ -11,6 +11,8 @@ use toml::de::{DeTable, DeValue};
 /// The file, and what was found wrong so far.
 #[derive(Debug)]
 pub(super) struct Ink<'t> {
+    /// Every table that a file may have.
+    sections: &'static [Section],
     lines: Lines<'t>,
     problems: RefCell<Vec<Problem>>,
     /// Problems beyond those that are kept.
@@ -21,12 +23,19 @@ pub(super) struct Ink<'t> {
 const KEPT: usize = 10 * Problems::MOST;
 
 impl<'t> Ink<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
-        Self { lines: Lines::of(text), problems: RefCell::default(), more: Cell::new(0) }
+    pub(super) fn new(text: &'t str, sections: &'static [Section]) -> Self {
+        Self { sections, lines: Lines::of(text), problems: RefCell::default(), more: Cell::new(0) }
     }
 
     pub(super) const fn lines(&self) -> &Lines<'t> {
         &self.lines
+    }
+
+    /// What a table at a path may hold: `traffic[0].modifiers[1]` is a table of `traffic.modifiers`.
+    fn section(&self, path: &str) -> &'static Section {
+        let name: String = path.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();
+        // A file with every table is read by a test.
+        self.sections.iter().find(|section| section.name == name).unwrap_or(&self.sections[0])
     }
 
     /// Whether more problems would only be counted.
@@ -70,8 +79,8 @@ pub(super) struct Item<'a> {
 
 impl<'a> Table<'a> {
     /// The whole file.
-    pub(super) fn root(ink: &'a Ink<'a>, table: &'a DeTable<'a>, section: &'static Section) -> Self {
-        Self { ink, table, at: 0, section, prefix: String::new() }.checked()
+    pub(super) fn root(ink: &'a Ink<'a>, table: &'a DeTable<'a>) -> Self {
+        Self { ink, table, at: 0, section: ink.section(""), prefix: String::new() }.checked()
     }
 
     /// Notes every key that is not known, with the nearest one that is.
@@ -106,42 +115,49 @@ impl<'a> Table<'a> {
         self.ink.note(at, &self.path(key), says);
     }
 
+    /// Notes keys of the table that one of its kind does not have: `a source of the kind "snmp" has no host`.
+    pub(super) fn refuse_others(&self, allowed: &[&str], kind: &str) {
+        for key in self.section.keys.iter().filter(|key| self.has(key.name) && !allowed.contains(&key.name)) {
+            self.note(key.name, format!("{kind} has no {}", key.name));
+        }
+    }
+
     pub(super) fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
 
     /// The value of a key.
-    pub(super) fn item(&self, key: &'static str) -> Option<Item<'a>> {
+    pub(super) fn item(&self, key: &str) -> Option<Item<'a>> {
         debug_assert!(self.section.keys.iter().any(|known| known.name == key), "{key} is not in the table of keys");
         let value = self.table.get(key)?;
         Some(Item { ink: self.ink, value, path: self.path(key) })
     }
 
     /// The value of a key that must be there.
-    pub(super) fn required(&self, key: &'static str) -> Option<Item<'a>> {
+    pub(super) fn required(&self, key: &str) -> Option<Item<'a>> {
         let item = self.item(key);
         if item.is_none() {
-            let what = self.section.keys.iter().find(|known| known.name == key).map_or("", |known| known.what);
+            let what = self.section.keys.iter().find(|known| known.name == key).map_or("", |known| known.what.as_str());
             self.ink.note(self.at, &self.path(key), format!("{MISSING}: {what}"));
         }
         item
     }
 
     /// A table below this one.
-    pub(super) fn table(&self, key: &'static str, section: &'static Section) -> Option<Self> {
-        self.item(key)?.into_table(section)
+    pub(super) fn table(&self, key: &str) -> Option<Self> {
+        self.item(key)?.into_table()
     }
 
     /// A table below this one that must be there.
-    pub(super) fn required_table(&self, key: &'static str, section: &'static Section) -> Option<Self> {
-        self.required(key)?.into_table(section)
+    pub(super) fn required_table(&self, key: &str) -> Option<Self> {
+        self.required(key)?.into_table()
     }
 
     /// A list of tables, so many at most.
-    pub(super) fn tables(&self, key: &'static str, section: &'static Section, most: usize) -> Vec<Self> {
+    pub(super) fn tables(&self, key: &str, most: usize) -> Vec<Self> {
         let Some(item) = self.item(key) else { return Vec::new() };
         let items = item.list(0..=most, &format!("tables, each as [[{key}]]")).unwrap_or_default();
-        items.into_iter().filter_map(|item| item.into_table(section)).collect()
+        items.into_iter().filter_map(Item::into_table).collect()
     }
 }
 
@@ -279,10 +295,11 @@ impl<'a> Item<'a> {
         Some(array.iter().enumerate().map(entry).collect())
     }
 
-    pub(super) fn into_table(self, section: &'static Section) -> Option<Table<'a>> {
+    pub(super) fn into_table(self) -> Option<Table<'a>> {
         match self.value.get_ref() {
             DeValue::Table(table) => {
                 let at = self.span().start;
+                let section = self.ink.section(&self.path);
                 Some(Table { ink: self.ink, table, at, section, prefix: self.path }.checked())
             }
             _ => self.refuse("a table"),

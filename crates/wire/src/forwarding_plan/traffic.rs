@@ -1,15 +1,64 @@
 //! `[[traffic]]`: families, frame sizes and mixes, flows and networks.
 
 use super::ports::{is_for_benchmarks, word};
-use super::preset::{IMIX, Preset, RFC_2544_SIZES};
 use super::reader::{Item, Table};
+use super::section::{Section, key};
 use narrows_model::Family;
+use narrows_model::forwarding::settings::Preset;
 use narrows_model::forwarding::{TesterPort, Traffic};
+use narrows_model::load::frame_words::IMIX;
 use narrows_model::load::frames::{Endpoints, FrameFormat, MOST_FRAME_BYTES, Transport, Walk};
 use std::net::IpAddr;
 
+/// The table's keys.
+pub(super) fn keys() -> Section {
+    Section::of(
+        "traffic",
+        "[[traffic]]",
+        "Frames through the device.",
+        vec![
+            key("family", "\"ipv4\" or \"ipv6\": one that both ports have addresses of", "that of address"),
+            key("transport", "\"udp\" or \"tcp-syn\"", "\"udp\""),
+            key(
+                "sizes",
+                "frame sizes with FCS: a list, or \"rfc2544\" for 64 128 256 512 1024 1280 1518, of which one that is too small for the family becomes the smallest",
+                "quick 64, 512, 1518, rfc2544 \"rfc2544\"",
+            ),
+            key(
+                "mix",
+                "a mix beside them: a list of sizes, \"imix\" for 7 × 64, 4 × 570, 1 × 1518, or a genome of RFC 6985 like \"genome:aaagb\"",
+                "none",
+            ),
+            key("flows", "flows: source ports from 2000 on", "2000"),
+            key(
+                "networks",
+                "networks of the destinations, 1 to 256, of 24 bits in IPv4 and of 64 bits in IPv6: that of the port's address and those after it",
+                "1",
+            ),
+            key("walk", "the order of the flows, \"odometer\" or \"random\"", "\"odometer\""),
+            key("seed", "the seed of a random walk", "1"),
+            key("bidirectional", "whether both directions are loaded at the same time", "false"),
+            key(
+                "modifiers",
+                "list of \"broadcast\", \"management\", \"routes\" or tables: the same frames are measured once more under each of them",
+                "none",
+            ),
+        ],
+    )
+}
+
 /// Entries of `[[traffic]]`.
 pub(super) const MOST: usize = 8;
+
+/// The frame sizes of RFC 2544, section 9.1, and RFC 5180, section 5.1.1, on Ethernet.
+const RFC_2544_SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+
+const fn sizes_of(preset: Preset) -> &'static [u32] {
+    match preset {
+        Preset::Quick => &[64, 512, 1518],
+        Preset::Rfc2544 => &RFC_2544_SIZES,
+    }
+}
 
 /// Letters of a genome (RFC 6985, section 4) up to the largest frame that Ethernet has without jumbo frames.
 const GENOME: [(char, u32); 7] = [('a', 64), ('b', 128), ('c', 256), ('d', 512), ('e', 1024), ('f', 1280), ('g', 1518)];
@@ -48,7 +97,7 @@ fn of_family(preset: Preset, family: Family) -> Traffic {
         bidirectional: false,
         modifier: None,
     };
-    traffic.sizes = raised(preset.sizes(), traffic.least_bytes());
+    traffic.sizes = raised(sizes_of(preset), traffic.least_bytes());
     traffic
 }
 
@@ -76,7 +125,7 @@ pub(super) fn traffic(table: &Table<'_>, preset: Preset, ports: Ports<'_>) -> Tr
         traffic.transport = transport;
     }
     let least = traffic.least_bytes();
-    traffic.sizes = raised(preset.sizes(), least);
+    traffic.sizes = raised(sizes_of(preset), least);
     if let Some(sizes) = table.item("sizes").and_then(|item| sizes(&item, &traffic)) {
         traffic.sizes = sizes;
     }

@@ -6,8 +6,9 @@ use crate::words::units::parse_size;
 
 const EXAMPLES: &str = "64, 64,128,1518, imix, imix:7x64,4x570,1x1518 or genome:aaaaaaabbg";
 
-/// The simple mix of the Internet: shares and sizes.
-const IMIX: [(u64, u64); 3] = [(7, 64), (4, 570), (1, 1518)];
+/// The simple mix of the Internet, 7 × 64, 4 × 570 and 1 × 1518 bytes with FCS: as even as `imix:7x64,4x570,1x1518`, so that no size
+/// comes in one piece.
+pub const IMIX: [u32; 12] = [64, 570, 64, 64, 570, 64, 1518, 64, 570, 64, 570, 64];
 
 /// The letters of RFC 6985 that have one meaning everywhere.
 const GENOME: [(char, u32); 7] = [('a', 64), ('b', 128), ('c', 256), ('d', 512), ('e', 1024), ('f', 1280), ('g', 1518)];
@@ -32,7 +33,7 @@ pub fn parse_sizes(word: &str) -> Result<Vec<u32>, FrameWordError> {
         return sizes.filter(|sizes| !sizes.is_empty()).ok_or_else(not_a);
     }
     if trimmed == "imix" {
-        return spread(word, &IMIX);
+        return Ok(IMIX.to_vec());
     }
     // What is longer than the most that it could be is not taken apart.
     let parts = |list: &str| list.split(',').count() as u64;

@@ -1,6 +1,7 @@
 //! `modifiers` of a traffic: what they become, and what they cannot be.
 
 use super::{bad, file, good, says};
+use narrows_model::forwarding::credentials::{Secret, SnmpAccess};
 use narrows_model::forwarding::modifiers::Modifier;
 
 const SNMP_HOP: &str = "[[hop]]\nname = \"r\"\nunder-test = true\ninput = \"a\"\noutput = \"b\"\n\
@@ -15,7 +16,8 @@ fn each_modifier_is_a_traffic_of_its_own_behind_the_one_without() {
     assert_eq!((of(0), of(4)), (None, None));
     assert_eq!(of(1), Some(Modifier::Broadcast { every: 100 }));
     let Some(Modifier::Management { agent }) = of(2) else { panic!("{:?}", of(2)) };
-    assert_eq!((agent.agent.as_str(), agent.version.as_str(), agent.name.as_str()), ("198.18.0.1", "2c", "c"));
+    let community = SnmpAccess::V2c { community: Secret::new("c") };
+    assert_eq!((agent.agent.as_str(), agent.access), ("198.18.0.1", community));
     assert_eq!(of(3), Some(Modifier::Routes { every_ms: 30_000, networks: 25 }));
     assert!(plan.traffic[..4].iter().all(|traffic| traffic.sizes == [64] && traffic.flows == 5));
     assert_eq!([0, 1, 2, 3, 4].map(|at| plan.unmodified(at)), [None, Some(0), Some(0), Some(0), None]);
@@ -41,7 +43,8 @@ modifiers = [
     assert_eq!((&of[0], &of[3]), (&Modifier::Broadcast { every: 20 }, &Modifier::Broadcast { every: 100 }));
     assert_eq!(of[2], Modifier::Routes { every_ms: 1_000, networks: 3 });
     let Modifier::Management { agent } = &of[1] else { panic!("{of:?}") };
-    assert_eq!((agent.version.as_str(), agent.name.as_str(), agent.password.as_str()), ("3", "lab", "secret-word"));
+    let password = Some(Secret::new("secret-word"));
+    assert_eq!(agent.access, SnmpAccess::V3 { user: "lab".to_owned(), password });
 }
 
 #[test]
