@@ -4,7 +4,8 @@ use narrows_model::words::units::micros;
 
 /// A count as a float; exact up to 2^53.
 #[allow(clippy::cast_precision_loss)]
-pub(crate) const fn float(count: u64) -> f64 {
+#[must_use]
+pub const fn float(count: u64) -> f64 {
     count as f64
 }
 

@@ -5,7 +5,7 @@
 
 use narrows_lab::{Host, Lab, LabSpec, Topology};
 use narrows_model::forwarding::modifiers::{ModifierSeen, RoutesSeen};
-use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, ForwardingTrial, Test, WorstCaseTest};
+use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, ForwardingTrial, FrmolTest, Test};
 use narrows_runner::forwarding::{Reach, derive, parse, run};
 use narrows_runner::stop::Stop;
 use narrows_sys::packet_io::PacketReader;
@@ -79,7 +79,7 @@ repetitions = 1
 /// The trial of a traffic whose result counts.
 fn trial(record: &ForwardingRecord, traffic: usize) -> &ForwardingTrial {
     let mut trials = record.trials.iter();
-    let found = trials.find(|trial| trial.traffic == traffic && trial.test == Test::WorstCase);
+    let found = trials.find(|trial| trial.traffic == traffic && trial.test == Test::Frmol);
     found.unwrap_or_else(|| panic!("no trial of traffic {traffic}: {:?}", record.ended))
 }
 
@@ -162,7 +162,7 @@ fn routing_updates_leave_by_the_port_and_what_the_router_learns_is_read() {
         .expect("added");
     // One update a trial: the first look announces, the first repetition withdraws, the second announces again.
     let mut plan = bench.plan("{ kind = \"routes\", every = \"1h\", networks = 4 }", "");
-    plan.tests.worst_case = Some(WorstCaseTest { duration_ms: 100, repetitions: 2 });
+    plan.tests.frmol = Some(FrmolTest { duration_ms: 100, repetitions: 2 });
     let record = bench.run(&plan);
     let seen: Vec<_> = record.trials.iter().filter_map(|trial| trial.modifier.clone()).collect();
     let one = |announced, withdrawn, learned| {

@@ -158,6 +158,7 @@ pub fn hop_count(hop: &str, agent: &str, input: &Growth, output: &Growth) -> Hop
         uncertainty: others.into_iter().flatten().max().unwrap_or(0),
         source: format!("SNMP {agent}: IF-MIB of {} and {}{blind}", input.interface, output.interface),
         silent: (!reasons.is_empty()).then(|| reasons.join("; ")),
+        anomaly: input.trouble.iter().chain(&output.trouble).next().cloned(),
     }
 }
 

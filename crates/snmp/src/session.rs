@@ -201,7 +201,7 @@ fn advice(status: &ReportStatus) -> &'static str {
 
 fn auth(access: &Access) -> Result<Auth, String> {
     match access {
-        Access::Community(name) => Ok(Auth::v2c(name.as_str())),
+        Access::Community(name) => Ok(Auth::v2c(name.expose())),
         Access::User { name, authentication: None } => Ok(Auth::usm(name)),
         Access::User { name, authentication: Some(Authentication { digest, password, privacy }) } => {
             let user = UsmConfig::new(name.clone());
@@ -213,7 +213,7 @@ fn auth(access: &Access) -> Result<Auth, String> {
                 Digest::Sha512 => AuthProtocol::Sha512,
             };
             let user = match privacy {
-                None => user.auth(digest, password),
+                None => user.auth(digest, password.expose()),
                 Some(privacy) => {
                     let cipher = match privacy.cipher {
                         Cipher::Aes128 => PrivProtocol::Aes128,
@@ -222,7 +222,7 @@ fn auth(access: &Access) -> Result<Auth, String> {
                         Cipher::Aes192Cisco => PrivProtocol::Aes192Reeder,
                         Cipher::Aes256Cisco => PrivProtocol::Aes256Reeder,
                     };
-                    user.auth_priv(digest, password, cipher, &privacy.password)
+                    user.auth_priv(digest, password.expose(), cipher, privacy.password.expose())
                 }
             };
             user.map(Auth::from).map_err(|error| error.to_string())

@@ -1,8 +1,9 @@
 //! Correct agents, agents with wrong counts, and agents that send garbage.
 
+use narrows_model::forwarding::credentials::Secret;
 use narrows_model::forwarding::HopCount;
 use narrows_snmp::testing::{Behaviour, Counts, Miscount, Port, TestAgent};
-use narrows_snmp::{Agent, Counter, Growth, Settling, SnmpError, SnmpTarget, State, Width, hop_count, sizes};
+use narrows_snmp::{Access, Agent, Counter, Growth, Settling, SnmpError, SnmpTarget, State, Width, hop_count, sizes};
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ fn start(behave: impl FnMut() -> Behaviour + Send + 'static) -> TestAgent {
 }
 
 fn target(agent: &TestAgent, community: &str) -> SnmpTarget {
-    SnmpTarget::from_words(&agent.address().to_string(), "2c", community, "").expect("a target")
+    SnmpTarget { address: agent.address().to_string(), access: Access::Community(Secret::new(community)) }
 }
 
 fn open(agent: &TestAgent) -> Agent {

@@ -1,18 +1,22 @@
 //! The forwarding benchmark, reconciled and compared: pure functions of its records.
 //!
-//! - [`books()`]: one direction of a trial in double entry, from the generator to the receiver.
-//! - [`device_seen`]: what became of a device over a trial, from a look before it and one after it.
-//! - [`storms`]: whether interrupts took the device's time from it.
+//! - [`correct`]: a trial as its counts are meant, from a trial as they were read.
+//! - [`account`]: one direction of a trial in double entry, from the generator to the receiver.
+//! - [`judge`]: whether a trial is invalid, and why.
+//! - [`dut_seen`]: what became of a device over a trial, from its state before and after.
+//! - [`interrupt_notes`]: whether interrupts took the device's time from it.
 //! - [`compare`]: throughputs of two configurations of the device, row by row.
 
 mod ab;
-mod books;
-mod claims;
-mod device;
-mod found;
-mod kept_back;
-mod looks_like;
-mod storm;
+mod accounting;
+mod broadcast;
+mod correct;
+mod counts;
+mod dut;
+mod interrupts;
+mod judge;
+mod losses;
+mod pattern;
 
 #[cfg(test)]
 mod testing;
@@ -20,6 +24,8 @@ mod testing;
 mod tests;
 
 pub use ab::compare;
-pub use books::books;
-pub use device::{device_seen, device_trouble};
-pub use storm::{Storm, storms};
+pub use accounting::account;
+pub use correct::correct;
+pub use dut::dut_seen;
+pub use interrupts::{InterruptNote, interrupt_notes};
+pub use judge::{is_lost, judge};

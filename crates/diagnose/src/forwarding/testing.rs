@@ -1,8 +1,10 @@
 //! The way through a switch, a router and a switch again, and trials on it.
 
 use narrows_model::Family;
+use narrows_model::forwarding::modifiers::Modifier;
 use narrows_model::forwarding::{
-    CounterSource, DropCount, ForwardingPlan, ForwardingTrial, HopCount, HopPlan, Test, TesterPort, Tests,
+    CounterSource, DropCount, ForwardingPlan, ForwardingTrial, HopCount, HopPlan, Test, TesterPort, Tests, Traffic,
+    TrialConditions,
 };
 use narrows_model::load::frames::{
     Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceiveMode, ReceivePlan,
@@ -109,10 +111,23 @@ pub(super) fn plan() -> ForwardingPlan {
         traffic: Vec::new(),
         hops: ["switch", "router", "switch2"].map(hop).to_vec(),
         tests: Tests::default(),
-        learning_frames: 0,
-        residue_ms: 0,
-        rest_ms: 0,
-        lost_device_wait_ms: 0,
+        conditions: TrialConditions { learning_frames: 0, residue_ms: 0, rest_ms: 0 },
+        lost_dut_wait_ms: 0,
+    }
+}
+
+/// Frames of 64 bytes with a modifier or without one.
+pub(super) fn traffic(modifier: Option<Modifier>) -> Traffic {
+    Traffic {
+        family: Family::Ipv4,
+        transport: Transport::Udp,
+        flows: 1,
+        networks: 1,
+        walk: Walk::Odometer,
+        sizes: vec![64],
+        mix: Vec::new(),
+        bidirectional: false,
+        modifier,
     }
 }
 
@@ -126,6 +141,7 @@ pub(super) fn hop(name: &str, input: u64, output: u64) -> HopCount {
         uncertainty: 0,
         source: "test".to_owned(),
         silent: None,
+        anomaly: None,
     }
 }
 
@@ -157,7 +173,9 @@ pub(super) fn trial(sent: u64, received: u64, hops: Vec<HopCount>) -> Forwarding
         hops,
         modifier: None,
         devices: Vec::new(),
-        invalid: None,
+        incomplete: None,
+        raw: false,
+        judged_before: None,
     }
 }
 

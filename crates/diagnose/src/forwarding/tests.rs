@@ -1,18 +1,18 @@
 //! The books in each case: balanced, lost with and without a reason, counters that cannot be right, counters that are missing.
 
-use super::books;
+use super::account;
 use super::testing::{blurred, both_ways, dropping, hop, plan, silent, trial};
 use narrows_model::forwarding::modifiers::{BroadcastSeen, ManagementSeen, ModifierSeen};
-use narrows_model::forwarding::{Books, ForwardingPlan, ForwardingTrial, HopCount};
+use narrows_model::forwarding::{Accounting, ForwardingPlan, ForwardingTrial, HopCount};
 use proptest::prelude::*;
 
 const SENT: u64 = 1_000_000;
 
-fn of(received: u64, hops: Vec<HopCount>) -> Books {
-    books(&plan(), &trial(SENT, received, hops), 0)
+fn of(received: u64, hops: Vec<HopCount>) -> Accounting {
+    account(&plan(), &trial(SENT, received, hops), 0)
 }
 
-fn line<'a>(books: &'a Books, hop: &str) -> &'a narrows_model::forwarding::BookLine {
+fn line<'a>(books: &'a Accounting, hop: &str) -> &'a narrows_model::forwarding::AccountLine {
     books.lines.iter().find(|line| line.hop == hop).expect("a line")
 }
 
@@ -91,7 +91,7 @@ fn the_seed_a_router_that_divides_by_1024() {
     // 565,821 by the switch, 564,842 at the receiver, 551,600 by the router.
     let seed = |router| {
         let hops = vec![hop("switch", 565_821, 565_821), router, hop("switch2", 564_842, 564_842)];
-        books(&plan(), &trial(565_821, 564_842, hops), 0)
+        account(&plan(), &trial(565_821, 564_842, hops), 0)
     };
     let books = seed(hop("router", 551_600, 551_600));
     let says = books.disagreement.clone().expect("a disagreement");
@@ -109,7 +109,7 @@ fn a_counter_of_32_bits_that_wrapped_is_named() {
     let sent = 6_000_000_000;
     let wrapped = sent - (1_u64 << 32);
     let hops = vec![hop("switch", wrapped, wrapped), hop("router", sent, sent), hop("switch2", sent, sent)];
-    let says = books(&plan(), &trial(sent, sent, hops), 0).disagreement.expect("a disagreement");
+    let says = account(&plan(), &trial(sent, sent, hops), 0).disagreement.expect("a disagreement");
     assert!(says.starts_with("at switch:") && says.contains("32-bit counter that wrapped"), "{says}");
     // Subtracted over its wrap as if it had 64 bits.
     let huge = SENT.wrapping_sub(1 << 32);
@@ -223,18 +223,18 @@ fn the_way_back_has_its_hops_in_reverse_and_its_own_counts() {
     let back =
         [hop("switch", left, left), dropping("router", SENT, left, &[("qdisc r0", 4)]), hop("switch2", SENT, SENT)];
     let trial = both_ways([SENT, SENT], [SENT, left], forth.into_iter().chain(back).collect());
-    assert_eq!(books(&plan(), &trial, 0).lost, 0);
-    let back = books(&plan(), &trial, 1);
+    assert_eq!(account(&plan(), &trial, 0).lost, 0);
+    let back = account(&plan(), &trial, 1);
     let names: Vec<&str> = back.lines.iter().map(|line| line.hop.as_str()).collect();
     assert_eq!(names, ["generator", "switch2", "router", "switch", "receiver"]);
     assert_eq!(back.found, ["4 frames dropped by router: qdisc r0"]);
-    assert_eq!(books(&plan(), &trial, 2).lines, []);
+    assert_eq!(account(&plan(), &trial, 2).lines, []);
 }
 
 #[test]
 fn a_way_back_that_was_not_read_is_silent_and_not_that_of_the_way_forth() {
     let forth = vec![hop("switch", SENT, SENT), hop("router", SENT, SENT), hop("switch2", SENT, SENT)];
-    let back = books(&plan(), &both_ways([SENT, SENT], [10, 10], forth), 1);
+    let back = account(&plan(), &both_ways([SENT, SENT], [10, 10], forth), 1);
     assert_eq!(back.disagreement, None);
     assert!(line(&back, "router").trouble.as_deref().is_some_and(|why| why.contains("not read for this direction")));
 }
@@ -266,7 +266,7 @@ proptest! {
             let drops: &[(&str, u64)] = if counted { &reasons } else { &[] };
             blurred(dropping(names[nth], input + honest[2 * nth], output + honest[2 * nth + 1], drops), 50)
         });
-        let books = books(&plan(), &trial(sent, received, hops.collect()), 0);
+        let books = account(&plan(), &trial(sent, received, hops.collect()), 0);
         prop_assert_eq!(&books.disagreement, &None);
         prop_assert_eq!(books.lost > 0, !books.found.is_empty());
     }
@@ -283,17 +283,17 @@ proptest! {
             output,
             ..blurred(dropping(name, 0, 0, &[("rx_missed", drops), ("rule", drops / 3)]), error)
         });
-        let books = books(&plan(), &trial(sent, received, hops.collect()), 0);
+        let books = account(&plan(), &trial(sent, received, hops.collect()), 0);
         prop_assert_eq!(books.lines.len(), 5);
         prop_assert!(received <= sent || books.disagreement.is_some());
     }
 }
 
 /// A trial in which so many frames to all stations left and came out beside the test frames.
-fn with_broadcast(received: u64, sent_to_all: u64, came: u64, hops: Vec<HopCount>) -> Books {
+fn with_broadcast(received: u64, sent_to_all: u64, came: u64, hops: Vec<HopCount>) -> Accounting {
     let seen = BroadcastSeen { due: sent_to_all, handed: sent_to_all, sent: sent_to_all, received: came };
     let modifier = Some(ModifierSeen::Broadcast { directions: vec![seen] });
-    books(&plan(), &ForwardingTrial { modifier, ..trial(SENT, received, hops) }, 0)
+    account(&plan(), &ForwardingTrial { modifier, ..trial(SENT, received, hops) }, 0)
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn what_a_router_must_not_forward_is_neither_lost_nor_dropped() {
     assert_eq!((books.lost, books.found.len(), books.disagreement.clone()), (0, 0, None));
     assert_eq!(books.broadcast.map(|it| (it.sent, it.received)), Some((10_000, 0)));
     let router = line(&books, "router");
-    assert_eq!((router.kept_back, router.unexplained, router.drops.len()), (10_000, Some(0), 0));
+    assert_eq!((router.not_forwarded, router.unexplained, router.drops.len()), (10_000, Some(0), 0));
     assert_eq!(line(&books, "receiver").lost_before, Some(0));
 }
 
@@ -314,7 +314,7 @@ fn a_bridge_that_floods_them_keeps_nothing_back() {
     let hops = vec![hop("switch", all, all), hop("router", all, all), hop("switch2", all, all)];
     let books = with_broadcast(SENT, 10_000, 10_000, hops);
     assert_eq!((books.lost, books.found.len(), books.disagreement.clone()), (0, 0, None));
-    assert!(books.lines.iter().all(|line| line.kept_back == 0 && line.unexplained.unwrap_or(0) == 0));
+    assert!(books.lines.iter().all(|line| line.not_forwarded == 0 && line.unexplained.unwrap_or(0) == 0));
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn a_drop_counter_that_counts_them_is_not_a_loss() {
     let books = with_broadcast(left, 10_000, 0, vec![hop("switch", all, all), router, hop("switch2", left, left)]);
     assert_eq!(books.found, ["300 frames dropped by router: nftables rule"]);
     assert_eq!(
-        (books.lost, line(&books, "router").kept_back, line(&books, "router").unexplained),
+        (books.lost, line(&books, "router").not_forwarded, line(&books, "router").unexplained),
         (300, 10_000, Some(0))
     );
 }
@@ -343,8 +343,8 @@ fn losses_beside_them_are_still_found() {
     let alone = ForwardingPlan { hops: Vec::new(), ..plan() };
     let seen = BroadcastSeen { due: 500, handed: 500, sent: 500, received: 0 };
     let modifier = Some(ModifierSeen::Broadcast { directions: vec![seen] });
-    let without = books(&alone, &ForwardingTrial { modifier, ..trial(SENT, left, Vec::new()) }, 0);
-    assert_eq!((without.lost, line(&without, "receiver").kept_back), (70, 500));
+    let without = account(&alone, &ForwardingTrial { modifier, ..trial(SENT, left, Vec::new()) }, 0);
+    assert_eq!((without.lost, line(&without, "receiver").not_forwarded), (70, 500));
     assert_eq!(without.found, ["70 frames lost between the generator and the receiver, which no counter explains"]);
 }
 
@@ -356,8 +356,8 @@ fn without_a_device_under_test_the_hop_that_misses_most_kept_them() {
     let seen = BroadcastSeen { due: 10_000, handed: 10_000, sent: 10_000, received: 0 };
     let modifier = Some(ModifierSeen::Broadcast { directions: vec![seen] });
     let hops = vec![hop("switch", all, all), hop("router", all, SENT), hop("switch2", SENT, SENT)];
-    let books = books(&nobody, &ForwardingTrial { modifier, ..trial(SENT, SENT, hops) }, 0);
-    assert_eq!((line(&books, "router").kept_back, books.found.len()), (10_000, 0));
+    let books = account(&nobody, &ForwardingTrial { modifier, ..trial(SENT, SENT, hops) }, 0);
+    assert_eq!((line(&books, "router").not_forwarded, books.found.len()), (10_000, 0));
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn queries_and_updates_may_be_counted_by_every_hop() {
     assert!(of(SENT, hops()).disagreement.is_some(), "more than was put in");
     let asked = ManagementSeen { asked: 60, answered: 60, ..ManagementSeen::default() };
     let modifier = Some(ModifierSeen::Management(asked));
-    let books = books(&plan(), &ForwardingTrial { modifier, ..trial(SENT, SENT, hops()) }, 0);
+    let books = account(&plan(), &ForwardingTrial { modifier, ..trial(SENT, SENT, hops()) }, 0);
     assert_eq!((books.disagreement, books.found.len()), (None, 0));
 }
 
@@ -385,8 +385,8 @@ proptest! {
         prop_assert_eq!(books.disagreement, None);
         prop_assert_eq!(books.lost, i64::try_from(lost).unwrap_or(0));
         prop_assert!(books.lines.iter().all(|line| line.unexplained.unwrap_or(0) == 0 && line.lost_before.unwrap_or(0) == 0));
-        let kept_back: u64 = books.lines.iter().map(|line| line.kept_back).sum();
+        let not_forwarded: u64 = books.lines.iter().map(|line| line.not_forwarded).sum();
         let dropped: u64 = books.lines.iter().flat_map(|line| &line.drops).map(|drop| drop.frames).sum();
-        prop_assert_eq!((kept_back, dropped), (kept, lost));
+        prop_assert_eq!((not_forwarded, dropped), (kept, lost));
     }
 }

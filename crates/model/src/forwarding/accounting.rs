@@ -44,3 +44,24 @@ pub struct Accounting {
     /// The first hop where the counters disagree beyond their own error, and how: the trial is invalid.
     pub disagreement: Option<String>,
 }
+
+impl AccountLine {
+    /// Where it lost frames, why, and how many; what its counters may be wrong by is no loss.
+    #[must_use]
+    pub fn losses(&self) -> Vec<(String, String, u64)> {
+        let beyond = |count: Option<i64>| {
+            count.and_then(|count| u64::try_from(count).ok()).filter(|count| *count > self.uncertainty)
+        };
+        let mut places = Vec::new();
+        if let Some(frames) = beyond(self.lost_before) {
+            places.push((format!("before {}", self.hop), "no counter accounts for them".to_owned(), frames));
+        }
+        for drop in self.drops.iter().filter(|drop| drop.frames > 0) {
+            places.push((self.hop.clone(), drop.reason.clone(), drop.frames));
+        }
+        if let Some(frames) = beyond(self.unexplained) {
+            places.push((self.hop.clone(), "no counter accounts for them".to_owned(), frames));
+        }
+        places
+    }
+}

@@ -169,6 +169,12 @@ pub fn line_rate_pps(link_bps: u64, frame_bytes: f64) -> f64 {
     frames_per_second(link_bps as f64, frame_bytes)
 }
 
+/// A frame size, or the mix: `64 B`, `mix`.
+#[must_use]
+pub fn size_word(size: Option<u32>) -> String {
+    size.map_or_else(|| "mix".to_owned(), |size| format!("{size} B"))
+}
+
 impl TesterPort {
     /// Its addresses of a family; `None` where it has none.
     #[must_use]
@@ -182,13 +188,13 @@ impl Traffic {
     /// First source port of the flows.
     pub const FIRST_PORT: u16 = 2000;
     /// The most flows: source ports from [`Traffic::FIRST_PORT`] on.
-    pub const MOST_FLOWS: u32 = 65_536 - Self::FIRST_PORT as u32;
+    pub const MAX_FLOWS: u32 = 65_536 - Self::FIRST_PORT as u32;
     /// The most networks of destinations.
-    pub const MOST_NETWORKS: u32 = 256;
+    pub const MAX_NETWORKS: u32 = 256;
 
     /// The smallest frame with FCS that holds the headers and the signature: 64 for IPv4 and UDP, 82 for IPv6 and UDP.
     #[must_use]
-    pub const fn least_bytes(&self) -> u32 {
+    pub const fn min_bytes(&self) -> u32 {
         least_frame_bytes(self.family, self.transport, false)
     }
 }
@@ -224,7 +230,7 @@ impl ForwardingPlan {
 
     /// The most that is offered of a row's frames: the line rate, or what the plan allows where that is less.
     #[must_use]
-    pub fn most_pps(&self, row: Row) -> Option<f64> {
+    pub fn max_pps(&self, row: Row) -> Option<f64> {
         let line = self.line_pps(row)?;
         Some(self.max_load_pps.map_or(line, |most| most.min(line)))
     }
@@ -271,9 +277,9 @@ mod tests {
 
     #[test]
     fn the_smallest_frame_is_that_of_the_generator() {
-        assert_eq!(traffic(Family::Ipv4, Transport::Udp).least_bytes(), 64);
-        assert_eq!(traffic(Family::Ipv6, Transport::Udp).least_bytes(), 82);
-        assert_eq!(traffic(Family::Ipv4, Transport::TcpSyn).least_bytes(), 74);
-        assert_eq!(traffic(Family::Ipv6, Transport::TcpSyn).least_bytes(), 94);
+        assert_eq!(traffic(Family::Ipv4, Transport::Udp).min_bytes(), 64);
+        assert_eq!(traffic(Family::Ipv6, Transport::Udp).min_bytes(), 82);
+        assert_eq!(traffic(Family::Ipv4, Transport::TcpSyn).min_bytes(), 74);
+        assert_eq!(traffic(Family::Ipv6, Transport::TcpSyn).min_bytes(), 94);
     }
 }

@@ -148,14 +148,14 @@ impl Args {
         let whole = self.result.output().map_or(Ok(()), |output| kept.write(output)).map_err(Failure::run);
         match kept {
             Kept::Plain(record) => {
-                let report = render::forwarding::build(&record, forwarding::derive(&record));
+                let report = forwarding::report(&record);
                 let written = whole.and(self.files_of_report().write(&report));
                 print(&self.result.write(&report, style())?)?;
                 written?;
                 Ok(u8::from(record.ended.is_some()))
             }
             Kept::Pair(record) => {
-                let report = render::forwarding::ab::build(&record, forwarding::derive_pair(&record));
+                let report = forwarding::report_pair(&record);
                 let written = whole.and(self.files_of_report().write_pair(&report));
                 print(&in_format(&report, self.result.format(), style())?)?;
                 written?;

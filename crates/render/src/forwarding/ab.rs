@@ -1,14 +1,12 @@
 //! A forwarding benchmark with two configurations of the device: its view from the record and the comparison, as text,
 //! Markdown, a picture and one page.
 
-mod build;
 mod html;
 mod markdown;
 mod svg;
 mod tables;
 mod text;
 
-pub use build::build;
 pub use html::page as html;
 pub use markdown::report as markdown;
 pub use svg::picture as svg;

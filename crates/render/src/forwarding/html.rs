@@ -1,9 +1,10 @@
 //! The whole benchmark as one page that needs no other file: no script, no font, no external picture. The verdict comes
 //! first. The page follows the reader's choice of light or dark, and prints on white.
 
-use super::svg;
+use super::accounts_svg;
+use super::procedures::ALL;
+use super::summary::{findings, reconciliation};
 use super::tables;
-use super::text::{findings, reconciliation};
 use super::words;
 use crate::figures::pps;
 use crate::frames::words::of_line;
@@ -89,7 +90,7 @@ fn verdict(report: &ForwardingReport) -> Markup {
 
 /// One size: its throughput in large, and its share of the line rate.
 fn tile(of: &SizeView) -> Option<Markup> {
-    let goal = of.throughput.as_ref()?.goals.first()?;
+    let goal = of.results.throughput.search.as_ref()?.goals.first()?;
     let size = words::size(of.size);
     let Some(lower) = goal.lower else {
         return Some(html! { div.tile { span.size { (size) } b { "none" } span { (clean(&goal.word)) } } });
@@ -101,7 +102,7 @@ fn tile(of: &SizeView) -> Option<Markup> {
             b { @if goal.is_at_least() { "≥ " } (pps(lower.pps)) }
             span { (bps(lower.wire_bps)) }
             span { @if let Some(part) = lower.of_line { (of_line(part)) " of line" } }
-            @if let Some(it) = &of.confirmation {
+            @if let Some(it) = &of.results.throughput.confirmation {
                 span class=(if it.holds { "good" } else { "bad" }) {
                     "confirmed " (it.passed) "/" ((it.repetitions - it.invalid).max(it.planned))
                 }
@@ -131,43 +132,42 @@ struct Section {
 
 /// What there is to show, in the order of the text.
 fn sections(report: &ForwardingReport) -> Vec<Section> {
-    let one = |it: Table| table(&it.trimmed());
-    // Under a heading of the same words, the caption has only the remark.
-    let alone = |it: Table| one(Table { title: String::new(), ..it });
     let section = |id, title, body| Section { id, title, body };
-    let throughput = html! {
-        (figure(svg::throughput(report))) (one(tables::throughput(report))) (one(tables::confirmation(report)))
+    let of = |it: &super::section::Section| {
+        let caption = if it.captions { one } else { alone };
+        let picture = it.picture.and_then(|picture| picture(report, ALL));
+        let body = html! { (figure(picture)) @for of in (it.tables)(report) { (caption(of)) } };
+        section(it.id, it.title, body)
     };
-    let latency = html! { (figure(svg::latency(report))) (alone(tables::latency(report))) };
-    let loss = html! { (figure(svg::loss(report))) @for it in tables::loss(report) { (one(it)) } };
-    let bursts = html! { (figure(svg::back_to_back(report))) (alone(tables::back_to_back(report))) };
-    let mut all = vec![
-        section("throughput", "Throughput", throughput),
-        section("latency", "Latency", latency),
-        section("loss", "Frame loss rate", loss),
-        section("back-to-back", "Back-to-back", bursts),
-        section("worst-case", "Worst case", alone(tables::worst_case(report))),
-        section("outages", "Recovery and reset", alone(tables::outages(report))),
-        section("modifiers", "Modifiers", alone(tables::modifiers(report))),
-        section("devices", "The device meanwhile", alone(tables::devices(report))),
-        section("books", "Books", books(report)),
+    let mut all: Vec<Section> = ALL.iter().map(of).collect();
+    all.extend([
+        section("books", "Books", accounts(report)),
         section("invalid", "Invalid trials", alone(tables::invalid(report, MAX_INVALID))),
         section("tester", "The tester", alone(tables::tester(report))),
         section("not-measured", "Not measured", alone(tables::not_measured(report))),
-        section("plan", "What was asked for", alone(tables::plan(report))),
-    ];
+        section("plan", "What was asked for", alone(tables::plan(report, ALL))),
+    ]);
     all.retain(|section| !section.body.0.is_empty());
     all
 }
 
-fn books(report: &ForwardingReport) -> Markup {
+fn one(it: Table) -> Markup {
+    table(&it.trimmed())
+}
+
+/// Under a heading of the same words, the caption has only the remark.
+fn alone(it: Table) -> Markup {
+    one(Table { title: String::new(), ..it })
+}
+
+fn accounts(report: &ForwardingReport) -> Markup {
     html! {
         (table(&tables::losses(report)))
         @for view in &report.books {
             // The picture has the title and why the trial is invalid; the list of invalid trials has it in full.
-            (figure(Some(svg::books(view))))
+            (figure(Some(accounts_svg::picture(view))))
             p { (clean(&findings(view).join("; "))) }
-            (table(&tables::books(view)))
+            (table(&tables::account(view)))
         }
     }
 }

@@ -1,6 +1,8 @@
 //! A forwarding benchmark for a ticket or a wiki: GitHub-flavoured Markdown.
 
-use super::{tables, text};
+use super::procedures::{ALL, results};
+use super::summary::{findings, reconciliation, title};
+use super::tables;
 use crate::markdown::text as word;
 use crate::table::markdown;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -21,29 +23,29 @@ pub fn report(report: &ForwardingReport) -> String {
     for line in &report.verdict.invalid {
         out += &format!("- **invalid: {}**\n", word(line));
     }
-    out += &format!("- books: {}\n", word(&text::reconciliation(report)));
+    out += &format!("- books: {}\n", word(&reconciliation(report)));
     for remark in &report.remarks {
         out += &format!("- {}\n", word(remark));
     }
     if let Some(why) = &report.ended {
         out += &format!("\n**It ended early: {}**\n", word(why));
     }
-    for table in text::results(report).iter().chain([&tables::losses(report)]) {
+    for table in results(report).iter().chain([&tables::losses(report)]) {
         out += &markdown(table, 2);
     }
     for view in &report.books {
         out += &format!(
             "\n## {}\n\n{}: {}.\n\n",
-            word(&text::title(view)),
+            word(&title(view)),
             word(&view.telling),
-            word(&text::findings(view).join("; "))
+            word(&findings(view).join("; "))
         );
         if let Some(why) = &view.invalid {
             out += &format!("**Invalid: {}**\n\n", word(why));
         }
-        out += &markdown(&tables::books(view), 2);
+        out += &markdown(&tables::account(view), 2);
     }
-    for table in [tables::invalid(report, INVALID), tables::not_measured(report), tables::plan(report)] {
+    for table in [tables::invalid(report, INVALID), tables::not_measured(report), tables::plan(report, ALL)] {
         out += &markdown(&table, 2);
     }
     if let Some(run) = &report.run {

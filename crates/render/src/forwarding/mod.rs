@@ -1,14 +1,17 @@
-//! The forwarding benchmark: its view from the record and what others derived of it, as text, Markdown, pictures and one
-//! page. As JSON it is [`crate::json::pretty`] of the view.
+//! The forwarding benchmark: its report as text, Markdown, pictures and one page. As JSON it is [`crate::json::pretty`] of the report.
 
 pub mod ab;
-pub mod build;
+mod accounts_svg;
+mod drawing;
 pub mod html;
 pub mod markdown;
+mod procedures;
+mod section;
+mod sized;
+mod summary;
 pub mod svg;
 mod tables;
 pub mod text;
 mod words;
 
-pub use build::build;
-pub use words::names;
+pub use words::{counters, names, outcome, traffic};

@@ -1,7 +1,8 @@
 //! A forwarding benchmark on a terminal: the verdict, then the tables, the books, and what was asked for.
 
+use super::procedures::{ALL, results};
+use super::summary::{findings, reconciliation, title};
 use super::tables;
-use crate::figures::{float, grouped};
 use crate::style::{Style, Tone};
 use crate::table::{Table, text};
 use crate::text::page::Page;
@@ -27,28 +28,13 @@ pub fn report(report: &ForwardingReport, style: Style) -> String {
     }
     text(&mut page, &tables::losses(report));
     for view in &report.books {
-        books(&mut page, view);
+        account(&mut page, view);
     }
     let most = if style.full { usize::MAX } else { INVALID };
     pairs(&mut page, &tables::invalid(report, most));
     pairs(&mut page, &tables::not_measured(report));
-    pairs(&mut page, &tables::plan(report));
+    pairs(&mut page, &tables::plan(report, ALL));
     page.finish()
-}
-
-/// The tables of the results, in the order of every format.
-pub(super) fn results(report: &ForwardingReport) -> Vec<Table> {
-    let mut all = vec![tables::throughput(report), tables::confirmation(report), tables::latency(report)];
-    all.extend(tables::loss(report));
-    all.extend([
-        tables::back_to_back(report),
-        tables::worst_case(report),
-        tables::outages(report),
-        tables::modifiers(report),
-        tables::devices(report),
-        tables::tester(report),
-    ]);
-    all.into_iter().map(Table::trimmed).collect()
 }
 
 fn verdict(page: &mut Page, report: &ForwardingReport) {
@@ -72,50 +58,9 @@ fn verdict(page: &mut Page, report: &ForwardingReport) {
     }
 }
 
-/// How the books stand, in a sentence.
-pub(super) fn reconciliation(report: &ForwardingReport) -> String {
-    let it = &report.reconciliation;
-    match (it.books, it.disagree) {
-        (0, _) => "none were kept".to_owned(),
-        (1, 0) => "the one that was kept balances".to_owned(),
-        (all, 0) => format!("all {} balance", grouped(all)),
-        (all, some) => {
-            format!("{} of {} balance; in {} the counters disagree", grouped(it.balanced), grouped(all), grouped(some))
-        }
-    }
-}
-
-/// What the books of a trial are called.
-pub(super) fn title(view: &BooksView) -> String {
-    let way = if view.direction.is_empty() { String::new() } else { format!(", {}", view.direction) };
-    format!("Books of {}{way}", view.trial.name)
-}
-
-/// What follows from the books of a trial, in sentences.
-pub(super) fn findings(view: &BooksView) -> Vec<String> {
-    let sent = view.books.lines.first().and_then(|line| line.output);
-    let share = sent.filter(|sent| *sent > 0).map(|sent| {
-        #[allow(clippy::cast_precision_loss)]
-        let part = view.books.lost as f64 / float(sent);
-        format!(" ({})", crate::figures::ratio(part))
-    });
-    let lost = match view.books.lost {
-        0 => "nothing was lost".to_owned(),
-        lost @ 1.. => format!("{}{} lost", grouped(lost.unsigned_abs()), share.unwrap_or_default()),
-        more => format!("{} more came than were sent", grouped(more.unsigned_abs())),
-    };
-    let mut list = vec![lost];
-    list.extend(view.books.broadcast.map(|it| match it.received {
-        0 => format!("{} to the hardware broadcast address were not forwarded, and none was to be", grouped(it.sent)),
-        came => format!("{} to the hardware broadcast address, of which {} came out", grouped(it.sent), grouped(came)),
-    }));
-    list.extend(view.books.found.iter().cloned());
-    list
-}
-
-fn books(page: &mut Page, view: &BooksView) {
+fn account(page: &mut Page, view: &BooksView) {
     page.heading(&crate::words::fit(&clean(&title(view)), page.width()), &clean(&view.telling));
-    text(page, &tables::books(view));
+    text(page, &tables::account(view));
     for line in findings(view) {
         page.beside("  ", &clean(&line), None);
     }

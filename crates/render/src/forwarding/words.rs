@@ -5,28 +5,19 @@ use crate::frames::words::{family, protocol, sizes, walk};
 use crate::words::{clean, plural};
 use narrows_model::forwarding::modifiers::Modifier;
 use narrows_model::forwarding::report::SizeView;
-use narrows_model::forwarding::{CounterSource, Test, Traffic};
+use narrows_model::forwarding::{CounterSource, Traffic};
 use narrows_model::load::frames::Walk;
 use narrows_model::run::search::{GoalResult, Outcome, TesterLimit};
+use narrows_model::words::units::micros;
 
-/// A test by its name in the field.
-pub(super) const fn test(of: Test) -> &'static str {
-    match of {
-        Test::Qualification => "qualification",
-        Test::Throughput => "throughput",
-        Test::Confirmation => "confirmation",
-        Test::Latency => "latency",
-        Test::Loss => "frame loss rate",
-        Test::BackToBack => "back-to-back",
-        Test::Recovery => "recovery",
-        Test::Reset => "reset",
-        Test::WorstCase => "worst case",
-    }
+pub(super) use narrows_model::forwarding::plan::size_word as size;
+
+pub(super) fn time(ms: u64) -> String {
+    micros(ms.saturating_mul(1000))
 }
 
-/// `64 B`, or `mix`.
-pub(super) fn size(size: Option<u32>) -> String {
-    size.map_or_else(|| "mix".to_owned(), |size| format!("{size} B"))
+pub(super) fn times(n: u32) -> String {
+    plural(n.into(), "time")
 }
 
 /// A size below an axis: `64`, or `mix`.
@@ -35,7 +26,8 @@ pub(super) fn short_size(size: &SizeView) -> String {
 }
 
 /// A traffic in a few words: `IPv4 UDP, 1 flow to 256 networks, both directions at once`.
-pub(super) fn traffic(of: &Traffic) -> String {
+#[must_use]
+pub fn traffic(of: &Traffic) -> String {
     let flows = if of.flows == 1 {
         "1 flow".to_owned()
     } else {
@@ -123,16 +115,18 @@ pub(super) fn mix(of: &Traffic) -> String {
 }
 
 /// Where counters are read. A community, a user and a password stay where they are.
-pub(super) fn counters(of: &CounterSource) -> String {
+#[must_use]
+pub fn counters(of: &CounterSource) -> String {
     match of {
         CounterSource::Namespace { name } => format!("namespace {}", clean(name)),
         CounterSource::Narrows { host, .. } => format!("narrows on {}", clean(host)),
-        CounterSource::Snmp { agent, version, .. } => format!("SNMP v{} on {}", clean(version), clean(agent)),
+        CounterSource::Snmp(of) => format!("SNMP v{} on {}", of.access.version(), clean(&of.agent)),
     }
 }
 
 /// How a search ended, in a word or two.
-pub(super) fn outcome(of: &GoalResult, is_line: bool) -> &'static str {
+#[must_use]
+pub fn outcome(of: &GoalResult, is_line: bool) -> &'static str {
     match of.outcome {
         Outcome::Found => "found",
         Outcome::MinLoadFails => "the lowest load fails",

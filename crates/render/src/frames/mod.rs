@@ -6,6 +6,6 @@ mod flows;
 mod intervals;
 pub mod progress;
 pub mod text;
-pub(crate) mod words;
+pub mod words;
 
 pub use build::{generate, receive, trial};

@@ -8,7 +8,8 @@ use narrows_model::words::units::bps;
 use std::net::IpAddr;
 
 /// A share of the line rate: `68.7 %`, `9.41 %`; only all of it is `100 %`.
-pub(crate) fn of_line(part: f64) -> String {
+#[must_use]
+pub fn of_line(part: f64) -> String {
     let percent = part * 100.0;
     match percent {
         p if !p.is_finite() => "–".to_owned(),

@@ -5,15 +5,12 @@
 //! configuration that is in force is taken back.
 
 use super::command;
-use super::{Event, ForwardingError, Reach, Watch, run, without_secrets};
+use super::{Event, ForwardingError, Reach, Watch, run};
 use narrows_lab::{Labs, Site, faults};
 use narrows_model::Direction;
-use narrows_model::forwarding::SearchOfSize;
 use narrows_model::forwarding::ab::{
-    AbRecord, AbRun, AbRunRecord, DeviceConfiguration, ForwardingAb, Side, SwitchStep, ThroughputOfSize,
+    AbRecord, AbRunRecord, DeviceConfiguration, ForwardingAb, Side, SwitchStep,
 };
-use narrows_model::forwarding::ab_report::AbDerived;
-use narrows_search::procedures::throughput;
 use narrows_sys::clock;
 use narrows_traffic::Stop;
 use std::time::Duration;
@@ -151,7 +148,7 @@ pub fn measure_pair(
     keep: &mut dyn FnMut(&AbRecord),
 ) -> Result<AbRecord, ForwardingError> {
     let mut record = AbRecord {
-        ab: ForwardingAb { plan: without_secrets(&ab.plan), ..ab.clone() },
+        ab: ab.clone(),
         measured: Vec::new(),
         ended: None,
         remarks: Vec::new(),
@@ -217,22 +214,4 @@ fn in_turns(
         }
     }
     Ok(())
-}
-
-/// The throughputs of all runs, and those of the complete ones compared row by row.
-#[must_use]
-pub fn derive_pair(record: &AbRecord) -> AbDerived {
-    let found = |search: &SearchOfSize| {
-        let (pps, at_least) = search.record.results.first().and_then(throughput::found)?;
-        Some(ThroughputOfSize { traffic: search.traffic, size: search.size, pps, at_least })
-    };
-    let run = |run: &AbRunRecord| AbRun {
-        side: run.side,
-        at_ms: run.at_ms,
-        throughputs: run.record.searches.iter().filter_map(found).collect(),
-    };
-    let runs: Vec<AbRun> = record.measured.iter().map(run).collect();
-    let complete = runs.iter().zip(&record.measured).filter(|(_, whole)| whole.record.ended.is_none());
-    let rows = narrows_diagnose::forwarding::compare(&complete.map(|(run, _)| run.clone()).collect::<Vec<_>>());
-    AbDerived { runs, rows }
 }

@@ -1,6 +1,6 @@
 //! What a modifier does beside the load: the management query of each second, the routing updates (RFC 2544, 11.2 and 11.3). It
 //! runs on a thread of its own for as long as the load does. Frames to all stations are part of the load itself
-//! ([`super::broadcast`]).
+//! (`broadcast_every` of a generator).
 
 use super::hops::Hop;
 use narrows_model::forwarding::modifiers::{Modifier, ModifierSeen, RoutesSeen};
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The port that the load leaves by, with its addresses.
 #[derive(Debug, Clone)]
-pub(super) struct From {
-    pub(super) device: String,
+pub(super) struct Origin {
+    pub(super) interface: String,
     pub(super) mac: Mac,
     pub(super) address: IpAddr,
 }
@@ -43,7 +43,7 @@ impl Beside {
     pub(super) fn during<T>(
         &mut self,
         modifier: Option<&Modifier>,
-        from: &From,
+        from: &Origin,
         under_test: Option<&Hop>,
         load: impl FnOnce() -> T,
     ) -> (T, Option<ModifierSeen>) {
@@ -96,14 +96,14 @@ fn meanwhile<T, S: Send>(load: impl FnOnce() -> T, beside: impl FnOnce(&Receiver
 }
 
 /// Sends routing updates by turns, the first at once.
-fn updates(from: &From, every: Duration, networks: u32, announced: &mut bool, over: &Receiver<()>) -> RoutesSeen {
+fn updates(from: &Origin, every: Duration, networks: u32, announced: &mut bool, over: &Receiver<()>) -> RoutesSeen {
     let mut seen = RoutesSeen::default();
     let IpAddr::V4(source) = from.address else {
         seen.why = Some("RIP version 2 is of IPv4".to_owned());
         return seen;
     };
     let open = || -> Result<PacketSender, String> {
-        let link = Links::open().and_then(|mut links| links.get(&from.device)).map_err(|error| error.to_string())?;
+        let link = Links::open().and_then(|mut links| links.get(&from.interface)).map_err(|error| error.to_string())?;
         PacketSender::open(link.index).map_err(|error| error.to_string())
     };
     let sender = match open() {
@@ -166,7 +166,8 @@ pub(super) fn check(plan: &narrows_model::forwarding::ForwardingPlan) -> Vec<Str
 #[cfg(feature = "snmp")]
 mod management {
     use super::{clock, is_due};
-    use narrows_model::forwarding::modifiers::{ManagementSeen, SnmpAgent};
+    use narrows_model::forwarding::credentials::SnmpAgent;
+    use narrows_model::forwarding::modifiers::ManagementSeen;
     use narrows_snmp::{Agent, SnmpError, SnmpTarget};
     use std::sync::mpsc::Receiver;
     use std::time::Duration;
@@ -184,7 +185,7 @@ mod management {
     }
 
     pub(super) fn target(of: &SnmpAgent) -> Result<SnmpTarget, SnmpError> {
-        SnmpTarget::from_words(&of.agent, &of.version, &of.name, &of.password)
+        SnmpTarget::of(of)
     }
 
     /// Whether an up time can follow another.

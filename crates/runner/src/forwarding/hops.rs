@@ -7,6 +7,8 @@ use super::reach::Reach;
 use narrows::Served;
 use narrows_collect::{Missing, drops_by_reason, link_counters};
 use narrows_lab::Labs;
+#[cfg(feature = "snmp")]
+use narrows_model::forwarding::credentials::SnmpAgent;
 use narrows_model::forwarding::{CounterSource, DropCount, HopCount, HopPlan};
 use narrows_sys::{clock, netns};
 #[cfg(feature = "snmp")]
@@ -28,8 +30,6 @@ pub(super) struct Hop {
     reader: Reader,
     before: Option<Reading>,
     began: Instant,
-    /// Why the last counts cannot be believed, if so.
-    trouble: Option<String>,
 }
 
 #[derive(Debug)]
@@ -93,28 +93,21 @@ impl Reader {
                 Self::Served(Box::new(Served::open(host, token_file.as_deref(), reach)))
             }
             #[cfg(feature = "snmp")]
-            source @ CounterSource::Snmp { .. } => Self::snmp(source, hop),
+            CounterSource::Snmp(agent) => Self::snmp(agent, hop),
             #[cfg(not(feature = "snmp"))]
-            CounterSource::Snmp { .. } => Self::Silent("this program was built without the feature snmp".to_owned()),
+            CounterSource::Snmp(_) => Self::Silent("this program was built without the feature snmp".to_owned()),
         }
     }
 
     #[cfg(feature = "snmp")]
-    fn snmp(source: &CounterSource, hop: &HopPlan) -> Self {
+    fn snmp(of: &SnmpAgent, hop: &HopPlan) -> Self {
         use narrows_snmp::{Agent, SnmpTarget};
         let open = || {
-            let target = SnmpTarget::of(source)?;
-            Some(target.and_then(|target| {
-                let agent = Agent::open(&target, Duration::from_secs(2))?;
-                let (input, output) = (agent.interface(&hop.input)?, agent.interface(&hop.output)?);
-                Ok(Self::Snmp { agent: Box::new(agent), input, output })
-            }))
+            let agent = Agent::open(&SnmpTarget::of(of)?, Duration::from_secs(2))?;
+            let (input, output) = (agent.interface(&hop.input)?, agent.interface(&hop.output)?);
+            Ok::<_, narrows_snmp::SnmpError>(Self::Snmp { agent: Box::new(agent), input, output })
         };
-        match open() {
-            Some(Ok(reader)) => reader,
-            Some(Err(error)) => Self::Silent(error.to_string()),
-            None => Self::Silent("it names no SNMP agent".to_owned()),
-        }
+        open().unwrap_or_else(|error| Self::Silent(error.to_string()))
     }
 
     fn words(&self) -> String {
@@ -158,13 +151,7 @@ impl Hop {
             reader: Reader::of(plan, reach),
             before: None,
             began: clock::now(),
-            trouble: None,
         }
-    }
-
-    /// Why the counts of the last load cannot be believed, if so: then the trial says nothing.
-    pub(super) fn trouble(&self) -> Option<String> {
-        self.trouble.as_ref().map(|why| format!("at {}: {why}", self.name))
     }
 
     fn look(&mut self) -> Result<Reading, String> {
@@ -198,7 +185,6 @@ impl Hop {
 
     /// After it: one entry for each direction.
     pub(super) fn end(&mut self, directions: usize, passed: &Passed) -> Vec<HopCount> {
-        self.trouble = None;
         let counted = match self.before.take() {
             Some(before) => {
                 let settled = self.settled(&before, passed);
@@ -223,6 +209,7 @@ impl Hop {
             uncertainty: 0,
             source: self.reader.words(),
             silent: Some(why.to_owned()),
+            anomaly: None,
         }
     }
 
@@ -276,6 +263,7 @@ impl Hop {
                     uncertainty: OWN_PACKETS + own,
                     source: self.reader.words(),
                     silent: None,
+                    anomaly: None,
                 };
                 vec![
                     count(grew(input.rx, input_after.rx)?, grew(output.tx, output_after.tx)?),
@@ -287,7 +275,6 @@ impl Hop {
                 use narrows_snmp::{Growth, hop_count, sizes};
                 let (first, second) = (Growth::between(input, input_after), Growth::between(output, output_after));
                 let agent = self.reader.words();
-                self.trouble = first.trouble.iter().chain(&second.trouble).next().cloned();
                 let mut counts = vec![
                     hop_count(&self.name, &agent, &first, &second),
                     hop_count(&self.name, &agent, &second, &first),

@@ -71,16 +71,7 @@ mod tests {
 
     fn record() -> ForwardingRecord {
         let file = narrows_wire::forwarding_plan::parse(include_str!("demo.toml")).expect("a plan");
-        ForwardingRecord {
-            plan: file.plan,
-            tester: Vec::new(),
-            trials: Vec::new(),
-            searches: Vec::new(),
-            curves: Vec::new(),
-            bursts: Vec::new(),
-            outages: Vec::new(),
-            ended: None,
-        }
+        ForwardingRecord::of(file.plan)
     }
 
     #[test]

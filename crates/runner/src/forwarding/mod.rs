@@ -3,11 +3,9 @@
 
 mod ab;
 mod beside;
-mod broadcast;
 mod command;
 mod cut;
 pub mod demo;
-mod derive;
 mod error;
 pub mod files;
 pub(crate) mod format;
@@ -18,25 +16,23 @@ mod qualify;
 mod reach;
 mod row;
 mod tester;
+pub mod views;
 mod watch;
 pub mod words;
 
-pub use ab::{check_pair, derive_pair, measure_pair};
-pub use derive::derive;
+pub use ab::{check_pair, measure_pair};
 pub use error::ForwardingError;
 pub use keep::Write;
 pub use narrows_search::procedures::{Scheduled, schedule, total};
 pub use narrows_wire::forwarding_plan::{PlanFile, Problems, parse, reference};
 pub use reach::Reach;
+pub use views::{derive, report, report_pair};
 
 use keep::Keeper;
-use narrows_model::forwarding::modifiers::Modifier;
 use narrows_model::forwarding::plan::Row;
-use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord, ForwardingTrial, Test};
-use narrows_sys::clock;
+use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, ForwardingTrial};
 use narrows_traffic::Stop;
-use std::time::Duration;
-use tester::{Load, Tester};
+use tester::Tester;
 
 /// What is told while it runs.
 #[derive(Debug, Clone, Copy)]
@@ -45,10 +41,8 @@ pub enum Event<'a> {
     Row(Row),
     /// What the tester alone carries.
     Tester(f64),
-    /// A trial is over: its load in frames a second, and what it saw.
-    Trial(f64, &'a ForwardingTrial),
-    /// A search ended: the goal's name, and the highest rate that passes.
-    Found(&'a str, Option<f64>),
+    /// A trial is over: its load in frames a second, the trial with its counts corrected, and why it is invalid, if so.
+    Trial(f64, &'a ForwardingTrial, Option<&'a str>),
     /// What has to be told in words.
     Says(&'a str),
     /// A line as it shall stand.
@@ -58,20 +52,16 @@ pub enum Event<'a> {
 /// Hears of what happens.
 pub type Watch<'a> = &'a mut dyn FnMut(Event<'_>);
 
-/// Trials of searches that are kept beside the searches themselves, a row: those that lost or say nothing tell where.
-const TELLING: usize = 6;
-/// No trial with fewer frames than that tells that the device is gone.
-const GONE_LEAST: u64 = 100;
-/// How often a lost device is asked for.
-const ASK: Duration = Duration::from_millis(500);
-
 /// A benchmark under way.
 struct Bench<'a> {
     tester: Tester<'a>,
     record: ForwardingRecord,
     watch: Watch<'a>,
     stop: Stop,
+    /// Trials of the row that were kept because they tell where frames are lost.
     telling: usize,
+    /// How often hosts of the tester were connected to again.
+    renewals: u32,
     keeper: Keeper<'a>,
     /// The row under way, from 1, and how many there are.
     at: (usize, usize),
@@ -88,13 +78,13 @@ pub fn check(plan: &ForwardingPlan) -> Vec<String> {
 
 /// Makes the whole benchmark. What was measured is kept, however it ends: see [`ForwardingRecord::ended`].
 ///
-/// Where a host of the tester is lost, `stop` is raised: what runs elsewhere ends, too.
+/// Where a host of the tester is lost, the trial under way is incomplete and the host is connected to again, a few times at most.
 ///
 /// # Errors
 /// The tester's ports cannot be used at all.
 pub fn run<'a>(
     plan: &'a ForwardingPlan,
-    reach: &Reach,
+    reach: &'a Reach,
     stop: &Stop,
     watch: Watch<'a>,
 ) -> Result<ForwardingRecord, ForwardingError> {
@@ -107,25 +97,16 @@ pub fn run<'a>(
 /// The tester's ports cannot be used at all.
 pub fn run_kept<'a>(
     plan: &'a ForwardingPlan,
-    reach: &Reach,
+    reach: &'a Reach,
     stop: &Stop,
     watch: Watch<'a>,
     keep: Option<Write<'a>>,
 ) -> Result<ForwardingRecord, ForwardingError> {
     let tester = Tester::open(plan, reach, stop, &mut |words| watch(Event::Says(words)))?;
-    let record = ForwardingRecord {
-        plan: without_secrets(plan),
-        tester: Vec::new(),
-        trials: Vec::new(),
-        searches: Vec::new(),
-        curves: Vec::new(),
-        bursts: Vec::new(),
-        outages: Vec::new(),
-        ended: None,
-    };
+    let record = ForwardingRecord::of(plan.clone());
     let rows = plan.rows();
     let keeper = Keeper::new(keep);
-    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0, keeper, at: (0, rows.len()) };
+    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0, renewals: 0, keeper, at: (0, rows.len()) };
     for row in rows {
         (bench.watch)(Event::Row(row));
         bench.at.0 += 1;
@@ -146,30 +127,6 @@ pub fn run_kept<'a>(
     Ok(bench.record)
 }
 
-/// A stored plan names agents and users, but opens no door.
-fn without_secrets(plan: &ForwardingPlan) -> ForwardingPlan {
-    let mut plan = plan.clone();
-    for port in [&mut plan.generator, &mut plan.receiver] {
-        port.token_file = None;
-    }
-    for traffic in &mut plan.traffic {
-        traffic.modifier = traffic.modifier.take().map(Modifier::without_secrets);
-    }
-    for hop in &mut plan.hops {
-        match &mut hop.source {
-            CounterSource::Snmp { name, password, version, .. } => {
-                if version == "2c" {
-                    name.clear();
-                }
-                password.clear();
-            }
-            CounterSource::Narrows { token_file, .. } => *token_file = None,
-            CounterSource::Namespace { .. } => {}
-        }
-    }
-    plan
-}
-
 impl Bench<'_> {
     /// Whether nothing more is to be measured.
     fn over(&self) -> bool {
@@ -180,62 +137,6 @@ impl Bench<'_> {
     fn keep(&mut self) {
         if let Some(says) = self.keeper.part(&mut self.record, self.at.0, self.at.1) {
             (self.watch)(Event::Says(&says));
-        }
-    }
-
-    /// One trial through the device; a device that is gone is waited for if the plan says so.
-    fn trial(&mut self, test: Test, row: Row, repetition: u32, load: Load) -> Result<ForwardingTrial, ForwardingError> {
-        if self.keeper.is_due() {
-            self.keep();
-        }
-        let rest = Duration::from_millis(self.record.plan.rest_ms);
-        clock::sleep(rest);
-        let mut trial = self.tester.trial(test, row, repetition, load)?;
-        let (sent, got) = trial
-            .directions
-            .iter()
-            .fold((0, 0), |(sent, got), frames| (sent + frames.sent.sent(), got + frames.got.distinct()));
-        if sent >= GONE_LEAST && got == 0 && !self.stop.is_set() {
-            trial.invalid = Some("device lost: nothing came back".to_owned());
-            self.await_device(row)?;
-        }
-        let pps = match load {
-            Load::Rate { pps, .. } | Load::Burst { pps, .. } => pps,
-        };
-        (self.watch)(Event::Trial(pps, &trial));
-        Ok(trial)
-    }
-
-    /// Asks for a device that is gone with a few frames now and then.
-    fn await_device(&mut self, row: Row) -> Result<(), ForwardingError> {
-        let limit = Duration::from_millis(self.record.plan.lost_device_wait_ms);
-        let since = clock::now();
-        (self.watch)(Event::Says("the device forwards nothing any more"));
-        while since.elapsed() < limit && !self.stop.is_set() {
-            clock::sleep(ASK);
-            let asked = self.tester.trial(Test::Qualification, row, 0, Load::Burst { frames: 10, pps: 1_000.0 })?;
-            if asked.directions.iter().all(|frames| frames.got.distinct() > 0) {
-                (self.watch)(Event::Says("the device forwards again"));
-                return Ok(());
-            }
-        }
-        self.record.ended = Some(format!(
-            "device lost: it forwarded nothing any more{}",
-            if limit.is_zero() {
-                String::new()
-            } else {
-                format!(" and did not come back within {} s", limit.as_secs())
-            }
-        ));
-        Ok(())
-    }
-
-    /// Keeps a trial of a search where it tells where frames were lost, or that it says nothing.
-    fn keep_if_telling(&mut self, trial: ForwardingTrial) {
-        let lost = trial.directions.iter().any(|frames| frames.lost() != 0);
-        if (lost || trial.invalid.is_some()) && self.telling < TELLING {
-            self.telling += 1;
-            self.record.trials.push(trial);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The watch of the devices under test: a look before the load and one after it.
 
 use super::hops::Hop;
-use narrows_diagnose::forwarding::device_seen;
+use narrows_diagnose::forwarding::dut_seen;
 use narrows_model::host::device_state::{DeviceSeen, DeviceState};
 use narrows_sys::clock;
 use std::time::Instant;
@@ -31,7 +31,7 @@ impl Watch {
             let (source, after) = (hop.state_words(), hop.state());
             let took_us = clock::micros_since(at);
             Some(match before.and_then(|before| after.map(|after| (before, after))) {
-                Ok((before, after)) => device_seen(&name, &source, &before, &after, took_us, own.as_deref()),
+                Ok((before, after)) => dut_seen(&name, &source, &before, &after, took_us, own.as_deref()),
                 Err(why) => DeviceSeen { hop: name, source, took_us, silent: Some(why), ..DeviceSeen::default() },
             })
         };

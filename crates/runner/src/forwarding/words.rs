@@ -2,27 +2,9 @@
 
 use super::Event;
 use narrows_model::forwarding::ab::{ForwardingAb, Side, SwitchStep};
-use narrows_model::forwarding::plan::Row;
-use narrows_model::forwarding::{CounterSource, ForwardingPlan, Test};
+use narrows_model::forwarding::plan::{Row, size_word};
+use narrows_model::forwarding::{CounterSource, ForwardingPlan};
 use narrows_search::procedures;
-
-const fn test_word(test: Test) -> &'static str {
-    match test {
-        Test::Qualification => "first look",
-        Test::Throughput => "throughput",
-        Test::Confirmation => "confirmation",
-        Test::Latency => "latency",
-        Test::Loss => "loss",
-        Test::BackToBack => "back-to-back",
-        Test::Recovery => "recovery",
-        Test::Reset => "reset",
-        Test::WorstCase => "worst case",
-    }
-}
-
-fn row_word(size: Option<u32>) -> String {
-    size.map_or_else(|| "mix".to_owned(), |size| format!("{size} B"))
-}
 
 fn seconds(ms: u64) -> String {
     match ms {
@@ -60,8 +42,8 @@ fn trials(plan: &ForwardingPlan) -> (String, (u64, u64)) {
         text += &format!(
             "{}{:<13} {:>7} {trials:>16} {:>12} {:>12}\n",
             name(Some(one.traffic)),
-            test_word(one.test),
-            row_word(one.size),
+            one.test.word(),
+            size_word(one.size),
             seconds(one.expected_ms),
             seconds(one.at_most_ms)
         );
@@ -126,7 +108,7 @@ fn hosts(plan: &ForwardingPlan) -> String {
         .iter()
         .filter_map(|hop| match &hop.source {
             CounterSource::Narrows { host, .. } => Some(format!("counters of {} are read through {host}", hop.name)),
-            CounterSource::Namespace { .. } | CounterSource::Snmp { .. } => None,
+            CounterSource::Namespace { .. } | CounterSource::Snmp(_) => None,
         })
         .collect();
     if generator.host.is_none() && receiver.host.is_none() && read.is_empty() {
@@ -167,21 +149,19 @@ impl Lines {
             Event::Row(row) => {
                 self.row = Some(*row);
                 let name = self.names.get(row.traffic).map_or("", String::as_str);
-                format!("{name}, {}", row_word(row.size))
+                format!("{name}, {}", size_word(row.size))
             }
             Event::Tester(pps) => format!("  the tester alone carries {:.0} frames/s", pps),
-            Event::Trial(pps, trial) => {
+            Event::Trial(pps, trial, invalid) => {
                 let (sent, lost) = trial
                     .directions
                     .iter()
                     .fold((0, 0), |(sent, lost), frames| (sent + frames.sent.sent(), lost + frames.lost()));
                 let unsent: u64 = trial.directions.iter().map(|frames| frames.sent.unsent()).sum();
-                let invalid = trial.invalid.as_ref().map_or_else(String::new, |why| format!("; says nothing: {why}"));
+                let invalid = invalid.map_or_else(String::new, |why| format!("; says nothing: {why}"));
                 let unsent = if unsent > 0 { format!(", {unsent} unsent") } else { String::new() };
-                format!("  {:<13} {pps:>12.0}/s: {sent} sent, {lost} lost{unsent}{invalid}", test_word(trial.test))
+                format!("  {:<13} {pps:>12.0}/s: {sent} sent, {lost} lost{unsent}{invalid}", trial.test.word())
             }
-            Event::Found(goal, Some(pps)) => format!("  {goal}: {pps:.0} frames/s"),
-            Event::Found(goal, None) => format!("  {goal}: no rate passes"),
             Event::Says(words) => format!("  {words}"),
             Event::Line(line) => (*line).to_owned(),
         })

@@ -9,7 +9,7 @@ use crate::demo::StageError;
 use crate::forwarding::demo::{Bench, DemoError};
 use crate::forwarding::derive;
 use narrows_model::forwarding::{
-    BackToBackTest, ForwardingPlan, ForwardingRecord, Test, Tests, ThroughputTest, WorstCaseTest,
+    BackToBackTest, ForwardingPlan, ForwardingRecord, Test, Tests, ThroughputTest, FrmolTest,
 };
 use narrows_model::run::search::Goal;
 use narrows_traffic::Stop;
@@ -98,12 +98,13 @@ fn queue(bench: &Bench) -> Result<Row, StageError> {
     };
     let mut plan = plan(bench, 100_000.0, tests)?;
     // The queue empties before the next burst.
-    plan.rest_ms = 100;
+    plan.conditions.rest_ms = 100;
     let record = run(bench, &plan);
     bench.repair("forward-shape")?;
     let derived = derive(&record?);
     // Frames that the queue held: the burst less what left meanwhile.
-    let measured = derived.bursts.first().and_then(|bursts| Some(bursts.corrected_ns? * 1e-9 * bursts.offered_pps));
+    let bursts = derived.results.values().find_map(|it| it.back_to_back.bursts.clone());
+    let measured = bursts.and_then(|bursts| Some(bursts.corrected_ns? * 1e-9 * bursts.offered_pps));
     let measured = measured.unwrap_or(0.0);
     Ok(Row {
         what: "queue of a device by back-to-back".to_owned(),
@@ -117,7 +118,7 @@ fn queue(bench: &Bench) -> Result<Row, StageError> {
 
 /// One trial at a rate that the router carries.
 fn one_trial(bench: &Bench, change: impl FnOnce(&mut ForwardingPlan)) -> Result<ForwardingRecord, StageError> {
-    let tests = Tests { worst_case: Some(WorstCaseTest { duration_ms: LOOK_MS, repetitions: 1 }), ..Tests::default() };
+    let tests = Tests { frmol: Some(FrmolTest { duration_ms: LOOK_MS, repetitions: 1 }), ..Tests::default() };
     let mut plan = plan(bench, 100_000.0, tests)?;
     change(&mut plan);
     run(bench, &plan)
@@ -129,17 +130,17 @@ fn rule(bench: &Bench) -> Result<Row, StageError> {
     bench.repair("forward-drop-nth")?;
     let record = record?;
     let derived = derive(&record);
-    let trial = record.trials.iter().position(|trial| trial.test == Test::WorstCase);
-    let books = derived.books.iter().find(|books| Some(books.trial) == trial).map(|books| &books.books);
-    let named = books.is_some_and(|books| {
-        books.disagreement.is_none()
-            && books.found.iter().any(|words| words.contains("dropped by router") && words.contains("nftables rule"))
+    let trial = record.trials.iter().position(|trial| trial.test == Test::Frmol);
+    let account = derived.accounts.iter().find(|it| Some(it.trial) == trial).map(|it| &it.account);
+    let named = account.is_some_and(|account| {
+        account.disagreement.is_none()
+            && account.found.iter().any(|words| words.contains("dropped by router") && words.contains("nftables rule"))
     });
-    let sent = trial.and_then(|at| record.trials[at].directions.first()).map_or(0, |frames| frames.sent.sent());
-    // A pause of the machine may fill the ring besides: the books keep the two apart, and so does this.
-    let drops = books.into_iter().flat_map(|books| &books.lines).flat_map(|line| &line.drops);
+    let sent = trial.and_then(|at| derived.record.trials[at].directions.first()).map_or(0, |frames| frames.sent.sent());
+    // A pause of the machine may fill the ring besides: the account keeps the two apart, and so does this.
+    let drops = account.into_iter().flat_map(|account| &account.lines).flat_map(|line| &line.drops);
     let dropped: u64 = drops.filter(|drop| drop.reason.contains("nftables rule")).map(|drop| drop.frames).sum();
-    let what = match books.and_then(|books| books.found.first()) {
+    let what = match account.and_then(|account| account.found.first()) {
         Some(words) => format!("a rule that drops every {NTH:.0}th of {sent}: {words}"),
         None => format!("a rule that drops every {NTH:.0}th of {sent}: nothing was found"),
     };
@@ -166,6 +167,7 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     use narrows_collect::link_counters;
     use narrows_model::forwarding::CounterSource;
     use narrows_snmp::testing::{Behaviour, Counts, Miscount, Port, TestAgent};
+    use narrows_model::forwarding::credentials::{Secret, SnmpAccess, SnmpAgent};
     use narrows_sys::netns;
     let CounterSource::Namespace { name: router } = bench.router() else { return Ok(Vec::new()) };
     // So many frames were counted when the trial begins: a counter of 32 bits wraps within it.
@@ -209,17 +211,14 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
         let agent = bench.lab.host("tester")?.run(start)??;
         let record = one_trial(bench, |plan| {
             if let Some(hop) = plan.hops.first_mut() {
-                hop.source = CounterSource::Snmp {
-                    agent: agent.address().to_string(),
-                    version: "2c".to_owned(),
-                    name: "public".to_owned(),
-                    password: String::new(),
-                };
+                let access = SnmpAccess::V2c { community: Secret::new("public") };
+                hop.source = CounterSource::Snmp(SnmpAgent { agent: agent.address().to_string(), access });
             }
         })?;
-        let trial = record.trials.iter().find(|trial| trial.test == Test::WorstCase);
-        let silent = trial.and_then(|trial| trial.hops.first()?.silent.clone());
-        let invalid = trial.and_then(|trial| trial.invalid.clone()).or(silent);
+        let derived = derive(&record);
+        let trial = record.trials.iter().position(|trial| trial.test == Test::Frmol);
+        let silent = trial.and_then(|at| record.trials[at].hops.first()?.silent.clone());
+        let invalid = trial.and_then(|at| derived.invalid[at].clone()).or(silent);
         let truthful = miscount.is_none();
         let kept = match &invalid {
             None => truthful,

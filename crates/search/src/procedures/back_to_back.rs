@@ -24,17 +24,20 @@ mod hunt;
 
 pub use buffer::{BufferTime, buffer_time};
 
-use super::{BELOW_MOST, known};
+use super::procedure::{
+    BELOW_MAX, Context, Keep, Known, Load, Procedure, Request, Seen, SetUp, handed, loads, max_pps,
+};
+use super::schedule::{CARRIES, QUEUE_FRAMES, REHEARSALS, Scheduled, overhead_ms, scheduled};
 use crate::search::SearchError;
 use hunt::{CHECKS, Hunt, STEP_AGAIN, STEP_MOST, VOTES};
 use narrows_model::forwarding::plan::Row;
-use narrows_model::forwarding::{BackToBackTest, BurstOfSize, ForwardingPlan};
+use narrows_model::forwarding::{BackToBackTest, BurstOfSize, ForwardingPlan, Test};
 
 /// The longest burst in time; the RFC wants 30 s to be possible.
 pub const LONGEST_MS: u64 = 30_000;
 /// Trials after which a repetition is given up. A device that loses by the length of the burst needs about forty for the first
 /// one and ten for each other; one that loses at random has no longest burst.
-const MOST_TRIALS: u32 = 80;
+const MAX_TRIALS: u32 = 80;
 /// The first length of the first repetition.
 const FIRST_FRAMES: u64 = 64;
 /// How often an invalid trial is made again.
@@ -65,8 +68,8 @@ impl BackToBackPlan {
         if row.size.is_none() {
             return Err("RFC 9004 tests single frame sizes, not mixes".to_owned());
         }
-        let (throughput_pps, max_pps) = known(plan, row, throughput_pps)?;
-        if throughput_pps >= max_pps * BELOW_MOST {
+        let (throughput_pps, max_pps) = loads(plan, row, &Known { throughput_pps, ..Known::default() })?;
+        if throughput_pps >= max_pps * BELOW_MAX {
             return Err("its throughput is the highest rate that is offered: no burst fills a buffer".to_owned());
         }
         // Frames of a time limit: far below 2^53.
@@ -81,7 +84,7 @@ impl BackToBackPlan {
         // Eight small steps away from an earlier result, steps of four across the whole range, halving from a factor of four to
         // a percent, and the upper bound once more; all of it again where that passes.
         let lengths = 8 + self.most_frames.ilog2().div_ceil(2) + 10 + 1;
-        (lengths * (1 + u32::from(CHECKS)) * (2 * u32::from(VOTES) - 1)).min(MOST_TRIALS)
+        (lengths * (1 + u32::from(CHECKS)) * (2 * u32::from(VOTES) - 1)).min(MAX_TRIALS)
     }
 }
 
@@ -176,9 +179,9 @@ impl BackToBack {
             let rate = if self.hunt.offered_pps > 0.0 { self.hunt.offered_pps } else { self.plan.max_pps };
             self.found.push((longest, rate));
             self.hunt = Hunt::from(longest.max(1), STEP_AGAIN);
-        } else if self.hunt.trials >= MOST_TRIALS {
+        } else if self.hunt.trials >= MAX_TRIALS {
             self.ended = Some(format!(
-                "no longest burst after {MOST_TRIALS} trials of one repetition: bursts of one length pass and fail at random"
+                "no longest burst after {MAX_TRIALS} trials of one repetition: bursts of one length pass and fail at random"
             ));
         }
         Ok(None)
@@ -202,6 +205,81 @@ impl BackToBack {
             at_most: *frames >= self.plan.most_frames,
         };
         (0..).zip(&self.found).map(burst).collect()
+    }
+}
+
+pub(super) fn set_up(plan: &ForwardingPlan, row: Row, known: &Known) -> Option<SetUp> {
+    let test = plan.tests.back_to_back.as_ref()?;
+    let begin = |plan| BackToBack::new(&plan).map_err(|error| error.to_string());
+    let ready = BackToBackPlan::of(plan, test, row, known.throughput_pps).and_then(begin);
+    Some(ready.map(|bursts| Box::new(OfRow { row, bursts }) as _))
+}
+
+/// Bursts on the device in numbers.
+pub(super) fn schedule(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
+    let carries = max_pps(plan, row).ok().map(|pps| pps * CARRIES);
+    let bursts = plan.tests.back_to_back.as_ref().map(|test| BackToBackPlan::of(plan, test, row, carries));
+    let Some(Ok(bursts)) = bursts else { return Vec::new() };
+    let (mut trials, mut frames_sent) = (0_u32, 0.0);
+    if let Ok(mut test) = BackToBack::new(&bursts) {
+        while let Some(frames) = test.ask() {
+            trials += 1;
+            frames_sent += frames as f64;
+            // Below the frames of the burst, or equal to them.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let received = (QUEUE_FRAMES + frames as f64 * CARRIES).floor().min(frames as f64) as u64;
+            let seen = BurstSeen { sent: frames, received, offered_pps: bursts.max_pps, invalid: None };
+            if trials >= REHEARSALS || test.observe(&seen).is_err() {
+                break;
+            }
+        }
+    }
+    let most = bursts.repetitions.saturating_mul(bursts.most_trials());
+    let longest_ms = bursts.most_frames as f64 / bursts.max_pps * 1e3;
+    let ms = |load_ms: f64, trials: u32| {
+        // A time of at most 30 s times a number of trials.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let load_ms = load_ms.ceil() as u64;
+        load_ms.saturating_add(u64::from(trials).saturating_mul(overhead_ms(plan)))
+    };
+    let expected_ms = ms(frames_sent / bursts.max_pps * 1e3, trials);
+    let at_most = (most, ms(longest_ms * f64::from(most), most));
+    vec![scheduled(Test::BackToBack, row, (trials, expected_ms), at_most)]
+}
+
+/// The bursts of a row.
+struct OfRow {
+    row: Row,
+    bursts: BackToBack,
+}
+
+impl Procedure for OfRow {
+    fn next(&mut self, _: &mut Context<'_>) -> Result<Option<Request>, SearchError> {
+        let (repetition, pps) = (self.bursts.repetition(), self.bursts.plan.max_pps);
+        let burst = |frames| Request::new(Test::BackToBack, repetition, Load::Burst { frames, pps }, Keep::IfTelling);
+        Ok(self.bursts.ask().map(burst))
+    }
+
+    fn take(&mut self, seen: &Seen, _: &mut Context<'_>) -> Result<(), SearchError> {
+        let none = || Some("nothing was sent".to_owned());
+        let (sent, received) = seen.worse().map_or((0, 0), |(direction, worse)| {
+            let own = seen.trial.broadcast(direction);
+            (worse.sent.sent() + own.sent, worse.got.distinct() + own.sent)
+        });
+        let to_all = seen.trial.broadcasts();
+        let gaps: u64 = seen.trial.directions.iter().map(|it| it.sent.due().saturating_sub(handed(it))).sum();
+        let gaps = gaps + to_all.due.saturating_sub(to_all.handed);
+        let stalled = (gaps > 0).then(|| format!("the burst has gaps of {gaps} frames: the generator stood still"));
+        let invalid = seen.invalid.clone().or(stalled).or_else(|| seen.trial.directions.is_empty().then(none)?);
+        let offered_pps = self.bursts.plan.max_pps;
+        self.bursts.observe(&BurstSeen { sent, received, offered_pps, invalid }).map(drop)
+    }
+
+    fn finish(&mut self, context: &mut Context<'_>) {
+        if let Some(why) = self.bursts.ended() {
+            (context.says)(why);
+        }
+        context.record.bursts.extend(self.bursts.bursts(self.row));
     }
 }
 

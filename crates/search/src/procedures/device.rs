@@ -2,7 +2,7 @@
 
 use super::back_to_back::BurstSeen;
 use narrows_model::forwarding::plan::Row;
-use narrows_model::forwarding::{ForwardingPlan, TesterPort, Tests, Traffic};
+use narrows_model::forwarding::{ForwardingPlan, TesterPort, Tests, Traffic, TrialConditions};
 use narrows_model::load::frames::{
     Endpoints, FrameFormat, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceiveMode, ReceivePlan,
     ReceiveRecord, SendMode, StreamGot, StreamSent, Transport, Walk,
@@ -39,10 +39,8 @@ pub(crate) fn plan() -> ForwardingPlan {
         }],
         hops: Vec::new(),
         tests: Tests::default(),
-        learning_frames: 0,
-        residue_ms: 200,
-        rest_ms: 100,
-        lost_device_wait_ms: 0,
+        conditions: TrialConditions { learning_frames: 0, residue_ms: 200, rest_ms: 100 },
+        lost_dut_wait_ms: 0,
     }
 }
 

@@ -37,7 +37,7 @@ pub struct OfSize {
 /// Why there is none: no mix, no results, or a size of the mix outside of the sizes measured.
 pub fn estimate(plan: &ForwardingPlan, traffic: usize, results: &[OfSize]) -> Result<Estimate, String> {
     let row = Row { traffic, size: None };
-    let most_pps = plan.most_pps(row).ok_or("the plan has no mix there")?;
+    let most_pps = plan.max_pps(row).ok_or("the plan has no mix there")?;
     let mix = plan.traffic.get(traffic).map(|traffic| traffic.mix.as_slice()).unwrap_or_default();
     let mut sound: Vec<OfSize> = results.iter().copied().filter(|of| of.pps.is_finite() && of.pps > 0.0).collect();
     sound.sort_by_key(|of| of.size);

@@ -4,63 +4,48 @@
 //! (*typical*), the 99.9th percentile (*worst case*) and PDV = p99.9 − minimum, and the median of each over the trials.
 //! Both are here. The unit of every interval is the trial, never the frame: frames of one trial wait in the same queue.
 
-use super::known;
+use super::procedure::{Known, Repeated, SetUp, loads};
+use super::schedule::{Scheduled, fixed};
 use narrows_model::forwarding::plan::Row;
-use narrows_model::forwarding::{ForwardingPlan, LatencyTest};
+use narrows_model::forwarding::{ForwardingPlan, Test};
 use narrows_model::load::udp::Distribution;
 use narrows_stats::{LEVEL, mean_interval, median};
 
 /// Time stamps that a trial should have (RFC 8219, section 7.1).
-pub const STAMPS_LEAST: u64 = 500;
+pub const MIN_STAMPS: u64 = 500;
 /// Time stamps below which a 99.9th percentile is the largest value and nothing else.
 const STAMPS_FOR_TAIL: u64 = 1_000;
 
 /// Why a tester of two hosts measures no latency.
 pub const TWO_CLOCKS: &str = "frames are stamped by the clock of one host and read by that of another";
 
-/// The latency test of one row.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LatencyPlan {
-    /// The load, frames a second: the throughput.
-    pub load_pps: f64,
-    /// How long each trial is.
-    pub duration_ms: u64,
-    /// How many.
-    pub repetitions: u32,
+pub(super) fn set_up(plan: &ForwardingPlan, row: Row, known: &Known) -> Option<SetUp> {
+    let test = plan.tests.latency.as_ref()?;
+    if !plan.one_clock() {
+        return Some(Err(TWO_CLOCKS.to_owned()));
+    }
+    let loads = loads(plan, row, known);
+    Some(loads.map(|(pps, _)| Repeated::set_up(Test::Latency, pps, test.duration_ms, test.repetitions)))
+}
+
+pub(super) fn schedule(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
+    let test = plan.tests.latency.as_ref().filter(|_| plan.one_clock());
+    test.map(|test| fixed(plan, Test::Latency, row, test.repetitions, test.duration_ms)).into_iter().collect()
 }
 
 /// Time stamps a second: enough for any percentile, and far from being a load of their own.
 const STAMPS_A_SECOND: f64 = 5_000.0;
 
-/// One of so many frames carries a time stamp: some thousands a second, and in a trial at least ten times [`STAMPS_LEAST`] where it
+/// One of so many frames carries a time stamp: some thousands a second, and in a trial at least ten times [`MIN_STAMPS`] where it
 /// has so many frames.
 #[must_use]
 pub fn stamp_every(load_pps: f64, duration_ms: u64) -> u32 {
     let by_rate = (load_pps / STAMPS_A_SECOND).ceil();
-    let by_trial = (load_pps * duration_ms as f64 / 1e3 / (10 * STAMPS_LEAST) as f64).floor();
+    let by_trial = (load_pps * duration_ms as f64 / 1e3 / (10 * MIN_STAMPS) as f64).floor();
     // Not above a million, which is far enough apart for any rate. A NaN is the least.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let every = by_rate.min(by_trial).clamp(1.0, 1e6) as u32;
     every.max(1)
-}
-
-impl LatencyPlan {
-    /// The test of a row of which the throughput is known.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub fn of(
-        plan: &ForwardingPlan,
-        test: &LatencyTest,
-        row: Row,
-        throughput_pps: Option<f64>,
-    ) -> Result<Self, String> {
-        if !plan.one_clock() {
-            return Err(TWO_CLOCKS.to_owned());
-        }
-        let (load_pps, _) = known(plan, row, throughput_pps)?;
-        Ok(Self { load_pps, duration_ms: test.duration_ms, repetitions: test.repetitions })
-    }
 }
 
 /// A figure over the trials.
@@ -113,8 +98,8 @@ pub fn latency(trials: &[Distribution]) -> Option<Latency> {
     };
     let mut remarks = Vec::new();
     let least = stamped.iter().map(|trial| trial.count).min()?;
-    if least < STAMPS_LEAST {
-        remarks.push(format!("a trial has {least} time stamps; RFC 8219 wants {STAMPS_LEAST}"));
+    if least < MIN_STAMPS {
+        remarks.push(format!("a trial has {least} time stamps; RFC 8219 wants {MIN_STAMPS}"));
     }
     if least < STAMPS_FOR_TAIL {
         remarks.push(format!("of {least} time stamps the 99.9th percentile is the largest one"));
@@ -140,6 +125,7 @@ pub fn latency(trials: &[Distribution]) -> Option<Latency> {
 mod tests {
     use super::*;
     use crate::procedures::device::{plan, row};
+    use narrows_model::forwarding::LatencyTest;
     use proptest::prelude::*;
 
     fn trial(min: u64, mean: f64, p50: u64, p99_9: u64) -> Distribution {
@@ -177,11 +163,16 @@ mod tests {
         assert_eq!(stamp_every(1e6, 10_000), 200, "5,000 a second");
         assert_eq!(stamp_every(1e6, 100), 20, "100,000 frames ÷ 5,000");
         assert_eq!((stamp_every(100.0, 10_000), stamp_every(f64::NAN, 0)), (1, 1));
-        let test = LatencyTest { duration_ms: 10_000, repetitions: 5 };
-        assert!(LatencyPlan::of(&plan(), &test, row(64), Some(0.0)).is_err());
-        let mut far = plan();
-        far.receiver.host = Some("rcv.example.org".to_owned());
-        assert_eq!(LatencyPlan::of(&far, &test, row(64), Some(1e6)), Err(TWO_CLOCKS.to_owned()));
+        let mut plan = plan();
+        plan.tests.latency = Some(LatencyTest { duration_ms: 10_000, repetitions: 5 });
+        let why = |plan: &ForwardingPlan, pps| {
+            let known = Known { throughput_pps: Some(pps), ..Known::default() };
+            set_up(plan, row(64), &known).and_then(Result::err)
+        };
+        assert_eq!(why(&plan, 1e6), None);
+        assert!(why(&plan, 0.0).is_some());
+        plan.receiver.host = Some("rcv.example.org".to_owned());
+        assert_eq!(why(&plan, 1e6).as_deref(), Some(TWO_CLOCKS));
     }
 
     proptest! {

@@ -1,12 +1,15 @@
 //! The loss curve of one row (RFC 2544, section 26.3): from the most that is offered down in steps of at most a tenth, until
 //! two loads in a row lose nothing. The trials are a search of the method `loss_curve`.
 
+use super::procedure::{Context, Keep, Known, Load, Procedure, Request, Seen, SetUp, max_pps};
+use super::schedule::{Scheduled, overhead_ms, rehearse, scheduled};
+use crate::search::{Search, SearchError, Step};
 use narrows_model::forwarding::plan::Row;
-use narrows_model::forwarding::{ForwardingPlan, LossTest};
+use narrows_model::forwarding::{ForwardingPlan, LossTest, SearchOfSize, Test};
 use narrows_model::run::search::{SearchMethod, SearchPlan};
 
 /// Time for each trial beside its load, for the limit of the whole curve.
-const OVERHEAD_MOST_MS: u64 = 60_000;
+const MAX_OVERHEAD_MS: u64 = 60_000;
 
 /// The curve of a row.
 ///
@@ -18,7 +21,7 @@ pub fn search_plan(
     row: Row,
     tester_pps: Option<f64>,
 ) -> Result<SearchPlan, String> {
-    let most_pps = plan.most_pps(row).ok_or("the plan has no such frames")?;
+    let most_pps = max_pps(plan, row)?;
     let loads = loads(test.step);
     // The lowest load is the last whole step above nothing.
     let lowest_pps = (most_pps * test.step / 2.0).max(1e3 / test.duration_ms.max(1) as f64);
@@ -26,7 +29,7 @@ pub fn search_plan(
         method: SearchMethod::LossCurve { step: test.step, trial_ms: test.duration_ms },
         goals: Vec::new(),
         max_search_ms: u64::from(loads)
-            .saturating_mul(test.duration_ms.saturating_add(OVERHEAD_MOST_MS))
+            .saturating_mul(test.duration_ms.saturating_add(MAX_OVERHEAD_MS))
             .min(SearchPlan::LONGEST_MS),
         tester_max_pps: tester_pps,
         // Each load may be invalid so often, and is then given up.
@@ -35,6 +38,53 @@ pub fn search_plan(
     };
     search.check()?;
     Ok(search)
+}
+
+pub(super) fn set_up(plan: &ForwardingPlan, row: Row, known: &Known) -> Option<SetUp> {
+    let search = search_plan(plan, plan.tests.loss.as_ref()?, row, known.tester_pps);
+    let begin = |plan| Search::new(&plan).map_err(|error| error.to_string());
+    Some(search.and_then(begin).map(|search| Box::new(Loss { row, search }) as _))
+}
+
+pub(super) fn schedule(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
+    let Some(test) = &plan.tests.loss else { return Vec::new() };
+    let Ok(search) = search_plan(plan, test, row, None) else { return Vec::new() };
+    let (loads, overhead_ms) = (loads(test.step), overhead_ms(plan));
+    let most_ms = u64::from(loads).saturating_mul(test.duration_ms.saturating_add(overhead_ms));
+    vec![scheduled(Test::Loss, row, rehearse(&search, overhead_ms), (loads, most_ms))]
+}
+
+/// A curve under way.
+struct Loss {
+    row: Row,
+    search: Search,
+}
+
+impl Procedure for Loss {
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Request>, SearchError> {
+        Ok(request(Test::Loss, &mut self.search, context))
+    }
+
+    fn take(&mut self, seen: &Seen, context: &mut Context<'_>) -> Result<(), SearchError> {
+        self.search.observe(seen.observation(seen.effective_ms), context.now).map(drop)
+    }
+
+    fn finish(&mut self, context: &mut Context<'_>) {
+        let Row { traffic, size } = self.row;
+        let record = self.search.record();
+        context.record.curves.push(SearchOfSize { traffic, size, record, not_confirmed_pps: None });
+    }
+}
+
+/// The next trial of a search.
+pub(super) fn request(test: Test, search: &mut Search, context: &Context<'_>) -> Option<Request> {
+    match search.next(context.now) {
+        Step::Trial { load_pps, duration } => {
+            let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+            Some(Request::new(test, 0, Load::Rate { pps: load_pps, duration_ms }, Keep::IfTelling))
+        }
+        Step::Done(_) => None,
+    }
 }
 
 /// Loads of a curve that never is without loss.

@@ -1,5 +1,5 @@
 //! The procedures of a forwarding benchmark (RFC 2544, section 26, and its successors), without IO and without a clock: each
-//! is set up from the plan and what is known so far, says which trial comes next, takes what was seen, and ends.
+//! is set up from the plan and what is known so far, asks for the next trial, takes what was seen of it, and writes its results into the record.
 //!
 //! | File | Test | Source |
 //! | --- | --- | --- |
@@ -9,6 +9,7 @@
 //! | [`back_to_back`] | the longest burst without loss, and the buffer that it tells of | RFC 9004 |
 //! | [`recovery`] | time to recover from an overload | RFC 2544, 26.5 |
 //! | [`reset`] | outage of a reset | RFC 2544, 26.6; RFC 6201 |
+//! | [`frmol`] | what arrives at the highest load | RFC 2285 |
 //! | [`mod@estimate`] | what a mix should carry by the results of single sizes | – |
 //! | [`schedule()`] | every trial and the time of it all, before anything is sent | – |
 //!
@@ -17,8 +18,10 @@
 
 pub mod back_to_back;
 pub mod estimate;
+pub mod frmol;
 pub mod latency;
 pub mod loss;
+mod procedure;
 pub mod recovery;
 pub mod reset;
 pub mod schedule;
@@ -26,36 +29,69 @@ pub mod throughput;
 
 #[cfg(test)]
 mod device;
+#[cfg(test)]
+mod tests;
 
-pub use back_to_back::{BackToBack, BackToBackPlan, BufferTime, buffer_time};
+pub use back_to_back::{BufferTime, buffer_time};
 pub use estimate::{Estimate, estimate};
-pub use latency::{Latency, LatencyPlan, latency};
-pub use recovery::{Recovery, RecoveryPlan};
-pub use reset::{Outage, ResetPlan, outage};
-pub use schedule::{Scheduled, check, schedule, total};
-pub use throughput::{Confirmation, Confirmed};
+pub use latency::{Latency, latency};
+pub use procedure::{Context, Keep, Known, Load, Procedure, Request, Seen, SetUp};
+pub use schedule::{Scheduled, total};
 
-use narrows_model::forwarding::ForwardingPlan;
 use narrows_model::forwarding::plan::Row;
+use narrows_model::forwarding::{ForwardingPlan, Test};
 
-/// How far below the most that is offered a throughput must be to be the device's: beyond the rounding of loads.
-const BELOW_MOST: f64 = 1.0 - 1e-6;
-
-/// The throughput that other tests of a row stand on, and the most that is offered of its frames.
-///
-/// # Errors
-/// Why there is none.
-fn known(plan: &ForwardingPlan, row: Row, throughput_pps: Option<f64>) -> Result<(f64, f64), String> {
-    let most_pps = plan.most_pps(row).ok_or("the plan has no such frames")?;
-    let found = throughput_pps.filter(|pps| pps.is_finite() && *pps > 0.0);
-    let throughput_pps = found.ok_or("no throughput was found, and the test stands on it")?;
-    Ok((throughput_pps, most_pps))
+/// A procedure.
+pub struct Entry {
+    /// Which.
+    pub test: Test,
+    /// Sets it up for a row; `None` where the plan does not ask for it.
+    pub set_up: fn(&ForwardingPlan, Row, &Known) -> Option<SetUp>,
+    /// Its trials for a row, and their time.
+    schedule: fn(&ForwardingPlan, Row) -> Vec<Scheduled>,
 }
 
-/// Nanoseconds of a number of seconds, rounded; nothing where that is no time.
-fn nanos(seconds: f64) -> Option<u64> {
-    let ns = (seconds * 1e9).round();
-    // Up to 2^63: beyond it nothing here lasts.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    (0.0..9.2e18).contains(&ns).then_some(ns as u64)
+macro_rules! procedures {
+    ($( $test:ident $file:ident, )*) => {
+        /// Every procedure, in the order in which they are made.
+        pub const ALL: &[Entry] =
+            &[$( Entry { test: Test::$test, set_up: $file::set_up, schedule: $file::schedule }, )*];
+    };
+}
+
+procedures! {
+    Throughput throughput,
+    Latency latency,
+    Loss loss,
+    BackToBack back_to_back,
+    Recovery recovery,
+    Frmol frmol,
+    Reset reset,
+}
+
+/// Every test of every row, in the order in which they are made. What a row turns out not to need (bursts of a size that
+/// reached the line rate) is in it: before anything is sent nobody knows.
+#[must_use]
+pub fn schedule(plan: &ForwardingPlan) -> Vec<Scheduled> {
+    let of_row = |row: Row| {
+        let first = schedule::fixed(plan, Test::Qualification, row, 1, schedule::QUALIFY_MS);
+        std::iter::once(first).chain(ALL.iter().flat_map(move |entry| (entry.schedule)(plan, row)))
+    };
+    plan.rows().into_iter().flat_map(of_row).filter(|one| one.most_trials > 0).collect()
+}
+
+/// What of a plan cannot be made, a sentence each: all that need no throughput are set up for each row. Empty where all can. To be
+/// asked before anything runs, after the plan file was read: it knows the words, this knows what follows from their values.
+#[must_use]
+pub fn check(plan: &ForwardingPlan) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for row in plan.rows() {
+        let name = row.size.map_or_else(|| "the mix".to_owned(), |size| format!("{size} B"));
+        for (entry, about) in ALL.iter().filter_map(|entry| Some((entry, entry.test.about()?))) {
+            if let (false, Some(Err(why))) = (about.at_throughput, (entry.set_up)(plan, row, &Known::default())) {
+                wrong.push(format!("{} of traffic[{}], {name}: {why}", about.key, row.traffic));
+            }
+        }
+    }
+    wrong
 }

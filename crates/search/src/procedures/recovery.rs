@@ -5,10 +5,13 @@
 //! that came. Where they do not tell, the frames lost after the cut, over the rate at which they were offered, say how long it
 //! lasted if all of them were lost in a row: the least that it can have been.
 
-use super::{BELOW_MOST, known, nanos};
+use super::procedure::{BELOW_MAX, Context, Keep, Known, Load, Procedure, Request, Seen, SetUp, loads, nanos};
+use super::schedule::{Scheduled, fixed};
 use crate::search::SearchError;
+use narrows_model::forwarding::modifiers::Modifier;
 use narrows_model::forwarding::plan::Row;
-use narrows_model::forwarding::{ForwardingPlan, RecoveryTest};
+use narrows_model::forwarding::{ForwardingPlan, OutageOfSize, RecoveryTest, Test};
+use narrows_model::load::frames::{FrameInterval, FrameTrial, StreamGot, StreamSent};
 
 /// The overload, in parts of the throughput.
 const OVERLOAD: f64 = 1.1;
@@ -43,8 +46,8 @@ impl RecoveryPlan {
         row: Row,
         throughput_pps: Option<f64>,
     ) -> Result<Self, String> {
-        let (throughput_pps, most_pps) = known(plan, row, throughput_pps)?;
-        if throughput_pps >= most_pps * BELOW_MOST {
+        let (throughput_pps, most_pps) = loads(plan, row, &Known { throughput_pps, ..Known::default() })?;
+        if throughput_pps >= most_pps * BELOW_MAX {
             return Err("its throughput is the highest rate that is offered: it cannot be overloaded".to_owned());
         }
         let overload_pps = (throughput_pps * OVERLOAD).min(most_pps);
@@ -140,45 +143,98 @@ pub enum Recovered {
     NotRecovered,
 }
 
-/// A recovery test under way.
-#[derive(Debug, Clone)]
-pub struct Recovery {
-    plan: RecoveryPlan,
-    found: Vec<Option<Recovered>>,
-    asked: bool,
+/// How often the receiver is sampled, ms: it samples no more often.
+const SAMPLE_MS: u64 = 10;
+
+pub(super) fn set_up(plan: &ForwardingPlan, row: Row, known: &Known) -> Option<SetUp> {
+    let ready = RecoveryPlan::of(plan, plan.tests.recovery.as_ref()?, row, known.throughput_pps);
+    // The samples count test frames alone.
+    let modifier = plan.traffic.get(row.traffic).and_then(|traffic| traffic.modifier.as_ref());
+    let test_share = 1.0 - modifier.map_or(0.0, Modifier::broadcast_share);
+    Some(ready.map(|plan| Box::new(Recovery { row, plan, test_share, made: 0 }) as _))
 }
 
-impl Recovery {
-    /// A test that has not begun.
-    #[must_use]
-    pub const fn new(plan: RecoveryPlan) -> Self {
-        Self { plan, found: Vec::new(), asked: false }
-    }
+pub(super) fn schedule(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
+    let test = plan.tests.recovery.as_ref();
+    let of = |test: &RecoveryTest| {
+        fixed(plan, Test::Recovery, row, test.repetitions, test.overload_ms.saturating_add(test.after_ms))
+    };
+    test.map(of).into_iter().collect()
+}
 
-    /// Whether another repetition is to be made; the plan says what it is.
-    pub fn ask(&mut self) -> Option<&RecoveryPlan> {
-        self.asked = self.found.len() < self.plan.repetitions as usize;
-        self.asked.then_some(&self.plan)
-    }
+/// Recoveries of a row.
+struct Recovery {
+    row: Row,
+    plan: RecoveryPlan,
+    /// The part of the load that are test frames.
+    test_share: f64,
+    made: u32,
+}
 
-    /// Takes what was seen. `None`: the repetition says nothing.
-    ///
-    /// # Errors
-    /// [`SearchError::NothingAsked`] where no repetition is under way.
-    pub fn observe(&mut self, seen: &RecoverySeen) -> Result<Option<Recovered>, SearchError> {
-        if !std::mem::take(&mut self.asked) {
-            return Err(SearchError::NothingAsked);
+impl Procedure for Recovery {
+    fn next(&mut self, _: &mut Context<'_>) -> Result<Option<Request>, SearchError> {
+        if self.made >= self.plan.repetitions {
+            return Ok(None);
         }
-        let recovered = recovered(&self.plan, seen);
-        self.found.push(recovered);
-        Ok(recovered)
+        let RecoveryPlan { overload_pps: pps, overload_ms: duration_ms, after_pps, after_ms, .. } = self.plan;
+        let load = Load::Cut { pps, duration_ms, after_pps, after_ms };
+        let note = Some(format!("overload of {pps:.0} frames/s, then at once {after_pps:.0}"));
+        let request = Request::new(Test::Recovery, self.made, load, Keep::Always);
+        self.made += 1;
+        Ok(Some(Request { sample_ms: Some(SAMPLE_MS), note, ..request }))
     }
 
-    /// One per repetition that was made; `None` of those that say nothing.
-    #[must_use]
-    pub fn results(&self) -> &[Option<Recovered>] {
-        &self.found
+    fn take(&mut self, seen: &Seen, context: &mut Context<'_>) -> Result<(), SearchError> {
+        let by_samples = RecoveryPlan { after_pps: self.plan.after_pps * self.test_share, ..self.plan };
+        let frames = seen.trial.directions.first();
+        let mut found = frames.map_or_else(RecoverySeen::default, |frames| around(&by_samples, frames, seen.cut_ns));
+        found.invalid = seen.invalid.clone().or(found.invalid);
+        let recovered = recovered(&self.plan, &found);
+        let (outage_ns, between_ns) = match recovered {
+            Some(Recovered::After { ns, between_ns }) => (Some(ns), between_ns),
+            _ => (None, None),
+        };
+        let why = recovered.map_or_else(
+            || Some(format!("the trial says nothing: {}", found.invalid.unwrap_or_default())),
+            |recovered| recovered.why(&self.plan),
+        );
+        (context.says)(&match (outage_ns, &why) {
+            (Some(ns), _) => format!("recovered after {:.1} ms", ns as f64 / 1e6),
+            (None, why) => why.clone().unwrap_or_default(),
+        });
+        context.record.outages.push(OutageOfSize {
+            test: Test::Recovery,
+            traffic: self.row.traffic,
+            size: self.row.size,
+            outage_ns,
+            between_ns,
+            since_ns: seen.cut_ns,
+            remarks: why.into_iter().collect(),
+        });
+        Ok(())
     }
+}
+
+/// What the samples say; invalid where they cannot.
+fn around(plan: &RecoveryPlan, frames: &FrameTrial, cut_ns: Option<u64>) -> RecoverySeen {
+    let cannot = |why: &str| RecoverySeen { invalid: Some(why.to_owned()), ..RecoverySeen::default() };
+    let Some(after_ns) = cut_ns.zip(frames.got.began_ns).and_then(|(cut, began)| cut.checked_sub(began)) else {
+        return cannot("when the overload ended is not known by the clock of the receiver");
+    };
+    let look = |it: &FrameInterval| Some(Look { at_us: it.at_us, frames: it.frames, lost: it.lost()? });
+    let Some(looks) = frames.got.intervals.iter().map(look).collect::<Option<Vec<_>>>() else {
+        return cannot("the receiver does not tell by when frames were lost");
+    };
+    seen(plan, &looks, after_ns / 1_000, u64::try_from(frames.lost()).unwrap_or(0), at_end(frames))
+}
+
+/// Frames of the load that goes on after the cut that were sent after the last one of each stream that came.
+fn at_end(frames: &FrameTrial) -> u64 {
+    let behind = |sent: &StreamSent| {
+        let came = frames.got.streams.iter().find(|stream| stream.stream == sent.stream && stream.received > 0);
+        sent.handed.saturating_sub(came.map_or(0, |stream: &StreamGot| stream.highest.saturating_add(1)))
+    };
+    frames.sent.streams.iter().filter(|sent| sent.stream < Load::CUT_STREAM).map(behind).sum()
 }
 
 /// What one repetition says.
@@ -347,18 +403,15 @@ mod tests {
         #[test]
         fn a_device_that_stands_still_after_the_cut_is_timed(standstill_ms in 0_u64..4_000, capacity in 1e5..1e7_f64) {
             let device = Queue { queue: 0, drain_pps: capacity };
-            let mut test = Recovery::new(planned(capacity));
-            let mut made = 0;
-            while let Some(plan) = test.ask() {
-                made += 1;
+            let plan = planned(capacity);
+            {
                 let overload_lost = ((plan.overload_pps - device.drain_pps) * plan.overload_ms as f64 / 1e3) as u64;
                 let after_lost = (plan.after_pps * standstill_ms as f64 / 1e3) as u64;
                 let seen = RecoverySeen { overload_lost, after_lost, ..RecoverySeen::default() };
-                let found = test.observe(&seen).expect("asked for");
+                let found = recovered(&plan, &seen);
                 let Some(Recovered::After { ns, .. }) = found else { panic!("{found:?}") };
                 prop_assert!((ns as f64 / 1e6 - standstill_ms as f64).abs() < 0.1, "{ns} ns, not {standstill_ms} ms");
             }
-            prop_assert_eq!((made, test.results().len()), (3, 3));
         }
     }
 }

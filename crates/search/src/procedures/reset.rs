@@ -6,9 +6,11 @@
 //! it is beyond them, frames were lost at other times, too, or the device stood still more than once, and the result says so. It
 //! needs a load without gaps: where the generator stood still itself, the time stamps alone tell.
 
-use super::{known, nanos};
+use super::procedure::{Context, Keep, Known, Load, Procedure, Request, Seen, SetUp, loads, nanos};
+use super::schedule::{Scheduled, fixed};
+use crate::search::SearchError;
 use narrows_model::forwarding::plan::Row;
-use narrows_model::forwarding::{ForwardingPlan, ResetTest};
+use narrows_model::forwarding::{ForwardingPlan, OutageOfSize, ResetTest, Test};
 use narrows_model::load::frames::{FrameInterval, FrameTrial};
 
 /// The part of the load's time over which frames must have come.
@@ -16,23 +18,58 @@ const WHOLE: f64 = 0.99;
 /// The part of what was due that may be missing from the load, so that frames lost still tell a time.
 const GAPS: f64 = 0.005;
 
-/// The reset test of one row.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ResetPlan {
-    /// The load, frames a second: the throughput.
-    pub load_pps: f64,
-    /// How long it is offered: what the device may take.
-    pub within_ms: u64,
+/// Samples of an outage that a record has room for, and how near to one another a receiver can take them.
+const MAX_SAMPLES: u64 = 2_000;
+const SAMPLE_MS: u64 = 10;
+
+pub(super) fn set_up(plan: &ForwardingPlan, row: Row, known: &Known) -> Option<SetUp> {
+    let test = plan.tests.reset.as_ref()?.clone();
+    Some(loads(plan, row, known).map(|(load_pps, _)| Box::new(Reset { row, test, load_pps, made: false }) as _))
 }
 
-impl ResetPlan {
-    /// The test of a row of which the throughput is known.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub fn of(plan: &ForwardingPlan, test: &ResetTest, row: Row, throughput_pps: Option<f64>) -> Result<Self, String> {
-        let (load_pps, _) = known(plan, row, throughput_pps)?;
-        Ok(Self { load_pps, within_ms: test.within_ms })
+pub(super) fn schedule(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
+    plan.tests.reset.as_ref().map(|test| fixed(plan, Test::Reset, row, 1, test.within_ms)).into_iter().collect()
+}
+
+/// A reset under way.
+struct Reset {
+    row: Row,
+    test: ResetTest,
+    load_pps: f64,
+    made: bool,
+}
+
+impl Procedure for Reset {
+    fn next(&mut self, _: &mut Context<'_>) -> Result<Option<Request>, SearchError> {
+        if std::mem::replace(&mut self.made, true) {
+            return Ok(None);
+        }
+        let (pps, duration_ms) = (self.load_pps, self.test.within_ms);
+        let (program, seconds) = (self.test.command.first().map_or("", String::as_str), duration_ms as f64 / 1e3);
+        let note = format!("`{program}` resets the device: {pps:.0} frames/s for {seconds:.1} s");
+        Ok(Some(Request {
+            sample_ms: Some(duration_ms.div_ceil(MAX_SAMPLES).max(SAMPLE_MS)),
+            command: Some(self.test.command.clone()),
+            note: Some(note),
+            ..Request::new(Test::Reset, 0, Load::Rate { pps, duration_ms }, Keep::Always)
+        }))
+    }
+
+    fn take(&mut self, seen: &Seen, context: &mut Context<'_>) -> Result<(), SearchError> {
+        let (outage_ns, between_ns, mut remarks) = match seen.trial.directions.first().map(outage) {
+            Some(Ok(outage)) => (Some(outage.ns), outage.stamps_ns, outage.remarks),
+            Some(Err(why)) => (None, None, vec![why]),
+            None => (None, None, vec![seen.invalid.clone().unwrap_or_else(|| "nothing was sent".to_owned())]),
+        };
+        remarks.extend(seen.command_failed.clone());
+        remarks.iter().for_each(|remark| (context.says)(remark));
+        if let Some(ns) = outage_ns {
+            (context.says)(&format!("out of service for {:.1} ms", ns as f64 / 1e6));
+        }
+        let Row { traffic, size } = self.row;
+        let outage = OutageOfSize { test: Test::Reset, traffic, size, outage_ns, between_ns, since_ns: None, remarks };
+        context.record.outages.push(outage);
+        Ok(())
     }
 }
 

@@ -6,19 +6,24 @@
 //! A result is one number of one afternoon. The repetitions say how much it moves: the load stays, and what arrives and what
 //! is lost is summed up over them.
 
+use super::loss::request;
+use super::procedure::{Context, Keep, Known, Load, Procedure, Request, Seen, SetUp, max_pps, observation};
+use super::schedule::{Scheduled, fixed, overhead_ms, rehearse, scheduled};
 use crate::classify::{Weighed, weigh};
-use crate::search::SearchError;
+use crate::search::{Search, SearchError};
 use narrows_model::forwarding::plan::Row;
-use narrows_model::forwarding::{ForwardingPlan, ThroughputTest};
+use narrows_model::forwarding::{
+    ForwardingPlan, ForwardingRecord, ForwardingTrial, SearchOfSize, Test, ThroughputTest,
+};
 use narrows_model::run::search::{Goal, GoalResult, LoadTrial, Observation, Outcome, SearchMethod, SearchPlan};
 use narrows_stats::{Summary, summary};
 
 /// The lowest load, in parts of the highest: a device that carries less is none for this link.
 const LOWEST: f64 = 1e-4;
 /// Frames that the shortest trial holds at the lowest load, so that a lost one is a percent.
-const FEWEST_FRAMES: f64 = 100.0;
+const MIN_FRAMES: f64 = 100.0;
 /// The most trials of a search.
-const MOST_TRIALS: u32 = 1_000;
+const MAX_TRIALS: u32 = 1_000;
 
 /// The search of a row. `tester_pps` is what the tester alone carries of these frames.
 ///
@@ -30,16 +35,16 @@ pub fn search_plan(
     row: Row,
     tester_pps: Option<f64>,
 ) -> Result<SearchPlan, String> {
-    let most_pps = plan.most_pps(row).ok_or("the plan has no such frames")?;
+    let most_pps = max_pps(plan, row)?;
     let max_load_pps = tester_pps.map_or(most_pps, |tester| tester.min(most_pps));
     let shortest_ms = test.goals.iter().map(|goal| goal.initial_trial_ms).min().unwrap_or(1_000).max(1);
     let search = SearchPlan {
         method: SearchMethod::Mlr,
         goals: test.goals.clone(),
         max_search_ms: test.max_search_ms,
-        max_trials: MOST_TRIALS,
+        max_trials: MAX_TRIALS,
         tester_max_pps: tester_pps,
-        ..SearchPlan::between((max_load_pps * LOWEST).max(FEWEST_FRAMES * 1e3 / shortest_ms as f64), max_load_pps)
+        ..SearchPlan::between((max_load_pps * LOWEST).max(MIN_FRAMES * 1e3 / shortest_ms as f64), max_load_pps)
     };
     search.check()?;
     Ok(search)
@@ -55,6 +60,149 @@ pub fn found(result: &GoalResult) -> Option<(f64, bool)> {
     result.lower_pps.map(|pps| (pps, at_least))
 }
 
+/// The throughput of a row by the record's search for the first goal, frames a second, and whether the device may carry more.
+#[must_use]
+pub fn of_row(record: &ForwardingRecord, row: Row) -> Option<(f64, bool)> {
+    record.search(row)?.record.results.first().and_then(found)
+}
+
+/// Why a repetition at the throughput counts for nothing, if so: it failed for nothing but unsent frames.
+#[must_use]
+pub fn tester_stalled(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
+    let goal = plan.first_goal().filter(|_| trial.test == Test::Confirmation)?;
+    let seen = observation(trial, 0);
+    let trial = LoadTrial { load_pps: 0.0, duration_ms: goal.final_trial_ms, ended_at_ms: 0, seen };
+    weigh(&trial).ok().filter(|seen| is_of_the_tester(goal, seen)).map(|seen| stall(&seen))
+}
+
+fn is_of_the_tester(goal: &Goal, seen: &Weighed) -> bool {
+    seen.loss_ratio > goal.loss_ratio && seen.path_loss_ratio <= goal.loss_ratio
+}
+
+fn stall(seen: &Weighed) -> String {
+    let unsent = seen.loss_ratio - seen.path_loss_ratio;
+    format!("the tester stood still: {:.2} % of the frames were never sent", unsent * 100.0)
+}
+
+pub(super) fn set_up(plan: &ForwardingPlan, row: Row, known: &Known) -> Option<SetUp> {
+    let test = plan.tests.throughput.as_ref()?;
+    Some(search_plan(plan, test, row, known.tester_pps).and_then(|search_plan| {
+        let search = Search::new(&search_plan).map_err(|error| error.to_string())?;
+        let (test, phase) = (test.clone(), Phase::Search(Box::new(search)));
+        Ok(Box::new(Throughput { row, test, search_plan, phase, not_confirmed_pps: None }) as _)
+    }))
+}
+
+pub(super) fn schedule(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
+    let Some(test) = &plan.tests.throughput else { return Vec::new() };
+    let mut list = Vec::new();
+    if let Ok(search) = search_plan(plan, test, row, None) {
+        let overhead_ms = overhead_ms(plan);
+        let shortest_ms = test.goals.iter().map(|goal| goal.initial_trial_ms).min().unwrap_or(1).max(1);
+        let most = search.max_search_ms / shortest_ms.saturating_add(overhead_ms).max(1);
+        let most = u32::try_from(most).unwrap_or(u32::MAX).clamp(1, search.max_trials);
+        // A trial is begun where its load ends in time; what follows the load may go beyond.
+        let at_most = (most, search.max_search_ms.saturating_add(overhead_ms));
+        list.push(scheduled(Test::Throughput, row, rehearse(&search, overhead_ms), at_most));
+    }
+    let each_ms = test.goals.first().map_or(0, |goal| goal.final_trial_ms);
+    list.push(fixed(plan, Test::Confirmation, row, test.confirm, each_ms));
+    list
+}
+
+/// A search, then the repetitions that confirm it; once more where they do not.
+struct Throughput {
+    row: Row,
+    test: ThroughputTest,
+    search_plan: SearchPlan,
+    phase: Phase,
+    /// What the search before found, where this is the second.
+    not_confirmed_pps: Option<f64>,
+}
+
+enum Phase {
+    Search(Box<Search>),
+    Confirm(Confirmation),
+    Over,
+}
+
+impl Throughput {
+    /// Writes what the search found.
+    fn found(&mut self, context: &mut Context<'_>) -> Option<f64> {
+        let Phase::Search(search) = &self.phase else { return None };
+        let record = search.record();
+        for result in &record.results {
+            (context.says)(&match result.lower_pps {
+                Some(pps) => format!("{}: {pps:.0} frames/s", result.goal),
+                None => format!("{}: no rate passes", result.goal),
+            });
+        }
+        let pps = record.results.first().and_then(found).map(|(pps, _)| pps);
+        let (Row { traffic, size }, not_confirmed_pps) = (self.row, self.not_confirmed_pps);
+        context.record.searches.push(SearchOfSize { traffic, size, record, not_confirmed_pps });
+        pps
+    }
+
+    /// What the device carried while it was searched and what it carries now are two: it is searched once more, and what comes of that
+    /// stands. The repetitions stay as trials of the search.
+    fn search_again(&mut self, pps: f64, context: &mut Context<'_>) -> Result<(), SearchError> {
+        (context.says)("the repetitions do not confirm it: it is searched once more");
+        self.not_confirmed_pps = Some(pps);
+        context.record.searches.pop();
+        for trial in &mut context.record.trials {
+            if trial.test == Test::Confirmation && trial.is_of(self.row) {
+                trial.test = Test::Throughput;
+            }
+        }
+        self.phase = Phase::Search(Box::new(Search::new(&self.search_plan)?));
+        Ok(())
+    }
+}
+
+impl Procedure for Throughput {
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Request>, SearchError> {
+        if let Phase::Search(search) = &mut self.phase {
+            if let Some(request) = request(Test::Throughput, search, context) {
+                return Ok(Some(request));
+            }
+            self.phase = match self.found(context) {
+                Some(pps) => Phase::Confirm(Confirmation::new(&self.test, pps, self.search_plan.tester_max_pps)?),
+                None => Phase::Over,
+            };
+        }
+        let Phase::Confirm(confirmation) = &mut self.phase else { return Ok(None) };
+        if let Some((pps, duration_ms)) = confirmation.ask() {
+            let load = Load::Rate { pps, duration_ms };
+            return Ok(Some(Request::new(Test::Confirmation, confirmation.made(), load, Keep::Always)));
+        }
+        let (confirmed, pps) = (confirmation.result(), confirmation.load_pps);
+        let device_changed = confirmed.passed + confirmed.invalid < confirmed.repetitions && !confirmed.holds;
+        if device_changed && self.not_confirmed_pps.is_none() {
+            self.search_again(pps, context)?;
+            return self.next(context);
+        }
+        self.phase = Phase::Over;
+        Ok(None)
+    }
+
+    fn take(&mut self, seen: &Seen, context: &mut Context<'_>) -> Result<(), SearchError> {
+        match &mut self.phase {
+            Phase::Search(search) => search.observe(seen.observation(seen.effective_ms), context.now).map(drop),
+            Phase::Confirm(confirmation) => {
+                confirmation.observe(seen.observation(confirmation.goal.final_trial_ms)).map(drop)
+            }
+            Phase::Over => Err(SearchError::NothingAsked),
+        }
+    }
+
+    fn finish(&mut self, context: &mut Context<'_>) {
+        if let Phase::Search(search) = &mut self.phase {
+            search.stop();
+            self.found(context);
+        }
+    }
+}
+
 /// The repetitions at a result.
 #[derive(Debug, Clone)]
 pub struct Confirmation {
@@ -64,7 +212,7 @@ pub struct Confirmation {
     tester_pps: Option<f64>,
     trials: Vec<LoadTrial>,
     /// How many of them only say that the tester stood still.
-    stood_still: u32,
+    stalled: u32,
     asked: bool,
 }
 
@@ -101,21 +249,13 @@ impl Confirmation {
             return Err(SearchError::Plan(format!("a load of {load_pps} frames/s cannot be confirmed")));
         }
         let goal = test.goals.first().ok_or_else(none)?.clone();
-        Ok(Self {
-            load_pps,
-            goal,
-            repetitions: test.confirm,
-            tester_pps,
-            trials: Vec::new(),
-            stood_still: 0,
-            asked: false,
-        })
+        Ok(Self { load_pps, goal, repetitions: test.confirm, tester_pps, trials: Vec::new(), stalled: 0, asked: false })
     }
 
     /// The next trial: load and duration in ms; `None` when all are made. Until one is observed it says the same.
     pub fn ask(&mut self) -> Option<(f64, u64)> {
         // Made again, but not for ever: a tester that never keeps the rate is one that cannot.
-        let again = self.stood_still.min(self.repetitions);
+        let again = self.stalled.min(self.repetitions);
         self.asked = self.trials.len() < (self.repetitions + again) as usize;
         self.asked.then_some((self.load_pps, self.goal.final_trial_ms))
     }
@@ -133,10 +273,9 @@ impl Confirmation {
         let trial = LoadTrial { load_pps: self.load_pps, duration_ms: self.goal.final_trial_ms, ended_at_ms: 0, seen };
         let invalid = match weigh(&trial) {
             Err(why) => Some(why.into_owned()),
-            Ok(seen) if self.is_of_the_tester(&seen) => {
-                self.stood_still += 1;
-                let unsent = seen.loss_ratio - seen.path_loss_ratio;
-                Some(format!("the tester stood still: {:.2} % of the frames were never sent", unsent * 100.0))
+            Ok(seen) if is_of_the_tester(&self.goal, &seen) => {
+                self.stalled += 1;
+                Some(stall(&seen))
             }
             Ok(_) => None,
         };
@@ -144,15 +283,16 @@ impl Confirmation {
         Ok(invalid)
     }
 
-    fn is_of_the_tester(&self, seen: &Weighed) -> bool {
-        seen.loss_ratio > self.goal.loss_ratio && seen.path_loss_ratio <= self.goal.loss_ratio
+    /// How many were made.
+    fn made(&self) -> u32 {
+        u32::try_from(self.trials.len()).unwrap_or(u32::MAX)
     }
 
     /// What the repetitions so far say.
     #[must_use]
     pub fn result(&self) -> Confirmed {
         let all: Vec<_> = self.trials.iter().filter_map(|trial| Some((trial, weigh(trial).ok()?))).collect();
-        let weighed: Vec<_> = all.iter().filter(|(_, seen)| !self.is_of_the_tester(seen)).copied().collect();
+        let weighed: Vec<_> = all.iter().filter(|(_, seen)| !is_of_the_tester(&self.goal, seen)).copied().collect();
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let passes = |loss: f64| loss <= self.goal.loss_ratio;
         let passed = weighed.iter().filter(|(_, weighed)| passes(weighed.loss_ratio)).count();
@@ -170,7 +310,7 @@ impl Confirmation {
             holds: weighed.len() == self.repetitions as usize
                 && passed > 0
                 && failed as f64 <= self.goal.exceed_ratio * weighed.len() as f64,
-            limited_by_tester: self.stood_still > 0 && failed == 0 && weighed.len() < self.repetitions as usize
+            limited_by_tester: self.stalled > 0 && failed == 0 && weighed.len() < self.repetitions as usize
                 || self
                     .tester_pps
                     .is_some_and(|tester| self.load_pps >= tester * (1.0 - crate::results::TESTER_REPEATS)),
@@ -245,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_in_which_the_tester_stood_still_is_made_again_but_not_for_ever() {
+    fn a_repetition_in_which_the_tester_stalled_is_made_again_but_not_for_ever() {
         let seen = |sent: u64, received: u64| Observation {
             intended: 10_000,
             offered: sent,

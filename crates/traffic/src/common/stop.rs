@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// Takes effect within about 100 ms even on blocked streams: no call lasts longer than [`crate::CALL_LIMIT`].
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    raised: Arc<AtomicBool>,
+    above: Option<Arc<AtomicBool>>,
+}
 
 impl Stop {
     /// A flag that is not raised.
@@ -16,14 +19,20 @@ impl Stop {
         Self::default()
     }
 
+    /// A flag of its own that counts as raised when this one is. A flag below another one stays below that one.
+    #[must_use]
+    pub fn below(&self) -> Self {
+        Self { raised: Arc::default(), above: Some(self.above.clone().unwrap_or_else(|| self.raised.clone())) }
+    }
+
     /// Raises it for good. Safe to call from anywhere, any number of times.
     pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.raised.store(true, Ordering::Relaxed);
     }
 
     /// Whether it was raised.
     #[must_use]
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.raised.load(Ordering::Relaxed) || self.above.as_ref().is_some_and(|above| above.load(Ordering::Relaxed))
     }
 }

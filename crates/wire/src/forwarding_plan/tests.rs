@@ -397,7 +397,7 @@ proptest! {
         match parse(&text) {
             Ok(file) => {
                 prop_assert!(!file.plan.rows().is_empty());
-                prop_assert!(file.plan.traffic.iter().all(|traffic: &Traffic| traffic.sizes.iter().all(|size| *size >= traffic.least_bytes())));
+                prop_assert!(file.plan.traffic.iter().all(|traffic: &Traffic| traffic.sizes.iter().all(|size| *size >= traffic.min_bytes())));
             }
             Err(problems) => {
                 prop_assert!(!problems.problems.is_empty() && problems.problems.len() <= Problems::MOST);

@@ -97,7 +97,7 @@ fn of_family(preset: Preset, family: Family) -> Traffic {
         bidirectional: false,
         modifier: None,
     };
-    traffic.sizes = raised(sizes_of(preset), traffic.least_bytes());
+    traffic.sizes = raised(sizes_of(preset), traffic.min_bytes());
     traffic
 }
 
@@ -124,7 +124,7 @@ pub(super) fn traffic(table: &Table<'_>, preset: Preset, ports: Ports<'_>) -> Tr
     if let Some(transport) = table.item("transport").and_then(|item| item.one_of(&transports)) {
         traffic.transport = transport;
     }
-    let least = traffic.least_bytes();
+    let least = traffic.min_bytes();
     traffic.sizes = raised(sizes_of(preset), least);
     if let Some(sizes) = table.item("sizes").and_then(|item| sizes(&item, &traffic)) {
         traffic.sizes = sizes;
@@ -132,10 +132,10 @@ pub(super) fn traffic(table: &Table<'_>, preset: Preset, ports: Ports<'_>) -> Tr
     if let Some(mix) = table.item("mix").and_then(|item| mix(&item, &traffic)) {
         traffic.mix = mix;
     }
-    if let Some(flows) = table.item("flows").and_then(|item| item.count(1..=Traffic::MOST_FLOWS)) {
+    if let Some(flows) = table.item("flows").and_then(|item| item.count(1..=Traffic::MAX_FLOWS)) {
         traffic.flows = flows;
     }
-    if let Some(networks) = table.item("networks").and_then(|item| item.count(1..=Traffic::MOST_NETWORKS)) {
+    if let Some(networks) = table.item("networks").and_then(|item| item.count(1..=Traffic::MAX_NETWORKS)) {
         traffic.networks = networks;
     }
     traffic.walk = walk(table);
@@ -206,7 +206,7 @@ fn raised(sizes: &[u32], least: u32) -> Vec<u32> {
 
 /// A size that the traffic can have.
 fn size(item: &Item<'_>, traffic: &Traffic) -> Option<u32> {
-    let least = traffic.least_bytes();
+    let least = traffic.min_bytes();
     let size = item.as_whole().and_then(|size| u32::try_from(size).ok());
     if let Some(size) = size.filter(|size| *size < least && *size > 0) {
         let headers = match (traffic.family, traffic.transport) {
@@ -232,7 +232,7 @@ fn listed(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
 
 fn sizes(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
     match item.as_text() {
-        Some("rfc2544") => Some(raised(&RFC_2544_SIZES, traffic.least_bytes())),
+        Some("rfc2544") => Some(raised(&RFC_2544_SIZES, traffic.min_bytes())),
         Some("imix") => item.refuse("a list of sizes or \"rfc2544\"; a mix is mix = \"imix\""),
         Some(_) => item.refuse("a list of sizes or \"rfc2544\""),
         None => {
@@ -248,7 +248,7 @@ fn sizes(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
 
 fn mix(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
     // Sizes of known mixes are raised to what the family can have: their order is what makes them.
-    let known = |sizes: Vec<u32>| sizes.into_iter().map(|size| size.max(traffic.least_bytes())).collect();
+    let known = |sizes: Vec<u32>| sizes.into_iter().map(|size| size.max(traffic.min_bytes())).collect();
     match item.as_text() {
         Some("imix") => Some(known(IMIX.to_vec())),
         Some(text) => {

@@ -37,7 +37,7 @@ impl ForwardingArgs {
         if let Some(output) = &self.output.output {
             files::write_record(output, &record).map_err(Failure::run)?;
         }
-        let report = render::forwarding::build(&record, forwarding::derive(&record));
+        let report = forwarding::report(&record);
         files_of_report.write(&report)?;
         print(&render::forwarding::text::report(&report, style()))?;
         eprintln!("The same as one page with pictures: {}", self.html.display());

@@ -4,7 +4,7 @@
 use super::tables::percent;
 use super::{is_limited, row_name};
 use crate::figures::{pps, tick};
-use crate::forwarding::svg::{WIDTH, count, sheet};
+use crate::forwarding::drawing::{WIDTH, count, sheet};
 use crate::svg::{Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke, legend, palette};
 use crate::words::clean;
 use narrows_model::forwarding::ab_report::{AbReport, AbRowView, Sample};

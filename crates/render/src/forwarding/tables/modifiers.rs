@@ -1,7 +1,7 @@
 //! Traffics with a modifier beside the same frames without it (RFC 2544, section 11).
 
+use super::super::sized::{each, frames, row, sized};
 use super::super::words::size;
-use super::sized::{each, frames, row, sized};
 use crate::figures::{digits, grouped, nanos};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Table};

@@ -25,11 +25,11 @@ pub(super) fn networks(bench: &Bench) -> Result<Vec<Row>, StageError> {
         let (name, bits) = if family == Family::Ipv4 { ("IPv4", 24) } else { ("IPv6", 64) };
         rows.push(Row {
             what: format!("networks of {bits} bits that are reached through a device, {name}"),
-            asked: f64::from(Traffic::MOST_NETWORKS),
+            asked: f64::from(Traffic::MAX_NETWORKS),
             measured: came as f64,
             unit: "networks",
             promise: "all",
-            kept: came == Traffic::MOST_NETWORKS as usize,
+            kept: came == Traffic::MAX_NETWORKS as usize,
         });
     }
     Ok(rows)
@@ -43,7 +43,7 @@ fn destinations(family: Family, gateway: &str, addresses: [&str; 2]) -> Result<u
         family,
         transport: Transport::Udp,
         flows: 8,
-        networks: Traffic::MOST_NETWORKS,
+        networks: Traffic::MAX_NETWORKS,
         walk: Walk::Odometer,
         sizes: vec![128],
         mix: Vec::new(),

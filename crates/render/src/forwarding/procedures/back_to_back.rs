@@ -1,0 +1,156 @@
+//! The longest bursts without loss (RFC 9004): a table, and their average with the range over the repetitions, and the buffer time
+//! that follows.
+
+use super::super::drawing::{Columns, LEFT, RIGHT, WIDTH, count, present, round_time, sheet, sizes, whisker};
+use super::super::section::Section;
+use super::super::sized::{each, row, sized};
+use super::super::words::{size, times};
+use crate::figures::{grouped, nanos, pps, pps_short, tick};
+use crate::style::Tone;
+use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Scale, Stroke, legend, palette};
+use crate::table::{Cell, Column, Table};
+use crate::udp::text::rounded;
+use crate::words::clean;
+use narrows_model::forwarding::procedures::back_to_back::BurstsOfSize;
+use narrows_model::forwarding::report::ForwardingReport;
+use narrows_model::forwarding::{Test, Tests};
+
+pub(super) const SECTION: Section = Section {
+    picture: Some(picture),
+    asked: &[(Test::BackToBack, asked)],
+    ..Section::of("back-to-back", "Back-to-back", |it| vec![back_to_back(it)])
+};
+
+fn asked(tests: &Tests) -> Option<String> {
+    let test = tests.back_to_back.as_ref();
+    test.map(|it| format!("{}, bursts of at most {} frames", times(it.repetitions), grouped(it.most_frames)))
+}
+
+/// The longest bursts without loss.
+fn back_to_back(report: &ForwardingReport) -> Table {
+    let columns = [
+        Column::figures("average burst"),
+        Column::figures("min").spare(2),
+        Column::figures("median").spare(3),
+        Column::figures("max").spare(2),
+        Column::figures("at"),
+        Column::figures("implied buffer"),
+        Column::figures("corrected"),
+        Column::figures("bursts").spare(1),
+    ];
+    let remark = "frames; RFC 9004: implied = average ÷ rate, corrected for what left meanwhile";
+    let mut table = sized(report, "Back-to-back", remark, &columns);
+    for (traffic, view) in each(report) {
+        let Some(it) = &view.results.back_to_back.bursts else { continue };
+        let more = if it.at_least { "≥ " } else { "" };
+        let frames = |of: f64| Cell::new(grouped(rounded(of)));
+        let time = |ns: f64| format!("{more}{}", nanos(rounded(ns)));
+        let cells = vec![
+            Cell::new(format!("{more}{}", grouped(rounded(it.mean_frames)))).tone(Tone::Strong),
+            frames(it.frames.min),
+            frames(it.frames.median),
+            frames(it.frames.max),
+            Cell::new(pps(it.offered_pps)),
+            Cell::new(time(it.implied_ns)),
+            Cell::maybe(it.corrected_ns.map(time)).tone(Tone::Strong),
+            Cell::new(it.frames.n.to_string()),
+        ];
+        let note = it.at_least.then(|| "even the longest burst that was tried passed".to_owned());
+        table.rows.push(row(report, &table, traffic, Cell::new(size(view.size)), cells).note(note));
+    }
+    table
+}
+
+const HIGH: f64 = 260.0;
+const TOP: f64 = 138.0;
+/// Between the two panels, the right one's axis included.
+const GAP: f64 = 86.0;
+
+/// The picture; `None` where no burst was sought.
+fn picture(report: &ForwardingReport, _: &[Section]) -> Option<String> {
+    let sizes = sizes(report, |it| it.results.back_to_back.bursts.is_some());
+    if sizes.is_empty() {
+        return None;
+    }
+    let title = format!("Back-to-back frames of {}", clean(&report.name));
+    let subtitle = "the longest burst at the highest rate that is forwarded without loss (RFC 9004)";
+    let mut canvas = sheet(TOP + HIGH + 58.0, &title, subtitle);
+    let mut entries: Vec<Entry> = Vec::new();
+    for (at, traffic) in report.traffic.iter().enumerate() {
+        let look = Look { marker: Marker::Square, ..Look::nth(at) };
+        entries.push(Entry::point(clean(&traffic.name), look));
+    }
+    entries.push(Entry::plain("range over the repetitions", Look { color: palette::INK, ..Look::nth(0) }));
+    entries.push(Entry::plain("implied, not corrected", Look { color: palette::AXIS, ..Look::nth(0) }.dashed("4 3")));
+    legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries);
+    let wide = (WIDTH - LEFT - RIGHT - GAP) / 2.0;
+    let names: Vec<String> = sizes.iter().map(|(_, name)| name.clone()).collect();
+    let all =
+        || report.traffic.iter().flat_map(|it| &it.sizes).filter_map(|it| it.results.back_to_back.bursts.as_ref());
+    let bursts = Scale::from_zero(all().map(|it| it.frames.max));
+    let left = Columns::new([LEFT, TOP, wide, HIGH], bursts, sizes.len(), report.traffic.len());
+    left.panel.grid_y(&mut canvas, "Burst, frames", tick);
+    let times = Scale::from_zero(all().map(|it| it.implied_ns));
+    let right = Columns::new([LEFT + wide + GAP, TOP, wide, HIGH], times, sizes.len(), report.traffic.len());
+    right.panel.grid_y(&mut canvas, "Buffer time", axis);
+    for (column, (size, _)) in sizes.iter().enumerate() {
+        let here = present(report, *size, |it| it.results.back_to_back.bursts.is_some());
+        for (place, (look, traffic, view)) in here.iter().enumerate() {
+            let Some(it) = &view.results.back_to_back.bursts else { continue };
+            let (bar, color) = ((place, here.len()), Look::nth(*look).color);
+            burst(&mut canvas, &left, left.bar(column, bar), color, it, &traffic.name);
+            time(&mut canvas, &right, right.bar(column, bar), color, it, &traffic.name);
+        }
+    }
+    for columns in [left, right] {
+        columns.axis(&mut canvas, &names, "frame size with FCS, bytes");
+    }
+    Some(canvas.finish())
+}
+
+fn axis(ns: f64) -> String {
+    if ns == 0.0 { "0".to_owned() } else { round_time(rounded(ns)) }
+}
+
+fn burst(canvas: &mut Canvas, columns: &Columns, (x, wide): (f64, f64), color: &str, it: &BurstsOfSize, name: &str) {
+    let panel = &columns.panel;
+    let y = panel.y(it.mean_frames);
+    let hint = format!("{name}: {} frames in the mean", grouped(rounded(it.mean_frames)));
+    canvas.rect([x, y, wide, panel.bottom() - y], color, &hint);
+    let (high, low) = (panel.y(it.frames.max), panel.y(it.frames.min));
+    whisker(canvas, x + wide / 2.0, (high, low), (wide / 4.0).min(5.0), Stroke::new(palette::INK, 1.2));
+    let more = if it.at_least { "≥ " } else { "" };
+    label(
+        canvas,
+        columns,
+        (x + wide / 2.0, high.min(y) - 5.0),
+        &format!("{more}{}", pps_short(it.mean_frames.round())),
+    );
+}
+
+fn time(canvas: &mut Canvas, columns: &Columns, (x, wide): (f64, f64), color: &str, it: &BurstsOfSize, name: &str) {
+    let panel = &columns.panel;
+    let implied = panel.y(it.implied_ns);
+    let shown = it.corrected_ns.unwrap_or(it.implied_ns);
+    let y = panel.y(shown);
+    if it.corrected_ns.is_some() {
+        let hint = format!("{name}: {} corrected, {} implied", nanos(rounded(shown)), nanos(rounded(it.implied_ns)));
+        canvas.rect([x, y, wide, panel.bottom() - y], color, &hint);
+    }
+    let outline = [(x, panel.bottom()), (x, implied), (x + wide, implied), (x + wide, panel.bottom())];
+    canvas.polyline(&outline, Stroke { color: palette::AXIS, width: 1.2, dash: "4 3" });
+    let more = if it.at_least { "≥ " } else { "" };
+    label(
+        canvas,
+        columns,
+        (x + wide / 2.0, y.min(if y - implied < 18.0 { implied } else { y }) - 5.0),
+        &format!("{more}{}", nanos(rounded(shown))),
+    );
+}
+
+/// A figure above its bar, where the bars leave it room.
+fn label(canvas: &mut Canvas, columns: &Columns, at: (f64, f64), text: &str) {
+    if Font::SMALL.width(text) < columns.wide() / count(columns.bars) + 6.0 {
+        canvas.text(at, text, Font::SMALL.color(palette::INK).anchored(Anchor::Middle));
+    }
+}

@@ -1,0 +1,113 @@
+//! The whole in a few sentences: throughput per size, where frames were lost and why, what is invalid.
+
+use super::size::word;
+use narrows_render::figures::{grouped, pps};
+use narrows_render::frames::words::of_line;
+use narrows_model::forwarding::report::{
+    ForwardingVerdict, InvalidTrial, LossPlace, Reconciliation, SizeView, TrafficView,
+};
+
+/// Places and invalid trials that are named; the rest is counted.
+const FEW: usize = 4;
+
+pub(super) fn verdict(
+    traffic: &[TrafficView],
+    losses: &[LossPlace],
+    books: &Reconciliation,
+    invalid: &[InvalidTrial],
+) -> ForwardingVerdict {
+    ForwardingVerdict {
+        throughput: traffic.iter().filter_map(throughput).collect(),
+        losses: lost(losses, books),
+        invalid: said_nothing(books, invalid),
+    }
+}
+
+fn throughput(of: &TrafficView) -> Option<String> {
+    let (full, below): (Vec<&SizeView>, Vec<&SizeView>) = of.sizes.iter().partition(|size| at_line_rate(size));
+    let mut found: Vec<String> = below.into_iter().filter_map(one).collect();
+    if !full.is_empty() {
+        let all = if full.len() > 1 && full.len() == of.sizes.len() { "all sizes".to_owned() } else { together(&full) };
+        found.push(format!("line rate at {all}"));
+    }
+    let each = if of.traffic.bidirectional { " each way" } else { "" };
+    (!found.is_empty()).then(|| format!("{}: throughput{each} {}", of.name, found.join(", ")))
+}
+
+fn at_line_rate(of: &SizeView) -> bool {
+    let goal = of.results.throughput.search.as_ref().and_then(|it| it.goals.first());
+    goal.and_then(|goal| goal.lower?.of_line).is_some_and(|part| part > 0.9999)
+}
+
+/// `64, 128 B and the mix`.
+fn together(of: &[&SizeView]) -> String {
+    let sizes: Vec<String> = of.iter().filter_map(|it| it.size).map(|size| size.to_string()).collect();
+    let mix = of.iter().any(|it| it.size.is_none());
+    match (sizes.is_empty(), mix) {
+        (false, false) => format!("{} B", sizes.join(", ")),
+        (false, true) => format!("{} B and the mix", sizes.join(", ")),
+        (true, _) => "the mix".to_owned(),
+    }
+}
+
+/// `64 B 1.02 Mpps (68.3 %)`; `≥` where the device may carry more.
+fn one(of: &SizeView) -> Option<String> {
+    let goal = of.results.throughput.search.as_ref()?.goals.first()?;
+    let size = word(of.size);
+    let Some(lower) = goal.lower else { return Some(format!("{size} none ({})", goal.word)) };
+    let more = if goal.is_at_least() { "≥ " } else { "" };
+    let line = lower.of_line.map(|part| format!(" ({})", of_line(part))).unwrap_or_default();
+    Some(format!("{size} {more}{}{line}", pps(lower.pps)))
+}
+
+fn lost(losses: &[LossPlace], books: &Reconciliation) -> Vec<String> {
+    if books.books == 0 {
+        return vec!["where frames were lost is not known: no books were kept".to_owned()];
+    }
+    if losses.is_empty() {
+        return vec![match books.lost {
+            0 => "no frame was lost in any trial that says something".to_owned(),
+            n => format!("{} frames were lost, too few to name a hop: the counters' own error is larger", grouped(n)),
+        }];
+    }
+    let mut list: Vec<String> = losses
+        .iter()
+        .take(FEW)
+        .map(|it| {
+            let trials = if it.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", grouped(it.trials)) };
+            let frames = if it.frames == 1 { "frame" } else { "frames" };
+            format!("{}: {} {frames} lost in {trials}, {}", it.hop, grouped(it.frames), it.reason)
+        })
+        .collect();
+    if losses.len() > FEW {
+        let rest = losses[FEW..].iter().fold(0u64, |sum, it| sum.saturating_add(it.frames));
+        list.push(format!("elsewhere: {} frames lost for {} more reasons", grouped(rest), losses.len() - FEW));
+    }
+    list
+}
+
+fn said_nothing(books: &Reconciliation, invalid: &[InvalidTrial]) -> Vec<String> {
+    let Some(first) = invalid.first() else { return Vec::new() };
+    let all = grouped(books.trials);
+    let mut list = vec![match invalid.len() {
+        1 => format!("1 of {all} trials is invalid: {}: {}", first.trial.name, first.why),
+        n => format!("{} of {all} trials are invalid", grouped(n as u64)),
+    }];
+    if invalid.len() > 1 {
+        // The same reason is told once, with the first trial that it befell.
+        let mut told: Vec<&str> = Vec::new();
+        for it in invalid {
+            if !told.contains(&it.why.as_str()) && told.len() < FEW {
+                told.push(&it.why);
+                let times = invalid.iter().filter(|other| other.why == it.why).count();
+                let more = if times > 1 { format!(" and {} more", times - 1) } else { String::new() };
+                list.push(format!("{}{more}: {}", it.trial.name, it.why));
+            }
+        }
+        let rest = invalid.iter().filter(|it| !told.contains(&it.why.as_str())).count();
+        if rest > 0 {
+            list.push(format!("{} more for other reasons", grouped(rest as u64)));
+        }
+    }
+    list
+}
