@@ -1,7 +1,9 @@
 //! A real agent, net-snmp's `snmpd`, in its own network namespaces: its v2c and v3 counters are the kernel's.
 
 use narrows_model::forwarding::credentials::Secret;
-use narrows_snmp::{Access, Agent, Authentication, Cipher, Digest, Growth, Privacy, Settling, SnmpError, SnmpTarget, State, hop_count};
+use narrows_snmp::{
+    Access, Agent, Authentication, Cipher, Digest, Growth, Privacy, Settling, SnmpError, SnmpTarget, State, hop_count,
+};
 use narrows_sys::netns::{Namespaces, become_root_of_user_namespace};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{Error, clock, files, process};
@@ -80,7 +82,8 @@ fn start(folder: &Path) -> Result<Daemon, String> {
 
 fn target(version: &str, name: &str, password: &str) -> SnmpTarget {
     let (first, second) = password.split_once(' ').unwrap_or((password, password));
-    let privacy = version.ends_with("aes128").then(|| Privacy { cipher: Cipher::Aes128, password: Secret::new(second) });
+    let privacy =
+        version.ends_with("aes128").then(|| Privacy { cipher: Cipher::Aes128, password: Secret::new(second) });
     let digest = if version.starts_with("3-sha256") { Digest::Sha256 } else { Digest::Sha1 };
     let authentication =
         (!password.is_empty()).then(|| Authentication { digest, password: Secret::new(first), privacy });

@@ -244,6 +244,31 @@ fn a_receiver_that_dies_ends_the_benchmark_and_what_was_measured_is_kept() {
 }
 
 #[test]
+fn a_receiver_that_is_started_anew_costs_one_trial_and_the_benchmark_goes_on() {
+    let bench = Bench::up();
+    let [_generator, _router, receiver] = bench.serve();
+    let plan = bench.plan("[worst-case]\nduration = \"3s\"\nrepetitions = 2\n");
+    let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
+    made.await_error("  first look");
+    bench.await_frames(1_000);
+    drop(receiver);
+    let _receiver = bench.receiver.0.serve_on(&bench.receiver.1, &["--frames", "rcv0"]);
+    let said = made.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let record = bench.record("kept.json");
+    assert!(record["ended"].is_null(), "{said:?}");
+    let trials = record["trials"].as_array().expect("trials");
+    assert_eq!(trials.len(), 2, "{said:?}");
+    let lost = trials[0]["incomplete"].as_str().expect("a reason");
+    assert!(lost.starts_with("the tester's host 10.9.3.2: the server at 10.9.3.2:5220 is lost: "), "{lost}");
+    assert!(trials[1]["incomplete"].is_null() && sum(&trials[1]["directions"][0]["got"]["streams"], "received") > 0);
+    let report = bench.desk.0.run(&["rfc2544", "--again", "kept.json", "--format", "json"]);
+    let report: Value = serde_json::from_str(&report.out).expect("JSON");
+    assert_eq!(report["invalid"][0]["why"], lost);
+    assert_eq!(report["traffic"][0]["sizes"][0]["worst_case"]["repetitions"], 1, "{report}");
+}
+
+#[test]
 fn an_interrupt_at_the_desk_stops_the_frames_of_the_others() {
     let bench = Bench::up();
     let _servers = bench.serve();
@@ -258,7 +283,10 @@ fn an_interrupt_at_the_desk_stops_the_frames_of_the_others() {
     assert_eq!(record["ended"], "it was interrupted");
     let trial = &record["trials"][0];
     assert_eq!(trial["directions"][0]["sent"]["ended"], "it was stopped", "{trial}");
-    assert_eq!(trial["invalid"], "the generator ended early: it was stopped");
+    assert!(trial["invalid"].is_null(), "a record is raw: {trial}");
+    let report = bench.desk.0.run(&["rfc2544", "--again", "kept.json", "--format", "json"]);
+    let report: Value = serde_json::from_str(&report.out).expect("JSON");
+    assert_eq!(report["invalid"][0]["why"], "the generator ended early: it was stopped");
 }
 
 #[test]

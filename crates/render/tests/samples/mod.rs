@@ -2,7 +2,6 @@
 
 #![allow(dead_code)] // each test binary uses its own part
 
-pub(crate) mod forwarding;
 pub(crate) mod frames;
 pub(crate) mod runs;
 pub(crate) mod udp;

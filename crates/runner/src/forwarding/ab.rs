@@ -8,9 +8,7 @@ use super::command;
 use super::{Event, ForwardingError, Reach, Watch, run};
 use narrows_lab::{Labs, Site, faults};
 use narrows_model::Direction;
-use narrows_model::forwarding::ab::{
-    AbRecord, AbRunRecord, DeviceConfiguration, ForwardingAb, Side, SwitchStep,
-};
+use narrows_model::forwarding::ab::{AbRecord, AbRunRecord, DeviceConfiguration, ForwardingAb, Side, SwitchStep};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
 use std::time::Duration;
@@ -147,12 +145,7 @@ pub fn measure_pair(
     watch: Watch<'_>,
     keep: &mut dyn FnMut(&AbRecord),
 ) -> Result<AbRecord, ForwardingError> {
-    let mut record = AbRecord {
-        ab: ab.clone(),
-        measured: Vec::new(),
-        ended: None,
-        remarks: Vec::new(),
-    };
+    let mut record = AbRecord { ab: ab.clone(), measured: Vec::new(), ended: None, remarks: Vec::new() };
     let mut device = Device { ab, at: None };
     let outcome = in_turns(&mut device, &mut record, reach, stop, watch, keep);
     watch(Event::Says("back: the device as it was before"));

@@ -106,7 +106,8 @@ pub fn run_kept<'a>(
     let record = ForwardingRecord::of(plan.clone());
     let rows = plan.rows();
     let keeper = Keeper::new(keep);
-    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0, renewals: 0, keeper, at: (0, rows.len()) };
+    let mut bench =
+        Bench { tester, record, watch, stop: stop.clone(), telling: 0, renewals: 0, keeper, at: (0, rows.len()) };
     for row in rows {
         (bench.watch)(Event::Row(row));
         bench.at.0 += 1;

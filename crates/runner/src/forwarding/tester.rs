@@ -11,12 +11,8 @@ use super::watch::Watch;
 use narrows_model::Family;
 use narrows_model::forwarding::modifiers::{Modifier, ModifierSeen};
 use narrows_model::forwarding::plan::Row;
-use narrows_model::forwarding::{
-    AddressPair, ForwardingPlan, ForwardingTrial, HopCount, TesterMaximum, TesterPort,
-};
-use narrows_model::load::frames::{
-    BROADCAST_STREAM, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, ReceivePlan,
-};
+use narrows_model::forwarding::{AddressPair, ForwardingPlan, ForwardingTrial, HopCount, TesterMaximum, TesterPort};
+use narrows_model::load::frames::{BROADCAST_STREAM, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, ReceivePlan};
 use narrows_search::procedures::latency::stamp_every;
 use narrows_search::procedures::{Load, Request};
 use narrows_sys::clock;
@@ -300,7 +296,8 @@ impl<'a> Tester<'a> {
         load: impl FnOnce() -> T,
     ) -> Result<(T, Option<ModifierSeen>), ForwardingError> {
         let way = self.way(row)?;
-        let from = Origin { interface: way.from.plan.device.clone(), mac: way.ends.macs[0], address: way.ends.addresses[0] };
+        let from =
+            Origin { interface: way.from.plan.device.clone(), mac: way.ends.macs[0], address: way.ends.addresses[0] };
         let under_test = self.hops.iter().find(|hop| hop.is_under_test());
         Ok(self.beside.during(self.modifier(row), &from, under_test, load))
     }
@@ -357,11 +354,7 @@ pub(super) struct Begun {
 }
 
 /// All generators at once; of each way a record for each of its plans.
-fn send(
-    ways: &[Way],
-    plans: &[Vec<GeneratePlan>],
-    halt: &Stop,
-) -> Result<Vec<Vec<GenerateRecord>>, ForwardingError> {
+fn send(ways: &[Way], plans: &[Vec<GeneratePlan>], halt: &Stop) -> Result<Vec<Vec<GenerateRecord>>, ForwardingError> {
     let one = |way: &Way, plans: &[GeneratePlan]| -> Result<Vec<GenerateRecord>, ForwardingError> {
         let sent = way.from.port.generate(plans, halt)?;
         if sent.len() == plans.len() { Ok(sent) } else { Err(way.from.unfit("a generator saw nothing")) }
@@ -400,7 +393,8 @@ fn collect(
     mut receiver: Box<dyn Receiving>,
     residue: Duration,
 ) -> Result<FrameTrial, ForwardingError> {
-    let (all, expected) = (sent.sent(), sent.sent().saturating_sub(broadcasts(&sent.streams, |it| (it.stream, it.handed))));
+    let (all, expected) =
+        (sent.sent(), sent.sent().saturating_sub(broadcasts(&sent.streams, |it| (it.stream, it.handed))));
     if receiver.wait(expected, residue)? >= expected && all > expected {
         // A device that floods what goes to all: those may have come for others that are still under way.
         receiver.wait(all, residue.min(FLOODED))?;

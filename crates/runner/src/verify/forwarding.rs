@@ -9,7 +9,7 @@ use crate::demo::StageError;
 use crate::forwarding::demo::{Bench, DemoError};
 use crate::forwarding::derive;
 use narrows_model::forwarding::{
-    BackToBackTest, ForwardingPlan, ForwardingRecord, Test, Tests, ThroughputTest, FrmolTest,
+    BackToBackTest, ForwardingPlan, ForwardingRecord, FrmolTest, Test, Tests, ThroughputTest,
 };
 use narrows_model::run::search::Goal;
 use narrows_traffic::Stop;

@@ -2,8 +2,8 @@
 
 use super::build::trial_name;
 use super::{AccountOfTrial, Derived};
-use narrows_model::forwarding::{AccountLine, Test};
 use narrows_model::forwarding::report::{BooksView, LossPlace, Reconciliation};
+use narrows_model::forwarding::{AccountLine, Test};
 use std::collections::BTreeMap;
 
 /// Accounts that a report shows.
@@ -59,8 +59,7 @@ pub(super) fn telling(derived: &Derived, names: &[String]) -> Vec<BooksView> {
     let disagree = derived.accounts.iter().filter(|it| it.account.disagreement.is_some());
     chosen.extend(disagree.take(MAX_INVALID).map(|it| (it, "the counters disagree")));
     let room = MAX_INVALID.saturating_sub(chosen.len());
-    let other =
-        derived.accounts.iter().filter(|it| it.account.disagreement.is_none() && derived.is_invalid(it.trial));
+    let other = derived.accounts.iter().filter(|it| it.account.disagreement.is_none() && derived.is_invalid(it.trial));
     chosen.extend(other.take(room).map(|it| (it, "the trial is invalid")));
     for traffic in 0..names.len() {
         let sound = || {

@@ -1,8 +1,8 @@
 //! What was not measured, and why: what was not asked for, what has no result, and what a procedure says of it.
 
+use super::Derived;
 use super::procedures::ALL;
 use super::size::word;
-use super::Derived;
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::report::{NotMeasured, TrafficView};

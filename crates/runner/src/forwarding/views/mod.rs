@@ -87,11 +87,7 @@ pub(super) fn judged(
 
 /// What follows from a record of corrected trials with their accounts and judgements.
 #[must_use]
-pub fn conclude(
-    record: ForwardingRecord,
-    accounts: Vec<AccountOfTrial>,
-    invalid: Vec<Option<String>>,
-) -> Derived {
+pub fn conclude(record: ForwardingRecord, accounts: Vec<AccountOfTrial>, invalid: Vec<Option<String>>) -> Derived {
     let (mut results, mut not_measured, mut remarks) = (BTreeMap::new(), Vec::new(), Vec::new());
     for row in record.plan.rows() {
         not_measured.extend(missing::reasons(&record, row));

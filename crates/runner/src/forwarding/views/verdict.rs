@@ -1,11 +1,11 @@
 //! The whole in a few sentences: throughput per size, where frames were lost and why, what is invalid.
 
 use super::size::word;
-use narrows_render::figures::{grouped, pps};
-use narrows_render::frames::words::of_line;
 use narrows_model::forwarding::report::{
     ForwardingVerdict, InvalidTrial, LossPlace, Reconciliation, SizeView, TrafficView,
 };
+use narrows_render::figures::{grouped, pps};
+use narrows_render::frames::words::of_line;
 
 /// Places and invalid trials that are named; the rest is counted.
 const FEW: usize = 4;

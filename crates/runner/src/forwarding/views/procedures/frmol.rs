@@ -16,14 +16,12 @@ fn rate(of: &Of<'_>) -> Option<FrmolView> {
     if trials.is_empty() {
         return None;
     }
-    let valid: Vec<&ForwardingTrial> =
-        trials.iter().filter(|(_, invalid)| !invalid).map(|(trial, _)| *trial).collect();
+    let valid: Vec<&ForwardingTrial> = trials.iter().filter(|(_, invalid)| !invalid).map(|(trial, _)| *trial).collect();
     let received_pps = spread(valid.iter().filter_map(|trial| slower(trial)));
     let sent: u64 =
         valid.iter().flat_map(|trial| &trial.directions).fold(0, |sum, it| sum.saturating_add(it.sent.sent()));
     let gone: f64 = valid.iter().map(|trial| lost(trial)).sum();
-    let least =
-        |trial: &&&ForwardingTrial| trial.directions.iter().map(|it| it.sent.sent_pps()).min_by(f64::total_cmp);
+    let least = |trial: &&&ForwardingTrial| trial.directions.iter().map(|it| it.sent.sent_pps()).min_by(f64::total_cmp);
     Some(FrmolView {
         repetitions: count(valid.len()),
         invalid: count(trials.len() - valid.len()),

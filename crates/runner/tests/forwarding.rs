@@ -1,30 +1,33 @@
 //! The forwarding benchmark: its view, tables, pictures and page.
 
+#![allow(clippy::panic)] // a test that fails loudly
+
 mod samples;
 
 use narrows_model::CpuTimes;
-use narrows_model::forwarding::modifiers::{
-    BroadcastSeen, ManagementSeen, Modifier, ModifierSeen, RoutesSeen, SnmpAgent,
-};
-use narrows_model::forwarding::report::{BooksOfTrial, Derived, ForwardingReport};
+use narrows_model::forwarding::credentials::{Secret, SnmpAccess, SnmpAgent};
+use narrows_model::forwarding::modifiers::{BroadcastSeen, ManagementSeen, Modifier, ModifierSeen, RoutesSeen};
+use narrows_model::forwarding::plan::Row;
+use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::forwarding::{
-    BookLine, Books, CounterSource, ForwardingRecord, ForwardingTrial, OutageOfSize, ResetTest, SearchOfSize, Test,
-    Traffic,
+    AccountLine, Accounting, CounterSource, ForwardingRecord, ForwardingTrial, OutageOfSize, ResetTest, SearchOfSize,
+    Test, Traffic,
 };
 use narrows_model::host::device_state::DeviceSeen;
 use narrows_model::run::search::{Outcome, TesterLimit};
 use narrows_render::{Style, forwarding, json};
+use narrows_runner::forwarding::views::{AccountOfTrial, Derived, build, report};
 use proptest::prelude::*;
-use samples::forwarding::sample;
+use samples::{again, sample};
 
 fn built() -> ForwardingReport {
-    let (record, derived) = sample();
-    forwarding::build(&record, derived)
+    build(sample())
 }
 
 /// IPv4 alone, the three sizes that a small demonstration has, limited by the tester at the first.
-fn small() -> (ForwardingRecord, Derived) {
-    let (mut record, mut derived) = sample();
+fn small() -> Derived {
+    let mut derived = sample();
+    let record = &mut derived.record;
     record.plan.traffic.truncate(1);
     let traffic = &mut record.plan.traffic[0];
     traffic.sizes = vec![64, 128, 512];
@@ -42,10 +45,12 @@ fn small() -> (ForwardingRecord, Derived) {
         let back = trial.directions[0].clone();
         trial.directions.push(back);
     }
-    derived.bursts[0].at_least = true;
-    derived.bursts[0].corrected_ns = None;
     record.ended = Some("the device under test no longer answers".into());
-    (record, derived)
+    let mut derived = again(derived);
+    let first = derived.results.get_mut(&Row { traffic: 0, size: Some(64) }).expect("the first");
+    let bursts = first.back_to_back.bursts.as_mut().expect("bursts");
+    (bursts.at_least, bursts.corrected_ns) = (true, None);
+    derived
 }
 
 #[test]
@@ -55,22 +60,19 @@ fn as_text() {
 
 #[test]
 fn what_is_not_plain_has_its_reason() {
-    let (record, derived) = small();
-    let report = forwarding::build(&record, derived);
+    let report = build(small());
     insta::assert_snapshot!(forwarding::text::report(&report, Style::default()));
-    insta::assert_snapshot!("small.svg", forwarding::svg::throughput(&report).expect("a picture"));
+    let pictures = forwarding::svg::pictures(&report);
+    insta::assert_snapshot!("small.svg", pictures.iter().find(|it| it.0 == "throughput").expect("a picture").1);
 }
 
 /// IPv4 at 64 and 512 bytes, plain and under each modifier; the router is watched.
-fn modified() -> (ForwardingRecord, Derived) {
-    let (mut record, mut derived) = sample();
+fn modified() -> Derived {
+    let mut derived = sample();
+    let mut record = derived.record.clone();
     let plain = Traffic { sizes: vec![64, 512], mix: vec![], ..record.plan.traffic[0].clone() };
-    let agent = SnmpAgent {
-        agent: "198.18.0.1:161".into(),
-        version: "2c".into(),
-        name: "s3cret-community".into(),
-        password: "s3cret-password".into(),
-    };
+    let access = SnmpAccess::V2c { community: Secret::new("s3cret-community") };
+    let agent = SnmpAgent { agent: "198.18.0.1:161".into(), access };
     let modifiers = [
         Modifier::Broadcast { every: 100 },
         Modifier::Management { agent },
@@ -85,8 +87,8 @@ fn modified() -> (ForwardingRecord, Derived) {
     record.trials.retain(|it| keep(it.traffic, it.size) && it.test == Test::Confirmation);
     record.curves.clear();
     record.outages.clear();
-    (derived.latencies, derived.curves, derived.bursts) = (vec![], vec![], vec![]);
-    (derived.books, derived.estimates, derived.not_measured) = (vec![], vec![], vec![]);
+    derived.results.clear();
+    derived.not_measured.clear();
     let to_all = BroadcastSeen { due: 56_500, handed: 56_500, sent: 56_500, received: 0 };
     let seen = [
         ModifierSeen::Broadcast { directions: vec![to_all] },
@@ -137,21 +139,20 @@ fn modified() -> (ForwardingRecord, Derived) {
         trial.devices = vec![device(at)];
     }
     let trial = record.trials.last_mut().expect("some");
-    trial.invalid = Some("a link of the device changed in mid-trial: r: the link of r-out came or went 2 times".into());
     trial.devices[0].links = vec!["the link of r-out came or went 2 times".into()];
-    let line = |hop: &str, input, output, kept_back| BookLine {
+    let line = |hop: &str, input, output, not_forwarded| AccountLine {
         hop: hop.into(),
         input,
         output,
         drops: vec![],
         lost_before: input.map(|_| 0),
-        kept_back,
+        not_forwarded,
         unexplained: (input.is_some() && output.is_some()).then_some(0),
         uncertainty: 0,
         trouble: None,
     };
     let (all, left) = (Some(5_650_000), Some(5_593_500));
-    let books = Books {
+    let books = Accounting {
         lines: vec![line("generator", None, all, 0), line("r", all, left, 56_500), line("receiver", left, None, 0)],
         lost: 0,
         broadcast: Some(to_all),
@@ -159,14 +160,13 @@ fn modified() -> (ForwardingRecord, Derived) {
         disagreement: None,
     };
     let trial = record.trials.iter().position(|trial| trial.traffic == 1).expect("one");
-    derived.books = vec![BooksOfTrial { trial, direction: 0, books }];
-    (record, derived)
+    derived.accounts = vec![AccountOfTrial { trial, direction: 0, account: books }];
+    again(Derived { record, ..derived })
 }
 
 #[test]
 fn modifiers_stand_beside_the_same_frames_without_them() {
-    let (record, derived) = modified();
-    let report = forwarding::build(&record, derived);
+    let report = build(modified());
     insta::assert_snapshot!(forwarding::text::report(&report, Style::default()));
     let names: Vec<&str> = report.traffic.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["IPv4", "IPv4, 1 % broadcast", "IPv4, SNMP queries", "IPv4, RIP updates"]);
@@ -185,17 +185,18 @@ fn modifiers_stand_beside_the_same_frames_without_them() {
     assert!(all.iter().all(|text| !text.contains("s3cret")), "no door is opened");
     assert!(all[1].contains("The device meanwhile") && all[2].contains("RIP updates"));
     let again: ForwardingReport = serde_json::from_str(&all[0]).expect("it reads back");
-    assert_eq!(again, report);
+    assert_eq!(json::pretty(&again).expect("json"), all[0]);
 }
 
 #[test]
 fn what_cannot_be_compared_has_its_reason() {
-    let (mut record, derived) = modified();
+    let mut derived = modified();
+    let record = &mut derived.record;
     record.searches.retain(|it| (it.traffic, it.size) != (0, Some(64)));
     for search in record.searches.iter_mut().filter(|it| it.size == Some(512)) {
         search.record.results[0].outcome = Outcome::TesterLimited(TesterLimit::AtMaximum);
     }
-    let report = forwarding::build(&record, derived);
+    let report = build(again(derived));
     let remark = |size: usize| report.traffic[1].sizes[size].modified.as_ref().and_then(|it| it.remark.clone());
     assert_eq!(remark(0).as_deref(), Some("without the modifier no throughput was found"));
     assert_eq!(remark(1).as_deref(), Some("neither is the device's limit: both passed at all loads that were offered"));
@@ -203,16 +204,16 @@ fn what_cannot_be_compared_has_its_reason() {
 
 #[test]
 fn without_a_throughput_it_is_compared_what_arrives_at_line_rate() {
-    let (mut record, derived) = modified();
-    record.plan.tests.throughput = None;
-    record.searches.clear();
-    let mut report = forwarding::build(&record, Derived::default());
+    let mut derived = modified();
+    derived.record.plan.tests.throughput = None;
+    derived.record.searches.clear();
+    let mut report = build(again(derived.clone()));
     let none = report.traffic[1].sizes[0].modified.clone().expect("modified");
     assert_eq!((none.ratio, none.remark), (None, None));
-    for trial in &mut record.trials {
-        trial.test = Test::WorstCase;
+    for trial in &mut derived.record.trials {
+        trial.test = Test::Frmol;
     }
-    report = forwarding::build(&record, derived);
+    report = build(again(derived));
     let some = report.traffic[1].sizes[0].modified.clone().expect("modified");
     assert_eq!(some.ratio, Some(1.0));
     assert!(some.remark.is_some_and(|why| why.starts_with("what arrives at line rate")));
@@ -237,7 +238,7 @@ fn pictures() {
     let pictures = forwarding::svg::pictures(&built());
     let names: Vec<&str> = pictures.iter().map(|it| it.0.as_str()).collect();
     let books = ["books-1", "books-2", "books-3", "books-4"];
-    assert_eq!(names, [&["throughput", "loss", "latency", "back-to-back"][..], &books].concat());
+    assert_eq!(names, [&["throughput", "latency", "loss", "back-to-back"][..], &books].concat());
     for (name, svg) in pictures {
         insta::assert_snapshot!(format!("{name}.svg"), svg);
     }
@@ -253,10 +254,10 @@ fn as_json_it_reads_back() {
 
 #[test]
 fn a_search_that_was_made_twice_says_so() {
-    let (mut record, derived) = sample();
-    record.searches[0].not_confirmed_pps = Some(600_000.0);
-    let report = forwarding::build(&record, derived);
-    let goal = &report.traffic[0].sizes[0].throughput.as_ref().expect("searched").goals[0];
+    let mut derived = sample();
+    derived.record.searches[0].not_confirmed_pps = Some(600_000.0);
+    let report = build(again(derived));
+    let goal = &report.traffic[0].sizes[0].results.throughput.search.as_ref().expect("searched").goals[0];
     let why = goal.why.as_deref().expect("a reason");
     assert_eq!(why, "searched once more: the repetitions did not confirm 600 kpps, which was found first");
 }
@@ -266,18 +267,20 @@ fn every_size_has_its_figures() {
     let report = built();
     let first = &report.traffic[0].sizes[0];
     assert!((first.line.pps - 1_488_095.238).abs() < 0.001, "{:?}", first.line);
-    let goal = &first.throughput.as_ref().expect("searched").goals[0];
+    let goal = &first.results.throughput.search.as_ref().expect("searched").goals[0];
     let lower = goal.lower.expect("found");
     assert!((lower.wire_bps - 565_000.0 * 672.0).abs() < 1.0, "84 bytes on the wire: {lower:?}");
     assert!(!goal.is_at_least());
-    let confirmed = first.confirmation.as_ref().expect("confirmed");
+    let confirmed = first.results.throughput.confirmation.as_ref().expect("confirmed");
     assert_eq!((confirmed.passed, confirmed.repetitions, confirmed.planned, confirmed.all_passed), (5, 5, 5, true));
-    let lossy = report.traffic[1].sizes[0].confirmation.as_ref().expect("tried");
+    let lossy = report.traffic[1].sizes[0].results.throughput.confirmation.as_ref().expect("tried");
     assert_eq!((lossy.passed, lossy.all_passed, lossy.lost.map(|it| it.max)), (4, false, Some(14.0)));
-    let worst = first.worst_case.as_ref().expect("tried");
+    let worst = first.results.frmol.rate.as_ref().expect("tried");
     assert_eq!((worst.repetitions, worst.invalid), (3, 1), "an invalid trial has no part in the median");
     let mix = report.traffic[0].sizes.last().expect("the mix");
-    assert!(mix.size.is_none() && mix.estimate.is_some() && (mix.frame_bytes - 353.833).abs() < 0.001);
+    assert!(
+        mix.size.is_none() && mix.results.throughput.estimate.is_some() && (mix.frame_bytes - 353.833).abs() < 0.001
+    );
 }
 
 #[test]
@@ -294,22 +297,17 @@ fn the_books_name_the_hop_and_the_reason() {
 }
 
 #[test]
-fn a_disagreement_makes_a_trial_invalid_even_where_no_one_said_so() {
-    let (mut record, derived) = sample();
-    for trial in &mut record.trials {
-        trial.invalid = None;
-    }
-    assert_eq!(forwarding::build(&record, derived).invalid.len(), 1);
-}
-
-#[test]
 fn what_is_secret_stays_where_it_is() {
-    let (mut record, derived) = sample();
+    let mut derived = sample();
+    let record = &mut derived.record;
     let command = ["power-switch", "--password", "s3cret-word"].map(str::to_owned).into();
     record.plan.tests.reset = Some(ResetTest { command, within_ms: 60_000 });
-    let CounterSource::Snmp { name, .. } = &record.plan.hops[0].source else { panic!("the switch") };
-    assert!(name.contains("s3cret"), "there is something to hide");
-    let report = forwarding::build(&record, derived);
+    let CounterSource::Snmp(agent) = &record.plan.hops[0].source else { panic!("the switch") };
+    let SnmpAccess::V2c { community } = &agent.access else { panic!("a community") };
+    assert!(community.expose().contains("s3cret"), "there is something to hide");
+    let stored = serde_json::to_string(&record).expect("JSON");
+    assert!(!stored.contains("s3cret-community"), "records hold no secrets");
+    let report = build(again(derived));
     let text = forwarding::text::report(&report, Style { full: true, ..Style::default() });
     assert!(text.contains("power-switch"), "{text}");
     let all = [json::pretty(&report).expect("json"), text, forwarding::html::report(&report)];
@@ -318,15 +316,7 @@ fn what_is_secret_stays_where_it_is() {
 
 #[test]
 fn nothing_measured_is_told_and_drawn_as_nothing() {
-    let (record, _) = sample();
-    let plan = record.plan;
     let none = ForwardingRecord {
-        plan,
-        tester: vec![],
-        trials: vec![],
-        searches: vec![],
-        curves: vec![],
-        bursts: vec![],
         outages: vec![OutageOfSize {
             test: Test::Reset,
             traffic: 9,
@@ -337,8 +327,9 @@ fn nothing_measured_is_told_and_drawn_as_nothing() {
             remarks: Vec::new(),
         }],
         ended: Some("interrupted".into()),
+        ..ForwardingRecord::of(sample().record.plan)
     };
-    let report = forwarding::build(&none, Derived::default());
+    let report = report(&none);
     assert!(forwarding::svg::pictures(&report).is_empty());
     let text = forwarding::text::report(&report, Style::default());
     assert!(text.contains("where frames were lost is not known"), "{text}");
@@ -348,8 +339,9 @@ fn nothing_measured_is_told_and_drawn_as_nothing() {
 
 /// The benchmark in which every word that comes from outside is this one.
 fn named(word: &str) -> ForwardingReport {
-    let (mut record, mut derived) = small();
+    let mut derived = small();
     let own = || word.to_owned();
+    let record = &mut derived.record;
     record.plan.name = own();
     record.plan.generator.device = own();
     record.ended = Some(own());
@@ -364,14 +356,14 @@ fn named(word: &str) -> ForwardingReport {
         search.record.plan.goals[0].name = own();
         search.record.results[0].goal = own();
     }
-    for books in &mut derived.books {
-        for line in &mut books.books.lines {
+    for books in &mut derived.accounts {
+        for line in &mut books.account.lines {
             line.hop = own();
             line.trouble = Some(own());
             line.drops.iter_mut().for_each(|drop| drop.reason = own());
         }
-        books.books.found = vec![own()];
-        books.books.disagreement = books.books.disagreement.take().map(|_| own());
+        books.account.found = vec![own()];
+        books.account.disagreement = books.account.disagreement.take().map(|_| own());
     }
     derived.remarks = vec![own()];
     derived.not_measured[0].what = own();
@@ -379,7 +371,7 @@ fn named(word: &str) -> ForwardingReport {
     if let Some(run) = &mut derived.run {
         (run.id, run.made_by) = (own(), own());
     }
-    let mut report = forwarding::build(&record, derived);
+    let mut report = build(again(derived));
     report.traffic[0].name = own();
     report
 }

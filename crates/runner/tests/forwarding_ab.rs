@@ -5,11 +5,12 @@ mod samples;
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_render::forwarding::ab;
 use narrows_render::{Style, json};
-use samples::forwarding::pair;
+use narrows_runner::forwarding::views::build_pair;
+use samples::pair;
 
 fn built() -> AbReport {
     let (record, derived) = pair();
-    ab::build(&record, derived)
+    build_pair(&record, derived)
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn a_run_that_is_not_complete_has_no_part_in_it() {
 fn nothing_measured_is_no_picture() {
     let (mut record, _) = pair();
     record.measured.clear();
-    let report = ab::build(&record, narrows_model::forwarding::ab_report::AbDerived::default());
+    let report = build_pair(&record, narrows_model::forwarding::ab_report::AbDerived::default());
     assert_eq!(ab::svg(&report), None);
     assert!(ab::html(&report).contains("it ended early") && ab::text(&report, Style::default()).contains("0 runs"));
 }

@@ -1,14 +1,26 @@
 //! A hand-made forwarding benchmark: a router at 1 Gbit/s behind a switch, IPv4 and IPv6.
 
-use super::frames;
+#![allow(dead_code, clippy::panic)] // each test binary uses its own part
+
+#[path = "../../../render/tests/samples/frames.rs"]
+mod frames;
+
 use narrows_model::Family;
 use narrows_model::forwarding::ab::*;
 use narrows_model::forwarding::ab_report::AbDerived;
+use narrows_model::forwarding::credentials::*;
+use narrows_model::forwarding::plan::Row;
+use narrows_model::forwarding::procedures::Results;
+use narrows_model::forwarding::procedures::back_to_back::BurstsOfSize;
+use narrows_model::forwarding::procedures::latency::LatencyOfSize;
+use narrows_model::forwarding::procedures::throughput::EstimateView;
 use narrows_model::forwarding::report::*;
 use narrows_model::forwarding::*;
 use narrows_model::load::frames::{FrameTrial, Transport, Walk};
 use narrows_model::run::search::*;
 use narrows_model::run::sweep::Spread;
+use narrows_runner::forwarding::views::{AccountOfTrial, Derived, conclude};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 pub(crate) const LINK: u64 = 1_000_000_000;
@@ -52,12 +64,8 @@ fn plan() -> ForwardingPlan {
         bidirectional: false,
         modifier: None,
     };
-    let snmp = CounterSource::Snmp {
-        agent: "192.0.2.9:161".into(),
-        version: "2c".into(),
-        name: "s3cret-community".into(),
-        password: "s3cret-password".into(),
-    };
+    let access = SnmpAccess::V2c { community: Secret::new("s3cret-community") };
+    let snmp = CounterSource::Snmp(SnmpAgent { agent: "192.0.2.9:161".into(), access });
     let hop = |name: &str, source, under_test| HopPlan {
         name: name.into(),
         source,
@@ -84,12 +92,10 @@ fn plan() -> ForwardingPlan {
             back_to_back: Some(BackToBackTest { most_frames: 2_976_190, repetitions: 50 }),
             recovery: Some(RecoveryTest { overload_ms: 60_000, after_ms: 10_000, repetitions: 3 }),
             reset: None,
-            worst_case: Some(WorstCaseTest { duration_ms: 10_000, repetitions: 3 }),
+            frmol: Some(FrmolTest { duration_ms: 10_000, repetitions: 3 }),
         },
-        learning_frames: 10,
-        residue_ms: 2_000,
-        rest_ms: 5_000,
-        lost_device_wait_ms: 0,
+        conditions: TrialConditions { learning_frames: 10, residue_ms: 2_000, rest_ms: 5_000 },
+        lost_dut_wait_ms: 0,
     }
 }
 
@@ -101,8 +107,7 @@ fn each() -> Vec<(usize, Option<u32>, f64, f64)> {
             all.push((traffic, Some(size), f64::from(size), most.min(line(f64::from(size)))));
         }
     }
-    let mean = mix().iter().map(|size| f64::from(*size)).sum::<f64>() / 12.0;
-    all.insert(7, (0, None, mean, (MOST[0] * 0.97).min(line(mean))));
+    all.insert(7, (0, None, mean(), (MOST[0] * 0.97).min(line(mean()))));
     all
 }
 
@@ -144,22 +149,22 @@ fn search(bytes: f64, most: f64) -> SearchRecord {
     SearchRecord { plan, trials, results }
 }
 
-fn books(all: u64, drops: &[(&str, u64)], before_receiver: u64) -> Books {
+fn books(all: u64, drops: &[(&str, u64)], before_receiver: u64) -> Accounting {
     let gone: u64 = drops.iter().map(|it| it.1).sum();
-    let line = |hop: &str, input, output, drops: Vec<DropCount>, lost_before: Option<i64>, uncertainty| BookLine {
+    let line = |hop: &str, input, output, drops: Vec<DropCount>, lost_before: Option<i64>, uncertainty| AccountLine {
         hop: hop.into(),
         input,
         output,
         drops,
         lost_before,
-        kept_back: 0,
+        not_forwarded: 0,
         unexplained: (hop != "generator" && hop != "receiver").then_some(0),
         uncertainty,
         trouble: None,
     };
     let drops: Vec<DropCount> = drops.iter().map(|it| DropCount { reason: it.0.into(), frames: it.1 }).collect();
     let found = drops.iter().map(|it| format!("r dropped {} ({})", it.frames, it.reason)).collect();
-    Books {
+    Accounting {
         lines: vec![
             line("generator", None, Some(all), vec![], None, 0),
             line("sw", Some(all), Some(all), vec![], Some(0), 4),
@@ -174,7 +179,7 @@ fn books(all: u64, drops: &[(&str, u64)], before_receiver: u64) -> Books {
 }
 
 /// The switch divides by 1024.
-fn cooked(all: u64) -> Books {
+fn cooked(all: u64) -> Accounting {
     let mut books = books(all, &[("nftables rule", all / 1000)], 0);
     let sw = &mut books.lines[1];
     sw.input = Some(all / 1024);
@@ -186,13 +191,15 @@ fn cooked(all: u64) -> Books {
     books
 }
 
+/// What is made: a record, and what is derived of it by hand in place of what the rules derive.
 struct Made {
     record: ForwardingRecord,
-    derived: Derived,
+    accounts: Vec<AccountOfTrial>,
+    by_hand: BTreeMap<Row, Results>,
 }
 
 impl Made {
-    fn trial(&mut self, test: Test, at: (usize, Option<u32>), repetition: u32, trial: FrameTrial, books: Books) {
+    fn trial(&mut self, test: Test, at: (usize, Option<u32>), repetition: u32, trial: FrameTrial, books: Accounting) {
         let index = self.record.trials.len();
         self.record.trials.push(ForwardingTrial {
             test,
@@ -204,51 +211,74 @@ impl Made {
             hops: vec![],
             modifier: None,
             devices: vec![],
-            invalid: books.disagreement.clone(),
+            incomplete: None,
+            raw: false,
+            judged_before: None,
         });
-        self.derived.books.push(BooksOfTrial { trial: index, direction: 0, books });
+        self.accounts.push(AccountOfTrial { trial: index, direction: 0, account: books });
     }
 }
 
-/// The record and what others derive of it.
-pub(crate) fn sample() -> (ForwardingRecord, Derived) {
-    let mut made = Made {
-        record: ForwardingRecord {
-            plan: plan(),
-            tester: vec![],
-            trials: vec![],
-            searches: vec![],
-            curves: vec![],
-            bursts: vec![],
-            outages: vec![],
-            ended: None,
-        },
-        derived: Derived {
-            run: Some(ForwardingRun {
-                id: "20070919-201444-0000002a".into(),
-                made_by: "narrows 0.1.0".into(),
-                started_unix_us: 1_190_232_884_000_000,
-                elapsed_s: 3_480.0,
-            }),
-            ..Derived::default()
-        },
-    };
+/// The record with what follows from it, some of it by hand.
+pub(crate) fn sample() -> Derived {
+    let record = ForwardingRecord::of(plan());
+    let mut made = Made { record, accounts: Vec::new(), by_hand: BTreeMap::new() };
     for (at, (traffic, size, bytes, most)) in each().into_iter().enumerate() {
         one(&mut made, at, (traffic, size), bytes, most);
     }
     let all = 1_488_095 * 10;
     let trial = frames::trial(1_488_095, 64, 10, all / 1000);
-    made.trial(Test::WorstCase, (0, Some(64)), 3, trial, cooked(all));
-    made.derived.estimates.push(MixEstimate {
-        traffic: 0,
-        pps: 334_400.0,
-        method: "from the throughput of 64 B, as if a frame's size did not matter".into(),
+    made.trial(Test::Frmol, (0, Some(64)), 3, trial, cooked(all));
+    let invalid = disagreements(&made.record, &made.accounts);
+    let mut derived = conclude(made.record, made.accounts, invalid);
+    for (row, by_hand) in made.by_hand {
+        let results = derived.results.entry(row).or_default();
+        results.latency = by_hand.latency;
+        results.loss = by_hand.loss;
+        results.back_to_back = by_hand.back_to_back;
+        results.throughput.estimate = row.size.is_none().then(|| EstimateView {
+            rate: narrows_model::load::frames_report::FrameRate::new(334_400.0, mean(), Some(LINK)),
+            method: "from the throughput of 64 B, as if a frame's size did not matter".into(),
+        });
+    }
+    derived.run = Some(ForwardingRun {
+        id: "20070919-201444-0000002a".into(),
+        made_by: "narrows 0.1.0".into(),
+        started_unix_us: 1_190_232_884_000_000,
+        elapsed_s: 3_480.0,
     });
-    made.derived.not_measured.push(NotMeasured {
+    derived.not_measured = vec![NotMeasured {
         what: "back-to-back, sizes from 256 B on".into(),
         why: "their throughput is the line rate, so that no burst fills a buffer (RFC 9004, section 5)".into(),
-    });
-    (made.record, made.derived)
+    }];
+    derived
+}
+
+/// Results anew, by a record and accounts that were changed; results by hand stay.
+pub(crate) fn again(derived: Derived) -> Derived {
+    let invalid = disagreements(&derived.record, &derived.accounts);
+    let mut new = conclude(derived.record, derived.accounts, invalid);
+    for (row, results) in &mut new.results {
+        let before = derived.results.get(row).cloned().unwrap_or_default();
+        (results.latency, results.loss, results.back_to_back) = (before.latency, before.loss, before.back_to_back);
+        results.throughput.estimate = before.throughput.estimate;
+    }
+    Derived { run: derived.run, not_measured: derived.not_measured, remarks: derived.remarks, ..new }
+}
+
+/// Why trials are invalid, by their accounts.
+fn disagreements(record: &ForwardingRecord, accounts: &[AccountOfTrial]) -> Vec<Option<String>> {
+    let of = |trial: usize| {
+        let device = record.trials[trial].devices.iter().find_map(|device| device.links.first());
+        let device = device.map(|what| format!("a link of the device changed in mid-trial: r: {what}"));
+        let own = accounts.iter().filter(|it| it.trial == trial);
+        device.or_else(|| own.filter_map(|it| it.account.disagreement.clone()).next())
+    };
+    (0..record.trials.len()).map(of).collect()
+}
+
+fn mean() -> f64 {
+    mix().iter().map(|size| f64::from(*size)).sum::<f64>() / 12.0
 }
 
 fn one(made: &mut Made, at: usize, key: (usize, Option<u32>), bytes: f64, most: f64) {
@@ -283,7 +313,8 @@ fn one(made: &mut Made, at: usize, key: (usize, Option<u32>), bytes: f64, most: 
         pdv_ns: p50 * (4 + at as u64 % 3) - p50 * 7 / 10,
         means_ns: Some(Spread { n: 20, median: p50 as f64, min: p50 as f64 * 0.99, max: p50 as f64 * 1.02 }),
     };
-    made.derived.latencies.push(latency(8_400 + bytes as u64 * 9 + traffic as u64 * 1_700));
+    let results = made.by_hand.entry(Row { traffic, size }).or_default();
+    results.latency.figures = Some(latency(8_400 + bytes as u64 * 9 + traffic as u64 * 1_700));
     let full = line(bytes);
     let points = (0..10)
         .map(|n| {
@@ -299,11 +330,11 @@ fn one(made: &mut Made, at: usize, key: (usize, Option<u32>), bytes: f64, most: 
         })
         .collect::<Vec<_>>();
     let first = points.windows(2).position(|two| two.iter().all(|it| it.loss_ratio == 0.0)).map_or(10, |at| at + 2);
-    made.derived.curves.push(CurveOfSize { traffic, size, points: points[..first].to_vec() });
+    results.loss.curve = points[..first].to_vec();
     if most < full {
         let frames = 512.0 / (1.0 - most / full);
         let implied_ns = frames / full * 1e9;
-        made.derived.bursts.push(BurstsOfSize {
+        results.back_to_back.bursts = Some(BurstsOfSize {
             traffic,
             size,
             mean_frames: frames,
@@ -337,14 +368,14 @@ fn one(made: &mut Made, at: usize, key: (usize, Option<u32>), bytes: f64, most: 
                 ("qdisc r-out", 30_000),
                 ("nftables rule", 10_000 + n * 300),
             ];
-            made.trial(Test::WorstCase, key, u32::try_from(n).expect("small"), trial, books(14_880_950, drops, 0));
+            made.trial(Test::Frmol, key, u32::try_from(n).expect("small"), trial, books(14_880_950, drops, 0));
         }
     }
 }
 
 /// Two configurations of the router, three runs with each, the last of which was interrupted.
 pub(crate) fn pair() -> (AbRecord, AbDerived) {
-    let (whole, _) = sample();
+    let whole = sample().record;
     let mut plan = whole.plan.clone();
     plan.traffic.truncate(1);
     plan.traffic[0].sizes = vec![64, 512];
