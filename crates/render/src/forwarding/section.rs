@@ -10,6 +10,9 @@ use narrows_model::load::frames_report::FrameRate;
 /// Draws a report; `None` where there is nothing to draw. All sections are at hand for their marks.
 pub(super) type Picture = fn(&ForwardingReport, &[Section]) -> Option<String>;
 
+/// What was asked of a procedure, in words; `None` where nothing was.
+pub(super) type Asked = (Test, fn(&Tests) -> Option<String>);
+
 /// A rate that is drawn beside the throughput.
 pub(super) struct Mark {
     /// The rate.
@@ -34,7 +37,7 @@ pub(super) struct Section {
     /// Its picture.
     pub(super) picture: Option<Picture>,
     /// What was asked for, by procedure.
-    pub(super) asked: &'static [(Test, fn(&Tests) -> Option<String>)],
+    pub(super) asked: &'static [Asked],
     /// What it draws beside the throughput.
     pub(super) mark: Option<Mark>,
 }

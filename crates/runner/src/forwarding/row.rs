@@ -23,6 +23,9 @@ const BEFORE_RENEWAL: Duration = Duration::from_secs(1);
 /// How long frames come before the device is reset: that they come at all must be seen.
 const BEFORE_RESET: Duration = Duration::from_secs(1);
 
+/// A trial as it was read, and when its load was cut.
+type Made = (ForwardingTrial, Option<u64>);
+
 impl Bench<'_> {
     pub(super) fn row(&mut self, plan: &ForwardingPlan, row: Row) -> Result<(), ForwardingError> {
         let tester = self.tester.qualify(row)?;
@@ -104,11 +107,7 @@ impl Bench<'_> {
 
     /// The tester's trial with the user's command meanwhile, where there is one; and why that failed. The command ends with the load,
     /// however it ends.
-    fn made(
-        &mut self,
-        row: Row,
-        request: &Request,
-    ) -> (Result<(ForwardingTrial, Option<u64>), ForwardingError>, Option<String>) {
+    fn made(&mut self, row: Row, request: &Request) -> (Result<Made, ForwardingError>, Option<String>) {
         let Some(words) = &request.command else { return (self.tester.trial(row, request), None) };
         let (over, within) = (Stop::new(), Duration::from_millis(request.load.millis()));
         std::thread::scope(|scope| {

@@ -12,6 +12,9 @@ use narrows_model::forwarding::Test;
 use narrows_model::forwarding::procedures::Results;
 use narrows_model::load::frames_report::FrameRate;
 
+/// A forwarding rate among the results, and what it is.
+type Rate = (fn(&Results) -> Option<FrameRate>, &'static str);
+
 /// What a procedure makes of the record.
 pub(super) struct Entry {
     /// Which.
@@ -23,7 +26,7 @@ pub(super) struct Entry {
     /// Whether results of some rows are enough.
     pub(super) some_rows: bool,
     /// A forwarding rate by which a modifier is compared where no throughput was asked for, and what it is.
-    pub(super) rate: Option<(fn(&Results) -> Option<FrameRate>, &'static str)>,
+    pub(super) rate: Option<Rate>,
 }
 
 impl Entry {
