@@ -2,12 +2,8 @@
 //! planned, and what was seen of it in a trial.
 
 use crate::forwarding::credentials::SnmpAgent;
-use crate::forwarding::{ForwardingPlan, ForwardingTrial, Traffic};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// The stream whose number frames to the hardware broadcast address carry, whichever worker sent them.
-pub const BROADCAST_STREAM: u16 = 63;
 
 /// One condition. A traffic has one at most: each is measured by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,16 +43,6 @@ impl Modifier {
             Self::Broadcast { every } if *every > 0 => 1.0 / f64::from(*every),
             _ => 0.0,
         }
-    }
-}
-
-impl ForwardingPlan {
-    /// Of a traffic with a modifier, the same without it: index into [`ForwardingPlan::traffic`].
-    #[must_use]
-    pub fn unmodified(&self, traffic: usize) -> Option<usize> {
-        let of = self.traffic.get(traffic).filter(|of| of.modifier.is_some())?;
-        let plain = Traffic { modifier: None, ..of.clone() };
-        self.traffic.iter().position(|other| *other == plain)
     }
 }
 
@@ -189,23 +175,6 @@ impl ModifierSeen {
             Self::Management(seen) => seen.asked.saturating_mul(2),
             Self::Routes(seen) => seen.announced.saturating_add(seen.withdrawn),
         }
-    }
-}
-
-impl ForwardingTrial {
-    /// Frames to the hardware broadcast address in a direction: 0 forth, 1 back. None where there is no such modifier.
-    #[must_use]
-    pub fn broadcast(&self, direction: usize) -> BroadcastSeen {
-        match &self.modifier {
-            Some(ModifierSeen::Broadcast { directions }) => directions.get(direction).copied().unwrap_or_default(),
-            _ => BroadcastSeen::default(),
-        }
-    }
-
-    /// Those of all directions.
-    #[must_use]
-    pub fn broadcasts(&self) -> BroadcastSeen {
-        (0..self.directions.len()).fold(BroadcastSeen::default(), |sum, direction| sum.and(self.broadcast(direction)))
     }
 }
 

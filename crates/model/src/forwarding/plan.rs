@@ -200,6 +200,14 @@ impl Traffic {
 }
 
 impl ForwardingPlan {
+    /// Of a traffic with a modifier, the same without it: index into [`ForwardingPlan::traffic`].
+    #[must_use]
+    pub fn unmodified(&self, traffic: usize) -> Option<usize> {
+        let of = self.traffic.get(traffic).filter(|of| of.modifier.is_some())?;
+        let plain = Traffic { modifier: None, ..of.clone() };
+        self.traffic.iter().position(|other| *other == plain)
+    }
+
     /// The rows of the results, in the order in which they are measured; the mix of a traffic comes last.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {

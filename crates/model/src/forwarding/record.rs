@@ -1,7 +1,7 @@
 //! What a forwarding benchmark saw: raw, the only thing that is stored. Corrections, validity, results and reconciled accounts are
 //! derived from it each time.
 
-use crate::forwarding::modifiers::ModifierSeen;
+use crate::forwarding::modifiers::{BroadcastSeen, ModifierSeen};
 use crate::forwarding::plan::{ForwardingPlan, Row};
 use crate::forwarding::procedures::Test;
 use crate::host::device_state::DeviceSeen;
@@ -186,6 +186,21 @@ impl ForwardingRecord {
 }
 
 impl ForwardingTrial {
+    /// Frames to the hardware broadcast address in a direction: 0 forth, 1 back. None where there is no such modifier.
+    #[must_use]
+    pub fn broadcast(&self, direction: usize) -> BroadcastSeen {
+        match &self.modifier {
+            Some(ModifierSeen::Broadcast { directions }) => directions.get(direction).copied().unwrap_or_default(),
+            _ => BroadcastSeen::default(),
+        }
+    }
+
+    /// Those of all directions.
+    #[must_use]
+    pub fn broadcasts(&self) -> BroadcastSeen {
+        (0..self.directions.len()).fold(BroadcastSeen::default(), |sum, direction| sum.and(self.broadcast(direction)))
+    }
+
     /// Whether it belongs to a row.
     #[must_use]
     pub fn is_of(&self, row: Row) -> bool {

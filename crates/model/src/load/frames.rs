@@ -3,7 +3,6 @@
 
 mod records;
 
-pub use crate::forwarding::modifiers::BROADCAST_STREAM;
 use crate::load::tcp::within;
 pub use crate::words::mac::Mac;
 use crate::words::place::Family;
@@ -14,6 +13,9 @@ pub use records::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The stream whose number frames to the hardware broadcast address carry, whichever worker sent them.
+pub const BROADCAST_STREAM: u16 = 63;
 
 /// Preamble, start of frame and inter-frame gap (IEEE 802.3): on the wire beside each frame.
 pub const OVERHEAD_BYTES: u32 = 20;

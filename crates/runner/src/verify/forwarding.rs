@@ -166,8 +166,8 @@ fn agents(_: &Bench) -> Result<Vec<Row>, StageError> {
 fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     use narrows_collect::link_counters;
     use narrows_model::forwarding::CounterSource;
-    use narrows_snmp::testing::{Behaviour, Counts, Miscount, Port, TestAgent};
     use narrows_model::forwarding::credentials::{Secret, SnmpAccess, SnmpAgent};
+    use narrows_snmp::testing::{Behaviour, Counts, Miscount, Port, TestAgent};
     use narrows_sys::netns;
     let CounterSource::Namespace { name: router } = bench.router() else { return Ok(Vec::new()) };
     // So many frames were counted when the trial begins: a counter of 32 bits wraps within it.

@@ -1,7 +1,6 @@
 //! Back-to-back frames.
 
-use super::REPETITIONS;
-use crate::forwarding::procedures::{About, Made, Procedure};
+use super::about::{About, Made, Procedure, REPETITIONS};
 use crate::forwarding::settings::{Default as D, Kind, Value, settings};
 use crate::run::sweep::Spread;
 use schemars::JsonSchema;

@@ -1,7 +1,6 @@
 //! Forwarding rate at maximum offered load (RFC 2285), FRMOL.
 
-use super::{REPETITIONS, TRIAL_MS};
-use crate::forwarding::procedures::{About, Made, Procedure};
+use super::about::{About, Made, Procedure, REPETITIONS, TRIAL_MS};
 use crate::forwarding::settings::{Default as D, Kind, Value, settings};
 use crate::load::frames_report::FrameRate;
 use crate::run::sweep::Spread;

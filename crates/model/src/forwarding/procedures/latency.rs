@@ -1,7 +1,6 @@
 //! Latency at the throughput.
 
-use super::{REPETITIONS, TRIAL_MS};
-use crate::forwarding::procedures::{About, Made, Procedure};
+use super::about::{About, Made, Procedure, REPETITIONS, TRIAL_MS};
 use crate::forwarding::settings::{Default as D, Kind, Value, settings};
 use crate::run::sweep::Spread;
 use schemars::JsonSchema;

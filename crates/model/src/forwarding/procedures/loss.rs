@@ -1,7 +1,6 @@
 //! Loss over the load.
 
-use super::TRIAL_MS;
-use crate::forwarding::procedures::{About, Made, Procedure};
+use super::about::{About, Made, Procedure, TRIAL_MS};
 use crate::forwarding::settings::{Default as D, Kind, Value, settings};
 use crate::run::search::LossPoint;
 use schemars::JsonSchema;

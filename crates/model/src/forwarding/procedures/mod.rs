@@ -1,6 +1,7 @@
 //! The procedures of the benchmark: a file and a line in the table for each. A file has the procedure's settings (the keys of its
 //! table in a plan file, with documentation and defaults) and its results.
 
+pub mod about;
 pub mod back_to_back;
 pub mod frmol;
 pub mod latency;
@@ -9,59 +10,12 @@ pub mod recovery;
 pub mod reset;
 pub mod throughput;
 
+pub use about::{About, Made, Procedure};
+
 use super::settings::{Key, Preset, Settings};
-use crate::run::search::SearchPlan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use std::ops::RangeInclusive;
-
-/// Repetitions of anything.
-const REPETITIONS: RangeInclusive<u64> = 1..=1_000;
-/// Durations of a trial, ms.
-const TRIAL_MS: RangeInclusive<u64> = 10..=SearchPlan::LONGEST_TRIAL_MS;
-
-/// When a procedure is made whose table the plan file does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
-    /// Where the file names no procedure at all.
-    Usually,
-    /// The same, with the preset of RFC 2544.
-    WithRfc2544,
-    /// Never.
-    OnRequest,
-}
-
-/// What is known of a procedure before it is made.
-#[derive(Debug, Clone, Copy)]
-pub struct About {
-    /// Its table in a plan file.
-    pub key: &'static str,
-    /// What it measures, with the RFC's section: a line of the plan file's page.
-    pub what: &'static str,
-    /// Its name in reports.
-    pub title: &'static str,
-    /// Its name while it runs.
-    pub word: &'static str,
-    /// When it is made without being named.
-    pub made: Made,
-    /// Whether it is measured at or around the throughput, and needs one.
-    pub at_throughput: bool,
-}
-
-/// The settings of a procedure.
-pub trait Procedure: Settings {
-    /// What is known of it.
-    const ABOUT: About;
-
-    /// What its values cannot be together: key and sentence.
-    fn problems(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
-
-    /// Takes what follows from the rest of the plan: the highest frame rate of its smallest frames.
-    fn complete(&mut self, _fastest_pps: f64) {}
-}
 
 macro_rules! procedures {
     ($( $(#[$meta:meta])* $test:ident $field:ident: $settings:ty => $results:ty, )*) => {

@@ -1,7 +1,6 @@
 //! Reset of the device under test.
 
-use super::TRIAL_MS;
-use crate::forwarding::procedures::{About, Made, Procedure};
+use super::about::{About, Made, Procedure, TRIAL_MS};
 use crate::forwarding::settings::{Default as D, Kind, Value, settings};
 use crate::run::sweep::Spread;
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! Throughput: the search and its confirmation.
 
-use crate::forwarding::procedures::{About, Made, Procedure};
+use super::about::{About, Made, Procedure};
 use crate::forwarding::settings::{Default as D, Kind, Value, settings};
 use crate::load::frames_report::FrameRate;
 use crate::run::search::{Goal, Outcome, SearchPlan};
