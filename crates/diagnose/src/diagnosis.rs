@@ -7,7 +7,7 @@ use crate::evidence::udp::UdpEvidence;
 use crate::judge::{Judgement, Planned, judge};
 use crate::ledger::tcp_ledger;
 use narrows_model::run::report::AccountsView;
-use narrows_model::{Flow, Run, Verdict};
+use narrows_model::{Flow, Run, TcpPlan, Verdict};
 
 /// What is said of one round.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub fn diagnose(run: &Run, round: u32) -> Option<Diagnosis> {
 fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     let evidence = TcpEvidence::of(run, round)?;
     let Judgement { verdict, ceilings, next } = judge(&evidence, causes::tcp::TABLE);
-    let baseline = run.baseline(round)?;
+    let baseline = run.baseline::<TcpPlan>(round)?;
     let ledger = baseline.plan.flows().iter().filter_map(|flow| tcp_ledger(baseline, *flow)).collect();
     let accounts = AccountsView { roofline: ceilings, time_budget: time_budget(&evidence), ledger };
     Some(Diagnosis { accounts, verdict, next })
@@ -37,8 +37,8 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
 
 /// Of a trial both ways, the flow that lost the larger part is judged.
 fn of_udp(run: &Run, round: u32) -> Option<Diagnosis> {
-    let baseline = run.udp_baseline(round)?;
-    let experiments: Vec<_> = run.udp_experiments(round).collect();
+    let baseline = run.baseline(round)?;
+    let experiments: Vec<_> = run.experiments(round).collect();
     let of = |flow: &Flow| UdpEvidence::of(baseline, &experiments, *flow, &run.client, &run.server);
     let flows: Vec<UdpEvidence> = baseline.plan.flows().iter().filter_map(of).collect();
     let judged =

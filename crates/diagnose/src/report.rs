@@ -9,7 +9,7 @@ use narrows_model::run::report::{
     ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, SCHEMA, VerdictView,
 };
 use narrows_model::run::{Attempt, Purpose};
-use narrows_model::{Report, Run, Snapshot, Status, Trial, UdpTrial, Verdict};
+use narrows_model::{Report, Run, Snapshot, Status, TcpPlan, TcpTrial, UdpTrial, Verdict};
 
 /// The report of a run; `None` where not even the first baseline was measured.
 #[must_use]
@@ -76,16 +76,16 @@ fn experiments(run: &Run) -> Vec<ExperimentView> {
         what: experiments::by_id(id).map_or_else(String::new, |experiment| experiment.words.to_owned()),
         goodput_bps,
     };
-    let tcp = run.experiments(0).filter_map(|(id, trial)| {
+    let tcp = run.experiments::<TcpPlan>(0).filter_map(|(id, trial)| {
         let flow = *trial.plan.flows().first()?;
         Some(view(id, FlowView::of(trial, flow)?.goodput_bps))
     });
-    let udp = run.udp_experiments(0).filter_map(|(id, trial)| Some(view(id, udp_goodput(trial)?)));
+    let udp = run.experiments(0).filter_map(|(id, trial)| Some(view(id, udp_goodput(trial)?)));
     tcp.chain(udp).collect()
 }
 
 /// Goodput of the first flow of a UDP trial.
-fn udp_goodput(trial: &UdpTrial) -> Option<f64> {
+fn udp_goodput(trial: UdpTrial<'_>) -> Option<f64> {
     Some(UdpView::of(trial, *trial.plan.flows().first()?)?.goodput_bps)
 }
 
@@ -115,18 +115,18 @@ struct Proved {
 #[allow(clippy::cast_precision_loss)] // counts of packets
 fn proof_trials(run: &Run, round: u32, with_fix: bool) -> Vec<Proved> {
     let is_of = |purpose: &Purpose| matches!(*purpose, Purpose::Proof { act: of, fixed, .. } if of == round && fixed == with_fix);
-    let tcp = run.trials.iter().filter(|record| is_of(&record.purpose));
-    let udp = run.udp.iter().filter(|record| is_of(&record.purpose));
-    let of_tcp = |trial: &Trial| {
+    let tcp = run.trials_of().filter(|(purpose, _)| is_of(purpose));
+    let udp = run.trials_of().filter(|(purpose, _)| is_of(purpose));
+    let of_tcp = |trial: TcpTrial<'_>| {
         let bps = FlowView::of(trial, *trial.plan.flows().first()?)?.goodput_bps;
         Some(Proved { bps, loss: None })
     };
-    let of_udp = |trial: &UdpTrial| {
+    let of_udp = |trial: UdpTrial<'_>| {
         let view = UdpView::of(trial, *trial.plan.flows().first()?)?;
         let lost = (view.ledger.offered.saturating_sub(view.ledger.delivered)) as f64;
         Some(Proved { bps: view.goodput_bps, loss: Some(lost / view.ledger.offered.max(1) as f64) })
     };
-    tcp.filter_map(|record| of_tcp(&record.trial)).chain(udp.filter_map(|record| of_udp(&record.trial))).collect()
+    tcp.filter_map(|(_, trial)| of_tcp(trial)).chain(udp.filter_map(|(_, trial)| of_udp(trial))).collect()
 }
 
 /// The proof of one fix.

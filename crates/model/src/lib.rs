@@ -24,24 +24,24 @@ pub use host::audit::{Audit, AuditRow, Hazard, Severity};
 pub use host::change::{Change, Setting};
 pub use host::fact::{Absent, CollectorRun, Fact, Key, Snapshot, Unit, Value};
 pub use host::watch::{InterfaceSample, WatchView};
+pub use load::host::{CpuTimes, HostSample, SocketMemory};
+pub use load::kind::{Cap, Carrier, EndRecord, Load, Plan, Sample, StreamSpec, TrialOf};
 pub use load::rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
-pub use load::tcp::{Application, DiagnosePlan, Limit, Receive, TcpPlan, ZeroCopy};
+pub use load::tcp::{
+    Application, BufferLock, Limit, Receive, TcpEndRecord, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial, ZeroCopy,
+};
 pub use load::tcp_info::TcpInfo;
-pub use load::trial::{
-    BufferLock, CpuTimes, HostSample, SocketMemory, TcpEndRecord, TcpSample, TcpStreamRecord, Trial,
-};
-pub use load::udp::{
-    Batching, DatagramSizes, Distribution, UdpEndRecord, UdpPlan, UdpRate, UdpReceived, UdpSample, UdpSent,
-    UdpStreamRecord, UdpTrial, Unsent,
-};
-pub use load::{Carrier, LoadPlan, LoadRecord};
+pub use load::trial::{Kind, Trial};
+pub use load::udp::{Batching, DatagramSizes, UdpPlan, UdpRate, UdpTrial};
+pub use load::udp_record::{Distribution, UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord, Unsent};
+pub use load::{LoadPlan, LoadRecord, LoadSample, Progress, StreamProgress};
 pub use run::measure::MeasureReport;
 pub use run::measure_rr::{LatencyUnderLoad, RrReport};
-pub use run::measure_udp::{MeasureUdpReport, UdpProgress, UdpStreamProgress};
+pub use run::measure_udp::MeasureUdpReport;
 pub use run::report::Report;
 pub use run::search::{Goal, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord};
 pub use run::sweep::{
     SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint, SweepProtocol, SweepRecord, SweepReport,
 };
-pub use run::{Ending, Purpose, RrTrialRecord, Run, Target, TrialRecord, UdpTrialRecord};
+pub use run::{DiagnosePlan, Ending, Purpose, Run, Target, TrialRecord};
 pub use words::place::{Direction, Family, Flow, Place};

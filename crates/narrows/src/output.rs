@@ -18,7 +18,12 @@ pub(crate) fn formats<R: Document>() -> impl TypedValueParser<Value = Format> {
 /// A report in a format.
 pub(crate) fn written<R: Document>(report: &R, format: Format, style: Style) -> Result<String, Failure> {
     let text = report.write(format, style).map_err(Failure::run)?;
-    text.ok_or_else(|| Failure::usage("a measurement has no Markdown form; use text or json"))
+    text.ok_or_else(no_such_format)
+}
+
+/// The report does not have the format that was asked for.
+pub(crate) fn no_such_format() -> Failure {
+    Failure::usage("a measurement has no Markdown form; use text or json")
 }
 
 /// The style of text on this terminal: its colours and width.

@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod line_rate;
 pub mod markdown;
 pub mod measure;
+pub mod measurement;
 pub mod rr;
 pub mod search;
 pub mod style;

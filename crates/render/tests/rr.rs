@@ -38,9 +38,10 @@ fn stream(id: u32, seconds: u64, omit: u64, per_s: u64, us: u64) -> RrStreamReco
     }
 }
 
-fn trial(plan: RrPlan, per_s: u64, us: u64) -> RrTrial {
+fn trial(plan: RrPlan, per_s: u64, us: u64) -> Trial {
     let (seconds, omit) = (plan.duration_ms / 1000, plan.omit_ms / 1000);
     let tcp = plan.load.clone().map(|load| run(load, seconds, 117_625_000).trials.remove(0).trial);
+    let load = |of: fn(&Trial) -> &LoadRecord| tcp.as_ref().and_then(|tcp| of(tcp).get().cloned());
     let core = |cpu, s: u64| CpuTimes {
         cpu,
         user_us: s * 50_000,
@@ -60,12 +61,9 @@ fn trial(plan: RrPlan, per_s: u64, us: u64) -> RrTrial {
     };
     let streams: Vec<_> = (0..plan.streams).map(|id| stream(id, seconds, omit, per_s, us)).collect();
     let answered = streams.iter().map(|it| RrStreamRecord { latency_ns: Distribution::default(), ..it.clone() });
-    RrTrial {
-        client: end(Place::Client, streams.clone(), tcp.as_ref().map(|tcp| tcp.client.clone())),
-        server: end(Place::Server, answered.collect(), tcp.as_ref().map(|tcp| tcp.server.clone())),
-        plan,
-        elapsed_us: seconds * 1_000_000 + 4_000,
-    }
+    let client = end(Place::Client, streams.clone(), load(|tcp| &tcp.client));
+    let server = end(Place::Server, answered.collect(), load(|tcp| &tcp.server));
+    Trial::new(plan, client, server, seconds * 1_000_000 + 4_000)
 }
 
 fn view() -> RunView {
@@ -90,8 +88,16 @@ fn loaded_plan() -> RrPlan {
     RrPlan { load: Some(load), ..plan() }
 }
 
-fn report(trial: RrTrial) -> RrReport {
-    rr::build(view(), &[trial], None)
+fn of(trial: &Trial) -> RrTrial<'_> {
+    trial.of().expect("requests")
+}
+
+fn end(record: &mut LoadRecord) -> &mut RrEndRecord {
+    record.get_mut().expect("requests")
+}
+
+fn report(trial: &Trial) -> RrReport {
+    rr::build(view(), &[of(trial)], None)
 }
 
 fn wide() -> Style {
@@ -100,7 +106,7 @@ fn wide() -> Style {
 
 #[test]
 fn figures_are_those_of_the_counted_part() {
-    let report = report(trial(plan(), 20_000, 48));
+    let report = report(&trial(plan(), 20_000, 48));
     let summary = &report.phases[0].summary;
     let total = summary.total.expect("a total");
     assert_eq!((total.transactions, total.failures), (60_000, 1));
@@ -119,11 +125,11 @@ fn figures_are_those_of_the_counted_part() {
 #[test]
 fn intervals_sum_to_the_whole_and_waiting_for_the_last_answers_takes_no_time() {
     let mut trial = trial(RrPlan { streams: 3, omit_ms: 0, ..plan() }, 100, 48);
-    for stream in &mut trial.client.streams {
+    for stream in &mut end(&mut trial.client).streams {
         let last = *stream.samples.last().expect("samples");
         stream.samples.push(RrSample { at_us: 5_000_000, failures: 2, ..last });
     }
-    let report = report(trial);
+    let report = report(&trial);
     let phase = &report.phases[0];
     let (sums, parts): (Vec<RrIntervalView>, Vec<_>) =
         phase.intervals.iter().copied().partition(|it| it.stream.is_none());
@@ -138,10 +144,10 @@ fn intervals_sum_to_the_whole_and_waiting_for_the_last_answers_takes_no_time() {
 #[test]
 fn nothing_measured_is_no_figure() {
     let mut trial = trial(loaded_plan(), 100, 48);
-    trial.client.streams.clear();
-    trial.client.load = None;
-    trial.client.host.clear();
-    let report = report(trial);
+    end(&mut trial.client).streams.clear();
+    end(&mut trial.client).load = None;
+    end(&mut trial.client).host.clear();
+    let report = report(&trial);
     let summary = &report.phases[0].summary;
     assert!(summary.total.is_none() && summary.load.is_empty() && summary.client.is_none());
     insta::assert_snapshot!(rr::text::report(&report, wide()));
@@ -149,7 +155,7 @@ fn nothing_measured_is_no_figure() {
 
 #[test]
 fn one_stream_over_tcp() {
-    insta::assert_snapshot!(rr::text::report(&report(trial(plan(), 20_000, 48)), wide()));
+    insta::assert_snapshot!(rr::text::report(&report(&trial(plan(), 20_000, 48)), wide()));
 }
 
 #[test]
@@ -164,12 +170,11 @@ fn several_streams_at_a_rate_over_udp_with_remarks() {
         ..plan()
     };
     let mut trial = trial(plan, 300, 20_000);
-    trial
-        .client
+    end(&mut trial.client)
         .remarks
         .push("stream 1: 2 answers came after their request had been given up, or twice\x1b[31m".into());
-    trial.client.streams.iter_mut().for_each(|stream| stream.connect_ns = Distribution::default());
-    let mut report = report(trial);
+    end(&mut trial.client).streams.iter_mut().for_each(|stream| stream.connect_ns = Distribution::default());
+    let mut report = report(&trial);
     report.run.ending = Ending::Failed("the server was lost after 4.1 s".into());
     insta::assert_snapshot!(rr::text::report(&report, Style { width: 80, ..Style::default() }));
 }
@@ -177,7 +182,7 @@ fn several_streams_at_a_rate_over_udp_with_remarks() {
 #[test]
 fn a_connection_for_each() {
     let plan = RrPlan { transaction: Transaction::TcpConnect, streams: 8, request_bytes: 44, ..plan() };
-    insta::assert_snapshot!(rr::text::report(&report(trial(plan, 2_000, 90)), wide()));
+    insta::assert_snapshot!(rr::text::report(&report(&trial(plan, 2_000, 90)), wide()));
 }
 
 fn under_load(finding: Option<Finding>) -> RrReport {
@@ -190,8 +195,8 @@ fn under_load(finding: Option<Finding>) -> RrReport {
         variation: Some(0.01),
     };
     let view_of = LatencyUnderLoad {
-        idle_ns: trials[0].client.streams[0].latency_ns.clone(),
-        loaded_ns: trials[1].client.streams[0].latency_ns.clone(),
+        idle_ns: of(&trials[0]).client.streams[0].latency_ns.clone(),
+        loaded_ns: of(&trials[1]).client.streams[0].latency_ns.clone(),
         increase_ns: 241e6,
         ratio: 10.8,
         idle_rpm: Some(rpm(2_412.0, None)),
@@ -200,7 +205,7 @@ fn under_load(finding: Option<Finding>) -> RrReport {
         why_none: if finding.is_none() { "the load adds 1.90 ms to the 100 us".to_owned() } else { String::new() },
         finding,
     };
-    rr::build(view(), &trials, Some(view_of))
+    rr::build(view(), &trials.each_ref().map(of), Some(view_of))
 }
 
 fn finding(confidence: f64) -> Finding {

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use narrows_model::run::measure_udp::{MeasureUdpReport, UdpProgress, UdpStreamProgress};
+use narrows_model::run::measure_udp::MeasureUdpReport;
 use narrows_model::*;
 use narrows_render::{Style, json, udp};
 use samples::udp::{Trouble, run_view, trial};
@@ -11,8 +11,16 @@ fn plan() -> UdpPlan {
     UdpPlan { rate_up: UdpRate::Pps(100_000.0), duration_ms: 4_000, ..UdpPlan::default() }
 }
 
+fn of(trial: &Trial) -> MeasureUdpReport {
+    udp::from_trial(trial.of().expect("UDP"), run_view())
+}
+
+fn end(record: &mut LoadRecord) -> &mut UdpEndRecord {
+    record.get_mut().expect("UDP")
+}
+
 fn built(plan: UdpPlan, trouble: Trouble) -> MeasureUdpReport {
-    udp::from_trial(&trial(plan, 4, 100_000, trouble), run_view())
+    of(&trial(plan, 4, 100_000, trouble))
 }
 
 const LOSSY: Trouble = Trouble { lost_s: 310, unsent_s: 12, reordered_s: 1 };
@@ -39,7 +47,7 @@ fn figures_of_a_flow() {
 fn one_datagram_has_the_rate_of_the_planned_duration() {
     let plan = UdpPlan { rate_up: UdpRate::Bps(1_000), duration_ms: 4_000, ..UdpPlan::default() };
     let mut trial = trial(plan, 4, 1, Trouble::default());
-    for end in [&mut trial.client, &mut trial.server] {
+    for end in [&mut trial.client, &mut trial.server].map(end) {
         for stream in &mut end.streams {
             if let Some(sent) = &mut stream.sent {
                 (sent.datagrams, sent.bytes, sent.active_ns, sent.burst_max) = (1, 1448, 0, 1);
@@ -54,7 +62,7 @@ fn one_datagram_has_the_rate_of_the_planned_duration() {
             (last.at_us, last.bytes, last.datagrams) = (21, 1448, 1);
         }
     }
-    let report = udp::from_trial(&trial, run_view());
+    let report = of(&trial);
     let total = &report.summary.flows[0].total;
     let (sent, got) = (total.sent.as_ref().expect("sender"), total.received.as_ref().expect("receiver"));
     assert_eq!((sent.datagrams, sent.bps, got.bps), (1, 1448.0 * 8.0 / 4.0, 1448.0 * 8.0 / 4.0));
@@ -74,10 +82,10 @@ fn the_omitted_part_is_not_counted() {
 #[test]
 fn datagrams_after_the_last_arrival_are_lost_too() {
     let mut trial = trial(plan(), 4, 100_000, Trouble::default());
-    let received = trial.server.streams[0].received.as_mut().expect("a receiver");
+    let received = end(&mut trial.server).streams[0].received.as_mut().expect("a receiver");
     (received.datagrams, received.distinct, received.lost) = (300_000, 300_000, 0);
     received.active_ns /= 2;
-    let report = udp::from_trial(&trial, run_view());
+    let report = of(&trial);
     let got = report.summary.flows[0].total.received.clone().expect("receiver");
     assert_eq!((got.lost, got.loss), (100_000, Some(0.25)));
     assert!((got.pps - 75_000.0).abs() < 1.0, "over the sender's time: {}", got.pps);
@@ -101,15 +109,15 @@ fn intervals_sum_to_the_whole() {
 #[test]
 fn a_missing_record_is_no_zero() {
     let mut trial = trial(plan(), 4, 100_000, Trouble::default());
-    trial.server.streams.clear();
-    trial.server.host.clear();
+    end(&mut trial.server).streams.clear();
+    end(&mut trial.server).host.clear();
     let mut run = run_view();
     run.ending = Ending::Failed("the server was lost after 4.1 s".into());
-    let report = udp::from_trial(&trial, run);
+    let report = udp::from_trial(trial.of().expect("UDP"), run);
     assert!(report.summary.flows[0].total.received.is_none());
     insta::assert_snapshot!(udp::text::report(&report, Style::default()));
-    trial.client.streams.clear();
-    assert!(udp::from_trial(&trial, run_view()).summary.flows.is_empty());
+    end(&mut trial.client).streams.clear();
+    assert!(of(&trial).summary.flows.is_empty());
 }
 
 #[test]
@@ -120,8 +128,8 @@ fn one_stream_with_trouble() {
 #[test]
 fn one_stream_at_its_best() {
     let mut trial = trial(UdpPlan { rate_up: UdpRate::Max, ..plan() }, 4, 100_000, Trouble::default());
-    trial.server.streams[0].rcvbuf_wanted_bytes = Some(212_992);
-    insta::assert_snapshot!(udp::text::report(&udp::from_trial(&trial, run_view()), Style::default()));
+    end(&mut trial.server).streams[0].rcvbuf_wanted_bytes = Some(212_992);
+    insta::assert_snapshot!(udp::text::report(&of(&trial), Style::default()));
 }
 
 #[test]
@@ -176,16 +184,21 @@ fn events_a_line_each() {
 #[test]
 fn live_lines_are_those_of_the_record() {
     let trial = trial(UdpPlan { streams: 2, omit_ms: 1_000, ..plan() }, 4, 100_000, LOSSY);
-    let mut live = udp::Live::new(&trial.plan, None);
+    let record: UdpTrial<'_> = trial.of().expect("UDP");
+    let mut live = udp::Live::new(record.plan);
     let mut lines = Vec::new();
-    for at in 0..trial.client.streams[0].samples.len() {
-        for end in [&trial.client, &trial.server] {
-            let of =
-                |it: &UdpStreamRecord| UdpStreamProgress { id: it.id, flow: it.flow, sample: it.samples[at].clone() };
-            lines.extend(live.push(&UdpProgress { place: end.place, streams: end.streams.iter().map(of).collect() }));
+    for at in 0..record.client.streams[0].samples.len() {
+        for end in [record.client, record.server] {
+            let of = |it: &UdpStreamRecord| StreamProgress {
+                id: it.id,
+                flow: it.flow,
+                sample: it.samples[at].clone().into(),
+            };
+            let at_us = end.streams[0].samples[at].at_us;
+            lines.extend(live.take(end.place, &Progress { at_us, streams: end.streams.iter().map(of).collect() }));
         }
     }
-    let recorded = udp::from_trial(&trial, run_view()).intervals;
+    let recorded = of(&trial).intervals;
     assert_eq!(lines.len(), recorded.len());
     // A live stream begins at its zero, a recorded one at its first sample: the first rates differ by that.
     for (live, recorded) in lines.iter().zip(&recorded) {
@@ -199,7 +212,7 @@ fn live_lines_are_those_of_the_record() {
 #[test]
 fn a_hostile_record_breaks_nothing() {
     let mut trial = trial(UdpPlan { streams: 2, direction: Direction::Both, omit_ms: 1, ..plan() }, 4, 100_000, LOSSY);
-    for end in [&mut trial.client, &mut trial.server] {
+    for end in [&mut trial.client, &mut trial.server].map(end) {
         end.remarks.push("\x1b[2J".into());
         for stream in &mut end.streams {
             (stream.method, stream.rcvbuf_wanted_bytes) = ("\x1b]0;x\x07".into(), Some(u32::MAX));
@@ -217,9 +230,9 @@ fn a_hostile_record_breaks_nothing() {
             stream.samples.reverse();
         }
     }
-    trial.plan.interval_ms = u64::MAX;
-    trial.plan.duration_ms = u64::MAX;
-    let report = udp::from_trial(&trial, run_view());
+    let plan = trial.plan.get_mut::<UdpPlan>().expect("UDP");
+    (plan.interval_ms, plan.duration_ms) = (u64::MAX, u64::MAX);
+    let report = of(&trial);
     let text = udp::text::report(&report, Style::default());
     assert!(!text.contains('\x1b'), "{text}");
     assert!(udp::json::lines(&report).is_ok());

@@ -4,23 +4,42 @@ use narrows_diagnose::latency::under_load;
 use narrows_diagnose::ledger::ledger;
 use narrows_model::run::RunPlan;
 use narrows_model::run::search_report::SearchReport;
-use narrows_model::{Ledger, RrReport, RrTrial, Run, SweepReport};
+use narrows_model::{Ledger, LoadPlan, RrReport, RrTrial, Run, SweepReport, UdpPlan};
+use narrows_render::measurement::Measurement;
 use narrows_render::search::build::Around;
+use narrows_render::udp::UdpMeasurement;
 
 /// One for each flow of the run's first UDP trial; none where it holds none.
 #[must_use]
 pub fn ledgers(run: &Run) -> Vec<Ledger> {
-    let Some(record) = run.udp.first() else { return Vec::new() };
-    record.trial.plan.flows().iter().map(|flow| ledger(&record.trial, *flow)).collect()
+    let Some((_, trial)) = run.trials_of::<UdpPlan>().next() else { return Vec::new() };
+    trial.plan.flows().iter().map(|flow| ledger(trial, *flow)).collect()
+}
+
+/// The plain measurement of a run, in the words of its load; `None` where the run holds none.
+#[must_use]
+pub fn measurement(run: &Run) -> Option<Box<dyn Measurement>> {
+    let RunPlan::Measure(plan) = &run.plan else { return None };
+    Some(match plan {
+        LoadPlan::Tcp(_) => Box::new(narrows_render::measure::build(run)?),
+        LoadPlan::Udp(_) => Box::new(udp_measurement(run)?),
+        LoadPlan::Rr(_) => Box::new(rr_report(run)?),
+    })
+}
+
+/// With its ledgers, where the counters for them were read.
+fn udp_measurement(run: &Run) -> Option<UdpMeasurement> {
+    let report = narrows_render::udp::build(run)?;
+    let counted = run.trials_of::<UdpPlan>().next().is_some_and(|(_, trial)| !trial.client.before.facts.is_empty());
+    Some(UdpMeasurement { report, ledgers: if counted { ledgers(run) } else { Vec::new() } })
 }
 
 /// The requests and responses of a run, idle and loaded side by side where both were measured; `None` where there are none.
-#[must_use]
-pub fn rr_report(run: &Run) -> Option<RrReport> {
-    let trials: Vec<RrTrial> = run.rr.iter().map(|record| record.trial.clone()).collect();
+fn rr_report(run: &Run) -> Option<RrReport> {
+    let trials: Vec<RrTrial<'_>> = run.trials_of().map(|(_, trial)| trial).collect();
     let idle = trials.iter().find(|trial| trial.plan.load.is_none());
     let loaded = trials.iter().find(|trial| trial.plan.load.is_some());
-    let side_by_side = idle.zip(loaded).and_then(|(idle, loaded)| under_load(idle, loaded).ok());
+    let side_by_side = idle.zip(loaded).and_then(|(idle, loaded)| under_load(*idle, *loaded).ok());
     (!trials.is_empty()).then(|| narrows_render::rr::build(run.into(), &trials, side_by_side))
 }
 

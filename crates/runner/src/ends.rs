@@ -1,7 +1,6 @@
 //! The two ends of a path, as the orchestration needs them. Live ones talk to a server; tests bring their own.
 
-use narrows_model::{Change, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Trial, UdpPlan, UdpTrial};
-use narrows_wire::api::TrialProgress;
+use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, Trial};
 use thiserror::Error;
 
 /// Why something could not be done with the two ends.
@@ -20,12 +19,24 @@ pub enum EndsError {
 
 /// A trial that ended early, with what was measured.
 #[derive(Debug)]
-pub struct TrialFailed<T = Trial> {
+pub struct TrialFailed {
     /// Why.
     pub why: EndsError,
     /// What both ends saw so far.
-    pub partial: Option<Box<T>>,
+    pub partial: Option<Box<Trial>>,
 }
+
+/// Where the data of a trial goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum On {
+    /// Over the path between the two ends.
+    Path,
+    /// Over the loopback of the client, which runs both ends.
+    Loopback,
+}
+
+/// Called with the progress of both ends while a trial runs.
+pub type Watch<'a> = &'a mut dyn FnMut(Place, &Progress);
 
 /// The two ends of a path.
 pub trait Ends {
@@ -38,43 +49,11 @@ pub trait Ends {
     /// RTTs of the idle path, microseconds, smallest first; empty where they could not be measured.
     fn idle_rtt_us(&mut self) -> Vec<u64>;
 
-    /// One trial over the path. `watch` is called with what each end reports while it runs.
+    /// Runs one trial.
     ///
     /// # Errors
     /// Why it ended early, and what was measured.
-    fn trial(&mut self, plan: &TcpPlan, watch: &mut dyn FnMut(Place, &TrialProgress)) -> Result<Trial, TrialFailed>;
-
-    /// One trial of UDP over the path.
-    ///
-    /// # Errors
-    /// As [`Ends::trial`].
-    fn udp_trial(
-        &mut self,
-        plan: &UdpPlan,
-        watch: &mut dyn FnMut(Place, &TrialProgress),
-    ) -> Result<UdpTrial, TrialFailed<UdpTrial>>;
-
-    /// One trial of requests and responses over the path.
-    ///
-    /// # Errors
-    /// As [`Ends::trial`].
-    fn rr_trial(
-        &mut self,
-        plan: &RrPlan,
-        watch: &mut dyn FnMut(Place, &TrialProgress),
-    ) -> Result<RrTrial, TrialFailed<RrTrial>>;
-
-    /// One trial on the client alone, over its loopback.
-    ///
-    /// # Errors
-    /// As [`Ends::trial`].
-    fn loopback(&mut self, plan: &TcpPlan) -> Result<Trial, TrialFailed>;
-
-    /// One trial of UDP on the client alone, over its loopback.
-    ///
-    /// # Errors
-    /// As [`Ends::trial`].
-    fn udp_loopback(&mut self, plan: &UdpPlan) -> Result<UdpTrial, TrialFailed<UdpTrial>>;
+    fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed>;
 
     /// Changes a host; the old value is on its disk before the new one is set.
     ///

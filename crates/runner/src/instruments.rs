@@ -4,11 +4,10 @@
 use crate::stop::Stop;
 use narrows_collect::Missing;
 use narrows_collect::drop_watch::{self, DropWatch};
-use narrows_model::{Flow, InterfaceSample, LoadPlan, LoadRecord, Place, Snapshot, TcpPlan};
+use narrows_model::{Flow, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Snapshot, TcpPlan};
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::Answers;
 use narrows_traffic::udp::UdpStream;
-use narrows_wire::api::TrialProgress;
 use narrows_wire::{Key, probe};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
@@ -156,6 +155,6 @@ pub trait Instruments: Send + Sync + 'static {
         plan: &LoadPlan,
         connections: Connections,
         stop: &Stop,
-        on_progress: &mut dyn FnMut(TrialProgress),
+        on_progress: &mut dyn FnMut(Progress),
     ) -> Result<LoadRecord, String>;
 }

@@ -8,6 +8,7 @@ pub mod capture;
 pub mod demo;
 pub mod diagnosis;
 pub mod ends;
+mod engines;
 pub mod forwarding;
 pub mod frames;
 pub mod instruments;
@@ -29,8 +30,7 @@ pub mod verify;
 pub mod watch;
 mod workers;
 
-pub use books::{ledgers, rr_report, search_report, sweep_report};
+pub use books::{ledgers, measurement, search_report, sweep_report};
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_sys::interrupt;
-pub use narrows_wire::api::{StreamProgress, TrialProgress};

@@ -1,22 +1,17 @@
-//! The real thing: collectors and the TCP engine as the instruments of an end, and a server's session as the other one.
+//! The collectors and the engines of this host as the instruments of an end, and a server's session as the other end.
 
-use crate::ends::{Ends, EndsError, TrialFailed};
-use crate::instruments::{Connections, DataStream, Drops, Each, Instruments, Socket};
-use crate::loopback;
-use crate::remote::{News, Remote, RemoteError, Session, TrialError};
+use crate::ends::{Ends, EndsError, On, TrialFailed, Watch};
+use crate::instruments::{Connections, Drops, Instruments};
+use crate::remote::{Remote, RemoteError, Session, TrialError};
 use crate::stop::Stop;
 use crate::tune::Tuner;
+use crate::{engines, loopback};
 use narrows_collect::Live;
 use narrows_model::{
-    Change, DatagramSizes, Flow, InterfaceSample, LoadPlan, LoadRecord, Place, RrPlan, RrSample, RrTrial, Setting,
-    Snapshot, TcpPlan, TcpSample, Transaction, Trial, UdpPlan, UdpSample, UdpTrial,
+    Change, Flow, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Setting, Snapshot, TcpPlan, Trial,
 };
 use narrows_sys::udp::Arrival;
-use narrows_traffic::rr::{self, Exchange, RrStream};
-use narrows_traffic::tcp::{self, Stream};
-use narrows_traffic::udp::{self, UdpStream};
-use narrows_traffic::{Progress, StreamProgress as Moved};
-use narrows_wire::api::{StreamProgress, TrialProgress};
+use narrows_traffic::udp::UdpStream;
 use narrows_wire::{Key, probe};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -50,7 +45,7 @@ impl Instruments for LiveInstruments {
     }
 
     fn prepare(&self, socket: BorrowedFd<'_>, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), String> {
-        tcp::prepare(socket, place, flow, plan).map_err(|error| error.to_string())
+        narrows_traffic::tcp::prepare(socket, place, flow, plan).map_err(|error| error.to_string())
     }
 
     fn open_udp(
@@ -61,15 +56,11 @@ impl Instruments for LiveInstruments {
         flow: Flow,
         plan: &LoadPlan,
     ) -> Result<UdpStream, String> {
-        let stream = udp::open(address, key, id, flow, &handshake(plan)).map_err(|error| error.to_string())?;
-        make_room(&stream, plan);
-        Ok(stream)
+        engines::open_udp(address, key, id, flow, plan)
     }
 
     fn accept_udp(&self, hello: &probe::Hello, arrival: &Arrival, plan: &LoadPlan) -> Result<UdpStream, String> {
-        let stream = udp::accept(hello, arrival, &handshake(plan)).map_err(|error| error.to_string())?;
-        make_room(&stream, plan);
-        Ok(stream)
+        engines::accept_udp(hello, arrival, plan)
     }
 
     fn run(
@@ -78,134 +69,11 @@ impl Instruments for LiveInstruments {
         plan: &LoadPlan,
         connections: Connections,
         stop: &Stop,
-        on_progress: &mut dyn FnMut(TrialProgress),
+        on_progress: &mut dyn FnMut(Progress),
     ) -> Result<LoadRecord, String> {
         let none = || Vec::new();
         let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
-        let Connections { streams, each } = connections;
-        let record = match plan {
-            LoadPlan::Tcp(plan) => tcp::run(place, plan, tcp_of(streams), stop, cpu_times, &mut |progress| {
-                on_progress(told(&progress));
-            })
-            .map(LoadRecord::Tcp),
-            LoadPlan::Udp(plan) => udp::run(place, plan, udp_of(streams), stop, cpu_times, &mut |progress| {
-                on_progress(told_of_udp(&progress));
-            })
-            .map(LoadRecord::Udp),
-            LoadPlan::Rr(plan) => {
-                let connections = requests(plan, streams, each);
-                rr::run(place, plan, connections, stop, cpu_times, &mut |progress| on_progress(told_of_rr(&progress)))
-                    .map(LoadRecord::Rr)
-            }
-        };
-        record.map_err(|error| error.to_string())
-    }
-}
-
-fn tcp_of(streams: Vec<DataStream>) -> Vec<Stream> {
-    let tcp = |DataStream { id, flow, socket, .. }| match socket {
-        Socket::Tcp(socket) => Some(Stream { id, flow, socket }),
-        Socket::Udp(_) => None,
-    };
-    streams.into_iter().filter_map(tcp).collect()
-}
-
-fn udp_of(streams: Vec<DataStream>) -> Vec<UdpStream> {
-    let udp = |stream: DataStream| match stream.socket {
-        Socket::Udp(stream) => Some(stream),
-        Socket::Tcp(_) => None,
-    };
-    streams.into_iter().filter_map(udp).collect()
-}
-
-/// The streams of requests come first, those of the load beside them behind.
-fn requests(plan: &RrPlan, streams: Vec<DataStream>, each: Each) -> rr::Connections {
-    let of_load = |stream: &DataStream| {
-        plan.load.is_some() && (stream.id >= plan.streams || plan.transaction == Transaction::TcpConnect)
-    };
-    let (load, requests): (Vec<_>, Vec<_>) = streams.into_iter().partition(of_load);
-    let request = |DataStream { id, socket, connect_ns, .. }| RrStream {
-        id,
-        socket: match socket {
-            Socket::Tcp(socket) => rr::Socket::Tcp(socket),
-            Socket::Udp(stream) => rr::Socket::Udp(stream.into_socket()),
-        },
-        connect_ns,
-    };
-    let exchange = match each {
-        Each::Nothing => Exchange::Streams(requests.into_iter().map(request).collect()),
-        Each::Connect { address, key } => Exchange::Connect { address, key },
-        Each::Answer(answers) => Exchange::Answer(answers),
-    };
-    rr::Connections { exchange, load: tcp_of(load) }
-}
-
-/// The handshake of requests over UDP: small datagrams that need no particular path MTU.
-fn handshake(plan: &LoadPlan) -> UdpPlan {
-    match plan {
-        LoadPlan::Udp(plan) => plan.clone(),
-        LoadPlan::Rr(plan) => UdpPlan {
-            sizes: DatagramSizes::Sequence(vec![plan.request_bytes.max(plan.response_bytes)]),
-            allow_fragments: true,
-            ..UdpPlan::default()
-        },
-        LoadPlan::Tcp(_) => UdpPlan::default(),
-    }
-}
-
-/// The first requests may come before the trial begins here.
-fn make_room(stream: &UdpStream, plan: &LoadPlan) {
-    if let LoadPlan::Rr(plan) = plan {
-        // The trial asks again, and remarks what the kernel says.
-        let _ = rr::prepare(stream.socket(), plan);
-    }
-}
-
-fn progress_of(id: u32, flow: Flow) -> StreamProgress {
-    StreamProgress {
-        id,
-        flow,
-        bytes: 0,
-        retransmits: None,
-        rtt_us: None,
-        cwnd_segments: None,
-        mss_bytes: None,
-        udp: None,
-        rr: None,
-    }
-}
-
-fn told_of_udp(progress: &Progress<UdpSample>) -> TrialProgress {
-    let stream = |stream: &Moved<UdpSample>| StreamProgress {
-        bytes: stream.sample.bytes,
-        udp: Some(stream.sample.clone()),
-        ..progress_of(stream.id, stream.flow)
-    };
-    TrialProgress { at_us: progress.at_us, streams: progress.streams.iter().map(stream).collect() }
-}
-
-fn told_of_rr(progress: &Progress<RrSample>) -> TrialProgress {
-    let stream =
-        |stream: &Moved<RrSample>| StreamProgress { rr: Some(stream.sample), ..progress_of(stream.id, Flow::Up) };
-    TrialProgress { at_us: progress.at_us, streams: progress.streams.iter().map(stream).collect() }
-}
-
-/// What is worth telling the other end while a trial runs.
-fn told(progress: &Progress<TcpSample>) -> TrialProgress {
-    TrialProgress {
-        at_us: progress.at_us,
-        streams: progress
-            .streams
-            .iter()
-            .map(|stream| StreamProgress {
-                bytes: stream.sample.bytes,
-                retransmits: stream.sample.tcp.total_retrans,
-                rtt_us: stream.sample.tcp.rtt_us,
-                cwnd_segments: stream.sample.tcp.snd_cwnd,
-                mss_bytes: stream.sample.tcp.snd_mss_bytes,
-                ..progress_of(stream.id, stream.flow)
-            })
-            .collect(),
+        engines::run(place, plan, connections, stop, cpu_times, on_progress).map_err(|error| error.to_string())
     }
 }
 
@@ -258,40 +126,15 @@ impl Ends for LiveEnds<'_> {
         self.remote.idle_rtt_us(5).unwrap_or_default()
     }
 
-    fn trial(&mut self, plan: &TcpPlan, watch: &mut dyn FnMut(Place, &TrialProgress)) -> Result<Trial, TrialFailed> {
-        self.session
-            .tcp_trial(plan, &self.stop, &mut |News { place, progress }| watch(place, &progress))
-            .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial })
-    }
-
-    fn udp_trial(
-        &mut self,
-        plan: &UdpPlan,
-        watch: &mut dyn FnMut(Place, &TrialProgress),
-    ) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
-        self.session
-            .udp_trial(plan, &self.stop, &mut |News { place, progress }| watch(place, &progress))
-            .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial })
-    }
-
-    fn rr_trial(
-        &mut self,
-        plan: &RrPlan,
-        watch: &mut dyn FnMut(Place, &TrialProgress),
-    ) -> Result<RrTrial, TrialFailed<RrTrial>> {
-        self.session
-            .rr_trial(plan, &self.stop, &mut |News { place, progress }| watch(place, &progress))
-            .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial })
-    }
-
-    fn loopback(&mut self, plan: &TcpPlan) -> Result<Trial, TrialFailed> {
-        loopback::tcp(self.instruments, plan, &self.stop)
-            .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None })
-    }
-
-    fn udp_loopback(&mut self, plan: &UdpPlan) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
-        loopback::udp(self.instruments, plan, &self.stop)
-            .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None })
+    fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed> {
+        match on {
+            On::Path => self
+                .session
+                .trial(plan, &self.stop, watch)
+                .map_err(|TrialError { partial, why }| TrialFailed { why: ends_error(&why), partial }),
+            On::Loopback => loopback::trial(self.instruments, plan, &self.stop)
+                .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None }),
+        }
     }
 
     fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {

@@ -2,10 +2,8 @@
 
 use crate::instruments::{Connections, DataStream, Instruments as _, Socket};
 use crate::live::LiveInstruments;
-use crate::remote::Measured;
 use crate::stop::Stop;
-use narrows_model::load::Wanted;
-use narrows_model::{LoadPlan, Place, TcpPlan, Trial, UdpPlan, UdpTrial};
+use narrows_model::{Carrier, LoadPlan, Place, StreamSpec, Trial};
 use narrows_sys::event::{Event, wait_readable};
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
@@ -18,45 +16,60 @@ use std::time::Duration;
 /// For a connection to the same host.
 const LOCAL: Duration = Duration::from_secs(2);
 
-/// Both ends of the TCP engine.
-pub(crate) fn tcp(instruments: LiveInstruments, plan: &TcpPlan, stop: &Stop) -> Result<Trial, String> {
+/// The streams of the client's end and of the server's end.
+type BothEnds = (Vec<DataStream>, Vec<DataStream>);
+
+/// Runs both ends of a trial on this host.
+///
+/// # Errors
+/// Why there is no trial, in a sentence.
+pub(crate) fn trial(instruments: LiveInstruments, plan: &LoadPlan, stop: &Stop) -> Result<Trial, String> {
+    if plan.connects_per_transaction() {
+        return Err("transactions with a connection each need a server: they do not run over the loopback".to_owned());
+    }
+    let (tcp, udp): (Vec<_>, Vec<_>) = plan.streams().into_iter().partition(|stream| stream.carrier == Carrier::Tcp);
+    let (mut ours, mut theirs) = connect_tcp(&tcp)?;
+    if !udp.is_empty() {
+        let (near, far) = connect_udp(instruments, plan, &udp)?;
+        ours.extend(near);
+        theirs.extend(far);
+    }
+    run(instruments, plan, ours, theirs, stop)
+}
+
+fn connect_tcp(streams: &[StreamSpec]) -> Result<BothEnds, String> {
     let listener = net::listen(0).map_err(|error| error.to_string())?;
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    let load = LoadPlan::Tcp(plan.clone());
-    for Wanted { id, flow, .. } in load.streams() {
+    for StreamSpec { id, flow, .. } in streams.iter().copied() {
         let to = SocketAddr::from(([127, 0, 0, 1], port));
         let socket = net::connect(to, LOCAL, |_| Ok::<_, narrows_sys::Error>(())).map_err(|error| error.to_string())?;
         ours.push(DataStream { id, flow, socket: Socket::Tcp(socket), connect_ns: None });
         let (socket, _) = listener.accept().map_err(|error| error.to_string())?;
         theirs.push(DataStream { id, flow, socket: Socket::Tcp(socket), connect_ns: None });
     }
-    run(instruments, load, ours, theirs, stop)?.tcp().ok_or_else(|| "the loopback ran another kind of load".to_owned())
+    Ok((ours, theirs))
 }
 
-/// Both ends of the UDP engine.
-pub(crate) fn udp(instruments: LiveInstruments, plan: &UdpPlan, stop: &Stop) -> Result<UdpTrial, String> {
+fn connect_udp(instruments: LiveInstruments, plan: &LoadPlan, streams: &[StreamSpec]) -> Result<BothEnds, String> {
     let home = SocketAddr::from(([127, 0, 0, 1], 0));
     let listener = UdpListener::bind_at(home).map_err(|error| error.to_string())?;
     let address = SocketAddr::new(home.ip(), listener.port());
-    let load = LoadPlan::Udp(plan.clone());
     let key = Key(crate::trust::random_bytes().map_err(|error| error.to_string())?);
-    let wanted = load.streams();
     let (ours, theirs) = std::thread::scope(|scope| {
-        let greeter = scope.spawn(|| greet(instruments, &listener, &load, wanted.len()));
-        let open = |wanted: &Wanted| {
-            let stream = instruments.open_udp(address, &key, wanted.id, wanted.flow, &load)?;
-            Ok(DataStream { id: wanted.id, flow: wanted.flow, socket: Socket::Udp(stream), connect_ns: None })
+        let greeter = scope.spawn(|| greet(instruments, &listener, plan, streams.len()));
+        let open = |stream: &StreamSpec| {
+            let socket = Socket::Udp(instruments.open_udp(address, &key, stream.id, stream.flow, plan)?);
+            Ok(DataStream { id: stream.id, flow: stream.flow, socket, connect_ns: None })
         };
-        let ours = wanted.iter().map(open).collect::<Result<Vec<_>, String>>();
+        let ours = streams.iter().map(open).collect::<Result<Vec<_>, String>>();
         (ours, greeter.join())
     });
-    let theirs = theirs.map_err(|_| "the loopback's receiving end failed".to_owned())?;
-    run(instruments, load, ours?, theirs, stop)?.udp().ok_or_else(|| "the loopback ran another kind of load".to_owned())
+    Ok((ours?, theirs.map_err(|_| "the loopback's receiving end failed".to_owned())?))
 }
 
-/// Answers the hellos of so many streams, or of as many as come in time.
-fn greet(instruments: LiveInstruments, listener: &UdpListener, load: &LoadPlan, count: usize) -> Vec<DataStream> {
+/// Answers the hellos of this many streams, or of as many as come in time.
+fn greet(instruments: LiveInstruments, listener: &UdpListener, plan: &LoadPlan, count: usize) -> Vec<DataStream> {
     let mut streams = Vec::new();
     let Ok(never) = Event::new() else { return streams };
     let mut buffer = vec![0; 65_536];
@@ -64,13 +77,9 @@ fn greet(instruments: LiveInstruments, listener: &UdpListener, load: &LoadPlan, 
         let Ok([true, _]) = wait_readable([listener.as_fd(), never.as_fd()], Some(LOCAL)) else { break };
         let Ok(Some(arrival)) = listener.receive(&mut buffer) else { continue };
         let Ok(hello) = Hello::decode(&buffer[..arrival.bytes.min(buffer.len())]) else { continue };
-        if let Ok(stream) = instruments.accept_udp(&hello, &arrival, load) {
-            streams.push(DataStream {
-                id: hello.stream.into(),
-                flow: hello.flow,
-                socket: Socket::Udp(stream),
-                connect_ns: None,
-            });
+        if let Ok(stream) = instruments.accept_udp(&hello, &arrival, plan) {
+            let (id, flow) = (hello.stream.into(), hello.flow);
+            streams.push(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: None });
         }
     }
     streams
@@ -78,16 +87,16 @@ fn greet(instruments: LiveInstruments, listener: &UdpListener, load: &LoadPlan, 
 
 fn run(
     instruments: LiveInstruments,
-    load: LoadPlan,
+    plan: &LoadPlan,
     ours: Vec<DataStream>,
     theirs: Vec<DataStream>,
     stop: &Stop,
-) -> Result<Measured, String> {
+) -> Result<Trial, String> {
     let peer = Some(IpAddr::from([127, 0, 0, 1]));
     let before = instruments.counters(peer);
     let (client, server) = std::thread::scope(|scope| {
-        let far = scope.spawn(|| instruments.run(Place::Server, &load, Connections::of(theirs), stop, &mut |_| {}));
-        let near = instruments.run(Place::Client, &load, Connections::of(ours), stop, &mut |_| {});
+        let far = scope.spawn(|| instruments.run(Place::Server, plan, Connections::of(theirs), stop, &mut |_| {}));
+        let near = instruments.run(Place::Client, plan, Connections::of(ours), stop, &mut |_| {});
         (near, far.join())
     });
     let server = server.map_err(|_| "the loopback's receiving end failed".to_owned())?;
@@ -95,5 +104,5 @@ fn run(
     let client = client?.between(before.clone(), after.clone());
     let server = server?.between(before, after);
     let elapsed_us = client.flow_time_us();
-    Ok(Measured { plan: load, client, server, elapsed_us })
+    Ok(Trial { plan: plan.clone(), client, server, elapsed_us })
 }

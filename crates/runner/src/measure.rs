@@ -1,32 +1,33 @@
 //! One plain measurement from begin to end.
 
-use crate::ends::{Ends, EndsError, TrialFailed};
-use narrows_model::run::{Ending, Purpose, RrTrialRecord, RunPlan, TrialRecord, UdpTrialRecord};
-use narrows_model::{Place, RrPlan, Run, Snapshot, Target, TcpPlan, UdpPlan};
+use crate::ends::{Ends, EndsError, On, TrialFailed};
+use narrows_model::run::{Ending, Purpose, RunPlan, TrialRecord};
+use narrows_model::{LoadPlan, Place, Progress, Run, Snapshot, Target, Trial};
 use narrows_sys::clock;
-use narrows_wire::api::TrialProgress;
-use std::time::Instant;
 
-/// What hears of both ends while they run.
-pub type Watch<'a> = &'a mut dyn FnMut(Place, &TrialProgress);
+/// Hears how a measurement goes.
+pub trait Watch {
+    /// A trial of this plan begins.
+    fn begins(&mut self, plan: &LoadPlan);
+    /// The progress of one end.
+    fn progress(&mut self, place: Place, progress: &Progress);
+}
 
-/// A run that holds nothing yet.
-fn begin(ends: &mut dyn Ends, plan: RunPlan, target: Target, (id, made_by): (String, String), began: Instant) -> Run {
-    let started_unix_us = clock::unix_us();
+/// A run that holds no trial yet. `name` is its id and the program that makes it.
+pub fn empty_run(plan: RunPlan, target: Target, name: (String, String)) -> Run {
+    let (id, made_by) = name;
     Run {
         format: Run::FORMAT,
         id,
         made_by,
-        started_unix_us,
-        elapsed_us: clock::micros_since(began),
+        started_unix_us: clock::unix_us(),
+        elapsed_us: 0,
         plan,
         target,
         client: Snapshot::default(),
         server: Snapshot::default(),
-        idle_rtt_us: ends.idle_rtt_us(),
+        idle_rtt_us: Vec::new(),
         trials: Vec::new(),
-        udp: Vec::new(),
-        rr: Vec::new(),
         search: None,
         sweep: None,
         attempts: Vec::new(),
@@ -34,74 +35,54 @@ fn begin(ends: &mut dyn Ends, plan: RunPlan, target: Target, (id, made_by): (Str
     }
 }
 
-/// A run that holds nothing yet, for a command that fills in its plan and what it measures.
-pub fn empty(ends: &mut dyn Ends, target: Target, name: (String, String)) -> Run {
-    begin(ends, RunPlan::MeasureUdp(UdpPlan::default()), target, name, clock::now())
+/// Reads the inventories of both hosts into the run. A host that cannot be asked leaves its inventory empty.
+pub(crate) fn take_inventories(ends: &mut dyn Ends, run: &mut Run) {
+    run.client = ends.inventory(Place::Client).unwrap_or_default();
+    run.server = ends.inventory(Place::Server).unwrap_or_default();
 }
 
-/// What there is of a trial, and how the run ends with it.
-pub(crate) fn ended<T>(ends: &dyn Ends, outcome: Result<T, TrialFailed<T>>) -> (Option<T>, Ending) {
+/// The trial as far as it was measured, and how the run ends with it.
+fn ended(ends: &dyn Ends, outcome: Result<Trial, TrialFailed>) -> (Option<Trial>, Ending) {
     match outcome {
         Ok(trial) => (Some(trial), if ends.stopped() { Ending::Interrupted } else { Ending::Complete }),
-        Err(TrialFailed { why, partial }) => {
-            let ending = match why {
-                EndsError::Interrupted => Ending::Interrupted,
-                EndsError::Lost(why) | EndsError::Failed(why) => Ending::Failed(why),
-            };
-            (partial.map(|trial| *trial), ending)
-        }
+        Err(TrialFailed { why, partial }) => (partial.map(|trial| *trial), ending(why)),
     }
 }
 
-/// Measures TCP between two ends. What went wrong on the way is in the run's ending.
-pub fn measure_tcp(
-    ends: &mut dyn Ends,
-    plan: &TcpPlan,
-    target: Target,
-    name: (String, String),
-    watch: Watch<'_>,
-) -> Run {
-    let began = clock::now();
-    let mut run = begin(ends, RunPlan::MeasureTcp(plan.clone()), target, name, began);
-    let at_us = clock::micros_since(began);
-    let outcome = ends.trial(plan, watch);
-    let (trial, ending) = ended(ends, outcome);
-    run.trials = trial.map(|trial| TrialRecord { purpose: Purpose::Measure, at_us, trial }).into_iter().collect();
-    Run { elapsed_us: clock::micros_since(began), ending, ..run }
+/// How a run ends that this stopped.
+pub(crate) fn ending(why: EndsError) -> Ending {
+    match why {
+        EndsError::Interrupted => Ending::Interrupted,
+        EndsError::Lost(why) | EndsError::Failed(why) => Ending::Failed(why),
+    }
 }
 
-/// Measures UDP between two ends, with both hosts' inventories for the ledger. What went wrong on the way is in the run's
-/// ending.
-pub fn measure_udp(
+/// Measures a load between two ends: one trial for each phase of its plan. What went wrong on the way is in the run's ending.
+pub fn measure(
     ends: &mut dyn Ends,
-    plan: &UdpPlan,
+    plan: &LoadPlan,
     target: Target,
     name: (String, String),
-    watch: Watch<'_>,
+    watch: &mut dyn Watch,
 ) -> Run {
     let began = clock::now();
-    let mut run = begin(ends, RunPlan::MeasureUdp(plan.clone()), target, name, began);
-    // A host that cannot be asked leaves its part of the ledger open, and the measurement is still one.
-    run.client = ends.inventory(Place::Client).unwrap_or_default();
-    run.server = ends.inventory(Place::Server).unwrap_or_default();
-    let at_us = clock::micros_since(began);
-    let outcome = ends.udp_trial(plan, watch);
-    let (trial, ending) = ended(ends, outcome);
-    run.udp = trial.map(|trial| UdpTrialRecord { purpose: Purpose::Measure, at_us, trial }).into_iter().collect();
-    Run { elapsed_us: clock::micros_since(began), ending, ..run }
-}
-
-/// Measures requests and responses between two ends: on the idle path, and where a load is planned once more beside it. What went
-/// wrong on the way is in the run's ending.
-pub fn measure_rr(ends: &mut dyn Ends, plan: &RrPlan, target: Target, name: (String, String), watch: Watch<'_>) -> Run {
-    let began = clock::now();
-    let mut run = begin(ends, RunPlan::MeasureRr(plan.clone()), target, name, began);
-    let idle = plan.load.as_ref().map(|_| RrPlan { load: None, ..plan.clone() });
-    for plan in idle.iter().chain([plan]) {
+    let phases = plan.phases();
+    if let Some(first) = phases.first() {
+        watch.begins(first);
+    }
+    let mut run = empty_run(RunPlan::Measure(plan.clone()), target, name);
+    run.idle_rtt_us = ends.idle_rtt_us();
+    if plan.needs_inventory() {
+        take_inventories(ends, &mut run);
+    }
+    for (nth, phase) in phases.iter().enumerate() {
+        if nth > 0 {
+            watch.begins(phase);
+        }
         let at_us = clock::micros_since(began);
-        let outcome = ends.rr_trial(plan, watch);
+        let outcome = ends.trial(phase, On::Path, &mut |place, progress| watch.progress(place, progress));
         let (trial, ending) = ended(ends, outcome);
-        run.rr.extend(trial.map(|trial| RrTrialRecord { purpose: Purpose::Measure, at_us, trial }));
+        run.trials.extend(trial.map(|trial| TrialRecord { purpose: Purpose::Measure, at_us, trial }));
         run.ending = ending;
         if run.ending != Ending::Complete {
             break;

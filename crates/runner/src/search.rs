@@ -4,11 +4,11 @@ mod spec;
 
 pub use spec::{SearchSpec, SpecError, run};
 
-use crate::ends::{Ends, EndsError, TrialFailed};
+use crate::ends::{Ends, EndsError, On, TrialFailed};
 use narrows_model::run::Ending;
 use narrows_model::run::search::{GoalBounds, LoadTrial, LossPoint, Observation, SearchPlan, SearchRecord};
 use narrows_model::run::search_report::{BoundsAt, LoadUnit};
-use narrows_model::{DatagramSizes, Family, Flow, UdpPlan, UdpRate, UdpTrial};
+use narrows_model::{DatagramSizes, Family, Flow, Trial, UdpPlan, UdpRate, UdpTrial};
 use narrows_search::{Search, SearchError, Step};
 use narrows_sys::clock;
 use std::time::Duration;
@@ -61,7 +61,7 @@ fn at_load(load: &UdpPlan, flow: Flow, pps: f64, duration: Duration) -> UdpPlan 
 /// What the sender gave up after it had stood still for a moment makes the trial invalid where it is more than a
 /// thousandth: the load was another one. Up to that the load that was really intended is lower by it.
 #[must_use]
-pub fn observation(trial: &UdpTrial, flow: Flow, intended: u64, took: Duration) -> Observation {
+pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duration) -> Observation {
     let effective_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let sum = |of: &dyn Fn(&narrows_model::UdpStreamRecord) -> u64, place| {
         let streams = trial.end(place).map(|end| end.streams.as_slice()).unwrap_or_default();
@@ -80,6 +80,10 @@ pub fn observation(trial: &UdpTrial, flow: Flow, intended: u64, took: Duration) 
     Observation { intended, offered, sent, received, effective_ms, invalid }
 }
 
+fn of_udp(trial: &Trial) -> Result<UdpTrial<'_>, EndsError> {
+    trial.of().ok_or_else(|| EndsError::Failed("the trial was of another kind than UDP".to_owned()))
+}
+
 /// The highest rate that the tester itself carries, in datagrams a second: both ends on the client, over its loopback.
 ///
 /// # Errors
@@ -93,7 +97,8 @@ pub fn qualify(ends: &mut dyn Ends, load: &UdpPlan, bytes: u32) -> Result<f64, E
         omit_ms: 0,
         ..load.clone()
     };
-    let trial = ends.udp_loopback(&plan).map_err(|failed| failed.why)?;
+    let trial = ends.trial(&plan.clone().into(), On::Loopback, &mut |_, _| {}).map_err(|failed| failed.why)?;
+    let trial = of_udp(&trial)?;
     let rate = |stream: &narrows_model::UdpStreamRecord| {
         let got = stream.received.as_ref()?;
         #[allow(clippy::cast_precision_loss)]
@@ -109,7 +114,8 @@ pub fn qualify(ends: &mut dyn Ends, load: &UdpPlan, bytes: u32) -> Result<f64, E
 /// Why nothing passes.
 pub fn first_look(ends: &mut dyn Ends, load: &UdpPlan, flow: Flow) -> Result<u32, EndsError> {
     let plan = at_load(load, flow, 100.0, Duration::from_millis(WARM_UP_MS));
-    let trial = ends.udp_trial(&plan, &mut |_, _| {}).map_err(|failed| failed.why)?;
+    let trial = ends.trial(&plan.into(), On::Path, &mut |_, _| {}).map_err(|failed| failed.why)?;
+    let trial = of_udp(&trial)?;
     let stream = trial.end(flow.sender()).and_then(|end| end.streams.iter().find(|stream| stream.flow == flow));
     stream
         .map(|stream| stream.datagram_bytes)
@@ -149,13 +155,20 @@ pub fn search_flow(
             break;
         }
         let start = clock::now();
-        let outcome = ends.udp_trial(&at_load(load, flow, load_pps, duration), &mut |_, _| {});
+        let plan = at_load(load, flow, load_pps, duration).into();
+        let outcome = ends.trial(&plan, On::Path, &mut |_, _| {});
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a rate times a time, far below 2^53
         let intended = (load_pps * duration.as_secs_f64()).round() as u64;
         let seen = match outcome {
             Ok(trial) if !ends.stopped() => {
                 renewals = 0;
-                observation(&trial, flow, intended, start.elapsed())
+                match of_udp(&trial) {
+                    Ok(trial) => observation(trial, flow, intended, start.elapsed()),
+                    Err(why) => {
+                        ending = Ending::Failed(why.to_string());
+                        break;
+                    }
+                }
             }
             Ok(_) | Err(TrialFailed { why: EndsError::Interrupted, .. }) => {
                 ending = Ending::Interrupted;

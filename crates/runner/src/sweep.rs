@@ -4,14 +4,14 @@
 mod figures;
 mod lossless;
 
-use crate::ends::{Ends, EndsError, TrialFailed};
+use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;
 use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::run::report::RunView;
 use narrows_model::run::{Ending, RunPlan};
 use narrows_model::{
-    DatagramSizes, Flow, Place, Run, SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint, SweepProtocol,
-    SweepRecord, Target, UdpPlan, UdpRate,
+    DatagramSizes, Flow, LoadPlan, Place, Run, SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint,
+    SweepProtocol, SweepRecord, Target, Trial, UdpPlan, UdpRate,
 };
 use narrows_sys::clock;
 
@@ -40,11 +40,9 @@ pub fn expected_ms(record: &SweepRecord) -> [u64; 2] {
 
 /// A sweep that has measured nothing yet. Until it is over it reads as interrupted, for a process may be killed.
 pub fn begin(ends: &mut dyn Ends, plan: &SweepPlan, target: Target, name: (String, String)) -> Run {
-    let mut run = measure::empty(ends, target, name);
-    // A host that cannot be asked leaves its inventory empty, and the sweep is still one.
-    run.client = ends.inventory(Place::Client).unwrap_or_default();
-    run.server = ends.inventory(Place::Server).unwrap_or_default();
-    run.plan = RunPlan::Sweep(plan.clone());
+    let mut run = measure::empty_run(RunPlan::Sweep(plan.clone()), target, name);
+    run.idle_rtt_us = ends.idle_rtt_us();
+    measure::take_inventories(ends, &mut run);
     run.sweep = Some(SweepRecord { plan: plan.clone(), points: Vec::new(), ending: Ending::Interrupted });
     run.ending = Ending::Interrupted;
     run
@@ -74,10 +72,7 @@ pub fn go_on(ends: &mut dyn Ends, run: &mut Run, watch: &mut dyn Watch) {
                 record.points.push(SweepPoint { cell, at_us, took_us, outcome });
             }
             Err(why) => {
-                ending = match why {
-                    EndsError::Interrupted => Ending::Interrupted,
-                    EndsError::Lost(why) | EndsError::Failed(why) => Ending::Failed(why),
-                };
+                ending = measure::ending(why);
                 break;
             }
         }
@@ -120,9 +115,8 @@ fn udp(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell, view: &RunView) -
         interval_ms: interval_ms(plan),
         ..UdpPlan::default()
     };
-    let outcome = ends.udp_trial(&load, &mut |_, _| {});
-    let trial = whole(ends, outcome)?;
-    let mut figures = figures::of_udp(&trial, view.clone());
+    let trial = whole(ends, &load.clone().into())?;
+    let mut figures = trial.of().map_or_else(Vec::new, |trial| figures::of_udp(trial, view.clone()));
     if searched(plan, cell) {
         let load = beside(load, &figures);
         for flow in &mut figures {
@@ -153,14 +147,13 @@ fn tcp(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell, view: &RunView) -
         no_delay: true,
         ..TcpPlan::default()
     };
-    let outcome = ends.trial(&load, &mut |_, _| {});
-    let trial = whole(ends, outcome)?;
-    Ok(figures::of_tcp(&trial, view.clone()))
+    let trial = whole(ends, &load.into())?;
+    Ok(trial.of().map_or_else(Vec::new, |trial| figures::of_tcp(trial, view.clone())))
 }
 
 /// A trial that ran to its end.
-fn whole<T>(ends: &dyn Ends, outcome: Result<T, TrialFailed<T>>) -> Result<T, EndsError> {
-    match outcome {
+fn whole(ends: &mut dyn Ends, plan: &LoadPlan) -> Result<Trial, EndsError> {
+    match ends.trial(plan, On::Path, &mut |_, _| {}) {
         Ok(_) if ends.stopped() => Err(EndsError::Interrupted),
         Ok(trial) => Ok(trial),
         Err(TrialFailed { why, .. }) => Err(why),

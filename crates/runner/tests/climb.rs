@@ -1,12 +1,12 @@
 //! The climb of `--try` over ends that are played: what is tried in which order, what stays, and that everything is set back
 //! however it ends. The trials are those of stored runs: slow without the fix, fast with it.
 
-use narrows_model::load::tcp::{DiagnosePlan, TcpPlan};
-use narrows_model::run::{Ending, Purpose};
-use narrows_model::{Change, Place, RrPlan, RrTrial, Run, Setting, Snapshot, Status, Trial, UdpPlan, UdpTrial, Value};
-use narrows_runner::TrialProgress;
+use narrows_model::run::{DiagnosePlan, Ending, Purpose};
+use narrows_model::{
+    Change, LoadPlan, Place, Progress, Run, Setting, Snapshot, Status, TcpEndRecord, TcpPlan, Trial, Value,
+};
 use narrows_runner::diagnosis::{self, Watch};
-use narrows_runner::ends::{Ends, EndsError, TrialFailed};
+use narrows_runner::ends::{self, Ends, EndsError, On, TrialFailed};
 use std::path::Path;
 
 fn stored(name: &str) -> Run {
@@ -15,21 +15,22 @@ fn stored(name: &str) -> Run {
 }
 
 fn trial_of(run: &Run) -> Trial {
-    run.baseline(0).expect("a baseline").clone()
+    run.trials.iter().find(|it| it.purpose == Purpose::Baseline { act: 0 }).expect("a baseline").trial.clone()
 }
 
 /// The slow run as it would be if `tcp_rmem`, and not a fixed buffer, ended the window: its fix is a setting.
 fn slow_by_sysctl() -> Run {
     let mut run = stored("long-path-before");
     let trial = &mut run.trials[0].trial;
+    let end = trial.server.get_mut::<TcpEndRecord>().expect("TCP");
     let mut buffer = 0;
-    for stream in &mut trial.server.streams {
+    for stream in &mut end.streams {
         let lock = stream.buffer_lock.as_mut().expect("a lock");
         lock.receive = false;
         buffer =
             stream.samples.iter().filter_map(|sample| sample.memory).map(|m| m.rcvbuf_bytes).max().expect("memory");
     }
-    for snapshot in [&mut run.server, &mut trial.server.before, &mut trial.server.after] {
+    for snapshot in [&mut run.server, &mut end.before, &mut end.after] {
         for fact in snapshot.facts.iter_mut().filter(|fact| fact.key == "tcp.rmem.max") {
             fact.value = Value::Integer(buffer.into());
         }
@@ -77,42 +78,23 @@ impl Ends for Played {
         self.before.idle_rtt_us.clone()
     }
 
-    fn trial(&mut self, plan: &TcpPlan, _: &mut dyn FnMut(Place, &TrialProgress)) -> Result<Trial, TrialFailed> {
+    fn trial(&mut self, plan: &LoadPlan, on: On, _: ends::Watch<'_>) -> Result<Trial, TrialFailed> {
+        let (Some(plan), On::Path) = (plan.get::<TcpPlan>(), on) else {
+            return Err(TrialFailed { why: EndsError::Failed("no such trial here".into()), partial: None });
+        };
         let number = self.log.len();
         let fixed = !self.in_force.is_empty();
         self.log.push(fixed);
         let fast = fixed && self.trouble != Trouble::NoHelp;
         let mut trial = if fast { self.after.clone() } else { trial_of(&self.before) };
-        trial.plan = TcpPlan { direction: trial.plan.direction, omit_ms: trial.plan.omit_ms, ..plan.clone() };
+        let measured = trial.plan.get::<TcpPlan>().expect("TCP");
+        let plan = TcpPlan { direction: measured.direction, omit_ms: measured.omit_ms, ..plan.clone() };
+        trial.plan = plan.into();
         if self.trouble == Trouble::LostInTrial(number) {
             let why = EndsError::Lost("the server at 192.0.2.2:5220 is lost: it says no more".into());
             return Err(TrialFailed { why, partial: Some(Box::new(trial)) });
         }
         Ok(trial)
-    }
-
-    fn udp_trial(
-        &mut self,
-        _: &UdpPlan,
-        _: &mut dyn FnMut(Place, &TrialProgress),
-    ) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
-        Err(TrialFailed { why: EndsError::Failed("no UDP here".into()), partial: None })
-    }
-
-    fn udp_loopback(&mut self, _: &UdpPlan) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
-        Err(TrialFailed { why: EndsError::Failed("no UDP here".into()), partial: None })
-    }
-
-    fn rr_trial(
-        &mut self,
-        _: &RrPlan,
-        _: &mut dyn FnMut(Place, &TrialProgress),
-    ) -> Result<RrTrial, TrialFailed<RrTrial>> {
-        Err(TrialFailed { why: EndsError::Failed("no requests here".into()), partial: None })
-    }
-
-    fn loopback(&mut self, _: &TcpPlan) -> Result<Trial, TrialFailed> {
-        Err(TrialFailed { why: EndsError::Failed("no loopback here".into()), partial: None })
     }
 
     fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {
@@ -159,7 +141,7 @@ impl Watch for Told {
     fn result(&mut self, text: &str) {
         self.results.push(text.to_owned());
     }
-    fn progress(&mut self, _: Place, _: &TrialProgress, _: Option<u64>) {}
+    fn progress(&mut self, _: Place, _: &Progress, _: Option<u64>) {}
     fn save(&mut self, _: &Run) {
         self.saves += 1;
     }
@@ -168,9 +150,9 @@ impl Watch for Told {
 fn climb(trouble: Trouble, keep: bool) -> (Run, Played, Told) {
     let (mut ends, mut told) = (Played::new(trouble), Told::default());
     let load = trial_of(&ends.before).plan;
-    let plan = DiagnosePlan { load, udp: None, budget_ms: 0, try_fixes: true, keep, proof_pairs: 3 };
+    let plan = DiagnosePlan { load, budget_ms: 0, try_fixes: true, keep, proof_pairs: 3 };
     let target = ends.before.target.clone();
-    let run = diagnosis::diagnose(&mut ends, &mut told, &plan, target, "test".into(), "test".into());
+    let run = diagnosis::diagnose(&mut ends, &mut told, &plan, target, ("test".into(), "test".into()));
     (run, ends, told)
 }
 

@@ -3,11 +3,9 @@
 
 #![allow(clippy::panic)] // a test that fails loudly
 
-use narrows_model::load::tcp::TcpPlan;
 use narrows_model::run::sweep::Lossless;
 use narrows_model::*;
-use narrows_runner::TrialProgress;
-use narrows_runner::ends::{Ends, EndsError, TrialFailed};
+use narrows_runner::ends::{self, Ends, EndsError, On, TrialFailed};
 use narrows_runner::sweep::{self, Watch};
 use std::path::Path;
 
@@ -41,7 +39,7 @@ struct Played {
 impl Played {
     fn new(trouble: Trouble) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/long-path-after.run.json");
-        let tcp = narrows_store::load(&path).expect("a stored run").baseline(0).expect("a trial").clone();
+        let tcp = narrows_store::load(&path).expect("a stored run").trials.remove(0).trial;
         Self { trouble, carried: CARRIED, tcp, made: 0, udp: vec![], order: vec![] }
     }
 
@@ -60,12 +58,12 @@ impl Played {
     }
 }
 
-fn failed<T>(why: EndsError) -> TrialFailed<T> {
+fn failed(why: EndsError) -> TrialFailed {
     TrialFailed { why, partial: None }
 }
 
 /// What both ends of a trial see of a path that carries so much.
-fn udp_trial(plan: &UdpPlan, bytes: u32, carried: f64) -> UdpTrial {
+fn udp_trial(plan: &UdpPlan, bytes: u32, carried: f64) -> Trial {
     let seconds = plan.duration_ms as f64 / 1000.0;
     let end = |place: Place| {
         let stream = |flow: Flow| {
@@ -112,30 +110,20 @@ fn udp_trial(plan: &UdpPlan, bytes: u32, carried: f64) -> UdpTrial {
         }
     };
     let elapsed_us = plan.duration_ms * 1000;
-    UdpTrial { plan: plan.clone(), client: end(Place::Client), server: end(Place::Server), elapsed_us }
+    Trial::new(plan.clone(), end(Place::Client), end(Place::Server), elapsed_us)
 }
 
-impl Ends for Played {
-    fn inventory(&mut self, _: Place) -> Result<Snapshot, EndsError> {
-        if self.deaf() { Err(EndsError::Failed("there is no such session".into())) } else { Ok(Snapshot::default()) }
-    }
-
-    fn idle_rtt_us(&mut self) -> Vec<u64> {
-        vec![]
-    }
-
-    fn trial(&mut self, plan: &TcpPlan, _: &mut dyn FnMut(Place, &TrialProgress)) -> Result<Trial, TrialFailed> {
+impl Played {
+    fn tcp_trial(&mut self, plan: &TcpPlan) -> Result<Trial, TrialFailed> {
         self.order.push((SweepProtocol::Tcp, plan.direction, plan.message_bytes));
         self.next().map_err(failed)?;
         assert!(plan.no_delay, "each message is sent by itself");
-        Ok(Trial { plan: TcpPlan { message_bytes: plan.message_bytes, ..self.tcp.plan.clone() }, ..self.tcp.clone() })
+        let measured = self.tcp.plan.get::<TcpPlan>().expect("TCP").clone();
+        let plan = TcpPlan { message_bytes: plan.message_bytes, ..measured };
+        Ok(Trial { plan: plan.into(), ..self.tcp.clone() })
     }
 
-    fn udp_trial(
-        &mut self,
-        plan: &UdpPlan,
-        _: &mut dyn FnMut(Place, &TrialProgress),
-    ) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
+    fn udp_trial(&mut self, plan: &UdpPlan) -> Result<Trial, TrialFailed> {
         let DatagramSizes::Sequence(sizes) = &plan.sizes else { panic!("a sweep names its sizes") };
         self.udp.push(plan.clone());
         if plan.rate_up == UdpRate::Max || plan.rate_down == UdpRate::Max {
@@ -148,21 +136,23 @@ impl Ends for Played {
         }
         Ok(udp_trial(plan, sizes[0], self.carried))
     }
+}
 
-    fn rr_trial(
-        &mut self,
-        _: &RrPlan,
-        _: &mut dyn FnMut(Place, &TrialProgress),
-    ) -> Result<RrTrial, TrialFailed<RrTrial>> {
-        Err(failed(EndsError::Failed("no requests here".into())))
+impl Ends for Played {
+    fn inventory(&mut self, _: Place) -> Result<Snapshot, EndsError> {
+        if self.deaf() { Err(EndsError::Failed("there is no such session".into())) } else { Ok(Snapshot::default()) }
     }
 
-    fn loopback(&mut self, _: &TcpPlan) -> Result<Trial, TrialFailed> {
-        Err(failed(EndsError::Failed("no loopback here".into())))
+    fn idle_rtt_us(&mut self) -> Vec<u64> {
+        vec![]
     }
 
-    fn udp_loopback(&mut self, _: &UdpPlan) -> Result<UdpTrial, TrialFailed<UdpTrial>> {
-        Err(failed(EndsError::Failed("no loopback here".into())))
+    fn trial(&mut self, plan: &LoadPlan, on: On, _: ends::Watch<'_>) -> Result<Trial, TrialFailed> {
+        match (plan, on) {
+            (LoadPlan::Tcp(plan), On::Path) => self.tcp_trial(plan),
+            (LoadPlan::Udp(plan), On::Path) => self.udp_trial(plan),
+            _ => Err(failed(EndsError::Failed("no such trial here".into()))),
+        }
     }
 
     fn apply(&mut self, _: Place, _: &Setting) -> Result<Change, EndsError> {

@@ -1,6 +1,6 @@
 //! The formats of stored runs, and how each is converted to today's. A new format is one line in [`FORMS`].
 
-use crate::Error;
+use crate::{Error, form_1};
 use narrows_model::Run;
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +20,10 @@ pub struct Form {
 }
 
 /// Every format, oldest first. The last one is what this program writes.
-pub const FORMS: &[Form] = &[Form { format: 1, since: "0.1.0", upgrade: None }];
+pub const FORMS: &[Form] = &[
+    Form { format: 1, since: "0.1.0", upgrade: Some(form_1::upgrade) },
+    Form { format: 2, since: "0.1.0", upgrade: None },
+];
 
 /// The fields that identify a format; everything else may differ between formats.
 #[derive(Deserialize)]
@@ -93,7 +96,8 @@ mod tests {
                     Ok(tree)
                 }),
             },
-            Form { format: 1, since: "0.1.0", upgrade: None },
+            Form { format: 1, since: "0.1.0", upgrade: Some(form_1::upgrade) },
+            Form { format: 2, since: "0.1.0", upgrade: None },
         ];
         let run = crate::file::tests::run("20250101-000000-00000001");
         let mut tree = serde_json::to_value(&run).unwrap();
@@ -115,7 +119,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "/tmp/a.run.json was written by a newer narrows (narrows 9.1.0): its form is 7, this program reads forms up \
-             to 1; update narrows to read it"
+             to 2; update narrows to read it"
         );
         let error = read(br#"{"format": 0}"#, Path::new("a")).unwrap_err();
         assert_eq!(error.to_string(), "a says that its form is 0, which never existed; the file is damaged");

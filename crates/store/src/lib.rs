@@ -7,6 +7,7 @@ pub mod compat;
 pub mod directory;
 pub mod error;
 pub mod file;
+mod form_1;
 pub mod id;
 
 pub use directory::{Entry, list};

@@ -1,6 +1,6 @@
 //! How busy each core of a host was.
 
-use narrows_model::load::trial::{CpuTimes, HostSample};
+use narrows_model::load::host::{CpuTimes, HostSample};
 
 /// Fractions of one core's time over the counted part of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]

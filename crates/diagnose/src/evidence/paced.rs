@@ -17,7 +17,7 @@ pub struct PacedUdp {
 impl PacedUdp {
     /// From trials by their ids; those that are none of paced UDP are left out.
     #[must_use]
-    pub fn of<'t>(trials: impl Iterator<Item = (&'t str, &'t UdpTrial)>, flow: Flow, goodput_bps: f64) -> Self {
+    pub fn of<'t>(trials: impl Iterator<Item = (&'t str, UdpTrial<'t>)>, flow: Flow, goodput_bps: f64) -> Self {
         let part = |id: &str| PARTS.iter().find(|part| part.id == id);
         let trials = trials.filter_map(|(id, trial)| Some((part(id)?.id, UdpView::of(trial, flow)?))).collect();
         Self { trials, goodput_bps }

@@ -5,7 +5,7 @@
 //! say nothing: what was lost then is not what the device could not forward.
 
 use narrows_model::host::device_state::{DeviceSeen, DeviceState, LinkState};
-use narrows_model::load::trial::CpuTimes;
+use narrows_model::load::host::CpuTimes;
 
 /// How far two readings of one clock may be apart, ms.
 const CLOCK_MS: u64 = 1_000;

@@ -96,7 +96,7 @@ fn unmoderated(device: &DeviceSeen, trial: &ForwardingTrial) -> Option<String> {
 mod tests {
     use super::super::testing;
     use super::*;
-    use narrows_model::load::trial::CpuTimes;
+    use narrows_model::load::host::CpuTimes;
     use narrows_model::run::search::{Observation, SearchPlan, SearchRecord};
 
     fn device(share: f64, interrupts: u64) -> DeviceSeen {

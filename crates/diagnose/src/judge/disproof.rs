@@ -41,8 +41,8 @@ mod tests {
     use crate::testing::{Scene, fact, ordinary_host, with};
     use narrows_model::host::fact::Unit;
     use narrows_model::run::report::ProofView;
-    use narrows_model::run::{Attempt, Purpose, TrialRecord, UdpTrialRecord};
-    use narrows_model::{Report, Run, Status};
+    use narrows_model::run::{Attempt, Purpose, TrialRecord};
+    use narrows_model::{Report, Run, Status, UdpPlan};
 
     fn small_window() -> Scene {
         Scene {
@@ -73,7 +73,6 @@ mod tests {
             predicted_bps: 900_000_000,
             predicted_interval_bps: [800_000_000, 1_000_000_000],
             changes: Vec::new(),
-            udp_load: None,
             load: None,
             kept_for_next_act: after[0] > before[0],
         });
@@ -122,11 +121,11 @@ mod tests {
             for (pair, buffer) in (0..).zip(losses) {
                 let died = Died { buffer, ..Died::default() };
                 let trial = UdpScene { offered: 100_000, died, ..UdpScene::default() }.trial();
-                run.udp.push(UdpTrialRecord { purpose: Purpose::Proof { act: 0, pair, fixed }, at_us: 0, trial });
+                run.trials.push(TrialRecord { purpose: Purpose::Proof { act: 0, pair, fixed }, at_us: 0, trial });
             }
         }
-        let run = proved(run, 0, "udp-receive-buffer", [0.0; 3], [0.0; 3]);
-        let run = Run { trials: Vec::new(), ..run };
+        let mut run = proved(run, 0, "udp-receive-buffer", [0.0; 3], [0.0; 3]);
+        run.trials.retain(|record| record.trial.of::<UdpPlan>().is_some());
         crate::report::proof(&run, &run.attempts[0]).expect("a proof")
     }
 

@@ -31,7 +31,7 @@ const ONE_PRODUCT: f64 = 2.0;
 const EXPLAINS: f64 = 0.5;
 
 /// The finding, or why there is none, in a sentence. The latencies are trimmed means in ns.
-pub(super) fn judge(idle_ns: f64, loaded_ns: f64, loaded: &RrTrial) -> Result<Finding, String> {
+pub(super) fn judge(idle_ns: f64, loaded_ns: f64, loaded: RrTrial<'_>) -> Result<Finding, String> {
     let increase = loaded_ns - idle_ns;
     let rtt = load_rtt(loaded);
     let growth = rtt.as_ref().map(|rtt| rtt.mean_ns - rtt.min_ns);

@@ -14,7 +14,7 @@ const TRIMMED: f64 = 0.95;
 ///
 /// # Errors
 /// Why they cannot be compared, in a sentence.
-pub fn under_load(idle: &RrTrial, loaded: &RrTrial) -> Result<LatencyUnderLoad, String> {
+pub fn under_load(idle: RrTrial<'_>, loaded: RrTrial<'_>) -> Result<LatencyUnderLoad, String> {
     if idle.plan.load.is_some() || loaded.plan.load.is_none() {
         return Err("of the two trials the first must be without a load and the second with one".to_owned());
     }
@@ -51,7 +51,7 @@ pub fn under_load(idle: &RrTrial, loaded: &RrTrial) -> Result<LatencyUnderLoad, 
 }
 
 /// The latencies of all streams together.
-fn latencies(trial: &RrTrial) -> Histogram {
+fn latencies(trial: RrTrial<'_>) -> Histogram {
     let mut all = Histogram::new();
     for stream in &trial.client.streams {
         all.merge(&Histogram::from_distribution(&stream.latency_ns));
@@ -70,7 +70,7 @@ struct LoadRtt {
 
 /// `None` where no sender's kernel told.
 #[allow(clippy::cast_precision_loss)]
-fn load_rtt(trial: &RrTrial) -> Option<LoadRtt> {
+fn load_rtt(trial: RrTrial<'_>) -> Option<LoadRtt> {
     let plan = trial.plan.load.as_ref()?;
     let sender = |flow: &Flow| -> Option<(&TcpEndRecord, Flow)> {
         let end = match flow {

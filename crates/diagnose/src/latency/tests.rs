@@ -1,14 +1,14 @@
 //! Two trials made by hand, and what must and must not be said of them.
 
 use super::*;
-use narrows_model::run::measure_rr::Confidence;
+use narrows_model::run::measure_rr::{Confidence, Responsiveness};
 use narrows_model::{
     Direction, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, Snapshot, TcpInfo, TcpPlan, TcpSample,
-    TcpStreamRecord, Transaction,
+    TcpStreamRecord, Transaction, Trial,
 };
 
 /// Ten seconds at this latency in each second, 100 transactions a second; the first second is omitted.
-fn trial(latency_us: &[u64; 10], plan: RrPlan, load: Option<TcpEndRecord>) -> RrTrial {
+fn trial(latency_us: &[u64; 10], plan: RrPlan, load: Option<TcpEndRecord>) -> Trial {
     let mut histogram = Histogram::new();
     let mut sample = RrSample::default();
     let mut samples = vec![sample];
@@ -36,15 +36,19 @@ fn trial(latency_us: &[u64; 10], plan: RrPlan, load: Option<TcpEndRecord>) -> Rr
         after: Snapshot::default(),
         remarks: Vec::new(),
     };
-    RrTrial {
-        plan: RrPlan { omit_ms: 1_000, ..plan },
-        client: end(Place::Client, vec![stream], load.clone()),
-        server: end(Place::Server, Vec::new(), load),
-        elapsed_us: 10_002_000,
-    }
+    let (client, server) = (end(Place::Client, vec![stream], load.clone()), end(Place::Server, Vec::new(), load));
+    Trial::new(RrPlan { omit_ms: 1_000, ..plan }, client, server, 10_002_000)
 }
 
-fn idle(us: u64) -> RrTrial {
+fn compared(idle: &Trial, loaded: &Trial) -> Result<LatencyUnderLoad, String> {
+    under_load(idle.of().unwrap(), loaded.of().unwrap())
+}
+
+fn responsive(trial: &Trial) -> Result<Responsiveness, String> {
+    responsiveness::of(trial.of().unwrap())
+}
+
+fn idle(us: u64) -> Trial {
     trial(&[us; 10], RrPlan::default(), None)
 }
 
@@ -87,7 +91,7 @@ fn loaded_plan() -> RrPlan {
     RrPlan { load: Some(TcpPlan { direction: Direction::Up, ..TcpPlan::default() }), ..RrPlan::default() }
 }
 
-fn loaded(us: u64, rtt_us: Option<u64>, min_rtt_us: u64) -> RrTrial {
+fn loaded(us: u64, rtt_us: Option<u64>, min_rtt_us: u64) -> Trial {
     trial(&[us; 10], loaded_plan(), Some(load(rtt_us, min_rtt_us)))
 }
 
@@ -97,7 +101,7 @@ fn close(a: f64, b: f64) -> bool {
 
 #[test]
 fn a_queue_of_two_hundred_milliseconds_is_named_with_two_witnesses() {
-    let view = under_load(&idle(20_000), &loaded(220_000, Some(215_000), 20_000)).unwrap();
+    let view = compared(&idle(20_000), &loaded(220_000, Some(215_000), 20_000)).unwrap();
     assert!(close(view.increase_ns, 200e6) && close(view.ratio, 11.0), "{view:?}");
     let finding = view.finding.unwrap();
     assert_eq!((finding.id.as_str(), finding.at, finding.witnesses.len()), ("bufferbloat", Place::Path, 2));
@@ -114,7 +118,7 @@ fn a_queue_of_two_hundred_milliseconds_is_named_with_two_witnesses() {
 
 #[test]
 fn without_the_kernels_rtt_it_is_a_suspicion() {
-    let view = under_load(&idle(20_000), &loaded(220_000, None, 20_000)).unwrap();
+    let view = compared(&idle(20_000), &loaded(220_000, None, 20_000)).unwrap();
     let finding = view.finding.unwrap();
     assert!(finding.confidence < 0.5 && finding.witnesses.len() == 1);
     assert_eq!(view.loaded_rpm.unwrap().load_rpm, None);
@@ -122,8 +126,8 @@ fn without_the_kernels_rtt_it_is_a_suspicion() {
 
 #[test]
 fn look_alikes_are_left_alone() {
-    let says = |idle_us, loaded: RrTrial, words: &str| {
-        let view = under_load(&idle(idle_us), &loaded).unwrap();
+    let says = |idle_us, loaded: Trial, words: &str| {
+        let view = compared(&idle(idle_us), &loaded).unwrap();
         assert_eq!(view.finding, None);
         assert!(view.why_none.contains(words), "{}", view.why_none);
     };
@@ -145,23 +149,23 @@ fn look_alikes_are_left_alone() {
 
 #[test]
 fn trials_that_cannot_be_compared_say_why() {
-    let error = under_load(&idle(1), &idle(1)).unwrap_err();
+    let error = compared(&idle(1), &idle(1)).unwrap_err();
     assert!(error.contains("the second with one"));
     let mut silent = loaded(1_000, None, 1_000);
-    silent.client.streams.clear();
-    let error = under_load(&idle(1_000), &silent).unwrap_err();
+    silent.client.get_mut::<RrEndRecord>().unwrap().streams.clear();
+    let error = compared(&idle(1_000), &silent).unwrap_err();
     assert_eq!(error, "no transaction of the loaded path was completed in the counted part");
 }
 
 #[test]
 fn latencies_that_are_no_round_trips_give_no_figure() {
-    let of = |plan| responsiveness::of(&trial(&[20_000; 10], plan, None));
+    let of = |plan| responsive(&trial(&[20_000; 10], plan, None));
     assert!(of(RrPlan { outstanding: 4, ..RrPlan::default() }).unwrap_err().contains("one at a time"));
     assert!(of(RrPlan { response_bytes: 10_000, ..RrPlan::default() }).unwrap_err().contains("10000 bytes"));
     // A connection and a request are two round trips.
     let rpm = of(RrPlan { transaction: Transaction::TcpConnect, ..RrPlan::default() }).unwrap().rpm;
     assert!(close(rpm, 6000.0));
-    let view = under_load(
+    let view = compared(
         &trial(&[20_000; 10], RrPlan { outstanding: 4, ..RrPlan::default() }, None),
         &loaded(20_000, None, 20_000),
     );
@@ -171,25 +175,25 @@ fn latencies_that_are_no_round_trips_give_no_figure() {
 #[test]
 fn a_latency_that_still_grows_is_of_medium_confidence_and_a_short_trial_of_low() {
     let growing = [10, 10, 20, 40, 60, 80, 120, 160, 200, 240].map(|ms| ms * 1000);
-    let rpm = responsiveness::of(&trial(&growing, RrPlan::default(), None)).unwrap();
+    let rpm = responsive(&trial(&growing, RrPlan::default(), None)).unwrap();
     assert_eq!(rpm.confidence, Confidence::Medium);
     assert!(rpm.variation.unwrap() > 0.05);
-    let short = RrTrial { plan: RrPlan { duration_ms: 4_000, omit_ms: 1_000, ..RrPlan::default() }, ..idle(20_000) };
-    assert_eq!(responsiveness::of(&short).unwrap().confidence, Confidence::Low);
+    let plan = RrPlan { duration_ms: 4_000, omit_ms: 1_000, ..RrPlan::default() };
+    let short = Trial { plan: plan.into(), ..idle(20_000) };
+    assert_eq!(responsive(&short).unwrap().confidence, Confidence::Low);
     // What the first second was is not counted.
     let slow_start = [900, 20, 20, 20, 20, 20, 20, 20, 20, 20].map(|ms| ms * 1000);
-    let rpm = responsiveness::of(&trial(&slow_start, RrPlan::default(), None)).unwrap();
+    let rpm = responsive(&trial(&slow_start, RrPlan::default(), None)).unwrap();
     assert_eq!((rpm.confidence, close(rpm.rpm, 3000.0)), (Confidence::High, true));
 }
 
 #[test]
 fn nonsense_from_outside_does_not_panic() {
     let mut trial = loaded(u64::MAX / 1_000_000_000, Some(u64::MAX), u64::MAX);
-    trial.plan.duration_ms = u64::MAX;
-    trial.plan.omit_ms = 0;
     trial.elapsed_us = u64::MAX;
-    assert!(under_load(&idle(1), &trial).is_ok());
-    trial.plan.omit_ms = u64::MAX;
-    trial.plan.interval_ms = u64::MAX;
-    assert!(under_load(&idle(1), &trial).is_ok());
+    let longest = RrPlan { duration_ms: u64::MAX, omit_ms: 0, ..loaded_plan() };
+    trial.plan = longest.clone().into();
+    assert!(compared(&idle(1), &trial).is_ok());
+    trial.plan = RrPlan { omit_ms: u64::MAX, interval_ms: u64::MAX, ..longest }.into();
+    assert!(compared(&idle(1), &trial).is_ok());
 }

@@ -1,6 +1,7 @@
 //! What both ends counted of one flow, added up over its streams.
 
-use narrows_model::load::udp::{DatagramSizes, UdpEndRecord, UdpStreamRecord, UdpTrial, Unsent};
+use narrows_model::load::udp::{DatagramSizes, UdpTrial};
+use narrows_model::load::udp_record::{UdpEndRecord, UdpStreamRecord, Unsent};
 use narrows_model::{Direction, Flow, Place, Snapshot};
 use std::collections::BTreeMap;
 
@@ -67,7 +68,7 @@ fn add(a: &Unsent, b: &Unsent) -> Unsent {
 
 impl Accounting {
     /// The figures of a flow; `None` where the trial does not have it.
-    pub(crate) fn of(trial: &UdpTrial, flow: Flow) -> Option<Self> {
+    pub(crate) fn of(trial: UdpTrial<'_>, flow: Flow) -> Option<Self> {
         let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
         let mut accounting = Self {
             flow,

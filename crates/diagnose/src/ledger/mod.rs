@@ -107,7 +107,7 @@ struct Entry {
 /// `offered` is what the application handed over, refused datagrams included; those that it gave up itself for want of time
 /// (`skipped`) were never handed over. It holds that `offered = Σ dropped + delivered + unexplained`.
 #[must_use]
-pub fn ledger(trial: &UdpTrial, flow: Flow) -> Ledger {
+pub fn ledger(trial: UdpTrial<'_>, flow: Flow) -> Ledger {
     let Some(accounting) = Accounting::of(trial, flow) else {
         return Ledger {
             flow,

@@ -4,8 +4,8 @@ use super::accounting::Accounting;
 use super::{Entry, receiving, sending, settle, wire};
 use crate::ledger::claim::Claim;
 use narrows_model::diagnosis::ledger::Ledger;
-use narrows_model::load::trial::{TcpEndRecord, TcpSample, TcpStreamRecord};
-use narrows_model::{Direction, Flow, TcpInfo, Trial};
+use narrows_model::load::tcp::{TcpEndRecord, TcpSample, TcpStreamRecord};
+use narrows_model::{Direction, Flow, TcpInfo, TcpTrial};
 
 /// Bytes of the largest packet that the kernel holds as one.
 const PACKET_MOST: u64 = 65_535;
@@ -17,7 +17,7 @@ const PACKET_MOST: u64 = 65_535;
 /// bytes of both where the latter counts batches; what was on its way when the last sample was taken counts as missing. Hosts hand TCP down in batches, so counts of drops are
 /// ranges here more often than with UDP.
 #[must_use]
-pub fn tcp_ledger(trial: &Trial, flow: Flow) -> Option<Ledger> {
+pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
     let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
     let (mut offered, mut delivered) = (None, None);
     for stream in sending.streams.iter().filter(|stream| stream.flow == flow) {
@@ -106,45 +106,45 @@ fn grown(stream: &TcpStreamRecord, of: fn(&TcpInfo) -> Option<u64>) -> Option<u6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, tcp_end};
 
     #[test]
     fn segments_that_the_queue_dropped_are_its_own_and_the_rest_is_the_paths() {
         let mut trial = Scene { sender_counts: vec![("qdisc.drops", 20)], ..Scene::default() }.trial();
         // The sockets' own counts: 600,000 sent, 500 of them never arrived.
-        for sample in &mut trial.server.streams[0].samples {
+        for sample in &mut tcp_end(&mut trial.server).streams[0].samples {
             sample.tcp.data_segs_in = Some(0);
         }
-        if let Some(last) = trial.server.streams[0].samples.last_mut() {
+        if let Some(last) = tcp_end(&mut trial.server).streams[0].samples.last_mut() {
             last.tcp.data_segs_in = Some(599_500);
         }
-        let ledger = tcp_ledger(&trial, Flow::Up).expect("segments");
+        let ledger = tcp_ledger(trial.of().expect("TCP"), Flow::Up).expect("segments");
         let of = |id: &str| ledger.stages.iter().find(|stage| stage.id == id).expect("a stage").dropped;
         assert_eq!((ledger.offered, ledger.delivered, ledger.unexplained), (600_000, 599_500, 0));
         assert!((20..=500).contains(&of("qdisc")), "{ledger:#?}");
         assert_eq!(of("qdisc") + of("path"), 500);
         assert!(ledger.unit == "segments" && ledger.stages.iter().all(|stage| stage.id != "unsent"));
-        assert_eq!(tcp_ledger(&trial, Flow::Down), None);
+        assert_eq!(tcp_ledger(trial.of().expect("TCP"), Flow::Down), None);
     }
 
     #[test]
     fn batches_of_a_tun_device_are_told_by_their_bytes() {
         let mut trial = Scene::default().trial();
-        let sent = trial.client.streams[0].samples.last_mut().expect("samples");
+        let sent = tcp_end(&mut trial.client).streams[0].samples.last_mut().expect("samples");
         let segments = sent.tcp.data_segs_out.expect("segments");
         let bytes = segments * 1_448;
         (sent.tcp.bytes_sent, sent.tcp.dsack_dups) = (Some(bytes), Some(10));
-        for sample in &mut trial.server.streams[0].samples {
+        for sample in &mut tcp_end(&mut trial.server).streams[0].samples {
             (sample.tcp.data_segs_in, sample.tcp.bytes_received) = (Some(0), Some(0));
         }
-        let got = trial.server.streams[0].samples.last_mut().expect("samples");
+        let got = tcp_end(&mut trial.server).streams[0].samples.last_mut().expect("samples");
         // Nine segments in each; 40 segments did not come, and ten of these came before.
         (got.tcp.data_segs_in, got.tcp.bytes_received) = (Some(segments / 9), Some(bytes - 40 * 1_448));
-        let ledger = tcp_ledger(&trial, Flow::Up).expect("segments");
+        let ledger = tcp_ledger(trial.of().expect("TCP"), Flow::Up).expect("segments");
         assert_eq!((ledger.offered, ledger.delivered, ledger.unexplained), (segments, segments - 30, 0));
         // Without the bytes of the sender there is nothing to tell.
-        let sent = trial.client.streams[0].samples.last_mut().expect("samples");
+        let sent = tcp_end(&mut trial.client).streams[0].samples.last_mut().expect("samples");
         sent.tcp.bytes_sent = None;
-        assert_eq!(tcp_ledger(&trial, Flow::Up), None);
+        assert_eq!(tcp_ledger(trial.of().expect("TCP"), Flow::Up), None);
     }
 }

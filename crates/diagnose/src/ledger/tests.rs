@@ -2,12 +2,12 @@
 //! booked once and in the right place.
 
 use super::*;
-use crate::testing::udp::{Died, UdpScene};
-use narrows_model::load::udp::Unsent;
+use crate::testing::udp::{Died, UdpScene, udp_end};
+use narrows_model::load::udp_record::Unsent;
 use proptest::prelude::*;
 
 fn of(scene: &UdpScene) -> Ledger {
-    ledger(&scene.trial(), scene.flow)
+    ledger(scene.trial().of().expect("UDP"), scene.flow)
 }
 
 fn dropped(ledger: &Ledger, id: &str) -> u64 {
@@ -206,15 +206,15 @@ fn batched(scene: &UdpScene, sender: &[(&'static str, i64)], receiver: &[(&'stat
     let mut scene = UdpScene { sender_counts: sender.to_vec(), receiver_counts: receiver.to_vec(), ..scene.clone() };
     scene.socket_tells = true;
     let mut trial = scene.trial();
-    trial.client.streams[0].method = "sendmmsg+segment".to_owned();
-    trial.server.streams[0].method = "recvmmsg+gro".to_owned();
-    if let Some(got) = &mut trial.server.streams[0].received {
+    udp_end(&mut trial.client).streams[0].method = "sendmmsg+segment".to_owned();
+    udp_end(&mut trial.server).streams[0].method = "recvmmsg+gro".to_owned();
+    if let Some(got) = &mut udp_end(&mut trial.server).streams[0].received {
         got.socket_drops = got.socket_drops.map(|drops| drops / 10);
     }
-    for sample in &mut trial.server.streams[0].samples {
+    for sample in &mut udp_end(&mut trial.server).streams[0].samples {
         sample.memory = None;
     }
-    ledger(&trial, Flow::Up)
+    ledger(trial.of().expect("UDP"), Flow::Up)
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn fragments_cost_whole_datagrams() {
 
 #[test]
 fn a_flow_that_there_was_not_has_an_empty_ledger() {
-    let ledger = ledger(&UdpScene::default().trial(), Flow::Down);
+    let ledger = ledger(UdpScene::default().trial().of().expect("UDP"), Flow::Down);
     assert_eq!((ledger.offered, ledger.stages.len()), (0, 0));
     assert!(ledger.remarks[0].contains("sent nothing down"));
 }
@@ -379,9 +379,9 @@ proptest! {
         let replaced: Vec<(&'static str, i64)> = counts.iter().map(|(nth, n)| (NEEDS[*nth].name, *n)).filter(|(key, _)| *key != "host.boot").collect();
         let scene = UdpScene { died, one_kernel, sender_counts: replaced.clone(), receiver_counts: replaced, ..UdpScene::default() };
         let mut trial = scene.trial();
-        trial.client.streams[0].method = if method & 1 == 0 { "sendmmsg" } else { "sendmmsg+segment" }.to_owned();
-        trial.server.streams[0].method = if method & 2 == 0 { "recvmmsg" } else { "recvmmsg+gro" }.to_owned();
-        let ledger = ledger(&trial, Flow::Up);
+        udp_end(&mut trial.client).streams[0].method = if method & 1 == 0 { "sendmmsg" } else { "sendmmsg+segment" }.to_owned();
+        udp_end(&mut trial.server).streams[0].method = if method & 2 == 0 { "recvmmsg" } else { "recvmmsg+gro" }.to_owned();
+        let ledger = ledger(trial.of().expect("UDP"), Flow::Up);
         let booked: i128 = ledger.stages.iter().map(|stage| i128::from(stage.dropped)).sum();
         let exact = i128::from(ledger.offered) - booked - i128::from(ledger.delivered);
         let held = exact.clamp(i128::from(i64::MIN), i128::from(i64::MAX));

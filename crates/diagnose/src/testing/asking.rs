@@ -6,7 +6,7 @@ use crate::evidence::tcp::TcpEvidence;
 use crate::judge::{Assessment, Cause, Experiment};
 use crate::role::Role;
 use narrows_model::host::fact::{Fact, Unit};
-use narrows_model::load::trial::CpuTimes;
+use narrows_model::load::host::CpuTimes;
 use narrows_model::{Finding, Place, Status, Verdict};
 
 pub(crate) fn verdict(scene: &Scene, experiments: &[(&str, &Scene)]) -> Verdict {

@@ -5,12 +5,11 @@ pub(crate) mod udp;
 
 pub(crate) use asking::*;
 use narrows_model::host::fact::{Fact, Snapshot, Unit, Value};
-use narrows_model::load::tcp::{DiagnosePlan, Limit, TcpPlan};
-use narrows_model::load::trial::{
-    BufferLock, CpuTimes, HostSample, SocketMemory, TcpEndRecord, TcpSample, TcpStreamRecord,
-};
-use narrows_model::run::{Ending, Purpose, RunPlan, Target, TrialRecord};
-use narrows_model::{Direction, Family, Flow, Place, Run, TcpInfo, Trial};
+use narrows_model::load::host::{CpuTimes, HostSample, SocketMemory};
+use narrows_model::load::tcp::{BufferLock, TcpEndRecord, TcpSample, TcpStreamRecord};
+use narrows_model::load::tcp::{Limit, TcpPlan};
+use narrows_model::run::{DiagnosePlan, Ending, Purpose, RunPlan, Target, TrialRecord};
+use narrows_model::{Direction, Family, Flow, LoadRecord, Place, Run, TcpInfo, Trial};
 
 /// One trial as it shall look. The defaults are a clean path of 1 Gbit/s and 35 ms at capacity.
 #[derive(Debug, Clone)]
@@ -311,12 +310,8 @@ impl Scene {
 
     pub(crate) fn trial(&self) -> Trial {
         let flow = if self.load.direction == Direction::Down { Flow::Down } else { Flow::Up };
-        Trial {
-            plan: self.load.clone(),
-            client: self.end(Place::Client, flow),
-            server: self.end(Place::Server, flow),
-            elapsed_us: self.span_us,
-        }
+        let [client, server] = [Place::Client, Place::Server].map(|place| self.end(place, flow));
+        Trial::new(self.load.clone(), client, server, self.span_us)
     }
 
     /// The run with this baseline and those experiments.
@@ -339,8 +334,7 @@ impl Scene {
             started_unix_us: 0,
             elapsed_us: self.span_us,
             plan: RunPlan::Diagnose(DiagnosePlan {
-                udp: None,
-                load: self.load.clone(),
+                load: self.load.clone().into(),
                 budget_ms: 20_000,
                 try_fixes: false,
                 keep: false,
@@ -351,12 +345,15 @@ impl Scene {
             server: host(Place::Server),
             idle_rtt_us: self.tells(Hidden::Rtt, self.min_rtt_us).into_iter().collect(),
             trials,
-            udp: Vec::new(),
-            rr: Vec::new(),
             search: None,
             sweep: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
         }
     }
+}
+
+/// One end's record of TCP, to be changed.
+pub(crate) fn tcp_end(record: &mut LoadRecord) -> &mut TcpEndRecord {
+    record.get_mut().expect("a record of TCP")
 }

@@ -6,13 +6,13 @@ use crate::judge::{Assessment, Cause};
 use crate::role::Role;
 use crate::{Diagnosis, diagnose};
 use narrows_model::host::fact::{Fact, Snapshot, Unit};
-use narrows_model::load::trial::{CpuTimes, HostSample, SocketMemory};
-use narrows_model::load::udp::{
-    DatagramSizes, Distribution, UdpEndRecord, UdpPlan, UdpRate, UdpReceived, UdpSample, UdpSent, UdpStreamRecord,
-    UdpTrial, Unsent,
+use narrows_model::load::host::{CpuTimes, HostSample, SocketMemory};
+use narrows_model::load::udp::{DatagramSizes, UdpPlan, UdpRate};
+use narrows_model::load::udp_record::{
+    Distribution, UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord, Unsent,
 };
-use narrows_model::run::{Purpose, UdpTrialRecord};
-use narrows_model::{Finding, Flow, Place, Run, Status, Verdict};
+use narrows_model::run::{Purpose, TrialRecord};
+use narrows_model::{Finding, Flow, LoadRecord, Place, Run, Status, Trial, Verdict};
 
 /// Where datagrams died, in the order of the way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -344,29 +344,30 @@ impl UdpScene {
         }
     }
 
-    pub(crate) fn trial(&self) -> UdpTrial {
-        UdpTrial {
-            plan: UdpPlan {
-                direction: self.flow.direction(),
-                rate_up: self.rate,
-                rate_down: self.rate,
-                sizes: DatagramSizes::Sequence(vec![self.size]),
-                duration_ms: self.span_us / 1000,
-                burst_datagrams: self.burst,
-                receive_buffer_bytes: self.asked_rcvbuf,
-                ..UdpPlan::default()
-            },
-            client: self.end(Place::Client),
-            server: self.end(Place::Server),
-            elapsed_us: self.span_us,
-        }
+    pub(crate) fn trial(&self) -> Trial {
+        let plan = UdpPlan {
+            direction: self.flow.direction(),
+            rate_up: self.rate,
+            rate_down: self.rate,
+            sizes: DatagramSizes::Sequence(vec![self.size]),
+            duration_ms: self.span_us / 1000,
+            burst_datagrams: self.burst,
+            receive_buffer_bytes: self.asked_rcvbuf,
+            ..UdpPlan::default()
+        };
+        Trial::new(plan, self.end(Place::Client), self.end(Place::Server), self.span_us)
     }
+}
+
+/// One end's record of UDP, to be changed.
+pub(crate) fn udp_end(record: &mut LoadRecord) -> &mut UdpEndRecord {
+    record.get_mut().expect("a record of UDP")
 }
 
 // What the tests ask: one rule's assessment, or the whole verdict.
 
-fn record(purpose: Purpose, scene: &UdpScene) -> UdpTrialRecord {
-    UdpTrialRecord { purpose, at_us: 0, trial: scene.trial() }
+fn record(purpose: Purpose, scene: &UdpScene) -> TrialRecord {
+    TrialRecord { purpose, at_us: 0, trial: scene.trial() }
 }
 
 pub(crate) fn diagnosis(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Diagnosis {
@@ -378,13 +379,8 @@ pub(crate) fn diagnosis(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> 
         facts: if scene.flow.sender() == place { scene.sender_facts.clone() } else { scene.receiver_facts.clone() },
         ..Snapshot::default()
     };
-    let run = Run {
-        trials: Vec::new(),
-        udp: trials,
-        client: host(Place::Client),
-        server: host(Place::Server),
-        ..super::Scene::default().run(&[])
-    };
+    let run =
+        Run { trials, client: host(Place::Client), server: host(Place::Server), ..super::Scene::default().run(&[]) };
     diagnose(&run, 0).expect("a baseline")
 }
 
@@ -433,10 +429,11 @@ pub(crate) fn assessment_with(
     scene: &UdpScene,
     experiments: &[(&str, &UdpScene)],
 ) -> Assessment {
-    let trials: Vec<(&str, UdpTrial)> = experiments.iter().map(|(id, scene)| (*id, scene.trial())).collect();
-    let experiments: Vec<(&str, &UdpTrial)> = trials.iter().map(|(id, trial)| (*id, trial)).collect();
+    let trials: Vec<(&str, Trial)> = experiments.iter().map(|(id, scene)| (*id, scene.trial())).collect();
+    let experiments: Vec<_> = trials.iter().map(|(id, trial)| (*id, trial.of().expect("UDP"))).collect();
     let (base, none) = (scene.trial(), Snapshot::default());
-    (cause.assess)(&UdpEvidence::of(&base, &experiments, scene.flow, &none, &none).expect("a flow"), role)
+    let base = base.of().expect("UDP");
+    (cause.assess)(&UdpEvidence::of(base, &experiments, scene.flow, &none, &none).expect("a flow"), role)
 }
 
 pub(crate) fn assessment(cause: &Cause<UdpEvidence>, role: Role, scene: &UdpScene) -> Assessment {

@@ -4,8 +4,8 @@
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::testing::{Hidden, Scene, core, fact, link, next, ordinary_host, verdict, virtual_hosts, with, without};
 use narrows_model::host::fact::Unit;
+use narrows_model::load::host::CpuTimes;
 use narrows_model::load::tcp::{Limit, TcpPlan};
-use narrows_model::load::trial::CpuTimes;
 use narrows_model::{Fact, Family, Status, TcpInfo};
 
 #[track_caller]

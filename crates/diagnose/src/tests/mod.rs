@@ -9,7 +9,7 @@ use crate::causes;
 use crate::diagnose;
 use crate::experiments::tcp::PACED_HALF;
 use crate::judge::Cause;
-use crate::testing::{Scene, fact, next, ordinary_host, with};
+use crate::testing::{Scene, fact, next, ordinary_host, tcp_end, with};
 use narrows_model::host::fact::Unit;
 use narrows_model::{Place, Status};
 use std::collections::BTreeSet;
@@ -69,7 +69,7 @@ fn act_three_is_healthy() {
 #[test]
 fn without_the_kernels_chronographs_it_is_unknown_and_not_another_cause() {
     let mut run = small_receive_window().run(&[]);
-    for sample in &mut run.trials[0].trial.client.streams[0].samples {
+    for sample in &mut tcp_end(&mut run.trials[0].trial.client).streams[0].samples {
         sample.tcp.rwnd_limited_us = None;
     }
     let verdict = diagnose(&run, 0).expect("a baseline").verdict;

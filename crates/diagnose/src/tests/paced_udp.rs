@@ -7,8 +7,8 @@ use crate::experiments::paced::PARTS;
 use crate::judge::{Assessment, Planned};
 use crate::testing::Scene;
 use crate::testing::udp::{Died, UdpScene};
-use narrows_model::run::{Purpose, UdpTrialRecord};
-use narrows_model::{Flow, Run, Status, UdpTrial};
+use narrows_model::run::{Purpose, TrialRecord};
+use narrows_model::{Flow, Run, Status, Trial};
 
 /// 0.5 % at 35 ms: CUBIC carries 6 Mbit/s, and half of that loses three segments in its time.
 fn lossy() -> Run {
@@ -36,7 +36,7 @@ fn with_udp(mut run: Run, parts: [(u64, u64); 5]) -> Run {
             ..UdpScene::default()
         };
         let purpose = Purpose::Experiment { act: 0, id: part.id.to_owned() };
-        run.udp.push(UdpTrialRecord { purpose, at_us: 0, trial: scene.trial() });
+        run.trials.push(TrialRecord { purpose, at_us: 0, trial: scene.trial() });
     }
     run
 }
@@ -69,7 +69,7 @@ fn a_path_that_carries_more_udp_without_loss_is_no_lossy_one() {
     assert!(verdict.causes.iter().all(|cause| !of_the_path.contains(&cause.id.as_str())), "{verdict:#?}");
 }
 
-fn trial(sent: u64, lost: u64, delay_us: u64) -> UdpTrial {
+fn trial(sent: u64, lost: u64, delay_us: u64) -> Trial {
     let died = Died { path: lost, ..Died::default() };
     UdpScene {
         offered: sent,
@@ -89,7 +89,7 @@ fn judged(parts: [(u64, u64, u64); 5]) -> PacedUdp {
         .filter(|(_, (sent, ..))| *sent > 0)
         .map(|(part, (sent, lost, delay))| (part.id, trial(sent, lost, delay)))
         .collect();
-    PacedUdp::of(trials.iter().map(|(id, trial)| (*id, trial)), Flow::Up, 100e6)
+    PacedUdp::of(trials.iter().map(|(id, trial)| (*id, trial.of().expect("UDP"))), Flow::Up, 100e6)
 }
 
 type Rule = fn(&PacedUdp) -> Assessment;

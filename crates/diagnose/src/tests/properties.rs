@@ -6,8 +6,9 @@ use crate::experiments;
 use crate::testing::{Hidden, Scene, fact};
 use crate::{diagnose, report};
 use narrows_model::host::fact::{Fact, Unit, Value};
+use narrows_model::load::host::CpuTimes;
+use narrows_model::load::tcp::BufferLock;
 use narrows_model::load::tcp::{Limit, TcpPlan};
-use narrows_model::load::trial::{BufferLock, CpuTimes};
 use narrows_model::run::{Attempt, Purpose, TrialRecord};
 use narrows_model::{Direction, Family, LoadPlan, Run, Status};
 use proptest::prelude::*;
@@ -213,7 +214,6 @@ impl Anything {
                 predicted_bps: u64::MAX,
                 predicted_interval_bps: [0, u64::MAX],
                 changes: Vec::new(),
-                udp_load: None,
                 load: None,
                 kept_for_next_act: false,
             });

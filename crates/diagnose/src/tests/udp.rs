@@ -5,7 +5,8 @@ use crate::causes::udp::TABLE;
 use crate::diagnose;
 use crate::experiments::paced::PARTS;
 use crate::testing::udp::{Died, UdpScene, diagnosis, healthy, verdict_with};
-use narrows_model::load::udp::{UdpRate, Unsent};
+use narrows_model::load::udp::UdpRate;
+use narrows_model::load::udp_record::Unsent;
 use narrows_model::{Flow, Place, Run, Status};
 use proptest::prelude::*;
 
@@ -158,7 +159,7 @@ proptest! {
                     prediction.bps.is_finite() && prediction.interval_bps.iter().all(|bps| bps.is_finite())
                 };
                 prop_assert!(cause.prediction.as_ref().is_none_or(finite));
-                prop_assert!(cause.fix.udp_load.as_ref().is_none_or(|load| load.check().is_ok()), "{:?}", cause.fix);
+                prop_assert!(cause.fix.load.as_ref().is_none_or(|load| load.check().is_ok()), "{:?}", cause.fix);
             }
             match verdict.status {
                 Status::Limited => prop_assert!(verdict.causes[0].witnesses.len() >= 2),

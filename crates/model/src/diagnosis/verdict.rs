@@ -1,8 +1,7 @@
 //! Verdicts: what limits the path, by which evidence, and what to do about it.
 
 use crate::host::change::Setting;
-use crate::load::tcp::TcpPlan;
-use crate::load::udp::UdpPlan;
+use crate::load::LoadPlan;
 use crate::words::place::{Direction, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,10 +59,7 @@ pub struct Fix {
     pub settings: Vec<(Place, Setting)>,
     /// The load after the fix, where the fix is in the application.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub load: Option<TcpPlan>,
-    /// The same for a load of UDP.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub udp_load: Option<UdpPlan>,
+    pub load: Option<LoadPlan>,
 }
 
 /// The goodput to expect after the fix: the next ceiling up.

@@ -1,6 +1,6 @@
 //! The state of a device under test around a trial: whether it was reset, whether its links stayed up, what interrupts cost it.
 
-use crate::load::trial::CpuTimes;
+use crate::load::host::CpuTimes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 
 mod records;
 
-use crate::load::tcp::within;
+use crate::load::kind::within;
 pub use crate::words::mac::Mac;
 use crate::words::place::Family;
 pub use records::{

@@ -1,165 +1,231 @@
-//! A load of any kind, as the control plane carries it: what is asked of the two ends, and what one of them saw.
+//! Loads: what the two ends are asked to do, and what each of them saw. A kind of load is a file of this folder and one line of
+//! the table below.
 
 pub mod frame_words;
 pub mod frames;
 pub mod frames_report;
+pub mod host;
+pub mod kind;
 pub mod line_rate;
 pub mod rr;
 pub mod tcp;
 pub mod tcp_info;
 pub mod trial;
 pub mod udp;
+pub mod udp_record;
+
+pub use kind::{Cap, Carrier, EndRecord, Load, Member, Plan, Sample, StreamSpec};
 
 use crate::host::fact::Snapshot;
-use crate::load::rr::{RrEndRecord, RrPlan, Transaction};
-use crate::load::tcp::{Limit, TcpPlan};
-use crate::load::trial::TcpEndRecord;
-use crate::load::udp::{UdpEndRecord, UdpPlan};
-use crate::words::place::{Direction, Flow};
+use crate::words::place::{Flow, Place};
+use host::HostSample;
+use rr::{RrEndRecord, RrPlan, RrSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tcp::{TcpEndRecord, TcpPlan, TcpSample};
+use udp::UdpPlan;
+use udp_record::{UdpEndRecord, UdpSample};
 
-/// What a trial does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum LoadPlan {
-    /// TCP streams.
-    Tcp(TcpPlan),
-    /// UDP streams.
-    Udp(UdpPlan),
-    /// Requests and responses.
-    Rr(RrPlan),
-}
-
-/// A connection or socket that a load needs, by what carries it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Carrier {
-    /// A data connection.
-    Tcp,
-    /// A pair of connected sockets.
-    Udp,
-}
-
-/// A stream that a load needs before it can begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wanted {
-    /// From 0, unique within the trial.
-    pub id: u32,
-    /// Which way its data goes; requests go up.
-    pub flow: Flow,
-    /// What carries it.
-    pub carrier: Carrier,
-}
-
-impl LoadPlan {
-    /// What is wrong with the plan, if anything.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
-    pub fn check(&self) -> Result<(), String> {
-        match self {
-            Self::Tcp(plan) => plan.check(),
-            Self::Udp(plan) => plan.check(),
-            Self::Rr(plan) => plan.check(),
+/// An enum over all kinds of load, with the way to and from its members.
+macro_rules! one_of {
+    ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $kind:ident($member:ty))* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "lowercase")]
+        #[allow(clippy::large_enum_variant)] // one per trial or interval, and boxed where it travels
+        pub enum $name {
+            $($(#[$about])* $kind($member),)*
         }
-    }
 
-    /// How long it is planned to last; `None` where bytes end it.
-    #[must_use]
-    pub const fn duration_ms(&self) -> Option<u64> {
-        match self {
-            Self::Tcp(TcpPlan { limit: Limit::DurationMs(ms), .. }) => Some(*ms),
-            Self::Tcp(_) => None,
-            Self::Udp(plan) => Some(plan.duration_ms),
-            Self::Rr(plan) => Some(plan.duration_ms),
-        }
-    }
+        impl $name {
+            /// The kind's name, the same for a plan, its records and its samples.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self { $(Self::$kind(_) => stringify!($kind),)* }
+            }
 
-    /// The streams that must be there before it begins, by id: those that go up first, and those of a load beside requests
-    /// last.
-    #[must_use]
-    pub fn streams(&self) -> Vec<Wanted> {
-        let list = |first: u32, each: u32, flows: &[Flow], carrier| -> Vec<Wanted> {
-            (0..)
-                .zip(flows)
-                .flat_map(|(nth, flow)| (0..each).map(move |id| (first + nth * each + id, *flow)))
-                .map(|(id, flow)| Wanted { id, flow, carrier })
-                .collect()
-        };
-        match self {
-            Self::Tcp(plan) => list(0, plan.streams, plan.flows(), Carrier::Tcp),
-            Self::Udp(plan) => list(0, plan.streams, plan.flows(), Carrier::Udp),
-            Self::Rr(plan) => {
-                let mut streams = match plan.transaction {
-                    Transaction::Tcp => list(0, plan.streams, Direction::Up.flows(), Carrier::Tcp),
-                    Transaction::Udp => list(0, plan.streams, Direction::Up.flows(), Carrier::Udp),
-                    // Each transaction makes a connection of its own.
-                    Transaction::TcpConnect => Vec::new(),
-                };
-                if let Some(load) = &plan.load {
-                    streams.extend(list(plan.streams, load.streams, load.flows(), Carrier::Tcp));
-                }
-                streams
+            /// The value, where it is of that kind.
+            #[must_use]
+            pub fn get<M: Member<Self>>(&self) -> Option<&M> {
+                M::of(self)
+            }
+
+            /// The same, to be changed.
+            pub fn get_mut<M: Member<Self>>(&mut self) -> Option<&mut M> {
+                M::of_mut(self)
             }
         }
-    }
 
-    /// The plan of the TCP connection of a stream, where it has one: its socket options.
-    #[must_use]
-    pub fn tcp_of(&self, id: u32) -> Option<TcpPlan> {
-        match self {
-            Self::Tcp(plan) => Some(plan.clone()),
-            Self::Udp(_) => None,
-            Self::Rr(plan) => match &plan.load {
-                Some(load) if id >= plan.streams => Some(load.clone()),
-                _ => Some(TcpPlan { no_delay: true, ..TcpPlan::default() }),
-            },
-        }
-    }
+        $(
+            impl From<$member> for $name {
+                fn from(member: $member) -> Self {
+                    Self::$kind(member)
+                }
+            }
+
+            impl Member<$name> for $member {
+                fn of(any: &$name) -> Option<&Self> {
+                    if let $name::$kind(member) = any { Some(member) } else { None }
+                }
+
+                fn of_mut(any: &mut $name) -> Option<&mut Self> {
+                    if let $name::$kind(member) = any { Some(member) } else { None }
+                }
+            }
+        )*
+    };
 }
 
-/// What one end saw of a load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[allow(clippy::large_enum_variant)] // one a trial, and boxed where it travels
-pub enum LoadRecord {
-    /// Of TCP streams.
-    Tcp(TcpEndRecord),
-    /// Of UDP streams.
-    Udp(UdpEndRecord),
-    /// Of requests and responses.
-    Rr(RrEndRecord),
+macro_rules! loads {
+    ($($(#[$about:meta])* $kind:ident($plan:ty, $record:ty, $sample:ty);)*) => {
+        one_of! {
+            /// What a trial does.
+            LoadPlan { $($(#[$about])* $kind($plan))* }
+        }
+        one_of! {
+            /// What one end saw of a load.
+            LoadRecord { $($(#[$about])* $kind($record))* }
+        }
+        one_of! {
+            /// One stream of a load at one instant, seen from one end.
+            LoadSample { $($(#[$about])* $kind($sample))* }
+        }
+
+        impl std::ops::Deref for LoadPlan {
+            type Target = dyn Plan;
+
+            /// What every plan answers.
+            fn deref(&self) -> &Self::Target {
+                match self { $(Self::$kind(plan) => plan,)* }
+            }
+        }
+
+        impl LoadPlan {
+            /// The plans that a plain measurement runs one after the other; at least one.
+            #[must_use]
+            pub fn phases(&self) -> Vec<Self> {
+                match self { $(Self::$kind(plan) => plan.phases().into_iter().map(Into::into).collect(),)* }
+            }
+
+            /// The plan of a trial that proves a fix: no longer than it must be.
+            #[must_use]
+            pub fn for_proof(&self) -> Self {
+                match self { $(Self::$kind(plan) => plan.for_proof().into(),)* }
+            }
+
+            /// The plan within the limits of a client without a token.
+            ///
+            /// # Errors
+            /// What the server does not admit, in a sentence.
+            pub fn capped(self, cap: &Cap) -> Result<Self, String> {
+                match self { $(Self::$kind(plan) => plan.capped(cap).map(Into::into),)* }
+            }
+
+            /// The record of an end of which only the latest samples are known; samples of another kind are left out.
+            #[must_use]
+            pub fn partial_record(&self, place: Place, latest: Vec<StreamProgress>, remark: String) -> LoadRecord {
+                match self {
+                    $(Self::$kind(_) => {
+                        let of_kind = |stream: StreamProgress| {
+                            Some((stream.id, stream.flow, <$sample>::of(&stream.sample)?.clone()))
+                        };
+                        let streams = latest.into_iter().filter_map(of_kind).collect();
+                        <$plan as Load>::partial_record(place, streams, remark).into()
+                    })*
+                }
+            }
+        }
+
+        impl LoadRecord {
+            /// What all kinds of record have in common.
+            #[must_use]
+            pub fn end(&self) -> &dyn EndRecord {
+                match self { $(Self::$kind(record) => record,)* }
+            }
+
+            /// Sets the host's counters right before and right after the load.
+            #[must_use]
+            pub fn between(mut self, before: Snapshot, after: Snapshot) -> Self {
+                match &mut self { $(Self::$kind(record) => (record.before, record.after) = (before, after),)* }
+                self
+            }
+        }
+
+        impl std::ops::Deref for LoadSample {
+            type Target = dyn Sample;
+
+            /// What every sample answers.
+            fn deref(&self) -> &Self::Target {
+                match self { $(Self::$kind(sample) => sample,)* }
+            }
+        }
+
+        $(
+            impl EndRecord for $record {
+                fn place(&self) -> Place {
+                    self.place
+                }
+
+                fn host(&self) -> &[HostSample] {
+                    &self.host
+                }
+
+                fn remarks(&self) -> &[String] {
+                    &self.remarks
+                }
+
+                fn samples(&self) -> Vec<Vec<&dyn Sample>> {
+                    let streams = self.streams.iter();
+                    streams.map(|stream| stream.samples.iter().map(|sample| sample as &dyn Sample).collect()).collect()
+                }
+            }
+        )*
+    };
+}
+
+loads! {
+    /// TCP streams.
+    Tcp(TcpPlan, TcpEndRecord, TcpSample);
+    /// UDP streams.
+    Udp(UdpPlan, UdpEndRecord, UdpSample);
+    /// Requests and responses.
+    Rr(RrPlan, RrEndRecord, RrSample);
 }
 
 impl LoadRecord {
     /// From the first to the last sample of any stream.
     #[must_use]
     pub fn flow_time_us(&self) -> u64 {
-        let times: Vec<u64> = match self {
-            Self::Tcp(end) => end.streams.iter().flat_map(|stream| stream.samples.iter().map(|s| s.at_us)).collect(),
-            Self::Udp(end) => end.streams.iter().flat_map(|stream| stream.samples.iter().map(|s| s.at_us)).collect(),
-            Self::Rr(end) => end.streams.iter().flat_map(|stream| stream.samples.iter().map(|s| s.at_us)).collect(),
-        };
-        times.iter().min().zip(times.iter().max()).map_or(0, |(first, last)| last - first)
+        let times = || self.end().samples().into_iter().flatten().map(Sample::at_us);
+        times().min().zip(times().max()).map_or(0, |(first, last)| last - first)
     }
+}
 
-    /// Adds the readings of the host's counters around the load.
-    #[must_use]
-    pub fn between(mut self, before: Snapshot, after: Snapshot) -> Self {
-        let (old_before, old_after) = match &mut self {
-            Self::Tcp(record) => (&mut record.before, &mut record.after),
-            Self::Udp(record) => (&mut record.before, &mut record.after),
-            Self::Rr(record) => (&mut record.before, &mut record.after),
-        };
-        *old_before = before;
-        *old_after = after;
-        self
-    }
+/// One stream of a running trial, seen from one end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StreamProgress {
+    /// From 0, the same on both ends.
+    pub id: u32,
+    /// Which way its data goes.
+    pub flow: Flow,
+    /// Its latest sample.
+    pub sample: LoadSample,
+}
+
+/// How far a trial is, seen from one end.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Progress {
+    /// Since the trial began on that end.
+    pub at_us: u64,
+    /// Its streams, by id; one that has ended shows its last sample.
+    pub streams: Vec<StreamProgress>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::place::Direction;
+    use rr::Transaction;
 
     #[test]
     fn streams_have_ids_of_their_own() {
@@ -175,11 +241,24 @@ mod tests {
         let rr = RrPlan { transaction: Transaction::Udp, request_bytes: 64, response_bytes: 64, ..RrPlan::default() };
         let plan = LoadPlan::Rr(RrPlan { load: Some(load.clone()), ..rr });
         let streams = plan.streams();
-        assert_eq!(streams[0], Wanted { id: 0, flow: Flow::Up, carrier: Carrier::Udp });
-        assert_eq!(streams[1], Wanted { id: 1, flow: Flow::Down, carrier: Carrier::Tcp });
-        assert_eq!(plan.tcp_of(1), Some(load));
-        assert!(plan.tcp_of(0).is_some_and(|tcp| tcp.no_delay));
+        assert_eq!(streams[0], StreamSpec { id: 0, flow: Flow::Up, carrier: Carrier::Udp });
+        assert_eq!(streams[1], StreamSpec { id: 1, flow: Flow::Down, carrier: Carrier::Tcp });
+        assert_eq!(plan.tcp_options(1), Some(load));
+        assert!(plan.tcp_options(0).is_some_and(|tcp| tcp.no_delay));
         let crr = LoadPlan::Rr(RrPlan { transaction: Transaction::TcpConnect, ..RrPlan::default() });
         assert_eq!(crr.streams(), []);
+    }
+
+    #[test]
+    fn samples_of_another_kind_are_no_record() {
+        let stream = |id, sample| StreamProgress { id, flow: Flow::Up, sample };
+        let latest = vec![
+            stream(0, TcpSample { bytes: 7, ..TcpSample::default() }.into()),
+            stream(1, UdpSample::default().into()),
+        ];
+        let record = LoadPlan::Tcp(TcpPlan::default()).partial_record(Place::Server, latest, "lost".to_owned());
+        let end: &TcpEndRecord = record.get().expect("a record of TCP");
+        assert_eq!((end.streams.len(), end.streams[0].samples[0].bytes), (1, 7));
+        assert_eq!((record.end().remarks(), record.get::<UdpEndRecord>()), (&["lost".to_owned()][..], None));
     }
 }

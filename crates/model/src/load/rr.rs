@@ -2,10 +2,12 @@
 //! responds. Meanings as in netperf: `TCP_RR`, `UDP_RR`, `TCP_CRR`.
 
 use crate::host::fact::Snapshot;
-use crate::load::tcp::{TcpPlan, within};
-use crate::load::trial::{HostSample, TcpEndRecord};
-use crate::load::udp::Distribution;
-use crate::words::place::Place;
+use crate::load::host::HostSample;
+use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, TrialOf, within};
+use crate::load::tcp::{TcpEndRecord, TcpPlan};
+use crate::load::udp_record::Distribution;
+use crate::words::place::{Direction, Flow, Place};
+use crate::words::units;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +109,79 @@ impl Default for RrPlan {
     }
 }
 
+impl Plan for RrPlan {
+    fn check(&self) -> Result<(), String> {
+        Self::check(self)
+    }
+
+    fn duration_ms(&self) -> Option<u64> {
+        Some(self.duration_ms)
+    }
+
+    /// Those of a load beside the requests come last.
+    fn streams(&self) -> Vec<StreamSpec> {
+        let requests = |carrier| StreamSpec::list(0, self.streams, Direction::Up.flows(), carrier);
+        let mut streams = match self.transaction {
+            Transaction::Tcp => requests(Carrier::Tcp),
+            Transaction::Udp => requests(Carrier::Udp),
+            Transaction::TcpConnect => Vec::new(),
+        };
+        if let Some(load) = &self.load {
+            streams.extend(StreamSpec::list(self.streams, load.streams, load.flows(), Carrier::Tcp));
+        }
+        streams
+    }
+
+    fn tcp_options(&self, id: u32) -> Option<TcpPlan> {
+        match &self.load {
+            Some(load) if id >= self.streams => Some(load.clone()),
+            _ => Some(TcpPlan { no_delay: true, ..TcpPlan::default() }),
+        }
+    }
+
+    fn connects_per_transaction(&self) -> bool {
+        self.transaction == Transaction::TcpConnect
+    }
+
+    fn describe(&self) -> String {
+        format!("requests up for {}", units::micros(self.duration_ms * 1000))
+    }
+}
+
+impl Load for RrPlan {
+    type Record = RrEndRecord;
+    type Sample = RrSample;
+
+    /// With a load beside the requests, the idle path comes first.
+    fn phases(&self) -> Vec<Self> {
+        let idle = self.load.as_ref().map(|_| Self { load: None, ..self.clone() });
+        idle.into_iter().chain([self.clone()]).collect()
+    }
+
+    fn capped(self, cap: &Cap) -> Result<Self, String> {
+        cap.check_streams(self.streams)?;
+        Ok(Self { load: self.load.clone().map(|load| load.capped(cap)).transpose()?, ..self })
+    }
+
+    fn partial_record(place: Place, streams: Vec<(u32, Flow, RrSample)>, remark: String) -> RrEndRecord {
+        let stream = |(id, _, sample): (u32, Flow, RrSample)| RrStreamRecord {
+            id,
+            transactions: sample.transactions,
+            samples: vec![sample],
+            ..RrStreamRecord::default()
+        };
+        RrEndRecord {
+            place,
+            streams: streams.into_iter().map(stream).collect(),
+            load: None,
+            host: Vec::new(),
+            before: Snapshot::default(),
+            after: Snapshot::default(),
+            remarks: vec![remark],
+        }
+    }
+}
+
 /// One stream at one instant; counts are cumulative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct RrSample {
@@ -121,6 +196,16 @@ pub struct RrSample {
     pub latency_sum_ns: u64,
     /// CPU time of the thread so far, user and system.
     pub thread_cpu_us: Option<u64>,
+}
+
+impl Sample for RrSample {
+    fn at_us(&self) -> u64 {
+        self.at_us
+    }
+
+    fn thread_cpu_us(&self) -> Option<u64> {
+        self.thread_cpu_us
+    }
 }
 
 /// One stream over a trial, seen from one end.
@@ -165,18 +250,8 @@ pub struct RrEndRecord {
     pub remarks: Vec<String>,
 }
 
-/// One request/response trial, as both ends saw it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RrTrial {
-    /// What was asked for.
-    pub plan: RrPlan,
-    /// What the client saw.
-    pub client: RrEndRecord,
-    /// What the server saw.
-    pub server: RrEndRecord,
-    /// How long the trial took, by the client's clock.
-    pub elapsed_us: u64,
-}
+/// A trial of requests and responses.
+pub type RrTrial<'a> = TrialOf<'a, RrPlan>;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,12 @@
-//! Plans: what will be done, resolved and bounded. A plan is made from the user's words by the runner and
-//! travels to the other end as it is.
+//! TCP streams: the plan, which travels to the other end as it is, and what each end saw. Samples are cumulative and raw; rates
+//! are derived on reading.
 
-use crate::load::udp::UdpPlan;
-use crate::words::place::{Direction, Flow};
+use crate::host::fact::Snapshot;
+use crate::load::host::{HostSample, SocketMemory};
+use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, TrialOf, within};
+use crate::load::tcp_info::TcpInfo;
+use crate::words::place::{Direction, Flow, Place};
+use crate::words::units;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,18 +56,6 @@ pub struct Application {
     pub write_cpu_us_per_mib: u32,
     /// CPU time that the receiving application burns on each MiB after it read it.
     pub read_cpu_us_per_mib: u32,
-}
-
-/// The check of a number in a plan.
-///
-/// # Errors
-/// One sentence that names the field, its value and what is allowed.
-pub(crate) fn within(name: &str, value: u64, least: u64, most: u64) -> Result<(), String> {
-    if (least..=most).contains(&value) {
-        Ok(())
-    } else {
-        Err(format!("{name} is {value}, but must be from {least} to {most}"))
-    }
 }
 
 /// One TCP trial, the same words for both ends. Where a field is an `Option`, `None` means *as the kernel decides*,
@@ -186,23 +178,172 @@ impl Default for TcpPlan {
     }
 }
 
-/// A diagnosis: the load that shows the problem, and what may be done about it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DiagnosePlan {
-    /// The load under which the path is looked at; its direction is `up` or `down`, never `both`.
-    pub load: TcpPlan,
-    /// A load of UDP that is looked at instead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub udp: Option<UdpPlan>,
-    /// The whole diagnosis ends within this time, its experiments included.
-    pub budget_ms: u64,
-    /// Whether fixes are tried: applied, measured in turn with the state before, and rolled back.
-    pub try_fixes: bool,
-    /// Whether fixes that helped stay.
-    pub keep: bool,
-    /// Pairs of trials (without and with the fix) that prove a gain; at least 3.
-    pub proof_pairs: u32,
+impl Plan for TcpPlan {
+    fn check(&self) -> Result<(), String> {
+        Self::check(self)
+    }
+
+    fn duration_ms(&self) -> Option<u64> {
+        match self.limit {
+            Limit::DurationMs(ms) => Some(ms),
+            Limit::BytesPerStream(_) => None,
+        }
+    }
+
+    fn streams(&self) -> Vec<StreamSpec> {
+        StreamSpec::list(0, self.streams, self.flows(), Carrier::Tcp)
+    }
+
+    fn tcp_options(&self, _id: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn describe(&self) -> String {
+        let span = match self.limit {
+            Limit::DurationMs(ms) => units::micros(ms * 1000),
+            Limit::BytesPerStream(bytes) => units::bytes(bytes),
+        };
+        format!("TCP {} for {span}", self.direction)
+    }
 }
+
+impl Load for TcpPlan {
+    type Record = TcpEndRecord;
+    type Sample = TcpSample;
+
+    /// Long enough to leave slow start behind and to count for some seconds.
+    fn for_proof(&self) -> Self {
+        const MAX_MS: u64 = 4_000;
+        const MAX_OMIT_MS: u64 = 1_500;
+        match self.limit {
+            Limit::DurationMs(ms) if ms > MAX_MS => {
+                Self { limit: Limit::DurationMs(MAX_MS), omit_ms: self.omit_ms.min(MAX_OMIT_MS), ..self.clone() }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    fn capped(self, cap: &Cap) -> Result<Self, String> {
+        cap.check_streams(self.streams)?;
+        let max = (cap.max_bps / u64::from(self.streams)).max(8_000);
+        Ok(Self { pacing_bps: Some(self.pacing_bps.map_or(max, |bps| bps.min(max))), ..self })
+    }
+
+    fn partial_record(place: Place, streams: Vec<(u32, Flow, TcpSample)>, remark: String) -> TcpEndRecord {
+        let stream = |(id, flow, sample)| TcpStreamRecord {
+            id,
+            flow,
+            local: String::new(),
+            remote: String::new(),
+            congestion_control: None,
+            mss_bytes: None,
+            buffer_lock: None,
+            sndbuf_bytes: None,
+            rcvbuf_bytes: None,
+            method: "unknown".to_owned(),
+            samples: vec![sample],
+        };
+        TcpEndRecord {
+            place,
+            streams: streams.into_iter().map(stream).collect(),
+            host: Vec::new(),
+            before: Snapshot::default(),
+            after: Snapshot::default(),
+            remarks: vec![remark],
+        }
+    }
+}
+
+/// Which sizes of a socket's buffers the application fixed (`SO_BUF_LOCK`): the kernel then stops tuning them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct BufferLock {
+    /// `SO_SNDBUF` was called.
+    pub send: bool,
+    /// `SO_RCVBUF` was called.
+    pub receive: bool,
+}
+
+/// One stream at one instant, seen from one end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct TcpSample {
+    /// Since the trial began on this end.
+    pub at_us: u64,
+    /// Bytes that the application handed over (sender) or took (receiver) so far.
+    pub bytes: u64,
+    /// Calls that moved them.
+    pub calls: u64,
+    /// CPU time of the thread that moves the data so far, user and system; `None` where threads are shared.
+    pub thread_cpu_us: Option<u64>,
+    /// The kernel's view, by the length that it returned.
+    pub tcp: TcpInfo,
+    /// The socket's memory.
+    pub memory: Option<SocketMemory>,
+    /// `SIOCINQ`: received, not yet read by the application.
+    pub recv_q_bytes: Option<u32>,
+    /// `SIOCOUTQ`: written by the application, not yet acknowledged.
+    pub send_q_bytes: Option<u32>,
+}
+
+impl Sample for TcpSample {
+    fn at_us(&self) -> u64 {
+        self.at_us
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn thread_cpu_us(&self) -> Option<u64> {
+        self.thread_cpu_us
+    }
+}
+
+/// One stream over a trial, seen from one end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpStreamRecord {
+    /// From 0, the same on both ends.
+    pub id: u32,
+    /// Which way its data goes.
+    pub flow: Flow,
+    /// `address:port` of this end.
+    pub local: String,
+    /// `address:port` of the other end.
+    pub remote: String,
+    /// The congestion control in use, read back from the socket.
+    pub congestion_control: Option<String>,
+    /// The MSS that the socket reported at the start.
+    pub mss_bytes: Option<u32>,
+    /// Which buffers the application fixed.
+    pub buffer_lock: Option<BufferLock>,
+    /// `SO_SNDBUF` as obtained right after the connection was made.
+    pub sndbuf_bytes: Option<u32>,
+    /// `SO_RCVBUF` as obtained right after the connection was made.
+    pub rcvbuf_bytes: Option<u32>,
+    /// How the sender handed its bytes over: `send`, `sendfile`; how the receiver took them: `recv`, `discard`.
+    pub method: String,
+    /// In the order of time; the first is taken right after the connection was made, the last after the last byte.
+    pub samples: Vec<TcpSample>,
+}
+
+/// What one end saw of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpEndRecord {
+    /// Which end.
+    pub place: Place,
+    /// Its streams, by id.
+    pub streams: Vec<TcpStreamRecord>,
+    /// The host's CPUs, at the same instants as the streams' samples or near them.
+    pub host: Vec<HostSample>,
+    /// Counters of the host right before the load.
+    pub before: Snapshot,
+    /// Counters of the host right after it.
+    pub after: Snapshot,
+    /// Words on anything that went otherwise than planned (a buffer not obtained, a method not possible).
+    pub remarks: Vec<String>,
+}
+
+/// A trial of TCP streams.
+pub type TcpTrial<'a> = TrialOf<'a, TcpPlan>;
 
 #[cfg(test)]
 mod tests {

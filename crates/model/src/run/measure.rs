@@ -6,6 +6,7 @@
 use crate::load::tcp::TcpPlan;
 use crate::load::tcp_info::TcpInfo;
 use crate::run::report::RunView;
+use crate::run::tcp_columns::TcpColumns;
 use crate::words::place::{Flow, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,12 +86,9 @@ pub struct IntervalView {
     pub goodput_bps: f64,
     /// It begins before the omitted part ends: no summary counts it.
     pub omitted: bool,
-    /// Segments that the sender retransmitted; `None` where the sender's record is missing.
-    pub retransmits: Option<u64>,
-    /// The sender's smoothed RTT at the end; of several streams the median.
-    pub rtt_us: Option<u64>,
-    /// The sender's congestion window at the end, in bytes; of several streams the sum.
-    pub cwnd_bytes: Option<u64>,
+    /// What the sender's kernel says.
+    #[serde(flatten)]
+    pub columns: TcpColumns,
     /// The sender's kernel's view at the end; of single streams only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sender: Option<TcpInfo>,

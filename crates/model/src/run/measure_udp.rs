@@ -3,7 +3,8 @@
 //! What the sender's socket refused is *unsent* and never *lost*; what a missing record would have said is `None`, not zero.
 //! Rates are of UDP payload.
 
-use crate::load::udp::{Distribution, UdpPlan, UdpRate, UdpSample, Unsent};
+use crate::load::udp::{UdpPlan, UdpRate};
+use crate::load::udp_record::{Distribution, Unsent};
 use crate::run::measure::{EndCpu, Remark};
 use crate::run::report::RunView;
 use crate::words::place::{Flow, Place};
@@ -246,24 +247,4 @@ pub struct ShortBuffer {
     pub sysctl: String,
     /// The value that it needs.
     pub needs: u64,
-}
-
-/// What one end says while a trial runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct UdpProgress {
-    /// Which end.
-    pub place: Place,
-    /// Its streams.
-    pub streams: Vec<UdpStreamProgress>,
-}
-
-/// One stream's newest sample, seen from one end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct UdpStreamProgress {
-    /// From 0, the same on both ends.
-    pub id: u32,
-    /// Which way its data goes.
-    pub flow: Flow,
-    /// Cumulative counts of that end.
-    pub sample: UdpSample,
 }

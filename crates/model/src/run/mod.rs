@@ -7,13 +7,14 @@ pub mod report;
 pub mod search;
 pub mod search_report;
 pub mod sweep;
+pub mod tcp_columns;
 
 use crate::host::change::Change;
 use crate::host::fact::Snapshot;
-use crate::load::rr::{RrPlan, RrTrial};
-use crate::load::tcp::{DiagnosePlan, TcpPlan};
-use crate::load::trial::Trial;
-use crate::load::udp::{UdpPlan, UdpTrial};
+use crate::load::LoadPlan;
+use crate::load::kind::TrialOf;
+use crate::load::trial::{Kind, Trial};
+use crate::load::udp::UdpPlan;
 use crate::run::search::{SearchPlan, SearchRecord};
 use crate::run::search_report::LoadUnit;
 use crate::run::sweep::{SweepPlan, SweepRecord};
@@ -30,6 +31,21 @@ pub struct Target {
     pub address: String,
     /// The family used.
     pub family: Family,
+}
+
+/// A diagnosis: the load that shows the problem, and what may be done about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DiagnosePlan {
+    /// The load under which the path is looked at; its direction is `up` or `down`, never `both`.
+    pub load: LoadPlan,
+    /// The whole diagnosis ends within this time, its experiments included.
+    pub budget_ms: u64,
+    /// Whether fixes are tried: applied, measured in turn with the state before, and rolled back.
+    pub try_fixes: bool,
+    /// Whether fixes that helped stay.
+    pub keep: bool,
+    /// Pairs of trials (without and with the fix) that prove a gain; at least 3.
+    pub proof_pairs: u32,
 }
 
 /// What a search was asked for: the load whose rate it seeks, and how.
@@ -49,12 +65,8 @@ pub struct SearchOrder {
 pub enum RunPlan {
     /// `narrows diagnose`.
     Diagnose(DiagnosePlan),
-    /// `narrows measure tcp`.
-    MeasureTcp(TcpPlan),
-    /// `narrows measure udp`.
-    MeasureUdp(UdpPlan),
-    /// `narrows measure rr` and `crr`.
-    MeasureRr(RrPlan),
+    /// `narrows measure`.
+    Measure(LoadPlan),
     /// `narrows search`.
     Search(SearchOrder),
     /// `narrows sweep`.
@@ -101,28 +113,6 @@ pub struct TrialRecord {
     pub trial: Trial,
 }
 
-/// A UDP trial and why it was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct UdpTrialRecord {
-    /// Why.
-    pub purpose: Purpose,
-    /// Since the run began.
-    pub at_us: u64,
-    /// What both ends saw.
-    pub trial: UdpTrial,
-}
-
-/// A request/response trial and why it was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RrTrialRecord {
-    /// Why.
-    pub purpose: Purpose,
-    /// Since the run began.
-    pub at_us: u64,
-    /// What both ends saw.
-    pub trial: RrTrial,
-}
-
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -149,10 +139,7 @@ pub struct Attempt {
     /// What was changed on which host, with the old values.
     pub changes: Vec<Change>,
     /// The plan after the fix, where the fix is in the application and not in the host.
-    pub load: Option<TcpPlan>,
-    /// The same of a load of UDP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub udp_load: Option<UdpPlan>,
+    pub load: Option<LoadPlan>,
     /// Whether the changes stayed in force for the next act.
     pub kept_for_next_act: bool,
 }
@@ -182,12 +169,6 @@ pub struct Run {
     pub idle_rtt_us: Vec<u64>,
     /// In the order in which they were made.
     pub trials: Vec<TrialRecord>,
-    /// UDP trials, in the order in which they were made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub udp: Vec<UdpTrialRecord>,
-    /// Request/response trials, in the order in which they were made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rr: Vec<RrTrialRecord>,
     /// The trials of a search, and what followed from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchRecord>,
@@ -202,38 +183,26 @@ pub struct Run {
 
 impl Run {
     /// The stored form that this program writes.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
-    /// The baseline trial of an act.
+    /// The trials of one kind of load, in the order in which they were made.
+    pub fn trials_of<L: Kind>(&self) -> impl Iterator<Item = (&Purpose, TrialOf<'_, L>)> {
+        self.trials.iter().filter_map(|record| Some((&record.purpose, record.trial.of()?)))
+    }
+
+    /// The baseline of an act, where its load is of this kind.
     #[must_use]
-    pub fn baseline(&self, act: u32) -> Option<&Trial> {
-        self.trials.iter().find_map(|record| match record.purpose {
-            Purpose::Baseline { act: of } if of == act => Some(&record.trial),
+    pub fn baseline<L: Kind>(&self, act: u32) -> Option<TrialOf<'_, L>> {
+        self.trials_of().find_map(|(purpose, trial)| match purpose {
+            Purpose::Baseline { act: of } if *of == act => Some(trial),
             _ => None,
         })
     }
 
-    /// The baseline of an act that looks at UDP.
-    #[must_use]
-    pub fn udp_baseline(&self, act: u32) -> Option<&UdpTrial> {
-        self.udp.iter().find_map(|record| match record.purpose {
-            Purpose::Baseline { act: of } if of == act => Some(&record.trial),
-            _ => None,
-        })
-    }
-
-    /// The UDP experiments of an act, with their ids.
-    pub fn udp_experiments(&self, act: u32) -> impl Iterator<Item = (&str, &UdpTrial)> {
-        self.udp.iter().filter_map(move |record| match &record.purpose {
-            Purpose::Experiment { act: of, id } if *of == act => Some((id.as_str(), &record.trial)),
-            _ => None,
-        })
-    }
-
-    /// The experiments of an act, with their ids.
-    pub fn experiments(&self, act: u32) -> impl Iterator<Item = (&str, &Trial)> {
-        self.trials.iter().filter_map(move |record| match &record.purpose {
-            Purpose::Experiment { act: of, id } if *of == act => Some((id.as_str(), &record.trial)),
+    /// The experiments of an act with this kind of load, with their ids.
+    pub fn experiments<L: Kind>(&self, act: u32) -> impl Iterator<Item = (&str, TrialOf<'_, L>)> {
+        self.trials_of().filter_map(move |(purpose, trial)| match purpose {
+            Purpose::Experiment { act: of, id } if *of == act => Some((id.as_str(), trial)),
             _ => None,
         })
     }

@@ -1,7 +1,7 @@
 //! The sweep: one trial for each size, protocol and direction. The record is raw and kept after each point, so that a sweep
 //! that was interrupted goes on where it stood; the report is derived from it.
 
-use crate::load::tcp::within;
+use crate::load::kind::within;
 use crate::load::udp::{UdpPlan, UdpRate};
 use crate::run::Ending;
 use crate::run::measure::{EndCpu, HostCpu};

@@ -6,10 +6,9 @@ use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, TcpLoadArgs, UdpLo
 use crate::output::{print, style};
 use crate::progress::{Progress, SavedRun};
 use crate::session::Connection;
-use narrows_model::Report;
 use narrows_model::words::units;
-use narrows_model::{DiagnosePlan, Ending, Place, Run, TcpPlan};
-use narrows_runner::{TrialProgress, diagnosis, state, stored, tune};
+use narrows_model::{self as model, DiagnosePlan, Ending, Place, Report, Run};
+use narrows_runner::{diagnosis, state, stored, tune};
 use std::time::Duration;
 
 const UDP_HEADING: &str = "Load of UDP";
@@ -77,21 +76,20 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         self.load.direction.one("a diagnosis")?;
-        // The plan of a UDP load follows when the address family is known.
-        let load = if self.udp { TcpPlan::default() } else { self.tcp.plan(&self.load, slow_start_ms)? };
-        let mut plan = DiagnosePlan {
-            load,
-            udp: None,
+        // Invalid flags fail before the connection; a plan of UDP needs the address family.
+        let tcp = if self.udp { None } else { Some(self.tcp.plan(&self.load, slow_start_ms)?) };
+        let connection = Connection::open(&self.remote, self.try_fixes, true)?;
+        let remote = &connection.remote;
+        let plan = DiagnosePlan {
+            load: match tcp {
+                Some(plan) => plan.into(),
+                None => self.datagrams.plan(&self.load, remote.target().family)?.into(),
+            },
             budget_ms: millis(self.budget),
             try_fixes: self.try_fixes,
             keep: self.keep,
             proof_pairs: self.pairs,
         };
-        let connection = Connection::open(&self.remote, self.try_fixes, true)?;
-        let remote = &connection.remote;
-        if self.udp {
-            plan.udp = Some(self.datagrams.plan(&self.load, remote.target().family)?);
-        }
         if self.try_fixes && !remote.hello().permissions.tune {
             return Err(Failure::run(format!(
                 "{} does not let us change its settings: start `narrows serve --allow-tune` there, or leave --try out",
@@ -105,11 +103,11 @@ impl Args {
                 return Err(Failure::run("there is no place for the journal of changes: set HOME or XDG_STATE_HOME"));
             }
         };
-        let (id, made_by) = stored::new_name().map_err(Failure::run)?;
-        let file = stored::place(self.result.output().map(Into::into), &id).map_err(Failure::run)?;
+        let name = stored::new_name().map_err(Failure::run)?;
+        let file = stored::place(self.result.output().map(Into::into), &name.0).map_err(Failure::run)?;
         let mut watch = Watch::new(self.result.quiet, SavedRun::new(file));
         let mut ends = connection.ends(tuner, self.result.quiet)?;
-        let run = diagnosis::diagnose(&mut ends, &mut watch, &plan, remote.target(), id, made_by);
+        let run = diagnosis::diagnose(&mut ends, &mut watch, &plan, remote.target(), name);
         drop(ends);
         watch.progress.clear();
         let mut style = style();
@@ -154,12 +152,12 @@ impl diagnosis::Watch for Watch {
         self.progress.line(&format!("  {text}"));
     }
 
-    fn progress(&mut self, place: Place, progress: &TrialProgress, planned_ms: Option<u64>) {
+    fn progress(&mut self, place: Place, progress: &model::Progress, planned_ms: Option<u64>) {
         // One end is enough for the progress line, and the client always reports.
         if place != Place::Client {
             return;
         }
-        let bytes: u64 = progress.streams.iter().map(|stream| stream.bytes).sum();
+        let bytes: u64 = progress.streams.iter().map(|stream| stream.sample.bytes()).sum();
         if let Some((at_us, before)) = self.last
             && progress.at_us > at_us
         {

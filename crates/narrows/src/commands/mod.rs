@@ -19,10 +19,10 @@ pub(crate) mod tune;
 pub(crate) mod watch;
 
 use crate::failure::Failure;
-use crate::output::written;
+use crate::output::{no_such_format, written};
+use narrows_model::Run;
 use narrows_model::run::{Ending, RunPlan};
-use narrows_model::{MeasureUdpReport, Run};
-use narrows_render::{self as render, Document, Format, Style};
+use narrows_render::{Document, Format, Style};
 
 /// The report of a run in a format, diagnosed by today's rules.
 pub(crate) fn render_run(run: &Run, format: Format, style: Style) -> Result<String, Failure> {
@@ -31,26 +31,13 @@ pub(crate) fn render_run(run: &Run, format: Format, style: Style) -> Result<Stri
     }
     match &run.plan {
         RunPlan::Diagnose(_) => of(narrows_runner::report(run), run, format, style),
-        RunPlan::MeasureTcp(_) => of(render::measure::build(run), run, format, style),
-        RunPlan::MeasureUdp(_) => {
-            let report = render::udp::build(run).ok_or_else(|| nothing_measured(run))?;
-            if format == Format::Text { Ok(udp_text(run, &report, style)) } else { written(&report, format, style) }
+        RunPlan::Measure(_) => {
+            let report = narrows_runner::measurement(run).ok_or_else(|| nothing_measured(run))?;
+            report.write(format, style).map_err(Failure::run)?.ok_or_else(no_such_format)
         }
-        RunPlan::MeasureRr(_) => of(narrows_runner::rr_report(run), run, format, style),
         RunPlan::Search(_) => of(narrows_runner::search_report(run), run, format, style),
         RunPlan::Sweep(_) => of(narrows_runner::sweep_report(run).filter(|report| report.done > 0), run, format, style),
     }
-}
-
-/// The text of a UDP measurement, with its ledgers if the counters for them were read.
-fn udp_text(run: &Run, report: &MeasureUdpReport, style: Style) -> String {
-    let counted = run.udp.first().is_some_and(|it| !it.trial.client.before.facts.is_empty());
-    let mut text = render::udp::text::report(report, style);
-    if counted {
-        text += "\n";
-        text += &render::ledger::text::ledgers(&narrows_runner::ledgers(run), style);
-    }
-    text
 }
 
 fn nothing_measured(run: &Run) -> Failure {

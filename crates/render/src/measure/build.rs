@@ -2,11 +2,11 @@
 
 use super::cpu;
 use super::cut::cut;
-use super::reading::{Part, Reading, Span, interval};
+use super::interval::{Part, interval};
 use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport, Remark, SCHEMA, StreamView, SummaryView};
 use narrows_model::run::report::RunView;
 use narrows_model::run::{Purpose, Run};
-use narrows_model::{Flow, Place, TcpEndRecord, TcpSample, TcpStreamRecord, Trial};
+use narrows_model::{EndRecord as _, Flow, Load, Place, TcpEndRecord, TcpSample, TcpStreamRecord, TcpTrial, TrialOf};
 
 /// Below this many intervals a correlation between neighbours says nothing.
 const FEWEST_FOR_LAG: usize = 8;
@@ -14,19 +14,16 @@ const FEWEST_FOR_LAG: usize = 8;
 /// The view of a run of `narrows measure tcp`; `None` where it holds no trial.
 #[must_use]
 pub fn build(run: &Run) -> Option<MeasureReport> {
-    let measured = run.trials.iter().find(|record| record.purpose == Purpose::Measure);
-    let trial = &measured.or_else(|| run.trials.first())?.trial;
+    let measured = run.trials_of().find(|(purpose, _)| **purpose == Purpose::Measure);
+    let (_, trial) = measured.or_else(|| run.trials_of().next())?;
     Some(from_trial(trial, run.into()))
 }
 
 /// The view of one trial.
 #[must_use]
-pub fn from_trial(trial: &Trial, run: RunView) -> MeasureReport {
+pub fn from_trial(trial: TcpTrial<'_>, run: RunView) -> MeasureReport {
     let flows = trial.plan.flows();
-    let remarks = [&trial.client, &trial.server]
-        .into_iter()
-        .flat_map(|end| end.remarks.iter().map(|says| Remark { at: end.place, says: says.clone() }))
-        .collect();
+    let remarks = remarks(trial);
     let omit_us = trial.plan.omit_ms.saturating_mul(1000);
     let mut by_flow: Vec<_> = flows.iter().map(|flow| FlowRecords::of(trial, *flow).intervals().into_iter()).collect();
     let mut intervals = Vec::new();
@@ -52,12 +49,20 @@ pub fn from_trial(trial: &Trial, run: RunView) -> MeasureReport {
                     FlowRecords::of(trial, *flow).summary(&own)
                 })
                 .collect(),
-            client: cpu::cost(&trial.client, omit_us),
-            server: cpu::cost(&trial.server, omit_us),
+            client: cpu::cost(&[trial.client], omit_us),
+            server: cpu::cost(&[trial.server], omit_us),
         },
         intervals,
         remarks,
     }
+}
+
+/// What both ends say of anything that went otherwise than planned.
+pub(crate) fn remarks<L: Load>(trial: TrialOf<'_, L>) -> Vec<Remark> {
+    let of = |end: &L::Record| -> Vec<Remark> {
+        end.remarks().iter().map(|says| Remark { at: end.place(), says: says.clone() }).collect()
+    };
+    [of(trial.client), of(trial.server)].concat()
 }
 
 /// Both ends' records of one flow.
@@ -74,10 +79,10 @@ struct FlowRecords<'a> {
 }
 
 impl<'a> FlowRecords<'a> {
-    fn of(trial: &'a Trial, flow: Flow) -> Self {
+    fn of(trial: TcpTrial<'a>, flow: Flow) -> Self {
         let (sender, receiver) = match flow {
-            Flow::Up => (&trial.client, &trial.server),
-            Flow::Down => (&trial.server, &trial.client),
+            Flow::Up => (trial.client, trial.server),
+            Flow::Down => (trial.server, trial.client),
         };
         let seen = |end: &TcpEndRecord| end.streams.iter().any(|it| it.flow == flow && it.samples.len() > 1);
         let counting = if seen(receiver) { receiver } else { sender };
@@ -148,7 +153,7 @@ impl<'a> FlowRecords<'a> {
             let (Some(&from), Some(&to)) = (cuts.get(k), cuts.get(k + 1)) else { continue };
             let (first, last) = (&stream.samples[from], &stream.samples[to]);
             let sender = sent.and_then(|sent| Some((nearest(sent, first.at_us)?, nearest(sent, last.at_us)?)));
-            let part = part(first, last, sender);
+            let part = Part { bytes: (first, last), sender };
             if let Some(mut view) = interval(self.flow, Some(stream.id), self.seen_by, self.omit_us, &[part]) {
                 view.sender = sender.map(|(_, last)| last.tcp.clone());
                 view.receiver = (self.seen_by == self.flow.receiver()).then(|| last.tcp.clone());
@@ -169,16 +174,16 @@ impl<'a> FlowRecords<'a> {
             let first = stream.samples.iter().find(|sample| sample.at_us >= omit_us)?;
             Some((first, stream.samples.last()?))
         };
-        let parts: Vec<(u32, Part)> = self
+        let parts: Vec<(u32, Part<'_>)> = self
             .pairs
             .iter()
             .filter_map(|(stream, sent)| {
                 let (first, last) = counted(stream)?;
-                Some((stream.id, part(first, last, sent.and_then(counted))))
+                Some((stream.id, Part { bytes: (first, last), sender: sent.and_then(counted) }))
             })
             .collect();
-        let whole: Vec<Part> = parts.iter().map(|(_, part)| *part).collect();
-        let of = |stream, parts: &[Part]| interval(self.flow, stream, self.seen_by, omit_us, parts);
+        let whole: Vec<Part<'_>> = parts.iter().map(|(_, part)| *part).collect();
+        let of = |stream, parts: &[Part<'_>]| interval(self.flow, stream, self.seen_by, omit_us, parts);
         let rates: Vec<f64> = intervals.iter().filter(|it| !it.omitted).map(|it| it.goodput_bps).collect();
         let sent = |stream: &TcpStreamRecord| stream.samples.last()?.tcp.min_rtt_us;
         Some(FlowSummary {
@@ -192,11 +197,6 @@ impl<'a> FlowRecords<'a> {
             lag1: (rates.len() >= FEWEST_FOR_LAG).then(|| narrows_stats::lag1(&rates)).flatten(),
         })
     }
-}
-
-fn part(first: &TcpSample, last: &TcpSample, sender: Option<(&TcpSample, &TcpSample)>) -> Part {
-    let span = |(from, to): (&TcpSample, &TcpSample)| -> Span { (Reading::from(from), Reading::from(to)) };
-    Part { bytes: span((first, last)), sender: sender.map(span) }
 }
 
 /// The sample nearest to an instant.

@@ -1,33 +1,22 @@
 //! What a trial cost one end, over its counted part.
 
-use super::reading::float;
+use crate::figures::float;
 use narrows_model::run::measure::{CpuShare, EndCpu, HostCpu};
-use narrows_model::{CpuTimes, HostSample, RrEndRecord, TcpEndRecord, UdpEndRecord};
-
-/// The cost of a TCP trial on one end; `None` where nothing of it was recorded.
-pub(crate) fn cost(end: &TcpEndRecord, omit_us: u64) -> Option<EndCpu> {
-    let threads: Vec<Vec<_>> =
-        end.streams.iter().map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect()).collect();
-    cost_of(&end.host, &threads, omit_us)
-}
-
-/// The cost of a UDP trial on one end; `None` where nothing of it was recorded.
-pub(crate) fn udp_cost(end: &UdpEndRecord, omit_us: u64) -> Option<EndCpu> {
-    let threads: Vec<Vec<_>> =
-        end.streams.iter().map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect()).collect();
-    cost_of(&end.host, &threads, omit_us)
-}
-
-/// The cost of a request/response trial on one end, its load included; `None` where nothing of it was recorded.
-pub(crate) fn rr_cost(end: &RrEndRecord, omit_us: u64) -> Option<EndCpu> {
-    let own = end.streams.iter().map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect());
-    let load = end.load.iter().flat_map(|load| &load.streams);
-    let load = load.map(|it| it.samples.iter().map(|s| (s.at_us, s.thread_cpu_us)).collect());
-    cost_of(&end.host, &own.chain(load).collect::<Vec<_>>(), omit_us)
-}
+use narrows_model::{CpuTimes, EndRecord, HostSample};
 
 /// A thread's CPU time at its samples: when, and how much so far.
 type ThreadTimes = Vec<(u64, Option<u64>)>;
+
+/// The cost of a trial on one end, by what that end recorded of it: of a load beside another one there are two records, and the
+/// first one has the host's CPUs. `None` where nothing of it was recorded.
+pub(crate) fn cost(records: &[&dyn EndRecord], omit_us: u64) -> Option<EndCpu> {
+    let threads: Vec<ThreadTimes> = records
+        .iter()
+        .flat_map(|end| end.samples())
+        .map(|samples| samples.iter().map(|sample| (sample.at_us(), sample.thread_cpu_us())).collect())
+        .collect();
+    cost_of(records.first()?.host(), &threads, omit_us)
+}
 
 fn cost_of(samples: &[HostSample], streams: &[ThreadTimes], omit_us: u64) -> Option<EndCpu> {
     let cores = cores(samples, omit_us);

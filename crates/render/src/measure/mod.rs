@@ -3,11 +3,12 @@
 pub mod build;
 pub(crate) mod cpu;
 pub(crate) mod cut;
+pub(crate) mod cutter;
+pub(crate) mod interval;
 pub mod json;
 pub mod live;
-pub mod reading;
+mod shown;
 pub mod text;
 
 pub use build::build;
 pub use live::Live;
-pub use reading::Reading;

@@ -4,6 +4,7 @@ use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, columns, left, plural, right, share};
 use narrows_model::run::measure::{EndCpu, IntervalView, MeasureReport};
+use narrows_model::run::tcp_columns::{ColumnUnit, Over, TcpColumns};
 use narrows_model::words::units::{bps, bytes, micros};
 use narrows_model::{Direction, Ending, Flow, Limit, Place, Target, TcpPlan};
 
@@ -38,7 +39,7 @@ pub fn header(target: &Target, plan: &TcpPlan, style: Style) -> String {
     option(plan.mss_bytes.map(|mss| format!("MSS {mss}")));
     option(plan.send_buffer_bytes.map(|size| format!("send buffer {}", bytes(size.into()))));
     option(plan.receive_buffer_bytes.map(|size| format!("receive buffer {}", bytes(size.into()))));
-    option(plan.pacing_bps.map(|rate| format!("paced at {}", bps(crate::measure::reading::float(rate)))));
+    option(plan.pacing_bps.map(|rate| format!("paced at {}", bps(crate::figures::float(rate)))));
     let way = match plan.direction {
         Direction::Up => "to",
         Direction::Down => "from",
@@ -83,14 +84,17 @@ fn line(view: &IntervalView, style: Style) -> String {
         right(&bytes(view.bytes), 10),
         right(&bps(view.goodput_bps), 12),
     );
-    let more = [
-        view.retransmits.map(|n| format!("  retrans {}", left(&n.to_string(), 5))),
-        view.rtt_us.map(|rtt| format!("  rtt {}", left(&micros(rtt), 8))),
-        view.cwnd_bytes.map(|cwnd| format!("  cwnd {}", bytes(cwnd))),
-    ];
-    for column in more.into_iter().flatten() {
-        if columns(&line) + columns(column.trim_end()) <= style.columns() {
-            line += &column;
+    for (nth, column) in TcpColumns::TABLE.iter().enumerate() {
+        let Some(value) = (column.value)(&view.columns) else { continue };
+        let (text, width) = match column.unit {
+            ColumnUnit::Count => (value.to_string(), 5),
+            ColumnUnit::Micros => (micros(value), 8),
+            ColumnUnit::Bytes => (bytes(value), 10),
+        };
+        let last = nth + 1 == TcpColumns::TABLE.len();
+        let text = format!("  {} {}", column.heading, if last { text } else { left(&text, width) });
+        if columns(&line) + columns(text.trim_end()) <= style.columns() {
+            line += &text;
         }
     }
     line
@@ -116,8 +120,9 @@ pub fn summary(report: &MeasureReport, style: Style) -> String {
         let mut total = flow.total.clone();
         total.stream =
             total.stream.or_else(|| (report.plan.streams == 1).then(|| flow.streams.first()?.stream).flatten());
-        // The RTT and the window of the last instant say nothing of the whole.
-        (total.rtt_us, total.cwnd_bytes) = (None, None);
+        // The values of the last instant say nothing of the whole.
+        total.columns =
+            TcpColumns::from_each(|column| (column.value)(&total.columns).filter(|_| column.over == Over::Growth));
         let min = flow.min_rtt_us.map(|rtt| format!("  least rtt {}", micros(rtt))).unwrap_or_default();
         let (line, rest) = (line(&total, style), format!("{min}  {seen}"));
         if columns(&line) + columns(&rest) <= style.columns() {

@@ -1,36 +1,33 @@
 //! The view of request/response trials from what both ends recorded. The counts and latencies are the client's.
 
-use crate::measure::build::from_trial;
+use crate::figures::float;
+use crate::measure::build::{from_trial, remarks};
 use crate::measure::cpu;
 use crate::measure::cut::cut;
-use crate::measure::reading::float;
-use narrows_model::run::measure::{FlowSummary, Remark};
+use narrows_model::run::measure::{EndCpu, FlowSummary};
 use narrows_model::run::measure_rr::{
     LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA,
 };
 use narrows_model::run::report::RunView;
-use narrows_model::{Distribution, RrEndRecord, RrSample, RrStreamRecord, RrTrial, Trial};
+use narrows_model::{Distribution, EndRecord, RrEndRecord, RrSample, RrStreamRecord, RrTrial, TcpTrial};
 use narrows_stats::Histogram;
+use std::iter;
 
 /// The view of a run's trials, in the order in which they were measured. `under_load` is the diagnosis of two of them.
 #[must_use]
-pub fn build(run: RunView, trials: &[RrTrial], under_load: Option<LatencyUnderLoad>) -> RrReport {
-    RrReport { schema: SCHEMA.to_owned(), run, phases: trials.iter().map(phase).collect(), under_load }
+pub fn build(run: RunView, trials: &[RrTrial<'_>], under_load: Option<LatencyUnderLoad>) -> RrReport {
+    RrReport { schema: SCHEMA.to_owned(), run, phases: trials.iter().copied().map(phase).collect(), under_load }
 }
 
 /// The view of one trial.
 #[must_use]
-pub fn phase(trial: &RrTrial) -> RrPhase {
-    let remarks = [&trial.client, &trial.server]
-        .into_iter()
-        .flat_map(|end| end.remarks.iter().map(|says| Remark { at: end.place, says: says.clone() }))
-        .collect();
+pub fn phase(trial: RrTrial<'_>) -> RrPhase {
     RrPhase {
         plan: trial.plan.clone(),
-        streams: trial.client.streams.iter().map(|stream| view(stream, &trial.server)).collect(),
+        streams: trial.client.streams.iter().map(|stream| view(stream, trial.server)).collect(),
         intervals: intervals(trial),
         summary: summary(trial),
-        remarks,
+        remarks: remarks(trial),
     }
 }
 
@@ -72,7 +69,7 @@ pub(crate) fn interval(stream: Option<u32>, omit_us: u64, spans: &[Span]) -> Opt
 }
 
 /// Each interval: its streams, then all of them together.
-fn intervals(trial: &RrTrial) -> Vec<RrIntervalView> {
+fn intervals(trial: RrTrial<'_>) -> Vec<RrIntervalView> {
     let (interval_us, omit_us) = (trial.plan.interval_ms.saturating_mul(1000), trial.plan.omit_ms.saturating_mul(1000));
     let times = |stream: &RrStreamRecord| stream.samples.iter().map(|sample| sample.at_us).collect::<Vec<_>>();
     let cuts: Vec<Vec<usize>> = trial.client.streams.iter().map(|stream| cut(&times(stream), interval_us)).collect();
@@ -94,7 +91,7 @@ fn intervals(trial: &RrTrial) -> Vec<RrIntervalView> {
 
 /// The counted part: from the first sample after the omitted one to the last. A trial that was cut before its counted part is
 /// summed up whole.
-fn summary(trial: &RrTrial) -> RrSummary {
+fn summary(trial: RrTrial<'_>) -> RrSummary {
     let omit_us = trial.plan.omit_ms.saturating_mul(1000);
     let streams = &trial.client.streams;
     let cut_short = streams.iter().all(|it| it.samples.last().is_none_or(|last| last.at_us <= omit_us));
@@ -117,18 +114,24 @@ fn summary(trial: &RrTrial) -> RrSummary {
         latency_ns: all(|stream| &stream.latency_ns),
         connect_ns: all(|stream| &stream.connect_ns),
         load: load(trial),
-        client: cpu::rr_cost(&trial.client, omit_us),
-        server: cpu::rr_cost(&trial.server, omit_us),
+        client: cost(trial.client, omit_us),
+        server: cost(trial.server, omit_us),
     }
 }
 
+/// What the trial cost an end, the load beside the requests included.
+fn cost(end: &RrEndRecord, omit_us: u64) -> Option<EndCpu> {
+    let load = end.load.iter().map(|load| load as &dyn EndRecord);
+    cpu::cost(&iter::once(end as &dyn EndRecord).chain(load).collect::<Vec<_>>(), omit_us)
+}
+
 /// What the load carried, over the same counted part.
-fn load(trial: &RrTrial) -> Vec<FlowSummary> {
+fn load(trial: RrTrial<'_>) -> Vec<FlowSummary> {
     let Some(plan) = &trial.plan.load else { return Vec::new() };
     let (Some(client), Some(server)) = (&trial.client.load, &trial.server.load) else { return Vec::new() };
     let mut plan = plan.clone();
     plan.omit_ms = plan.omit_ms.max(trial.plan.omit_ms);
-    let load = Trial { plan, client: client.clone(), server: server.clone(), elapsed_us: trial.elapsed_us };
+    let load = TcpTrial { plan: &plan, client, server, elapsed_us: trial.elapsed_us };
     let run = RunView {
         id: String::new(),
         made_by: String::new(),
@@ -142,5 +145,5 @@ fn load(trial: &RrTrial) -> Vec<FlowSummary> {
         ending: narrows_model::Ending::Complete,
         idle_rtt_us: None,
     };
-    from_trial(&load, run).summary.flows
+    from_trial(load, run).summary.flows
 }

@@ -4,6 +4,7 @@
 pub mod build;
 pub mod json;
 pub mod live;
+mod shown;
 pub mod text;
 mod words;
 

@@ -2,7 +2,7 @@
 //! CPU; of an idle and a loaded path the latencies beside each other.
 
 use super::words::{nanos, per_s};
-use crate::measure::reading::float;
+use crate::figures::float;
 use crate::measure::text::cpu;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
@@ -137,7 +137,8 @@ pub fn summary(phase: &RrPhase, style: Style) -> String {
     }
     for flow in &phase.summary.load {
         let way = if flow.total.flow == Flow::Up { "up" } else { "down" };
-        let retransmits = flow.total.retransmits.map(|n| format!(", {}", plural(n, "retransmit"))).unwrap_or_default();
+        let retransmits =
+            flow.total.columns.retransmits.map(|n| format!(", {}", plural(n, "retransmit"))).unwrap_or_default();
         let rtt = flow.min_rtt_us.map(|rtt| format!(", least rtt {}", micros(rtt))).unwrap_or_default();
         page.line(&format!("load {way}  {}{retransmits}{rtt}", bps(flow.total.goodput_bps)));
     }

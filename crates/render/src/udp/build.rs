@@ -2,9 +2,8 @@
 
 use super::part::{Part, interval};
 use super::summary;
-use crate::measure::{cpu, cut::cut};
+use crate::measure::{build::remarks, cpu, cut::cut};
 use narrows_model::run::Run;
-use narrows_model::run::measure::Remark;
 use narrows_model::run::measure_udp::{MeasureUdpReport, SCHEMA, UdpInterval, UdpStreamView, UdpSummary};
 use narrows_model::run::report::RunView;
 use narrows_model::{Flow, UdpEndRecord, UdpSample, UdpStreamRecord, UdpTrial};
@@ -12,12 +11,12 @@ use narrows_model::{Flow, UdpEndRecord, UdpSample, UdpStreamRecord, UdpTrial};
 /// The view of a run of `narrows measure udp`; `None` where it holds no trial.
 #[must_use]
 pub fn build(run: &Run) -> Option<MeasureUdpReport> {
-    Some(from_trial(&run.udp.first()?.trial, run.into()))
+    Some(from_trial(run.trials_of().next()?.1, run.into()))
 }
 
 /// The view of one trial.
 #[must_use]
-pub fn from_trial(trial: &UdpTrial, run: RunView) -> MeasureUdpReport {
+pub fn from_trial(trial: UdpTrial<'_>, run: RunView) -> MeasureUdpReport {
     let flows: Vec<FlowRecords<'_>> = trial.plan.flows().iter().map(|flow| FlowRecords::of(trial, *flow)).collect();
     let omit_us = trial.plan.omit_ms.saturating_mul(1000);
     let mut by_flow: Vec<_> = flows.iter().map(|flow| flow.intervals().into_iter()).collect();
@@ -30,10 +29,6 @@ pub fn from_trial(trial: &UdpTrial, run: RunView) -> MeasureUdpReport {
         }
         intervals.extend(next.into_iter().flatten());
     }
-    let remarks = [&trial.client, &trial.server]
-        .into_iter()
-        .flat_map(|end| end.remarks.iter().map(|says| Remark { at: end.place, says: says.clone() }))
-        .collect();
     MeasureUdpReport {
         schema: SCHEMA.to_owned(),
         run,
@@ -41,11 +36,11 @@ pub fn from_trial(trial: &UdpTrial, run: RunView) -> MeasureUdpReport {
         streams: flows.iter().flat_map(FlowRecords::streams).collect(),
         intervals,
         summary: UdpSummary {
-            flows: flows.iter().filter_map(|flow| summary::of(flow, &trial.plan)).collect(),
-            client: cpu::udp_cost(&trial.client, omit_us),
-            server: cpu::udp_cost(&trial.server, omit_us),
+            flows: flows.iter().filter_map(|flow| summary::of(flow, trial.plan)).collect(),
+            client: cpu::cost(&[trial.client], omit_us),
+            server: cpu::cost(&[trial.server], omit_us),
         },
-        remarks,
+        remarks: remarks(trial),
     }
 }
 
@@ -66,10 +61,10 @@ pub(super) struct FlowRecords<'a> {
 }
 
 impl<'a> FlowRecords<'a> {
-    fn of(trial: &'a UdpTrial, flow: Flow) -> Self {
+    fn of(trial: UdpTrial<'a>, flow: Flow) -> Self {
         let (sender, receiver) = match flow {
-            Flow::Up => (&trial.client, &trial.server),
-            Flow::Down => (&trial.server, &trial.client),
+            Flow::Up => (trial.client, trial.server),
+            Flow::Down => (trial.server, trial.client),
         };
         let of = |end: &'a UdpEndRecord| end.streams.iter().filter(move |it| it.flow == flow);
         let mut ids: Vec<u32> = of(sender).chain(of(receiver)).map(|it| it.id).collect();

@@ -4,9 +4,11 @@ pub mod build;
 pub mod json;
 pub mod live;
 mod part;
+mod shown;
 mod summary;
 pub mod text;
 pub(crate) mod words;
 
 pub use build::{build, from_trial};
 pub use live::Live;
+pub use shown::UdpMeasurement;

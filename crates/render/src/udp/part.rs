@@ -5,7 +5,7 @@ use narrows_model::run::measure_udp::{ReceivedPart, SentPart, UdpInterval};
 use narrows_model::{Flow, UdpSample};
 
 /// From one sample of an end to a later one of the same end.
-pub(crate) type Span<'a> = (&'a UdpSample, &'a UdpSample);
+pub(crate) type Span<'a> = crate::measure::cutter::Span<'a, UdpSample>;
 
 /// One stream's part of an interval.
 #[derive(Debug, Clone, Copy)]

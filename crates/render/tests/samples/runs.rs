@@ -79,26 +79,20 @@ fn end(at: Place, plan: &TcpPlan, seconds: u64, bytes_s: u64) -> TcpEndRecord {
 
 /// A run of that plan over some seconds at these bytes per second and stream.
 pub(crate) fn run(plan: TcpPlan, seconds: u64, bytes_s: u64) -> Run {
-    let trial = Trial {
-        client: end(Place::Client, &plan, seconds, bytes_s),
-        server: end(Place::Server, &plan, seconds, bytes_s),
-        plan: plan.clone(),
-        elapsed_us: seconds * 1_000_000,
-    };
+    let [client, server] = [Place::Client, Place::Server].map(|place| end(place, &plan, seconds, bytes_s));
+    let trial = Trial::new(plan.clone(), client, server, seconds * 1_000_000);
     Run {
         format: Run::FORMAT,
         id: "20070919-201444-0000002a".into(),
         made_by: "narrows 0.1.0".into(),
         started_unix_us: 1_190_232_884_000_000,
         elapsed_us: seconds * 1_000_000 + 400_000,
-        plan: RunPlan::MeasureTcp(plan),
+        plan: RunPlan::Measure(plan.into()),
         target: Target { asked: "umfs05".into(), address: "[2001:db8::5]:5220".into(), family: Family::Ipv6 },
         client: Snapshot::default(),
         server: Snapshot::default(),
         idle_rtt_us: vec![34_851],
         trials: vec![TrialRecord { purpose: Purpose::Measure, at_us: 0, trial }],
-        udp: Vec::new(),
-        rr: Vec::new(),
         search: None,
         sweep: None,
         attempts: vec![],

@@ -146,13 +146,9 @@ fn end(at: Place, plan: &UdpPlan, seconds: u64, pps: u64, trouble: Trouble) -> U
 }
 
 /// A trial of that plan over some seconds, each stream with so many datagrams a second.
-pub(crate) fn trial(plan: UdpPlan, seconds: u64, pps: u64, trouble: Trouble) -> UdpTrial {
-    UdpTrial {
-        client: end(Place::Client, &plan, seconds, pps, trouble),
-        server: end(Place::Server, &plan, seconds, pps, trouble),
-        plan,
-        elapsed_us: seconds * 1_000_000,
-    }
+pub(crate) fn trial(plan: UdpPlan, seconds: u64, pps: u64, trouble: Trouble) -> Trial {
+    let [client, server] = [Place::Client, Place::Server].map(|place| end(place, &plan, seconds, pps, trouble));
+    Trial::new(plan, client, server, seconds * 1_000_000)
 }
 
 /// The run of such a trial.

@@ -1,23 +1,13 @@
 //! The climb: apply the fix, measure in turn without and with it, look for the next ceiling, and set all back at the end.
 
 use super::Diagnosis;
-use crate::ends::EndsError;
+use crate::ends::{EndsError, On};
 use narrows_diagnose::report;
-use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::run::{Attempt, Purpose};
-use narrows_model::{Change, Finding, Fix, LoadPlan, Setting, Status, UdpPlan, Verdict, words::units};
+use narrows_model::{Change, Finding, LoadPlan, Setting, Status, Verdict, words::units};
 
 /// More acts than this is no climb but a loop.
 const MOST_ACTS: u32 = 6;
-
-/// A proof trial is as long as it must be to leave slow start behind and to count for some seconds.
-const PROOF_MS: u64 = 4_000;
-
-/// UDP has no slow start.
-const UDP_PROOF_MS: u64 = 2_000;
-
-/// The part of it that is not counted.
-const PROOF_OMIT_MS: u64 = 1_500;
 
 impl Diagnosis<'_> {
     /// Climbs from the first act until the path is healthy or no fix remains; then sets back what shall not stay.
@@ -55,7 +45,7 @@ impl Diagnosis<'_> {
                 return Ok(());
             }
             let Some(finding) = verdict.causes.first().cloned() else { return Ok(()) };
-            let fixed_load = fixed(&load, &finding.fix);
+            let fixed_load = finding.fix.load.clone();
             if finding.fix.settings.is_empty() && fixed_load.is_none() {
                 self.watch.result(&format!("{}: nothing that narrows could set; {}", finding.id, finding.fix.advice));
                 return Ok(());
@@ -119,8 +109,8 @@ impl Diagnosis<'_> {
                 let word = if fixed { "with" } else { "without" };
                 self.watch.step(&format!("proof {} of {}: {word} the fix", pair + 1, self.plan.proof_pairs));
                 self.switch(fixed, settings, applied)?;
-                let plan = short(if fixed { fixed_load } else { load });
-                self.trial(Purpose::Proof { act, pair, fixed }, &plan)?;
+                let plan = if fixed { fixed_load } else { load }.for_proof();
+                self.trial(Purpose::Proof { act, pair, fixed }, &plan, On::Path)?;
             }
         }
         Ok(())
@@ -200,30 +190,7 @@ fn attempt(act: u32, finding: &Finding) -> Attempt {
         predicted_interval_bps: prediction.map_or([0, 0], |prediction| prediction.interval_bps.map(whole)),
         changes: Vec::new(),
         load: finding.fix.load.clone(),
-        udp_load: finding.fix.udp_load.clone(),
         kept_for_next_act: false,
-    }
-}
-
-/// The load after a fix in the application, where there is one for this kind of load.
-fn fixed(load: &LoadPlan, fix: &Fix) -> Option<LoadPlan> {
-    match load {
-        LoadPlan::Tcp(_) => fix.load.clone().map(LoadPlan::Tcp),
-        LoadPlan::Udp(_) => fix.udp_load.clone().map(LoadPlan::Udp),
-        LoadPlan::Rr(_) => None,
-    }
-}
-
-fn short(load: &LoadPlan) -> LoadPlan {
-    match load {
-        LoadPlan::Tcp(plan @ TcpPlan { limit: Limit::DurationMs(ms), .. }) if *ms > PROOF_MS => {
-            let (limit, omit_ms) = (Limit::DurationMs(PROOF_MS), plan.omit_ms.min(PROOF_OMIT_MS));
-            LoadPlan::Tcp(TcpPlan { limit, omit_ms, ..plan.clone() })
-        }
-        LoadPlan::Udp(plan) if plan.duration_ms > UDP_PROOF_MS => {
-            LoadPlan::Udp(UdpPlan { duration_ms: UDP_PROOF_MS, omit_ms: 0, ..plan.clone() })
-        }
-        _ => load.clone(),
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::RemoteError;
 use crate::instruments::{DataStream, Instruments, Socket};
-use narrows_model::load::Wanted as Needed;
-use narrows_model::{Carrier, LoadPlan, Place};
+use narrows_model::{Carrier, LoadPlan, Place, StreamSpec};
 use narrows_sys::{clock, net};
 use narrows_wire::hello::ANSWER_MOST_BYTES;
 use narrows_wire::{Answer, DataHello, Key, Wanted};
@@ -83,7 +82,7 @@ pub(super) fn probe(address: SocketAddr) -> Result<u64, RemoteError> {
 fn open(
     address: SocketAddr,
     key: Key,
-    Needed { id, flow, carrier }: Needed,
+    StreamSpec { id, flow, carrier }: StreamSpec,
     plan: &LoadPlan,
     instruments: &dyn Instruments,
 ) -> Result<DataStream, RemoteError> {
@@ -93,7 +92,7 @@ fn open(
         return Ok(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: Some(nanos(start)) });
     }
     let start = clock::now();
-    let options = plan.tcp_of(id).unwrap_or_default();
+    let options = plan.tcp_options(id).unwrap_or_default();
     let mut socket = connect(address, |socket| instruments.prepare(socket, Place::Client, flow, &options))?;
     let connect_ns = Some(nanos(start));
     greet(&mut socket, &DataHello { key, wanted: Wanted::Stream { id, flow } })
@@ -112,9 +111,9 @@ pub(super) fn open_all(
     plan: &LoadPlan,
     instruments: &dyn Instruments,
 ) -> Result<Vec<DataStream>, RemoteError> {
-    let wanted = plan.streams();
-    let mut streams = Vec::with_capacity(wanted.len());
-    for some in wanted.chunks(AT_ONCE) {
+    let specs = plan.streams();
+    let mut streams = Vec::with_capacity(specs.len());
+    for some in specs.chunks(AT_ONCE) {
         let opened = std::thread::scope(|scope| {
             let threads: Vec<_> =
                 some.iter().map(|stream| scope.spawn(|| open(address, key, *stream, plan, instruments))).collect();

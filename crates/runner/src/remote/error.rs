@@ -150,15 +150,15 @@ impl RemoteError {
 /// A trial that did not end as planned.
 #[derive(Debug, Error)]
 #[error("{why}")]
-pub struct TrialError<T: std::fmt::Debug = Trial> {
+pub struct TrialError {
     /// What was measured until then: this end's record, and the other's as far as it was told.
-    pub partial: Option<Box<T>>,
+    pub partial: Option<Box<Trial>>,
     /// What happened.
     #[source]
     pub why: RemoteError,
 }
 
-impl<T: std::fmt::Debug> From<RemoteError> for TrialError<T> {
+impl From<RemoteError> for TrialError {
     fn from(why: RemoteError) -> Self {
         Self { partial: None, why }
     }

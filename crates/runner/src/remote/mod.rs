@@ -9,15 +9,13 @@ mod dial;
 mod error;
 mod events;
 mod frames;
-mod measured;
 mod pin;
 mod session;
 mod spec;
 mod ssh;
 
 pub use error::{RemoteError, TrialError};
-pub use measured::Measured;
-pub use session::{News, Session};
+pub use session::Session;
 pub use spec::TargetSpec;
 
 use crate::instruments::Instruments;

@@ -1,20 +1,15 @@
 //! A session with the other end: inventory, trials, changes.
 
 use super::channel::Channel;
-use super::events::{self, BeatHolder, Incomings, Watch};
-use super::measured::{self, Measured, Typed as _};
+use super::events::{self, BeatHolder, Incomings};
 use super::{REQUEST, Remote, RemoteError, TrialError, data};
+use crate::ends::Watch;
 use crate::instruments::{Connections, Each, Instruments};
 use crate::stop::Stop;
 use hyper::Method;
-use narrows_model::{
-    Change, InterfaceSample, LoadPlan, LoadRecord, Place, RrPlan, RrTrial, Setting, Snapshot, TcpPlan, Transaction,
-    Trial, UdpPlan, UdpTrial,
-};
+use narrows_model::{Change, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Setting, Snapshot, Trial};
 use narrows_sys::clock;
-use narrows_wire::api::{
-    ChangeRequest, Event, InventoryRequest, SessionUse, TrialProgress, TrialReady, TrialRequest, key_from_hex,
-};
+use narrows_wire::api::{ChangeRequest, Event, InventoryRequest, SessionUse, TrialReady, TrialRequest, key_from_hex};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -34,15 +29,6 @@ const PARTING: Duration = Duration::from_secs(1);
 /// How often a raised flag of the caller is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How far one end of a trial is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct News {
-    /// Which end.
-    pub place: Place,
-    /// How far.
-    pub progress: TrialProgress,
-}
-
 /// A session. What the server changed for it is undone when it is dropped, unless it was kept.
 pub struct Session<'a> {
     // Dropped before the other end, whose connection ends with its last channel.
@@ -50,7 +36,7 @@ pub struct Session<'a> {
     id: String,
     beats: Option<BeatHolder>,
     events: Incomings,
-    pub(super) watch: Arc<Watch>,
+    pub(super) watch: Arc<events::Watch>,
     remote: Held<'a>,
 }
 
@@ -82,7 +68,7 @@ impl<'a> Session<'a> {
             SessionUse::Load => "/v1/sessions?use=load",
             SessionUse::Look => "/v1/sessions?use=look",
         };
-        let watch = Arc::new(Watch::default());
+        let watch = Arc::new(events::Watch::default());
         let (beats, events) = remote.runtime.block_on(async {
             let (body, beats) = events::beats();
             let response = channel.begin(Method::POST, path, body, REQUEST).await?;
@@ -171,45 +157,6 @@ impl<'a> Session<'a> {
         self.call(Method::GET, "changes", &(), REQUEST)
     }
 
-    /// Runs one trial of TCP on both ends; see [`Session::trial`].
-    ///
-    /// # Errors
-    /// As [`Session::trial`].
-    pub fn tcp_trial(
-        &mut self,
-        plan: &TcpPlan,
-        stop: &Stop,
-        on_progress: &mut dyn FnMut(News),
-    ) -> Result<Trial, TrialError> {
-        self.trial(&LoadPlan::Tcp(plan.clone()), stop, on_progress).typed(Measured::tcp)
-    }
-
-    /// Runs one trial of UDP on both ends; see [`Session::trial`].
-    ///
-    /// # Errors
-    /// As [`Session::trial`].
-    pub fn udp_trial(
-        &mut self,
-        plan: &UdpPlan,
-        stop: &Stop,
-        on_progress: &mut dyn FnMut(News),
-    ) -> Result<UdpTrial, TrialError<UdpTrial>> {
-        self.trial(&LoadPlan::Udp(plan.clone()), stop, on_progress).typed(Measured::udp)
-    }
-
-    /// Runs one trial of requests and responses on both ends; see [`Session::trial`].
-    ///
-    /// # Errors
-    /// As [`Session::trial`].
-    pub fn rr_trial(
-        &mut self,
-        plan: &RrPlan,
-        stop: &Stop,
-        on_progress: &mut dyn FnMut(News),
-    ) -> Result<RrTrial, TrialError<RrTrial>> {
-        self.trial(&LoadPlan::Rr(plan.clone()), stop, on_progress).typed(Measured::rr)
-    }
-
     /// Runs one trial on both ends. Raising `stop` ends it early with what was measured until then, which is no error.
     /// `on_progress` hears of both ends.
     ///
@@ -217,12 +164,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Why it could not be made or not be ended as planned, with what was measured until then.
-    pub fn trial(
-        &mut self,
-        plan: &LoadPlan,
-        stop: &Stop,
-        on_progress: &mut dyn FnMut(News),
-    ) -> Result<Measured, TrialError<Measured>> {
+    pub fn trial(&mut self, plan: &LoadPlan, stop: &Stop, on_progress: Watch<'_>) -> Result<Trial, TrialError> {
         plan.check().map_err(RemoteError::Here)?;
         let instruments = self.remote.instruments.clone();
         let ready: TrialReady = self.call(Method::POST, "trials", &TrialRequest { plan: plan.clone() }, REQUEST)?;
@@ -256,17 +198,22 @@ impl<'a> Session<'a> {
             self.await_word(&mut news, on_progress, ready.trial, PARTING, |_| false);
         }
         match news.record.take() {
+            Some(server) if server.kind() != plan.kind() => {
+                let why = "the server's record is of another kind than its trial".to_owned();
+                Err(RemoteError::Server(why).into())
+            }
             Some(server) => {
-                let measured = Measured { plan, client, server: *server, elapsed_us };
+                let trial = Trial { plan, client, server: *server, elapsed_us };
                 match news.trouble {
-                    Some(why) if early => Err(TrialError { partial: Some(Box::new(measured)), why }),
-                    _ => Ok(measured),
+                    Some(why) if early => Err(TrialError { partial: Some(Box::new(trial)), why }),
+                    _ => Ok(trial),
                 }
             }
             None => {
                 let why = news.why(self.channel.lost("it did not deliver its record"));
-                let server = measured::from_progress(&plan, news.latest, &why.to_string());
-                Err(TrialError { partial: Some(Box::new(Measured { plan, client, server, elapsed_us })), why })
+                let remark = format!("the record of this end is only what it told while it ran: {why}");
+                let server = plan.partial_record(Place::Server, news.latest.streams, remark);
+                Err(TrialError { partial: Some(Box::new(Trial { plan, client, server, elapsed_us })), why })
             }
         }
     }
@@ -279,17 +226,14 @@ impl<'a> Session<'a> {
         callers_stop: &Stop,
         instruments: &dyn Instruments,
         news: &mut Heard,
-        on_progress: &mut dyn FnMut(News),
+        on_progress: Watch<'_>,
     ) -> Result<LoadRecord, RemoteError> {
         let key = key_from_hex(&ready.key).ok_or_else(|| self.channel.lost("it gives a key that is none"))?;
         let mut address = self.remote.data;
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan, instruments)?;
         self.watch.signs.watch(&streams);
-        let each = match &ready.plan {
-            LoadPlan::Rr(RrPlan { transaction: Transaction::TcpConnect, .. }) => Each::Connect { address, key },
-            _ => Each::Nothing,
-        };
+        let each = if ready.plan.connects_per_transaction() { Each::Connect { address, key } } else { Each::Nothing };
         let connections = Connections { streams, each };
         let peer = Some(self.remote.data.ip().to_canonical());
         let mut before = instruments.counters(peer);
@@ -305,7 +249,7 @@ impl<'a> Session<'a> {
             .run(Place::Client, &ready.plan, connections, own_stop, &mut |progress| {
                 // The other end's word is told as it comes, too.
                 news.hear(&mut self.events, on_progress, ready.trial);
-                on_progress(News { place: Place::Client, progress });
+                on_progress(Place::Client, &progress);
             })
             .map_err(RemoteError::Here);
         if callers_stop.is_set() {
@@ -325,7 +269,7 @@ impl<'a> Session<'a> {
     fn await_word(
         &mut self,
         heard: &mut Heard,
-        on_progress: &mut dyn FnMut(News),
+        on_progress: Watch<'_>,
         trial: u32,
         limit: Duration,
         enough: impl Fn(&Heard) -> bool,
@@ -361,24 +305,24 @@ impl Drop for Session<'_> {
 /// What the server said of a trial.
 #[derive(Default)]
 struct Heard {
-    latest: TrialProgress,
+    latest: Progress,
     record: Option<Box<LoadRecord>>,
     trouble: Option<RemoteError>,
 }
 
 impl Heard {
     /// Takes what the server has said of a trial so far, without waiting.
-    fn hear(&mut self, events: &mut Incomings, on_progress: &mut dyn FnMut(News), trial: u32) {
+    fn hear(&mut self, events: &mut Incomings, on_progress: Watch<'_>, trial: u32) {
         while let Ok(event) = events.try_recv() {
             self.take(event, on_progress, trial);
         }
     }
 
-    fn take(&mut self, event: Result<Event, RemoteError>, on_progress: &mut dyn FnMut(News), trial: u32) {
+    fn take(&mut self, event: Result<Event, RemoteError>, on_progress: Watch<'_>, trial: u32) {
         match event {
             Ok(Event::Progress { trial: of, progress }) if of == trial => {
-                self.latest = progress.clone();
-                on_progress(News { place: Place::Server, progress });
+                on_progress(Place::Server, &progress);
+                self.latest = progress;
             }
             Ok(Event::Finished { trial: of, record }) if of == trial => self.record = Some(record),
             Ok(Event::Failed { trial: of, why }) if of == trial => self.trouble = Some(RemoteError::Server(why)),

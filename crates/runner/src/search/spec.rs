@@ -8,6 +8,7 @@ use narrows_model::run::{RunPlan, SearchOrder};
 use narrows_model::words::units;
 use narrows_model::{Flow, Goal, Run, SearchMethod, SearchPlan, Target, UdpPlan, UdpRate};
 use narrows_search::SearchError;
+use narrows_sys::clock;
 use thiserror::Error;
 
 /// What is searched, in the user's units.
@@ -85,7 +86,7 @@ pub fn run(
     watch: Watch<'_>,
 ) -> Result<Run, SpecError> {
     let family = target.family;
-    let mut run = measure::empty(ends, target, name);
+    let (started_unix_us, idle_rtt_us) = (clock::unix_us(), ends.idle_rtt_us());
     let flow = spec.load.flows().first().copied().unwrap_or(Flow::Up);
     let bytes = first_look(ends, &spec.load, flow)?;
     let unit = unit(&spec.load.sizes, bytes, family);
@@ -94,10 +95,13 @@ pub fn run(
     let order = SearchOrder { load: spec.load.clone(), unit, plan };
     begin(&order);
     let searched = search(ends, &order.load, &order.plan, watch)?;
-    run.plan = RunPlan::Search(order);
-    run.search = Some(searched.record);
-    run.ending = searched.ending;
-    Ok(run)
+    Ok(Run {
+        started_unix_us,
+        idle_rtt_us,
+        search: Some(searched.record),
+        ending: searched.ending,
+        ..measure::empty_run(RunPlan::Search(order), target, name)
+    })
 }
 
 #[cfg(test)]

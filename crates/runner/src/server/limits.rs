@@ -1,6 +1,6 @@
 //! What a client may do, by how it showed who it is.
 
-use narrows_model::{Absent, LoadPlan, Snapshot, TcpPlan, UdpPlan, UdpRate};
+use narrows_model::{Absent, Cap, LoadPlan, Snapshot, TcpPlan};
 use narrows_wire::api::Permissions;
 use std::time::Duration;
 
@@ -58,42 +58,7 @@ pub(super) fn bounded(plan: LoadPlan, standing: Standing, open_most_bps: u64) ->
             OPEN_TRIAL_MOST_MS / 1000
         ));
     }
-    Ok(match plan {
-        LoadPlan::Tcp(plan) => LoadPlan::Tcp(bounded_tcp(plan, open_most_bps)?),
-        LoadPlan::Udp(plan) => LoadPlan::Udp(bounded_udp(plan, open_most_bps)?),
-        LoadPlan::Rr(mut plan) => {
-            few(plan.streams)?;
-            plan.load = plan.load.map(|load| bounded_tcp(load, open_most_bps)).transpose()?;
-            LoadPlan::Rr(plan)
-        }
-    })
-}
-
-fn few(streams: u32) -> Result<(), String> {
-    if streams > OPEN_STREAMS {
-        return Err(format!("without a token this server takes at most {OPEN_STREAMS} streams, not {streams}"));
-    }
-    Ok(())
-}
-
-fn bounded_tcp(mut plan: TcpPlan, open_most_bps: u64) -> Result<TcpPlan, String> {
-    few(plan.streams)?;
-    let most = (open_most_bps / u64::from(plan.streams)).max(8_000);
-    plan.pacing_bps = Some(plan.pacing_bps.map_or(most, |bps| bps.min(most)));
-    Ok(plan)
-}
-
-fn bounded_udp(mut plan: UdpPlan, open_most_bps: u64) -> Result<UdpPlan, String> {
-    few(plan.streams)?;
-    for rate in [&mut plan.rate_up, &mut plan.rate_down] {
-        *rate = match *rate {
-            UdpRate::Bps(bps) => UdpRate::Bps(bps.min(open_most_bps)),
-            // What a number of packets is in bits depends on sizes that may not be known yet.
-            UdpRate::Pps(_) => return Err("without a token this server takes rates in bit/s only".to_owned()),
-            UdpRate::Max => UdpRate::Bps(open_most_bps),
-        };
-    }
-    Ok(plan)
+    plan.capped(&Cap { max_streams: OPEN_STREAMS, max_bps: open_most_bps })
 }
 
 /// The longest that a trial of this client may take, as a backstop behind the engine's own end.
@@ -122,7 +87,7 @@ pub(super) fn public_part(mut snapshot: Snapshot) -> Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::{Fact, Limit, Unit, Value};
+    use narrows_model::{Fact, Limit, UdpPlan, UdpRate, Unit, Value};
 
     const MOST: u64 = 1_000_000_000;
 

@@ -4,10 +4,10 @@ use super::limits::{CONNECT_ALL, longest};
 use super::listen::part;
 use super::session::{Session, lock};
 use super::shared::Shared;
+use crate::engines;
 use crate::instruments::{Connections, DataStream, Each, Socket};
 use crate::stop::Stop;
-use narrows_model::load::Wanted as Needed;
-use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, Transaction};
+use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, StreamSpec};
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::{ANSWER_LIMIT, Answering, Answers, Step};
 use narrows_wire::api::Event;
@@ -91,7 +91,7 @@ impl Drop for Over {
 /// A trial as its data connections see it, while they come.
 #[derive(Debug)]
 pub(super) struct Expected {
-    missing: BTreeSet<Needed>,
+    missing: BTreeSet<StreamSpec>,
     plan: LoadPlan,
     arrived: mpsc::UnboundedSender<DataStream>,
     answers: Option<Answers>,
@@ -105,7 +105,7 @@ impl Expected {
         flow: Flow,
         carrier: Carrier,
     ) -> Option<(LoadPlan, mpsc::UnboundedSender<DataStream>)> {
-        self.missing.remove(&Needed { id, flow, carrier }).then(|| (self.plan.clone(), self.arrived.clone()))
+        self.missing.remove(&StreamSpec { id, flow, carrier }).then(|| (self.plan.clone(), self.arrived.clone()))
     }
 }
 
@@ -132,7 +132,7 @@ pub(super) fn open(
     let (arrived, arrivals) = mpsc::unbounded_channel();
     let missing: BTreeSet<_> = plan.streams().into_iter().collect();
     let count = missing.len();
-    let answers = answers_of(&plan);
+    let answers = engines::answers(&plan);
     shared.expect(key, Expected { missing, plan: plan.clone(), arrived, answers: answers.clone() });
     let (shared, session) = (shared.clone(), session.clone());
     tokio::spawn(async move {
@@ -209,14 +209,6 @@ async fn conduct(
     }
 }
 
-/// What the accept path answers by itself, where the plan is one of a connection for each transaction.
-fn answers_of(plan: &LoadPlan) -> Option<Answers> {
-    match plan {
-        LoadPlan::Rr(plan) if plan.transaction == Transaction::TcpConnect => Some(Answers::new(plan)),
-        _ => None,
-    }
-}
-
 async fn gather(mut arrivals: mpsc::UnboundedReceiver<DataStream>, count: usize) -> Vec<DataStream> {
     let mut streams = Vec::with_capacity(count);
     while streams.len() < count {
@@ -277,7 +269,7 @@ pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpSt
         let why = "no trial of this key waits for this stream".to_owned();
         return part(stream, &Answer::No(why).encode()).await;
     };
-    let options = plan.tcp_of(id).unwrap_or_default();
+    let options = plan.tcp_options(id).unwrap_or_default();
     if let Err(why) = shared.config.instruments.prepare(stream.as_fd(), Place::Server, flow, &options) {
         return part(stream, &Answer::No(why).encode()).await;
     }

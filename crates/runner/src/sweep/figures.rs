@@ -2,10 +2,10 @@
 
 use narrows_model::run::measure::EndCpu;
 use narrows_model::run::report::RunView;
-use narrows_model::{Flow, Place, SweepFigures, Trial, UdpTrial};
+use narrows_model::{Flow, Place, SweepFigures, TcpTrial, UdpTrial};
 
 /// One for each flow of a UDP trial.
-pub(super) fn of_udp(trial: &UdpTrial, view: RunView) -> Vec<SweepFigures> {
+pub(super) fn of_udp(trial: UdpTrial<'_>, view: RunView) -> Vec<SweepFigures> {
     let summary = narrows_render::udp::from_trial(trial, view).summary;
     let figures = summary.flows.iter().map(|it| {
         let (sent, received) = (it.total.sent.as_ref(), it.total.received.as_ref());
@@ -28,7 +28,7 @@ pub(super) fn of_udp(trial: &UdpTrial, view: RunView) -> Vec<SweepFigures> {
 }
 
 /// One for each flow of a TCP trial. What TCP put on the wire as packets is not seen, so only messages are counted.
-pub(super) fn of_tcp(trial: &Trial, view: RunView) -> Vec<SweepFigures> {
+pub(super) fn of_tcp(trial: TcpTrial<'_>, view: RunView) -> Vec<SweepFigures> {
     let message_bits = f64::from(trial.plan.message_bytes.max(1)) * 8.0;
     let summary = narrows_render::measure::build::from_trial(trial, view).summary;
     let figures = summary.flows.iter().map(|it| {

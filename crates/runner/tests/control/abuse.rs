@@ -42,7 +42,7 @@ fn noise(count: usize) -> Vec<u8> {
 fn check_alive(world: &crate::world::World, server: &ServerHandle) {
     let remote = connect(world, server.port());
     let mut session = remote.open_session(&mut |_, _| true).expect("a session");
-    session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).expect("a trial");
+    session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
 }
 
 #[test]

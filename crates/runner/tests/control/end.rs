@@ -51,7 +51,7 @@ fn trial(token: &str, host: &str, ms: u64) -> Result<(), Box<dyn Error>> {
     let remote = connect(token, host)?;
     let mut session = remote.open_session(&mut |_, _| true)?;
     let plan = TcpPlan { limit: Limit::DurationMs(ms), interval_ms: 50, ..TcpPlan::default() };
-    session.tcp_trial(&plan, &Stop::new(), &mut |_| println!("moving"))?;
+    session.trial(&plan.clone().into(), &Stop::new(), &mut |_, _| println!("moving"))?;
     Ok(())
 }
 

@@ -19,7 +19,7 @@ fn a_session_that_only_looks_sees_what_a_trial_moves() {
         let before = loopback(&look);
         let other = connect(world, server.port());
         let mut session = other.open_session(&mut |_, _| true).expect("a session");
-        session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).expect("a trial");
+        session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
         let after = loopback(&look);
         assert!(after.rx_bytes > before.rx_bytes + 10_000, "{before:?} {after:?}");
         assert!(after.tx_packets > before.tx_packets && after.at_us > before.at_us, "{before:?} {after:?}");

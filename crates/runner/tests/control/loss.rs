@@ -1,7 +1,7 @@
 //! One end dies in the middle of a trial.
 
 use crate::world::{Process, World, connect, short_plan, world};
-use narrows_model::{Direction, Limit, TcpPlan};
+use narrows_model::{Direction, Limit, TcpPlan, TcpTrial};
 use narrows_runner::remote::{RemoteError, TrialError};
 use narrows_runner::stop::Stop;
 use narrows_sys::rtnl::{Links, Qdisc};
@@ -24,7 +24,7 @@ fn a_killed_client_frees_its_turn() {
         let start = narrows_sys::clock::now();
         let mut session = remote.open_session(&mut |_, _| true).expect("its turn comes");
         println!("admitted {} ms after the other client was killed", start.elapsed().as_millis());
-        assert!(session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).is_ok());
+        assert!(session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).is_ok());
     });
 }
 
@@ -38,7 +38,7 @@ fn a_silent_client_frees_its_turn() {
         let start = narrows_sys::clock::now();
         let mut session = remote.open_session(&mut |_, _| true).expect("its turn comes");
         println!("admitted {} ms after the other client fell silent", start.elapsed().as_millis());
-        assert!(session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).is_ok());
+        assert!(session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).is_ok());
     });
 }
 
@@ -52,7 +52,7 @@ fn trial_interrupted_by(direction: Direction, act: impl Fn(&Process) + Sync) -> 
         let plan = TcpPlan { direction, limit: Limit::DurationMs(60_000), interval_ms: 50, ..TcpPlan::default() };
         let mut told = 0;
         let error = session
-            .tcp_trial(&plan, &Stop::new(), &mut |_| {
+            .trial(&plan.clone().into(), &Stop::new(), &mut |_, _| {
                 told += 1;
                 if told == 10 {
                     act(&server);
@@ -69,6 +69,7 @@ fn check(error: &TrialError, direction: Direction) {
     assert!(matches!(error.why, RemoteError::Lost { .. }), "{error:?}");
     assert!(error.to_string().starts_with("the server at 127.0.0.1:"), "{error}");
     let partial = error.partial.as_ref().expect("what was measured so far");
+    let partial: TcpTrial<'_> = partial.of().expect("a trial of TCP");
     let own = partial.client.streams.first().and_then(|stream| stream.samples.last()).expect("a sample");
     assert!(own.bytes > 0, "{direction}");
     let theirs = partial.server.streams.first().and_then(|stream| stream.samples.last()).expect("its last progress");
@@ -111,7 +112,8 @@ fn a_queue_that_holds_seconds_of_data_is_not_a_death() {
                 congestion_control: Some("reno".into()),
                 ..TcpPlan::default()
             };
-            let trial = session.tcp_trial(&plan, &Stop::new(), &mut |_| {}).expect("both ends live");
+            let trial = session.trial(&plan.clone().into(), &Stop::new(), &mut |_, _| {}).expect("both ends live");
+            let trial: TcpTrial<'_> = trial.of().expect("a trial of TCP");
             let sender = trial.end(direction.flows()[0].sender()).expect("an end");
             let rtt = sender.streams.iter().flat_map(|s| &s.samples).filter_map(|s| s.tcp.rtt_us).max();
             println!("{direction}: the largest RTT was {rtt:?} us");

@@ -16,7 +16,7 @@ fn the_second_waits_for_its_turn_and_is_told_why() {
                 let mut session = second
                     .open_session(&mut |position, why| queued.send((position, why.to_owned())).is_ok())
                     .expect("its turn comes");
-                session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).map(|_| ())
+                session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).map(|_| ())
             });
             let (position, why) = told.recv().expect("it is queued");
             assert_eq!(position, 1);
@@ -67,8 +67,8 @@ fn two_loads_at_a_time_where_allowed() {
         let mut one = first.open_session(&mut |_, _| false).expect("a session");
         let mut two = second.open_session(&mut |_, _| false).expect("another");
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| two.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).map(|_| ()));
-            one.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).expect("a trial");
+            let other = scope.spawn(|| two.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).map(|_| ()));
+            one.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
             other.join().expect("no panic").expect("a trial");
         });
     });

@@ -27,7 +27,7 @@ fn no_port_and_no_token_are_needed() {
         assert_eq!(remote.idle_rtt_us(3).expect("probes").len(), 3);
         let before = read_sysctl("net.ipv4.tcp_sack");
         let mut session = remote.open_session(&mut |_, _| true).expect("a session");
-        session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).expect("a trial");
+        session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
         assert!(session.inventory().expect("an inventory").facts.len() > 20);
         session.apply(&Setting::Sysctl { key: "net.ipv4.tcp_sack".into(), value: "0".into() }).expect("set");
         assert_eq!(read_sysctl("net.ipv4.tcp_sack"), "0");

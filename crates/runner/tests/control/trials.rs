@@ -1,12 +1,15 @@
 //! Trials over the real engine.
 
 use crate::world::{connect, short_plan, world};
-use narrows_model::{Direction, Flow, Limit, Place, TcpPlan, Trial};
-use narrows_runner::remote::News;
+use narrows_model::{Direction, Flow, Limit, Place, TcpPlan, TcpTrial, Trial};
 use narrows_runner::stop::Stop;
 
+fn tcp(trial: &Trial) -> TcpTrial<'_> {
+    trial.of().expect("a trial of TCP")
+}
+
 fn bytes(trial: &Trial, place: Place, flow: Flow) -> u64 {
-    let streams = &trial.end(place).expect("an end").streams;
+    let streams = &tcp(trial).end(place).expect("an end").streams;
     streams.iter().filter(|s| s.flow == flow).filter_map(|s| s.samples.last()).map(|sample| sample.bytes).sum()
 }
 
@@ -20,18 +23,19 @@ fn every_direction_moves_data_and_both_ends_tell_of_it() {
             let plan = TcpPlan { direction, streams: 2, ..short_plan() };
             let mut heard = Vec::new();
             let trial =
-                session.tcp_trial(&plan, &Stop::new(), &mut |news: News| heard.push(news.place)).expect("a trial");
-            assert_eq!(trial.plan, plan);
+                session.trial(&plan.clone().into(), &Stop::new(), &mut |place, _| heard.push(place)).expect("a trial");
+            assert_eq!(trial.plan, plan.into());
             for flow in direction.flows() {
                 let (sent, received) = (bytes(&trial, flow.sender(), *flow), bytes(&trial, flow.receiver(), *flow));
                 assert!(0 < received && received <= sent, "{direction}: sent {sent}, received {received}");
             }
-            let ids =
-                |place| trial.end(place).expect("an end").streams.iter().map(|s| (s.id, s.flow)).collect::<Vec<_>>();
+            let ids = |place| {
+                tcp(&trial).end(place).expect("an end").streams.iter().map(|s| (s.id, s.flow)).collect::<Vec<_>>()
+            };
             assert_eq!(ids(Place::Client), ids(Place::Server));
             assert!(heard.contains(&Place::Client) && heard.contains(&Place::Server), "{heard:?}");
             assert!(trial.elapsed_us > 0);
-            for record in [&trial.client, &trial.server] {
+            for record in [tcp(&trial).client, tcp(&trial).server] {
                 assert!(record.before.taken_unix_us <= record.after.taken_unix_us && !record.after.facts.is_empty());
             }
         }
@@ -50,12 +54,14 @@ fn a_raised_flag_ends_a_trial_with_what_was_measured() {
             let plan = TcpPlan { direction, limit: Limit::DurationMs(60_000), interval_ms: 50, ..TcpPlan::default() };
             let stop = Stop::new();
             let raise = stop.clone();
-            let trial = session.tcp_trial(&plan, &stop, &mut |_| raise.stop()).expect("a stopped trial is no error");
+            let trial = session
+                .trial(&plan.clone().into(), &stop, &mut |_, _| raise.stop())
+                .expect("a stopped trial is no error");
             assert!(trial.elapsed_us < 60_000_000, "{}", trial.elapsed_us);
             assert!(bytes(&trial, Place::Server, direction.flows()[0]) > 0);
         }
         // And the session goes on.
-        assert!(session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).is_ok());
+        assert!(session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).is_ok());
     });
 }
 
@@ -67,12 +73,13 @@ fn an_option_that_the_server_refuses_ends_the_trial_with_its_sentence() {
         let mut session = remote.open_session(&mut |_, _| true).expect("a session");
         let plan =
             TcpPlan { direction: Direction::Down, congestion_control: Some("no-such-one".into()), ..short_plan() };
-        let error = session.tcp_trial(&plan, &Stop::new(), &mut |_| {}).expect_err("refused").to_string();
+        let error = session.trial(&plan.clone().into(), &Stop::new(), &mut |_, _| {}).expect_err("refused").to_string();
         assert!(error.contains("no-such-one") && error.starts_with("the server says:"), "{error}");
         let unsound = TcpPlan { streams: 0, ..short_plan() };
-        let error = session.tcp_trial(&unsound, &Stop::new(), &mut |_| {}).expect_err("unsound").to_string();
+        let error =
+            session.trial(&unsound.clone().into(), &Stop::new(), &mut |_, _| {}).expect_err("unsound").to_string();
         assert_eq!(error, "streams is 0, but must be from 1 to 128");
-        assert!(session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).is_ok(), "the session goes on");
+        assert!(session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).is_ok(), "the session goes on");
     });
 }
 
@@ -83,7 +90,7 @@ fn many_streams_are_opened() {
         let remote = connect(world, server.port());
         let mut session = remote.open_session(&mut |_, _| true).expect("a session");
         let plan = TcpPlan { streams: 40, ..short_plan() };
-        let trial = session.tcp_trial(&plan, &Stop::new(), &mut |_| {}).expect("a trial");
-        assert_eq!((trial.client.streams.len(), trial.server.streams.len()), (40, 40));
+        let trial = session.trial(&plan.clone().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
+        assert_eq!((tcp(&trial).client.streams.len(), tcp(&trial).server.streams.len()), (40, 40));
     });
 }

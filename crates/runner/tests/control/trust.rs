@@ -63,8 +63,12 @@ fn an_open_server_lets_measure_within_limits_and_no_more() {
         assert!(!remote.hello().permissions.inventory && !remote.hello().permissions.tune);
         let mut session = remote.open_session(&mut |_, _| true).expect("a session");
 
-        let trial = session.tcp_trial(&short_plan(), &Stop::new(), &mut |_| {}).expect("a trial");
-        assert_eq!(trial.plan.pacing_bps, Some(1_000_000_000), "the rate is bounded, and the trial says so");
+        let trial = session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
+        assert_eq!(
+            trial.plan.get::<TcpPlan>().expect("TCP").pacing_bps,
+            Some(1_000_000_000),
+            "the rate is bounded, and the trial says so"
+        );
         let inventory = session.inventory().expect("the public part");
         assert!(inventory.get("tcp.rmem.max").is_some());
         let private = |key: &str| ["cpu.", "nic.", "kernel.", "memory.", "host."].iter().any(|p| key.starts_with(p));
@@ -72,7 +76,8 @@ fn an_open_server_lets_measure_within_limits_and_no_more() {
         assert!(inventory.why_absent("cpu.model").is_some_and(|why| why.contains("token")));
 
         let long = TcpPlan { limit: Limit::DurationMs(61_000), ..TcpPlan::default() };
-        let error = session.tcp_trial(&long, &Stop::new(), &mut |_| {}).expect_err("too long").to_string();
+        let error =
+            session.trial(&long.clone().into(), &Stop::new(), &mut |_, _| {}).expect_err("too long").to_string();
         assert!(error.contains("without a token this server runs at most 60 s"), "{error}");
         let setting = Setting::Sysctl { key: "net.ipv4.tcp_sack".into(), value: "0".into() };
         let error = session.apply(&setting).expect_err("not allowed").to_string();

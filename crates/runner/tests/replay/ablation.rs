@@ -1,8 +1,8 @@
 //! Evidence is taken away from stored runs: what is left may say less, but never something else.
 
 use crate::{stored, the, verdicts};
-use narrows_model::load::trial::{TcpEndRecord, TcpSample};
-use narrows_model::{Place, Purpose, Run, Status, Trial, Verdict};
+use narrows_model::load::tcp::{TcpEndRecord, TcpSample};
+use narrows_model::{LoadRecord, Place, Purpose, Run, Snapshot, Status, Trial, Verdict};
 
 type Strip = fn(&mut Run);
 
@@ -41,8 +41,9 @@ fn trials(run: &mut Run) -> impl Iterator<Item = &mut Trial> {
 
 fn ends(run: &mut Run, strip: impl Fn(&mut TcpEndRecord)) {
     for trial in trials(run) {
-        strip(&mut trial.client);
-        strip(&mut trial.server);
+        for end in [&mut trial.client, &mut trial.server].into_iter().filter_map(LoadRecord::get_mut) {
+            strip(end);
+        }
     }
 }
 
@@ -54,8 +55,7 @@ fn facts(run: &mut Run, place: Place) {
     if place == Place::Client { &mut run.client } else { &mut run.server }.facts.clear();
     for trial in trials(run) {
         let end = if place == Place::Client { &mut trial.client } else { &mut trial.server };
-        end.before.facts.clear();
-        end.after.facts.clear();
+        *end = end.clone().between(Snapshot::default(), Snapshot::default());
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::told::{Busy, Told};
 use narrows_collect::{Recorded, inventory};
-use narrows_model::load::tcp::{DiagnosePlan, Limit, TcpPlan};
-use narrows_model::load::trial::BufferLock;
-use narrows_model::run::{RunPlan, TrialRecord};
+use narrows_model::load::tcp::BufferLock;
+use narrows_model::load::tcp::{Limit, TcpPlan};
+use narrows_model::run::{DiagnosePlan, RunPlan, TrialRecord};
 use narrows_model::{Direction, Ending, Family, Purpose, Run, Snapshot, Target, TcpInfo, Trial, Value};
 use std::path::Path;
 
@@ -62,8 +62,7 @@ impl Pair {
             started_unix_us: client.taken_unix_us,
             elapsed_us,
             plan: RunPlan::Diagnose(DiagnosePlan {
-                udp: None,
-                load: baseline.plan.clone(),
+                load: baseline.plan.clone().into(),
                 budget_ms: 60_000,
                 try_fixes: false,
                 keep: false,
@@ -78,8 +77,6 @@ impl Pair {
             server: inventoried(&self.server),
             idle_rtt_us: self.idle_rtt_us.clone(),
             trials,
-            udp: Vec::new(),
-            rr: Vec::new(),
             search: None,
             sweep: None,
             attempts: Vec::new(),

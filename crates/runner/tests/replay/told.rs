@@ -4,10 +4,8 @@
 //! would have it: no loss, nothing unread, no pacing.
 
 use narrows_collect::{Recorded, counters};
-use narrows_model::load::tcp::TcpPlan;
-use narrows_model::load::trial::{
-    BufferLock, CpuTimes, HostSample, SocketMemory, TcpEndRecord, TcpSample, TcpStreamRecord,
-};
+use narrows_model::load::host::{CpuTimes, HostSample, SocketMemory};
+use narrows_model::load::tcp::{BufferLock, TcpEndRecord, TcpPlan, TcpSample, TcpStreamRecord};
 use narrows_model::{Direction, Flow, Place, Snapshot, TcpInfo, Trial, Unit, Value};
 
 /// Where the time of one end went: shares of a core.
@@ -69,12 +67,8 @@ impl Told {
     /// The trial between two recorded hosts.
     pub(crate) fn trial(&self, client: &Recorded, server: &Recorded) -> Trial {
         let instants = self.instants();
-        Trial {
-            plan: self.plan.clone(),
-            client: self.end(Place::Client, client, &instants),
-            server: self.end(Place::Server, server, &instants),
-            elapsed_us: instants.last().map_or(0, |last| last.at_us),
-        }
+        let (client, server) = (self.end(Place::Client, client, &instants), self.end(Place::Server, server, &instants));
+        Trial::new(self.plan.clone(), client, server, instants.last().map_or(0, |last| last.at_us))
     }
 
     fn instants(&self) -> Vec<Instant> {

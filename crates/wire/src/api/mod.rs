@@ -19,7 +19,7 @@
 
 pub mod frames;
 
-use narrows_model::{Flow, LoadPlan, LoadRecord, RrSample, Setting, UdpSample};
+use narrows_model::{LoadPlan, LoadRecord, Progress, Setting};
 use serde::{Deserialize, Serialize};
 
 /// The largest body of a request.
@@ -115,44 +115,6 @@ pub struct ChangeRequest {
     pub setting: Setting,
 }
 
-/// How far one stream is, as one end sees it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StreamProgress {
-    /// From 0, the same on both ends.
-    pub id: u32,
-    /// Which way its data goes.
-    pub flow: Flow,
-    /// Bytes that the application handed over or took so far.
-    pub bytes: u64,
-    /// Segments sent again so far, where the kernel says.
-    #[serde(default)]
-    pub retransmits: Option<u64>,
-    /// Smoothed RTT, where the kernel says.
-    #[serde(default)]
-    pub rtt_us: Option<u64>,
-    /// Congestion window in segments, where the kernel says.
-    #[serde(default)]
-    pub cwnd_segments: Option<u64>,
-    /// Payload of a full segment, where the kernel says.
-    #[serde(default)]
-    pub mss_bytes: Option<u64>,
-    /// Of a UDP stream: its latest sample.
-    #[serde(default)]
-    pub udp: Option<UdpSample>,
-    /// Of a stream of requests: its latest sample.
-    #[serde(default)]
-    pub rr: Option<RrSample>,
-}
-
-/// How far a trial is, as one end sees it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct TrialProgress {
-    /// Since the trial began on that end.
-    pub at_us: u64,
-    /// Its streams.
-    pub streams: Vec<StreamProgress>,
-}
-
 /// What happens in a session, one JSON object a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
@@ -176,7 +138,7 @@ pub enum Event {
         /// The trial's number.
         trial: u32,
         /// How far.
-        progress: TrialProgress,
+        progress: Progress,
     },
     /// What the server's end saw of a trial.
     Finished {

@@ -95,7 +95,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     };
     let imitated = application != load.application;
     Fix {
-        load: imitated.then(|| TcpPlan { application, ..load.clone() }),
+        load: imitated.then(|| TcpPlan { application, ..load.clone() }.into()),
         ..advice(
             "spread the data over more streams (--streams), write and read in larger pieces, avoid copies, or use a \
              faster core",
@@ -173,6 +173,6 @@ mod tests {
         let mut scene = truth();
         scene.load.application.write_cpu_us_per_mib = 40_000;
         let finding = crate::testing::verdict(&scene, &[]).causes.remove(0);
-        assert_eq!(finding.fix.load.expect("a load").application, Application::default());
+        assert_eq!(finding.fix.load.expect("a load").get::<TcpPlan>().expect("TCP").application, Application::default());
     }
 }

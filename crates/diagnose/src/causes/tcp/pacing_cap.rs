@@ -68,7 +68,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     Fix {
-        load: evidence.load.pacing_bps.is_some().then(|| TcpPlan { pacing_bps: None, ..evidence.load.clone() }),
+        load: evidence.load.pacing_bps.is_some().then(|| TcpPlan { pacing_bps: None, ..evidence.load.clone() }.into()),
         ..advice(
             "drop or raise the cap: SO_MAX_PACING_RATE in the application, or maxrate of the fq queueing discipline",
         )
@@ -96,7 +96,7 @@ mod tests {
         assert_rejects(&finding, "sender-app-slow", "had data to send 100 %");
         assert_rejects(&finding, "path-shaper", "no queue");
         assert_rejects(&finding, "local-shaper", "has no rate");
-        assert_eq!(finding.fix.load.expect("the load without its cap").pacing_bps, None);
+        assert_eq!(finding.fix.load.expect("the load without its cap").get::<TcpPlan>().expect("TCP").pacing_bps, None);
     }
 
     #[test]

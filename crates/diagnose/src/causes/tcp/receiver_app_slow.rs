@@ -101,7 +101,7 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     let application = Application { read_bps: 0, read_cpu_us_per_mib: 0, ..evidence.load.application };
     let imitated = application != evidence.load.application;
     Fix {
-        load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }),
+        load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }.into()),
         ..advice(
             "make the receiving application read faster: a thread that only reads, larger reads, no disk in \
              between, another core",
@@ -143,7 +143,7 @@ mod tests {
         assert_rejects(&finding, "tcp-receive-window", "the reader is slow, not the window");
         assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the buffer to the kernel");
         assert_rejects(&finding, "app-core-saturated", "of a core");
-        assert_eq!(finding.fix.load.expect("a load").application, Application::default());
+        assert_eq!(finding.fix.load.expect("a load").get::<TcpPlan>().expect("TCP").application, Application::default());
     }
 
     #[test]

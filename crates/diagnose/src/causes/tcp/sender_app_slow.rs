@@ -99,7 +99,7 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     let application = Application { write_bps: 0, write_cpu_us_per_mib: 0, ..evidence.load.application };
     let imitated = application != evidence.load.application;
     Fix {
-        load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }),
+        load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }.into()),
         ..advice(
             "make the sending application write faster: a source that keeps up, larger writes, a thread that only \
              writes",
@@ -134,7 +134,7 @@ mod tests {
         assert_rejects(&finding, "pacing-cap", "no cap");
         assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
         assert_rejects(&finding, "path-capacity", "left the connection idle");
-        assert_eq!(finding.fix.load.expect("a load").application, Application::default());
+        assert_eq!(finding.fix.load.expect("a load").get::<TcpPlan>().expect("TCP").application, Application::default());
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
         .number(role, "core.rmem.max")
         .map_or_else(String::new, |max| format!(" (now {})", units::bytes(max as u64)));
     Fix {
-        load: Some(TcpPlan { receive_buffer_bytes: None, ..evidence.load.clone() }),
+        load: Some(TcpPlan { receive_buffer_bytes: None, ..evidence.load.clone() }.into()),
         ..advice(format!(
             "drop the application's SO_RCVBUF call, so that the kernel tunes the buffer; if it must stay, ask for \
              more and raise net.core.rmem_max{limit}"
@@ -163,7 +163,7 @@ mod tests {
         assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
         assert_rejects(&finding, "window-scaling-off", "has window scaling");
         assert!(finding.fix.advice.contains("rmem_max (now 128 KiB)"), "{}", finding.fix.advice);
-        assert_eq!(finding.fix.load.expect("a load").receive_buffer_bytes, None);
+        assert_eq!(finding.fix.load.expect("a load").get::<TcpPlan>().expect("TCP").receive_buffer_bytes, None);
     }
 
     #[test]

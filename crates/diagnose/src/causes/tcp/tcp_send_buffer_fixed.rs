@@ -98,7 +98,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
         .number(role, "core.wmem.max")
         .map_or_else(String::new, |max| format!(" (now {})", units::bytes(max as u64)));
     Fix {
-        load: Some(TcpPlan { send_buffer_bytes: None, ..evidence.load.clone() }),
+        load: Some(TcpPlan { send_buffer_bytes: None, ..evidence.load.clone() }.into()),
         ..advice(format!(
             "drop the application's SO_SNDBUF call, so that the kernel tunes the buffer; if it must stay, ask for \
              more and raise net.core.wmem_max{limit}"
@@ -137,7 +137,7 @@ mod tests {
         assert_rejects(&finding, "tcp-send-buffer", "SO_SNDBUF");
         assert_rejects(&finding, "tcp-receive-window", "only 0 %");
         assert_rejects(&finding, "sender-app-slow", "had data to send 100 %");
-        assert_eq!(finding.fix.load.expect("a load").send_buffer_bytes, None);
+        assert_eq!(finding.fix.load.expect("a load").get::<TcpPlan>().expect("TCP").send_buffer_bytes, None);
     }
 
     #[test]

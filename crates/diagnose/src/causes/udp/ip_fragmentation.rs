@@ -102,7 +102,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let plan = &evidence.base.plan;
     Fix {
         advice: format!("send datagrams of at most {whole:.0} bytes: they travel whole"),
-        udp_load: Some(UdpPlan { sizes: DatagramSizes::Largest, allow_fragments: false, ..plan.clone() }),
+        load: Some(UdpPlan { sizes: DatagramSizes::Largest, allow_fragments: false, ..plan.clone() }.into()),
         ..Fix::default()
     }
 }
@@ -129,7 +129,7 @@ mod tests {
     fn datagrams_lost_for_a_fragment_are_named() {
         let finding = named(&truth(), "ip-fragmentation", Place::Server);
         assert!(finding.fix.advice.contains("at most 1472 bytes"), "{}", finding.fix.advice);
-        assert!(finding.fix.udp_load.is_some());
+        assert!(finding.fix.load.is_some());
         rejects(&finding, "udp-receive-buffer", "nothing was dropped");
     }
 

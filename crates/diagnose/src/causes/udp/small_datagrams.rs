@@ -90,7 +90,7 @@ fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
         advice: "send larger datagrams; where they must be small, hand them over in batches (UDP_SEGMENT, sendmmsg), \
                  read them in batches (UDP_GRO, recvmmsg), or use more streams"
             .to_owned(),
-        udp_load: Some(UdpPlan { sizes: DatagramSizes::Largest, ..evidence.base.plan.clone() }),
+        load: Some(UdpPlan { sizes: DatagramSizes::Largest, ..evidence.base.plan.clone() }.into()),
         ..Fix::default()
     }
 }
@@ -99,7 +99,7 @@ fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
 mod tests {
     use super::*;
     use crate::testing::udp::{
-        UdpScene, assert_cannot_tell, assert_contradicts, healthy, named_with, suspected, assessment_with,
+        UdpScene, assert_cannot_tell, assert_contradicts, assessment_with, healthy, named_with, suspected, udp_end,
     };
     use narrows_model::Place;
 
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn as_many_larger_ones_a_second_prove_it() {
         let finding = named_with(&truth(), &[(LARGER_DATAGRAMS.id, &larger())], "small-datagrams", Place::Client);
-        assert!(finding.fix.udp_load.is_some());
+        assert!(finding.fix.load.is_some());
         suspected(&truth(), "small-datagrams");
     }
 
@@ -132,12 +132,12 @@ mod tests {
     #[test]
     fn without_the_times_of_the_cpus_nothing_is_known() {
         let mut trial = truth().trial();
-        trial.client.host.clear();
-        for sample in &mut trial.client.streams[0].samples {
+        udp_end(&mut trial.client).host.clear();
+        for sample in &mut udp_end(&mut trial.client).streams[0].samples {
             sample.thread_cpu_us = None;
         }
         let none = narrows_model::Snapshot::default();
-        let evidence = UdpEvidence::of(&trial, &[], narrows_model::Flow::Up, &none, &none).expect("a flow");
+        let evidence = UdpEvidence::of(trial.of().expect("UDP"), &[], narrows_model::Flow::Up, &none, &none).expect("a flow");
         assert_cannot_tell(&assess(&evidence, Role::Sender), "CPUs could not be read");
     }
 

@@ -79,7 +79,7 @@ mod tests {
         Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
     };
     use narrows_model::Place;
-    use narrows_model::load::trial::CpuTimes;
+    use narrows_model::load::host::CpuTimes;
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { softnet: 8_000, ..Died::default() }, ..UdpScene::default() }

@@ -113,14 +113,14 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let allowed = max.is_some_and(|max| max >= ask as f64);
     let plan = &evidence.base.plan;
     let fixed = plan.receive_buffer_bytes;
-    let udp_load = fixed.map(|_| UdpPlan { receive_buffer_bytes: u32::try_from(ask).ok(), ..plan.clone() });
+    let load = fixed.map(|_| UdpPlan { receive_buffer_bytes: u32::try_from(ask).ok(), ..plan.clone() }.into());
     let larger = format!("give the receiving socket a buffer of {} (SO_RCVBUF)", units::bytes(ask));
     if allowed {
         let why = fixed.map_or_else(String::new, |asked| format!("; it asked for {}", units::bytes(asked.into())));
-        return Fix { advice: format!("{larger}: net.core.rmem_max allows it{why}"), udp_load, ..Fix::default() };
+        return Fix { advice: format!("{larger}: net.core.rmem_max allows it{why}"), load, ..Fix::default() };
     }
     let advice = format!("{larger}, and let it have as much: net.core.rmem_max caps what a socket may ask for");
-    Fix { udp_load, ..sysctl_fix(evidence, role, advice, "net.core.rmem_max", ask.to_string()) }
+    Fix { load, ..sysctl_fix(evidence, role, advice, "net.core.rmem_max", ask.to_string()) }
 }
 
 #[cfg(test)]
@@ -169,8 +169,9 @@ mod tests {
         );
         let finding = named(&scene, "udp-receive-buffer", Place::Server);
         assert!(finding.fix.commands.is_empty(), "{:?}", finding.fix);
-        let load = finding.fix.udp_load.expect("another load");
-        assert!(load.receive_buffer_bytes >= Some(262_144), "{load:?}");
+        let load = finding.fix.load.expect("another load");
+        let asked = load.get::<UdpPlan>().expect("UDP").receive_buffer_bytes;
+        assert!(asked >= Some(262_144), "{load:?}");
     }
 
     #[test]
@@ -182,7 +183,7 @@ mod tests {
         scene.receiver_facts = crate::testing::with(facts.clone(), allows(4_194_304));
         let fix = named(&scene, "udp-receive-buffer", Place::Server).fix;
         assert!(fix.commands.is_empty(), "{fix:?}");
-        assert_eq!(fix.udp_load.expect("another load").receive_buffer_bytes, Some(4_194_304));
+        assert_eq!(fix.load.expect("another load").get::<UdpPlan>().expect("UDP").receive_buffer_bytes, Some(4_194_304));
         // What is allowed would not hold what was lost at a time.
         scene.receiver_facts = crate::testing::with(facts, allows(212_992));
         assert_eq!(named(&scene, "udp-receive-buffer", Place::Server).fix.commands.len(), 1);

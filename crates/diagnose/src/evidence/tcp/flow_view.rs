@@ -4,8 +4,8 @@ use super::loss::Loss;
 use super::shares::Shares;
 use crate::evidence::cores::{self, CoreShare};
 use narrows_model::host::fact::Unit;
-use narrows_model::load::trial::{TcpEndRecord, TcpSample, TcpStreamRecord};
-use narrows_model::{Flow, Trial};
+use narrows_model::load::tcp::{TcpEndRecord, TcpSample, TcpStreamRecord};
+use narrows_model::{Flow, TcpTrial};
 use std::collections::BTreeMap;
 
 /// One end of a flow.
@@ -166,7 +166,7 @@ fn smallest(values: &[f64]) -> Option<f64> {
 impl FlowView {
     /// The view of a flow; `None` where nothing was received.
     #[must_use]
-    pub fn of(trial: &Trial, flow: Flow) -> Option<Self> {
+    pub fn of(trial: TcpTrial<'_>, flow: Flow) -> Option<Self> {
         let omit_us = trial.plan.omit_ms.saturating_mul(1000);
         let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
         let (sent, got) = (counted(sending, flow, omit_us), counted(receiving, flow, omit_us));

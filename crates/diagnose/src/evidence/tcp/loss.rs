@@ -1,6 +1,6 @@
 //! Loss as the sender sees it.
 
-use narrows_model::load::trial::TcpSample;
+use narrows_model::load::tcp::TcpSample;
 
 /// Segments over the counted part of a trial, over all streams of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

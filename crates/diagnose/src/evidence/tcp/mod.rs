@@ -46,11 +46,11 @@ impl TcpEvidence {
     /// The evidence of one round; `None` where its baseline was not measured.
     #[must_use]
     pub fn of(run: &Run, round: u32) -> Option<Self> {
-        let trial = run.baseline(round)?;
+        let trial = run.baseline::<TcpPlan>(round)?;
         let flow = *trial.plan.flows().first()?;
         let base = FlowView::of(trial, flow)?;
         let experiments: BTreeMap<String, FlowView> = run
-            .experiments(round)
+            .experiments::<TcpPlan>(round)
             .filter_map(|(id, trial)| {
                 // An experiment in the other direction is looked at in its own.
                 let flow = if trial.plan.direction == Direction::Both { flow } else { *trial.plan.flows().first()? };
@@ -64,7 +64,7 @@ impl TcpEvidence {
         Some(Self {
             flow,
             load: trial.plan.clone(),
-            paced_udp: PacedUdp::of(run.udp_experiments(round), flow, base.goodput_bps),
+            paced_udp: PacedUdp::of(run.experiments(round), flow, base.goodput_bps),
             base,
             experiments,
             min_rtt_us,

@@ -2,7 +2,7 @@
 //!
 //! `busy` CONTAINS the time limited by the receive window and by the send buffer. They tick in jiffies.
 
-use narrows_model::load::trial::TcpSample;
+use narrows_model::load::tcp::TcpSample;
 
 /// Fractions of the counted time, over all streams of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -28,15 +28,15 @@ impl UdpEvidence {
     /// not have the flow.
     #[must_use]
     pub fn of(
-        trial: &UdpTrial,
-        experiments: &[(&str, &UdpTrial)],
+        trial: UdpTrial<'_>,
+        experiments: &[(&str, UdpTrial<'_>)],
         flow: Flow,
         client: &Snapshot,
         server: &Snapshot,
     ) -> Option<Self> {
         let base = UdpView::of(trial, flow)?;
         let host = |place| if place == Place::Client { client } else { server };
-        let view = |(id, trial): &(&str, &UdpTrial)| Some(((*id).to_owned(), UdpView::of(trial, flow)?));
+        let view = |(id, trial): &(&str, UdpTrial<'_>)| Some(((*id).to_owned(), UdpView::of(*trial, flow)?));
         Some(Self {
             experiments: experiments.iter().filter_map(view).collect(),
             paced: PacedUdp::of(experiments.iter().copied(), flow, base.goodput_bps),

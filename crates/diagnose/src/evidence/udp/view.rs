@@ -4,7 +4,8 @@ use crate::evidence::cores::{self, CoreShare};
 use crate::ledger::{Accounting, ledger};
 use narrows_model::Flow;
 use narrows_model::diagnosis::ledger::{Ledger, Stage};
-use narrows_model::load::udp::{UdpEndRecord, UdpPlan, UdpStreamRecord, UdpTrial};
+use narrows_model::load::udp::{UdpPlan, UdpTrial};
+use narrows_model::load::udp_record::{UdpEndRecord, UdpStreamRecord};
 use std::collections::BTreeMap;
 
 /// One end of a UDP flow.
@@ -82,7 +83,7 @@ pub struct UdpView {
 impl UdpView {
     /// The view of a flow; `None` where the trial does not have it.
     #[must_use]
-    pub fn of(trial: &UdpTrial, flow: Flow) -> Option<Self> {
+    pub fn of(trial: UdpTrial<'_>, flow: Flow) -> Option<Self> {
         let accounting = Accounting::of(trial, flow)?;
         let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
         let of_flow = |end: &'_ UdpEndRecord| -> Vec<UdpStreamRecord> {
@@ -107,7 +108,7 @@ impl UdpView {
         let full = memories.iter().filter(|memory| {
             u64::from(memory.rmem_alloc_bytes) * 5 >= u64::from(memory.rcvbuf_bytes) * 4 && memory.rcvbuf_bytes > 0
         });
-        let largest = |of: fn(&narrows_model::load::udp::UdpReceived) -> u64| {
+        let largest = |of: fn(&narrows_model::load::udp_record::UdpReceived) -> u64| {
             got.iter().filter_map(|stream| stream.received.as_ref()).map(of).max().unwrap_or(0)
         };
         Some(Self {

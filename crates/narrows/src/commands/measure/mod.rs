@@ -1,6 +1,7 @@
 //! `narrows measure`: one plain measurement.
 
 mod rr;
+mod run;
 mod tcp;
 mod udp;
 

@@ -1,21 +1,14 @@
 //! `narrows measure rr` and `narrows measure crr`.
 
+use super::run::run;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{plan_bytes, size};
 use crate::flags::{
     DirectionWord, DurationArg, FullArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, StreamsArg, TransactionRateArg,
     slow_start_ms,
 };
-use crate::output::{print, style};
-use crate::session::{open_session, stop_on_interrupt};
 use clap::Args;
-use narrows_model::RrReport;
-use narrows_model::load::tcp::{Limit, TcpPlan};
-use narrows_model::{Ending, Place, RrPlan, Transaction};
-use narrows_render::Format;
-use narrows_render::rr::{Live, json, text};
-use narrows_runner::live::{LiveEnds, LiveInstruments};
-use narrows_runner::{TrialProgress, measure, stored};
+use narrows_model::{Limit, RrPlan, RrReport, TcpPlan, Transaction};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -126,87 +119,6 @@ impl Common {
     }
 
     fn run(&self, remote: &RemoteArgs, plan: &RrPlan) -> Outcome {
-        let stop = stop_on_interrupt()?;
-        let instruments = LiveInstruments { collect: true };
-        let remote = remote.connect(false, instruments)?;
-        let target = remote.target();
-        let name = stored::new_name().map_err(Failure::run)?;
-        let mut style = style();
-        style.full = self.full.full;
-        let session = open_session(&remote, &stop, self.result.quiet)?;
-        let mut ends = LiveEnds::new(&remote, session, instruments, None, stop);
-        let mut failed = None;
-        let mut say = |line: Result<String, Failure>| {
-            if let Err(why) = line.and_then(|line| print(&line)) {
-                failed.get_or_insert(why);
-            }
-        };
-        // The first of two trials has no load. The second begins when the time restarts.
-        let (mut phase, mut live, mut last_us) = (plan.clone(), None, 0);
-        phase.load = None;
-        let run = measure::measure_rr(&mut ends, plan, target.clone(), name, &mut |place, progress| {
-            if place != Place::Client {
-                return;
-            }
-            if live.is_some() && progress.at_us < last_us {
-                (phase, live) = (plan.clone(), None);
-            }
-            last_us = progress.at_us;
-            let live = live.get_or_insert_with(|| {
-                match self.result.format() {
-                    Format::Text => say(Ok(text::header(&target, &phase, style))),
-                    Format::Ndjson => say(json::start(&phase).map_err(Failure::run)),
-                    _ => {}
-                }
-                Live::new(&phase)
-            });
-            for view in live.push(samples(progress)) {
-                match self.result.format() {
-                    Format::Text if !self.result.quiet && text::shown(&view, &phase, style) => {
-                        say(Ok(text::interval(&view, style)));
-                    }
-                    Format::Ndjson => say(json::interval(&view).map_err(Failure::run)),
-                    _ => {}
-                }
-            }
-        });
-        drop(ends);
-        if let Some(file) = self.result.output() {
-            stored::save(&run, file).map_err(Failure::run)?;
-        }
-        let Some(report) = narrows_runner::rr_report(&run) else {
-            return Err(match run.ending {
-                Ending::Failed(why) => Failure::run(why),
-                _ => Failure::run("nothing was measured"),
-            });
-        };
-        match self.result.format() {
-            Format::Text => {
-                for phase in &report.phases {
-                    print(&text::summary(phase, style))?;
-                }
-                if let Some(view) = &report.under_load {
-                    print(&text::under_load(view, style))?;
-                }
-            }
-            Format::Ndjson => {
-                for phase in &report.phases {
-                    print(&json::summary(&report.run, phase).map_err(Failure::run)?)?;
-                }
-                if let Some(view) = &report.under_load {
-                    print(&json::under_load(view).map_err(Failure::run)?)?;
-                }
-            }
-            _ => print(&self.result.write(&report, style)?)?,
-        }
-        match (failed, run.ending) {
-            (Some(why), _) => Err(why),
-            (None, Ending::Failed(why)) => Err(Failure::run(why)),
-            (None, _) => Ok(0),
-        }
+        run(remote, &self.result, self.full.full, true, |_| Ok(plan.clone().into()), |_| Ok(()))
     }
-}
-
-fn samples(progress: &TrialProgress) -> impl Iterator<Item = (u32, narrows_model::RrSample)> + '_ {
-    progress.streams.iter().filter_map(|stream| Some((stream.id, stream.rr?)))
 }

@@ -1,0 +1,201 @@
+//! What every kind of load has to say of itself: its plan, the record of one end, and its samples.
+
+use crate::load::host::HostSample;
+use crate::load::tcp::TcpPlan;
+use crate::words::place::{Flow, Place};
+
+/// A connection or socket that a load needs, by what carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Carrier {
+    /// A data connection.
+    Tcp,
+    /// A pair of connected sockets.
+    Udp,
+}
+
+/// A stream that a load needs before it can begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamSpec {
+    /// From 0, unique within the trial.
+    pub id: u32,
+    /// Which way its data goes; requests go up.
+    pub flow: Flow,
+    /// What carries it.
+    pub carrier: Carrier,
+}
+
+impl StreamSpec {
+    /// `each` streams for each flow, numbered from `first` on.
+    #[must_use]
+    pub fn list(first: u32, each: u32, flows: &[Flow], carrier: Carrier) -> Vec<Self> {
+        (0..)
+            .zip(flows)
+            .flat_map(|(nth, flow)| (0..each).map(move |id| (first + nth * each + id, *flow)))
+            .map(|(id, flow)| Self { id, flow, carrier })
+            .collect()
+    }
+}
+
+/// The load that a server admits from a client without a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cap {
+    /// Streams per flow.
+    pub max_streams: u32,
+    /// Rate of each flow, in bits per second.
+    pub max_bps: u64,
+}
+
+impl Cap {
+    /// Checks a number of streams per flow.
+    ///
+    /// # Errors
+    /// The maximum and the number, in a sentence.
+    pub fn check_streams(&self, streams: u32) -> Result<(), String> {
+        if streams > self.max_streams {
+            return Err(format!(
+                "without a token this server takes at most {} streams, not {streams}",
+                self.max_streams
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// One stream of a load at one instant, seen from one end.
+pub trait Sample {
+    /// Since the trial began on this end.
+    fn at_us(&self) -> u64;
+
+    /// Application bytes so far; 0 where the load does not count bytes.
+    fn bytes(&self) -> u64 {
+        0
+    }
+
+    /// CPU time of the thread that moves the data so far; `None` where it is not known.
+    fn thread_cpu_us(&self) -> Option<u64>;
+}
+
+/// What one end saw of a load, as far as all kinds of load have it in common.
+pub trait EndRecord {
+    /// Which end.
+    fn place(&self) -> Place;
+    /// The host's CPUs over the trial.
+    fn host(&self) -> &[HostSample];
+    /// Sentences on anything that went otherwise than planned.
+    fn remarks(&self) -> &[String];
+    /// The samples of each stream, in the order of time.
+    fn samples(&self) -> Vec<Vec<&dyn Sample>>;
+}
+
+/// What the plan of any kind of load answers. A plan is the same for both ends.
+pub trait Plan {
+    /// What is wrong with the plan, if anything: the check that both ends make before they act on it.
+    ///
+    /// # Errors
+    /// One sentence that names the field, its value and what is allowed.
+    fn check(&self) -> Result<(), String>;
+
+    /// How long it is planned to last; `None` where bytes end it.
+    fn duration_ms(&self) -> Option<u64>;
+
+    /// The streams that must be connected before it begins, by id.
+    fn streams(&self) -> Vec<StreamSpec>;
+
+    /// The socket options of the TCP connection of a stream, as a plan; `None` where it has no such connection.
+    fn tcp_options(&self, id: u32) -> Option<TcpPlan>;
+
+    /// Whether each transaction makes a connection of its own while the load runs.
+    fn connects_per_transaction(&self) -> bool {
+        false
+    }
+
+    /// Whether a plain measurement reads both hosts' inventories, for the packet ledger.
+    fn needs_inventory(&self) -> bool {
+        false
+    }
+
+    /// The load in a few words: `TCP up for 10.0 s`.
+    fn describe(&self) -> String;
+}
+
+/// A kind of load, by its plan.
+pub trait Load: Plan + Clone + 'static {
+    /// What one end records.
+    type Record: EndRecord + 'static;
+    /// One stream at one instant.
+    type Sample: Sample + 'static;
+
+    /// The plans that a plain measurement runs one after the other.
+    fn phases(&self) -> Vec<Self> {
+        vec![self.clone()]
+    }
+
+    /// The plan of a trial that proves a fix: no longer than it must be.
+    #[must_use]
+    fn for_proof(&self) -> Self {
+        self.clone()
+    }
+
+    /// The plan within the limits of a client without a token.
+    ///
+    /// # Errors
+    /// What the server does not admit, in a sentence.
+    fn capped(self, cap: &Cap) -> Result<Self, String>;
+
+    /// The record of an end of which only the latest samples are known.
+    fn partial_record(place: Place, streams: Vec<(u32, Flow, Self::Sample)>, remark: String) -> Self::Record;
+}
+
+/// A [`Trial`](crate::load::trial::Trial) of one kind of load.
+#[derive(Debug)]
+pub struct TrialOf<'a, L: Load> {
+    /// What was asked for.
+    pub plan: &'a L,
+    /// What the client saw.
+    pub client: &'a L::Record,
+    /// What the server saw.
+    pub server: &'a L::Record,
+    /// How long the data flowed, by the client's clock.
+    pub elapsed_us: u64,
+}
+
+impl<L: Load> Clone for TrialOf<'_, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L: Load> Copy for TrialOf<'_, L> {}
+
+impl<'a, L: Load> TrialOf<'a, L> {
+    /// The record of one end. A path records nothing.
+    #[must_use]
+    pub const fn end(&self, place: Place) -> Option<&'a L::Record> {
+        match place {
+            Place::Client => Some(self.client),
+            Place::Server => Some(self.server),
+            Place::Path => None,
+        }
+    }
+}
+
+/// A member of an enum over all kinds of load.
+pub trait Member<E>: Sized {
+    /// The member, where the value is of its kind.
+    fn of(any: &E) -> Option<&Self>;
+
+    /// The same, to be changed.
+    fn of_mut(any: &mut E) -> Option<&mut Self>;
+}
+
+/// Checks a number in a plan.
+///
+/// # Errors
+/// One sentence that names the field, its value and what is allowed.
+pub(crate) fn within(name: &str, value: u64, min: u64, max: u64) -> Result<(), String> {
+    if (min..=max).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{name} is {value}, but must be from {min} to {max}"))
+    }
+}

@@ -1,0 +1,90 @@
+//! One plain measurement of any load, from the connection to the result.
+
+use crate::failure::{Failure, Outcome};
+use crate::flags::{RemoteArgs, ResultArgs};
+use crate::output::{no_such_format, print, style};
+use crate::session::{Connection, LiveLines};
+use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target};
+use narrows_render::measurement::{self, Lines, Live};
+use narrows_render::{Document, Format};
+use narrows_runner::measure::{self, Watch};
+use narrows_runner::stored;
+
+/// Prints the lines of a measurement as they come.
+struct Printer<'a> {
+    target: &'a Target,
+    /// The form of the lines; `None` if nothing is printed before the end.
+    form: Option<Lines>,
+    intervals: bool,
+    live: Option<Box<dyn Live>>,
+    lines: LiveLines,
+}
+
+impl Printer<'_> {
+    fn print(&self, text: Result<String, impl std::fmt::Display>) {
+        if !matches!(&text, Ok(text) if text.is_empty()) {
+            self.lines.print(text.map_err(Failure::run));
+        }
+    }
+}
+
+impl Watch for Printer<'_> {
+    fn begins(&mut self, plan: &LoadPlan) {
+        let live = measurement::live(plan);
+        if let Some(form) = self.form {
+            self.print(live.start(self.target, form));
+        }
+        self.live = Some(live);
+    }
+
+    fn progress(&mut self, place: Place, progress: &Progress) {
+        if let (Some(form), Some(live), true) = (self.form, &mut self.live, self.intervals) {
+            let text = live.push(place, progress, form);
+            self.print(text);
+        }
+    }
+}
+
+/// Connects, measures the load and prints the result. `plan` makes the plan for an address family; invalid flags fail before the
+/// connection. `collect`: whether counters are read around the load. `finish` gets the run after the result was printed.
+pub(super) fn run<R: Document>(
+    remote: &RemoteArgs,
+    result: &ResultArgs<R>,
+    full: bool,
+    collect: bool,
+    plan: impl Fn(Family) -> Result<LoadPlan, Failure>,
+    finish: impl FnOnce(&Run) -> Result<(), Failure>,
+) -> Outcome {
+    plan(Family::Ipv4)?;
+    let connection = Connection::open(remote, false, collect)?;
+    let target = connection.remote.target();
+    let plan = plan(target.family)?;
+    let name = stored::new_name().map_err(Failure::run)?;
+    let mut style = style();
+    style.full = full;
+    let mut ends = connection.ends(None, result.quiet)?;
+    let (form, intervals) = match result.format() {
+        Format::Text => (Some(Lines::Text(style)), !result.quiet),
+        Format::Ndjson => (Some(Lines::Ndjson), true),
+        _ => (None, false),
+    };
+    let mut printer = Printer { target: &target, form, intervals, live: None, lines: LiveLines::default() };
+    let run = measure::measure(&mut ends, &plan, target.clone(), name, &mut printer);
+    drop(ends);
+    if let Some(file) = result.output() {
+        stored::save(&run, file).map_err(Failure::run)?;
+    }
+    let Some(report) = narrows_runner::measurement(&run) else {
+        return Err(match run.ending {
+            Ending::Failed(why) => Failure::run(why),
+            _ => Failure::run("nothing was measured"),
+        });
+    };
+    let text = match form {
+        Some(form) => report.summary(form).map(Some),
+        None => report.write(result.format(), style),
+    };
+    print(&text.map_err(Failure::run)?.ok_or_else(no_such_format)?)?;
+    finish(&run)?;
+    printer.lines.end(&run.ending)
+}

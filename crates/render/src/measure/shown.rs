@@ -1,0 +1,44 @@
+//! A measurement of TCP among those of other loads.
+
+use super::live::Live;
+use super::text;
+use crate::format::{Document, Format};
+use crate::measurement::{self, Intervals, Lines, Measurement};
+use crate::style::Style;
+use narrows_model::run::measure::{IntervalView, MeasureReport, SCHEMA};
+use narrows_model::{Place, Progress, Target, TcpPlan};
+
+impl Intervals for Live {
+    type Plan = TcpPlan;
+    type View = IntervalView;
+    const SCHEMA: &'static str = SCHEMA;
+
+    fn plan(&self) -> &TcpPlan {
+        self.plan()
+    }
+
+    fn header(&self, target: &Target, style: Style) -> String {
+        text::header(target, self.plan(), style)
+    }
+
+    fn take(&mut self, at: Place, progress: &Progress) -> Vec<IntervalView> {
+        self.take(at, progress)
+    }
+
+    fn line(&self, view: &IntervalView, style: Style) -> Option<String> {
+        text::shown(view, self.plan(), style).then(|| text::interval(view, style))
+    }
+}
+
+impl Measurement for MeasureReport {
+    fn summary(&self, form: Lines) -> serde_json::Result<String> {
+        match form {
+            Lines::Text(style) => Ok(text::summary(self, style)),
+            Lines::Ndjson => measurement::summary(&self.run, &self.streams, &self.remarks, &self.summary),
+        }
+    }
+
+    fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>> {
+        Document::write(self, format, style)
+    }
+}
