@@ -16,7 +16,8 @@ use narrows_model::forwarding::{
 use narrows_model::host::device_state::DeviceSeen;
 use narrows_model::run::search::{Outcome, TesterLimit};
 use narrows_render::{Style, forwarding, json};
-use narrows_runner::forwarding::views::{AccountOfTrial, Derived, build, report};
+use narrows_runner::forwarding::files::{Kept, read_record};
+use narrows_runner::forwarding::views::{AccountOfTrial, Derived, build, derive, report};
 use proptest::prelude::*;
 use samples::{again, sample};
 
@@ -409,4 +410,33 @@ proptest! {
             prop_assert!(line.chars().count() <= width, "{}: {}", line.chars().count(), line);
         }
     }
+}
+
+/// A record of the program before it stored counts as they were read: judgements are in it, rings are corrected.
+fn stored_before() -> ForwardingRecord {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/forwarding/before-raw.record.json");
+    match read_record(path.as_ref()).expect("it is read") {
+        Kept::Plain(record) => *record,
+        Kept::Pair(_) => panic!("one configuration"),
+    }
+}
+
+#[test]
+fn a_record_of_an_earlier_version_is_read_and_judged_again() {
+    let record = stored_before();
+    let stored: Vec<Option<String>> = record.trials.iter().map(|trial| trial.judged_before.clone()).collect();
+    assert!(stored.iter().any(Option::is_some) && record.trials.iter().all(|trial| !trial.raw));
+    let derived = derive(&record);
+    assert_eq!(derived.invalid, stored, "the rules have not changed since");
+    assert!(derived.accounts.iter().all(|it| it.account.disagreement.is_none()));
+    assert!(report(&record).traffic[0].sizes[0].results.throughput.search.is_some());
+    // What was said then is not taken over, and what was not said is found.
+    let mut changed = record.clone();
+    for trial in &mut changed.trials {
+        trial.judged_before = trial.judged_before.is_none().then(|| "the books disagree".to_owned());
+    }
+    assert_eq!(derive(&changed).invalid, stored);
+    // Kept anew it says no judgement.
+    let kept = serde_json::to_value(&record).expect("JSON");
+    assert!(kept["trials"][0].get("invalid").is_none() && kept["plan"]["rest_ms"] == 10, "{}", kept["plan"]);
 }

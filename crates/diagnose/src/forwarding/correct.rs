@@ -19,10 +19,6 @@ pub fn correct(plan: &ForwardingPlan, trial: &ForwardingTrial) -> ForwardingTria
         // Counted by the port as dropped, and no frames of the load.
         forth.sent.refused = forth.sent.refused.map(|refused| refused.saturating_sub(routes.refused));
     }
-    if !plan.one_clock() {
-        // Stamped by one clock and read by another: how far those are apart, and nothing of the device.
-        trial.directions.iter_mut().for_each(|frames| frames.got.latency_ns = None);
-    }
     if let (Some(first), Some(forth)) = (plan.hops.first(), trial.directions.first_mut()) {
         let hop = trial.hops.iter_mut().find(|count| count.hop == first.name);
         rings_of_a_pair(&mut forth.sent, &first.input, hop);

@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(
             says(&record),
             [
-                "interrupt note: CPU 2 of router spent 95 % of the trial in interrupts, and took 0.80 interrupts a frame: it neither \
+                "interrupt storm: CPU 2 of router spent 95 % of the trial in interrupts, and took 0.80 interrupts a frame: it neither \
               polls nor moderates them"
             ]
         );

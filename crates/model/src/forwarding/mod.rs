@@ -15,14 +15,7 @@ pub mod settings;
 
 pub use accounting::{AccountLine, Accounting};
 pub use plan::{AddressPair, CounterSource, ForwardingPlan, HopPlan, TesterPort, Traffic, TrialConditions};
-pub use procedures::back_to_back::BackToBackTest;
-pub use procedures::frmol::FrmolTest;
-pub use procedures::latency::LatencyTest;
-pub use procedures::loss::LossTest;
-pub use procedures::recovery::RecoveryTest;
-pub use procedures::reset::ResetTest;
-pub use procedures::throughput::ThroughputTest;
-pub use procedures::{Test, Tests};
+pub use procedures::*;
 pub use record::{
     BurstOfSize, DropCount, ForwardingRecord, ForwardingTrial, HopCount, OutageOfSize, SearchOfSize, TesterMaximum,
 };

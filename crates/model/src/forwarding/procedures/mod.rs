@@ -11,6 +11,13 @@ pub mod reset;
 pub mod throughput;
 
 pub use about::{About, Made, Procedure};
+pub use back_to_back::BackToBackTest;
+pub use frmol::FrmolTest;
+pub use latency::LatencyTest;
+pub use loss::LossTest;
+pub use recovery::RecoveryTest;
+pub use reset::ResetTest;
+pub use throughput::ThroughputTest;
 
 use super::settings::{Key, Preset, Settings};
 use schemars::JsonSchema;
