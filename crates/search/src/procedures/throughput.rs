@@ -15,6 +15,7 @@ use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{
     ForwardingPlan, ForwardingRecord, ForwardingTrial, SearchOfSize, Test, ThroughputTest,
 };
+use narrows_model::load::frames::FrameLoad;
 use narrows_model::run::search::{Goal, GoalResult, LoadTrial, Observation, Outcome, SearchMethod, SearchPlan};
 use narrows_stats::{Summary, summary};
 
@@ -66,13 +67,18 @@ pub fn of_row(record: &ForwardingRecord, row: Row) -> Option<(f64, bool)> {
     record.search(row)?.record.results.first().and_then(found)
 }
 
-/// Why a repetition at the throughput counts for nothing, if so: it failed for nothing but unsent frames.
+/// Why a repetition at the throughput counts for nothing, if so: it is not the load that was asked for, or it failed for nothing but
+/// unsent frames. Of a trial of another test nothing is said.
 #[must_use]
-pub fn tester_stalled(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
+pub fn doubt(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
     let goal = plan.first_goal().filter(|_| trial.test == Test::Confirmation)?;
+    let FrameLoad::FramesPerSecond(load_pps) = trial.directions.first()?.sent.plan.load else { return None };
     let seen = observation(trial, 0);
-    let trial = LoadTrial { load_pps: 0.0, duration_ms: goal.final_trial_ms, ended_at_ms: 0, seen };
-    weigh(&trial).ok().filter(|seen| is_of_the_tester(goal, seen)).map(|seen| stall(&seen))
+    let trial = LoadTrial { load_pps, duration_ms: goal.final_trial_ms, ended_at_ms: 0, seen };
+    match weigh(&trial) {
+        Err(why) => Some(why.into_owned()),
+        Ok(seen) => is_of_the_tester(goal, &seen).then(|| stall(&seen)),
+    }
 }
 
 fn is_of_the_tester(goal: &Goal, seen: &Weighed) -> bool {

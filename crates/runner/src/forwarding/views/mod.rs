@@ -65,6 +65,8 @@ pub fn derive(record: &ForwardingRecord) -> Derived {
     let (mut trials, mut accounts, mut invalid) = (Vec::new(), Vec::new(), Vec::new());
     for (at, trial) in record.trials.iter().enumerate() {
         let (trial, of_trial, why) = judged(&record.plan, trial);
+        // A procedure that asked for the trial saw this by itself, and may have asked for another.
+        let why = why.or_else(|| throughput::doubt(&record.plan, &trial));
         let account = |(direction, account)| AccountOfTrial { trial: at, direction, account };
         accounts.extend(of_trial.into_iter().enumerate().map(account));
         trials.push(trial);
@@ -73,15 +75,15 @@ pub fn derive(record: &ForwardingRecord) -> Derived {
     conclude(ForwardingRecord { trials, ..record.clone() }, accounts, invalid)
 }
 
-/// A trial with its counts corrected, the accounts of its directions, and why it is invalid, if so. The only place where that is
-/// decided, while it is measured and when it is read again.
+/// A trial with its counts corrected, the accounts of its directions, and why it is invalid by its counts, if so: while it is
+/// measured and whenever it is read.
 pub(super) fn judged(
     plan: &ForwardingPlan,
     trial: &ForwardingTrial,
 ) -> (ForwardingTrial, Vec<Accounting>, Option<String>) {
     let trial = correct(plan, trial);
     let accounts: Vec<Accounting> = (0..trial.directions.len()).map(|at| account(plan, &trial, at)).collect();
-    let invalid = judge(&trial, &accounts).or_else(|| throughput::tester_stalled(plan, &trial));
+    let invalid = judge(&trial, &accounts);
     (trial, accounts, invalid)
 }
 
