@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn words_become_numbers() {
+    fn arguments_are_parsed() {
         let args = parse("udp --rounds 3 --streams 1,4 --sizes 512 --xfr /opt/xfr").expect("good words");
         assert_eq!((args.rounds, args.streams.as_slice(), args.seconds), (3, [1, 4].as_slice(), 5));
         assert_eq!((args.sizes.as_slice(), args.xfr.clone()), ([512].as_slice(), PathBuf::from("/opt/xfr")));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_word_is_named() {
+    fn an_invalid_argument_is_named() {
         for words in ["--rounds 0", "--streams 1,x", "--seconds", "--colour red", "sctp", "--sizes 20"] {
             let sentence = parse(words).err().expect(words);
             assert!(sentence.contains("usage"), "{sentence}");

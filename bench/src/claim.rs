@@ -9,12 +9,12 @@ pub(crate) struct Claim {
     /// The figure.
     pub(crate) value: f64,
     /// The expected bound.
-    pub(crate) wanted: Wanted,
+    pub(crate) bound: Bound,
 }
 
 /// The kind of a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Wanted {
+pub(crate) enum Bound {
     AtLeast(f64),
     Within(f64, f64),
     /// Zero.
@@ -24,31 +24,31 @@ pub(crate) enum Wanted {
 impl Claim {
     /// Whether the value is within the bound.
     pub(crate) fn met(&self) -> bool {
-        match self.wanted {
-            Wanted::AtLeast(bound) => self.value >= bound,
-            Wanted::Within(low, high) => (low..=high).contains(&self.value),
-            Wanted::Zero => self.value == 0.0,
+        match self.bound {
+            Bound::AtLeast(bound) => self.value >= bound,
+            Bound::Within(low, high) => (low..=high).contains(&self.value),
+            Bound::Zero => self.value == 0.0,
         }
     }
 
     /// One line.
     pub(crate) fn line(&self) -> String {
-        let (digits, wanted) = match self.wanted {
-            Wanted::AtLeast(bound) => (2, format!(">= {bound}")),
-            Wanted::Within(low, high) => (5, format!("{low} to {high}")),
-            Wanted::Zero => (0, "none".to_owned()),
+        let (digits, bound) = match self.bound {
+            Bound::AtLeast(bound) => (2, format!(">= {bound}")),
+            Bound::Within(low, high) => (5, format!("{low} to {high}")),
+            Bound::Zero => (0, "none".to_owned()),
         };
         let met = if self.met() { "met" } else { "NOT MET" };
-        format!("  {}: {:.digits$}, wanted {wanted}: {met}\n", self.what, self.value)
+        format!("  {}: {:.digits$}, wanted {bound}: {met}\n", self.what, self.value)
     }
 
     pub(crate) fn json(&self) -> Value {
-        let wanted = match self.wanted {
-            Wanted::AtLeast(bound) => json!([bound, null]),
-            Wanted::Within(low, high) => json!([low, high]),
-            Wanted::Zero => json!([0, 0]),
+        let bound = match self.bound {
+            Bound::AtLeast(bound) => json!([bound, null]),
+            Bound::Within(low, high) => json!([low, high]),
+            Bound::Zero => json!([0, 0]),
         };
-        json!({"what": self.what, "value": self.value, "wanted": wanted, "met": self.met()})
+        json!({"what": self.what, "value": self.value, "wanted": bound, "met": self.met()})
     }
 }
 
@@ -57,13 +57,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_figure_bound_and_verdict() {
-        let claim = Claim { what: "rate, a to b".into(), value: 2.5, wanted: Wanted::AtLeast(3.0) };
+    fn a_line_shows_value_bound_and_result() {
+        let claim = Claim { what: "rate, a to b".into(), value: 2.5, bound: Bound::AtLeast(3.0) };
         assert_eq!(claim.line(), "  rate, a to b: 2.50, wanted >= 3: NOT MET\n");
-        let claim = Claim { what: "rate".into(), value: 1.0002, wanted: Wanted::Within(0.999, 1.001) };
+        let claim = Claim { what: "rate".into(), value: 1.0002, bound: Bound::Within(0.999, 1.001) };
         assert_eq!(claim.line(), "  rate: 1.00020, wanted 0.999 to 1.001: met\n");
         assert!(!Claim { value: f64::NAN, ..claim }.met());
-        let claim = Claim { what: "lost".into(), value: 3.0, wanted: Wanted::Zero };
+        let claim = Claim { what: "lost".into(), value: 3.0, bound: Bound::Zero };
         assert_eq!(claim.line(), "  lost: 3, wanted none: NOT MET\n");
     }
 }

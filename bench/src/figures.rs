@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_rounds_give_the_second_and_the_ninth() {
+    fn the_interval_of_ten_rounds_is_second_to_ninth() {
         let values: Vec<f64> = (1..=10).map(f64::from).collect();
         let ratio = ratio(&values).expect("ten values");
         assert_eq!((ratio.median, ratio.interval), (5.5, [2.0, 9.0]));
@@ -55,13 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn few_rounds_say_how_little_they_cover() {
+    fn the_coverage_of_few_rounds_is_reported() {
         let ratio = ratio(&[1.0, 3.0, 2.0]).expect("three values");
         assert_eq!((ratio.median, ratio.interval, ratio.coverage), (2.0, [1.0, 3.0], 0.75));
     }
 
     #[test]
-    fn nothing_has_no_median() {
+    fn an_empty_slice_has_no_median() {
         assert_eq!(median(&[]), None);
         assert_eq!(ratio(&[]), None);
     }

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn away_is_what_is_idle_waiting_or_stolen() {
+    fn idle_time_includes_iowait_and_steal() {
         let stat = "cpu  100 10 200 9000 50 5 35 7 0 0\ncpu0 1 2 3\ncpu1 1 2 3\nintr 5\n";
         assert_eq!(parse(stat), Some(Stat { cores: 2.0, away_s: 90.57 }));
         assert_eq!(parse("cpu  1 2\ncpu0 1 2\n"), None);

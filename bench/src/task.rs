@@ -37,7 +37,7 @@ pub(crate) struct Task {
 }
 
 /// The output of a program.
-pub(crate) struct Said {
+pub(crate) struct PacingReport {
     /// On its output.
     pub(crate) output: String,
     /// Whether it succeeded, and the beginning of its standard error.
@@ -79,7 +79,7 @@ impl Task {
     }
 
     /// Waits until it ends by itself.
-    pub(crate) fn finish(mut self) -> Result<Said, String> {
+    pub(crate) fn finish(mut self) -> Result<PacingReport, String> {
         let mut output = String::new();
         if let Some(stdout) = self.child.stdout.take() {
             stdout
@@ -100,7 +100,7 @@ impl Task {
                 String::from_utf8_lossy(&errors).lines().take(3).map(|line| line.trim().to_owned()).collect();
             format!("{} failed ({status}): {}", self.name, first.join(" / "))
         });
-        Ok(Said { output, failure })
+        Ok(PacingReport { output, failure })
     }
 }
 

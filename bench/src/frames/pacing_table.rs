@@ -3,7 +3,7 @@
 use super::own::{Both, Quantiles};
 use super::pacing::{AtRate, MODES};
 use crate::args::Args;
-use crate::claim::{Claim, Wanted};
+use crate::claim::{Claim, Bound};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ impl AtRate {
         Some(Claim {
             what: format!("achieved of asked at {} Mpps, {mode}", self.pps / 1e6),
             value: self.achieved(both.as_ref().ok()?),
-            wanted: Wanted::Within(0.999, 1.001),
+            bound: Bound::Within(0.999, 1.001),
         })
     }
 }

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_looks_make_a_rate_and_a_size() {
+    fn two_samples_give_rate_and_size() {
         let look = |packets| Received { packets, bytes: packets * 60 };
         let two_seconds = Duration::from_secs(2);
         assert_eq!(arrived(two_seconds, look(10), look(1010)), Some(Arrived { pps: 500.0, frame_bytes: 64.0 }));

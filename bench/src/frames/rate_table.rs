@@ -4,7 +4,7 @@ use super::own::{Both, FLOWS, Family};
 use super::rate::{Contender, Figure, Rate, Row};
 use super::setup::WORKERS;
 use crate::args::Args;
-use crate::claim::{Claim, Wanted};
+use crate::claim::{Claim, Bound};
 use crate::figures::{Ratio, median, ratio};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -88,14 +88,14 @@ impl Rate {
                         LINE_PPS / 1e6
                     ),
                     value: ratio.median,
-                    wanted: Wanted::AtLeast(OF_EMPTY),
+                    bound: Bound::AtLeast(OF_EMPTY),
                 }));
             } else {
                 claims.extend(own.pps().map(|pps| Claim {
                     what: format!("{name} 64 B, Mpps received"),
                     value: pps / 1e6,
                     // As line rates are usually written.
-                    wanted: Wanted::AtLeast((LINE_PPS / 1e4).floor() / 100.0),
+                    bound: Bound::AtLeast((LINE_PPS / 1e4).floor() / 100.0),
                 }));
             }
         }
@@ -104,14 +104,14 @@ impl Rate {
             claims.extend(own.lost().zip(not_in_order).map(|(lost, not_in_order)| Claim {
                 what: format!("lost, reordered or duplicated in all rounds, {}", own.contender.name()),
                 value: (lost + not_in_order) as f64,
-                wanted: Wanted::Zero,
+                bound: Bound::Zero,
             }));
         }
         if let (Some(own), Some(trafgen)) = (self.narrows(Family::Ipv4), self.peer("trafgen")) {
             claims.extend(own.to(trafgen).map(|ratio| Claim {
                 what: format!("{} to trafgen", own.contender.name()),
                 value: ratio.median,
-                wanted: Wanted::AtLeast(OF_TRAFGEN),
+                bound: Bound::AtLeast(OF_TRAFGEN),
             }));
         }
         claims

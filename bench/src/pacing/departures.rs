@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_counted_and_weighed() {
+    fn a_burst_shows_in_length_and_tokens() {
         // Ten at once, then nothing for ten gaps: the same rate, repeated.
         let times: Vec<u64> = (0..1000).map(|n| n / 10 * 10_000).collect();
         let bursts = Departures::of(&times, 1e6).expect("a train");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_long_before_or_after_is_left_out() {
+    fn packets_long_before_or_after_are_ignored() {
         let times: Vec<u64> =
             std::iter::once(0).chain((0..100).map(|n| 5_000_000_000 + n * 1000)).chain([9_000_000_000]).collect();
         assert_eq!(Departures::of(&times, 1e6).map(|train| train.packets), Some(96));

@@ -1,7 +1,7 @@
 //! The results of pacing as a table and as JSON.
 
 use super::{AtRate, Paced};
-use crate::claim::{Claim, Wanted};
+use crate::claim::{Claim, Bound};
 use crate::udp::trial::Trial;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ impl AtRate {
         Some(Claim {
             what: format!("achieved of asked at {}, {}", rate(self.load.bps), own.tool),
             value: self.seen(own)?,
-            wanted: Wanted::Within(0.999, 1.001),
+            bound: Bound::Within(0.999, 1.001),
         })
     }
 }

@@ -1,13 +1,13 @@
 //! A tool's client: started on its end, limited in time, its output read to the end.
 
-use super::{Heard, Load, Moved, Tool};
+use super::{UdpReport, Load, TcpReport, Tool};
 use crate::network::{End, Network};
 use serde_json::Value;
 use std::process::{Output, Stdio};
 
 impl Tool {
     /// One TCP measurement, as the client reports it.
-    pub(crate) fn measure_tcp(&self, network: &Network, streams: u32, seconds: u32) -> Result<Moved, String> {
+    pub(crate) fn measure_tcp(&self, network: &Network, streams: u32, seconds: u32) -> Result<TcpReport, String> {
         let tcp = self.tcp.as_ref().ok_or_else(|| format!("{} is not asked for TCP here", self.name))?;
         let output = self.client(network, (tcp.ask)(self.serving.port, streams, seconds), seconds)?;
         let json: Value = serde_json::from_slice(&output.stdout)
@@ -17,7 +17,7 @@ impl Tool {
     }
 
     /// One UDP measurement, as the client reports it.
-    pub(crate) fn measure_udp(&self, network: &Network, load: &Load) -> Result<Heard, String> {
+    pub(crate) fn measure_udp(&self, network: &Network, load: &Load) -> Result<UdpReport, String> {
         let udp = self.udp.as_ref().ok_or_else(|| format!("{} is not asked for UDP here", self.name))?;
         let output = self.client(network, (udp.ask)(self.serving.port, load), load.seconds)?;
         let heard = (udp.read)(&String::from_utf8_lossy(&output.stdout), load)

@@ -1,6 +1,6 @@
 //! iperf (2), as packaged, with its defaults.
 
-use super::{Heard, Load, Serving, Tool, Udp, version, words};
+use super::{UdpReport, Load, Serving, Tool, Udp, version, words};
 use crate::network::{Listens, SERVER};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
 
 /// The line of the server's report, such as
 /// `[  1] 0.0000-2.0001 sec   106 MBytes   444 Mbits/sec   0.000 ms 9660/86288 (11%) …`, and what the client says before it.
-fn read(said: &str, load: &Load) -> Option<Heard> {
+fn read(said: &str, load: &Load) -> Option<UdpReport> {
     let (client, report) = said.split_once("Server Report:")?;
     let report = report.lines().find(|line| line.contains(" sec "))?;
     let (lost, total) = report.split_once(" ms ")?.1.split_whitespace().next()?.split_once('/')?;
@@ -34,7 +34,7 @@ fn read(said: &str, load: &Load) -> Option<Heard> {
         let datagrams: f64 = client.split_once("] Sent ")?.1.split_whitespace().next()?.parse().ok()?;
         Some(datagrams * load.datagram_bits() / seconds(line)?)
     });
-    Some(Heard { received: total - lost, lost, seconds: seconds(report)?, sent_bps: sent, departures: None })
+    Some(UdpReport { received: total - lost, lost, seconds: seconds(report)?, sent_bps: sent, departures: None })
 }
 
 /// The length of the interval of a line: the word before `sec`, such as `0.0000-2.0001`.
@@ -57,7 +57,7 @@ mod tests {
             [  1] 0.0000-2.0001 sec   106 MBytes   444 Mbits/sec   0.000 ms 9660/86288 (11%) 0.002/0.001/0.842/0.005 ms\n";
         let load = Load { bps: 500_000_000, bytes: 1000, seconds: 2 };
         let heard =
-            Heard { received: 76_628.0, lost: 9660.0, seconds: 2.0001, sent_bps: Some(344e6), departures: None };
+            UdpReport { received: 76_628.0, lost: 9660.0, seconds: 2.0001, sent_bps: Some(344e6), departures: None };
         assert_eq!(read(said, &load), Some(heard));
         assert_eq!(read("WARNING: did not receive ack of last datagram", &load), None);
     }

@@ -1,6 +1,6 @@
 //! iperf3, as packaged, with its defaults.
 
-use super::{Heard, Moved, Serving, Tcp, Tool, Udp, version, words};
+use super::{UdpReport, TcpReport, Serving, Tcp, Tool, Udp, version, words};
 use crate::network::{Listens, SERVER};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -26,15 +26,15 @@ pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
     })
 }
 
-fn read_tcp(json: &Value) -> Option<Moved> {
+fn read_tcp(json: &Value) -> Option<TcpReport> {
     let sum = json.pointer("/end/sum_received")?;
-    Some(Moved { bytes: sum.get("bytes")?.as_f64()?, goodput_bps: sum.get("bits_per_second")?.as_f64()? })
+    Some(TcpReport { bytes: sum.get("bytes")?.as_f64()?, goodput_bps: sum.get("bits_per_second")?.as_f64()? })
 }
 
-fn read_udp(json: &Value) -> Option<Heard> {
+fn read_udp(json: &Value) -> Option<UdpReport> {
     let sum = json.pointer("/end/sum_received")?;
     let lost = sum.get("lost_packets")?.as_f64()?;
-    Some(Heard {
+    Some(UdpReport {
         received: sum.get("packets")?.as_f64()? - lost,
         lost,
         seconds: sum.get("seconds")?.as_f64()?,
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn the_receivers_sum_counts() {
         let said = json!({"end": {"sum_sent": {"bytes": 9}, "sum_received": {"bytes": 7, "bits_per_second": 28.0}}});
-        assert_eq!(read_tcp(&said), Some(Moved { bytes: 7.0, goodput_bps: 28.0 }));
+        assert_eq!(read_tcp(&said), Some(TcpReport { bytes: 7.0, goodput_bps: 28.0 }));
         assert_eq!(read_tcp(&json!({"error": "unable to connect"})), None);
     }
 
@@ -61,7 +61,7 @@ mod tests {
             "sum_sent": {"bits_per_second": 499.0},
             "sum_received": {"packets": 86_310, "lost_packets": 5003, "seconds": 2.0},
         }});
-        let heard = Heard { received: 81_307.0, lost: 5003.0, seconds: 2.0, sent_bps: Some(499.0), departures: None };
+        let heard = UdpReport { received: 81_307.0, lost: 5003.0, seconds: 2.0, sent_bps: Some(499.0), departures: None };
         assert_eq!(read_udp(&said), Some(heard));
     }
 }

@@ -1,6 +1,6 @@
 //! narrows itself, in three settings: as a user runs it, with everything sampled ten times a second, and with nothing sampled.
 
-use super::{Heard, Moved, Said, Serving, Tcp, Tool, Udp, version, words};
+use super::{UdpReport, TcpReport, PacingReport, Serving, Tcp, Tool, Udp, version, words};
 use crate::network::{Listens, SERVER};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -53,16 +53,16 @@ fn ask(port: u16, streams: u32, seconds: u32, more: &str) -> Vec<String> {
     words(&format!("measure tcp {SERVER} --port {port} --streams {streams} --duration {seconds}s --format json {more}"))
 }
 
-fn read_tcp(json: &Value) -> Option<Moved> {
+fn read_tcp(json: &Value) -> Option<TcpReport> {
     let flow = json.pointer("/summary/flows/0/total")?;
-    Some(Moved { bytes: flow.get("bytes")?.as_f64()?, goodput_bps: flow.get("goodput_bps")?.as_f64()? })
+    Some(TcpReport { bytes: flow.get("bytes")?.as_f64()?, goodput_bps: flow.get("goodput_bps")?.as_f64()? })
 }
 
-fn read_udp(json: &Value) -> Option<Heard> {
+fn read_udp(json: &Value) -> Option<UdpReport> {
     let total = json.pointer("/summary/flows/0/total")?;
     let number = |path: &str| total.pointer(path).and_then(Value::as_f64);
     let received = number("/received/datagrams")?;
-    Some(Heard {
+    Some(UdpReport {
         received,
         lost: number("/received/lost")?,
         seconds: received / number("/received/pps")?,
@@ -71,8 +71,8 @@ fn read_udp(json: &Value) -> Option<Heard> {
     })
 }
 
-fn departures(number: &impl Fn(&str) -> Option<f64>) -> Option<Said> {
-    Some(Said {
+fn departures(number: &impl Fn(&str) -> Option<f64>) -> Option<PacingReport> {
+    Some(PacingReport {
         gap_p50_ns: number("/sent/gaps_ns/p50")?,
         gap_p99_ns: number("/sent/gaps_ns/p99")?,
         burst: number("/sent/burst_max")?,
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn the_summary_of_the_one_flow_counts() {
         let said = json!({"summary": {"flows": [{"total": {"bytes": 1000, "goodput_bps": 8000.0}}]}});
-        assert_eq!(read_tcp(&said), Some(Moved { bytes: 1000.0, goodput_bps: 8000.0 }));
+        assert_eq!(read_tcp(&said), Some(TcpReport { bytes: 1000.0, goodput_bps: 8000.0 }));
     }
 
     #[test]
@@ -95,12 +95,12 @@ mod tests {
         let sent = json!({"bps": 1e6, "gaps_ns": {"p50": 10, "p99": 20}, "burst_max": 3});
         let total = json!({"sent": sent, "received": {"datagrams": 500, "lost": 1, "pps": 250.0}});
         let said = json!({"summary": {"flows": [{"total": total}]}});
-        let heard = Heard {
+        let heard = UdpReport {
             received: 500.0,
             lost: 1.0,
             seconds: 2.0,
             sent_bps: Some(1e6),
-            departures: Some(Said { gap_p50_ns: 10.0, gap_p99_ns: 20.0, burst: 3.0 }),
+            departures: Some(PacingReport { gap_p50_ns: 10.0, gap_p99_ns: 20.0, burst: 3.0 }),
         };
         assert_eq!(read_udp(&said), Some(heard));
     }

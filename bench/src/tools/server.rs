@@ -91,7 +91,7 @@ mod tests {
     use super::ticks;
 
     #[test]
-    fn times_are_found_behind_any_name() {
+    fn times_are_parsed_after_any_name() {
         let stat = "15308 (nut) tcp) S 15294 15288 1330 0 -1 4194560 207 0 1 0 16 28 3 2 20 0 1 0 1668210";
         assert_eq!(ticks(stat), Some(49.0));
         assert_eq!(ticks("1 (x) S 1 2"), None);

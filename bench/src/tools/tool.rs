@@ -36,12 +36,12 @@ pub(super) struct Serving {
 /// TCP: the client's arguments, and how to read its JSON.
 pub(crate) struct Tcp {
     pub(super) ask: fn(port: u16, streams: u32, seconds: u32) -> Vec<String>,
-    pub(super) read: fn(&Value) -> Option<Moved>,
+    pub(super) read: fn(&Value) -> Option<TcpReport>,
 }
 
 /// What one TCP measurement moved.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Moved {
+pub(crate) struct TcpReport {
     /// Payload bytes received.
     pub(crate) bytes: f64,
     /// As the tool reports it for the receiving end.
@@ -51,7 +51,7 @@ pub(crate) struct Moved {
 /// UDP: the client's arguments, and how to read its output.
 pub(crate) struct Udp {
     pub(super) ask: fn(port: u16, load: &Load) -> Vec<String>,
-    pub(super) read: fn(said: &str, load: &Load) -> Option<Heard>,
+    pub(super) read: fn(said: &str, load: &Load) -> Option<UdpReport>,
 }
 
 /// A UDP load, the same for all tools.
@@ -74,7 +74,7 @@ impl Load {
 
 /// A tool's own report of one UDP measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct UdpReport {
     /// Datagrams that arrived.
     pub(crate) received: f64,
     /// Datagrams that the tool reports as lost.
@@ -84,19 +84,19 @@ pub(crate) struct Heard {
     /// The send rate that the tool reports, bits of payload per second; `None` if it does not.
     pub(crate) sent_bps: Option<f64>,
     /// The tool's report on its pacing; `None` if there is none.
-    pub(crate) departures: Option<Said>,
+    pub(crate) departures: Option<PacingReport>,
 }
 
 /// A sender's own report on its pacing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct PacingReport {
     pub(crate) gap_p50_ns: f64,
     pub(crate) gap_p99_ns: f64,
     /// The maximum number of datagrams that left back to back.
     pub(crate) burst: f64,
 }
 
-impl Heard {
+impl UdpReport {
     /// Datagrams received per second.
     pub(crate) fn pps(&self) -> f64 {
         self.received / self.seconds

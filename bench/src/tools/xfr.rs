@@ -1,6 +1,6 @@
 //! xfr, with its defaults (zero copy is one of them).
 
-use super::{Heard, Moved, Serving, Tcp, Tool, Udp, version, words};
+use super::{UdpReport, TcpReport, Serving, Tcp, Tool, Udp, version, words};
 use crate::network::{Listens, SERVER};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -40,16 +40,16 @@ fn seconds(json: &Value) -> Option<f64> {
     Some(json.get("duration_ms")?.as_f64().filter(|ms| *ms > 0.0)? / 1e3)
 }
 
-fn read_tcp(json: &Value) -> Option<Moved> {
+fn read_tcp(json: &Value) -> Option<TcpReport> {
     let bytes = json.get("bytes_total")?.as_f64()?;
-    Some(Moved { bytes, goodput_bps: bytes * 8.0 / seconds(json)? })
+    Some(TcpReport { bytes, goodput_bps: bytes * 8.0 / seconds(json)? })
 }
 
-fn read_udp(json: &Value, datagram_bits: f64) -> Option<Heard> {
+fn read_udp(json: &Value, datagram_bits: f64) -> Option<UdpReport> {
     let udp = json.get("udp_stats")?;
     let seconds = seconds(json)?;
     let sent = udp.get("packets_sent").and_then(Value::as_f64);
-    Some(Heard {
+    Some(UdpReport {
         received: udp.get("packets_received")?.as_f64()?,
         lost: udp.get("lost")?.as_f64()?,
         seconds,
@@ -66,15 +66,15 @@ mod tests {
     #[test]
     fn goodput_is_bytes_over_time() {
         let said = json!({"bytes_total": 1_000_000, "duration_ms": 2000, "throughput_mbps": 4.0});
-        assert_eq!(read_tcp(&said), Some(Moved { bytes: 1e6, goodput_bps: 4e6 }));
+        assert_eq!(read_tcp(&said), Some(TcpReport { bytes: 1e6, goodput_bps: 4e6 }));
         assert_eq!(read_tcp(&json!({"bytes_total": 1, "duration_ms": 0})), None);
     }
 
     #[test]
-    fn datagrams_are_counted_apart() {
+    fn datagrams_are_counted_separately() {
         let stats = json!({"packets_sent": 1000, "packets_received": 990, "lost": 10});
         let said = json!({"duration_ms": 2000, "udp_stats": stats});
-        let heard = Heard { received: 990.0, lost: 10.0, seconds: 2.0, sent_bps: Some(256_000.0), departures: None };
+        let heard = UdpReport { received: 990.0, lost: 10.0, seconds: 2.0, sent_bps: Some(256_000.0), departures: None };
         assert_eq!(read_udp(&said, 512.0), Some(heard));
     }
 }

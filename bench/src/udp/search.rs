@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_always_loses_or_fails_has_no_rate() {
+    fn a_tool_that_always_loses_or_fails_has_no_rate() {
         let (lossy, _) = search(|next, _| Some(Outcome { pps: next.pps * 0.9, lossless: false }));
         assert_eq!(lossy.confirmed(), None);
         assert!(lossy.most_pps().is_some());

@@ -3,7 +3,7 @@
 use super::search::Rules;
 use super::trial::Trial;
 use super::{Record, Sized};
-use crate::claim::{Claim, Wanted};
+use crate::claim::{Claim, Bound};
 use crate::figures::median;
 use crate::tools::{Load, Tool};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ impl Sized {
         Some(Claim {
             what: format!("{word}, {} to {}", own.name, peer.name),
             value: value / best,
-            wanted: Wanted::AtLeast(bound),
+            bound: Bound::AtLeast(bound),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use crate::network::Network;
-use crate::tools::{Heard, Load, Server, Tool};
+use crate::tools::{UdpReport, Load, Server, Tool};
 use serde_json::{Value, json};
 
 /// The result of a trial.
@@ -11,7 +11,7 @@ pub(crate) struct Trial {
     /// The requested rate.
     pub(crate) load: Load,
     /// The tool's own report.
-    pub(crate) heard: Heard,
+    pub(crate) heard: UdpReport,
     /// Busy CPU seconds of the whole machine, from before the client started until after it ended.
     pub(crate) machine_s: f64,
     /// CPU seconds of the receiving process in the same time.

@@ -67,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn texts_of_the_kernel_are_read() {
+    fn kernel_files_are_parsed() {
         assert_eq!(up_ms("12345.67 45678.90\n"), Some(12_345_670));
         assert_eq!(interrupts("cpu 1 2\ncpu0 1 2\nintr 98765 1 2 3\nctxt 5\n"), Some(98_765));
         assert_eq!(net_rx("      CPU0 CPU1\n NET_TX: 1 2\n NET_RX: 30 12\n"), Some(42));

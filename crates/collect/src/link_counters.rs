@@ -156,7 +156,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn a_counter_that_is_not_told_is_not_zero() {
+    fn a_missing_counter_is_not_zero() {
         let mut link = Link { name: "in0".to_owned(), ..Link::default() };
         assert!(of_link(&link).expect_err("no counters").to_string().contains("rx_packets of in0"));
         let names = ["rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "rx_dropped", "rx_missed_errors"];
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_of_ip_have_words() {
+    fn ip_drops_have_descriptions() {
         let snmp = "Ip: Forwarding InHdrErrors InDiscards OutNoRoutes\nIp: 1 3 0 7\nUdp: InDatagrams\nUdp: 99\n";
         let netstat = "TcpExt: InNoRoutes\nTcpExt: 98\nIpExt: InNoRoutes InOctets\nIpExt: 5 1000\n";
         let shown = |drops: Vec<DropCount>| {

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn key_values_take_the_number_behind_the_name() {
+    fn key_values_take_the_number_after_the_name() {
         let items: Vec<_> = key_values("/proc/meminfo", "MemTotal:  2048 kB\n\nhalf\npswpin 3\n").collect();
         assert_eq!(items[0], ("MemTotal", Ok(2048)));
         assert!(items[1].1.is_err());

@@ -1,6 +1,6 @@
 //! A host whose files hold arbitrary text: no collector panics, and each key becomes a fact or an absence.
 
-use narrows_collect::kernel::{Answer, Ethtool, Link, Question, Route, Told};
+use narrows_collect::kernel::{Answer, Ethtool, Link, Question, Route, Reported};
 use narrows_collect::{COLLECTORS, Host, Missing, inventory};
 use narrows_sys::ethtool::Driver;
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ impl Host for Noise {
             Question::Route { .. } => Answer::Route(Route { device: self.0.clone(), ..Route::default() }),
             Question::Ethtool { .. } => {
                 let driver = Driver { bus: "0000:03:00.0".into(), ..Driver::default() };
-                Answer::Ethtool(Ethtool { driver: Told::Known(driver), ..Ethtool::default() })
+                Answer::Ethtool(Ethtool { driver: Reported::Known(driver), ..Ethtool::default() })
             }
             // An answer to another query, as a capture with mixed-up files would give.
             _ => Answer::FilterRules(1),
@@ -74,18 +74,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_text_is_survived(text in "\\PC{0,300}") {
+    fn arbitrary_text_never_panics(text in "\\PC{0,300}") {
         check(&text);
     }
 
     #[test]
-    fn any_mixture_of_known_words_is_survived(text in kernel_like()) {
+    fn mixtures_of_known_words_never_panic(text in kernel_like()) {
         check(&text);
     }
 }
 
 #[test]
-fn extreme_numbers_are_survived() {
+fn extreme_numbers_never_panic() {
     for text in ["", "\n", "18446744073709551615", "-9223372036854775808", "0-4294967295", "ffffffffffffffff", "9e999"]
     {
         check(text);

@@ -8,10 +8,10 @@ impl Watch for Table {
     fn begins(&mut self, _: &str) {}
 
     fn row(&mut self, row: &Row) -> bool {
-        let kept = if row.kept { "kept" } else { "BROKEN" };
+        let met = if row.met { "kept" } else { "BROKEN" };
         println!(
-            "{:<52} {:>10.3} {:>10.3} {:<8} {:<18} {kept}",
-            row.what, row.asked, row.measured, row.unit, row.promise
+            "{:<52} {:>10.3} {:>10.3} {:<8} {:<18} {met}",
+            row.what, row.requested, row.measured, row.unit, row.tolerance
         );
         true
     }

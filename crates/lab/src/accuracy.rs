@@ -13,15 +13,15 @@ pub struct Row {
     /// What was measured, as a phrase.
     pub what: String,
     /// The requested value, in `unit`.
-    pub asked: f64,
+    pub requested: f64,
     /// The measured value, in `unit`.
     pub measured: f64,
     /// The unit of both.
     pub unit: &'static str,
     /// The tolerance, as a phrase.
-    pub promise: &'static str,
+    pub tolerance: &'static str,
     /// Whether the measured value is within the tolerance.
-    pub kept: bool,
+    pub met: bool,
 }
 
 /// Receives the rows as they are measured.
@@ -98,10 +98,10 @@ fn rate_row(rate: u64, flow: Flow) -> Result<Row> {
     let arrivals = probe::datagrams(from, to, Family::Ipv4, load, Duration::from_millis(500))?;
     let bits = arrivals.count.saturating_sub(1) as f64 * WIRE_BYTES * 8.0;
     let measured = bits / arrivals.time.as_secs_f64();
-    let asked = rate as f64;
-    let kept = (measured / asked - 1.0).abs() < 0.01;
-    let what = format!("rate {}, {}", units::bps(asked), flow.direction());
-    Ok(Row { what, asked: asked / 1e6, measured: measured / 1e6, unit: "Mbit/s", promise: "within 1 %", kept })
+    let requested = rate as f64;
+    let met = (measured / requested - 1.0).abs() < 0.01;
+    let what = format!("rate {}, {}", units::bps(requested), flow.direction());
+    Ok(Row { what, requested: requested / 1e6, measured: measured / 1e6, unit: "Mbit/s", tolerance: "within 1 %", met })
 }
 
 fn round_trip_row(round_trip_ms: u32, family: Family) -> Result<Row> {
@@ -114,9 +114,9 @@ fn round_trip_row(round_trip_ms: u32, family: Family) -> Result<Row> {
     let times = probe::round_trips(from, to, family, count)?;
     let at = |tenths: usize| times.get(times.len() * tenths / 10).copied().unwrap_or(f64::NAN) / 1e3;
     let measured = at(5);
-    let asked = f64::from(round_trip_ms);
+    let requested = f64::from(round_trip_ms);
     let what = format!("round trip {round_trip_ms} ms, {family:?}, median (9 of 10: {:.3})", at(9));
-    Ok(Row { what, asked, measured, unit: "ms", promise: "within 0.3 ms", kept: (measured - asked).abs() < 0.3 })
+    Ok(Row { what, requested, measured, unit: "ms", tolerance: "within 0.3 ms", met: (measured - requested).abs() < 0.3 })
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -131,7 +131,7 @@ fn loss_row() -> Result<Row> {
     let (sent, received) = (count(from)??.tx_packets - sent_before, count(to)??.rx_packets - received_before);
     let measured = 100.0 * (1.0 - received as f64 / sent as f64);
     let what = format!("loss 1 % over {sent} packets");
-    Ok(Row { what, asked: 1.0, measured, unit: "%", promise: "within 0.1 points", kept: (measured - 1.0).abs() < 0.1 })
+    Ok(Row { what, requested: 1.0, measured, unit: "%", tolerance: "within 0.1 points", met: (measured - 1.0).abs() < 0.1 })
 }
 
 /// A burst of ten times the queue into a path so slow that nothing leaves meanwhile.
@@ -146,13 +146,13 @@ fn queue_row(packets: u64, packets_as_bytes: u64) -> Result<Row> {
     let limit = packets.max(packets_as_bytes);
     let load = Datagrams { calls: 10 * limit, per_call: 1, bytes: 1472, every: Duration::ZERO };
     let arrivals = probe::datagrams(from, to, Family::Ipv4, load, Duration::from_millis(500))?;
-    let (asked, measured) = (limit as f64, arrivals.count as f64);
+    let (requested, measured) = (limit as f64, arrivals.count as f64);
     let what = if packets > 0 {
         format!("queue of {limit} packets")
     } else {
         format!("queue of {} bytes", packets_as_bytes * 1538)
     };
-    Ok(Row { what, asked, measured, unit: "packets", promise: "exact", kept: arrivals.count == limit })
+    Ok(Row { what, requested, measured, unit: "packets", tolerance: "exact", met: arrivals.count == limit })
 }
 
 fn speed_row(family: Family) -> Result<Row> {
@@ -164,7 +164,7 @@ fn speed_row(family: Family) -> Result<Row> {
     let stream = probe::tcp(from, to, family, Duration::from_secs(1), Duration::from_secs(4))?;
     let measured = stream.goodput_bps() / 1e9;
     let what = format!("TCP, one stream, 1 ms, delay only, {family:?}");
-    Ok(Row { what, asked: 6.0, measured, unit: "Gbit/s", promise: "at least", kept: measured >= 6.0 })
+    Ok(Row { what, requested: 6.0, measured, unit: "Gbit/s", tolerance: "at least", met: measured >= 6.0 })
 }
 
 fn gigabit_row() -> Result<Row> {
@@ -176,8 +176,8 @@ fn gigabit_row() -> Result<Row> {
     let (from, to) = ends(&lab, Flow::Up)?;
     let stream = probe::tcp(from, to, Family::Ipv4, Duration::from_secs(1), Duration::from_secs(4))?;
     let measured = stream.goodput_bps() / 1e6;
-    let asked = 1000.0 * 1448.0 / WIRE_BYTES;
-    let kept = (measured / asked - 1.0).abs() < 0.01;
+    let requested = 1000.0 * 1448.0 / WIRE_BYTES;
+    let met = (measured / requested - 1.0).abs() < 0.01;
     let what = "TCP goodput at 1 Gbit/s, 1 ms".to_owned();
-    Ok(Row { what, asked, measured, unit: "Mbit/s", promise: "within 1 %", kept })
+    Ok(Row { what, requested, measured, unit: "Mbit/s", tolerance: "within 1 %", met })
 }

@@ -69,7 +69,7 @@ pub enum Error {
     },
     /// The fault is already active.
     #[error("`{id}` is already in force at {place}; undo it first")]
-    AlreadyInForce {
+    AlreadyActive {
         /// The fault.
         id: &'static str,
         /// The place asked for.
@@ -77,7 +77,7 @@ pub enum Error {
     },
     /// The fault is not active.
     #[error("`{id}` is not in force{place}")]
-    NotInForce {
+    NotActive {
         /// The fault.
         id: String,
         /// ` at server`, or empty.

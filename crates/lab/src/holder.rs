@@ -51,7 +51,7 @@ fn begin() -> Result<(Lab, UnixListener, Registry)> {
     let order: Order = serde_json::from_str(&line).map_err(|error| format(error.to_string()))?;
     order.spec.check()?;
     if order.user_namespace {
-        crate::become_able()?;
+        crate::enter_user_namespace()?;
     }
     // Not an error if it is a session leader already.
     let _ = process::new_session();

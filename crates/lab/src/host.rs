@@ -87,7 +87,7 @@ impl Host {
 
     /// Sets MTU and addresses of the interfaces and sets them up.
     pub(crate) fn configure(&self, mtu: u32) -> Result<()> {
-        if self.is_of_bench() {
+        if self.is_in_bench() {
             return self.run(|| bench::configure(&self.plan, mtu))?;
         }
         self.run(|| -> Result<()> {
@@ -132,7 +132,7 @@ impl Host {
     pub(crate) fn route(&self) -> Result<()> {
         use crate::topology::DefaultRoute;
         use std::net::{Ipv4Addr, Ipv6Addr};
-        if self.is_of_bench() {
+        if self.is_in_bench() {
             return self.run(|| bench::route(&self.plan, self.topology))?;
         }
         self.run(|| -> Result<()> {
@@ -175,10 +175,10 @@ impl Host {
 
     /// Waits until a host of a forwarding bench sends no start-up packets any more.
     pub(crate) fn await_silence(&self) -> Result<()> {
-        if self.is_of_bench() { self.run(|| bench::await_silence(&self.plan))? } else { Ok(()) }
+        if self.is_in_bench() { self.run(|| bench::await_silence(&self.plan))? } else { Ok(()) }
     }
 
-    const fn is_of_bench(&self) -> bool {
+    const fn is_in_bench(&self) -> bool {
         matches!(self.plan.role, Role::Tester | Role::Device | Role::Switch)
     }
 
@@ -211,7 +211,7 @@ impl Host {
     }
 
     /// Records that the lab added a filter.
-    pub(crate) fn set_filtered(&self) {
+    pub(crate) fn note_filter(&self) {
         self.filtered.store(true, Ordering::Relaxed);
     }
 

@@ -3,7 +3,7 @@
 use crate::agent::{self, Agent};
 use crate::emulator::Path;
 use crate::emulator::reserved::Reserved;
-use crate::faults::{self, Fault, InForce, Undo, Value, Way};
+use crate::faults::{self, Fault, ActiveFault, Undo, Value, Way};
 use crate::host::{self, Host};
 use crate::site::Site;
 use crate::spec::{LabSpec, check_impairment};
@@ -36,7 +36,7 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     fault: &'static Fault,
-    in_force: InForce,
+    in_force: ActiveFault,
     value: Value,
     undo: Option<Undo>,
 }
@@ -175,18 +175,18 @@ impl Lab {
     ///
     /// # Errors
     /// No such fault, wrong place, invalid value, already active; what the kernel refused.
-    pub fn fault(&self, id: &str, site: impl Into<Site>, value: Option<&str>, direction: Direction) -> Result<InForce> {
+    pub fn fault(&self, id: &str, site: impl Into<Site>, value: Option<&str>, direction: Direction) -> Result<ActiveFault> {
         let (fault, place) = (faults::find(id)?, site.into());
         let value = fault.value(place, value)?;
         let mut state = self.state();
         if state.faults.iter().any(|entry| entry.fault.id == fault.id && entry.in_force.at == place) {
-            return Err(Error::AlreadyInForce { id: fault.id, place });
+            return Err(Error::AlreadyActive { id: fault.id, place });
         }
         let undo = match fault.host.filter(|_| place != Site::Path) {
             Some(inject) => Some(inject(self.host(place.word())?, &value)?),
             None => self.path().map(|_| None)?,
         };
-        let in_force = InForce {
+        let in_force = ActiveFault {
             id: fault.id.to_owned(),
             at: place,
             value: value.to_string(),
@@ -202,7 +202,7 @@ impl Lab {
     ///
     /// # Errors
     /// It is not active; what the kernel refused, in which case the others are removed all the same.
-    pub fn unfault(&self, id: &str, place: Option<Site>) -> Result<Vec<InForce>> {
+    pub fn unfault(&self, id: &str, place: Option<Site>) -> Result<Vec<ActiveFault>> {
         let mut state = self.state();
         let meant = |entry: &Entry| {
             (id == "all" || entry.fault.id == id) && place.is_none_or(|place| entry.in_force.at == place)
@@ -212,7 +212,7 @@ impl Lab {
         self.apply(&state);
         if gone.is_empty() && id != "all" {
             let place = place.map(|place| format!(" at {place}")).unwrap_or_default();
-            return Err(Error::NotInForce { id: id.to_owned(), place });
+            return Err(Error::NotActive { id: id.to_owned(), place });
         }
         let mut failed = None;
         let mut taken_back = Vec::new();
@@ -231,7 +231,7 @@ impl Lab {
 
     /// The active faults, the oldest first.
     #[must_use]
-    pub fn faults(&self) -> Vec<InForce> {
+    pub fn faults(&self) -> Vec<ActiveFault> {
         self.state().faults.iter().map(|entry| entry.in_force.clone()).collect()
     }
 
@@ -281,7 +281,7 @@ fn connect(hosts: &[Host]) -> Result<()> {
 ///
 /// # Errors
 /// User namespaces are disabled, or there are several threads already.
-pub fn become_able() -> Result<()> {
+pub fn enter_user_namespace() -> Result<()> {
     if narrows_sys::process::is_root() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use crate::agent::AgentStatus;
 use crate::host::PortStatus;
-use crate::{InForce, Lab, LabSpec, Site, Topology};
+use crate::{ActiveFault, Lab, LabSpec, Site, Topology};
 use narrows_model::lab::{HostCounters, Impairment, PathCounters};
 use narrows_model::{Direction, Family, Flow};
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ pub enum Reply {
     /// To `fault` and `unfault`: the faults that were injected or removed.
     Faults {
         /// The faults.
-        faults: Vec<InForce>,
+        faults: Vec<ActiveFault>,
     },
     /// To `down`: the lab ends.
     Gone,
@@ -125,7 +125,7 @@ pub struct Status {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentStatus>,
     /// The faults in force.
-    pub faults: Vec<InForce>,
+    pub faults: Vec<ActiveFault>,
     /// Restrictions and problems, one sentence each.
     pub cautions: Vec<String>,
 }

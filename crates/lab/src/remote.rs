@@ -1,9 +1,9 @@
 //! A lab that another process holds: starting it, querying it, entering its hosts, ending it.
 
-use crate::inhabitants;
+use crate::processes;
 use crate::protocol::{LINE_MAX, Order, Reply, Request, Status};
 use crate::registry::Registry;
-use crate::{Error, InForce, LabSpec, Result, Site};
+use crate::{Error, ActiveFault, LabSpec, Result, Site};
 use narrows_model::Direction;
 use narrows_model::lab::Impairment;
 use narrows_sys::netns::{self, Namespaces};
@@ -182,7 +182,7 @@ impl Labs {
         at: impl Into<Site>,
         value: Option<&str>,
         direction: Direction,
-    ) -> Result<Vec<InForce>> {
+    ) -> Result<Vec<ActiveFault>> {
         let at = at.into();
         let request = Request::Fault { id: id.to_owned(), at, value: value.map(str::to_owned), direction };
         match self.ask(name, &request)? {
@@ -195,7 +195,7 @@ impl Labs {
     ///
     /// # Errors
     /// As [`Labs::ask`]; as [`crate::Lab::unfault`].
-    pub fn unfault(&self, name: &str, id: &str, at: Option<Site>) -> Result<Vec<InForce>> {
+    pub fn unfault(&self, name: &str, id: &str, at: Option<Site>) -> Result<Vec<ActiveFault>> {
         match self.ask(name, &Request::Unfault { id: id.to_owned(), at })? {
             Reply::Faults { faults } => Ok(faults),
             other => Err(Self::unexpected(name, &other)),
@@ -210,7 +210,7 @@ impl Labs {
     pub fn down(&self, name: &str) -> Result<()> {
         let running = self.registry.running(name);
         if matches!(running, Ok(_) | Err(Error::NotUp { .. })) {
-            inhabitants::end_all(&self.registry.state_path(name))?;
+            processes::end_all(&self.registry.state_path(name))?;
         }
         let state = match running {
             Ok(state) => state,
@@ -270,7 +270,7 @@ impl Labs {
         let namespaces = Namespaces::of_holder(pid, descriptors)?;
         let mut command = process::free_command(program);
         namespaces.apply(&mut command);
-        command.env(inhabitants::MARK, self.registry.state_path(name));
+        command.env(processes::MARK, self.registry.state_path(name));
         let source = command.args(arguments).env("NARROWS_LAB", name).env("NARROWS_LAB_HOST", host).exec();
         Err(narrows_sys::Error::new("run", program, source).into())
     }

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn the_invalid_part_is_named() {
         type Change = fn(&mut Impairment);
         let cases: [(Change, &str); 6] = [
             (|path| path.loss = 1.5, "loss is 1.5"),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_as_fast_as_the_path_unless_told_otherwise() {
+    fn the_link_speed_defaults_to_the_path_rate() {
         let gigabit = Impairment { rate_bps: 1_000_000_000, ..Impairment::default() };
         assert_eq!(LabSpec::default().link_speed_mbps(&gigabit), 1000);
         assert_eq!(LabSpec::default().link_speed_mbps(&Impairment::default()), 10_000);

@@ -136,7 +136,7 @@ fn udp_group(family: Family) -> &'static str {
 }
 
 #[test]
-fn a_rule_drops_what_comes_in_and_counts_it() {
+fn a_rule_drops_incoming_packets_and_counts_them() {
     let lab = lab();
     lab.fault("filter-drop", Place::Server, Some("10"), Direction::Both).expect("a fault");
     let dropped = || host(&lab, Place::Server).counters().expect("counters").filter_input_drops;
@@ -159,7 +159,7 @@ fn a_rule_drops_what_comes_in_and_counts_it() {
 }
 
 #[test]
-fn a_rule_refuses_what_goes_out_and_the_sender_knows() {
+fn a_rule_refuses_outgoing_packets_with_an_error() {
     let lab = lab();
     lab.fault("send-filter", Place::Client, Some("4"), Direction::Both).expect("a fault");
     let wire = Wire::new(&lab, Family::Ipv6);
@@ -230,7 +230,7 @@ fn fragments_without_memory_are_not_reassembled() {
 }
 
 #[test]
-fn a_flipped_bit_is_found_by_the_receiver() {
+fn a_flipped_bit_is_detected_by_the_receiver() {
     let lab = lab();
     let server = host(&lab, Place::Server);
     lab.fault("checksum-errors", Place::Path, Some("5%"), Direction::Up).expect("a fault");
@@ -290,7 +290,7 @@ fn a_burst_overflows_the_backlog_and_the_device_counts_it() {
 }
 
 #[test]
-fn a_black_hole_swallows_what_is_too_big_and_says_nothing() {
+fn a_black_hole_drops_large_packets_silently() {
     let lab = lab();
     lab.fault("mtu-black-hole", Place::Path, None, Direction::Both).expect("a fault");
     for family in FAMILIES {

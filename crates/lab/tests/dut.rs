@@ -144,7 +144,7 @@ fn portrait(lab: &Lab) -> Vec<String> {
 }
 
 #[test]
-fn every_fault_of_the_device_shows_and_goes_without_a_trace() {
+fn every_fault_of_the_device_takes_effect_and_leaves_no_trace() {
     let lab = lab(Topology::Dut, 1500);
     let before = portrait(&lab);
     for fault in faults::ALL.iter().filter(|fault| fault.places.contains(&Site::Router)) {
@@ -182,7 +182,7 @@ fn every_fault_of_the_device_shows_and_goes_without_a_trace() {
 }
 
 #[test]
-fn of_the_frames_that_are_forwarded_every_nth_is_dropped_and_counted() {
+fn every_nth_forwarded_frame_is_dropped_and_counted() {
     let lab = lab(Topology::Dut, 1500);
     lab.fault("forward-drop-nth", Site::Router, Some("100"), Direction::Both).expect("a fault");
     lab.fault("forward-rules", Site::Router, Some("1000"), Direction::Both).expect("another");
@@ -218,7 +218,7 @@ fn load(lab: &Lab, time: Duration) -> (u64, u64, f64) {
 }
 
 #[test]
-fn what_exceeds_a_rate_is_dropped_or_waits_in_a_queue_of_known_length() {
+fn traffic_above_a_rate_is_dropped_or_queued() {
     let lab = lab(Topology::Dut, 1500);
     // Slow enough that any machine sends more.
     lab.fault("forward-police", Site::Router, Some("20000x50"), Direction::Both).expect("a fault");

@@ -88,7 +88,7 @@ fn qdiscs() -> String {
 }
 
 #[test]
-fn every_fault_shows_and_goes_without_a_trace() {
+fn every_fault_takes_effect_and_leaves_no_trace() {
     let lab = lab();
     let host = |place: Place| lab.host(place.word()).expect("it is there");
     let all = || {
@@ -112,7 +112,7 @@ fn every_fault_shows_and_goes_without_a_trace() {
             assert_ne!(all(), before, "{} at {place} does something", fault.id);
             assert_eq!(lab.faults(), std::slice::from_ref(&brought));
             let twice = lab.fault(fault.id, *place, None, Direction::Both);
-            assert!(matches!(twice, Err(Error::AlreadyInForce { .. })), "{twice:?}");
+            assert!(matches!(twice, Err(Error::AlreadyActive { .. })), "{twice:?}");
             assert_eq!(lab.unfault(fault.id, Some(*place)).expect(fault.id), [brought]);
             assert_eq!(all(), before, "{} at {place} left something", fault.id);
         }
@@ -130,7 +130,7 @@ fn every_fault_shows_and_goes_without_a_trace() {
     assert!(lab.impairment(Flow::Up).loss > 0.0);
     lab.unfault("all", None).expect("all go");
     assert_eq!(all(), before);
-    assert!(matches!(lab.unfault("sack-off", None), Err(Error::NotInForce { .. })));
+    assert!(matches!(lab.unfault("sack-off", None), Err(Error::NotActive { .. })));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_fault_of_the_path_stays_on_top_of_a_change() {
 }
 
 #[test]
-fn a_host_is_a_world_of_its_own() {
+fn a_host_is_isolated() {
     let lab = lab();
     let client = lab.host("client").expect("it is there");
     let seen = client.run(|| {

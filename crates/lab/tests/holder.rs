@@ -98,7 +98,7 @@ fn wait_gone(networks: &[u64]) {
 }
 
 #[test]
-fn a_lab_is_begun_asked_entered_and_ended() {
+fn a_lab_is_started_queried_entered_and_ended() {
     let place = Shelf::new();
     let labs = place.labs();
     let status = labs.up(&spec("alpha"), &holder()).expect("this test builds networks: it needs root");
@@ -173,7 +173,7 @@ fn a_dropped_lab_leaves_nothing() {
 }
 
 #[test]
-fn nonsense_is_answered_with_a_sentence() {
+fn an_invalid_request_is_answered_with_an_error() {
     use std::io::{Read as _, Write as _};
     use std::os::unix::net::UnixStream;
     let place = Shelf::new();

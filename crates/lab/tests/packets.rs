@@ -194,7 +194,7 @@ fn a_stream_arrives_whole_whatever_the_path_does() {
 }
 
 #[test]
-fn datagrams_that_were_sent_in_one_piece_arrive_one_by_one() {
+fn a_batch_of_datagrams_arrives_one_by_one() {
     // A slow rate takes the super-packet apart, a fast one splits it, none passes it whole.
     for rate_bps in [0, 20_000_000, 2_000_000_000] {
         let lab = lab(|spec| spec.up.rate_bps = rate_bps);
@@ -214,7 +214,7 @@ fn datagrams_that_were_sent_in_one_piece_arrive_one_by_one() {
 }
 
 #[test]
-fn who_sends_too_much_is_told() {
+fn a_sender_above_the_mtu_is_notified() {
     let lab = lab(|spec| spec.up.mtu = 1400);
     for family in [Family::Ipv4, Family::Ipv6] {
         let dropped_before = lab.counters(Flow::Up).dropped_mtu;

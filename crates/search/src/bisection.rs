@@ -2,7 +2,7 @@
 //! decides; a load that passes implies that all below pass, a load that fails that all above fail. A single hiccup misleads
 //! it permanently; it is included as a known preset and for comparison.
 
-use crate::bounds::Book;
+use crate::bounds::History;
 use crate::goal::Target;
 use crate::strategy::{Probe, Strategy};
 use narrows_model::run::search::{GoalBounds, SearchPlan};
@@ -30,8 +30,8 @@ impl Bisection {
     }
 
     /// From the highest load down; the lowest is tried only when nothing above it passed.
-    fn load(&self, book: &Book, target: &Target) -> Option<f64> {
-        let bounds = book.bounds(target);
+    fn load(&self, history: &History, target: &Target) -> Option<f64> {
+        let bounds = history.bounds(target);
         if bounds.settled(target, self.min, self.max) {
             return None;
         }
@@ -46,19 +46,19 @@ impl Bisection {
 }
 
 impl Strategy for Bisection {
-    fn propose(&mut self, book: &Book) -> Option<Probe> {
-        let fails = |target: &Target| book.bounds(target).upper.is_some_and(|upper| upper <= self.min);
+    fn propose(&mut self, history: &History) -> Option<Probe> {
+        let fails = |target: &Target| history.bounds(target).upper.is_some_and(|upper| upper <= self.min);
         if self.fail_fast && self.goals.iter().any(|(_, target)| fails(target)) {
             return None;
         }
         self.goals.iter().find_map(|(_, target)| {
-            self.load(book, target).map(|load_pps| Probe { load_pps, duration_ms: target.trial_ms })
+            self.load(history, target).map(|load_pps| Probe { load_pps, duration_ms: target.trial_ms })
         })
     }
 
-    fn bounds(&self, book: &Book) -> Vec<GoalBounds> {
+    fn bounds(&self, history: &History) -> Vec<GoalBounds> {
         let of = |(name, target): &(String, Target)| {
-            let bounds = book.bounds(target);
+            let bounds = history.bounds(target);
             GoalBounds {
                 goal: name.clone(),
                 lower_pps: bounds.lower,

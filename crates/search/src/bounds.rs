@@ -1,6 +1,6 @@
 //! All trials of a search by load, and the relevant bounds that follow for a target.
 
-use crate::classify::{Class, Weighed, classify, forwarding_ratio, weigh};
+use crate::classify::{Class, Weighed, classify, forwarding_ratio, reduce};
 use crate::goal::Target;
 use narrows_model::run::search::LoadTrial;
 use std::cmp::Ordering;
@@ -66,12 +66,12 @@ impl Bounds {
 
 /// The trials of a search by load.
 #[derive(Debug, Clone)]
-pub struct Book {
+pub struct History {
     loads: BTreeMap<Load, At>,
     invalid_retries: u32,
 }
 
-impl Book {
+impl History {
     /// An empty one; `retries` limits how often an invalid trial is repeated.
     #[must_use]
     pub const fn new(invalid_retries: u32) -> Self {
@@ -81,17 +81,17 @@ impl Book {
     /// One with these trials.
     #[must_use]
     pub fn of(trials: &[LoadTrial], invalid_retries: u32) -> Self {
-        let mut book = Self::new(invalid_retries);
+        let mut history = Self::new(invalid_retries);
         for trial in trials {
-            book.add(trial);
+            history.add(trial);
         }
-        book
+        history
     }
 
     /// Adds a trial.
     pub fn add(&mut self, trial: &LoadTrial) {
         let at = self.loads.entry(Load(trial.load_pps)).or_default();
-        match weigh(trial) {
+        match reduce(trial) {
             Ok(weighed) => {
                 at.valid.push(weighed);
                 at.invalid_run = 0;
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_load_that_passes_above_one_that_fails_is_not_relevant() {
         let trials = [trial(1e4, 0, 0), trial(2e4, 0, 1), trial(3e4, 0, 0), trial(4e4, 0, 1), trial(9e3, 0, 0)];
-        let bounds = Book::of(&trials, 2).bounds(&target());
+        let bounds = History::of(&trials, 2).bounds(&target());
         assert_eq!(bounds, Bounds { lower: Some(1e4), upper: Some(2e4) });
     }
 
@@ -206,26 +206,26 @@ mod tests {
     fn a_load_with_only_invalid_trials_is_a_barrier_after_the_repetitions() {
         let mut bad = trial(2e4, 0, 0);
         bad.seen.invalid = Some("the sender stood still".to_owned());
-        let mut book = Book::of(&[trial(1e4, 0, 0), bad.clone(), bad.clone()], 2);
-        assert_eq!(book.bounds(&target()).upper, None);
-        book.add(&bad);
-        assert!(book.blocked(2e4));
-        assert_eq!(book.bounds(&target()), Bounds { lower: Some(1e4), upper: Some(2e4) });
+        let mut history = History::of(&[trial(1e4, 0, 0), bad.clone(), bad.clone()], 2);
+        assert_eq!(history.bounds(&target()).upper, None);
+        history.add(&bad);
+        assert!(history.blocked(2e4));
+        assert_eq!(history.bounds(&target()), Bounds { lower: Some(1e4), upper: Some(2e4) });
         let with_a_valid_one = [bad.clone(), bad.clone(), trial(2e4, 0, 0), bad.clone(), bad];
-        assert!(!Book::of(&with_a_valid_one, 2).blocked(2e4));
+        assert!(!History::of(&with_a_valid_one, 2).blocked(2e4));
     }
 
     #[test]
-    fn the_path_is_judged_without_what_was_unsent() {
-        let book = Book::of(&[trial(1e4, 1, 0), trial(2e4, 1, 1)], 2);
-        assert_eq!((book.class(&target(), 1e4), book.class_of_path(&target(), 1e4)), (Class::Upper, Class::Lower));
-        assert_eq!((book.class(&target(), 2e4), book.class_of_path(&target(), 2e4)), (Class::Upper, Class::Upper));
+    fn unsent_datagrams_do_not_count_against_the_path() {
+        let history = History::of(&[trial(1e4, 1, 0), trial(2e4, 1, 1)], 2);
+        assert_eq!((history.class(&target(), 1e4), history.class_of_path(&target(), 1e4)), (Class::Upper, Class::Lower));
+        assert_eq!((history.class(&target(), 2e4), history.class_of_path(&target(), 2e4)), (Class::Upper, Class::Upper));
     }
 
     #[test]
-    fn what_got_through_is_the_first_guess() {
-        let book = Book::of(&[trial(1e5, 0, 60_000)], 2);
-        assert_eq!(book.estimate(&target(), 1e5), Some(4e4));
-        assert_eq!(book.estimate(&target(), 2e5), None);
+    fn the_throughput_is_the_first_estimate() {
+        let history = History::of(&[trial(1e5, 0, 60_000)], 2);
+        assert_eq!(history.estimate(&target(), 1e5), Some(4e4));
+        assert_eq!(history.estimate(&target(), 2e5), None);
     }
 }

@@ -36,7 +36,7 @@ pub enum Class {
 ///
 /// # Errors
 /// Why the trial is invalid: the tester reported it, its counts are inconsistent, or it did not run as requested.
-pub fn weigh(trial: &LoadTrial) -> Result<Weighed, Cow<'_, str>> {
+pub fn reduce(trial: &LoadTrial) -> Result<Weighed, Cow<'_, str>> {
     let seen = &trial.seen;
     if let Some(reason) = &seen.invalid {
         return Err(Cow::Borrowed(reason));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_is_missing_counts_as_lost() {
+    fn missing_time_counts_as_lost() {
         let target = Target::last(&Goal::ndr());
         assert_eq!(forwarding_ratio(&target, &trials(&[(5, 1, 0.0)])), 0.0, "5.5 s of 11 s are needed");
         assert_eq!(forwarding_ratio(&target, &trials(&[(6, 1, 0.0)])), 1.0);
@@ -169,12 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_contradicts_itself_says_nothing() {
+    fn an_inconsistent_trial_is_invalid() {
         let sound =
             Observation { intended: 1_000, offered: 1_000, sent: 1_000, received: 990, ..Observation::default() };
         let said = |seen: Observation| {
             let trial = LoadTrial { load_pps: 1_000.0, duration_ms: 1_000, ended_at_ms: 0, seen };
-            weigh(&trial).map_err(Cow::into_owned)
+            reduce(&trial).map_err(Cow::into_owned)
         };
         let weighed = said(sound.clone()).expect("sound");
         assert_eq!((weighed.loss_ratio, weighed.effective_ms), (0.01, 1_000.0), "never less than the duration");

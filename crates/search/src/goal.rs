@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_are_rounded_to_what_the_width_is_worth() {
+    fn loads_are_rounded_to_the_width() {
         let target = Target::last(&Goal::ndr());
         assert_eq!(target.rounded(1_234_567.89, 1e6, 2e6), 1_234_600.0);
         assert_eq!(target.rounded(14.123_456, 1.0, 20.0), 14.123);

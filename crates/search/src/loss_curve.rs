@@ -1,8 +1,8 @@
 //! The frame loss rate curve of RFC 2544, section 26.3: from the highest load down in equal steps, until two trials in
 //! a row lose nothing.
 
-use crate::bounds::Book;
-use crate::classify::{Class, weigh};
+use crate::bounds::History;
+use crate::classify::{Class, reduce};
 use crate::goal::Target;
 use crate::strategy::{Probe, Strategy};
 use narrows_model::run::search::{GoalBounds, LoadTrial, LossPoint, SearchPlan};
@@ -35,10 +35,10 @@ impl LossCurve {
 }
 
 impl Strategy for LossCurve {
-    fn propose(&mut self, book: &Book) -> Option<Probe> {
+    fn propose(&mut self, history: &History) -> Option<Probe> {
         let mut lossless = 0;
         for load_pps in self.loads() {
-            match book.class(&self.target, load_pps) {
+            match history.class(&self.target, load_pps) {
                 Class::Undecided => return Some(Probe { load_pps, duration_ms: self.target.trial_ms }),
                 Class::Upper => lossless = 0,
                 Class::Lower => lossless += 1,
@@ -50,7 +50,7 @@ impl Strategy for LossCurve {
         None
     }
 
-    fn bounds(&self, _: &Book) -> Vec<GoalBounds> {
+    fn bounds(&self, _: &History) -> Vec<GoalBounds> {
         Vec::new()
     }
 }
@@ -59,7 +59,7 @@ impl Strategy for LossCurve {
 #[must_use]
 pub fn loss_curve(plan: &SearchPlan, trials: &[LoadTrial]) -> Vec<LossPoint> {
     let point = |trial: &LoadTrial| {
-        let weighed = weigh(trial).ok()?;
+        let weighed = reduce(trial).ok()?;
         Some(LossPoint {
             load_pps: trial.load_pps,
             load_percent: 100.0 * trial.load_pps / plan.max_load_pps,

@@ -6,7 +6,7 @@
 //! missing bound is approached in growing steps; between two bounds the interval is split. A load is measured until it is
 //! decided.
 
-use crate::bounds::{Book, Bounds};
+use crate::bounds::{History, Bounds};
 use crate::classify::Class;
 use crate::goal::Target;
 use crate::strategy::{Probe, Strategy};
@@ -59,21 +59,21 @@ impl Mlr {
 }
 
 impl Strategy for Mlr {
-    fn propose(&mut self, book: &Book) -> Option<Probe> {
+    fn propose(&mut self, history: &History) -> Option<Probe> {
         for pursuit in &mut self.pursuits {
-            pursuit.advance(book);
+            pursuit.advance(history);
         }
-        if self.fail_fast && self.pursuits.iter().any(|pursuit| pursuit.fails(book)) {
+        if self.fail_fast && self.pursuits.iter().any(|pursuit| pursuit.fails(history)) {
             return None;
         }
-        let open = self.pursuits.iter_mut().filter(|pursuit| !pursuit.settled(book));
+        let open = self.pursuits.iter_mut().filter(|pursuit| !pursuit.settled(history));
         let pursuit = open.min_by_key(|pursuit| pursuit.level)?;
-        let load_pps = pursuit.load(book);
+        let load_pps = pursuit.load(history);
         Some(Probe { load_pps, duration_ms: pursuit.target().trial_ms })
     }
 
-    fn bounds(&self, book: &Book) -> Vec<GoalBounds> {
-        self.pursuits.iter().map(|pursuit| pursuit.standing(book)).collect()
+    fn bounds(&self, history: &History) -> Vec<GoalBounds> {
+        self.pursuits.iter().map(|pursuit| pursuit.standing(history)).collect()
     }
 }
 
@@ -103,19 +103,19 @@ impl Pursuit {
         self.targets[self.targets.len() - 1]
     }
 
-    fn settled(&self, book: &Book) -> bool {
-        book.bounds(&self.last()).settled(&self.last(), self.min, self.max)
+    fn settled(&self, history: &History) -> bool {
+        history.bounds(&self.last()).settled(&self.last(), self.min, self.max)
     }
 
-    fn fails(&self, book: &Book) -> bool {
-        book.bounds(&self.last()).upper.is_some_and(|upper| upper <= self.min)
+    fn fails(&self, history: &History) -> bool {
+        history.bounds(&self.last()).upper.is_some_and(|upper| upper <= self.min)
     }
 
     /// Advances to the next target if this one is reached. It never goes back: later findings would send an earlier
     /// target after loads that only short trials pass.
-    fn advance(&mut self, book: &Book) {
+    fn advance(&mut self, history: &History) {
         while self.level + 1 < self.targets.len() {
-            let bounds = book.bounds(&self.target());
+            let bounds = history.bounds(&self.target());
             if !bounds.settled(&self.target(), self.min, self.max) {
                 return;
             }
@@ -127,14 +127,14 @@ impl Pursuit {
     }
 
     /// The load to measure next.
-    fn load(&mut self, book: &Book) -> f64 {
+    fn load(&mut self, history: &History) -> f64 {
         let target = self.target();
-        let bounds = book.bounds(&target);
+        let bounds = history.bounds(&target);
         if let Some(load) = self.pending {
             let between =
                 bounds.lower.is_none_or(|lower| lower < load) && bounds.upper.is_none_or(|upper| load < upper);
-            let wasted = bounds == Bounds::default() && self.estimates > 0 && book.far_above(load);
-            if between && book.class(&target, load) == Class::Undecided && !wasted {
+            let wasted = bounds == Bounds::default() && self.estimates > 0 && history.far_above(load);
+            if between && history.class(&target, load) == Class::Undecided && !wasted {
                 return load;
             }
             if bounds.lower == self.pending {
@@ -143,12 +143,12 @@ impl Pursuit {
                 self.moved = Side::Upper;
             }
         }
-        let load = self.choose(book, &target, bounds);
+        let load = self.choose(history, &target, bounds);
         self.pending = Some(load);
         load
     }
 
-    fn choose(&mut self, book: &Book, target: &Target, bounds: Bounds) -> f64 {
+    fn choose(&mut self, history: &History, target: &Target, bounds: Bounds) -> f64 {
         let within =
             |load: f64| bounds.lower.is_none_or(|lower| lower < load) && bounds.upper.is_none_or(|upper| load < upper);
         let low_hint = self.hints.lower.filter(|load| within(*load));
@@ -160,18 +160,18 @@ impl Pursuit {
                 }
                 (Some(load), _) | (None, Some(load)) => load,
                 (None, None) => {
-                    let clue = book.far_above(self.max).then(|| self.estimate(book, target, None, self.max));
+                    let clue = history.far_above(self.max).then(|| self.estimate(history, target, None, self.max));
                     clue.flatten().unwrap_or(self.max)
                 }
             },
             (Some(lower), None) => high_hint.unwrap_or_else(|| self.up(target, lower)),
             (None, Some(upper)) => low_hint
-                .or_else(|| self.estimate(book, target, None, upper))
+                .or_else(|| self.estimate(history, target, None, upper))
                 .unwrap_or_else(|| self.down(target, upper)),
             (Some(lower), Some(upper)) => high_hint
                 .filter(|high| target.narrow(lower, *high))
                 .or_else(|| low_hint.filter(|low| target.narrow(*low, upper)))
-                .or_else(|| self.estimate(book, target, Some(lower), upper))
+                .or_else(|| self.estimate(history, target, Some(lower), upper))
                 .unwrap_or_else(|| self.inside(target, lower, upper)),
         }
     }
@@ -212,11 +212,11 @@ impl Pursuit {
     }
 
     /// A load half a width from the throughput at the upper bound: below it first, then above it.
-    fn estimate(&mut self, book: &Book, target: &Target, lower: Option<f64>, upper: f64) -> Option<f64> {
+    fn estimate(&mut self, history: &History, target: &Target, lower: Option<f64>, upper: f64) -> Option<f64> {
         if self.estimates == 0 || self.level > 0 {
             return None;
         }
-        let passed = book.estimate(target, upper)?;
+        let passed = history.estimate(target, upper)?;
         let floor = lower.unwrap_or(self.min);
         let (width, half) = (target.step().exp(), (target.step() / 2.0).exp());
         let below = (floor < passed / width).then_some(passed / half);
@@ -227,10 +227,10 @@ impl Pursuit {
     }
 
     /// The bounds of the current target; those of the previous target where it has none yet.
-    fn standing(&self, book: &Book) -> GoalBounds {
-        let settled = self.settled(book);
+    fn standing(&self, history: &History) -> GoalBounds {
+        let settled = self.settled(history);
         let level = if settled { self.targets.len() - 1 } else { self.level };
-        let bounds = book.bounds(&self.targets[level]);
+        let bounds = history.bounds(&self.targets[level]);
         let hints = if settled { Bounds::default() } else { self.hints };
         let above = |load: &f64| bounds.lower.is_none_or(|lower| lower < *load);
         let upper = bounds.upper.or_else(|| hints.upper.filter(above));

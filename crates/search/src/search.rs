@@ -1,8 +1,8 @@
 //! The interface of a search: it requests trials and accepts observations.
 
 use crate::bisection::Bisection;
-use crate::bounds::Book;
-use crate::classify::weigh;
+use crate::bounds::History;
+use crate::classify::reduce;
 use crate::loss_curve::LossCurve;
 use crate::mlr::Mlr;
 use crate::results;
@@ -21,7 +21,7 @@ pub enum SearchError {
     Plan(String),
     /// An observation without a requested trial.
     #[error("an observation came, but no trial is under way: ask for the next one first")]
-    NothingAsked,
+    NoTrialPending,
 }
 
 /// The next step of a search.
@@ -43,10 +43,10 @@ pub enum Step {
 pub struct Search {
     plan: SearchPlan,
     strategy: Box<dyn Strategy>,
-    book: Book,
+    history: History,
     trials: Vec<LoadTrial>,
-    began: Option<Duration>,
-    asked: Option<Probe>,
+    started: Option<Duration>,
+    pending: Option<Probe>,
     ended: bool,
 }
 
@@ -65,10 +65,10 @@ impl Search {
         Ok(Self {
             plan: plan.clone(),
             strategy,
-            book: Book::new(plan.invalid_retries),
+            history: History::new(plan.invalid_retries),
             trials: Vec::new(),
-            began: None,
-            asked: None,
+            started: None,
+            pending: None,
             ended: false,
         })
     }
@@ -76,12 +76,12 @@ impl Search {
     /// The next trial, or the results. The first call starts the search; `now` is of any monotonic clock. Repeated
     /// calls return the same trial until it is observed.
     pub fn next(&mut self, now: Duration) -> Step {
-        let spent = now.saturating_sub(*self.began.get_or_insert(now));
-        if self.asked.is_none() && !self.ended {
-            self.asked = self.choose(spent);
-            self.ended = self.asked.is_none();
+        let spent = now.saturating_sub(*self.started.get_or_insert(now));
+        if self.pending.is_none() && !self.ended {
+            self.pending = self.choose(spent);
+            self.ended = self.pending.is_none();
         }
-        self.asked.map_or_else(
+        self.pending.map_or_else(
             || Step::Done(self.results()),
             |probe| Step::Trial { load_pps: probe.load_pps, duration: Duration::from_millis(probe.duration_ms) },
         )
@@ -91,7 +91,7 @@ impl Search {
         if self.trials.len() >= self.plan.max_trials as usize {
             return None;
         }
-        let probe = self.strategy.propose(&self.book)?;
+        let probe = self.strategy.propose(&self.history)?;
         let ends = spent.saturating_add(Duration::from_millis(probe.duration_ms));
         (ends <= Duration::from_millis(self.plan.max_search_ms)).then_some(probe)
     }
@@ -100,14 +100,14 @@ impl Search {
     /// or its load abandoned.
     ///
     /// # Errors
-    /// [`SearchError::NothingAsked`] where [`Search::next`] did not ask for a trial since the last observation.
+    /// [`SearchError::NoTrialPending`] where [`Search::next`] did not ask for a trial since the last observation.
     pub fn observe(&mut self, seen: Observation, now: Duration) -> Result<Option<String>, SearchError> {
-        let probe = self.asked.take().ok_or(SearchError::NothingAsked)?;
-        let spent = now.saturating_sub(self.began.unwrap_or(now));
+        let probe = self.pending.take().ok_or(SearchError::NoTrialPending)?;
+        let spent = now.saturating_sub(self.started.unwrap_or(now));
         let ended_at_ms = u64::try_from(spent.as_millis()).unwrap_or(u64::MAX);
         let trial = LoadTrial { load_pps: probe.load_pps, duration_ms: probe.duration_ms, ended_at_ms, seen };
-        self.book.add(&trial);
-        let invalid = weigh(&trial).err().map(std::borrow::Cow::into_owned);
+        self.history.add(&trial);
+        let invalid = reduce(&trial).err().map(std::borrow::Cow::into_owned);
         self.trials.push(trial);
         Ok(invalid)
     }
@@ -120,13 +120,13 @@ impl Search {
     /// The current bounds of each goal.
     #[must_use]
     pub fn bounds(&self) -> Vec<GoalBounds> {
-        self.strategy.bounds(&self.book)
+        self.strategy.bounds(&self.history)
     }
 
     /// The results known now.
     #[must_use]
     pub fn results(&self) -> Vec<GoalResult> {
-        results::of_book(&self.plan, &self.book)
+        results::of_history(&self.plan, &self.history)
     }
 
     /// Every trial so far.

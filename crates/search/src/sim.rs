@@ -152,8 +152,8 @@ pub(crate) fn search(plan: &SearchPlan, device: &Device, seed: u64) -> Ended {
 
 /// The same with any tester.
 pub(crate) fn run(plan: &SearchPlan, mut tester: impl FnMut(f64, Duration) -> Observation) -> Ended {
-    let began = Duration::from_secs(1_000);
-    let mut now = began;
+    let started = Duration::from_secs(1_000);
+    let mut now = started;
     let mut search = Search::new(plan).expect("a sound plan");
     loop {
         let step = search.next(now);
@@ -164,7 +164,7 @@ pub(crate) fn run(plan: &SearchPlan, mut tester: impl FnMut(f64, Duration) -> Ob
             }
         }
         match step {
-            Step::Done(results) => return Ended { search, results, took: now - began },
+            Step::Done(results) => return Ended { search, results, took: now - started },
             Step::Trial { load_pps, duration } => {
                 assert!((plan.min_load_pps..=plan.max_load_pps).contains(&load_pps), "{load_pps} is out of the range");
                 let seen = tester(load_pps, duration);

@@ -2,7 +2,7 @@
 
 use crate::counters::{Counter, PortCounters, SideCounters, Width};
 use crate::error::SnmpError;
-use crate::interface::{self, InterfaceName, MOST_INTERFACES};
+use crate::interface::{self, InterfaceName, MAX_INTERFACES};
 use crate::mib::{self, Object, Pair};
 use crate::session::{REPEATS, Session};
 use crate::target::SnmpTarget;
@@ -71,13 +71,13 @@ impl Agent {
     /// It does not answer, has no IF-MIB, or has more interfaces.
     pub fn interfaces(&self) -> Result<Vec<InterfaceName>, SnmpError> {
         let mut found: BTreeMap<u32, InterfaceName> = BTreeMap::new();
-        for (index, value) in self.session.column(mib::IF_DESCR, MOST_INTERFACES)? {
+        for (index, value) in self.session.column(mib::IF_DESCR, MAX_INTERFACES)? {
             if let Some(bytes) = value.as_bytes() {
                 let description = interface::text(bytes);
                 found.insert(index, InterfaceName { index, name: description.clone(), description });
             }
         }
-        for (index, value) in self.session.column(mib::IF_NAME, MOST_INTERFACES)? {
+        for (index, value) in self.session.column(mib::IF_NAME, MAX_INTERFACES)? {
             let Some(name) = value.as_bytes().map(interface::text).filter(|name| !name.is_empty()) else { continue };
             let entry = found.entry(index);
             entry.or_insert_with(|| InterfaceName { index, name: String::new(), description: String::new() }).name =
@@ -86,9 +86,9 @@ impl Agent {
         if found.is_empty() {
             return Err(self.absent("ifTable"));
         }
-        if found.len() > MOST_INTERFACES {
+        if found.len() > MAX_INTERFACES {
             let object = "ifTable".to_owned();
-            return Err(SnmpError::TooMany { agent: self.address().to_owned(), object, limit: MOST_INTERFACES });
+            return Err(SnmpError::TooMany { agent: self.address().to_owned(), object, limit: MAX_INTERFACES });
         }
         Ok(found.into_values().collect())
     }

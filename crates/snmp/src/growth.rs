@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_believed_is_silent() {
+    fn unusable_counters_are_silent() {
         let trouble = |before: &PortCounters, after: &PortCounters| {
             let growth = Growth::between(before, after);
             hop_count("switch", "sw1", &growth, &growth).silent.expect("silent")
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_counter_is_no_zero() {
+    fn a_missing_counter_is_not_zero() {
         let before = counters(Width::Bits64, 1, [1, 1, 1]);
         let mut after = counters(Width::Bits64, 2, [2, 2, 2]);
         after.input.unicast = Counter::Absent { object: "ifHCInUcastPkts", why: String::new() };

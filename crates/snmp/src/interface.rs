@@ -3,7 +3,7 @@
 use crate::error::SnmpError;
 
 /// The maximum number of interfaces of one agent.
-pub(crate) const MOST_INTERFACES: usize = 4096;
+pub(crate) const MAX_INTERFACES: usize = 4096;
 /// The maximum length of a name in bytes (RFC 2863: DisplayString of 255).
 const LONGEST_NAME: usize = 255;
 /// Names that an error lists.
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_is_meant_by_number_name_or_description() {
+    fn an_interface_is_found_by_number_name_or_description() {
         let found = |wanted| find("sw", &table(), wanted).map(|interface| interface.index);
         assert_eq!(found("#6"), Ok(6));
         assert_eq!(found("Gi0/6"), Ok(6), "the exact name goes before one of another case");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_not_alone_is_said() {
+    fn a_missing_or_ambiguous_interface_is_an_error() {
         let error = |wanted| find("sw", &table(), wanted).expect_err(wanted).to_string();
         assert_eq!(error("Te1/1"), "the SNMP agent sw has no interface `Te1/1`: it has Vl1, Gi0/5, Gi0/6, gi0/6");
         assert_eq!(error("GI0/6"), "the SNMP agent sw has several interfaces `GI0/6`: name one by its number, #6, #7");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_cut_and_cleaned() {
+    fn a_name_is_truncated_and_sanitised() {
         assert_eq!(text(b"eth0\0"), "eth0");
         assert_eq!(text(b"a\x1b[31mb\n"), "a?[31mb?");
         assert_eq!(text(&[b'x'; 300]).len(), 255);

@@ -16,9 +16,9 @@ pub struct Settling {
     /// The reading before the load.
     pub before: PortCounters,
     /// Frames known to have been received here, such as those that the receiver counted; 0 if unknown.
-    pub least_in: u64,
+    pub min_in: u64,
     /// Frames known to have been sent here; 0 if unknown.
-    pub least_out: u64,
+    pub min_out: u64,
     /// Time between two readings; two equal ones end the wait.
     pub every: Duration,
     /// The maximum wait. Agents answer from a cache for up to 15 s.
@@ -87,7 +87,7 @@ impl<'a> Watch<'a> {
     fn has_seen(&self, reading: &PortCounters) -> bool {
         let growth = Growth::between(&self.settling.before, reading);
         let enough = |frames: Option<u64>, least: u64| frames.is_none_or(|frames| frames >= least);
-        enough(growth.input.frames(), self.settling.least_in) && enough(growth.output.frames(), self.settling.least_out)
+        enough(growth.input.frames(), self.settling.min_in) && enough(growth.output.frames(), self.settling.min_out)
     }
 }
 
@@ -131,8 +131,8 @@ mod tests {
     fn end(least: u64, readings: &[u64]) -> Option<(State, u32, u64)> {
         let settling = Settling {
             before: reading(0),
-            least_in: least,
-            least_out: least,
+            min_in: least,
+            min_out: least,
             every: Duration::from_secs(1),
             wait: Duration::from_secs(5),
         };
@@ -146,18 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_answers_from_memory_is_waited_for() {
+    fn a_caching_agent_is_awaited() {
         assert_eq!(end(100, &[0, 0, 0, 100, 100, 7]), Some((State::Settled, 5, 4)));
     }
 
     #[test]
-    fn two_readings_that_agree_are_the_end() {
+    fn two_equal_readings_end_the_wait() {
         assert_eq!(end(0, &[90, 100, 100, 7]), Some((State::Settled, 3, 2)));
         assert_eq!(end(0, &[100]), None, "one reading says nothing");
     }
 
     #[test]
-    fn the_wait_has_an_end() {
+    fn the_wait_is_limited() {
         assert_eq!(end(100, &[0; 9]), Some((State::TooFew, 6, 5)));
         assert_eq!(end(0, &[1, 2, 3, 4, 5, 6, 7]), Some((State::Moving, 6, 5)));
     }

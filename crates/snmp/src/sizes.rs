@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn with_and_without_fcs_tag_and_gap_all_fit() {
+    fn octets_with_and_without_fcs_tag_and_gap_are_consistent() {
         for bytes in [46, 60, 64, 68, 84, 88] {
             assert_eq!(unfit(&side(1_000_000, bytes * 1_000_000), [64, 64]), None, "{bytes}");
         }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn impossible_octets_are_explained() {
         let says = |frames, octets| unfit(&side(frames, octets), [64, 64]).expect("unfit");
         assert_eq!(
             says(100_000_000, 6_400_000_000 - (1 << 32)),

@@ -160,7 +160,7 @@ impl Drop for TestAgent {
 }
 
 /// The maximum number of values in one answer.
-const MOST_VALUES: usize = 256;
+const MAX_VALUES: usize = 256;
 
 fn answer(
     question: &[u8],
@@ -212,7 +212,7 @@ fn bulk(table: &BTreeMap<Oid, Value>, names: &[Oid], single: u32, repetitions: u
     let mut found: Vec<VarBind> = names[..single].iter().map(|oid| next(table, oid.clone())).collect();
     let mut row: Vec<Oid> = names[single..].to_vec();
     for _ in 0..repetitions {
-        if row.is_empty() || found.len() + row.len() > MOST_VALUES {
+        if row.is_empty() || found.len() + row.len() > MAX_VALUES {
             break;
         }
         let values: Vec<VarBind> = row.into_iter().map(|oid| next(table, oid)).collect();

@@ -39,7 +39,7 @@ fn ports(passed: u64) -> Vec<Port> {
 }
 
 #[test]
-fn an_honest_agent_is_read() {
+fn a_correct_agent_is_read() {
     let agent = start(|| Behaviour::Answer(ports(1 << 40)));
     let agent = open(&agent);
     let names: Vec<_> = agent.interfaces().expect("a list").into_iter().map(|one| (one.index, one.name)).collect();
@@ -59,7 +59,7 @@ fn an_honest_agent_is_read() {
 }
 
 #[test]
-fn a_device_tells_how_long_it_is_up_and_when_its_links_changed() {
+fn uptime_and_link_changes_of_a_device_are_read() {
     let old = |mut ports: Vec<Port>| {
         ports[1].wide = false;
         Behaviour::Answer(ports)
@@ -75,7 +75,7 @@ fn a_device_tells_how_long_it_is_up_and_when_its_links_changed() {
 }
 
 #[test]
-fn a_question_that_is_asked_once_is_not_repeated() {
+fn a_single_request_is_not_repeated() {
     let asked = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&asked);
     let agent = start(move || {
@@ -145,7 +145,7 @@ fn octets_that_wrapped_do_not_fit_the_frames() {
 }
 
 #[test]
-fn an_agent_that_answers_from_memory_is_waited_for() {
+fn a_caching_agent_is_awaited() {
     let asked = AtomicU64::new(0);
     // The cache is refreshed at the sixth request; the load of 1000 frames ended long before.
     let shown = move || if asked.fetch_add(1, Ordering::SeqCst) < 6 { 0 } else { 1000 };
@@ -155,8 +155,8 @@ fn an_agent_that_answers_from_memory_is_waited_for() {
     let before = agent.counters(&interface).expect("counters");
     let settling = Settling {
         before,
-        least_in: 1000,
-        least_out: 0,
+        min_in: 1000,
+        min_out: 0,
         every: Duration::from_millis(2),
         wait: Duration::from_secs(60),
     };
@@ -166,7 +166,7 @@ fn an_agent_that_answers_from_memory_is_waited_for() {
 }
 
 #[test]
-fn a_wrong_community_is_named_as_what_it_may_be() {
+fn a_wrong_community_is_suggested_as_the_cause() {
     let agent = start(|| Behaviour::Answer(ports(1)));
     let error = Agent::open(&target(&agent, "public"), HASTY).expect_err("no answer");
     assert!(matches!(error, SnmpError::NoAnswer { .. }), "{error}");
@@ -179,14 +179,14 @@ fn a_wrong_community_is_named_as_what_it_may_be() {
 }
 
 #[test]
-fn rubbish_is_named_as_such() {
+fn an_unreadable_answer_is_an_error() {
     let agent = start(|| Behaviour::Changed(ports(1), Box::new(|_| b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())));
     let error = Agent::open(&target(&agent, "narrows"), Duration::from_millis(1500)).expect_err("rubbish");
     assert!(matches!(error, SnmpError::Unreadable { .. }), "{error}");
 }
 
 #[test]
-fn an_agent_that_numbers_anew_is_noticed() {
+fn a_renumbered_interface_is_detected() {
     let asked = AtomicU64::new(0);
     let renumbered = move || {
         let mut ports = ports(1);
@@ -203,7 +203,7 @@ fn an_agent_that_numbers_anew_is_noticed() {
 }
 
 #[test]
-fn an_agent_may_be_asked_from_async_code() {
+fn an_agent_works_in_async_code() {
     fn of_any_thread<T: Send + Sync>(_: &T) {}
     let agent = start(|| Behaviour::Answer(ports(9)));
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");

@@ -128,10 +128,10 @@ fn counters_are_the_kernel_s(agent: &Agent, far: &Namespaces) {
     assert_eq!(left.index, Links::open().expect("netlink").get("left").expect("a link").index);
     // The agent reads the kernel every few seconds only: both readings are of an idle link.
     let before = agent.counters(&left).expect("counters");
-    let wait = |before, least_in| Settling {
+    let wait = |before, min_in| Settling {
         before,
-        least_in,
-        least_out: 0,
+        min_in,
+        min_out: 0,
         every: Duration::from_millis(250),
         wait: Duration::from_secs(60),
     };

@@ -8,7 +8,7 @@ const PER_OCTAVE: u64 = 128;
 /// Its logarithm.
 const BITS: u32 = PER_OCTAVE.trailing_zeros();
 /// One for each value below [`PER_OCTAVE`], and [`PER_OCTAVE`] for each power of two up to 2^63.
-const MOST_BUCKETS: usize = (PER_OCTAVE * (64 - BITS as u64 + 1)) as usize;
+const BUCKETS: usize = (PER_OCTAVE * (64 - BITS as u64 + 1)) as usize;
 
 /// Counts of values by bucket; at most 58 KiB, less where only small values were seen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -218,7 +218,7 @@ const fn lower_bound(bucket: usize) -> u64 {
 }
 
 const fn upper_bound(bucket: usize) -> u64 {
-    if bucket + 1 >= MOST_BUCKETS { u64::MAX } else { lower_bound(bucket + 1) - 1 }
+    if bucket + 1 >= BUCKETS { u64::MAX } else { lower_bound(bucket + 1) - 1 }
 }
 
 #[cfg(test)]
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_quantiles() {
+    fn an_empty_histogram_has_no_quantiles() {
         let nothing = Histogram::new();
         assert_eq!((nothing.quantile(0.5), nothing.mean(), nothing.trimmed_mean(0.95)), (None, None, None));
         assert_eq!(nothing.distribution(), Distribution::default());
@@ -256,14 +256,14 @@ mod tests {
 
     #[test]
     fn the_outermost_values_have_buckets() {
-        assert_eq!(bucket_of(u64::MAX), MOST_BUCKETS - 1);
+        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
         let histogram = of(&[0, u64::MAX]);
         assert_eq!(histogram.buckets().collect::<Vec<_>>(), [[0, 1], [u64::MAX, 1]]);
         assert_eq!((histogram.quantile(0.5), histogram.quantile(1.0)), (Some(0), Some(u64::MAX)));
     }
 
     #[test]
-    fn what_was_stored_may_be_nonsense() {
+    fn stored_data_may_be_invalid() {
         let stored = Distribution {
             min: u64::MAX,
             max: 3,

@@ -18,12 +18,12 @@ pub struct Shift {
 }
 
 /// The maximum sample size for the exact distribution: runs, not seconds.
-pub const MOST: usize = 200;
+pub const MAX_RUNS: usize = 200;
 
-/// The shift of `after` against `before`; `None` if a side is empty, larger than [`MOST`] or not finite.
+/// The shift of `after` against `before`; `None` if a side is empty, larger than [`MAX_RUNS`] or not finite.
 #[must_use]
 pub fn shift(before: &[f64], after: &[f64], level: f64) -> Option<Shift> {
-    let bad = |side: &[f64]| side.is_empty() || side.len() > MOST || !finite(side);
+    let bad = |side: &[f64]| side.is_empty() || side.len() > MAX_RUNS || !finite(side);
     if bad(before) || bad(after) || !(level > 0.0 && level < 1.0) {
         return None;
     }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wild_run_hardly_moves_it() {
+    fn one_outlier_hardly_moves_it() {
         let before = [37.0, 37.2, 36.9, 37.1, 37.0];
         let s = shift(&before, &[634.0, 633.0, 635.0, 634.5, 12.0], 0.95).unwrap();
         assert!((596.0..598.0).contains(&s.by), "{s:?}");

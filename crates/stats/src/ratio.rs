@@ -62,19 +62,6 @@ pub fn gain(before: &[f64], after: &[f64]) -> Option<Gain> {
     Some(Gain { ratio, interval: [ratio * (-half).exp(), ratio * half.exp()] })
 }
 
-/// The number of runs per side needed to detect a true gain of `effect` (0.01 is 1 %), by the half width of the
-/// interval, if runs vary by `variation` (standard deviation over mean).
-///
-/// `None` if more than 10,000 would be needed or an argument is not positive.
-#[must_use]
-pub fn runs_needed(effect: f64, variation: f64) -> Option<usize> {
-    if !(effect > 0.0 && variation > 0.0) {
-        return None;
-    }
-    let wide = |n: usize| Some(t_quantile(LEVEL, count(2 * n - 2))? * variation * (2.0 / count(n)).sqrt());
-    (2..=10_000).find(|&n| wide(n).is_some_and(|half| half <= effect.ln_1p()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,14 +132,6 @@ mod tests {
             let share = count(covered) / 4000.0;
             assert!((0.93..0.98).contains(&share), "{before_sd} {after_sd}: {share}");
         }
-    }
-
-    #[test]
-    fn runs_needed_for_one_per_cent() {
-        // Half width at n a side is t(2n−2)·0.0085·sqrt(2/n): 0.01097 at n = 6 (t 2.228 · 0.0085 · 0.5774), above
-        // ln 1.01 = 0.00995; n = 7 (2.179): 0.0099.
-        assert_eq!(runs_needed(0.01, 0.0085), Some(7));
-        assert_eq!(runs_needed(0.0, 0.01), None);
     }
 
     proptest! {

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_from_nothing_and_no_spread_of_one() {
+    fn no_summary_of_nothing_and_no_deviation_of_one() {
         assert_eq!(summary(&[]), None);
         assert_eq!(summary(&[1.0, f64::NAN]), None);
         assert_eq!(summary(&[3.0]).unwrap().sd, None);

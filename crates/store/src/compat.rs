@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_climbs_to_what_this_program_writes() {
+    fn the_table_ends_with_the_current_format() {
         assert_eq!(FORMS.last().unwrap().format, Run::FORMAT);
         for pair in FORMS.windows(2) {
             assert_eq!(pair[0].format + 1, pair[1].format);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_form_climbs_step_by_step() {
+    fn an_older_format_is_converted_step_by_step() {
         // A format 0 that called the id `name`, as an invented past.
         const WITH_PAST: &[Form] = &[
             Form {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_form_gets_a_sentence() {
+    fn a_newer_format_is_explained() {
         let newer = br#"{"format": 7, "made_by": "narrows 9.1.0", "whatever": [1, 2]}"#;
         let error = read(newer, Path::new("/tmp/a.run.json")).unwrap_err();
         assert_eq!(
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_run_is_named_with_its_line() {
+    fn an_invalid_run_is_named_with_its_line() {
         for (bytes, part) in [
             (&b"hello"[..], "line 1 column 1"),
             (b"", "EOF"),

@@ -62,7 +62,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn comes_back_as_it_was_and_replaces_what_was_there() {
+    fn a_run_is_read_back_and_replaces_the_old_one() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new/deep/a.run.json");
         let mut a = run("a");

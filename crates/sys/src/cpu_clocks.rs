@@ -9,17 +9,17 @@ use std::time::Duration;
 /// Rounds between two CPUs: the tightest of them counts.
 const ROUNDS: u64 = 300;
 /// The time limit of one pair.
-const PAIR_MOST: Duration = Duration::from_millis(20);
+const MAX_PAIR_TIME: Duration = Duration::from_millis(20);
 /// The maximum number of CPUs that are compared.
-const CPUS_MOST: usize = 64;
+const MAX_CPUS: usize = 64;
 
 /// The maximum difference between the clocks of these CPUs, ns; 0 for one CPU. `None` if it cannot be measured: a CPU
 /// is not permitted, or was too busy.
 #[must_use]
-pub fn apart_ns(cpus: &[u32]) -> Option<u64> {
+pub fn max_difference_ns(cpus: &[u32]) -> Option<u64> {
     let (first, others) = cpus.split_first()?;
     let mut bounds = Vec::new();
-    for other in others.iter().take(CPUS_MOST - 1) {
+    for other in others.iter().take(MAX_CPUS - 1) {
         let [low, high] = between(*first, *other)?;
         bounds.push(low.unsigned_abs().max(high.unsigned_abs()));
     }
@@ -65,7 +65,7 @@ fn ask(board: &Board, cpu: u32) -> Option<[i64; 2]> {
         let before = clock::monotonic_ns();
         board.asked.store(round, Ordering::Release);
         while board.answered.load(Ordering::Acquire) != round {
-            if since.elapsed() > PAIR_MOST || board.over.load(Ordering::Relaxed) {
+            if since.elapsed() > MAX_PAIR_TIME || board.over.load(Ordering::Relaxed) {
                 return bounds;
             }
             std::hint::spin_loop();
@@ -107,11 +107,11 @@ mod tests {
     fn the_clocks_of_a_machine_agree_within_what_a_message_takes() {
         let cpus = cpu::allowed_cpus().unwrap();
         // On a busy machine the measurement may fail; if it succeeds it is a bound.
-        if let Some(bound) = apart_ns(&cpus) {
+        if let Some(bound) = max_difference_ns(&cpus) {
             assert!(bound < 20_000_000, "{bound} ns");
         }
-        assert_eq!(apart_ns(&cpus[..1]), Some(0), "one CPU has one clock");
-        assert_eq!(apart_ns(&[]), None);
-        assert_eq!(apart_ns(&[cpus[0], 5_000]), None, "a CPU that is not there");
+        assert_eq!(max_difference_ns(&cpus[..1]), Some(0), "one CPU has one clock");
+        assert_eq!(max_difference_ns(&[]), None);
+        assert_eq!(max_difference_ns(&[cpus[0], 5_000]), None, "a CPU that is not there");
     }
 }

@@ -19,7 +19,7 @@ const ETH_SS_FEATURES: u32 = 4;
 /// `ETH_GSTRING_LEN`
 const NAME_BYTES: usize = 32;
 /// Above the number of features of any kernel; a limit on its answer.
-const MOST_FEATURES: u32 = 1024;
+const MAX_FEATURES: u32 = 1024;
 
 /// One feature of a device, by the kernel's own name (`tx-tcp-segmentation`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,7 @@ fn feature_names(device: &str) -> Result<Vec<String>> {
     let mut info = [ETHTOOL_GSSET_INFO, 0, low, high, 0];
     ethtool(device, &mut info, "count the features of")?;
     let count = info[4];
-    if count > MOST_FEATURES {
+    if count > MAX_FEATURES {
         // Not truncated: the kernel writes all its names, whatever the buffer size.
         let many = io::Error::other(format!("the kernel speaks of {count} features"));
         return Err(Error::new("name the features of", device, many));

@@ -102,7 +102,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_millis(30);
 
     #[test]
-    fn nothing_waits_that_must_not() {
+    fn nonblocking_calls_never_block() {
         let a = UdpSocket::bind("127.0.0.1:0").expect("loopback");
         let b = UdpSocket::bind("127.0.0.1:0").expect("loopback");
         a.connect(b.local_addr().expect("bound")).expect("connected");

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_one_stays() {
+    fn the_first_file_wins() {
         let path = std::env::temp_dir().join(format!("narrows-exclusive-{}", std::process::id()));
         assert!(write_if_absent(&path, b"first", 0o600).expect("a temporary directory"));
         assert!(!write_if_absent(&path, b"second", 0o600).expect("a temporary directory"));

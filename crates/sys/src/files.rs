@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_written_is_known_before() {
+    fn check_writable_predicts_the_write() {
         let folder = folder();
         let file = folder.join("a");
         let why = |path: &Path| check_writable(path).expect_err("not writable").source.to_string();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_one_and_a_device_a_device() {
+    fn links_and_devices_are_kept() {
         let folder = folder();
         let (file, link) = (folder.join("a"), folder.join("link"));
         symlink("a", &link).expect("a link");

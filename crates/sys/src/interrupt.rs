@@ -36,9 +36,3 @@ pub fn on_interrupt(then: impl FnOnce() + Send + 'static) -> Result<()> {
         .map(drop)
         .map_err(|error| Error::new("start", "the thread for signals", error))
 }
-
-/// Whether a signal was received.
-#[must_use]
-pub fn was_asked() -> bool {
-    ASKED.load(Ordering::SeqCst)
-}

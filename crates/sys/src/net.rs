@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_port_is_named() {
+    fn a_port_in_use_is_named() {
         let listener = listen(0).unwrap();
         let port = listener.local_addr().unwrap().port();
         let error = listen(port).unwrap_err();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn peeking_takes_nothing_and_has_a_limit() {
+    fn peeking_consumes_nothing_and_is_limited() {
         let listener = listen(0).unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut stream = plain(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).unwrap();

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_used_again_inode_is_told_by_the_cookie() {
+    fn a_reused_inode_is_detected_by_the_cookie() {
         let old = NetworkId { inode: 7, cookie: Some(1) };
         assert!(!old.is(&NetworkId { inode: 7, cookie: Some(2) }));
         assert!(old.is(&NetworkId { inode: 7, cookie: None }));

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_counted() {
+    fn packets_without_room_are_counted() {
         let Some(observed) = observed(1, FRAMES_PER_BLOCK + 3) else { return };
         assert_eq!((observed.packets.len(), observed.missed), (FRAMES_PER_BLOCK, 3));
     }

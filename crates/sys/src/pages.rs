@@ -112,7 +112,7 @@ mod tests {
     use std::os::fd::AsFd as _;
 
     #[test]
-    fn what_is_sent_is_what_was_filled_in() {
+    fn sent_bytes_are_the_filled_ones() {
         let pages = Pages::new(5000, |bytes| {
             for (index, byte) in bytes.iter_mut().enumerate() {
                 *byte = (index % 251) as u8;

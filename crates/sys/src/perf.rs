@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_on_this_cpu_is_sampled_and_lost_samples_are_counted() {
+    fn drops_on_this_cpu_are_sampled_and_lost_samples_counted() {
         let Some(id) = id("events/skb/kfree_skb/format") else { return };
         let cpu = *crate::cpu::allowed_cpus().unwrap().first().unwrap();
         let mut ring = match TracepointRing::open(id, cpu, 4096) {

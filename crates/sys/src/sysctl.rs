@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_leaves_the_house_is_refused() {
+    fn a_key_outside_proc_sys_net_is_refused() {
         for key in
             ["", "net", "net.", "kernel.panic", "net..core", "net.//.//.kernel.panic", "net./", "net.ipv4.a b", "net.ä"]
         {

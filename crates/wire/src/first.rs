@@ -23,9 +23,9 @@ const METHODS: &[&[u8]] =
     &[b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"CONNECT ", b"TRACE ", b"PATCH ", b"PRI "];
 
 /// The number of bytes after which [`classify`] never needs more.
-pub const MOST_BYTES: usize = 8;
+pub const MAX_BYTES: usize = 8;
 
-/// Identifies a connection. Never returns [`Kind::NeedMore`] for [`MOST_BYTES`] bytes or more.
+/// Identifies a connection. Never returns [`Kind::NeedMore`] for [`MAX_BYTES`] bytes or more.
 #[must_use]
 pub fn classify(bytes: &[u8]) -> Kind {
     match bytes.first() {
@@ -81,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn enough_bytes_always_tell(bytes in proptest::collection::vec(any::<u8>(), MOST_BYTES..64)) {
+        fn enough_bytes_always_identify(bytes in proptest::collection::vec(any::<u8>(), MAX_BYTES..64)) {
             prop_assert_ne!(classify(&bytes), Kind::NeedMore);
         }
 

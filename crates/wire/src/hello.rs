@@ -22,7 +22,7 @@ pub const LENGTH: usize = 44;
 /// Bytes that identify the protocol, in every version.
 pub const VERSION_LENGTH: usize = 6;
 /// The longest answer, its end of line included.
-pub const ANSWER_MOST_BYTES: usize = 512;
+pub const MAX_ANSWER_BYTES: usize = 512;
 
 /// The key of a trial: authorises opening its data connections.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -163,7 +163,7 @@ impl Answer {
         Self::No(mismatch.to_string())
     }
 
-    /// The line to send, its end included, never longer than [`ANSWER_MOST_BYTES`].
+    /// The line to send, its end included, never longer than [`MAX_ANSWER_BYTES`].
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
@@ -171,7 +171,7 @@ impl Answer {
             Self::No(why) => {
                 let mut line = String::from("no: ");
                 for c in why.chars().map(|c| if c.is_control() { ' ' } else { c }) {
-                    if line.len() + c.len_utf8() >= ANSWER_MOST_BYTES {
+                    if line.len() + c.len_utf8() >= MAX_ANSWER_BYTES {
                         break;
                     }
                     line.push(c);
@@ -190,7 +190,7 @@ impl Answer {
         }
         let why = line.strip_prefix(b"no: ")?;
         let text = String::from_utf8_lossy(why);
-        Some(Self::No(text.chars().filter(|c| !c.is_control()).take(ANSWER_MOST_BYTES).collect()))
+        Some(Self::No(text.chars().filter(|c| !c.is_control()).take(MAX_ANSWER_BYTES).collect()))
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(hello in hellos()) {
+        fn encoding_round_trips(hello in hellos()) {
             prop_assert_eq!(DataHello::decode(&hello.encode()), Ok(hello));
         }
 
@@ -238,9 +238,9 @@ mod tests {
         }
 
         #[test]
-        fn an_answer_is_one_bounded_line_and_comes_back(why in "\\PC{0,700}") {
+        fn an_answer_is_one_bounded_line_and_round_trips(why in "\\PC{0,700}") {
             let line = Answer::No(why.clone()).encode();
-            prop_assert!(line.len() <= ANSWER_MOST_BYTES);
+            prop_assert!(line.len() <= MAX_ANSWER_BYTES);
             prop_assert_eq!(line.iter().filter(|b| **b == b'\n').count(), 1);
             let Some(Answer::No(back)) = Answer::decode(&line[..line.len() - 1]) else { panic!("no answer") };
             prop_assert!(why.starts_with(&back));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_of_another_protocol_is_told_by_its_number_even_when_short() {
+    fn a_hello_of_another_protocol_reports_its_number_even_when_short() {
         let mut bytes = DataHello::probe().encode();
         bytes[4..6].copy_from_slice(&9_u16.to_be_bytes());
         assert_eq!(DataHello::decode(&bytes[..VERSION_LENGTH]), Err(HelloError::Protocol(9)));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_or_strange_hello_says_so() {
+    fn a_short_or_invalid_hello_is_an_error() {
         let bytes = DataHello::probe().encode();
         assert_eq!(DataHello::decode(&bytes[..20]), Err(HelloError::Short(20)));
         assert_eq!(DataHello::decode(b"GET / HTTP/1.1\r\n"), Err(HelloError::NotAHello));

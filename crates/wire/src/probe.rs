@@ -36,7 +36,7 @@ pub const HELLO_FILLED_BYTES: usize = 256;
 /// Bytes of an ok without filling.
 pub const OK_BYTES: usize = HEADER_BYTES + 8;
 /// Characters of a refusal's sentence that a client reads.
-const SENTENCE_MOST: usize = 512;
+const MAX_SENTENCE: usize = 512;
 /// Bytes of a go.
 pub const GO_BYTES: usize = HEADER_BYTES + 4;
 
@@ -263,7 +263,7 @@ impl Reply {
             }
             Kind::No if header.stream == stream => {
                 let text = String::from_utf8_lossy(body);
-                Ok(Self::No(text.chars().filter(|c| !c.is_control()).take(SENTENCE_MOST).collect()))
+                Ok(Self::No(text.chars().filter(|c| !c.is_control()).take(MAX_SENTENCE).collect()))
             }
             _ => Err(ProbeError::Unknown),
         }
@@ -306,20 +306,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_comes_back(kind in 0..7_usize, stream: u16, sequence: u64, time_ns: u64) {
+        fn a_header_round_trips(kind in 0..7_usize, stream: u16, sequence: u64, time_ns: u64) {
             let header = Header { kind: Kind::ALL[kind], stream, sequence, time_ns };
             prop_assert_eq!(Header::decode(&header.encode()), Ok(header));
         }
 
         #[test]
-        fn a_hello_comes_back_whatever_its_filling(hello in hellos(), bytes in 0..9000_usize) {
+        fn a_hello_round_trips_with_any_padding(hello in hellos(), bytes in 0..9000_usize) {
             let encoded = hello.encode(bytes);
             prop_assert_eq!(encoded.len(), bytes.max(HELLO_BYTES));
             prop_assert_eq!(Hello::decode(&encoded), Ok(hello));
         }
 
         #[test]
-        fn an_ok_is_as_long_as_the_hello_and_comes_back(hello in hellos(), bytes in HELLO_BYTES..9000, largest: u32) {
+        fn an_ok_is_as_long_as_the_hello_and_round_trips(hello in hellos(), bytes in HELLO_BYTES..9000, largest: u32) {
             let ok = hello.ok(bytes, largest);
             prop_assert_eq!(ok.len(), bytes);
             let Ok(Reply::Ok { attempt, hello_bytes, largest: back }) = Reply::decode(&ok, hello.stream) else {
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_of_another_protocol_is_told_by_its_number_even_when_short() {
+    fn a_hello_of_another_protocol_reports_its_number_even_when_short() {
         let hello = Hello { key: Key([1; 32]), stream: 1, flow: Flow::Up, attempt: 0, time_ns: 0 };
         let mut bytes = hello.encode(0);
         bytes[20..22].copy_from_slice(&9_u16.to_be_bytes());

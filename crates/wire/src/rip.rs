@@ -26,7 +26,7 @@ const INFINITY: u32 = 16;
 /// Bits of the prefixes that are announced: 32 of them are in a /24.
 pub const PREFIX_BITS: u8 = 29;
 /// The smallest Ethernet frame without its FCS.
-const LEAST: usize = 60;
+const MIN_BYTES: usize = 60;
 
 /// Whether an update announces or withdraws its networks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub fn frame(source_mac: Mac, source: Ipv4Addr, count: u32, says: Says) -> Vec<u
     let sum = checksum::udp(pseudo + checksum::partial(&udp));
     udp[6..8].copy_from_slice(&sum.to_be_bytes());
     let mut frame = [&GROUP_MAC[..], &source_mac.0, &[0x08, 0x00], &ip, &udp].concat();
-    frame.resize(frame.len().max(LEAST), 0);
+    frame.resize(frame.len().max(MIN_BYTES), 0);
     frame
 }
 

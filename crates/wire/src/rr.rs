@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded_whatever_follows(
+        fn encoding_round_trips_with_trailing_bytes(
             response in any::<bool>(),
             stream in any::<u32>(),
             sequence in any::<u64>(),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_foreign_ones_say_so() {
+    fn short_and_foreign_datagrams_are_errors() {
         let bytes = Header { role: Role::Request, stream: 1, sequence: 2 }.encode();
         assert_eq!(Header::decode(&bytes[..19]), Err(HeaderError::Short(19)));
         assert_eq!(Header::decode(&[0; 20]), Err(HeaderError::Foreign));

@@ -112,7 +112,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_token_comes_back(fingerprint in any::<[u8; 32]>(), secret in any::<[u8; 24]>()) {
+        fn a_token_round_trips(fingerprint in any::<[u8; 32]>(), secret in any::<[u8; 24]>()) {
             let token = Token { fingerprint: Fingerprint(fingerprint), secret: Secret::new(secret) };
             let back: Token = format!(" {}\n", token.reveal()).parse().expect("a token");
             prop_assert_eq!(back.fingerprint, token.fingerprint);

@@ -44,15 +44,15 @@ pub fn protocol_header(version: &str) -> String {
 ///
 /// # Errors
 /// The mismatch, or an error for an invalid header.
-pub fn check_header(header: Option<&str>, own_version: &str) -> Result<(), Meeting> {
+pub fn check_header(header: Option<&str>, own_version: &str) -> Result<(), HeaderError> {
     let Some(header) = header else { return Ok(()) };
     let (number, version) = header.split_once(' ').unwrap_or((header, "of unknown version"));
-    let client_protocol: u16 = number.parse().map_err(|_| Meeting::Unreadable)?;
+    let client_protocol: u16 = number.parse().map_err(|_| HeaderError::Unreadable)?;
     if client_protocol == PROTOCOL {
         return Ok(());
     }
     let client = version.chars().filter(char::is_ascii_graphic).take(32).collect();
-    Err(Meeting::Mismatch(Mismatch {
+    Err(HeaderError::Mismatch(Mismatch {
         client,
         client_protocol,
         server: own_version.to_owned(),
@@ -62,7 +62,7 @@ pub fn check_header(header: Option<&str>, own_version: &str) -> Result<(), Meeti
 
 /// Why a request's protocol header is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Meeting {
+pub enum HeaderError {
     /// Another protocol.
     #[error(transparent)]
     Mismatch(Mismatch),
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_newer_client_tells_to_upgrade_the_server() {
+    fn a_newer_client_asks_to_upgrade_the_server() {
         let error = check_header(Some("7 3.1.0"), "0.1.0").expect_err("a newer one");
         assert_eq!(
             error.to_string(),
@@ -86,17 +86,17 @@ mod tests {
     }
 
     #[test]
-    fn an_older_client_tells_to_upgrade_the_client() {
-        let Err(Meeting::Mismatch(mismatch)) = check_header(Some("0 0.0.9"), "0.1.0") else {
+    fn an_older_client_asks_to_upgrade_the_client() {
+        let Err(HeaderError::Mismatch(mismatch)) = check_header(Some("0 0.0.9"), "0.1.0") else {
             panic!("protocol 0 is older");
         };
         assert_eq!(mismatch.older(), "client");
     }
 
     #[test]
-    fn the_own_header_and_a_missing_one_pass() {
+    fn own_and_missing_headers_are_accepted() {
         assert_eq!(check_header(Some(&protocol_header("0.1.0")), "0.1.0"), Ok(()));
         assert_eq!(check_header(None, "0.1.0"), Ok(()));
-        assert_eq!(check_header(Some("new"), "0.1.0"), Err(Meeting::Unreadable));
+        assert_eq!(check_header(Some("new"), "0.1.0"), Err(HeaderError::Unreadable));
     }
 }

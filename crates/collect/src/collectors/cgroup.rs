@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_and_its_parents_are_looked_at_in_both_versions() {
+    fn a_group_and_its_parents_are_read_in_both_versions() {
         let directories = |groups: &str| candidates(groups).into_iter().map(|g| g.directory).collect::<Vec<_>>();
         assert_eq!(directories("0::/a/b\n"), ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
         assert_eq!(directories("4:memory:/x\n2:cpu,cpuacct:/\n"), ["/sys/fs/cgroup/cpu,cpuacct"]);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_stands_behind_its_word() {
+    fn memory_is_parsed_after_its_name() {
         let text = "UDP6: inuse 2\nFRAG6: inuse 3 memory 13312\n";
         assert_eq!(memory("f", text, "FRAG6:"), Ok(13_312));
         assert!(memory("f", "FRAG: inuse 3\n", "FRAG:").is_err());

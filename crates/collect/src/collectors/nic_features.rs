@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_off_and_cannot_be_switched_on_is_fixed() {
+    fn only_features_that_cannot_be_enabled_are_fixed() {
         let able = [
             feature("tx-scatter-gather", false, true),
             feature("tx-tcp-segmentation", false, true),

@@ -2,7 +2,7 @@
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
-use crate::kernel::Told;
+use crate::kernel::Reported;
 use narrows_model::{Key, Unit, Value};
 
 pub(super) const COLLECTOR: Collector = Collector {
@@ -76,7 +76,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
 /// A key and how to take its value from the answer.
 type Member<T> = (&'static str, fn(&T) -> Value);
 
-fn put<T>(sink: &mut Sink<'_>, told: &Told<T>, source: &str, members: &[Member<T>]) {
+fn put<T>(sink: &mut Sink<'_>, told: &Reported<T>, source: &str, members: &[Member<T>]) {
     for (key, take) in members {
         sink.put(*key, told.get().map(take), source);
     }

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_of_queues_are_told_from_those_of_the_device() {
+    fn queue_counters_are_distinguished_from_interface_counters() {
         for name in ["rx_queue_0_packets", "rx12_bytes", "tx-3.drops", "ch7_events", "[5]: rx_bytes", "queue_1_tx_cnt"]
         {
             assert!(is_of_a_queue(name), "{name}");

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_stands_behind_its_word() {
+    fn memory_is_parsed_after_its_name() {
         let text = "sockets: used 40\nTCP: inuse 5 orphan 0 tw 0 alloc 7 mem 2\nUDP: inuse 1\n";
         assert_eq!(pages(text, "TCP:"), Ok(2));
         assert!(pages(text, "UDP:").is_err());

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_reasons_says_so() {
+    fn a_kernel_without_reasons_is_an_error() {
         let old: String =
             RECENT.lines().filter(|line| !line.contains("reason;")).map(|line| format!("{line}\n")).collect();
         assert!(Format::parse(&old).is_err_and(|why| why.contains("5.17")));

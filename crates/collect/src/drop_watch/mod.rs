@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_watch_gave_is_what_grew() {
+    fn the_facts_of_a_watch_are_the_growth() {
         let fact = |key: &str, n: i64| Fact {
             key: key.to_owned(),
             value: Value::Integer(n),

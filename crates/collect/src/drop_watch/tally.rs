@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_counted_is_lost() {
+    fn uncounted_drops_are_lost() {
         let mut tally = Tally::default();
         for (place, reason) in [(1, 6), (1, 6), (70, 2), (1, 3 << 16 | 5)] {
             tally.take(layout(), &sample(place, reason));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_kernels_count_the_rings_own_words_count() {
+    fn without_the_kernels_count_the_ring_reports_losses() {
         let mut tally = Tally { missed: 4, ..Tally::default() };
         tally.take(layout(), &sample(1, 6));
         tally.close([Err(narrows_sys::Error::new("read", "x", std::io::Error::other("no")))].into_iter());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn subsystems_without_end_take_no_memory_without_end() {
+    fn the_number_of_subsystem_reasons_is_bounded() {
         let mut tally = Tally::default();
         for reason in 0..1000_u32 {
             tally.take(layout(), &sample(u64::from(reason), 1 << 16 | reason));

@@ -121,14 +121,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hardware_addresses_keep_their_makers_part() {
+    fn hardware_addresses_keep_the_vendor_part() {
         let scrub = Scrub::default();
         assert_eq!(scrub.text("ether 00:60:dd:47:7d:71 up\n"), "ether 00:60:dd:00:00:00 up\n");
         assert_eq!(scrub.text("0000:03:00.0 is a bus address"), "0000:03:00.0 is a bus address");
     }
 
     #[test]
-    fn long_identifiers_and_serial_numbers_go() {
+    fn long_identifiers_and_serial_numbers_are_removed() {
         let scrub = Scrub::default();
         let id = "f578039ad28b98996e35a21c4b9836b4";
         assert_eq!(scrub.text(&format!("0::/docker-{id}.scope")), format!("0::/docker-{}.scope", "0".repeat(32)));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_one_stand_in() {
+    fn an_address_is_replaced_consistently() {
         let mut scrub = Scrub::default();
         let mut json = serde_json::json!({"gateway": "10.1.2.3", "source": "10.1.2.4", "version": "5.4.0.1",
                                           "hops": ["10.1.2.3", "127.0.0.1", "fd00::5", "fe80::1"]});

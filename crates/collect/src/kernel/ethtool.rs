@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// A value that a driver may not report. In a capture: the value itself, or `{"missing": "why"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Told<T> {
+pub enum Reported<T> {
     /// Why it is not known.
     Missing {
         /// One sentence.
@@ -18,13 +18,13 @@ pub enum Told<T> {
     Known(T),
 }
 
-impl<T> Default for Told<T> {
+impl<T> Default for Reported<T> {
     fn default() -> Self {
         Self::Missing { missing: "the capture does not hold it".to_owned() }
     }
 }
 
-impl<T> Told<T> {
+impl<T> Reported<T> {
     /// The value.
     ///
     /// # Errors
@@ -49,19 +49,19 @@ impl<T> Told<T> {
 #[serde(default)]
 pub struct Ethtool {
     /// Driver name and version.
-    pub driver: Told<Driver>,
+    pub driver: Reported<Driver>,
     /// Speed, duplex, autonegotiation.
-    pub link: Told<Link>,
+    pub link: Reported<Link>,
     /// Ring sizes.
-    pub rings: Told<Rings>,
+    pub rings: Reported<Rings>,
     /// Queues.
-    pub channels: Told<Channels>,
+    pub channels: Reported<Channels>,
     /// Interrupt coalescing.
-    pub coalesce: Told<Coalesce>,
+    pub coalesce: Reported<Coalesce>,
     /// Flow control.
-    pub pause: Told<Pause>,
+    pub pause: Reported<Pause>,
     /// Offloads.
-    pub features: Told<Vec<Feature>>,
+    pub features: Reported<Vec<Feature>>,
 }
 
 /// The driver's own counters by the driver's own names.
@@ -70,13 +70,13 @@ pub type Statistics = BTreeMap<String, u64>;
 pub(super) fn ask(device: &str) -> Result<Ethtool, Missing> {
     let driver = open(device)?;
     Ok(Ethtool {
-        driver: Told::from("the driver", device, driver.driver()),
-        link: Told::from("the link settings", device, driver.link()),
-        rings: Told::from("the ring sizes", device, driver.rings()),
-        channels: Told::from("the channels", device, driver.channels()),
-        coalesce: Told::from("the interrupt coalescing", device, driver.coalesce()),
-        pause: Told::from("the flow control", device, driver.pause()),
-        features: Told::from("the features", device, driver.features()),
+        driver: Reported::from("the driver", device, driver.driver()),
+        link: Reported::from("the link settings", device, driver.link()),
+        rings: Reported::from("the ring sizes", device, driver.rings()),
+        channels: Reported::from("the channels", device, driver.channels()),
+        coalesce: Reported::from("the interrupt coalescing", device, driver.coalesce()),
+        pause: Reported::from("the flow control", device, driver.pause()),
+        features: Reported::from("the features", device, driver.features()),
     })
 }
 
@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn a_refusal_survives_a_capture() {
         let told = Ethtool {
-            rings: Told::Known(Rings { rx: 256, rx_max: 4096, tx: 256, tx_max: 4096 }),
-            pause: Told::Missing { missing: "the driver does not tell".into() },
+            rings: Reported::Known(Rings { rx: 256, rx_max: 4096, tx: 256, tx_max: 4096 }),
+            pause: Reported::Missing { missing: "the driver does not tell".into() },
             ..Ethtool::default()
         };
         let json = serde_json::to_string(&told).expect("plain data");

@@ -54,7 +54,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_entry_is_that_network_and_no_wider_one() {
+    fn only_an_entry_of_the_exact_prefix_counts() {
         let reply = |bits: u8, address: [u8; 4]| {
             let mut header = [0; HEADER];
             (header[0], header[1]) = (AF_INET, bits);

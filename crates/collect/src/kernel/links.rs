@@ -168,7 +168,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_vlan_knows_what_it_sits_on_and_a_veth_does_not() {
+    fn a_vlan_has_a_lower_interface_and_a_veth_has_none() {
         let message = |kind: &str| {
             let mut header = [0; HEADER];
             header[2] = 1;

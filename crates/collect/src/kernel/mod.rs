@@ -12,7 +12,7 @@ mod routes;
 pub(crate) mod rules;
 mod sockets;
 
-pub use ethtool::{Ethtool, Statistics, Told};
+pub use ethtool::{Ethtool, Statistics, Reported};
 pub use links::Link;
 pub use neighbours::Neighbour;
 pub use qdiscs::{Class, Qdisc, Qdiscs};

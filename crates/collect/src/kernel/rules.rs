@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_counter_right_before_the_verdict_counts_what_is_dropped() {
+    fn only_a_counter_right_before_the_verdict_counts_drops() {
         assert_eq!(packets(&["payload", "cmp", "counter", "drop"]), Some(Some(10)));
         assert_eq!(packets(&["counter", "log", "reject"]), Some(Some(10)));
         assert_eq!(packets(&["counter", "payload", "cmp", "drop"]), Some(None), "not all that was counted matched");

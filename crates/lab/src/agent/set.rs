@@ -61,7 +61,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_request_is_as_the_standard_writes_it() {
+    fn the_request_matches_the_standard() {
         let bytes = interface_cache_timeout("ab", 1);
         let expected = [
             &[0x30, 47, 2, 1, 1, 4, 2, b'a', b'b', 0xa3, 38, 2, 1, 1, 2, 1, 0, 2, 1, 0, 0x30, 27, 0x30, 25, 6, 20][..],
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_tells_its_error_status() {
+    fn a_response_has_an_error_status() {
         let mut answer = interface_cache_timeout("ab", 1);
         assert_eq!(error_status(&answer), None, "a request is no response");
         answer[9] = 0xa2;

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_packet_keeps_its_checksum_and_nonsense_is_survived() {
+    fn a_complete_checksum_is_kept_and_invalid_packets_never_panic() {
         let mut packet = tcp(4, 100, 1400);
         packet[0] = 0;
         let before = packet.clone();

@@ -141,7 +141,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_one_packet() {
+    fn an_unknown_frame_is_one_packet() {
         let mut bytes = tcp(6, 5000, 1428);
         bytes[1] = 3;
         let frame = Frame::parse(&bytes).expect("IPv6");
@@ -151,7 +151,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn any_bytes_are_survived() {
+    fn arbitrary_bytes_never_panic() {
         let mut random = super::super::random::Random::new(5);
         for _ in 0..20_000 {
             let mut bytes = tcp(if random.chance(0.5) { 4 } else { 6 }, 3000, 1448);

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_and_the_length_of_bursts_are_the_chains() {
+    fn share_and_length_of_bursts_match_the_model() {
         // Stationary share of the bad state: 0.01 / (0.01 + 0.2); mean stay: 1 / 0.2 packets.
         let (mut chain, mut random) = (GilbertElliott::default(), Random::new(11));
         let lost: Vec<bool> = (0..1_000_000).map(|_| chain.loses(&mut random, 0.01, 0.2, 1.0)).collect();
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_way_in_nothing_is_lost() {
+    fn without_a_bad_state_nothing_is_lost() {
         let (mut chain, mut random) = (GilbertElliott { bad: true }, Random::new(1));
         assert!(!chain.loses(&mut random, 0.0, 0.0, 1.0));
     }

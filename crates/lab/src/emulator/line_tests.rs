@@ -52,7 +52,7 @@ fn balances(counters: &PathCounters) -> bool {
 }
 
 #[test]
-fn a_super_packet_passes_whole_where_only_delay_is_asked() {
+fn a_super_packet_passes_whole_if_only_delayed() {
     let mut line = Line::new(path(|path| path.delay_us = 1000), 1);
     assert_eq!(line.accept(500, 0, &super_packet(44)).pieces, 1);
     assert_eq!(line.depart_by(1_000_499), None);
@@ -111,7 +111,7 @@ fn a_loss_cuts_a_super_packet_in_two() {
 }
 
 #[test]
-fn who_skips_the_delay_overtakes_and_is_counted() {
+fn a_packet_that_skips_the_delay_overtakes_and_is_counted() {
     let mut line = Line::new(
         path(|path| {
             path.delay_us = 1000;
@@ -179,7 +179,7 @@ fn single_packets_stay_single() {
 }
 
 #[test]
-fn gathered_packets_leave_together() {
+fn held_packets_leave_together() {
     let mut line = Line::new(path(|path| (path.delay_us, path.gather_us) = (500, 2000)), 1);
     for index in 0..5 {
         line.accept(index * 1_000_000, 0, &packet(1500));
@@ -212,7 +212,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn nothing_is_made_or_lost_uncounted(
+    fn every_packet_is_counted(
         first in any_path(), second in any_path(), seed in any::<u64>(),
         arrivals in prop::collection::vec((0_u64..2_000_000, 1_u32..45), 1..120),
     ) {
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn order_is_kept_unless_reordering_is_asked(
+    fn order_is_kept_without_reordering(
         path in any_path(), later in any_path(), seed in any::<u64>(),
         arrivals in prop::collection::vec((0_u64..1_000_000, 1_u32..45), 1..100),
     ) {
@@ -265,7 +265,7 @@ proptest! {
     }
 
     #[test]
-    fn the_rate_and_the_delay_are_kept(
+    fn rate_and_delay_are_exact(
         rate in 1_000_000_u64..10_000_000_000, delay_us in 0_u64..100_000, count in 1_u32..200,
     ) {
         let mut line = Line::new(path(|path| { path.rate_bps = rate; path.delay_us = delay_us; }), 1);

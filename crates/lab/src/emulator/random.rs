@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_come_out_as_asked() {
+    fn probabilities_match() {
         let mut random = Random::new(7);
         let hits = (0..1_000_000).filter(|_| random.chance(0.01)).count();
         assert!((9_600..10_400).contains(&hits), "{hits} of 10^6: four standard deviations are 400");

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_core_is_free_when_all_have_given_it_back() {
+    fn a_core_is_free_after_its_last_release() {
         let reserved = Reserved::default();
         reserved.take(1);
         reserved.take(1);

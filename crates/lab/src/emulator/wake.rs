@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_learns_from_rests_and_forgets_accidents() {
+    fn it_learns_from_idle_waits_and_ignores_outliers() {
         let mut wake = Wake::default();
         assert_eq!(wake.arrival(0, 500_000), 500_000, "nothing is known yet");
         for _ in 0..100 {

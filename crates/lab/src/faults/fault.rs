@@ -56,14 +56,14 @@ pub struct Way {
 impl Way {
     /// Whether the packets go to the host that has the fault.
     #[must_use]
-    pub fn leads_to_it(self) -> bool {
+    pub fn is_towards_fault(self) -> bool {
         Site::from(self.flow.receiver()) == self.at
     }
 }
 
 /// An active fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InForce {
+pub struct ActiveFault {
     /// The fault.
     pub id: String,
     /// Where.

@@ -26,13 +26,13 @@ fn inject(host: &Host, value: &Value) -> Result<Undo> {
 }
 
 fn impair(path: &mut Impairment, _: &Value, way: Way) {
-    path.single_packets |= way.leads_to_it();
+    path.single_packets |= way.is_towards_fault();
 }
 
 /// Adds a table with a rule to the host's network that drops one UDP packet of `one_of`; undoing it removes the table.
 pub(super) fn drop_some(host: &Host, table: &'static str, hook: Hook, one_of: u32) -> Result<Undo> {
     const UDP: u8 = 17;
-    host.set_filtered();
+    host.note_filter();
     host.run(|| nftables::add_drop(table, hook, UDP, one_of))??;
     Ok(Undo::new(move |host| Ok(host.run(|| nftables::delete_table(table))??)))
 }

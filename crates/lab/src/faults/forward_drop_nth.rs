@@ -30,7 +30,7 @@ pub(super) fn with_table(
     table: &'static str,
     make: impl FnOnce() -> nftables::Result<()> + Send,
 ) -> Result<Undo> {
-    host.set_filtered();
+    host.note_filter();
     host.run(make)??;
     Ok(Undo::new(move |host| Ok(host.run(|| nftables::delete_table(table))??)))
 }

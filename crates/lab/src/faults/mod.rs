@@ -18,7 +18,7 @@ mod fault;
 mod undo;
 mod value;
 
-pub use fault::{Fault, InForce, Parameter, Way};
+pub use fault::{Fault, ActiveFault, Parameter, Way};
 pub use undo::Undo;
 pub use value::{Unit, Value};
 
@@ -87,7 +87,7 @@ mod tests {
     use narrows_model::lab::Impairment;
 
     #[test]
-    fn the_table_is_sorted_and_each_fault_can_be_somewhere() {
+    fn the_table_is_sorted_and_each_fault_has_a_place() {
         assert!(ALL.is_sorted_by_key(|fault| fault.id));
         for fault in ALL {
             assert!(!fault.places.is_empty() && !fault.about.is_empty(), "{}", fault.id);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_with_a_fault_is_a_path_that_can_be() {
+    fn the_path_with_a_fault_is_valid() {
         for fault in ALL {
             let Some(change) = fault.path else { continue };
             let mut path = Impairment::default();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_a_sentence() {
+    fn invalid_values_are_refused_with_a_message() {
         let error = find("gremlins").expect_err("no such fault").to_string();
         assert!(error.contains("gremlins") && error.contains("random-loss"), "{error}");
         let loss = find("random-loss").expect("it is there");

@@ -34,7 +34,7 @@ fn inject(host: &Host, _: &Value) -> Result<Undo> {
 }
 
 fn impair(path: &mut Impairment, value: &Value, way: Way) {
-    if way.leads_to_it() {
+    if way.is_towards_fault() {
         path.gather_us = value.number().min(1_000_000);
         path.single_packets = true;
     }

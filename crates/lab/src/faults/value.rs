@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read_and_written() {
+    fn values_are_parsed_and_printed() {
         let shown = |unit, words| Value::parse(unit, words).map(|value| value.to_string());
         assert_eq!(shown(Unit::Bytes, "256k").as_deref(), Ok("256 KiB"));
         assert_eq!(shown(Unit::Rate, "100M").as_deref(), Ok("100 Mbit/s"));

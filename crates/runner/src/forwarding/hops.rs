@@ -227,11 +227,11 @@ impl Hop {
         else {
             return self.look();
         };
-        let settle = |interface, before: &narrows_snmp::PortCounters, least_in, least_out| {
+        let settle = |interface, before: &narrows_snmp::PortCounters, min_in, min_out| {
             let settling = Settling {
                 before: before.clone(),
-                least_in,
-                least_out,
+                min_in,
+                min_out,
                 every: Duration::from_millis(250),
                 wait: Duration::from_secs(16),
             };

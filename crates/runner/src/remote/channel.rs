@@ -11,7 +11,7 @@ use hyper::client::conn::http2;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use narrows_wire::Token;
-use narrows_wire::api::{ANSWER_MOST_BYTES, Refusal};
+use narrows_wire::api::{MAX_ANSWER_BYTES, Refusal};
 use narrows_wire::version::{PROTOCOL_HEADER, protocol_header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -170,7 +170,7 @@ impl Channel {
     ) -> Result<T, RemoteError> {
         let bytes = serde_json::to_vec(body).map_err(|error| RemoteError::Here(error.to_string()))?;
         let response = self.begin(method, path, whole(bytes), limit).await?;
-        let answer = self.collect(response, ANSWER_MOST_BYTES, limit).await?;
+        let answer = self.collect(response, MAX_ANSWER_BYTES, limit).await?;
         serde_json::from_slice(&answer).map_err(|error| RemoteError::NotNarrows {
             address: self.address.clone(),
             why: format!("its answer to {path} cannot be read: {error}"),

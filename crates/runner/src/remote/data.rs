@@ -4,7 +4,7 @@ use super::RemoteError;
 use crate::instruments::{DataStream, Instruments, Socket};
 use narrows_model::{Carrier, LoadPlan, Place, StreamSpec};
 use narrows_sys::{clock, net};
-use narrows_wire::hello::ANSWER_MOST_BYTES;
+use narrows_wire::hello::MAX_ANSWER_BYTES;
 use narrows_wire::{Answer, DataHello, Key, Wanted};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -55,7 +55,7 @@ fn greet(stream: &mut TcpStream, hello: &DataHello) -> Result<(), String> {
     stream.write_all(&hello.encode()).map_err(io)?;
     let mut line = Vec::new();
     let mut byte = [0];
-    while line.len() < ANSWER_MOST_BYTES {
+    while line.len() < MAX_ANSWER_BYTES {
         stream.read_exact(&mut byte).map_err(io)?;
         if byte == *b"\n" {
             stream.set_read_timeout(None).and_then(|()| stream.set_write_timeout(None)).map_err(io)?;

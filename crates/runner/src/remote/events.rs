@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Frame, Incoming};
-use narrows_wire::api::{ANSWER_MOST_BYTES, BEAT_MS, Event, SERVER_SILENCE_MS};
+use narrows_wire::api::{MAX_ANSWER_BYTES, HEARTBEAT_MS, Event, SERVER_SILENCE_MS};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -28,7 +28,7 @@ pub(super) type BeatHolder = tokio::sync::oneshot::Sender<()>;
 
 pub(super) fn beats() -> (Body, BeatHolder) {
     let (holder, end) = tokio::sync::oneshot::channel();
-    let mut tick = interval(Duration::from_millis(BEAT_MS));
+    let mut tick = interval(Duration::from_millis(HEARTBEAT_MS));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     (UnsyncBoxBody::new(Beats { tick, end }), holder)
 }
@@ -116,8 +116,8 @@ async fn pump(
             Err(_) => return channel.lost(format!("it has been silent for {} s", silence.as_secs())),
         };
         pending.extend_from_slice(&data);
-        if pending.len() > ANSWER_MOST_BYTES {
-            return channel.lost(format!("it sends an event of more than {ANSWER_MOST_BYTES} bytes"));
+        if pending.len() > MAX_ANSWER_BYTES {
+            return channel.lost(format!("it sends an event of more than {MAX_ANSWER_BYTES} bytes"));
         }
         if !data.contains(&b'\n') {
             continue;

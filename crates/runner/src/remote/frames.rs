@@ -5,7 +5,7 @@ use super::{REQUEST, RemoteError};
 use crate::stop::Stop;
 use hyper::Method;
 use narrows_wire::api::frames::{
-    FramesOrder, FramesRecord, FramesSeen, FramesStarted, FramesWait, LinksAnswer, LinksRequest, PortLook, PortRequest,
+    FramesOrder, FramesRecord, FramesProgress, FramesStarted, FramesWait, LinksAnswer, LinksRequest, PortState, PortRequest,
     Qualified, QualifyRequest,
 };
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ impl Session<'_> {
         self.watch.lost()
     }
 
-    pub(crate) fn frames_look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortLook, RemoteError> {
+    pub(crate) fn frames_look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortState, RemoteError> {
         let request = PortRequest { device: device.to_owned(), gateway };
         self.call(Method::POST, "frames/look", &request, SET_UP)
     }
@@ -49,7 +49,7 @@ impl Session<'_> {
         Ok(started.job)
     }
 
-    pub(crate) fn frames_wait(&self, job: u32, least: u64, within: Duration) -> Result<FramesSeen, RemoteError> {
+    pub(crate) fn frames_wait(&self, job: u32, least: u64, within: Duration) -> Result<FramesProgress, RemoteError> {
         let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
         self.call(Method::POST, &format!("frames/{job}/wait"), &FramesWait { least, within_ms }, REQUEST)
     }

@@ -19,7 +19,7 @@ use axum::routing::{delete, get, post};
 use http_body_util::{BodyExt as _, Limited};
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
-    ChangeRequest, Hello, InventoryRequest, REQUEST_MOST_BYTES, Reason, SessionUse, TrialReady, TrialRequest,
+    ChangeRequest, Hello, InventoryRequest, MAX_REQUEST_BYTES, Reason, SessionUse, TrialReady, TrialRequest,
     key_to_hex,
 };
 use serde::de::DeserializeOwned;
@@ -231,11 +231,11 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 
 /// Reads the body of a request as JSON, within limits of size and time.
 pub(super) async fn read<T: DeserializeOwned>(body: Body) -> Result<T, Refused> {
-    let collected = timeout(BODY, Limited::new(body, REQUEST_MOST_BYTES).collect()).await;
+    let collected = timeout(BODY, Limited::new(body, MAX_REQUEST_BYTES).collect()).await;
     let bytes = match collected {
         Err(_) => return Err(Refused::bad(format!("the body did not come within {} s", BODY.as_secs()))),
         Ok(Err(_)) => {
-            return Err(Refused::bad(format!("the body is broken or longer than {REQUEST_MOST_BYTES} bytes")));
+            return Err(Refused::bad(format!("the body is broken or longer than {MAX_REQUEST_BYTES} bytes")));
         }
         Ok(Ok(collected)) => collected.to_bytes(),
     };

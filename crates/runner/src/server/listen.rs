@@ -85,7 +85,7 @@ async fn greet(
 
 /// Looks at the first bytes, which stay where they are.
 async fn first_bytes(stream: &TcpStream) -> Kind {
-    let mut bytes = [0; first::MOST_BYTES];
+    let mut bytes = [0; first::MAX_BYTES];
     loop {
         match stream.peek(&mut bytes).await {
             Ok(0) | Err(_) => return Kind::Unknown,

@@ -12,7 +12,7 @@ use axum::body::Body;
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use narrows_model::{Change, Place, Setting};
-use narrows_wire::api::{BEAT_MS, CLIENT_SILENCE_MS, Event, SessionUse};
+use narrows_wire::api::{HEARTBEAT_MS, CLIENT_SILENCE_MS, Event, SessionUse};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -169,7 +169,7 @@ impl Session {
 pub(super) async fn live(shared: Arc<Shared>, session: Arc<Session>, beats: Body) {
     let mut turn = session.turn.subscribe();
     let mut told = None;
-    let mut beat = interval(Duration::from_millis(BEAT_MS));
+    let mut beat = interval(Duration::from_millis(HEARTBEAT_MS));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let ending = session.wait_for_end();
     let listening = listen(&session, beats);

@@ -77,14 +77,14 @@ fn rate(bench: &Bench) -> Result<Row, StageError> {
     let record = run(bench, &plan(bench, 500_000.0, tests)?);
     bench.repair("forward-police")?;
     let measured = found(&record?);
-    let asked = POLICED_PPS + BUCKET * 1e3 / TRIAL_MS as f64;
+    let requested = POLICED_PPS + BUCKET * 1e3 / TRIAL_MS as f64;
     Ok(Row {
         what: "throughput of a device with a token bucket".to_owned(),
-        asked,
+        requested,
         measured,
         unit: "frames/s",
-        promise: "1 %",
-        kept: (measured / asked - 1.0).abs() <= 0.01,
+        tolerance: "1 %",
+        met: (measured / requested - 1.0).abs() <= 0.01,
     })
 }
 
@@ -108,11 +108,11 @@ fn queue(bench: &Bench) -> Result<Row, StageError> {
     let measured = measured.unwrap_or(0.0);
     Ok(Row {
         what: "queue of a device by back-to-back".to_owned(),
-        asked: QUEUE,
+        requested: QUEUE,
         measured,
         unit: "frames",
-        promise: "5 %",
-        kept: (measured / QUEUE - 1.0).abs() <= 0.05,
+        tolerance: "5 %",
+        met: (measured / QUEUE - 1.0).abs() <= 0.05,
     })
 }
 
@@ -145,14 +145,14 @@ fn rule(bench: &Bench) -> Result<Row, StageError> {
         None => format!("a rule that drops every {NTH:.0}th of {sent}: nothing was found"),
     };
     // Frames of the first look count, too: the first drop comes up to one frame earlier or later.
-    let asked = sent as f64 / NTH;
+    let requested = sent as f64 / NTH;
     Ok(Row {
         what,
-        asked,
+        requested,
         measured: dropped as f64,
         unit: "drops",
-        promise: "all, device and reason named",
-        kept: named && (dropped as f64 - asked).abs() <= 1.0,
+        tolerance: "all, device and reason named",
+        met: named && (dropped as f64 - requested).abs() <= 1.0,
     })
 }
 
@@ -220,18 +220,18 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
         let silent = trial.and_then(|at| record.trials[at].hops.first()?.silent.clone());
         let invalid = trial.and_then(|at| derived.invalid[at].clone()).or(silent);
         let truthful = miscount.is_none();
-        let kept = match &invalid {
+        let met = match &invalid {
             None => truthful,
             Some(why) => !truthful && why.contains("router") || why.contains("wraps"),
         };
         let says = invalid.as_ref().map_or_else(|| "nothing wrong".to_owned(), |why| format!("invalid: {why}"));
         rows.push(Row {
             what: format!("{what}: {says}"),
-            asked: f64::from(u8::from(!truthful)),
+            requested: f64::from(u8::from(!truthful)),
             measured: f64::from(u8::from(invalid.is_some())),
             unit: "invalid",
-            promise: "at that hop",
-            kept,
+            tolerance: "at that hop",
+            met,
         });
     }
     Ok(rows)

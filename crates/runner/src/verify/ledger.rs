@@ -116,7 +116,7 @@ fn row(case: &Case, flow: Flow) -> Result<Row, StageError> {
     };
     let named = named(case, &stage, &load)?;
     let expected = case.cause.map_or("healthy", |cause| cause);
-    let kept = ledger.unexplained == 0
+    let met = ledger.unexplained == 0
         && elsewhere == 0
         && truth.checked_sub(of(case.stage)).is_some_and(|more| more <= CONTROL)
         && (of(case.stage) > 0 || case.stage == "delivered")
@@ -124,8 +124,8 @@ fn row(case: &Case, flow: Flow) -> Result<Row, StageError> {
     let what =
         format!("{} of {}, {direction}: named {named}, unexplained {}", case.stage, ledger.offered, ledger.unexplained);
     #[allow(clippy::cast_precision_loss)] // far below 2^53
-    let (asked, measured) = (truth as f64, of(case.stage) as f64);
-    Ok(Row { what, asked, measured, unit: "drops", promise: "all, and named", kept })
+    let (requested, measured) = (truth as f64, of(case.stage) as f64);
+    Ok(Row { what, requested, measured, unit: "drops", tolerance: "all, and named", met })
 }
 
 /// What a diagnosis of the same load says.

@@ -46,11 +46,11 @@ pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
                     strayed += u32::from(!near && method == "bisection");
                     let row = Row {
                         what: format!("disturbed, {method}, repetition {}", repetition + 1),
-                        asked: truth / 1e6,
+                        requested: truth / 1e6,
                         measured: found / 1e6,
                         unit: "Mbit/s",
-                        promise: if method == "mlr" { "within 2 %" } else { "none" },
-                        kept: near || method != "mlr",
+                        tolerance: if method == "mlr" { "within 2 %" } else { "none" },
+                        met: near || method != "mlr",
                     };
                     if !watch.row(&row) {
                         return Ok(());
@@ -59,11 +59,11 @@ pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
             }
             watch.row(&Row {
                 what: "disturbed, bisection: repetitions that are further off than 2 %".to_owned(),
-                asked: 1.0,
+                requested: 1.0,
                 measured: f64::from(strayed),
                 unit: "of 5",
-                promise: "at least",
-                kept: strayed > 0,
+                tolerance: "at least",
+                met: strayed > 0,
             });
             Ok(())
         })();

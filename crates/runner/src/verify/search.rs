@@ -113,11 +113,11 @@ pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
         let took = Duration::from_millis(report.trials.last().map_or(0, |trial| trial.ended_at_ms));
         let row = Row {
             what: format!("{}: both goals, {} trials", case.what, report.trials.len()),
-            asked: LIMIT.as_secs_f64(),
+            requested: LIMIT.as_secs_f64(),
             measured: took.as_secs_f64(),
             unit: "s",
-            promise: "at most",
-            kept: took <= LIMIT,
+            tolerance: "at most",
+            met: took <= LIMIT,
         };
         if !watch.row(&row) {
             return Ok(());
@@ -129,18 +129,18 @@ pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
 fn bound(case: &Case, view: &GoalView) -> Row {
     let found = view.lower.map_or(0.0, |load| load.wire_bps);
     let truth = case.truth(view.goal.loss_ratio);
-    let kept = match truth {
+    let met = match truth {
         Some(truth) => (truth * (1.0 - BELOW)..=truth).contains(&found),
         // There may be a load so small that a trial has no packet to lose.
         None => view.result.outcome != Outcome::Found || found < 0.01 * f64_of(case.carries_bps),
     };
     Row {
         what: format!("{}: {}, lower bound", case.what, view.goal.name),
-        asked: truth.unwrap_or(0.0) / 1e6,
+        requested: truth.unwrap_or(0.0) / 1e6,
         measured: found / 1e6,
         unit: "Mbit/s",
-        promise: if truth.is_some() { "within 1 % below" } else { "no load, or nearly" },
-        kept,
+        tolerance: if truth.is_some() { "within 1 % below" } else { "no load, or nearly" },
+        met,
     }
 }
 

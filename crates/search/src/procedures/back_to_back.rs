@@ -142,10 +142,10 @@ impl BackToBack {
     /// Takes what was seen of the burst that was asked for; the answer says why it counts for nothing, if so.
     ///
     /// # Errors
-    /// [`SearchError::NothingAsked`] where no burst is under way.
+    /// [`SearchError::NoTrialPending`] where no burst is under way.
     pub fn observe(&mut self, seen: &BurstSeen) -> Result<Option<String>, SearchError> {
         if !std::mem::take(&mut self.asked) {
-            return Err(SearchError::NothingAsked);
+            return Err(SearchError::NoTrialPending);
         }
         let frames = self.hunt.at;
         let invalid = seen.invalid.clone().or_else(|| {

@@ -197,7 +197,7 @@ impl Procedure for Throughput {
             Phase::Confirm(confirmation) => {
                 confirmation.observe(seen.observation(confirmation.goal.final_trial_ms)).map(drop)
             }
-            Phase::Over => Err(SearchError::NothingAsked),
+            Phase::Over => Err(SearchError::NoTrialPending),
         }
     }
 
@@ -271,13 +271,13 @@ impl Confirmation {
     /// invalid is a finding, too.
     ///
     /// # Errors
-    /// [`SearchError::NothingAsked`] where no trial is under way.
+    /// [`SearchError::NoTrialPending`] where no trial is under way.
     pub fn observe(&mut self, seen: Observation) -> Result<Option<String>, SearchError> {
         if !std::mem::take(&mut self.asked) {
-            return Err(SearchError::NothingAsked);
+            return Err(SearchError::NoTrialPending);
         }
         let trial = LoadTrial { load_pps: self.load_pps, duration_ms: self.goal.final_trial_ms, ended_at_ms: 0, seen };
-        let invalid = match weigh(&trial) {
+        let invalid = match reduce(&trial) {
             Err(why) => Some(why.into_owned()),
             Ok(seen) if is_of_the_tester(&self.goal, &seen) => {
                 self.stalled += 1;
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn a_repetition_that_says_nothing_is_counted_and_nothing_holds_without_it() {
         let mut confirmation = Confirmation::new(&test(), 1e4, None).expect("sound");
-        assert_eq!(confirmation.observe(Observation::default()), Err(SearchError::NothingAsked));
+        assert_eq!(confirmation.observe(Observation::default()), Err(SearchError::NoTrialPending));
         assert!(confirmation.ask().is_some());
         let invalid = Observation { invalid: Some("the books disagree".to_owned()), ..Observation::default() };
         assert_eq!(confirmation.observe(invalid), Ok(Some("the books disagree".to_owned())));

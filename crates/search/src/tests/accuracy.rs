@@ -34,7 +34,7 @@ fn a_capacity_is_found_by_both_goals_within_two_minutes() {
 }
 
 #[test]
-fn a_policer_with_a_bucket_is_found_at_what_it_lets_through_in_a_trial() {
+fn a_policer_with_a_bucket_is_found_at_its_rate_per_trial() {
     for capacity in CAPACITIES {
         // A bucket of 4 ms.
         let device = Device { bucket: (capacity * 0.004).floor(), ..Device::of(capacity) };

@@ -20,7 +20,7 @@ fn within_two_percent(ratios: &[f64]) -> usize {
 }
 
 #[test]
-fn an_exceed_ratio_of_one_half_withstands_what_misleads_plain_bisection() {
+fn an_exceed_ratio_of_one_half_tolerates_hiccups_that_mislead_bisection() {
     let mlr = ratios(SearchMethod::Mlr, 0.1);
     assert_eq!(within_two_percent(&mlr), mlr.len(), "lowest: {:?}", &mlr[..5]);
     let bisection = ratios(SearchMethod::Bisection, 0.1);

@@ -34,11 +34,11 @@ fn a_bad_plan_is_refused_and_an_observation_without_a_trial_too() {
     assert!(error.to_string().starts_with("cannot search: lowest load in packets/s is 0"), "{error}");
     let mut fresh = Search::new(&plan()).expect("sound");
     let answer = fresh.observe(Observation::default(), Duration::ZERO);
-    assert_eq!(answer, Err(SearchError::NothingAsked));
+    assert_eq!(answer, Err(SearchError::NoTrialPending));
 }
 
 #[test]
-fn the_time_limit_is_kept_and_the_bounds_so_far_are_told() {
+fn the_time_limit_holds_and_the_bounds_so_far_are_reported() {
     let plan = SearchPlan { max_search_ms: 8_000, ..plan() };
     let ended = search(&plan, &Device::of(812_743.0), 1);
     assert_eq!(ended.outcomes(), [Outcome::Unfinished; 2]);
@@ -50,7 +50,7 @@ fn the_time_limit_is_kept_and_the_bounds_so_far_are_told() {
 }
 
 #[test]
-fn the_number_of_trials_is_kept() {
+fn the_number_of_trials_is_limited() {
     let ended = search(&SearchPlan { max_trials: 4, ..plan() }, &Device::of(812_743.0), 1);
     assert_eq!(ended.search.trials().len(), 4);
     assert_eq!(ended.outcomes(), [Outcome::Unfinished; 2]);
@@ -69,7 +69,7 @@ fn a_search_can_be_stopped_while_a_trial_is_under_way() {
 }
 
 #[test]
-fn an_invalid_trial_is_told_and_asked_for_again() {
+fn an_invalid_trial_is_reported_and_repeated() {
     let mut search = Search::new(&plan()).expect("sound");
     let first = search.next(Duration::ZERO);
     let seen = Observation { invalid: Some("the sender stood still".to_owned()), ..Observation::default() };

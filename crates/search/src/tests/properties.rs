@@ -88,7 +88,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn every_search_ends_whatever_is_observed(
+    fn every_search_ends_for_any_observation(
         plan in plans(),
         choices in prop::collection::vec(any::<u8>(), 1..60),
         seed in any::<u64>(),
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn a_device_that_drifts_while_it_is_measured_is_no_endless_search(
+    fn a_search_on_a_drifting_device_ends(
         plan in plans(),
         drift in 0.0..0.2_f64,
         seed in any::<u64>(),
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_unsent_is_never_the_paths(sender_part in 0.05..0.9_f64, seed in any::<u64>()) {
+    fn unsent_datagrams_are_never_attributed_to_the_path(sender_part in 0.05..0.9_f64, seed in any::<u64>()) {
         let plan = SearchPlan::between(10_000.0, 1e6);
         let device = Device { sender_max: 1e6 * sender_part, ..Device::of(1e9) };
         for outcome in search(&plan, &device, seed).outcomes() {

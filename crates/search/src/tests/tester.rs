@@ -30,7 +30,7 @@ fn a_path_that_loses_below_the_senders_limit_is_the_limit() {
 }
 
 #[test]
-fn a_result_at_the_maximum_of_a_lossy_receiver_is_the_testers() {
+fn a_result_at_the_receivers_maximum_is_limited_by_the_tester() {
     let device = Device { receiver_max: 500_000.0, ..Device::of(812_743.0) };
     // Without qualification it cannot be known.
     assert_eq!(search(&plan(), &device, 1).outcomes(), [Outcome::Found; 2]);
@@ -47,7 +47,7 @@ fn a_result_at_the_maximum_of_a_lossy_receiver_is_the_testers() {
 }
 
 #[test]
-fn a_path_as_fast_as_the_tester_says_nothing_of_the_path() {
+fn a_result_at_the_testers_maximum_is_limited_by_the_tester() {
     let plan = SearchPlan { tester_max_pps: Some(2e6), ..plan() };
     let ended = search(&plan, &Device::of(1e9), 1);
     assert_eq!(ended.outcomes(), [Outcome::TesterLimited(TesterLimit::AtMaximum); 2]);
@@ -82,7 +82,7 @@ fn loads_that_cannot_be_measured_are_beyond_the_tester() {
 }
 
 #[test]
-fn an_overload_that_the_tester_cannot_keep_up_shows_where_to_look() {
+fn an_invalid_overload_gives_a_hint_for_the_next_load() {
     // A path a hundred times slower than the tester, which stalls above a tenth of its maximum.
     let device = Device { stalls_above: 100_000.0, ..Device::of(10_000.0) };
     let ended = search(&SearchPlan::between(1_000.0, 1_000_000.0), &device, 7);

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_feature_is_refused_with_words() {
+    fn an_unknown_feature_is_refused_with_a_message() {
         let device = Device::open("lo").expect("a socket");
         let error = device.set_feature("warp-drive", true).expect_err("none");
         assert!(error.to_string().starts_with("cannot turn on warp-drive of lo: the kernel knows no such"), "{error}");

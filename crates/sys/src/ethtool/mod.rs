@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn words_end_at_zero_or_at_the_field() {
+    fn text_ends_at_zero_or_at_the_field() {
         assert_eq!(text(b"abc\0def", 0, 7), "abc");
         assert_eq!(text(b"abcdef", 1, 3), "bcd");
         assert_eq!(text(b"abc", 1, 30), "");

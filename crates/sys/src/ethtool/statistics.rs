@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_words_are_one_number() {
+    fn two_words_form_one_number() {
         let bytes = 0x0123_4567_89ab_cdef_u64.to_ne_bytes();
         let words = [0, 4].map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
         assert_eq!(join(&words), 0x0123_4567_89ab_cdef);

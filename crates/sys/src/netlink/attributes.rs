@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_is_read_back() {
+    fn built_attributes_are_read_back() {
         let mut builder = Builder::with_header(&[7; 6]);
         builder.u32(1, 0xdead_beef).text(2, "eth0").flag(3).nest(4, |inner| {
             inner.u8(1, 9).be64(2, 5);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_bytes_end_the_list() {
+    fn truncated_bytes_end_the_list() {
         let mut builder = Builder::new();
         builder.u32(1, 1).u32(2, 2);
         let bytes = builder.finish().expect("it fits");

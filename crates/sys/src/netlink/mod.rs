@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// The protocol that a socket speaks.
+/// The protocol of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Links, addresses, routes, neighbours, queueing disciplines (`NETLINK_ROUTE`).
@@ -47,12 +47,12 @@ impl Family {
     }
 }
 
-/// One message of a reply, without its netlink header.
+/// One message of an answer, without its netlink header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The message's type: `RTM_NEWLINK`, a generic family's id, …
     pub kind: u16,
-    /// All that follows the netlink header: the family's own header, then attributes.
+    /// Everything after the netlink header: the family's own header, then attributes.
     pub payload: Vec<u8>,
 }
 
@@ -61,7 +61,7 @@ pub struct Message {
 pub struct Outgoing<'a> {
     /// The message's type.
     pub kind: u16,
-    /// `NLM_F_*`; `NLM_F_REQUEST` is added. Only messages with `NLM_F_ACK` are waited for.
+    /// `NLM_F_*`; `NLM_F_REQUEST` is added. Only messages with `NLM_F_ACK` are awaited.
     pub flags: u16,
     /// The family's own header, then attributes.
     pub payload: &'a [u8],
@@ -73,21 +73,18 @@ pub struct Socket {
     fd: OwnedFd,
     family: Family,
     sequence: u32,
-    time_limit: Duration,
     size_limit: usize,
     buffer: Vec<u8>,
 }
 
-/// Give the whole table (`NLM_F_DUMP`).
+/// Dumps the whole table (`NLM_F_DUMP`).
 pub const DUMP: u16 = libc::NLM_F_DUMP as u16;
-/// Acknowledge (`NLM_F_ACK`); [`Socket::request`] adds it by itself.
+/// Requests an acknowledgement (`NLM_F_ACK`); [`Socket::request`] adds it itself.
 pub const ACK: u16 = libc::NLM_F_ACK as u16;
-/// Make it if it is not there (`NLM_F_CREATE`).
+/// Creates the object if it does not exist (`NLM_F_CREATE`).
 pub const CREATE: u16 = libc::NLM_F_CREATE as u16;
-/// Fail if it is there (`NLM_F_EXCL`).
+/// Fails if the object exists (`NLM_F_EXCL`).
 pub const EXCLUSIVE: u16 = libc::NLM_F_EXCL as u16;
-/// Replace what is there (`NLM_F_REPLACE`).
-pub const REPLACE: u16 = libc::NLM_F_REPLACE as u16;
 const HEADER: usize = 16;
 const REQUEST: u16 = libc::NLM_F_REQUEST as u16;
 /// `NLM_F_DUMP_INTR`
@@ -99,6 +96,7 @@ const ACK_ATTRIBUTES: u16 = 0x200;
 /// `NLMSGERR_ATTR_MSG`
 const ERROR_TEXT: u16 = 1;
 const ATTEMPTS: u32 = 5;
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 enum Progress {
     More,
@@ -106,10 +104,10 @@ enum Progress {
 }
 
 impl Socket {
-    /// Opens a socket in the calling thread's network namespace: answers within 2 s, of 64 MiB at most.
+    /// Opens a socket in the calling thread's network namespace, with limits of 2 s and 64 MiB per answer.
     ///
     /// # Errors
-    /// Where the kernel lacks the family or sockets are forbidden.
+    /// The kernel lacks the family, or sockets are forbidden.
     pub fn open(family: Family) -> Result<Self> {
         let word = family.word();
         // SAFETY: socket takes plain numbers.
@@ -121,36 +119,13 @@ impl Socket {
             fd,
             family,
             sequence: 0,
-            time_limit: Duration::from_secs(2),
             size_limit: 64 << 20,
             buffer: vec![0; 256 << 10],
         };
-        // Niceties of newer kernels: words with errors, and errors that do not repeat the request.
+        // Optional on newer kernels: errors with a message, and errors that do not repeat the request.
         let _ = socket.set_option(libc::NETLINK_EXT_ACK, "set NETLINK_EXT_ACK of");
         let _ = socket.set_option(libc::NETLINK_CAP_ACK, "set NETLINK_CAP_ACK of");
         Ok(socket)
-    }
-
-    /// Changes the time within which a whole answer must come.
-    #[must_use]
-    pub fn with_time_limit(mut self, limit: Duration) -> Self {
-        self.time_limit = limit;
-        self
-    }
-
-    /// Changes how many bytes an answer may have.
-    #[must_use]
-    pub fn with_size_limit(mut self, bytes: usize) -> Self {
-        self.size_limit = bytes;
-        self
-    }
-
-    /// Makes the kernel check dump requests strictly and filter by them (`NETLINK_GET_STRICT_CHK`, Linux 4.20).
-    ///
-    /// # Errors
-    /// On a kernel without it.
-    pub fn set_strict(&self) -> Result<()> {
-        Ok(self.set_option(libc::NETLINK_GET_STRICT_CHK, "set NETLINK_GET_STRICT_CHK of")?)
     }
 
     fn set_option(&self, option: libc::c_int, operation: &'static str) -> crate::Result<()> {
@@ -169,14 +144,14 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends one request and gives the messages of its answer; an empty list is a plain acknowledgement.
+    /// Sends one request and returns the messages of its answer; an empty list is a plain acknowledgement.
     ///
     /// `flags` are `NLM_F_*`: `NLM_F_DUMP` for a whole table, `NLM_F_CREATE | NLM_F_EXCL` and so on to set.
     /// `NLM_F_REQUEST` is added, and `NLM_F_ACK` unless it is a dump, so that the end of each answer is known.
-    /// `payload` is the family's own header and then attributes ([`Builder`]).
+    /// `payload` is the family's own header, then attributes ([`Builder`]).
     ///
     /// # Errors
-    /// What the kernel refused with its number and words; a limit of time or size.
+    /// The kernel's error number and message; the time or size limit.
     pub fn request(&mut self, kind: u16, flags: u16, payload: &[u8]) -> Result<Vec<Message>> {
         let dump = flags & DUMP == DUMP;
         let flags = if dump { flags } else { flags | ACK };
@@ -190,10 +165,10 @@ impl Socket {
         Err(Error::Unsteady { family: self.family.word(), kind, attempts: ATTEMPTS })
     }
 
-    /// Sends several messages in one piece (`nf_tables` transactions) and waits for those with `NLM_F_ACK`.
+    /// Sends several messages at once (`nf_tables` transactions) and waits for those with `NLM_F_ACK`.
     ///
     /// # Errors
-    /// The first refusal; a limit of time or size.
+    /// The first error; the time or size limit.
     pub fn batch(&mut self, messages: &[Outgoing<'_>]) -> Result<Vec<Message>> {
         let first = self.send(messages)?;
         let awaited = messages.iter().filter(|message| message.flags & ACK != 0).count();
@@ -205,7 +180,7 @@ impl Socket {
         Ok(replies)
     }
 
-    /// Sends, and gives the sequence number of the first message.
+    /// Sends messages, and returns the sequence number of the first.
     fn send(&mut self, messages: &[Outgoing<'_>]) -> Result<u32> {
         let first = self.sequence.wrapping_add(1);
         let mut bytes = Vec::new();
@@ -254,7 +229,7 @@ impl Socket {
         awaited: usize,
         replies: &mut Vec<Message>,
     ) -> Result<bool> {
-        let deadline = Instant::now() + self.time_limit;
+        let deadline = Instant::now() + TIME_LIMIT;
         let (mut finished, mut steady, mut size) = (0, true, 0);
         while finished < awaited {
             let length = self.receive_datagram(kind, deadline)?;
@@ -277,7 +252,7 @@ impl Socket {
         Ok(steady)
     }
 
-    /// One datagram from the kernel into the buffer; its length.
+    /// Reads one datagram from the kernel into the buffer; returns its length.
     fn receive_datagram(&mut self, kind: u16, deadline: Instant) -> Result<usize> {
         let family = self.family.word();
         loop {
@@ -320,7 +295,7 @@ impl Socket {
         // SAFETY: one valid pollfd.
         let ready = unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
         if ready == 0 {
-            return Err(Error::TimedOut { family: self.family.word(), kind, limit: self.time_limit });
+            return Err(Error::TimedOut { family: self.family.word(), kind, limit: TIME_LIMIT });
         }
         Ok(())
     }
@@ -344,7 +319,7 @@ fn take(family: Family, kind: u16, header: Header, body: &[u8], replies: &mut Ve
     }
 }
 
-/// The kernel's words in an error: behind the code, and for `NLMSG_ERROR` behind the repeated request.
+/// The kernel's message in an error: after the code, and for `NLMSG_ERROR` after the repeated request.
 fn error_text(header: Header, body: &[u8]) -> Option<String> {
     if header.flags & ACK_ATTRIBUTES == 0 {
         return None;
@@ -393,19 +368,19 @@ macro_rules! reader {
 }
 
 reader!(
-    /// A 16-bit number of the host's byte order inside of `bytes`.
+    /// A 16-bit number of the host's byte order inside `bytes`.
     u16_at, u16
 );
 reader!(
-    /// A 32-bit number of the host's byte order inside of `bytes`.
+    /// A 32-bit number of the host's byte order inside `bytes`.
     u32_at, u32
 );
 reader!(
-    /// A signed 32-bit number of the host's byte order inside of `bytes`.
+    /// A signed 32-bit number of the host's byte order inside `bytes`.
     i32_at, i32
 );
 reader!(
-    /// A 64-bit number of the host's byte order inside of `bytes`.
+    /// A 64-bit number of the host's byte order inside `bytes`.
     u64_at, u64
 );
 
@@ -427,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn one_link_is_asked_by_name() {
+    fn one_link_is_queried_by_name() {
         let mut socket = Socket::open(Family::Route).expect("netlink route");
         let mut request = Builder::with_header(&ANY_LINK);
         request.text(IFLA_IFNAME, "lo");
@@ -439,21 +414,21 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_has_the_kernels_number_and_words() {
+    fn a_refusal_has_the_kernels_number_and_message() {
         let mut socket = Socket::open(Family::Route).expect("netlink route");
         let mut request = Builder::with_header(&ANY_LINK);
         request.text(IFLA_IFNAME, "no-such-link");
         let error = socket.request(libc::RTM_GETLINK, 0, &request.finish().expect("short")).expect_err("none");
         assert_eq!(error.errno(), Some(libc::ENODEV));
-        // A missing header is refused with words where the kernel checks strictly.
-        socket.set_strict().expect("Linux 4.20");
+        // With strict checks (Linux 4.20) the kernel explains a missing header.
+        socket.set_option(libc::NETLINK_GET_STRICT_CHK, "set NETLINK_GET_STRICT_CHK of").expect("Linux 4.20");
         let error = socket.request(libc::RTM_GETLINK, DUMP, &[0; 4]).expect_err("no header");
         assert!(matches!(&error, Error::Refused { text: Some(text), .. } if text.contains("header")), "{error}");
     }
 
     #[test]
-    fn limits_of_size_hold() {
-        let mut socket = Socket::open(Family::Route).expect("netlink route").with_size_limit(64);
+    fn the_size_of_an_answer_is_limited() {
+        let mut socket = Socket { size_limit: 64, ..Socket::open(Family::Route).expect("netlink route") };
         let error = socket.request(libc::RTM_GETLINK, DUMP, &ANY_LINK).expect_err("a link has more than 64 bytes");
         assert!(matches!(error, Error::TooLarge { limit: 64, .. }), "{error}");
     }

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_for_what_is_passed_on_are_made_and_taken_away() {
+    fn forward_tables_are_added_and_removed() {
         in_a_namespace(|| {
             type Make = fn() -> Result<()>;
             let tables: [(Make, &str); 3] = [
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_rules_are_there_or_none() {
+    fn ten_thousand_rules_are_added_or_none() {
         in_a_namespace(|| {
             add_forward_misses("own", 10_000).expect("memory");
             let rules = rules_of("own");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_table_is_made_or_the_kernel_lacks_it() {
+    fn a_flow_table_is_added_if_the_kernel_supports_it() {
         in_a_namespace(|| match add_flow_table("own", &["lo"]) {
             Ok(()) => delete_table("own").expect("it goes"),
             // Some kernels do not support the loopback device in a flow table.
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_cut_at_its_limit() {
+    fn a_name_is_truncated_at_its_limit() {
         assert_eq!(&padded("out0")[..5], b"out0\0");
         assert_eq!(padded("a-name-of-twenty-one-b")[15], 0);
     }

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_packets_that_come_in_every_tenth_is_dropped_and_counted() {
+    fn every_tenth_incoming_packet_is_dropped_and_counted() {
         in_a_namespace(|| {
             assert_eq!(counted("own").expect("nf_tables"), None);
             add_drop("own", Hook::Input, 17, 10).expect("nf_tables");
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_is_told_and_other_protocols_pass() {
+    fn a_dropped_send_is_an_error_and_other_protocols_pass() {
         in_a_namespace(|| {
             add_drop("own", Hook::Output, 17, 1).expect("nf_tables");
             let (sender, receiver) = pair("127.0.0.1:0");

@@ -203,17 +203,6 @@ impl Links {
         self.send("remove link", name, libc::RTM_DELLINK, 0, request).map(drop)
     }
 
-    /// Moves a link into another network namespace.
-    ///
-    /// # Errors
-    /// No privilege there.
-    pub fn move_to(&mut self, name: &str, namespace: BorrowedFd<'_>) -> Result<()> {
-        let fd = u32::try_from(namespace.as_raw_fd()).unwrap_or(u32::MAX);
-        self.change("move link", name, |request| {
-            request.u32(libc::IFLA_NET_NS_FD, fd);
-        })
-    }
-
     /// Creates a pair of virtual Ethernet devices, the peer in another network namespace.
     ///
     /// # Errors

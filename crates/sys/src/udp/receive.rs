@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd as _;
 /// `SCM_TIMESTAMPNS` as a control message has 32 bytes, `UDP_GRO` 24.
 const CONTROL: usize = 64;
 /// The kernel's maximum per call (`UIO_MAXIOV`).
-const MOST: usize = 1024;
+const MAX_MESSAGES: usize = 1024;
 
 /// Control messages with the alignment that `cmsghdr` needs.
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ impl ReceiveBatch {
     /// Buffers for calls of up to `most` messages of which the first `room` bytes are kept.
     #[must_use]
     pub fn new(most: usize, room: usize) -> Self {
-        let (most, room) = (most.clamp(1, MOST), room.max(1));
+        let (most, room) = (most.clamp(1, MAX_MESSAGES), room.max(1));
         let mut buffer = vec![0; most * room];
         let mut controls = vec![Control([0; CONTROL]); most];
         let mut parts: Vec<libc::iovec> = buffer
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_lengths_and_stamps_of_many_at_once() {
+    fn a_batch_has_contents_lengths_and_stamps() {
         let (sender, receiver) = pair();
         socket::set_receive_stamps(&receiver, true).expect("an option");
         let before = crate::nanos::real();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_comes_as_one_message_with_its_segment_size() {
+    fn a_batch_arrives_as_one_message_with_its_segment_size() {
         let (sender, receiver) = pair();
         socket::set_coalescing(&receiver, true).expect("Linux 5.0");
         let run = [Outgoing { from: 0, bytes: 2500, segment_bytes: 1000 }];
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn control_bytes_of_any_kind_are_survived() {
+    fn arbitrary_control_bytes_never_panic() {
         assert_eq!(read_control(&[]), (None, None));
         assert_eq!(read_control(&[0; 64]), (None, None));
         assert_eq!(read_control(&[0xFF; 33]), (None, None));

@@ -143,22 +143,6 @@ pub fn set_send_limit(socket: &UdpSocket, limit: Duration) -> Result<()> {
     socket.set_write_timeout(Some(limit)).map_err(|error| Error::new("set SO_SNDTIMEO of", "a UDP socket", error))
 }
 
-/// Whether the kernel can pace datagrams by a departure time in each of them (`SO_TXTIME`): the kernel must support the
-/// option, and the queueing discipline must be `fq` or `etf`, which the caller knows; other disciplines ignore the
-/// times.
-///
-/// # Errors
-/// Why not, as a sentence.
-pub fn txtime(queueing_discipline: Option<&str>) -> std::result::Result<(), String> {
-    match queueing_discipline {
-        Some("fq" | "etf") => Ok(()),
-        Some(other) => {
-            Err(format!("SO_TXTIME needs the queueing discipline fq or etf on the device, which has {other}"))
-        }
-        None => Err("SO_TXTIME needs the queueing discipline fq or etf on the device, which has none".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,11 +158,5 @@ mod tests {
         set_receive_stamps(&socket, true).expect("an option");
         set_send_buffer(&socket, 50_000).expect("a buffer");
         assert_eq!(crate::tcp::send_buffer(&socket).expect("readable"), 100_000);
-    }
-
-    #[test]
-    fn txtime_names_what_it_lacks() {
-        assert!(txtime(Some("fq")).is_ok());
-        assert!(txtime(Some("pfifo_fast")).expect_err("no fq").ends_with("has pfifo_fast"));
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn bound_ns() -> Option<u64> {
     if let Some(bound) = BOUND.get() {
         return Some(*bound);
     }
-    let bound = cpu_clocks::apart_ns(&cpu::allowed_cpus().ok()?)?;
+    let bound = cpu_clocks::max_difference_ns(&cpu::allowed_cpus().ok()?)?;
     Some(*BOUND.get_or_init(|| bound))
 }
 

@@ -14,7 +14,7 @@ use super::requester::{BACKOFF, Requester, nanos};
 use crate::common::limits::CALL_LIMIT;
 use narrows_stats::Histogram;
 use narrows_sys::{clock, exchange, net, tcp};
-use narrows_wire::hello::{self, ANSWER_MOST_BYTES};
+use narrows_wire::hello::{self, MAX_ANSWER_BYTES};
 use narrows_wire::{Answer, DataHello, Key, Wanted};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -195,8 +195,8 @@ impl<'a> Transactor<'a> {
     /// Data that does not begin as a response is the server's refusal, or comes from another program.
     fn read_refusal(&self, socket: &TcpStream, start: Instant, first: &[u8]) -> Failure {
         let mut line = first.to_vec();
-        let mut more = [0; ANSWER_MOST_BYTES];
-        while line.len() < ANSWER_MOST_BYTES && !line.contains(&b'\n') {
+        let mut more = [0; MAX_ANSWER_BYTES];
+        while line.len() < MAX_ANSWER_BYTES && !line.contains(&b'\n') {
             match tcp::receive(socket.as_fd(), &mut more) {
                 Ok(0) => break,
                 Ok(bytes) => line.extend_from_slice(&more[..bytes]),

@@ -4,10 +4,10 @@
 //! | Request | Answer |
 //! | --- | --- |
 //! | `POST /v1/sessions/{id}/links` [`LinksRequest`] | [`LinksAnswer`] |
-//! | `POST /v1/sessions/{id}/frames/look` [`PortRequest`] | [`PortLook`] |
+//! | `POST /v1/sessions/{id}/frames/look` [`PortRequest`] | [`PortState`] |
 //! | `POST /v1/sessions/{id}/frames/qualify` [`QualifyRequest`] | [`Qualified`] |
 //! | `POST /v1/sessions/{id}/frames` [`FramesOrder`] | [`FramesStarted`] |
-//! | `POST /v1/sessions/{id}/frames/{job}/wait` [`FramesWait`] | [`FramesSeen`] |
+//! | `POST /v1/sessions/{id}/frames/{job}/wait` [`FramesWait`] | [`FramesProgress`] |
 //! | `POST /v1/sessions/{id}/frames/{job}/stop` | nothing; a generator ends early |
 //! | `DELETE /v1/sessions/{id}/frames/{job}` | [`FramesRecord`]; the job is over |
 
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// The maximum wait of one [`FramesWait`]: a client repeats it, and so notices the end of either side.
-pub const WAIT_MOST_MS: u64 = 1_000;
+pub const MAX_WAIT_MS: u64 = 1_000;
 /// The maximum number of generators per order: a load and one that ends before it.
-pub const MOST_GENERATORS: usize = 2;
+pub const MAX_GENERATORS: usize = 2;
 
 /// Requests the counters of two interfaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ pub struct PortRequest {
 
 /// An interface that frames can leave or enter through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PortLook {
+pub struct PortState {
     /// The interface's own Ethernet address.
     pub own: Mac,
     /// The gateway's Ethernet address, if one was named.
@@ -116,7 +116,7 @@ pub struct Qualified {
 pub enum FramesOrder {
     /// Send frames, all plans at the same time and through one interface.
     Generate {
-        /// At most [`MOST_GENERATORS`].
+        /// At most [`MAX_GENERATORS`].
         plans: Vec<GeneratePlan>,
     },
     /// Count frames.
@@ -141,13 +141,13 @@ pub struct FramesWait {
     /// Frames of a receiver.
     #[serde(default)]
     pub least: u64,
-    /// Not longer than this, nor than [`WAIT_MOST_MS`].
+    /// Not longer than this, nor than [`MAX_WAIT_MS`].
     pub within_ms: u64,
 }
 
 /// The progress of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FramesSeen {
+pub struct FramesProgress {
     /// Frames that a receiver counted so far; 0 for a generator.
     pub frames: u64,
     /// Whether a generator is done, or a receiver has counted the requested frames.

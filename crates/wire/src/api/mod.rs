@@ -23,12 +23,12 @@ use narrows_model::{LoadPlan, LoadRecord, Progress, Setting};
 use serde::{Deserialize, Serialize};
 
 /// The largest body of a request.
-pub const REQUEST_MOST_BYTES: usize = 1 << 20;
+pub const MAX_REQUEST_BYTES: usize = 1 << 20;
 /// The largest answer or event line that a client accepts: a long trial of many streams.
-pub const ANSWER_MOST_BYTES: usize = 256 << 20;
+pub const MAX_ANSWER_BYTES: usize = 256 << 20;
 /// How often each side of a session sends a heartbeat: the client a newline in the request's body, the server an event.
 /// Only the rhythm counts, not the round trip, so that a full queue on the path does not look like a failure.
-pub const BEAT_MS: u64 = 250;
+pub const HEARTBEAT_MS: u64 = 250;
 /// A client that was silent for longer, and of whose data nothing moves either, is gone: its session ends, its trial
 /// stops, its changes are undone.
 pub const CLIENT_SILENCE_MS: u64 = 1_400;
@@ -262,14 +262,14 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_a_newer_server_is_passed_over() {
+    fn an_event_of_a_newer_server_is_ignored() {
         assert_eq!(Event::from_line(b"{\"event\":\"weather\",\"rain\":true}").expect("well formed"), None);
         assert!(Event::from_line(b"{\"event\":\"queued\"}").is_err());
         assert!(Event::from_line(b"not json").is_err());
     }
 
     #[test]
-    fn a_refusal_of_a_newer_server_still_reads() {
+    fn a_refusal_of_a_newer_server_is_readable() {
         let text = r#"{"reason":"out-of-tea","message":"no tea","version":"9","protocol":9}"#;
         let refusal: Refusal = serde_json::from_str(text).expect("a refusal");
         assert_eq!(refusal.reason, Reason::Other);
@@ -277,7 +277,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_come_back(bytes in any::<[u8; 32]>()) {
+        fn keys_round_trip(bytes in any::<[u8; 32]>()) {
             prop_assert_eq!(key_from_hex(&key_to_hex(&crate::Key(bytes))), Some(crate::Key(bytes)));
         }
 

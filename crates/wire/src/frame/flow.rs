@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wheels_turn_in_their_order() {
+    fn the_ranges_advance_in_order() {
         let flows = flows("198.18.0.1-198.18.0.2", "198.19.0.1-198.19.0.2", [[2000, 2001], [7, 8]]);
         assert_eq!(flows.count(), 16);
         let seen: Vec<String> = (0..17)
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn more_flows_than_can_be_counted_are_walked_all_the_same() {
+    fn more_flows_than_a_counter_holds_are_enumerated() {
         let flows = flows("2001:2::-2001:2:0:ffff::", "2001:2::1-2001:2::1", [[0, 65535], [9, 9]]);
         assert_eq!(flows.count(), u64::MAX);
         assert_eq!(flows.nth(65_535).source_port, 65_535);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_walked_one_address_of_each() {
+    fn one_address_of_each_network_is_used() {
         for (first, last, networks) in [("198.19.0.2", "198.19.255.2", 8), ("2001:2:0:200::2", "2001:2:0:2ff::2", 64)] {
             let address = |word: &str| word.parse::<IpAddr>().expect("an address");
             let one = Range::of(&Endpoints::one(address(first), [9, 9]));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_random_walk_comes_by_every_flow() {
+    fn the_random_order_reaches_every_flow() {
         let flows = Flows {
             walk: Walk::Random { seed: 7 },
             ..flows("198.18.0.1-198.18.0.10", "198.19.0.1-198.19.0.1", [[2000, 2019], [9, 9]])
@@ -230,7 +230,7 @@ mod tests {
         }
 
         #[test]
-        fn no_flow_comes_twice_in_one_turn(format in testing::formats(), a: u64, b: u64) {
+        fn no_flow_repeats_within_a_cycle(format in testing::formats(), a: u64, b: u64) {
             let flows = Flows::of(&format);
             let (a, b) = (a % flows.count(), b % flows.count());
             prop_assert_eq!(a == b, flows.nth(a) == flows.nth(b));

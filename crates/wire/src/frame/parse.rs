@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_of_a_generator_gives_nothing() {
+    fn other_frames_are_ignored() {
         let changed = |at: usize, value: u8| {
             let (mut bytes, _) = frame();
             bytes[at] = value;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_was_cut_behind_its_signature_keeps_its_length() {
+    fn a_frame_truncated_after_its_signature_keeps_its_length() {
         let format = testing::format();
         let template = Template::build(&format, 1518);
         let seen = Seen::parse(&template.bytes[..template.head_bytes()]).expect("a frame");
@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_built_is_seen(
+        fn built_frames_are_parsed(
             format in testing::formats(),
             signature in testing::signatures(),
             size in 0..10_000_u32,

@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_signature_comes_back(
+        fn a_signature_round_trips(
             stream in 0..STREAMS, clock in 0..CLOCKS, sequence in 0..=MASK, time in 0..=MASK
         ) {
             let signature = Signature { stream, clock, sequence, time };

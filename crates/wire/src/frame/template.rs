@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_cannot_be_becomes_the_nearest() {
+    fn an_impossible_size_becomes_the_nearest() {
         let bytes = |size| Template::build(&testing::format(), size).bytes.len();
         assert_eq!((bytes(0), bytes(63), bytes(65), bytes(u32::MAX)), (60, 60, 61, 9212));
     }

@@ -3,13 +3,13 @@
 
 use super::super::error::ForwardingError;
 use super::super::reach::Reach;
-use super::{Port, PortLook, Qualified, QualifyRequest, Receiving};
+use super::{Port, PortState, Qualified, QualifyRequest, Receiving};
 use crate::remote::{Remote, RemoteError, Session};
 use narrows_model::forwarding::{ForwardingPlan, TesterPort};
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
-use narrows_wire::api::frames::{FramesOrder, FramesRecord, WAIT_MOST_MS};
+use narrows_wire::api::frames::{FramesOrder, FramesRecord, MAX_WAIT_MS};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +88,7 @@ impl Port for Far {
         self.0.session.lost().map(|why| self.0.error(why))
     }
 
-    fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortLook, ForwardingError> {
+    fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortState, ForwardingError> {
         self.0.session.frames_look(device, gateway).map_err(|why| self.0.error(why))
     }
 
@@ -131,7 +131,7 @@ impl Receiving for Counting {
         let since = clock::now();
         loop {
             let left = within.saturating_sub(since.elapsed());
-            let step = left.min(Duration::from_millis(WAIT_MOST_MS));
+            let step = left.min(Duration::from_millis(MAX_WAIT_MS));
             let job = self.job.unwrap_or_default();
             let seen = self.host.session.frames_wait(job, least, step).map_err(|why| self.host.error(why))?;
             if seen.over || left <= step {

@@ -2,7 +2,7 @@
 
 use super::super::error::ForwardingError;
 use super::super::qualify::qualify;
-use super::{Port, PortLook, Qualified, QualifyRequest, Receiving};
+use super::{Port, PortState, Qualified, QualifyRequest, Receiving};
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, Mac, ReceivePlan, ReceiveRecord};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, cpu, neighbour, thread};
@@ -32,7 +32,7 @@ impl Port for Here {
         "this host"
     }
 
-    fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortLook, ForwardingError> {
+    fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortState, ForwardingError> {
         let link = Links::open().and_then(|mut links| links.get(device));
         let link = link.map_err(|error| unfit(device, error.to_string()))?;
         if !link.up || !link.carrier {
@@ -45,7 +45,7 @@ impl Port for Here {
         };
         let gateway = gateway.map(resolve).transpose()?.map(Mac);
         let cpus = cpu::allowed_cpus().map_or(1, |cpus| cpus.len().max(1));
-        Ok(PortLook { own: Mac(own), gateway, cpus: u32::try_from(cpus).unwrap_or(1) })
+        Ok(PortState { own: Mac(own), gateway, cpus: u32::try_from(cpus).unwrap_or(1) })
     }
 
     fn qualify(&self, request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingError> {

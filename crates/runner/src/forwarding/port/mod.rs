@@ -4,7 +4,7 @@ mod far;
 mod here;
 
 pub(crate) use here::Here;
-pub(crate) use narrows_wire::api::frames::{PortLook, Qualified, QualifyRequest};
+pub(crate) use narrows_wire::api::frames::{PortState, Qualified, QualifyRequest};
 
 use super::error::ForwardingError;
 use super::reach::Reach;
@@ -30,7 +30,7 @@ pub(crate) trait Port: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// The device is not there or down, or nobody answers for the gateway.
-    fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortLook, ForwardingError>;
+    fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortState, ForwardingError>;
 
     /// What the host alone can send and count.
     ///

@@ -7,7 +7,7 @@ use narrows_collect::{Host, Live};
 use narrows_model::load::frame_words::is_benchmarking;
 use narrows_model::load::frames::{FrameFormat, GeneratePlan, MOST_FRAME_BYTES, ReceivePlan};
 use narrows_wire::api::Reason;
-use narrows_wire::api::frames::{MOST_GENERATORS, QualifyRequest};
+use narrows_wire::api::frames::{MAX_GENERATORS, QualifyRequest};
 use std::net::IpAddr;
 
 /// The longest job of a receiver: it is there before the generator and after it.
@@ -84,8 +84,8 @@ fn ends(format: &FrameFormat) -> Vec<IpAddr> {
 
 /// The plans of an order for a generator: the device of all of them.
 pub(super) fn generate(plans: &[GeneratePlan]) -> Result<String, String> {
-    let Some(first) = plans.first().filter(|_| plans.len() <= MOST_GENERATORS) else {
-        return Err(format!("an order has from 1 to {MOST_GENERATORS} generators, not {}", plans.len()));
+    let Some(first) = plans.first().filter(|_| plans.len() <= MAX_GENERATORS) else {
+        return Err(format!("an order has from 1 to {MAX_GENERATORS} generators, not {}", plans.len()));
     };
     let mut streams = std::collections::BTreeSet::new();
     for plan in plans {

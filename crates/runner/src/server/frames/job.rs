@@ -6,7 +6,7 @@ use super::Claim;
 use crate::forwarding::port::{Here, Port as _, Receiving};
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan};
 use narrows_traffic::Stop;
-use narrows_wire::api::frames::{FramesRecord, FramesSeen};
+use narrows_wire::api::frames::{FramesRecord, FramesProgress};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -80,18 +80,18 @@ impl Job {
     }
 
     /// Waits for the end of generators, or until so many frames were counted, or for the time.
-    pub(super) async fn wait(self: Arc<Self>, least: u64, within: Duration) -> Result<FramesSeen, String> {
+    pub(super) async fn wait(self: Arc<Self>, least: u64, within: Duration) -> Result<FramesProgress, String> {
         if let Self::Sends { over, .. } = &*self {
             let mut over = over.clone();
             let done = timeout(within, over.wait_for(Option::is_some)).await.is_ok();
-            return Ok(FramesSeen { frames: 0, over: done });
+            return Ok(FramesProgress { frames: 0, over: done });
         }
         blocking(move || {
             let Self::Counts(counting) = &*self else { return Err(GONE.to_owned()) };
             let mut counting = lock(counting);
             let counting = counting.as_mut().ok_or(GONE)?;
             let frames = counting.receiver.wait(least, within).map_err(|error| error.to_string())?;
-            Ok(FramesSeen { frames, over: frames >= least })
+            Ok(FramesProgress { frames, over: frames >= least })
         })
         .await
     }

@@ -14,7 +14,7 @@ use narrows_collect::{Host, Live, Missing, device_state, drops_by_reason, link_c
 use narrows_wire::api::Reason;
 use narrows_wire::api::frames::{
     FramesOrder, FramesStarted, FramesWait, LinkPackets, LinksAnswer, LinksRequest, PortRequest, QualifyRequest,
-    WAIT_MOST_MS,
+    MAX_WAIT_MS,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ pub(in super::super) async fn wait(
 ) -> Answer {
     let (_, job) = job(&*find(&shared, &id)?, &number)?;
     let wait: FramesWait = read(body).await?;
-    let within = Duration::from_millis(wait.within_ms.min(WAIT_MOST_MS));
+    let within = Duration::from_millis(wait.within_ms.min(MAX_WAIT_MS));
     Ok(json(&job.wait(wait.least, within).await.map_err(Refused::failed)?))
 }
 

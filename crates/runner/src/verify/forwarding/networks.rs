@@ -25,11 +25,11 @@ pub(super) fn networks(bench: &Bench) -> Result<Vec<Row>, StageError> {
         let (name, bits) = if family == Family::Ipv4 { ("IPv4", 24) } else { ("IPv6", 64) };
         rows.push(Row {
             what: format!("networks of {bits} bits that are reached through a device, {name}"),
-            asked: f64::from(Traffic::MAX_NETWORKS),
+            requested: f64::from(Traffic::MAX_NETWORKS),
             measured: came as f64,
             unit: "networks",
-            promise: "all",
-            kept: came == Traffic::MAX_NETWORKS as usize,
+            tolerance: "all",
+            met: came == Traffic::MAX_NETWORKS as usize,
         });
     }
     Ok(rows)

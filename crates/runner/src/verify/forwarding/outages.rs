@@ -93,12 +93,12 @@ fn lasted(what: &str, known_ns: Option<[u64; 2]>, found: Option<&OutageOfSize>) 
     let known = format!("{what}, which lasted from {least:.0} to {most:.0} ms");
     Row {
         what: remarks.map_or_else(|| known.clone(), |remarks| format!("{known} ({remarks})")),
-        asked: least.midpoint(most),
+        requested: least.midpoint(most),
         measured,
         unit: "ms",
         // Two looks of the receiver, and the time in which a rule was changed.
-        promise: "20 ms",
-        kept: known_ns.is_some() && (least - 20.0..=most + 20.0).contains(&measured),
+        tolerance: "20 ms",
+        met: known_ns.is_some() && (least - 20.0..=most + 20.0).contains(&measured),
     }
 }
 
@@ -117,11 +117,11 @@ pub(super) fn recovery(bench: &Bench) -> Result<Vec<Row>, StageError> {
         lasted("recovery of a device after an overload", known, outages.first().copied()),
         Row {
             what: format!("a device that does not recover: {remarks}"),
-            asked: 1.0,
+            requested: 1.0,
             measured: f64::from(u8::from(said)),
             unit: "said",
-            promise: "said so",
-            kept: said,
+            tolerance: "said so",
+            met: said,
         },
     ])
 }

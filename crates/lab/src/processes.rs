@@ -15,7 +15,7 @@ const SIGKILL: i32 = 9;
 /// Time to end after a request; a server rolls back its clients' changes in that time.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The maximum size of an environment that is searched.
-const ENVIRONMENT_MOST_BYTES: u64 = 4 << 20;
+const MAX_ENVIRONMENT_BYTES: u64 = 4 << 20;
 
 /// Ends all processes on the hosts of the lab with this state file: terminates them, and kills those that do not end.
 ///
@@ -41,7 +41,7 @@ fn of(state_file: &Path) -> Vec<u32> {
     let mark = format!("{MARK}={}", state_file.display());
     let own_network = network("self");
     let is_one = |pid: &u32| {
-        let environment = files::read(Path::new(&format!("/proc/{pid}/environ")), ENVIRONMENT_MOST_BYTES);
+        let environment = files::read(Path::new(&format!("/proc/{pid}/environ")), MAX_ENVIRONMENT_BYTES);
         *pid != std::process::id()
             && environment.is_ok_and(|text| text.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
             && process::start_time(*pid).is_some()
