@@ -2,7 +2,7 @@
 //! way back sets each of them as it was wanted before.
 
 use super::{Knob, TuneError};
-use narrows_sys::device;
+use narrows_sys::ethtool::{Device, Feature, FeatureState};
 
 /// Whether a feature of the kernel belongs to a word.
 type Belongs = fn(&str) -> bool;
@@ -34,9 +34,9 @@ impl Offload<'_> {
     }
 
     /// The features that the word stands for and that can be changed on this device.
-    fn features(&self) -> Result<Vec<device::Feature>, TuneError> {
+    fn features(&self) -> Result<Vec<Feature>, TuneError> {
         let belongs = self.belongs()?;
-        let mut features = device::features(self.device)?;
+        let mut features = Device::open(self.device)?.features()?;
         features.retain(|feature| feature.changeable && belongs(&feature.name));
         Ok(features)
     }
@@ -54,12 +54,12 @@ impl Knob for Offload<'_> {
 
     fn current(&self) -> Result<String, TuneError> {
         let features = self.features()?;
-        Ok(features.iter().map(|f| format!("{}={}", f.name, word(f.wanted))).collect::<Vec<_>>().join(" "))
+        Ok(features.iter().map(|f| format!("{}={}", f.name, word(f.requested))).collect::<Vec<_>>().join(" "))
     }
 
     fn holds(&self) -> Result<bool, TuneError> {
         let belongs = self.belongs()?;
-        let features = device::features(self.device)?;
+        let features = Device::open(self.device)?.features()?;
         let mut of_word = features.iter().filter(|feature| belongs(&feature.name));
         // As ethtool sees it: on where any of them is.
         Ok(if self.on { of_word.any(|f| f.active) } else { of_word.all(|f| !f.active) })
@@ -75,8 +75,9 @@ impl Knob for Offload<'_> {
         if features.is_empty() {
             return Err(not_obtained("nothing, since the device fixes it"));
         }
-        let wanted: Vec<_> = features.into_iter().map(|feature| (feature.name, self.on)).collect();
-        device::set_features(self.device, &wanted)?;
+        let states: Vec<_> =
+            features.into_iter().map(|feature| FeatureState { name: feature.name, on: self.on }).collect();
+        Device::open(self.device)?.set_features(&states)?;
         // `on` may stay without effect where another feature is missing; one that is active will do, as ethtool sees it.
         let now = self.features()?;
         let obtained = if self.on { now.iter().any(|f| f.active) } else { now.iter().all(|f| !f.active) };
@@ -90,7 +91,7 @@ impl Knob for Offload<'_> {
             wanted: "a list of features with =on or =off".to_owned(),
         };
         let belongs = self.belongs()?;
-        let mut wanted = Vec::new();
+        let mut states = Vec::new();
         for item in before.split_ascii_whitespace() {
             let (name, state) = item.split_once('=').ok_or_else(bad)?;
             let on = match state {
@@ -101,9 +102,9 @@ impl Knob for Offload<'_> {
             if !belongs(name) {
                 return Err(bad());
             }
-            wanted.push((name.to_owned(), on));
+            states.push(FeatureState { name: name.to_owned(), on });
         }
-        Ok(device::set_features(self.device, &wanted)?)
+        Ok(Device::open(self.device)?.set_features(&states)?)
     }
 }
 
