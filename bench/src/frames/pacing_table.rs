@@ -3,7 +3,7 @@
 use super::own::{Both, Quantiles};
 use super::pacing::{AtRate, MODES};
 use crate::args::Args;
-use crate::claim::{Claim, Bound};
+use crate::claim::{Bound, Claim};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -4,7 +4,7 @@ use super::own::{Both, FLOWS, Family};
 use super::rate::{Contender, Figure, Rate, Row};
 use super::setup::WORKERS;
 use crate::args::Args;
-use crate::claim::{Claim, Bound};
+use crate::claim::{Bound, Claim};
 use crate::figures::{Ratio, median, ratio};
 use serde_json::{Value, json};
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! The results of pacing as a table and as JSON.
 
 use super::{AtRate, Paced};
-use crate::claim::{Claim, Bound};
+use crate::claim::{Bound, Claim};
 use crate::udp::trial::Trial;
 use serde_json::{Value, json};
 use std::fmt::Write as _;

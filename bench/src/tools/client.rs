@@ -1,6 +1,6 @@
 //! A tool's client: started on its end, limited in time, its output read to the end.
 
-use super::{UdpReport, Load, TcpReport, Tool};
+use super::{Load, TcpReport, Tool, UdpReport};
 use crate::network::{End, Network};
 use serde_json::Value;
 use std::process::{Output, Stdio};

@@ -1,6 +1,6 @@
 //! iperf (2), as packaged, with its defaults.
 
-use super::{UdpReport, Load, Serving, Tool, Udp, version, words};
+use super::{Load, Serving, Tool, Udp, UdpReport, version, words};
 use crate::network::{Listens, SERVER};
 use std::path::{Path, PathBuf};
 

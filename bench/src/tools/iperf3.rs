@@ -1,6 +1,6 @@
 //! iperf3, as packaged, with its defaults.
 
-use super::{UdpReport, TcpReport, Serving, Tcp, Tool, Udp, version, words};
+use super::{Serving, Tcp, TcpReport, Tool, Udp, UdpReport, version, words};
 use crate::network::{Listens, SERVER};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,8 @@ mod tests {
             "sum_sent": {"bits_per_second": 499.0},
             "sum_received": {"packets": 86_310, "lost_packets": 5003, "seconds": 2.0},
         }});
-        let heard = UdpReport { received: 81_307.0, lost: 5003.0, seconds: 2.0, sent_bps: Some(499.0), departures: None };
+        let heard =
+            UdpReport { received: 81_307.0, lost: 5003.0, seconds: 2.0, sent_bps: Some(499.0), departures: None };
         assert_eq!(read_udp(&said), Some(heard));
     }
 }

@@ -11,7 +11,7 @@ mod xfr;
 
 pub(crate) use server::Server;
 use tool::Serving;
-pub(crate) use tool::{UdpReport, Load, TcpReport, PacingReport, Tcp, Tool, Udp, version, words};
+pub(crate) use tool::{Load, PacingReport, Tcp, TcpReport, Tool, Udp, UdpReport, version, words};
 
 use crate::args::{Args, Part};
 

@@ -1,6 +1,6 @@
 //! narrows itself, in three settings: as a user runs it, with everything sampled ten times a second, and with nothing sampled.
 
-use super::{UdpReport, TcpReport, PacingReport, Serving, Tcp, Tool, Udp, version, words};
+use super::{PacingReport, Serving, Tcp, TcpReport, Tool, Udp, UdpReport, version, words};
 use crate::network::{Listens, SERVER};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

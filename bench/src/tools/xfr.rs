@@ -1,6 +1,6 @@
 //! xfr, with its defaults (zero copy is one of them).
 
-use super::{UdpReport, TcpReport, Serving, Tcp, Tool, Udp, version, words};
+use super::{Serving, Tcp, TcpReport, Tool, Udp, UdpReport, version, words};
 use crate::network::{Listens, SERVER};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,8 @@ mod tests {
     fn datagrams_are_counted_separately() {
         let stats = json!({"packets_sent": 1000, "packets_received": 990, "lost": 10});
         let said = json!({"duration_ms": 2000, "udp_stats": stats});
-        let heard = UdpReport { received: 990.0, lost: 10.0, seconds: 2.0, sent_bps: Some(256_000.0), departures: None };
+        let heard =
+            UdpReport { received: 990.0, lost: 10.0, seconds: 2.0, sent_bps: Some(256_000.0), departures: None };
         assert_eq!(read_udp(&said, 512.0), Some(heard));
     }
 }

@@ -3,7 +3,7 @@
 use super::search::Rules;
 use super::trial::Trial;
 use super::{Record, Sized};
-use crate::claim::{Claim, Bound};
+use crate::claim::{Bound, Claim};
 use crate::figures::median;
 use crate::tools::{Load, Tool};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use crate::network::Network;
-use crate::tools::{UdpReport, Load, Server, Tool};
+use crate::tools::{Load, Server, Tool, UdpReport};
 use serde_json::{Value, json};
 
 /// The result of a trial.

@@ -1,6 +1,6 @@
 //! A host whose files hold arbitrary text: no collector panics, and each key becomes a fact or an absence.
 
-use narrows_collect::kernel::{Answer, Ethtool, Link, Question, Route, Reported};
+use narrows_collect::kernel::{Answer, Ethtool, Link, Question, Reported, Route};
 use narrows_collect::{COLLECTORS, Host, Missing, inventory};
 use narrows_sys::ethtool::Driver;
 use proptest::prelude::*;

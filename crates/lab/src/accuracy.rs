@@ -116,7 +116,14 @@ fn round_trip_row(round_trip_ms: u32, family: Family) -> Result<Row> {
     let measured = at(5);
     let requested = f64::from(round_trip_ms);
     let what = format!("round trip {round_trip_ms} ms, {family:?}, median (9 of 10: {:.3})", at(9));
-    Ok(Row { what, requested, measured, unit: "ms", tolerance: "within 0.3 ms", met: (measured - requested).abs() < 0.3 })
+    Ok(Row {
+        what,
+        requested,
+        measured,
+        unit: "ms",
+        tolerance: "within 0.3 ms",
+        met: (measured - requested).abs() < 0.3,
+    })
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -131,7 +138,14 @@ fn loss_row() -> Result<Row> {
     let (sent, received) = (count(from)??.tx_packets - sent_before, count(to)??.rx_packets - received_before);
     let measured = 100.0 * (1.0 - received as f64 / sent as f64);
     let what = format!("loss 1 % over {sent} packets");
-    Ok(Row { what, requested: 1.0, measured, unit: "%", tolerance: "within 0.1 points", met: (measured - 1.0).abs() < 0.1 })
+    Ok(Row {
+        what,
+        requested: 1.0,
+        measured,
+        unit: "%",
+        tolerance: "within 0.1 points",
+        met: (measured - 1.0).abs() < 0.1,
+    })
 }
 
 /// A burst of ten times the queue into a path so slow that nothing leaves meanwhile.

@@ -3,7 +3,7 @@
 use crate::agent::{self, Agent};
 use crate::emulator::Path;
 use crate::emulator::reserved::Reserved;
-use crate::faults::{self, Fault, ActiveFault, Undo, Value, Way};
+use crate::faults::{self, ActiveFault, Fault, Undo, Value, Way};
 use crate::host::{self, Host};
 use crate::site::Site;
 use crate::spec::{LabSpec, check_impairment};
@@ -175,7 +175,13 @@ impl Lab {
     ///
     /// # Errors
     /// No such fault, wrong place, invalid value, already active; what the kernel refused.
-    pub fn fault(&self, id: &str, site: impl Into<Site>, value: Option<&str>, direction: Direction) -> Result<ActiveFault> {
+    pub fn fault(
+        &self,
+        id: &str,
+        site: impl Into<Site>,
+        value: Option<&str>,
+        direction: Direction,
+    ) -> Result<ActiveFault> {
         let (fault, place) = (faults::find(id)?, site.into());
         let value = fault.value(place, value)?;
         let mut state = self.state();

@@ -3,7 +3,7 @@
 use crate::processes;
 use crate::protocol::{LINE_MAX, Order, Reply, Request, Status};
 use crate::registry::Registry;
-use crate::{Error, ActiveFault, LabSpec, Result, Site};
+use crate::{ActiveFault, Error, LabSpec, Result, Site};
 use narrows_model::Direction;
 use narrows_model::lab::Impairment;
 use narrows_sys::netns::{self, Namespaces};

@@ -218,8 +218,14 @@ mod tests {
     #[test]
     fn unsent_datagrams_do_not_count_against_the_path() {
         let history = History::of(&[trial(1e4, 1, 0), trial(2e4, 1, 1)], 2);
-        assert_eq!((history.class(&target(), 1e4), history.class_of_path(&target(), 1e4)), (Class::Upper, Class::Lower));
-        assert_eq!((history.class(&target(), 2e4), history.class_of_path(&target(), 2e4)), (Class::Upper, Class::Upper));
+        assert_eq!(
+            (history.class(&target(), 1e4), history.class_of_path(&target(), 1e4)),
+            (Class::Upper, Class::Lower)
+        );
+        assert_eq!(
+            (history.class(&target(), 2e4), history.class_of_path(&target(), 2e4)),
+            (Class::Upper, Class::Upper)
+        );
     }
 
     #[test]

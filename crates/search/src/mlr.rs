@@ -6,7 +6,7 @@
 //! missing bound is approached in growing steps; between two bounds the interval is split. A load is measured until it is
 //! decided.
 
-use crate::bounds::{History, Bounds};
+use crate::bounds::{Bounds, History};
 use crate::classify::Class;
 use crate::goal::Target;
 use crate::strategy::{Probe, Strategy};

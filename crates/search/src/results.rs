@@ -1,6 +1,6 @@
 //! The results of a search: a pure function of the plan and the trials, for a search that is running, ended, or was stored.
 
-use crate::bounds::{History, Bounds};
+use crate::bounds::{Bounds, History};
 use crate::classify::Class;
 use crate::goal::Target;
 use narrows_model::run::search::{Goal, GoalResult, LoadTrial, Outcome, SearchMethod, SearchPlan, TesterLimit};

@@ -183,7 +183,11 @@ fn blocking<T: Send>(runtime: &Runtime, question: impl Future<Output = T> + Send
 /// An error of the library may contain a whole answer.
 fn short(text: &str) -> String {
     const MAX_CHARS: usize = 200;
-    if text.chars().count() <= MAX_CHARS { text.to_owned() } else { text.chars().take(MAX_CHARS).chain(['…']).collect() }
+    if text.chars().count() <= MAX_CHARS {
+        text.to_owned()
+    } else {
+        text.chars().take(MAX_CHARS).chain(['…']).collect()
+    }
 }
 
 fn advice(status: &ReportStatus) -> &'static str {

@@ -153,13 +153,8 @@ fn a_caching_agent_is_awaited() {
     let agent = open(&agent);
     let interface = agent.interface("#5").expect("an interface");
     let before = agent.counters(&interface).expect("counters");
-    let settling = Settling {
-        before,
-        min_in: 1000,
-        min_out: 0,
-        every: Duration::from_millis(2),
-        wait: Duration::from_secs(60),
-    };
+    let settling =
+        Settling { before, min_in: 1000, min_out: 0, every: Duration::from_millis(2), wait: Duration::from_secs(60) };
     let settled = agent.settle(&interface, &settling).expect("counters");
     assert_eq!((settled.state, settled.counters.input.unicast.value()), (State::Settled, Some(1000)));
     assert!(settled.readings >= 4, "{settled:?}");

@@ -14,7 +14,7 @@
 //! variances are (tested below). At the variation of real runs (a few percent) the two agree to the printed digits, as a test
 //! below shows.
 
-use crate::student::{t_quantile, welch};
+use crate::student::welch;
 use crate::summary::{mean, variance};
 use crate::{LEVEL, count, finite};
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,7 @@ pub fn gain(before: &[f64], after: &[f64]) -> Option<Gain> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::student::t_quantile;
     use proptest::prelude::*;
 
     #[test]

@@ -12,7 +12,7 @@ mod routes;
 pub(crate) mod rules;
 mod sockets;
 
-pub use ethtool::{Ethtool, Statistics, Reported};
+pub use ethtool::{Ethtool, Reported, Statistics};
 pub use links::Link;
 pub use neighbours::Neighbour;
 pub use qdiscs::{Class, Qdisc, Qdiscs};

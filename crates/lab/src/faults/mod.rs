@@ -18,7 +18,7 @@ mod fault;
 mod undo;
 mod value;
 
-pub use fault::{Fault, ActiveFault, Parameter, Way};
+pub use fault::{ActiveFault, Fault, Parameter, Way};
 pub use undo::Undo;
 pub use value::{Unit, Value};
 

@@ -370,7 +370,6 @@ fn a_circle_is_found_through_a_re_export() {
 #[test]
 fn a_module_with_parts_is_a_folder_with_a_mod_rs() {
     let sources = files(&root().join("crates"), ".rs").into_iter().chain(files(&root().join("bench"), ".rs"));
-    let wrong: Vec<String> =
-        sources.filter(|path| path.with_extension("").is_dir()).map(|path| name(&path)).collect();
+    let wrong: Vec<String> = sources.filter(|path| path.with_extension("").is_dir()).map(|path| name(&path)).collect();
     assert!(wrong.is_empty(), "move each into its folder as mod.rs:\n{}", wrong.join("\n"));
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Frame, Incoming};
-use narrows_wire::api::{MAX_ANSWER_BYTES, HEARTBEAT_MS, Event, SERVER_SILENCE_MS};
+use narrows_wire::api::{Event, HEARTBEAT_MS, MAX_ANSWER_BYTES, SERVER_SILENCE_MS};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

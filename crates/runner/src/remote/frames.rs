@@ -5,8 +5,8 @@ use super::{REQUEST, RemoteError};
 use crate::stop::Stop;
 use hyper::Method;
 use narrows_wire::api::frames::{
-    FramesOrder, FramesRecord, FramesProgress, FramesStarted, FramesWait, LinksAnswer, LinksRequest, PortState, PortRequest,
-    Qualified, QualifyRequest,
+    FramesOrder, FramesProgress, FramesRecord, FramesStarted, FramesWait, LinksAnswer, LinksRequest, PortRequest,
+    PortState, Qualified, QualifyRequest,
 };
 use std::net::IpAddr;
 use std::time::Duration;

@@ -19,8 +19,7 @@ use axum::routing::{delete, get, post};
 use http_body_util::{BodyExt as _, Limited};
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
-    ChangeRequest, Hello, InventoryRequest, MAX_REQUEST_BYTES, Reason, SessionUse, TrialReady, TrialRequest,
-    key_to_hex,
+    ChangeRequest, Hello, InventoryRequest, MAX_REQUEST_BYTES, Reason, SessionUse, TrialReady, TrialRequest, key_to_hex,
 };
 use serde::de::DeserializeOwned;
 use std::net::IpAddr;

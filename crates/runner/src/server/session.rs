@@ -12,7 +12,7 @@ use axum::body::Body;
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use narrows_model::{Change, Place, Setting};
-use narrows_wire::api::{HEARTBEAT_MS, CLIENT_SILENCE_MS, Event, SessionUse};
+use narrows_wire::api::{CLIENT_SILENCE_MS, Event, HEARTBEAT_MS, SessionUse};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

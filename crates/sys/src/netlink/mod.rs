@@ -115,13 +115,7 @@ impl Socket {
         check(fd, "open", format!("a {word} socket"))?;
         // SAFETY: the descriptor was just made and nobody else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let socket = Self {
-            fd,
-            family,
-            sequence: 0,
-            size_limit: 64 << 20,
-            buffer: vec![0; 256 << 10],
-        };
+        let socket = Self { fd, family, sequence: 0, size_limit: 64 << 20, buffer: vec![0; 256 << 10] };
         // Optional on newer kernels: errors with a message, and errors that do not repeat the request.
         let _ = socket.set_option(libc::NETLINK_EXT_ACK, "set NETLINK_EXT_ACK of");
         let _ = socket.set_option(libc::NETLINK_CAP_ACK, "set NETLINK_CAP_ACK of");

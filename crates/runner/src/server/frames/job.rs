@@ -6,7 +6,7 @@ use super::Claim;
 use crate::forwarding::port::{Here, Port as _, Receiving};
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan};
 use narrows_traffic::Stop;
-use narrows_wire::api::frames::{FramesRecord, FramesProgress};
+use narrows_wire::api::frames::{FramesProgress, FramesRecord};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;

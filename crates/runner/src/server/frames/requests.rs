@@ -13,8 +13,8 @@ use axum::extract::{Path, State};
 use narrows_collect::{Host, Live, Missing, device_state, drops_by_reason, link_counters};
 use narrows_wire::api::Reason;
 use narrows_wire::api::frames::{
-    FramesOrder, FramesStarted, FramesWait, LinkPackets, LinksAnswer, LinksRequest, PortRequest, QualifyRequest,
-    MAX_WAIT_MS,
+    FramesOrder, FramesStarted, FramesWait, LinkPackets, LinksAnswer, LinksRequest, MAX_WAIT_MS, PortRequest,
+    QualifyRequest,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
