@@ -197,17 +197,17 @@ impl Args {
 
 /// Without root a lab lives in a user namespace, which only a process with one thread can enter.
 fn prepare_privileges() -> Result<(), Failure> {
-    emulated::become_able().map_err(Failure::run)
+    emulated::enter_user_namespace().map_err(Failure::run)
 }
 
-fn print_faults(faults: &[emulated::InForce]) -> Outcome {
+fn print_faults(faults: &[emulated::ActiveFault]) -> Outcome {
     for fault in faults {
         print(&format!("{} at {} ({}): {}", fault.id, fault.at, fault.value, fault.about))?;
     }
     Ok(0)
 }
 
-fn print_removed(faults: &[emulated::InForce]) -> Outcome {
+fn print_removed(faults: &[emulated::ActiveFault]) -> Outcome {
     if faults.is_empty() {
         print("no fault was in force")?;
     }

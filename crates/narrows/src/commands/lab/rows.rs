@@ -42,11 +42,11 @@ impl Watch for Rows {
     }
 
     fn row(&mut self, row: &Row) -> bool {
-        self.broken += u32::from(!row.kept);
-        let kept = if row.kept { "kept" } else { "BROKEN" };
+        self.broken += u32::from(!row.met);
+        let met = if row.met { "kept" } else { "BROKEN" };
         let line = format!(
-            "{:<70} {:>12.3} {:>12.3} {:<8} {:<20} {kept}",
-            row.what, row.asked, row.measured, row.unit, row.promise
+            "{:<70} {:>12.3} {:>12.3} {:<8} {:<20} {met}",
+            row.what, row.requested, row.measured, row.unit, row.tolerance
         );
         if let Err(why) = self.progress.above(|| print(&line)) {
             self.printed = Err(why);
