@@ -2,7 +2,7 @@
 
 use crate::kernel::{Ethtool, Link, Route};
 use crate::{Host, Missing};
-use narrows_model::{Absent, Fact, Key, Snapshot, Unit, Value};
+use narrows_model::{Absent, Fact, FactKey, Snapshot, Unit, Value};
 use std::cell::OnceCell;
 use std::net::IpAddr;
 
@@ -33,7 +33,7 @@ pub struct Collector {
     /// What it reads, in a few words.
     pub about: &'static str,
     /// Every key that it may provide, with its unit.
-    pub provides: &'static [Key],
+    pub provides: &'static [FactKey],
     /// When it runs.
     pub class: Class,
     /// Checks whether it can run here; otherwise why not.

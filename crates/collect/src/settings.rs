@@ -2,25 +2,25 @@
 
 use crate::collector::{Context, Sink};
 use crate::{Missing, parse};
-use narrows_model::Value;
+use narrows_model::{FactKey, Value};
 
 /// How the text of a parameter becomes facts.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     /// One whole number.
-    Number(&'static str),
+    Number(FactKey),
     /// 0 is off, any other value on.
-    Flag(&'static str),
+    Flag(FactKey),
     /// One word.
-    Word(&'static str),
+    Word(FactKey),
     /// Several words.
-    List(&'static str),
+    List(FactKey),
     /// Whole numbers, each with its own key.
-    Numbers(&'static [&'static str]),
+    Numbers(&'static [FactKey]),
 }
 
 impl Form {
-    fn keys(&self) -> &[&'static str] {
+    fn keys(&self) -> &[FactKey] {
         match self {
             Self::Number(key) | Self::Flag(key) | Self::Word(key) | Self::List(key) => std::slice::from_ref(key),
             Self::Numbers(keys) => keys,

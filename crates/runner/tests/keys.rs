@@ -3,12 +3,13 @@
 
 use narrows_diagnose::audit::hazards;
 use narrows_diagnose::causes::{tcp as causes, udp};
-use narrows_model::Key;
+use narrows_model::FactKey;
 use narrows_model::host::side_by_side::ROWS;
+use narrows_model::keys::ALL as TYPED;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-fn provided() -> impl Iterator<Item = &'static Key> {
+fn provided() -> impl Iterator<Item = &'static FactKey> {
     let watch = narrows_collect::drop_watch::PROVIDES;
     narrows_collect::COLLECTORS.iter().flat_map(|collector| collector.provides).chain(watch)
 }
@@ -35,18 +36,18 @@ fn what_a_rule_needs_is_provided_in_its_unit() {
 #[test]
 fn what_a_row_shows_is_provided() {
     for (row, (_, key)) in ROWS.iter().flat_map(|row| row.parts.iter().map(move |part| (row, part))) {
-        assert!(is_provided(key), "{}: no collector provides {key}", row.label);
+        assert!(is_provided(key.name), "{}: no collector provides {}", row.label, key.name);
     }
 }
 
 #[test]
 fn a_hazard_marks_the_row_of_a_key_that_it_needs() {
     for rule in hazards::all() {
-        let row = ROWS.iter().find(|row| row.key() == rule.key).expect(rule.id);
-        let shows = |need: &Key| row.parts.iter().any(|(_, key)| *key == need.name);
-        let group = rule.key.split('.').next().unwrap_or_default();
-        let near = |need: &Key| need.name.starts_with(group);
-        assert!(rule.needs.iter().any(|need| shows(need) || near(need)), "{} marks {}", rule.id, rule.key);
+        let row = ROWS.iter().find(|row| row.key() == rule.key.name).expect(rule.id);
+        let shows = |need: &FactKey| row.parts.iter().any(|(_, key)| key.name == need.name);
+        let group = rule.key.name.split('.').next().unwrap_or_default();
+        let near = |need: &FactKey| need.name.starts_with(group);
+        assert!(rule.needs.iter().any(|need| shows(need) || near(need)), "{} marks {}", rule.id, rule.key.name);
     }
 }
 
@@ -61,15 +62,20 @@ fn code(path: &Path) -> String {
     rules.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
-/// The words between quotation marks that have the form of a key: dotted, with a first part that some collector's keys have.
-/// A word that ends in a dot and a hole, `tcp.rmem.{part}`, stands for all that begin so.
+/// The keys that some code reads: constants of the table, and words between quotation marks that have the form of a key: dotted,
+/// with a first part that some collector's keys have.
 fn keys(code: &str) -> BTreeSet<&str> {
+    let constant = |(at, _): (usize, &str)| {
+        let ident: &str = code[at + "keys::".len()..].split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+        TYPED.iter().find(|(name, _)| *name == ident).map(|(_, key)| key.name)
+    };
     let roots: BTreeSet<&str> = provided().filter_map(|key| key.name.split('.').next()).collect();
     let is_key = |word: &&str| {
         let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "._*{}".contains(c));
         plain && word.split_once('.').is_some_and(|(root, rest)| roots.contains(root) && !rest.is_empty())
     };
-    code.split('"').skip(1).step_by(2).filter(is_key).collect()
+    let words = code.split('"').skip(1).step_by(2).filter(is_key);
+    code.match_indices("keys::").filter_map(constant).chain(words).collect()
 }
 
 /// The functions that causes share: all of their common file, and those that another file of them may call.
@@ -113,7 +119,7 @@ fn called<'a>(code: &str, helpers: &'a BTreeMap<String, String>) -> BTreeMap<&'a
 }
 
 /// Whether a key is among the needs. A word with a hole, and one that more parts must follow, stand for all that begin so.
-fn in_needs(needs: &[Key], word: &str) -> bool {
+fn in_needs(needs: &[FactKey], word: &str) -> bool {
     let begins =
         |prefix: &str| needs.iter().any(|need| need.name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()));
     match word.split_once('{') {
@@ -167,7 +173,7 @@ fn what_a_hazards_file_reads_is_among_its_needs() {
     let mut wrong = Vec::new();
     for rule in hazards::all() {
         let code = code(&folder.join(format!("{}.rs", rule.id.replace('-', "_"))));
-        let rule_alone = code.replacen(&format!("key: \"{}\"", rule.key), "", 1);
+        let rule_alone: String = code.lines().filter(|line| !line.trim_start().starts_with("key: ")).collect();
         let mut read = keys(&rule_alone);
         if code.contains("device(") {
             read.insert("nic.name");
@@ -183,10 +189,10 @@ fn what_a_hazards_file_reads_is_among_its_needs() {
 
 #[test]
 fn the_scan_sees_what_it_looks_for() {
-    let code = r#"evidence.number(seat, "qdisc.rate"); "net.core.rmem_max"; format!("tcp.rmem.{part}"); "a sentence. And one.";"#;
+    let code = r#"evidence.number(role, keys::QDISC_RATE); "net.core.rmem_max"; format!("tcp.rmem.{part}"); "a sentence. And one.";"#;
     assert_eq!(keys(code), BTreeSet::from(["qdisc.rate", "tcp.rmem.{part}"]));
-    let common = "fn outer(x: u8) {\n    inner(x)\n}\nfn inner(x: u8) {\n    y.number(\"nic.speed\")\n}\n";
-    let files = ["fn own() {}\npub(super) fn lent() {\n    y.number(\"qdisc.drops\")\n}\n".to_owned()];
+    let common = "fn outer(x: u8) {\n    inner(x)\n}\nfn inner(x: u8) {\n    y.number(keys::NIC_SPEED)\n}\n";
+    let files = ["fn own() {}\npub(super) fn lent() {\n    y.number(keys::QDISC_DROPS)\n}\n".to_owned()];
     let helpers = helpers(common, &files);
     assert_eq!(helpers.keys().collect::<Vec<_>>(), ["inner", "lent", "outer"]);
     let called = called("let z = super::outer(1);", &helpers);

@@ -3,16 +3,16 @@
 
 use crate::collector::{Class, Collector, Context, Sink, always};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "cgroup",
     about: "CPU quota of the control group and throttling by it",
     provides: &[
-        Key::new("cgroup.cpu_quota", Unit::Fraction),
-        Key::new("cgroup.cpu.periods", Unit::Count),
-        Key::new("cgroup.cpu.throttled", Unit::Count),
-        Key::new("cgroup.cpu.throttled_us", Unit::Count),
+        keys::CGROUP_CPU_QUOTA,
+        keys::CGROUP_CPU_PERIODS,
+        keys::CGROUP_CPU_THROTTLED,
+        keys::CGROUP_CPU_THROTTLED_US,
     ],
     class: Class::Both,
     can_run: always,
@@ -32,15 +32,15 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let Some((cores, group)) = lowest else {
         return Err(Missing::because("no control group of this process has a CPU quota"));
     };
-    sink.fact("cgroup.cpu_quota", cores, group.quota_file());
+    sink.fact(keys::CGROUP_CPU_QUOTA, cores, group.quota_file());
     let path = format!("{}/cpu.stat", group.directory);
     let stat = context.host.read(&path)?;
     for (name, value) in parse::key_values(&path, &stat) {
         match name {
-            "nr_periods" => sink.put("cgroup.cpu.periods", value, &path),
-            "nr_throttled" => sink.put("cgroup.cpu.throttled", value, &path),
-            "throttled_usec" => sink.put("cgroup.cpu.throttled_us", value, &path),
-            "throttled_time" => sink.put("cgroup.cpu.throttled_us", value.map(|ns| ns / 1000), &path),
+            "nr_periods" => sink.put(keys::CGROUP_CPU_PERIODS, value, &path),
+            "nr_throttled" => sink.put(keys::CGROUP_CPU_THROTTLED, value, &path),
+            "throttled_usec" => sink.put(keys::CGROUP_CPU_THROTTLED_US, value, &path),
+            "throttled_time" => sink.put(keys::CGROUP_CPU_THROTTLED_US, value.map(|ns| ns / 1000), &path),
             _ => {}
         }
     }

@@ -2,12 +2,12 @@
 
 use crate::collector::{Class, Collector, always};
 use crate::settings::{self, Form, Setting};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "conntrack",
     about: "tracked connections and their limit",
-    provides: &[Key::new("conntrack.count", Unit::Number), Key::new("conntrack.max", Unit::Number)],
+    provides: &[keys::CONNTRACK_COUNT, keys::CONNTRACK_MAX],
     class: Class::Both,
     can_run: always,
     collect: |context, sink| {
@@ -17,6 +17,6 @@ pub(super) const COLLECTOR: Collector = Collector {
 };
 
 const SETTINGS: &[Setting] = &[
-    ("netfilter/nf_conntrack_count", Form::Number("conntrack.count")),
-    ("netfilter/nf_conntrack_max", Form::Number("conntrack.max")),
+    ("netfilter/nf_conntrack_count", Form::Number(keys::CONNTRACK_COUNT)),
+    ("netfilter/nf_conntrack_max", Form::Number(keys::CONNTRACK_MAX)),
 ];

@@ -4,20 +4,20 @@
 
 use crate::collector::{Class, Collector, always};
 use crate::settings::{self, Form, Setting};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "core-settings",
     about: "kernel parameters of sockets and of the receive path",
     provides: &[
-        Key::new("core.rmem.default", Unit::Bytes),
-        Key::new("core.rmem.max", Unit::Bytes),
-        Key::new("core.wmem.default", Unit::Bytes),
-        Key::new("core.wmem.max", Unit::Bytes),
-        Key::new("core.netdev_max_backlog", Unit::Packets),
-        Key::new("core.netdev_budget", Unit::Packets),
-        Key::new("core.netdev_budget_usecs", Unit::Microseconds),
-        Key::new("core.default_qdisc", Unit::Text),
+        keys::CORE_RMEM_DEFAULT,
+        keys::CORE_RMEM_MAX,
+        keys::CORE_WMEM_DEFAULT,
+        keys::CORE_WMEM_MAX,
+        keys::CORE_NETDEV_MAX_BACKLOG,
+        keys::CORE_NETDEV_BUDGET,
+        keys::CORE_NETDEV_BUDGET_USECS,
+        keys::CORE_DEFAULT_QDISC,
     ],
     class: Class::Inventory,
     can_run: always,
@@ -28,12 +28,12 @@ pub(super) const COLLECTOR: Collector = Collector {
 };
 
 const SETTINGS: &[Setting] = &[
-    ("core/rmem_default", Form::Number("core.rmem.default")),
-    ("core/rmem_max", Form::Number("core.rmem.max")),
-    ("core/wmem_default", Form::Number("core.wmem.default")),
-    ("core/wmem_max", Form::Number("core.wmem.max")),
-    ("core/netdev_max_backlog", Form::Number("core.netdev_max_backlog")),
-    ("core/netdev_budget", Form::Number("core.netdev_budget")),
-    ("core/netdev_budget_usecs", Form::Number("core.netdev_budget_usecs")),
-    ("core/default_qdisc", Form::Word("core.default_qdisc")),
+    ("core/rmem_default", Form::Number(keys::CORE_RMEM_DEFAULT)),
+    ("core/rmem_max", Form::Number(keys::CORE_RMEM_MAX)),
+    ("core/wmem_default", Form::Number(keys::CORE_WMEM_DEFAULT)),
+    ("core/wmem_max", Form::Number(keys::CORE_WMEM_MAX)),
+    ("core/netdev_max_backlog", Form::Number(keys::CORE_NETDEV_MAX_BACKLOG)),
+    ("core/netdev_budget", Form::Number(keys::CORE_NETDEV_BUDGET)),
+    ("core/netdev_budget_usecs", Form::Number(keys::CORE_NETDEV_BUDGET_USECS)),
+    ("core/default_qdisc", Form::Word(keys::CORE_DEFAULT_QDISC)),
 ];

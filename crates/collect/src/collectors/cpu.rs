@@ -2,37 +2,38 @@
 
 use crate::collector::{Class, Collector, Context, always};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "cpu",
     about: "CPU model, number, NUMA nodes, frequency and governor",
     provides: &[
-        Key::new("cpu.model", Unit::Text),
-        Key::new("cpu.count", Unit::Number),
-        Key::new("cpu.numa_nodes", Unit::Number),
-        Key::new("cpu.governor", Unit::Text),
-        Key::new("cpu.frequency", Unit::Hertz),
-        Key::new("cpu.frequency.max", Unit::Hertz),
+        keys::CPU_MODEL,
+        keys::CPU_COUNT,
+        keys::CPU_NUMA_NODES,
+        keys::CPU_GOVERNOR,
+        keys::CPU_FREQUENCY,
+        keys::CPU_FREQUENCY_MAX,
     ],
     class: Class::Inventory,
     can_run: always,
     collect: |context, sink| {
         let host = context.host;
         let cpuinfo = "/proc/cpuinfo";
-        sink.put("cpu.model", host.read(cpuinfo).and_then(|text| model(&text)), cpuinfo);
-        for (key, path) in
-            [("cpu.count", "/sys/devices/system/cpu/online"), ("cpu.numa_nodes", "/sys/devices/system/node/online")]
-        {
+        sink.put(keys::CPU_MODEL, host.read(cpuinfo).and_then(|text| model(&text)), cpuinfo);
+        for (key, path) in [
+            (keys::CPU_COUNT, "/sys/devices/system/cpu/online"),
+            (keys::CPU_NUMA_NODES, "/sys/devices/system/node/online"),
+        ] {
             let count = host.read(path).and_then(|text| parse::cpu_list(path, &text)).map(|list| list.len() as u64);
             sink.put(key, count, path);
         }
         let governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
-        sink.put("cpu.governor", host.word(governor), governor);
+        sink.put(keys::CPU_GOVERNOR, host.word(governor), governor);
         let (frequency, source) = frequency(context);
-        sink.put("cpu.frequency", frequency, source);
+        sink.put(keys::CPU_FREQUENCY, frequency, source);
         let max = "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq";
-        sink.put("cpu.frequency.max", host.number::<u64>(max).map(|khz| khz.saturating_mul(1000)), max);
+        sink.put(keys::CPU_FREQUENCY_MAX, host.number::<u64>(max).map(|khz| khz.saturating_mul(1000)), max);
         Ok(())
     },
 };

@@ -2,26 +2,26 @@
 //! iptables-legacy are not included: the reason `NETFILTER_DROP` of a drop watch counts those, too.
 
 use crate::collector::{Class, Collector, always};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "filter-drops",
     about: "what the counters of nf_tables rules that drop packets say",
     provides: &[
-        Key::new("filter.drop.rules", Unit::Number),
-        Key::new("filter.drop.rules.uncounted", Unit::Number),
-        Key::new("filter.drop.packets", Unit::Count),
-        Key::new("filter.drop.bytes", Unit::Count),
+        keys::FILTER_DROP_RULES,
+        keys::FILTER_DROP_RULES_UNCOUNTED,
+        keys::FILTER_DROP_PACKETS,
+        keys::FILTER_DROP_BYTES,
     ],
     class: Class::Both,
     can_run: always,
     collect: |context, sink| {
         let drops = context.host.filter_drops()?;
         for (key, value) in [
-            ("filter.drop.rules", drops.rules),
-            ("filter.drop.rules.uncounted", drops.uncounted),
-            ("filter.drop.packets", drops.packets),
-            ("filter.drop.bytes", drops.bytes),
+            (keys::FILTER_DROP_RULES, drops.rules),
+            (keys::FILTER_DROP_RULES_UNCOUNTED, drops.uncounted),
+            (keys::FILTER_DROP_PACKETS, drops.packets),
+            (keys::FILTER_DROP_BYTES, drops.bytes),
         ] {
             sink.fact(key, value, "netlink NFT_MSG_GETRULE");
         }

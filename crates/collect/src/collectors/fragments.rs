@@ -4,32 +4,28 @@
 use crate::collector::{Class, Collector, Context, Sink, always};
 use crate::settings::{self, Form, Setting};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "ip-fragments",
     about: "memory of datagrams that wait for their other fragments, and its limits",
-    provides: &[
-        Key::new("ip.frag.mem.used", Unit::Bytes),
-        Key::new("ip6.frag.mem.used", Unit::Bytes),
-        Key::new("ip.frag.high", Unit::Bytes),
-        Key::new("ip6.frag.high", Unit::Bytes),
-    ],
+    provides: &[keys::IP_FRAG_MEM_USED, keys::IP6_FRAG_MEM_USED, keys::IP_FRAG_HIGH, keys::IP6_FRAG_HIGH],
     class: Class::Both,
     can_run: always,
     collect,
 };
 
 const SETTINGS: &[Setting] = &[
-    ("ipv4/ipfrag_high_thresh", Form::Number("ip.frag.high")),
-    ("ipv6/ip6frag_high_thresh", Form::Number("ip6.frag.high")),
+    ("ipv4/ipfrag_high_thresh", Form::Number(keys::IP_FRAG_HIGH)),
+    ("ipv6/ip6frag_high_thresh", Form::Number(keys::IP6_FRAG_HIGH)),
 ];
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     settings::read(context, sink, SETTINGS);
-    for (key, path, line) in
-        [("ip.frag.mem.used", "/proc/net/sockstat", "FRAG:"), ("ip6.frag.mem.used", "/proc/net/sockstat6", "FRAG6:")]
-    {
+    for (key, path, line) in [
+        (keys::IP_FRAG_MEM_USED, "/proc/net/sockstat", "FRAG:"),
+        (keys::IP6_FRAG_MEM_USED, "/proc/net/sockstat6", "FRAG6:"),
+    ] {
         sink.put(key, context.host.read(path).and_then(|text| memory(path, &text, line)), path);
     }
     Ok(())

@@ -3,24 +3,22 @@
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, always};
 use crate::parse;
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "host",
     about: "name, kernel, virtualisation",
-    provides: &[
-        Key::new("host.name", Unit::Text),
-        Key::new("host.kernel", Unit::Text),
-        Key::new("host.virtualisation", Unit::Text),
-    ],
+    provides: &[keys::HOST_NAME, keys::HOST_KERNEL, keys::HOST_VIRTUALISATION],
     class: Class::Inventory,
     can_run: always,
     collect: |context, sink| {
-        for (key, path) in [("host.name", "/proc/sys/kernel/hostname"), ("host.kernel", "/proc/sys/kernel/osrelease")] {
+        for (key, path) in
+            [(keys::HOST_NAME, "/proc/sys/kernel/hostname"), (keys::HOST_KERNEL, "/proc/sys/kernel/osrelease")]
+        {
             sink.put(key, context.host.word(path), path);
         }
         let source = "/sys/class/dmi/id, /sys/hypervisor/type and the flags of /proc/cpuinfo";
-        sink.put("host.virtualisation", virtualisation(context), source);
+        sink.put(keys::HOST_VIRTUALISATION, virtualisation(context), source);
         Ok(())
     },
 };

@@ -3,12 +3,12 @@
 
 use crate::Missing;
 use crate::collector::{Class, Collector, always};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "kernel-id",
     about: "a mark of the running kernel, new at each boot",
-    provides: &[Key::new("host.boot", Unit::Text)],
+    provides: &[keys::HOST_BOOT],
     class: Class::Both,
     can_run: always,
     collect: |context, sink| {
@@ -19,7 +19,7 @@ pub(super) const COLLECTOR: Collector = Collector {
         let is_mark = |mark: &&str| mark.bytes().all(|byte| byte.is_ascii_hexdigit()) && *mark != "00000000";
         let mark = id.get(..8).filter(is_mark);
         let mark = mark.ok_or_else(|| Missing::because(format!("{path} holds no mark here")))?;
-        sink.fact("host.boot", mark, path);
+        sink.fact(keys::HOST_BOOT, mark, path);
         Ok(())
     },
 };

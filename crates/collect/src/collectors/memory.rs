@@ -2,17 +2,12 @@
 
 use crate::collector::{Class, Collector, always};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "memory",
     about: "memory and swap, total and left",
-    provides: &[
-        Key::new("memory.total", Unit::Bytes),
-        Key::new("memory.available", Unit::Bytes),
-        Key::new("swap.total", Unit::Bytes),
-        Key::new("swap.used", Unit::Bytes),
-    ],
+    provides: &[keys::MEMORY_TOTAL, keys::MEMORY_AVAILABLE, keys::SWAP_TOTAL, keys::SWAP_USED],
     class: Class::Inventory,
     can_run: always,
     collect: |context, sink| {
@@ -23,12 +18,12 @@ pub(super) const COLLECTOR: Collector = Collector {
             let (_, kibibytes) = item.ok_or_else(|| Missing::because(format!("{path} has no {wanted}")))?;
             Ok(kibibytes?.saturating_mul(1024))
         };
-        sink.put("memory.total", bytes("MemTotal"), path);
+        sink.put(keys::MEMORY_TOTAL, bytes("MemTotal"), path);
         // Kernels before 3.14 do not report MemAvailable.
-        sink.put("memory.available", bytes("MemAvailable"), path);
-        sink.put("swap.total", bytes("SwapTotal"), path);
+        sink.put(keys::MEMORY_AVAILABLE, bytes("MemAvailable"), path);
+        sink.put(keys::SWAP_TOTAL, bytes("SwapTotal"), path);
         let used = bytes("SwapTotal").and_then(|total| Ok(total.saturating_sub(bytes("SwapFree")?)));
-        sink.put("swap.used", used, path);
+        sink.put(keys::SWAP_USED, used, path);
         Ok(())
     },
 };

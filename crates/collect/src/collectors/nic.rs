@@ -2,19 +2,19 @@
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic",
     about: "the network device on the route to the peer",
     provides: &[
-        Key::new("nic.name", Unit::Text),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.hardware", Unit::Text),
-        Key::new("nic.mtu", Unit::Bytes),
-        Key::new("nic.txqueuelen", Unit::Packets),
-        Key::new("nic.up", Unit::Flag),
-        Key::new("nic.carrier", Unit::Flag),
+        keys::NIC_NAME,
+        keys::NIC_KIND,
+        keys::NIC_HARDWARE,
+        keys::NIC_MTU,
+        keys::NIC_TXQUEUELEN,
+        keys::NIC_UP,
+        keys::NIC_CARRIER,
     ],
     class: Class::Both,
     can_run: with_device,
@@ -28,15 +28,15 @@ const VIRTUAL: [&str; 8] = ["virtio_net", "vmxnet3", "hv_netvsc", "vif", "xen_ne
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let link = context.link()?;
-    sink.fact("nic.name", link.name.as_str(), SOURCE);
-    sink.fact("nic.kind", kind(context), SOURCE);
-    sink.put("nic.hardware", context.hardware().map(|hardware| hardware.name.clone()), SOURCE);
-    sink.fact("nic.mtu", link.mtu, SOURCE);
+    sink.fact(keys::NIC_NAME, link.name.as_str(), SOURCE);
+    sink.fact(keys::NIC_KIND, kind(context), SOURCE);
+    sink.put(keys::NIC_HARDWARE, context.hardware().map(|hardware| hardware.name.clone()), SOURCE);
+    sink.fact(keys::NIC_MTU, link.mtu, SOURCE);
     let length = link.txqueuelen.ok_or_else(|| Missing::because("the kernel does not say how long the queue is"));
-    sink.put("nic.txqueuelen", length, SOURCE);
-    sink.fact("nic.up", link.up, SOURCE);
+    sink.put(keys::NIC_TXQUEUELEN, length, SOURCE);
+    sink.fact(keys::NIC_UP, link.up, SOURCE);
     let carrier = link.carrier.ok_or_else(|| Missing::because("the kernel does not say whether there is a carrier"));
-    sink.put("nic.carrier", carrier, SOURCE);
+    sink.put(keys::NIC_CARRIER, carrier, SOURCE);
     Ok(())
 }
 

@@ -2,12 +2,12 @@
 
 use crate::Missing;
 use crate::collector::{Class, Collector, with_device};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-counters",
     about: "packets, bytes, drops and errors of the device",
-    provides: &[Key::new("nic.counter.*", Unit::Count)],
+    provides: &[keys::NIC_COUNTER],
     class: Class::Both,
     can_run: with_device,
     collect: |context, sink| {

@@ -2,28 +2,22 @@
 
 use crate::Missing;
 use crate::collector::{Class, Collector, with_device};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-driver",
     about: "driver, its version, firmware, bus address, NUMA node",
-    provides: &[
-        Key::new("nic.driver", Unit::Text),
-        Key::new("nic.driver_version", Unit::Text),
-        Key::new("nic.firmware", Unit::Text),
-        Key::new("nic.bus", Unit::Text),
-        Key::new("nic.numa_node", Unit::Number),
-    ],
+    provides: &[keys::NIC_DRIVER, keys::NIC_DRIVER_VERSION, keys::NIC_FIRMWARE, keys::NIC_BUS, keys::NIC_NUMA_NODE],
     class: Class::Inventory,
     can_run: with_device,
     collect: |context, sink| {
         let driver = context.ethtool()?.driver.get()?;
         let source = "ioctl ETHTOOL_GDRVINFO";
         for (key, value, what) in [
-            ("nic.driver", &driver.name, "name"),
-            ("nic.driver_version", &driver.version, "version"),
-            ("nic.firmware", &driver.firmware, "firmware"),
-            ("nic.bus", &driver.bus, "bus address"),
+            (keys::NIC_DRIVER, &driver.name, "name"),
+            (keys::NIC_DRIVER_VERSION, &driver.version, "version"),
+            (keys::NIC_FIRMWARE, &driver.firmware, "firmware"),
+            (keys::NIC_BUS, &driver.bus, "bus address"),
         ] {
             let known = !value.is_empty() && value != "N/A";
             let value = known.then_some(value.as_str());
@@ -34,7 +28,7 @@ pub(super) const COLLECTOR: Collector = Collector {
             node if node >= 0 => Ok(node),
             _ => Err(Missing::because("the device belongs to no NUMA node")),
         };
-        sink.put("nic.numa_node", node, path);
+        sink.put(keys::NIC_NUMA_NODE, node, path);
         Ok(())
     },
 };

@@ -2,21 +2,21 @@
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
-use narrows_model::{Key, Unit, Value};
+use narrows_model::{FactKey, Value, keys};
 use narrows_sys::ethtool::Feature;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-features",
     about: "offloads: segmentation, receive offload, checksums",
     provides: &[
-        Key::new("nic.feature.tso", Unit::Flag),
-        Key::new("nic.feature.gso", Unit::Flag),
-        Key::new("nic.feature.gro", Unit::Flag),
-        Key::new("nic.feature.lro", Unit::Flag),
-        Key::new("nic.feature.tx_checksum", Unit::Flag),
-        Key::new("nic.feature.rx_checksum", Unit::Flag),
-        Key::new("nic.feature.scatter_gather", Unit::Flag),
-        Key::new("nic.feature.fixed_off", Unit::Text),
+        keys::NIC_FEATURE_TSO,
+        keys::NIC_FEATURE_GSO,
+        keys::NIC_FEATURE_GRO,
+        keys::NIC_FEATURE_LRO,
+        keys::NIC_FEATURE_TX_CHECKSUM,
+        keys::NIC_FEATURE_RX_CHECKSUM,
+        keys::NIC_FEATURE_SCATTER_GATHER,
+        keys::NIC_FEATURE_FIXED_OFF,
     ],
     class: Class::Both,
     can_run: with_device,
@@ -24,14 +24,14 @@ pub(super) const COLLECTOR: Collector = Collector {
 };
 
 /// The last part of the key and the word of `ethtool -K`.
-const FEATURES: [(&str, &str); 7] = [
-    ("nic.feature.tso", "tso"),
-    ("nic.feature.gso", "gso"),
-    ("nic.feature.gro", "gro"),
-    ("nic.feature.lro", "lro"),
-    ("nic.feature.tx_checksum", "tx"),
-    ("nic.feature.rx_checksum", "rx"),
-    ("nic.feature.scatter_gather", "sg"),
+const FEATURES: [(FactKey, &str); 7] = [
+    (keys::NIC_FEATURE_TSO, "tso"),
+    (keys::NIC_FEATURE_GSO, "gso"),
+    (keys::NIC_FEATURE_GRO, "gro"),
+    (keys::NIC_FEATURE_LRO, "lro"),
+    (keys::NIC_FEATURE_TX_CHECKSUM, "tx"),
+    (keys::NIC_FEATURE_RX_CHECKSUM, "rx"),
+    (keys::NIC_FEATURE_SCATTER_GATHER, "sg"),
 ];
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
@@ -50,7 +50,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         let why = || Missing::because(format!("the device knows no feature of the group `{word}`"));
         sink.put(key, on.ok_or_else(why), "ioctl ETHTOOL_GFEATURES");
     }
-    sink.fact("nic.feature.fixed_off", Value::List(fixed_off(features)), "ioctl ETHTOOL_GFEATURES");
+    sink.fact(keys::NIC_FEATURE_FIXED_OFF, Value::List(fixed_off(features)), "ioctl ETHTOOL_GFEATURES");
     Ok(())
 }
 

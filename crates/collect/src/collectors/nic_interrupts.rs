@@ -3,12 +3,12 @@
 use super::nic_irq::interrupts;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-interrupts",
     about: "interrupts of the device so far",
-    provides: &[Key::new("nic.irq.interrupts", Unit::Count)],
+    provides: &[keys::NIC_IRQ_INTERRUPTS],
     class: Class::Both,
     can_run: with_device,
     collect,
@@ -23,6 +23,6 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
             total = total.saturating_add(parse::number(&path, 1, word)?);
         }
     }
-    sink.fact("nic.irq.interrupts", total, "/sys/kernel/irq/*/per_cpu_count");
+    sink.fact(keys::NIC_IRQ_INTERRUPTS, total, "/sys/kernel/irq/*/per_cpu_count");
     Ok(())
 }

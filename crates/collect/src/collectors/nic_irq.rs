@@ -2,12 +2,12 @@
 
 use crate::collector::{Class, Collector, Context, Sink, with_device};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-irq",
     about: "interrupts of the device and the CPUs that serve them",
-    provides: &[Key::new("nic.irq.count", Unit::Number), Key::new("nic.irq.cpus", Unit::Cpu)],
+    provides: &[keys::NIC_IRQ_COUNT, keys::NIC_IRQ_CPUS],
     class: Class::Inventory,
     can_run: with_device,
     collect,
@@ -36,7 +36,7 @@ pub(super) fn interrupts(context: &Context<'_>) -> Result<(Vec<u32>, String), Mi
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let (numbers, source) = interrupts(context)?;
-    sink.fact("nic.irq.count", numbers.len() as u64, source);
+    sink.fact(keys::NIC_IRQ_COUNT, numbers.len() as u64, source);
     let mut cpus = Vec::new();
     let mut last = Missing::because("no interrupt of the device says which CPU serves it");
     for number in numbers {
@@ -54,6 +54,6 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         }
     }
     let cpus = if cpus.is_empty() { Err(last) } else { Ok(parse::ranges(&cpus)) };
-    sink.put("nic.irq.cpus", cpus, "/proc/irq/*/effective_affinity_list");
+    sink.put(keys::NIC_IRQ_CPUS, cpus, "/proc/irq/*/effective_affinity_list");
     Ok(())
 }

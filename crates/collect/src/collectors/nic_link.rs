@@ -3,20 +3,20 @@
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
 use crate::kernel::Link as Device;
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 use narrows_sys::ethtool::{Duplex, Link};
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-link",
     about: "link speed, duplex, autonegotiation, flow control",
     provides: &[
-        Key::new("nic.speed", Unit::BitsPerSecond),
-        Key::new("nic.speed.max", Unit::BitsPerSecond),
-        Key::new("nic.duplex", Unit::Text),
-        Key::new("nic.autoneg", Unit::Flag),
-        Key::new("nic.pause.rx", Unit::Flag),
-        Key::new("nic.pause.tx", Unit::Flag),
-        Key::new("nic.pause.autoneg", Unit::Flag),
+        keys::NIC_SPEED,
+        keys::NIC_SPEED_MAX,
+        keys::NIC_DUPLEX,
+        keys::NIC_AUTONEG,
+        keys::NIC_PAUSE_RX,
+        keys::NIC_PAUSE_TX,
+        keys::NIC_PAUSE_AUTONEG,
     ],
     class: Class::Both,
     can_run: with_device,
@@ -27,9 +27,9 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let source = "ioctl ETHTOOL_GPAUSEPARAM";
     let pause = context.ethtool()?.pause.get();
     for (key, value) in [
-        ("nic.pause.rx", pause.as_ref().map(|pause| pause.rx)),
-        ("nic.pause.tx", pause.as_ref().map(|pause| pause.tx)),
-        ("nic.pause.autoneg", pause.as_ref().map(|pause| pause.autoneg)),
+        (keys::NIC_PAUSE_RX, pause.as_ref().map(|pause| pause.rx)),
+        (keys::NIC_PAUSE_TX, pause.as_ref().map(|pause| pause.tx)),
+        (keys::NIC_PAUSE_AUTONEG, pause.as_ref().map(|pause| pause.autoneg)),
     ] {
         sink.put(key, value.map_err(Clone::clone), source);
     }
@@ -44,11 +44,11 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     }
     let silent = |what: &str| Missing::because(format!("the driver gives no {what}"));
     let bps = |mbps: u32| u64::from(mbps) * 1_000_000;
-    sink.put("nic.speed", link.speed_mbps.map(bps).ok_or_else(|| silent("speed; the link may be down")), source);
-    sink.put("nic.speed.max", link.speed_max_mbps().map(bps).ok_or_else(|| silent("supported modes")), source);
+    sink.put(keys::NIC_SPEED, link.speed_mbps.map(bps).ok_or_else(|| silent("speed; the link may be down")), source);
+    sink.put(keys::NIC_SPEED_MAX, link.speed_max_mbps().map(bps).ok_or_else(|| silent("supported modes")), source);
     let duplex = link.duplex.map(|duplex| if duplex == Duplex::Full { "full" } else { "half" });
-    sink.put("nic.duplex", duplex.ok_or_else(|| silent("duplex")), source);
-    sink.put("nic.autoneg", link.autoneg.ok_or_else(|| silent("state of autonegotiation")), source);
+    sink.put(keys::NIC_DUPLEX, duplex.ok_or_else(|| silent("duplex")), source);
+    sink.put(keys::NIC_AUTONEG, link.autoneg.ok_or_else(|| silent("state of autonegotiation")), source);
     Ok(())
 }
 

@@ -3,28 +3,28 @@
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
 use crate::kernel::Reported;
-use narrows_model::{Key, Unit, Value};
+use narrows_model::{FactKey, Value, keys};
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-queues",
     about: "rings, channels, interrupt coalescing",
     provides: &[
-        Key::new("nic.ring.rx", Unit::Number),
-        Key::new("nic.ring.rx.max", Unit::Number),
-        Key::new("nic.ring.tx", Unit::Number),
-        Key::new("nic.ring.tx.max", Unit::Number),
-        Key::new("nic.channels.rx", Unit::Number),
-        Key::new("nic.channels.rx.max", Unit::Number),
-        Key::new("nic.channels.tx", Unit::Number),
-        Key::new("nic.channels.tx.max", Unit::Number),
-        Key::new("nic.channels.combined", Unit::Number),
-        Key::new("nic.channels.combined.max", Unit::Number),
-        Key::new("nic.coalesce.rx_usecs", Unit::Microseconds),
-        Key::new("nic.coalesce.rx_frames", Unit::Packets),
-        Key::new("nic.coalesce.tx_usecs", Unit::Microseconds),
-        Key::new("nic.coalesce.tx_frames", Unit::Packets),
-        Key::new("nic.coalesce.adaptive_rx", Unit::Flag),
-        Key::new("nic.coalesce.adaptive_tx", Unit::Flag),
+        keys::NIC_RING_RX,
+        keys::NIC_RING_RX_MAX,
+        keys::NIC_RING_TX,
+        keys::NIC_RING_TX_MAX,
+        keys::NIC_CHANNELS_RX,
+        keys::NIC_CHANNELS_RX_MAX,
+        keys::NIC_CHANNELS_TX,
+        keys::NIC_CHANNELS_TX_MAX,
+        keys::NIC_CHANNELS_COMBINED,
+        keys::NIC_CHANNELS_COMBINED_MAX,
+        keys::NIC_COALESCE_RX_USECS,
+        keys::NIC_COALESCE_RX_FRAMES,
+        keys::NIC_COALESCE_TX_USECS,
+        keys::NIC_COALESCE_TX_FRAMES,
+        keys::NIC_COALESCE_ADAPTIVE_RX,
+        keys::NIC_COALESCE_ADAPTIVE_TX,
     ],
     class: Class::Inventory,
     can_run: with_device,
@@ -38,10 +38,10 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         &ethtool.rings,
         "ioctl ETHTOOL_GRINGPARAM",
         &[
-            ("nic.ring.rx", |rings| rings.rx.into()),
-            ("nic.ring.rx.max", |rings| rings.rx_max.into()),
-            ("nic.ring.tx", |rings| rings.tx.into()),
-            ("nic.ring.tx.max", |rings| rings.tx_max.into()),
+            (keys::NIC_RING_RX, |rings| rings.rx.into()),
+            (keys::NIC_RING_RX_MAX, |rings| rings.rx_max.into()),
+            (keys::NIC_RING_TX, |rings| rings.tx.into()),
+            (keys::NIC_RING_TX_MAX, |rings| rings.tx_max.into()),
         ],
     );
     put(
@@ -49,12 +49,12 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         &ethtool.channels,
         "ioctl ETHTOOL_GCHANNELS",
         &[
-            ("nic.channels.rx", |channels| channels.rx.into()),
-            ("nic.channels.rx.max", |channels| channels.rx_max.into()),
-            ("nic.channels.tx", |channels| channels.tx.into()),
-            ("nic.channels.tx.max", |channels| channels.tx_max.into()),
-            ("nic.channels.combined", |channels| channels.combined.into()),
-            ("nic.channels.combined.max", |channels| channels.combined_max.into()),
+            (keys::NIC_CHANNELS_RX, |channels| channels.rx.into()),
+            (keys::NIC_CHANNELS_RX_MAX, |channels| channels.rx_max.into()),
+            (keys::NIC_CHANNELS_TX, |channels| channels.tx.into()),
+            (keys::NIC_CHANNELS_TX_MAX, |channels| channels.tx_max.into()),
+            (keys::NIC_CHANNELS_COMBINED, |channels| channels.combined.into()),
+            (keys::NIC_CHANNELS_COMBINED_MAX, |channels| channels.combined_max.into()),
         ],
     );
     put(
@@ -62,19 +62,19 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         &ethtool.coalesce,
         "ioctl ETHTOOL_GCOALESCE",
         &[
-            ("nic.coalesce.rx_usecs", |coalesce| coalesce.rx_usecs.into()),
-            ("nic.coalesce.rx_frames", |coalesce| coalesce.rx_frames.into()),
-            ("nic.coalesce.tx_usecs", |coalesce| coalesce.tx_usecs.into()),
-            ("nic.coalesce.tx_frames", |coalesce| coalesce.tx_frames.into()),
-            ("nic.coalesce.adaptive_rx", |coalesce| coalesce.adaptive_rx.into()),
-            ("nic.coalesce.adaptive_tx", |coalesce| coalesce.adaptive_tx.into()),
+            (keys::NIC_COALESCE_RX_USECS, |coalesce| coalesce.rx_usecs.into()),
+            (keys::NIC_COALESCE_RX_FRAMES, |coalesce| coalesce.rx_frames.into()),
+            (keys::NIC_COALESCE_TX_USECS, |coalesce| coalesce.tx_usecs.into()),
+            (keys::NIC_COALESCE_TX_FRAMES, |coalesce| coalesce.tx_frames.into()),
+            (keys::NIC_COALESCE_ADAPTIVE_RX, |coalesce| coalesce.adaptive_rx.into()),
+            (keys::NIC_COALESCE_ADAPTIVE_TX, |coalesce| coalesce.adaptive_tx.into()),
         ],
     );
     Ok(())
 }
 
 /// A key and how to take its value from the answer.
-type Member<T> = (&'static str, fn(&T) -> Value);
+type Member<T> = (FactKey, fn(&T) -> Value);
 
 fn put<T>(sink: &mut Sink<'_>, told: &Reported<T>, source: &str, members: &[Member<T>]) {
     for (key, take) in members {

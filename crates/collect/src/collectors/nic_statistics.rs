@@ -2,12 +2,12 @@
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-statistics",
     about: "the driver's own counters",
-    provides: &[Key::new("nic.stat.*", Unit::Count)],
+    provides: &[keys::NIC_STAT],
     class: Class::Both,
     can_run: with_device,
     collect,

@@ -5,24 +5,24 @@
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "pcie",
     about: "PCI Express speed and width along every parent, and the bandwidth that is left",
     provides: &[
-        Key::new("pcie.speed", Unit::GigaTransfersPerSecond),
-        Key::new("pcie.speed.max", Unit::GigaTransfersPerSecond),
-        Key::new("pcie.width", Unit::Lanes),
-        Key::new("pcie.width.max", Unit::Lanes),
-        Key::new("pcie.bandwidth", Unit::BitsPerSecond),
-        Key::new("pcie.bandwidth.max", Unit::BitsPerSecond),
-        Key::new("pcie.narrowest", Unit::Text),
-        Key::new("pcie.parents.speed.*", Unit::GigaTransfersPerSecond),
-        Key::new("pcie.parents.speed_max.*", Unit::GigaTransfersPerSecond),
-        Key::new("pcie.parents.width.*", Unit::Lanes),
-        Key::new("pcie.parents.width_max.*", Unit::Lanes),
-        Key::new("pcie.parents.bandwidth.*", Unit::BitsPerSecond),
+        keys::PCIE_SPEED,
+        keys::PCIE_SPEED_MAX,
+        keys::PCIE_WIDTH,
+        keys::PCIE_WIDTH_MAX,
+        keys::PCIE_BANDWIDTH,
+        keys::PCIE_BANDWIDTH_MAX,
+        keys::PCIE_NARROWEST,
+        keys::PCIE_PARENTS_SPEED,
+        keys::PCIE_PARENTS_SPEED_MAX,
+        keys::PCIE_PARENTS_WIDTH,
+        keys::PCIE_PARENTS_WIDTH_MAX,
+        keys::PCIE_PARENTS_BANDWIDTH,
     ],
     class: Class::Inventory,
     can_run: with_device,
@@ -58,12 +58,16 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         .map_err(|why| Missing::because(format!("the device has no PCI Express link that is known here ({why})")))?;
     let most = port(context, &directory, "max");
     let source = |file: &str| format!("{directory}/{file}");
-    sink.fact("pcie.speed", own.gt_per_s, source("current_link_speed"));
-    sink.fact("pcie.width", own.lanes, source("current_link_width"));
+    sink.fact(keys::PCIE_SPEED, own.gt_per_s, source("current_link_speed"));
+    sink.fact(keys::PCIE_WIDTH, own.lanes, source("current_link_width"));
     let get = |take: fn(&Port) -> f64| most.as_ref().map(take).map_err(Clone::clone);
-    sink.put("pcie.speed.max", get(|port| port.gt_per_s), source("max_link_speed"));
-    sink.put("pcie.width.max", most.as_ref().map(|port| port.lanes).map_err(Clone::clone), source("max_link_width"));
-    sink.put("pcie.bandwidth.max", get(|port| port.bandwidth()), source("max_link_*: speed x width x encoding"));
+    sink.put(keys::PCIE_SPEED_MAX, get(|port| port.gt_per_s), source("max_link_speed"));
+    sink.put(
+        keys::PCIE_WIDTH_MAX,
+        most.as_ref().map(|port| port.lanes).map_err(Clone::clone),
+        source("max_link_width"),
+    );
+    sink.put(keys::PCIE_BANDWIDTH_MAX, get(|port| port.bandwidth()), source("max_link_*: speed x width x encoding"));
 
     let address = directory.rsplit('/').next().unwrap_or_default().to_owned();
     let mut narrowest = (own.bandwidth(), address.clone());
@@ -86,8 +90,8 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         }
     }
     let source = "/sys/bus/pci/devices/*/current_link_*: speed x width x encoding, the lowest up to the root";
-    sink.fact("pcie.bandwidth", narrowest.0, source);
-    sink.fact("pcie.narrowest", narrowest.1, source);
+    sink.fact(keys::PCIE_BANDWIDTH, narrowest.0, source);
+    sink.fact(keys::PCIE_NARROWEST, narrowest.1, source);
     Ok(())
 }
 

@@ -3,19 +3,19 @@
 
 use crate::collector::{Class, Collector, Context, Sink, always};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "protocols",
     about: "counters of IP, ICMP, TCP and UDP of this network namespace",
     provides: &[
-        Key::new("netstat.TcpExt.*", Unit::Count),
-        Key::new("netstat.IpExt.*", Unit::Count),
-        Key::new("snmp.Ip.*", Unit::Count),
-        Key::new("snmp.Icmp.*", Unit::Count),
-        Key::new("snmp.Tcp.*", Unit::Count),
-        Key::new("snmp.Udp.*", Unit::Count),
-        Key::new("snmp6.*", Unit::Count),
+        keys::NETSTAT_TCP_EXT,
+        keys::NETSTAT_IP_EXT,
+        keys::SNMP_IP,
+        keys::SNMP_ICMP,
+        keys::SNMP_TCP,
+        keys::SNMP_UDP,
+        keys::SNMP6,
     ],
     class: Class::Both,
     can_run: always,
@@ -49,7 +49,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
                 sink.put(format!("snmp6.{name}"), value, path);
             }
         }
-        Err(why) => sink.absent("snmp6.*", &why),
+        Err(why) => sink.absent(keys::SNMP6, &why),
     }
     Ok(())
 }

@@ -2,21 +2,21 @@
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, always};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "route",
     about: "route to the peer, path MTU, neighbour",
     provides: &[
-        Key::new("route.device", Unit::Text),
-        Key::new("route.gateway", Unit::Text),
-        Key::new("route.source", Unit::Text),
-        Key::new("route.mtu", Unit::Bytes),
-        Key::new("route.window", Unit::Bytes),
-        Key::new("route.initcwnd", Unit::Packets),
-        Key::new("route.congestion", Unit::Text),
-        Key::new("path.mtu", Unit::Bytes),
-        Key::new("neighbour.state", Unit::Text),
+        keys::ROUTE_DEVICE,
+        keys::ROUTE_GATEWAY,
+        keys::ROUTE_SOURCE,
+        keys::ROUTE_MTU,
+        keys::ROUTE_WINDOW,
+        keys::ROUTE_INITCWND,
+        keys::ROUTE_CONGESTION,
+        keys::PATH_MTU,
+        keys::NEIGHBOUR_STATE,
     ],
     class: Class::Inventory,
     can_run: always,
@@ -28,22 +28,22 @@ const SOURCE: &str = "netlink RTM_GETROUTE";
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let route = context.route()?;
     let unset = |what: &str| Missing::because(format!("the route sets no {what}"));
-    sink.fact("route.device", route.device.as_str(), SOURCE);
+    sink.fact(keys::ROUTE_DEVICE, route.device.as_str(), SOURCE);
     let gateway = route.gateway.map(|gateway| gateway.to_string());
     sink.put(
-        "route.gateway",
+        keys::ROUTE_GATEWAY,
         gateway.ok_or_else(|| Missing::because("the peer is on the link or is this host")),
         SOURCE,
     );
-    sink.put("route.source", route.source.map(|source| source.to_string()).ok_or_else(|| unset("source")), SOURCE);
-    sink.put("route.mtu", route.mtu.ok_or_else(|| unset("MTU, and none was learned")), SOURCE);
-    sink.put("route.window", route.window.ok_or_else(|| unset("window")), SOURCE);
-    sink.put("route.initcwnd", route.initcwnd.ok_or_else(|| unset("initial congestion window")), SOURCE);
-    sink.put("route.congestion", route.congestion.clone().ok_or_else(|| unset("congestion control")), SOURCE);
+    sink.put(keys::ROUTE_SOURCE, route.source.map(|source| source.to_string()).ok_or_else(|| unset("source")), SOURCE);
+    sink.put(keys::ROUTE_MTU, route.mtu.ok_or_else(|| unset("MTU, and none was learned")), SOURCE);
+    sink.put(keys::ROUTE_WINDOW, route.window.ok_or_else(|| unset("window")), SOURCE);
+    sink.put(keys::ROUTE_INITCWND, route.initcwnd.ok_or_else(|| unset("initial congestion window")), SOURCE);
+    sink.put(keys::ROUTE_CONGESTION, route.congestion.clone().ok_or_else(|| unset("congestion control")), SOURCE);
     let mtu =
         route.path_mtu.ok_or_else(|| Missing::because("the kernel gives no path MTU without a peer that has a route"));
-    sink.put("path.mtu", mtu, "IP_MTU of a connected UDP socket");
-    sink.put("neighbour.state", neighbour(context), "netlink RTM_GETNEIGH");
+    sink.put(keys::PATH_MTU, mtu, "IP_MTU of a connected UDP socket");
+    sink.put(keys::NEIGHBOUR_STATE, neighbour(context), "netlink RTM_GETNEIGH");
     Ok(())
 }
 

@@ -2,12 +2,12 @@
 
 use crate::collector::{Class, Collector, Context, Sink, with_device};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit, Value};
+use narrows_model::{Value, keys};
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "rps",
     about: "CPUs that receive queues hand packets to",
-    provides: &[Key::new("rps.cpus", Unit::Cpu)],
+    provides: &[keys::RPS_CPUS],
     class: Class::Inventory,
     can_run: with_device,
     collect,
@@ -24,7 +24,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         let path = format!("{directory}/{queue}/rps_cpus");
         cpus.extend(parse::cpu_mask(&path, &context.host.read(&path)?)?);
     }
-    sink.fact("rps.cpus", Value::List(parse::ranges(&cpus)), format!("{directory}/rx-*/rps_cpus"));
+    sink.fact(keys::RPS_CPUS, Value::List(parse::ranges(&cpus)), format!("{directory}/rx-*/rps_cpus"));
     Ok(())
 }
 

@@ -2,12 +2,12 @@
 
 use crate::collector::{Class, Collector, Context, Sink, always};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "sockstat",
     about: "memory that TCP and UDP sockets hold",
-    provides: &[Key::new("tcp.mem.used", Unit::Pages), Key::new("udp.mem.used", Unit::Pages)],
+    provides: &[keys::TCP_MEM_USED, keys::UDP_MEM_USED],
     class: Class::Both,
     can_run: always,
     collect,
@@ -17,8 +17,8 @@ const PATH: &str = "/proc/net/sockstat";
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let text = context.host.read(PATH)?;
-    sink.put("tcp.mem.used", pages(&text, "TCP:"), PATH);
-    sink.put("udp.mem.used", pages(&text, "UDP:"), PATH);
+    sink.put(keys::TCP_MEM_USED, pages(&text, "TCP:"), PATH);
+    sink.put(keys::UDP_MEM_USED, pages(&text, "UDP:"), PATH);
     Ok(())
 }
 

@@ -2,12 +2,12 @@
 
 use crate::collector::{Class, Collector, Context, Sink, always};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "softirq",
     about: "network soft interrupts of all CPUs",
-    provides: &[Key::new("softirq.net_rx", Unit::Count), Key::new("softirq.net_tx", Unit::Count)],
+    provides: &[keys::SOFTIRQ_NET_RX, keys::SOFTIRQ_NET_TX],
     class: Class::Both,
     can_run: always,
     collect,
@@ -17,7 +17,7 @@ const PATH: &str = "/proc/softirqs";
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let text = context.host.read(PATH)?;
-    for (key, name) in [("softirq.net_rx", "NET_RX:"), ("softirq.net_tx", "NET_TX:")] {
+    for (key, name) in [(keys::SOFTIRQ_NET_RX, "NET_RX:"), (keys::SOFTIRQ_NET_TX, "NET_TX:")] {
         sink.put(key, sum(&text, name), PATH);
     }
     Ok(())

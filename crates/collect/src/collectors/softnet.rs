@@ -2,18 +2,18 @@
 
 use crate::collector::{Class, Collector, Context, Sink, always};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "softnet",
     about: "packets that each CPU received, dropped from its backlog or had to leave for later",
     provides: &[
-        Key::new("softnet.processed", Unit::Count),
-        Key::new("softnet.dropped", Unit::Count),
-        Key::new("softnet.time_squeeze", Unit::Count),
-        Key::new("softnet.received_rps", Unit::Count),
-        Key::new("softnet.flow_limit", Unit::Count),
-        Key::new("softnet.*", Unit::Count),
+        keys::SOFTNET_PROCESSED,
+        keys::SOFTNET_DROPPED,
+        keys::SOFTNET_TIME_SQUEEZE,
+        keys::SOFTNET_RECEIVED_RPS,
+        keys::SOFTNET_FLOW_LIMIT,
+        keys::SOFTNET,
     ],
     class: Class::Both,
     can_run: always,

@@ -3,12 +3,12 @@
 
 use crate::collector::{Class, Collector, Context, Sink, with_device};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "taps",
     about: "packet sockets on the device (captures)",
-    provides: &[Key::new("taps.count", Unit::Number)],
+    provides: &[keys::TAPS_COUNT],
     class: Class::Both,
     can_run: with_device,
     collect,
@@ -18,7 +18,7 @@ const PATH: &str = "/proc/net/packet";
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let text = context.host.read(PATH)?;
-    sink.fact("taps.count", count(&text, context.link()?.index)?, PATH);
+    sink.fact(keys::TAPS_COUNT, count(&text, context.link()?.index)?, PATH);
     Ok(())
 }
 

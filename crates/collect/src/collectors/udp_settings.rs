@@ -2,18 +2,12 @@
 
 use crate::collector::{Class, Collector, always};
 use crate::settings::{self, Form, Setting};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "udp-settings",
     about: "UDP's kernel parameters",
-    provides: &[
-        Key::new("udp.mem.low", Unit::Pages),
-        Key::new("udp.mem.pressure", Unit::Pages),
-        Key::new("udp.mem.high", Unit::Pages),
-        Key::new("udp.rmem_min", Unit::Bytes),
-        Key::new("udp.wmem_min", Unit::Bytes),
-    ],
+    provides: &[keys::UDP_MEM_LOW, keys::UDP_MEM_PRESSURE, keys::UDP_MEM_HIGH, keys::UDP_RMEM_MIN, keys::UDP_WMEM_MIN],
     class: Class::Inventory,
     can_run: always,
     collect: |context, sink| {
@@ -23,7 +17,7 @@ pub(super) const COLLECTOR: Collector = Collector {
 };
 
 const SETTINGS: &[Setting] = &[
-    ("ipv4/udp_mem", Form::Numbers(&["udp.mem.low", "udp.mem.pressure", "udp.mem.high"])),
-    ("ipv4/udp_rmem_min", Form::Number("udp.rmem_min")),
-    ("ipv4/udp_wmem_min", Form::Number("udp.wmem_min")),
+    ("ipv4/udp_mem", Form::Numbers(&[keys::UDP_MEM_LOW, keys::UDP_MEM_PRESSURE, keys::UDP_MEM_HIGH])),
+    ("ipv4/udp_rmem_min", Form::Number(keys::UDP_RMEM_MIN)),
+    ("ipv4/udp_wmem_min", Form::Number(keys::UDP_WMEM_MIN)),
 ];

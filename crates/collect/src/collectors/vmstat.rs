@@ -3,17 +3,17 @@
 
 use crate::collector::{Class, Collector, Context, Sink, always};
 use crate::{Missing, parse};
-use narrows_model::{Key, Unit};
+use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "vmstat",
     about: "swapping, major faults, time that tasks waited for memory",
     provides: &[
-        Key::new("vmstat.pswpin", Unit::Count),
-        Key::new("vmstat.pswpout", Unit::Count),
-        Key::new("vmstat.pgmajfault", Unit::Count),
-        Key::new("memory.pressure.some_us", Unit::Count),
-        Key::new("memory.pressure.full_us", Unit::Count),
+        keys::VMSTAT_PSWPIN,
+        keys::VMSTAT_PSWPOUT,
+        keys::VMSTAT_PGMAJFAULT,
+        keys::MEMORY_PRESSURE_SOME_US,
+        keys::MEMORY_PRESSURE_FULL_US,
     ],
     class: Class::Both,
     can_run: always,
@@ -25,7 +25,7 @@ const PRESSURE: &str = "/proc/pressure/memory";
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let pressure = context.host.read(PRESSURE);
-    for (key, word) in [("memory.pressure.some_us", "some"), ("memory.pressure.full_us", "full")] {
+    for (key, word) in [(keys::MEMORY_PRESSURE_SOME_US, "some"), (keys::MEMORY_PRESSURE_FULL_US, "full")] {
         sink.put(key, pressure.as_ref().map_err(Clone::clone).and_then(|text| total(text, word)), PRESSURE);
     }
     let text = context.host.read(VMSTAT)?;

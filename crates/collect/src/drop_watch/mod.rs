@@ -10,7 +10,7 @@ mod tally;
 
 use crate::{Missing, parse};
 use format::Format;
-use narrows_model::{Absent, Fact, Key, Snapshot, Unit, Value};
+use narrows_model::{Absent, Fact, FactKey, Snapshot, Unit, Value, keys};
 use narrows_sys::event::{Event, wait_readable};
 use narrows_sys::perf::TracepointRing;
 use narrows_sys::tracefs::Tracefs;
@@ -26,12 +26,7 @@ use tally::Tally;
 pub const ID: &str = "drop-reasons";
 
 /// Every fact that a watch provides.
-pub const PROVIDES: &[Key] = &[
-    Key::new("drop.reason.*", Unit::Count),
-    Key::new("drop.location.*", Unit::Count),
-    Key::new("drop.watched", Unit::Count),
-    Key::new("drop.lost_records", Unit::Count),
-];
+pub const PROVIDES: &[FactKey] = &[keys::DROP_REASON, keys::DROP_LOCATION, keys::DROP_WATCHED, keys::DROP_LOST_RECORDS];
 
 const SOURCE: &str = "tracepoint skb:kfree_skb";
 const FORMAT: &str = "events/skb/kfree_skb/format";
@@ -126,7 +121,7 @@ impl DropWatch {
             source: SOURCE.to_owned(),
         };
         let mut facts =
-            vec![fact("drop.watched".to_owned(), tally.watched), fact("drop.lost_records".to_owned(), tally.lost)];
+            vec![fact(keys::DROP_WATCHED.into(), tally.watched), fact(keys::DROP_LOST_RECORDS.into(), tally.lost)];
         facts.extend(tally.reasons().map(|(reason, n)| fact(format!("drop.reason.{}", self.format.name(reason)), n)));
         facts.extend(tally.functions().into_iter().map(|(name, n)| fact(format!("drop.location.{name}"), n)));
         facts

@@ -2,7 +2,7 @@
 
 use super::template;
 pub(crate) use super::template::whole;
-use narrows_model::{Hazard, Key, Place, Setting, Severity, Snapshot};
+use narrows_model::{FactKey, Hazard, Place, Setting, Severity, Snapshot, keys};
 
 /// A hazard's rule: what it checks, and in `matters` and `harmless` why it matters and when it does not.
 pub struct Rule {
@@ -11,9 +11,9 @@ pub struct Rule {
     /// How much attention it deserves, unless the finding says otherwise.
     pub severity: Severity,
     /// The key of the row that it marks.
-    pub key: &'static str,
+    pub key: FactKey,
     /// The facts that it reads, with the unit that it expects.
-    pub needs: &'static [Key],
+    pub needs: &'static [FactKey],
     /// What it checks. A missing fact is not a finding.
     pub check: Check,
     /// Why it matters.
@@ -61,11 +61,11 @@ pub enum When {
 }
 
 impl When {
-    fn holds(self, host: &Snapshot, needs: &[Key]) -> Option<bool> {
+    fn holds(self, host: &Snapshot, needs: &[FactKey]) -> Option<bool> {
         let number = |at: usize| host.number(needs.get(at)?.name);
         let word = || host.text(needs.first()?.name);
         Some(match self {
-            Self::Zero => is_off(host, needs.first()?.name),
+            Self::Zero => is_off(host, *needs.first()?),
             Self::Positive => number(0)? > 0.0,
             Self::Below => number(0)? < number(1)?,
             Self::PositiveBelow => number(0)? > 0.0 && number(0)? < number(1)?,
@@ -113,7 +113,7 @@ impl Rule {
             id: self.id.to_owned(),
             at,
             severity: found.severity.unwrap_or(self.severity),
-            key: self.key.to_owned(),
+            key: self.key.into(),
             says: found.says,
             matters: self.matters.to_owned(),
             harmless: self.harmless.to_owned(),
@@ -152,13 +152,13 @@ impl Rule {
 }
 
 /// Whether a flag is known to be off; collectors give a flag or a number.
-pub(crate) fn is_off(host: &Snapshot, key: &str) -> bool {
+pub(crate) fn is_off(host: &Snapshot, key: FactKey) -> bool {
     host.number(key) == Some(0.0)
 }
 
 /// The interface's name, for a command.
 pub(crate) fn device(host: &Snapshot) -> &str {
-    host.text("nic.name").unwrap_or("DEVICE")
+    host.text(keys::NIC_NAME).unwrap_or("DEVICE")
 }
 
 /// The command that sets a kernel parameter to a number.
@@ -198,8 +198,8 @@ pub(crate) mod tests {
         const RULE: Rule = Rule {
             id: "x",
             severity: Severity::Info,
-            key: "nic.mtu",
-            needs: &[Key::new("nic.mtu", Unit::Bytes)],
+            key: keys::NIC_MTU,
+            needs: &[keys::NIC_MTU],
             check: Check::Differs("{0} and {1}"),
             matters: "",
             harmless: "",

@@ -5,10 +5,10 @@
 
 use narrows_model::words::show::nominal;
 use narrows_model::words::units::{bps, bytes};
-use narrows_model::{Key, Snapshot, Unit};
+use narrows_model::{FactKey, Snapshot, Unit};
 
 /// A fact by its number in the rule, and the host that knows it.
-type Known<'a> = &'a dyn Fn(usize) -> Option<(&'a Snapshot, Key)>;
+type Known<'a> = &'a dyn Fn(usize) -> Option<(&'a Snapshot, FactKey)>;
 
 /// The text with its facts; `None` where a fact is missing that has neither brackets nor a word instead.
 pub(super) fn fill(template: &str, known: Known<'_>) -> Option<String> {
@@ -31,7 +31,7 @@ fn plain(template: &str, known: Known<'_>) -> Option<String> {
     Some(text)
 }
 
-fn show(host: &Snapshot, key: Key, exact: bool) -> Option<String> {
+fn show(host: &Snapshot, key: FactKey, exact: bool) -> Option<String> {
     if key.unit == Unit::Text {
         return host.text(key.name).map(str::to_owned);
     }
@@ -59,8 +59,11 @@ mod tests {
 
     #[test]
     fn facts_are_shown_by_their_unit_and_may_be_missing() {
-        const NEEDS: [Key; 3] =
-            [Key::new("a.bytes", Unit::Bytes), Key::new("a.rate", Unit::BitsPerSecond), Key::new("a.name", Unit::Text)];
+        const NEEDS: [FactKey; 3] = [
+            FactKey::new("a.bytes", Unit::Bytes),
+            FactKey::new("a.rate", Unit::BitsPerSecond),
+            FactKey::new("a.name", Unit::Text),
+        ];
         let host = host(&[
             ("a.bytes", Value::Integer(65536), Unit::Bytes),
             ("a.rate", Value::Integer(1_000_000_000), Unit::BitsPerSecond),

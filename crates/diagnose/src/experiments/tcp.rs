@@ -2,6 +2,7 @@
 
 use crate::judge::{Baseline, Experiment, Plan};
 use narrows_model::LoadPlan;
+use narrows_model::keys;
 use narrows_model::load::tcp::{Application, Limit, TcpPlan, ZeroCopy};
 
 /// A limit of each connection multiplies, a limit of the path does not.
@@ -41,7 +42,7 @@ pub static OTHER_CONGESTION_CONTROL: Experiment = Experiment {
     id: "other-congestion-control",
     words: "the same load under BBR, which does not slow down at each loss",
     plan: Plan::Path(|baseline| {
-        let available = baseline.sender.get("tcp.congestion_control.available")?;
+        let available = baseline.sender.get(keys::TCP_CONGESTION_CONTROL_AVAILABLE)?;
         let has_bbr = available.value.to_string().split_whitespace().any(|name| name == "bbr");
         let in_use = baseline.congestion_control == Some("bbr");
         let load = TcpPlan { congestion_control: Some("bbr".into()), ..short(baseline)? };

@@ -3,7 +3,7 @@
 use super::assessment::Assessment;
 use super::experiment::{Baseline, Experiment};
 use crate::role::Role;
-use narrows_model::{Ceiling, Finding, Fix, Flow, Key, Place, Snapshot, Status};
+use narrows_model::{Ceiling, FactKey, Finding, Fix, Flow, Place, Snapshot, Status};
 
 /// A limit that narrows can name, judged by evidence of type `E`.
 pub struct Cause<E: 'static> {
@@ -14,7 +14,7 @@ pub struct Cause<E: 'static> {
     /// Where it can be.
     pub roles: &'static [Role],
     /// The facts that its rule reads, with the unit that it expects.
-    pub needs: &'static [Key],
+    pub needs: &'static [FactKey],
     /// Goodput under this limit alone; `None` where it cannot be given a value.
     pub ceiling: fn(&E, Role) -> Option<Ceiling>,
     /// Whether the dynamic evidence supports it.
@@ -105,20 +105,20 @@ pub trait Evidence: Clone + 'static {
     fn headline(&self, status: Status, first: Option<&Finding>) -> String;
 
     /// By how much a counter of a host grew during the baseline.
-    fn grew(&self, role: Role, key: &str) -> Option<u64>;
+    fn grew(&self, role: Role, key: FactKey) -> Option<u64>;
 
     /// A fact of a host as a number.
-    fn number(&self, role: Role, key: &str) -> Option<f64> {
+    fn number(&self, role: Role, key: FactKey) -> Option<f64> {
         self.host(role)?.number(key)
     }
 
     /// A fact of a host as words.
-    fn text(&self, role: Role, key: &str) -> Option<&str> {
+    fn text(&self, role: Role, key: FactKey) -> Option<&str> {
         self.host(role)?.text(key)
     }
 
     /// A fact of a host as on or off.
-    fn flag(&self, role: Role, key: &str) -> Option<bool> {
+    fn flag(&self, role: Role, key: FactKey) -> Option<bool> {
         self.number(role, key).map(|value| value != 0.0)
     }
 

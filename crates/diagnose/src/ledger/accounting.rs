@@ -2,7 +2,7 @@
 
 use narrows_model::load::udp::{DatagramSizes, UdpTrial};
 use narrows_model::load::udp_record::{UdpEndRecord, UdpStreamRecord, Unsent};
-use narrows_model::{Direction, Flow, Place, Snapshot};
+use narrows_model::{Direction, Flow, Place, Snapshot, keys};
 use std::collections::BTreeMap;
 
 /// By how much the counters of one end grew.
@@ -48,7 +48,7 @@ const PACKET_MOST: u64 = 65_535;
 
 /// The mark of the running kernel, from the snapshots of a trial.
 fn kernel(after: &Snapshot) -> Option<&str> {
-    after.text("host.boot")
+    after.text(keys::HOST_BOOT)
 }
 
 fn streams(end: &UdpEndRecord, flow: Flow) -> impl Iterator<Item = &UdpStreamRecord> {
@@ -136,13 +136,13 @@ impl Accounting {
     }
 
     /// By how much a counter of the sending host grew.
-    pub(crate) fn sent(&self, key: &str) -> Option<u64> {
-        self.sender.get(key).copied()
+    pub(crate) fn sent(&self, key: impl AsRef<str>) -> Option<u64> {
+        self.sender.get(key.as_ref()).copied()
     }
 
     /// By how much a counter of the receiving host grew.
-    pub(crate) fn got(&self, key: &str) -> Option<u64> {
-        self.receiver.get(key).copied()
+    pub(crate) fn got(&self, key: impl AsRef<str>) -> Option<u64> {
+        self.receiver.get(key.as_ref()).copied()
     }
 
     /// Whether an end gave no counters at all.
@@ -188,8 +188,9 @@ impl Accounting {
             let key = if self.ipv6 { format!("snmp6.Ip6In{name}") } else { format!("netstat.IpExt.In{name}") };
             Some(sum.saturating_add(self.got(&key)?))
         })?;
-        let icmp = if self.ipv6 { "snmp6.Icmp6InMsgs" } else { "snmp.Icmp.InMsgs" };
-        let arrivals = sum.saturating_sub(self.got("snmp.Tcp.InSegs")?).saturating_sub(self.got(icmp).unwrap_or(0));
+        let icmp = if self.ipv6 { keys::SNMP6_ICMP6_IN_MSGS } else { keys::SNMP_ICMP_IN_MSGS };
+        let arrivals =
+            sum.saturating_sub(self.got(keys::SNMP_TCP_IN_SEGS)?).saturating_sub(self.got(icmp).unwrap_or(0));
         // A batch that came from a TUN device or a hypervisor does not know its number of segments, and is counted once.
         (arrivals >= self.delivered).then_some(arrivals)
     }
@@ -203,7 +204,7 @@ impl Accounting {
     /// lost records.
     pub(crate) fn reason(&self, at_sender: bool, name: &str) -> Option<u64> {
         let counts = if at_sender { &self.sender } else { &self.receiver };
-        if counts.get("drop.lost_records").copied()? > 0 {
+        if counts.get(keys::DROP_LOST_RECORDS.name).copied()? > 0 {
             return None;
         }
         Some(counts.get(&format!("drop.reason.{name}")).copied().unwrap_or(0))

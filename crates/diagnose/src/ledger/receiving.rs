@@ -4,6 +4,7 @@ use super::Entry;
 use super::accounting::Accounting;
 use super::claim::Claim;
 use super::sending::Told;
+use narrows_model::keys;
 
 pub(super) fn entries(accounting: &Accounting, remarks: &mut Vec<String>) -> Vec<Entry> {
     let checksum = checksum(accounting);
@@ -26,19 +27,19 @@ fn entry(accounting: &Accounting, id: &'static str, claim: Claim, source: impl I
 fn others(accounting: &Accounting) -> u64 {
     let ours =
         accounting.delivered.saturating_add(accounting.duplicated).saturating_add(accounting.socket_drops.unwrap_or(0));
-    accounting.got("nic.counter.rx_packets").unwrap_or(0).saturating_sub(ours)
+    accounting.got(keys::NIC_COUNTER_RX_PACKETS).unwrap_or(0).saturating_sub(ours)
 }
 
 fn device(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
-    let Some(missed) = accounting.got("nic.counter.rx_missed_errors") else {
+    let Some(missed) = accounting.got(keys::NIC_COUNTER_RX_MISSED_ERRORS) else {
         return entry(accounting, "nic-rx", Claim::unknown(), "the device gave no counters");
     };
     // Drivers count one and the same event under one of these names, some under two.
-    let fifo = accounting.got("nic.counter.rx_fifo_errors").unwrap_or(0);
-    let over = accounting.got("nic.counter.rx_over_errors").unwrap_or(0);
+    let fifo = accounting.got(keys::NIC_COUNTER_RX_FIFO_ERRORS).unwrap_or(0);
+    let over = accounting.got(keys::NIC_COUNTER_RX_OVER_ERRORS).unwrap_or(0);
     let ring = missed.max(fifo).max(over);
-    let dropped = accounting.got("nic.counter.rx_dropped").unwrap_or(0);
-    let beyond = dropped.saturating_sub(accounting.got("softnet.dropped").unwrap_or(0));
+    let dropped = accounting.got(keys::NIC_COUNTER_RX_DROPPED).unwrap_or(0);
+    let beyond = dropped.saturating_sub(accounting.got(keys::SOFTNET_DROPPED).unwrap_or(0));
     if beyond > 0 {
         remarks.push(format!(
             "rx_dropped of the receiver grew by {beyond} that no other counter has; it mixes unknown protocols and VLANs with \
@@ -55,7 +56,7 @@ fn device(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
 
 /// Of an overflowing backlog each dropped packet counts; one kernel has one count for all of its hosts.
 fn softnet(accounting: &Accounting) -> Entry {
-    let Some(drops) = accounting.got("softnet.dropped") else {
+    let Some(drops) = accounting.got(keys::SOFTNET_DROPPED) else {
         return entry(accounting, "softnet", Claim::unknown(), "softnet_stat could not be read");
     };
     let mut source = format!("{drops} in the column dropped of softnet_stat");
@@ -68,7 +69,7 @@ fn softnet(accounting: &Accounting) -> Entry {
     };
     // What a virtual pair's peer refused, the sender was told datagram by datagram.
     let told = Told::of(accounting).device;
-    if told > 0 && accounting.one_kernel && accounting.sent("nic.counter.tx_dropped").unwrap_or(0) <= drops {
+    if told > 0 && accounting.one_kernel && accounting.sent(keys::NIC_COUNTER_TX_DROPPED).unwrap_or(0) <= drops {
         claim.close_at(told);
     }
     claim = claim.shared_with(accounting.delivered.max(1), others(accounting));
@@ -84,8 +85,8 @@ const fn header_bytes(accounting: &Accounting) -> u64 {
 }
 
 fn filter(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
-    let ruled = accounting.got("filter.drop.packets");
-    let spoofed = accounting.got("netstat.TcpExt.IPReversePathFilter").unwrap_or(0);
+    let ruled = accounting.got(keys::FILTER_DROP_PACKETS);
+    let spoofed = accounting.got(keys::NETSTAT_TCP_EXT_IP_REVERSE_PATH_FILTER).unwrap_or(0);
     // A watch sees the whole kernel: what the sender's own filter refused is booked there.
     let elsewhere = if accounting.one_kernel { accounting.unsent.not_permitted } else { 0 };
     let reason = |name| accounting.reason(false, name);
@@ -116,7 +117,7 @@ fn filter(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
     }
     if !claim.closed
         && all == by_rules
-        && let (Some(bytes), Some(size)) = (accounting.got("filter.drop.bytes"), accounting.payload)
+        && let (Some(bytes), Some(size)) = (accounting.got(keys::FILTER_DROP_BYTES), accounting.payload)
     {
         // A batch has one header and the payload of all of its datagrams.
         claim.close_at(bytes.saturating_sub(all.saturating_mul(header_bytes(accounting))) / size.max(1));

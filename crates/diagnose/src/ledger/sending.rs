@@ -4,6 +4,7 @@ use super::Entry;
 use super::accounting::Accounting;
 use super::claim::Claim;
 use narrows_model::Place;
+use narrows_model::keys;
 
 /// Where the drops happened that came back to the application as `ENOBUFS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,7 +22,7 @@ impl Told {
     pub(super) fn of(accounting: &Accounting) -> Self {
         let most = accounting.batch_sent();
         let told = accounting.unsent.no_buffers;
-        let qdisc = told.min(accounting.sent("qdisc.drops").unwrap_or(0).saturating_mul(most));
+        let qdisc = told.min(accounting.sent(keys::QDISC_DROPS).unwrap_or(0).saturating_mul(most));
         let device = (told - qdisc).min(device_drops(accounting).max(at_the_peer(accounting)).saturating_mul(most));
         Self { qdisc, device, nowhere: told - qdisc - device }
     }
@@ -30,13 +31,13 @@ impl Told {
 /// What the sender's device dropped, the backlog of a virtual peer included.
 fn device_drops(accounting: &Accounting) -> u64 {
     let count = |key| accounting.sent(key).unwrap_or(0);
-    count("nic.counter.tx_dropped").saturating_add(count("nic.counter.tx_errors"))
+    count(keys::NIC_COUNTER_TX_DROPPED).saturating_add(count(keys::NIC_COUNTER_TX_ERRORS))
 }
 
 /// Of them, those that the receiver's backlog dropped: a virtual pair hands its packets over itself, and counts what the
 /// other end refuses as its own drops.
 pub(super) fn at_the_peer(accounting: &Accounting) -> u64 {
-    let backlog = accounting.got("softnet.dropped").unwrap_or(0);
+    let backlog = accounting.got(keys::SOFTNET_DROPPED).unwrap_or(0);
     if accounting.one_kernel { backlog.min(device_drops(accounting)) } else { 0 }
 }
 
@@ -77,12 +78,12 @@ fn errors(accounting: &Accounting, told: Told) -> String {
 
 /// Packets of the sender that are not of this flow, as far as its device counts them.
 fn others(accounting: &Accounting) -> u64 {
-    accounting.sent("nic.counter.tx_packets").unwrap_or(0).saturating_sub(accounting.accepted)
+    accounting.sent(keys::NIC_COUNTER_TX_PACKETS).unwrap_or(0).saturating_sub(accounting.accepted)
 }
 
 fn qdisc(accounting: &Accounting, told: Told) -> Entry {
     let at = accounting.flow.sender();
-    let Some(drops) = accounting.sent("qdisc.drops") else {
+    let Some(drops) = accounting.sent(keys::QDISC_DROPS) else {
         let claim = Claim { low: told.qdisc, high: told.qdisc, ..Claim::unknown() };
         return Entry { id: "qdisc", at, claim, source: "the queueing discipline gave no counters".to_owned() };
     };
@@ -101,9 +102,9 @@ fn qdisc(accounting: &Accounting, told: Told) -> Entry {
     // It counts segments when it sends, and batches when it drops.
     if accounting.segmented
         && drops > 0
-        && let Some(sent) = accounting.sent("qdisc.sent.packets")
+        && let Some(sent) = accounting.sent(keys::QDISC_SENT_PACKETS)
     {
-        let others = if accounting.tcp { 0 } else { accounting.sent("snmp.Tcp.OutSegs").unwrap_or(0) };
+        let others = if accounting.tcp { 0 } else { accounting.sent(keys::SNMP_TCP_OUT_SEGS).unwrap_or(0) };
         let ours = sent.saturating_sub(others);
         claim.close_at(accounting.accepted.saturating_add(told.qdisc).saturating_sub(ours));
         source.push_str(&format!(" as batches; it sent {ours} segments"));
@@ -113,7 +114,7 @@ fn qdisc(accounting: &Accounting, told: Told) -> Entry {
 
 fn device(accounting: &Accounting) -> Entry {
     let at = accounting.flow.sender();
-    if accounting.sent("nic.counter.tx_dropped").is_none() {
+    if accounting.sent(keys::NIC_COUNTER_TX_DROPPED).is_none() {
         let source = "the device gave no counters".to_owned();
         return Entry { id: "nic-tx", at, claim: Claim::unknown(), source };
     }

@@ -5,7 +5,7 @@ use super::{Entry, receiving, sending, settle, wire};
 use crate::ledger::claim::Claim;
 use narrows_model::diagnosis::ledger::Ledger;
 use narrows_model::load::tcp::{TcpEndRecord, TcpSample, TcpStreamRecord};
-use narrows_model::{Direction, Flow, TcpInfo, TcpTrial};
+use narrows_model::{Direction, Flow, TcpInfo, TcpTrial, keys};
 
 /// Bytes of the largest packet that the kernel holds as one.
 const PACKET_MOST: u64 = 65_535;
@@ -27,7 +27,7 @@ pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
         delivered = Some(came.saturating_add(delivered.unwrap_or(0)));
     }
     let (offered, delivered) = (offered?, delivered?);
-    let kernel = |end: &TcpEndRecord| end.after.text("host.boot").map(str::to_owned);
+    let kernel = |end: &TcpEndRecord| end.after.text(keys::HOST_BOOT).map(str::to_owned);
     let mss = sending.streams.iter().find(|stream| stream.flow == flow).and_then(|stream| stream.mss_bytes);
     let (sender, receiver) =
         (sending.after.counts_since(&sending.before), receiving.after.counts_since(&receiving.before));

@@ -3,6 +3,7 @@
 use super::Entry;
 use super::accounting::Accounting;
 use super::claim::{Claim, close};
+use narrows_model::keys;
 
 /// Packets of neighbours' discovery and of the control connection that only one of two snapshots has.
 const EDGE: u64 = 16;
@@ -88,7 +89,7 @@ fn lost_segments(accounting: &Accounting) -> u64 {
     if accounting.tcp {
         return 0;
     }
-    let [out, got, again] = ["snmp.Tcp.OutSegs", "snmp.Tcp.InSegs", "snmp.Tcp.RetransSegs"];
+    let [out, got, again] = [keys::SNMP_TCP_OUT_SEGS, keys::SNMP_TCP_IN_SEGS, keys::SNMP_TCP_RETRANS_SEGS];
     let gone = |out: Option<u64>, got: Option<u64>| out.zip(got).map_or(0, |(out, got)| out.saturating_sub(got));
     let forth = gone(accounting.sent(out), accounting.got(got)).max(accounting.sent(again).unwrap_or(0));
     let back = gone(accounting.got(out), accounting.sent(got)).max(accounting.got(again).unwrap_or(0));
@@ -143,8 +144,8 @@ fn close_behind_ip(accounting: &Accounting, entries: &mut [Entry]) {
 /// datagrams, whatever it is counted as. `None` where the datagrams are of several sizes or a device counts no bytes.
 fn lost_by_bytes(accounting: &Accounting, sent: u64, got: u64) -> Option<i128> {
     let payload = i128::from(accounting.payload.filter(|bytes| *bytes > 0)?);
-    let bytes =
-        i128::from(accounting.sent("nic.counter.tx_bytes")?) - i128::from(accounting.got("nic.counter.rx_bytes")?);
+    let bytes = i128::from(accounting.sent(keys::NIC_COUNTER_TX_BYTES)?)
+        - i128::from(accounting.got(keys::NIC_COUNTER_RX_BYTES)?);
     // Each packet has its own headers of IP and UDP; those of the link are not known and small beside the payload.
     let headers = (i128::from(sent) - i128::from(got)) * if accounting.ipv6 { 48 } else { 28 };
     let lost = (bytes - headers + payload / 2).div_euclid(payload);
@@ -152,7 +153,7 @@ fn lost_by_bytes(accounting: &Accounting, sent: u64, got: u64) -> Option<i128> {
 }
 
 fn devices(accounting: &Accounting, entries: &[Entry]) -> Devices {
-    let (sent, got) = (accounting.sent("nic.counter.tx_packets"), accounting.got("nic.counter.rx_packets"));
+    let (sent, got) = (accounting.sent(keys::NIC_COUNTER_TX_PACKETS), accounting.got(keys::NIC_COUNTER_RX_PACKETS));
     let (Some(sent), Some(got)) = (sent, got) else { return Devices::Silent };
     let dropped = |ids: &[&str]| -> u64 {
         entries
@@ -169,8 +170,10 @@ fn devices(accounting: &Accounting, entries: &[Entry]) -> Devices {
         .saturating_sub(dropped(&["qdisc", "nic-tx"]));
     let at_the_peer = super::sending::at_the_peer(accounting);
     let arrived = accounting.delivered.saturating_add(accounting.duplicated);
-    let tcp =
-        accounting.sent("snmp.Tcp.OutSegs").unwrap_or(0).saturating_add(accounting.got("snmp.Tcp.InSegs").unwrap_or(0));
+    let tcp = accounting
+        .sent(keys::SNMP_TCP_OUT_SEGS)
+        .unwrap_or(0)
+        .saturating_add(accounting.got(keys::SNMP_TCP_IN_SEGS).unwrap_or(0));
     let blur = EDGE.saturating_add(sent.saturating_sub(to_wire).saturating_add(tcp) / 4);
     if accounting.fragments_each() > 1 {
         return Devices::OtherUnits;

@@ -139,22 +139,43 @@ impl From<Vec<String>> for Value {
     }
 }
 
-/// What a collector promises to provide and a rule may need: a name and the unit it comes in.
+/// What a collector promises to provide, a rule needs and a table shows: a name and the unit that it comes in. All of
+/// them are defined in [`keys`](super::keys).
 ///
 /// A name that ends in `.*` stands for a family of open keys, such as `nic.stat.*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct FactKey {
     /// Dotted, lower case, most general word first: `tcp.rmem.max`.
     pub name: &'static str,
     /// The unit that every fact of this name comes in.
     pub unit: Unit,
+    /// What a table calls it; empty where it has no row of its own.
+    pub label: &'static str,
 }
 
-impl Key {
+impl AsRef<str> for FactKey {
+    fn as_ref(&self) -> &str {
+        self.name
+    }
+}
+
+impl From<FactKey> for String {
+    fn from(key: FactKey) -> Self {
+        key.name.to_owned()
+    }
+}
+
+impl FactKey {
     /// A key by its name and unit.
     #[must_use]
     pub const fn new(name: &'static str, unit: Unit) -> Self {
-        Self { name, unit }
+        Self { name, unit, label: "" }
+    }
+
+    /// The same key with the label of its row.
+    #[must_use]
+    pub const fn label(self, label: &'static str) -> Self {
+        Self { label, ..self }
     }
 
     /// Whether `name` is this key or a member of its family.
@@ -220,20 +241,20 @@ pub struct Snapshot {
 impl Snapshot {
     /// The fact of that key.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Fact> {
+    pub fn get(&self, key: impl AsRef<str>) -> Option<&Fact> {
         // Sorted by `seal`, but a snapshot from outside may not be.
-        self.facts.iter().find(|fact| fact.key == key)
+        self.facts.iter().find(|fact| fact.key == key.as_ref())
     }
 
     /// The fact of that key as a number.
     #[must_use]
-    pub fn number(&self, key: &str) -> Option<f64> {
+    pub fn number(&self, key: impl AsRef<str>) -> Option<f64> {
         self.get(key)?.value.as_f64()
     }
 
     /// The fact of that key as words.
     #[must_use]
-    pub fn text(&self, key: &str) -> Option<&str> {
+    pub fn text(&self, key: impl AsRef<str>) -> Option<&str> {
         self.get(key)?.value.as_text()
     }
 
@@ -244,7 +265,8 @@ impl Snapshot {
 
     /// Why a key is missing, where a collector said so.
     #[must_use]
-    pub fn why_absent(&self, key: &str) -> Option<&str> {
+    pub fn why_absent(&self, key: impl AsRef<str>) -> Option<&str> {
+        let key = key.as_ref();
         self.absent
             .iter()
             .find(|absent| {
@@ -300,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_family_key_covers_its_members_and_not_itself() {
-        let family = Key::new("nic.stat.*", Unit::Count);
+        let family = FactKey::new("nic.stat.*", Unit::Count);
         assert!(family.covers("nic.stat.rx_missed"));
         assert!(!family.covers("nic.stat."));
         assert!(!family.covers("nic.mtu"));

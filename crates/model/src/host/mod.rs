@@ -4,5 +4,6 @@ pub mod audit;
 pub mod change;
 pub mod device_state;
 pub mod fact;
+pub mod keys;
 pub mod side_by_side;
 pub mod watch;

@@ -1,6 +1,7 @@
 //! Both hosts side by side: which facts make a row, in which group, under which label. One line of [`ROWS`] a row.
 
-use crate::host::fact::{Absent, Fact, Snapshot, Value};
+use crate::host::fact::{Absent, Fact, FactKey, Snapshot, Value};
+use crate::host::keys;
 use crate::run::report::HostView;
 use crate::words::show;
 use schemars::JsonSchema;
@@ -50,11 +51,11 @@ impl Group {
 pub struct RowSpec {
     /// Where it stands.
     pub group: Group,
-    /// What it is called.
+    /// What it is called: the label of its first key.
     pub label: &'static str,
     /// Text before each fact, and its key. The first key names the row and must be known; of the others,
     /// one that is not known is left out with its text.
-    pub parts: &'static [(&'static str, &'static str)],
+    pub parts: &'static [(&'static str, FactKey)],
     /// Whether a difference between the hosts is worth a mark.
     pub compare: bool,
     /// Whether it belongs into the short form.
@@ -65,7 +66,7 @@ impl RowSpec {
     /// The row's key: that of its first part.
     #[must_use]
     pub fn key(&self) -> &'static str {
-        self.parts.first().map_or("", |(_, key)| key)
+        self.parts.first().map_or("", |(_, key)| key.name)
     }
 }
 
@@ -74,106 +75,101 @@ const SHOWN: (bool, bool) = (false, false);
 const MARKED: (bool, bool) = (true, false);
 const BRIEF: (bool, bool) = (true, true);
 
-const fn row(
-    group: Group,
-    label: &'static str,
-    (compare, brief): (bool, bool),
-    parts: &'static [(&'static str, &'static str)],
-) -> RowSpec {
-    RowSpec { group, label, parts, compare, brief }
+const fn row(group: Group, (compare, brief): (bool, bool), parts: &'static [(&'static str, FactKey)]) -> RowSpec {
+    RowSpec { group, label: parts[0].1.label, parts, compare, brief }
 }
 
 /// Every row, in the order of reading.
 #[rustfmt::skip]
 pub const ROWS: &[RowSpec] = &[
-    row(Group::Host, "name", SHOWN, &[("", "host.name")]),
-    row(Group::Host, "kernel", BRIEF, &[("", "host.kernel")]),
-    row(Group::Host, "virtualisation", MARKED, &[("", "host.virtualisation")]),
-    row(Group::Host, "CPU", MARKED, &[("", "cpu.model")]),
-    row(Group::Host, "CPUs", MARKED, &[("", "cpu.count")]),
-    row(Group::Host, "NUMA nodes", MARKED, &[("", "cpu.numa_nodes")]),
-    row(Group::Host, "frequency", SHOWN, &[("", "cpu.frequency"), (" of ", "cpu.frequency.max")]),
-    row(Group::Host, "governor", MARKED, &[("", "cpu.governor")]),
-    row(Group::Host, "CPU quota (cores)", MARKED, &[("", "cgroup.cpu_quota")]),
-    row(Group::Host, "memory", MARKED, &[("", "memory.total")]),
-    row(Group::Host, "available memory", SHOWN, &[("", "memory.available")]),
-    row(Group::Host, "swap in use", SHOWN, &[("", "swap.used"), (" of ", "swap.total")]),
-    row(Group::Nic, "interface", SHOWN, &[("", "nic.name"), (", ", "nic.kind")]),
-    row(Group::Nic, "driver", MARKED, &[("", "nic.driver"), (" ", "nic.driver_version")]),
-    row(Group::Nic, "firmware", MARKED, &[("", "nic.firmware")]),
-    row(Group::Nic, "bus", SHOWN, &[("", "nic.bus")]),
-    row(Group::Nic, "link up", MARKED, &[("", "nic.carrier")]),
-    row(Group::Nic, "link speed", BRIEF, &[("", "nic.speed"), (" of ", "nic.speed.max")]),
-    row(Group::Nic, "duplex", MARKED, &[("", "nic.duplex")]),
-    row(Group::Nic, "autonegotiation", MARKED, &[("", "nic.autoneg")]),
-    row(Group::Nic, "flow control autoneg", MARKED, &[("", "nic.pause.autoneg")]),
-    row(Group::Nic, "flow control rx", MARKED, &[("", "nic.pause.rx")]),
-    row(Group::Nic, "flow control tx", MARKED, &[("", "nic.pause.tx")]),
-    row(Group::Nic, "MTU", BRIEF, &[("", "nic.mtu")]),
-    row(Group::Nic, "rx ring", MARKED, &[("", "nic.ring.rx"), (" of ", "nic.ring.rx.max")]),
-    row(Group::Nic, "tx ring", MARKED, &[("", "nic.ring.tx"), (" of ", "nic.ring.tx.max")]),
-    row(Group::Nic, "channels", MARKED, &[("", "nic.channels.combined"), (" of ", "nic.channels.combined.max")]),
-    row(Group::Nic, "rx coalescing", MARKED, &[("", "nic.coalesce.rx_usecs"), (", adaptive ", "nic.coalesce.adaptive_rx")]),
-    row(Group::Nic, "TSO", MARKED, &[("", "nic.feature.tso")]),
-    row(Group::Nic, "GSO", MARKED, &[("", "nic.feature.gso")]),
-    row(Group::Nic, "GRO", MARKED, &[("", "nic.feature.gro")]),
-    row(Group::Nic, "LRO", MARKED, &[("", "nic.feature.lro")]),
-    row(Group::Nic, "tx checksums", MARKED, &[("", "nic.feature.tx_checksum")]),
-    row(Group::Nic, "rx checksums", MARKED, &[("", "nic.feature.rx_checksum")]),
-    row(Group::Nic, "scatter-gather", MARKED, &[("", "nic.feature.scatter_gather")]),
-    row(Group::Nic, "txqueuelen", MARKED, &[("", "nic.txqueuelen")]),
-    row(Group::Nic, "interrupts", MARKED, &[("", "nic.irq.count")]),
-    row(Group::Nic, "interrupt CPUs", SHOWN, &[("", "nic.irq.cpus")]),
-    row(Group::Nic, "NUMA node", SHOWN, &[("", "nic.numa_node")]),
-    row(Group::Nic, "RPS CPUs", MARKED, &[("", "rps.cpus")]),
-    row(Group::Pcie, "link", BRIEF, &[("", "pcie.speed"), (" ", "pcie.width")]),
-    row(Group::Pcie, "link of the card", MARKED, &[("", "pcie.speed.max"), (" ", "pcie.width.max")]),
-    row(Group::Pcie, "bandwidth", MARKED, &[("", "pcie.bandwidth"), (" of ", "pcie.bandwidth.max")]),
-    row(Group::Pcie, "narrowest link", SHOWN, &[("", "pcie.narrowest")]),
-    row(Group::Tcp, "tcp_rmem", BRIEF, &[("", "tcp.rmem.min"), (" / ", "tcp.rmem.default"), (" / ", "tcp.rmem.max")]),
-    row(Group::Tcp, "tcp_wmem", BRIEF, &[("", "tcp.wmem.min"), (" / ", "tcp.wmem.default"), (" / ", "tcp.wmem.max")]),
-    row(Group::Tcp, "tcp_mem", MARKED, &[("", "tcp.mem.low"), (" / ", "tcp.mem.pressure"), (" / ", "tcp.mem.high")]),
-    row(Group::Tcp, "core rmem default", MARKED, &[("", "core.rmem.default")]),
-    row(Group::Tcp, "core rmem max", MARKED, &[("", "core.rmem.max")]),
-    row(Group::Tcp, "core wmem default", MARKED, &[("", "core.wmem.default")]),
-    row(Group::Tcp, "core wmem max", MARKED, &[("", "core.wmem.max")]),
-    row(Group::Tcp, "congestion control", BRIEF, &[("", "tcp.congestion_control")]),
-    row(Group::Tcp, "available", MARKED, &[("", "tcp.congestion_control.available")]),
-    row(Group::Tcp, "window scaling", MARKED, &[("", "tcp.window_scaling")]),
-    row(Group::Tcp, "SACK", MARKED, &[("", "tcp.sack")]),
-    row(Group::Tcp, "timestamps", MARKED, &[("", "tcp.timestamps")]),
-    row(Group::Tcp, "ECN", MARKED, &[("", "tcp.ecn")]),
-    row(Group::Tcp, "receive autotuning", MARKED, &[("", "tcp.moderate_rcvbuf")]),
-    row(Group::Tcp, "slow start after idle", MARKED, &[("", "tcp.slow_start_after_idle")]),
-    row(Group::Tcp, "no_metrics_save", MARKED, &[("", "tcp.no_metrics_save")]),
-    row(Group::Tcp, "MTU probing", MARKED, &[("", "tcp.mtu_probing")]),
-    row(Group::Udp, "udp_mem", MARKED, &[("", "udp.mem.low"), (" / ", "udp.mem.pressure"), (" / ", "udp.mem.high")]),
-    row(Group::Udp, "least receive buffer", MARKED, &[("", "udp.rmem_min")]),
-    row(Group::Udp, "least send buffer", MARKED, &[("", "udp.wmem_min")]),
-    row(Group::Queueing, "default qdisc", MARKED, &[("", "core.default_qdisc")]),
-    row(Group::Queueing, "root qdisc", BRIEF, &[("", "qdisc.root.kind")]),
-    row(Group::Queueing, "qdisc rate", BRIEF, &[("", "qdisc.rate")]),
-    row(Group::Queueing, "qdisc drops", SHOWN, &[("", "qdisc.drops")]),
-    row(Group::Queueing, "netdev_max_backlog", MARKED, &[("", "core.netdev_max_backlog")]),
-    row(Group::Queueing, "netdev_budget", MARKED, &[("", "core.netdev_budget"), (" in ", "core.netdev_budget_usecs")]),
-    row(Group::Path, "device", SHOWN, &[("", "route.device")]),
-    row(Group::Path, "address", SHOWN, &[("", "route.source")]),
-    row(Group::Path, "gateway", SHOWN, &[("", "route.gateway")]),
-    row(Group::Path, "MTU of the route", MARKED, &[("", "route.mtu")]),
-    row(Group::Path, "path MTU", MARKED, &[("", "path.mtu")]),
-    row(Group::Path, "neighbour", SHOWN, &[("", "neighbour.state")]),
-    row(Group::Path, "tracked connections", SHOWN, &[("", "conntrack.count"), (" of ", "conntrack.max")]),
-    row(Group::Path, "filter rules", SHOWN, &[("", "netfilter.rules")]),
-    row(Group::Path, "packet taps", SHOWN, &[("", "taps.count")]),
-    row(Group::Counters, "packets received", SHOWN, &[("", "nic.counter.rx_packets")]),
-    row(Group::Counters, "packets sent", SHOWN, &[("", "nic.counter.tx_packets")]),
-    row(Group::Counters, "bytes received", SHOWN, &[("", "nic.counter.rx_bytes")]),
-    row(Group::Counters, "bytes sent", SHOWN, &[("", "nic.counter.tx_bytes")]),
-    row(Group::Counters, "receive errors", SHOWN, &[("", "nic.counter.rx_errors")]),
-    row(Group::Counters, "send errors", SHOWN, &[("", "nic.counter.tx_errors")]),
-    row(Group::Counters, "receive drops", SHOWN, &[("", "nic.counter.rx_dropped")]),
-    row(Group::Counters, "send drops", SHOWN, &[("", "nic.counter.tx_dropped")]),
-    row(Group::Counters, "missed by the card", SHOWN, &[("", "nic.counter.rx_missed_errors")]),
+    row(Group::Host, SHOWN, &[("", keys::HOST_NAME)]),
+    row(Group::Host, BRIEF, &[("", keys::HOST_KERNEL)]),
+    row(Group::Host, MARKED, &[("", keys::HOST_VIRTUALISATION)]),
+    row(Group::Host, MARKED, &[("", keys::CPU_MODEL)]),
+    row(Group::Host, MARKED, &[("", keys::CPU_COUNT)]),
+    row(Group::Host, MARKED, &[("", keys::CPU_NUMA_NODES)]),
+    row(Group::Host, SHOWN, &[("", keys::CPU_FREQUENCY), (" of ", keys::CPU_FREQUENCY_MAX)]),
+    row(Group::Host, MARKED, &[("", keys::CPU_GOVERNOR)]),
+    row(Group::Host, MARKED, &[("", keys::CGROUP_CPU_QUOTA)]),
+    row(Group::Host, MARKED, &[("", keys::MEMORY_TOTAL)]),
+    row(Group::Host, SHOWN, &[("", keys::MEMORY_AVAILABLE)]),
+    row(Group::Host, SHOWN, &[("", keys::SWAP_USED), (" of ", keys::SWAP_TOTAL)]),
+    row(Group::Nic, SHOWN, &[("", keys::NIC_NAME), (", ", keys::NIC_KIND)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_DRIVER), (" ", keys::NIC_DRIVER_VERSION)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_FIRMWARE)]),
+    row(Group::Nic, SHOWN, &[("", keys::NIC_BUS)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_CARRIER)]),
+    row(Group::Nic, BRIEF, &[("", keys::NIC_SPEED), (" of ", keys::NIC_SPEED_MAX)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_DUPLEX)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_AUTONEG)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_PAUSE_AUTONEG)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_PAUSE_RX)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_PAUSE_TX)]),
+    row(Group::Nic, BRIEF, &[("", keys::NIC_MTU)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_RING_RX), (" of ", keys::NIC_RING_RX_MAX)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_RING_TX), (" of ", keys::NIC_RING_TX_MAX)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_CHANNELS_COMBINED), (" of ", keys::NIC_CHANNELS_COMBINED_MAX)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_COALESCE_RX_USECS), (", adaptive ", keys::NIC_COALESCE_ADAPTIVE_RX)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_FEATURE_TSO)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_FEATURE_GSO)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_FEATURE_GRO)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_FEATURE_LRO)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_FEATURE_TX_CHECKSUM)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_FEATURE_RX_CHECKSUM)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_FEATURE_SCATTER_GATHER)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_TXQUEUELEN)]),
+    row(Group::Nic, MARKED, &[("", keys::NIC_IRQ_COUNT)]),
+    row(Group::Nic, SHOWN, &[("", keys::NIC_IRQ_CPUS)]),
+    row(Group::Nic, SHOWN, &[("", keys::NIC_NUMA_NODE)]),
+    row(Group::Nic, MARKED, &[("", keys::RPS_CPUS)]),
+    row(Group::Pcie, BRIEF, &[("", keys::PCIE_SPEED), (" ", keys::PCIE_WIDTH)]),
+    row(Group::Pcie, MARKED, &[("", keys::PCIE_SPEED_MAX), (" ", keys::PCIE_WIDTH_MAX)]),
+    row(Group::Pcie, MARKED, &[("", keys::PCIE_BANDWIDTH), (" of ", keys::PCIE_BANDWIDTH_MAX)]),
+    row(Group::Pcie, SHOWN, &[("", keys::PCIE_NARROWEST)]),
+    row(Group::Tcp, BRIEF, &[("", keys::TCP_RMEM_MIN), (" / ", keys::TCP_RMEM_DEFAULT), (" / ", keys::TCP_RMEM_MAX)]),
+    row(Group::Tcp, BRIEF, &[("", keys::TCP_WMEM_MIN), (" / ", keys::TCP_WMEM_DEFAULT), (" / ", keys::TCP_WMEM_MAX)]),
+    row(Group::Tcp, MARKED, &[("", keys::TCP_MEM_LOW), (" / ", keys::TCP_MEM_PRESSURE), (" / ", keys::TCP_MEM_HIGH)]),
+    row(Group::Tcp, MARKED, &[("", keys::CORE_RMEM_DEFAULT)]),
+    row(Group::Tcp, MARKED, &[("", keys::CORE_RMEM_MAX)]),
+    row(Group::Tcp, MARKED, &[("", keys::CORE_WMEM_DEFAULT)]),
+    row(Group::Tcp, MARKED, &[("", keys::CORE_WMEM_MAX)]),
+    row(Group::Tcp, BRIEF, &[("", keys::TCP_CONGESTION_CONTROL)]),
+    row(Group::Tcp, MARKED, &[("", keys::TCP_CONGESTION_CONTROL_AVAILABLE)]),
+    row(Group::Tcp, MARKED, &[("", keys::TCP_WINDOW_SCALING)]),
+    row(Group::Tcp, MARKED, &[("", keys::TCP_SACK)]),
+    row(Group::Tcp, MARKED, &[("", keys::TCP_TIMESTAMPS)]),
+    row(Group::Tcp, MARKED, &[("", keys::TCP_ECN)]),
+    row(Group::Tcp, MARKED, &[("", keys::TCP_MODERATE_RCVBUF)]),
+    row(Group::Tcp, MARKED, &[("", keys::TCP_SLOW_START_AFTER_IDLE)]),
+    row(Group::Tcp, MARKED, &[("", keys::TCP_NO_METRICS_SAVE)]),
+    row(Group::Tcp, MARKED, &[("", keys::TCP_MTU_PROBING)]),
+    row(Group::Udp, MARKED, &[("", keys::UDP_MEM_LOW), (" / ", keys::UDP_MEM_PRESSURE), (" / ", keys::UDP_MEM_HIGH)]),
+    row(Group::Udp, MARKED, &[("", keys::UDP_RMEM_MIN)]),
+    row(Group::Udp, MARKED, &[("", keys::UDP_WMEM_MIN)]),
+    row(Group::Queueing, MARKED, &[("", keys::CORE_DEFAULT_QDISC)]),
+    row(Group::Queueing, BRIEF, &[("", keys::QDISC_ROOT_KIND)]),
+    row(Group::Queueing, BRIEF, &[("", keys::QDISC_RATE)]),
+    row(Group::Queueing, SHOWN, &[("", keys::QDISC_DROPS)]),
+    row(Group::Queueing, MARKED, &[("", keys::CORE_NETDEV_MAX_BACKLOG)]),
+    row(Group::Queueing, MARKED, &[("", keys::CORE_NETDEV_BUDGET), (" in ", keys::CORE_NETDEV_BUDGET_USECS)]),
+    row(Group::Path, SHOWN, &[("", keys::ROUTE_DEVICE)]),
+    row(Group::Path, SHOWN, &[("", keys::ROUTE_SOURCE)]),
+    row(Group::Path, SHOWN, &[("", keys::ROUTE_GATEWAY)]),
+    row(Group::Path, MARKED, &[("", keys::ROUTE_MTU)]),
+    row(Group::Path, MARKED, &[("", keys::PATH_MTU)]),
+    row(Group::Path, SHOWN, &[("", keys::NEIGHBOUR_STATE)]),
+    row(Group::Path, SHOWN, &[("", keys::CONNTRACK_COUNT), (" of ", keys::CONNTRACK_MAX)]),
+    row(Group::Path, SHOWN, &[("", keys::NETFILTER_RULES)]),
+    row(Group::Path, SHOWN, &[("", keys::TAPS_COUNT)]),
+    row(Group::Counters, SHOWN, &[("", keys::NIC_COUNTER_RX_PACKETS)]),
+    row(Group::Counters, SHOWN, &[("", keys::NIC_COUNTER_TX_PACKETS)]),
+    row(Group::Counters, SHOWN, &[("", keys::NIC_COUNTER_RX_BYTES)]),
+    row(Group::Counters, SHOWN, &[("", keys::NIC_COUNTER_TX_BYTES)]),
+    row(Group::Counters, SHOWN, &[("", keys::NIC_COUNTER_RX_ERRORS)]),
+    row(Group::Counters, SHOWN, &[("", keys::NIC_COUNTER_TX_ERRORS)]),
+    row(Group::Counters, SHOWN, &[("", keys::NIC_COUNTER_RX_DROPPED)]),
+    row(Group::Counters, SHOWN, &[("", keys::NIC_COUNTER_TX_DROPPED)]),
+    row(Group::Counters, SHOWN, &[("", keys::NIC_COUNTER_RX_MISSED_ERRORS)]),
 ];
 
 /// One host's side of a row.
@@ -220,7 +216,7 @@ impl Known<'_> {
         let Some(first) = self.get(spec.key()) else {
             return Cell { text: "–".to_owned(), value: None, why_missing: self.why(spec.key()) };
         };
-        let known = spec.parts.iter().filter_map(|(before, key)| Some((before, self.get(key)?)));
+        let known = spec.parts.iter().filter_map(|(before, key)| Some((before, self.get(key.name)?)));
         let text =
             known.fold(String::new(), |text, (before, fact)| text + before + &show::value(&fact.value, fact.unit));
         Cell { text: text.trim().to_owned(), value: Some(first.value.clone()), why_missing: None }
@@ -267,7 +263,7 @@ mod tests {
     fn rows_are_unique_grouped_and_have_a_key() {
         let keys: BTreeSet<_> = ROWS.iter().map(RowSpec::key).collect();
         assert_eq!(keys.len(), ROWS.len());
-        assert!(!keys.contains(""));
+        assert!(!keys.contains("") && ROWS.iter().all(|row| !row.label.is_empty()));
         assert!(ROWS.is_sorted_by_key(|row| row.group));
     }
 

@@ -1,7 +1,7 @@
 //! Autonegotiation is off. Source: IEEE 802.3 clause 28.
 
 use crate::audit::rule::{Check, Found, Rule, device, is_off};
-use narrows_model::{Key, Severity, Unit};
+use narrows_model::{Severity, keys};
 
 /// Interfaces with no cable to negotiate over.
 const WITHOUT_CABLE: &[&str] =
@@ -10,20 +10,20 @@ const WITHOUT_CABLE: &[&str] =
 pub(super) const HAZARD: Rule = Rule {
     id: "autonegotiation-off",
     severity: Severity::Notice,
-    key: "nic.autoneg",
+    key: keys::NIC_AUTONEG,
     needs: &[
-        Key::new("nic.autoneg", Unit::Flag),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.driver", Unit::Text),
-        Key::new("nic.speed", Unit::BitsPerSecond),
-        Key::new("nic.name", Unit::Text),
+        keys::NIC_AUTONEG,
+        keys::NIC_KIND,
+        keys::NIC_DRIVER,
+        keys::NIC_SPEED,
+        keys::NIC_NAME,
     ],
     matters: "A peer that does negotiate takes a silent side for half duplex; 1000BASE-T does not work without it at all.",
     harmless: "Where both sides are fixed alike, as is usual from 10 Gbit/s on over fibre, and on virtual interfaces.",
     check: Check::Host(|host| {
         let virtual_one = |key| host.text(key).is_some_and(|word| WITHOUT_CABLE.contains(&word));
-        let fast = host.number("nic.speed").is_some_and(|speed| speed >= 10e9);
-        (is_off(host, "nic.autoneg") && !virtual_one("nic.kind") && !virtual_one("nic.driver") && !fast)
+        let fast = host.number(keys::NIC_SPEED).is_some_and(|speed| speed >= 10e9);
+        (is_off(host, keys::NIC_AUTONEG) && !virtual_one(keys::NIC_KIND) && !virtual_one(keys::NIC_DRIVER) && !fast)
             .then(|| Found::new("autonegotiation is off").fix(format!("ethtool -s {} autoneg on", device(host))))
     }),
 };

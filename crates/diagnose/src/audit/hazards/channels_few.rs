@@ -1,23 +1,23 @@
 //! The card uses fewer queues than it could. Source: ETHTOOL_MSG_CHANNELS_GET.
 
 use crate::audit::rule::{Check, Found, Rule, device, whole};
-use narrows_model::{Key, Severity, Unit};
+use narrows_model::{Severity, keys};
 
 pub(super) const HAZARD: Rule = Rule {
     id: "channels-few",
     severity: Severity::Info,
-    key: "nic.channels.combined",
+    key: keys::NIC_CHANNELS_COMBINED,
     needs: &[
-        Key::new("nic.channels.combined", Unit::Number),
-        Key::new("nic.channels.combined.max", Unit::Number),
-        Key::new("cpu.count", Unit::Number),
-        Key::new("nic.name", Unit::Text),
+        keys::NIC_CHANNELS_COMBINED,
+        keys::NIC_CHANNELS_COMBINED_MAX,
+        keys::CPU_COUNT,
+        keys::NIC_NAME,
     ],
     matters: "Flows share fewer cores on their way in: one core can be full of softirq work while others idle.",
     harmless: "For a single flow, which stays on one queue in any case, and where no core is full.",
     check: Check::Host(|host| {
-        let (now, most) = (host.number("nic.channels.combined")?, host.number("nic.channels.combined.max")?);
-        let useful = whole(most.min(host.number("cpu.count")?));
+        let (now, most) = (host.number(keys::NIC_CHANNELS_COMBINED)?, host.number(keys::NIC_CHANNELS_COMBINED_MAX)?);
+        let useful = whole(most.min(host.number(keys::CPU_COUNT)?));
         let now = whole(now);
         (now > 0 && now < useful).then(|| {
             Found::new(format!("{now} of {useful} useful channels are in use"))

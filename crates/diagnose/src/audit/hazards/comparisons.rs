@@ -1,15 +1,15 @@
 //! The hazards that are a comparison of facts: one entry each.
 
 use super::super::rule::{Check, Rule, When};
-use narrows_model::{Key, Severity, Unit};
+use narrows_model::{Severity, keys};
 
 /// In the order of their ids.
 pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "congestion-control-differs",
         severity: Severity::Info,
-        key: "tcp.congestion_control",
-        needs: &[Key::new("tcp.congestion_control", Unit::Text)],
+        key: keys::TCP_CONGESTION_CONTROL,
+        needs: &[keys::TCP_CONGESTION_CONTROL],
         check: Check::Differs("the client sends with {0}, the server with {1}"),
         matters: "The sender's one decides: the two directions answer to loss and delay in different ways.",
         harmless: "Where it is on purpose, or only one direction carries data.",
@@ -18,8 +18,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "core-rmem-below-tcp",
         severity: Severity::Info,
-        key: "core.rmem.max",
-        needs: &[Key::new("core.rmem.max", Unit::Bytes), Key::new("tcp.rmem.max", Unit::Bytes)],
+        key: keys::CORE_RMEM_MAX,
+        needs: &[keys::CORE_RMEM_MAX, keys::TCP_RMEM_MAX],
         check: Check::Facts {
             when: When::Below,
             says: "net.core.rmem_max is {0}, tcp_rmem goes up to {1}",
@@ -33,8 +33,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "core-wmem-below-tcp",
         severity: Severity::Info,
-        key: "core.wmem.max",
-        needs: &[Key::new("core.wmem.max", Unit::Bytes), Key::new("tcp.wmem.max", Unit::Bytes)],
+        key: keys::CORE_WMEM_MAX,
+        needs: &[keys::CORE_WMEM_MAX, keys::TCP_WMEM_MAX],
         check: Check::Facts {
             when: When::Below,
             says: "net.core.wmem_max is {0}, tcp_wmem goes up to {1}",
@@ -48,8 +48,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "cpu-quota",
         severity: Severity::Notice,
-        key: "cgroup.cpu_quota",
-        needs: &[Key::new("cgroup.cpu_quota", Unit::Fraction), Key::new("cpu.count", Unit::Number)],
+        key: keys::CGROUP_CPU_QUOTA,
+        needs: &[keys::CGROUP_CPU_QUOTA, keys::CPU_COUNT],
         check: Check::Facts { when: When::PositiveBelow, says: "a control group allows {0} of {1} CPUs", command: "" },
         matters: "Once the quota of a period (mostly 100 ms) is used up, everything in the group stands still until the next \
                   one: transfers go in bursts.",
@@ -59,8 +59,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "governor-not-performance",
         severity: Severity::Info,
-        key: "cpu.governor",
-        needs: &[Key::new("cpu.governor", Unit::Text)],
+        key: keys::CPU_GOVERNOR,
+        needs: &[keys::CPU_GOVERNOR],
         check: Check::Facts {
             when: When::IsNot("performance"),
             says: "the frequency governor is {0}",
@@ -74,8 +74,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "half-duplex",
         severity: Severity::Warning,
-        key: "nic.duplex",
-        needs: &[Key::new("nic.duplex", Unit::Text), Key::new("nic.name", Unit::Text)],
+        key: keys::NIC_DUPLEX,
+        needs: &[keys::NIC_DUPLEX, keys::NIC_NAME],
         check: Check::Facts {
             when: When::Is("half"),
             says: "the link runs at half duplex",
@@ -88,12 +88,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "link-below-maximum",
         severity: Severity::Warning,
-        key: "nic.speed",
-        needs: &[
-            Key::new("nic.speed", Unit::BitsPerSecond),
-            Key::new("nic.speed.max", Unit::BitsPerSecond),
-            Key::new("nic.name", Unit::Text),
-        ],
+        key: keys::NIC_SPEED,
+        needs: &[keys::NIC_SPEED, keys::NIC_SPEED_MAX, keys::NIC_NAME],
         check: Check::Facts {
             when: When::PositiveBelow,
             says: "the link runs at {0}, the card can do {1}",
@@ -106,8 +102,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "metrics-saved",
         severity: Severity::Info,
-        key: "tcp.no_metrics_save",
-        needs: &[Key::new("tcp.no_metrics_save", Unit::Flag)],
+        key: keys::TCP_NO_METRICS_SAVE,
+        needs: &[keys::TCP_NO_METRICS_SAVE],
         check: Check::Facts {
             when: When::Zero,
             says: "TCP keeps metrics of earlier connections (the default)",
@@ -119,8 +115,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "mtu-differs",
         severity: Severity::Notice,
-        key: "nic.mtu",
-        needs: &[Key::new("nic.mtu", Unit::Bytes)],
+        key: keys::NIC_MTU,
+        needs: &[keys::NIC_MTU],
         check: Check::Differs("the MTU is {0#} B on the client and {1#} B on the server"),
         matters: "On one segment the larger packets are lost without a word. Across routers TCP agrees on the smaller one, but \
                   datagrams are cut in pieces or need ICMP, which a filter may drop.",
@@ -129,12 +125,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "qdisc-shapes",
         severity: Severity::Notice,
-        key: "qdisc.rate",
-        needs: &[
-            Key::new("qdisc.rate", Unit::BitsPerSecond),
-            Key::new("qdisc.root.kind", Unit::Text),
-            Key::new("nic.name", Unit::Text),
-        ],
+        key: keys::QDISC_RATE,
+        needs: &[keys::QDISC_RATE, keys::QDISC_ROOT_KIND, keys::NIC_NAME],
         check: Check::Facts {
             when: When::Positive,
             says: "{1|a queueing discipline} on {2|DEVICE} limits sending to {0}",
@@ -147,8 +139,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "receive-autotuning-off",
         severity: Severity::Warning,
-        key: "tcp.moderate_rcvbuf",
-        needs: &[Key::new("tcp.moderate_rcvbuf", Unit::Flag)],
+        key: keys::TCP_MODERATE_RCVBUF,
+        needs: &[keys::TCP_MODERATE_RCVBUF],
         check: Check::Facts {
             when: When::Zero,
             says: "receive buffers are not tuned by the kernel",
@@ -161,8 +153,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "receive-drops",
         severity: Severity::Info,
-        key: "nic.counter.rx_dropped",
-        needs: &[Key::new("nic.counter.rx_dropped", Unit::Count), Key::new("nic.counter.rx_packets", Unit::Count)],
+        key: keys::NIC_COUNTER_RX_DROPPED,
+        needs: &[keys::NIC_COUNTER_RX_DROPPED, keys::NIC_COUNTER_RX_PACKETS],
         check: Check::Facts {
             when: When::Positive,
             says: "{0}[ of {1}] received packets were dropped since boot",
@@ -175,8 +167,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "receive-errors",
         severity: Severity::Info,
-        key: "nic.counter.rx_errors",
-        needs: &[Key::new("nic.counter.rx_errors", Unit::Count), Key::new("nic.counter.rx_packets", Unit::Count)],
+        key: keys::NIC_COUNTER_RX_ERRORS,
+        needs: &[keys::NIC_COUNTER_RX_ERRORS, keys::NIC_COUNTER_RX_PACKETS],
         check: Check::Facts {
             when: When::Positive,
             says: "{0}[ of {1}] received packets were damaged since boot",
@@ -189,11 +181,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "receive-missed",
         severity: Severity::Info,
-        key: "nic.counter.rx_missed_errors",
-        needs: &[
-            Key::new("nic.counter.rx_missed_errors", Unit::Count),
-            Key::new("nic.counter.rx_packets", Unit::Count),
-        ],
+        key: keys::NIC_COUNTER_RX_MISSED_ERRORS,
+        needs: &[keys::NIC_COUNTER_RX_MISSED_ERRORS, keys::NIC_COUNTER_RX_PACKETS],
         check: Check::Facts {
             when: When::Positive,
             says: "{0}[ of {1}] received packets were missed since boot",
@@ -206,12 +195,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "rx-ring-small",
         severity: Severity::Notice,
-        key: "nic.ring.rx",
-        needs: &[
-            Key::new("nic.ring.rx", Unit::Number),
-            Key::new("nic.ring.rx.max", Unit::Number),
-            Key::new("nic.name", Unit::Text),
-        ],
+        key: keys::NIC_RING_RX,
+        needs: &[keys::NIC_RING_RX, keys::NIC_RING_RX_MAX, keys::NIC_NAME],
         check: Check::Facts {
             when: When::Below,
             says: "the rx ring has {0} of {1} entries",
@@ -224,8 +209,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "sack-off",
         severity: Severity::Warning,
-        key: "tcp.sack",
-        needs: &[Key::new("tcp.sack", Unit::Flag)],
+        key: keys::TCP_SACK,
+        needs: &[keys::TCP_SACK],
         check: Check::Facts {
             when: When::Zero,
             says: "TCP selective acknowledgements are off",
@@ -237,8 +222,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "swap-in-use",
         severity: Severity::Info,
-        key: "swap.used",
-        needs: &[Key::new("swap.used", Unit::Bytes), Key::new("swap.total", Unit::Bytes)],
+        key: keys::SWAP_USED,
+        needs: &[keys::SWAP_USED, keys::SWAP_TOTAL],
         check: Check::Facts { when: When::Positive, says: "{0} of {1} swap are in use", command: "" },
         matters: "An application whose pages come back from disk during a transfer stalls, and with it the connection.",
         harmless: "Where the pages are of programs that sleep: the kernel swaps such pages out for good. Only swapping during \
@@ -248,8 +233,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "timestamps-off",
         severity: Severity::Notice,
-        key: "tcp.timestamps",
-        needs: &[Key::new("tcp.timestamps", Unit::Flag)],
+        key: keys::TCP_TIMESTAMPS,
+        needs: &[keys::TCP_TIMESTAMPS],
         check: Check::Facts {
             when: When::Zero,
             says: "TCP timestamps are off",
@@ -262,12 +247,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "tx-ring-small",
         severity: Severity::Info,
-        key: "nic.ring.tx",
-        needs: &[
-            Key::new("nic.ring.tx", Unit::Number),
-            Key::new("nic.ring.tx.max", Unit::Number),
-            Key::new("nic.name", Unit::Text),
-        ],
+        key: keys::NIC_RING_TX,
+        needs: &[keys::NIC_RING_TX, keys::NIC_RING_TX_MAX, keys::NIC_NAME],
         check: Check::Facts {
             when: When::Below,
             says: "the tx ring has {0} of {1} entries",
@@ -280,8 +261,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
     Rule {
         id: "window-scaling-off",
         severity: Severity::Warning,
-        key: "tcp.window_scaling",
-        needs: &[Key::new("tcp.window_scaling", Unit::Flag)],
+        key: keys::TCP_WINDOW_SCALING,
+        needs: &[keys::TCP_WINDOW_SCALING],
         check: Check::Facts {
             when: When::Zero,
             says: "TCP window scaling is off",

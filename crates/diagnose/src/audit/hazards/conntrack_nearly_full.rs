@@ -1,7 +1,7 @@
 //! The table of tracked connections is nearly full. Source: Documentation/networking/nf_conntrack-sysctl.rst.
 
 use crate::audit::rule::{Check, Found, Rule, sysctl, whole};
-use narrows_model::{Key, Severity, Unit};
+use narrows_model::{Severity, keys};
 
 /// From this share on a burst of new connections can fill it.
 const NEARLY: f64 = 0.8;
@@ -9,13 +9,13 @@ const NEARLY: f64 = 0.8;
 pub(super) const HAZARD: Rule = Rule {
     id: "conntrack-nearly-full",
     severity: Severity::Warning,
-    key: "conntrack.count",
-    needs: &[Key::new("conntrack.count", Unit::Number), Key::new("conntrack.max", Unit::Number)],
+    key: keys::CONNTRACK_COUNT,
+    needs: &[keys::CONNTRACK_COUNT, keys::CONNTRACK_MAX],
     matters: "Once it is full, packets of new connections are dropped, established ones go on: the host seems to hang for \
               some users only.",
     harmless: "Never for long.",
     check: Check::Host(|host| {
-        let (count, most) = (host.number("conntrack.count")?, host.number("conntrack.max")?);
+        let (count, most) = (host.number(keys::CONNTRACK_COUNT)?, host.number(keys::CONNTRACK_MAX)?);
         (most > 0.0 && count >= NEARLY * most).then(|| {
             Found::new(format!("{} of {} connections are tracked", whole(count), whole(most)))
                 .fix(sysctl("net.netfilter.nf_conntrack_max", whole(most).saturating_mul(2)))

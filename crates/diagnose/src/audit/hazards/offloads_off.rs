@@ -1,42 +1,42 @@
 //! Offloads that save most of the CPU time are off. Source: Documentation/networking/segmentation-offloads.rst.
 
 use crate::audit::rule::{Check, Found, Rule, device, is_off};
-use narrows_model::{Key, Severity, Unit, Value};
+use narrows_model::{FactKey, Severity, Value, keys};
 
 /// Key, the name of `ethtool -K`.
-const OFFLOADS: &[(&str, &str)] = &[
-    ("nic.feature.tso", "tso"),
-    ("nic.feature.gso", "gso"),
-    ("nic.feature.gro", "gro"),
-    ("nic.feature.tx_checksum", "tx"),
-    ("nic.feature.rx_checksum", "rx"),
-    ("nic.feature.scatter_gather", "sg"),
+const OFFLOADS: &[(FactKey, &str)] = &[
+    (keys::NIC_FEATURE_TSO, "tso"),
+    (keys::NIC_FEATURE_GSO, "gso"),
+    (keys::NIC_FEATURE_GRO, "gro"),
+    (keys::NIC_FEATURE_TX_CHECKSUM, "tx"),
+    (keys::NIC_FEATURE_RX_CHECKSUM, "rx"),
+    (keys::NIC_FEATURE_SCATTER_GATHER, "sg"),
 ];
 
 pub(super) const HAZARD: Rule = Rule {
     id: "offloads-off",
     severity: Severity::Notice,
-    key: "nic.feature.tso",
+    key: keys::NIC_FEATURE_TSO,
     needs: &[
-        Key::new("nic.feature.tso", Unit::Flag),
-        Key::new("nic.feature.gso", Unit::Flag),
-        Key::new("nic.feature.gro", Unit::Flag),
-        Key::new("nic.feature.tx_checksum", Unit::Flag),
-        Key::new("nic.feature.rx_checksum", Unit::Flag),
-        Key::new("nic.feature.scatter_gather", Unit::Flag),
-        Key::new("nic.feature.fixed_off", Unit::Text),
-        Key::new("nic.name", Unit::Text),
+        keys::NIC_FEATURE_TSO,
+        keys::NIC_FEATURE_GSO,
+        keys::NIC_FEATURE_GRO,
+        keys::NIC_FEATURE_TX_CHECKSUM,
+        keys::NIC_FEATURE_RX_CHECKSUM,
+        keys::NIC_FEATURE_SCATTER_GATHER,
+        keys::NIC_FEATURE_FIXED_OFF,
+        keys::NIC_NAME,
     ],
     matters: "The kernel handles each packet of 1500 bytes by itself instead of 64 KiB at once: several times the CPU time \
               a byte.",
     harmless: "Where no core is near its limit, and on routers that switched LRO or GRO off on purpose.",
     check: Check::Host(|host| {
         // What the card cannot do is no setting of anyone.
-        let fixed = |name: &str| match host.get("nic.feature.fixed_off").map(|fact| &fact.value) {
+        let fixed = |name: &str| match host.get(keys::NIC_FEATURE_FIXED_OFF).map(|fact| &fact.value) {
             Some(Value::List(words)) => words.iter().any(|word| word == name),
             _ => false,
         };
-        let off = OFFLOADS.iter().filter(|(key, name)| is_off(host, key) && !fixed(name));
+        let off = OFFLOADS.iter().filter(|(key, name)| is_off(host, *key) && !fixed(name));
         let off: Vec<&str> = off.map(|(_, name)| *name).collect();
         let switch = off.iter().map(|name| format!("{name} on")).collect::<Vec<_>>().join(" ");
         (!off.is_empty()).then(|| {

@@ -1,24 +1,24 @@
 //! The path carries smaller packets than the interface. Source: RFC 1191, RFC 8201; RFC 4821 for the probing.
 
 use crate::audit::rule::{Check, Found, Rule, is_off, sysctl, whole};
-use narrows_model::{Key, Severity, Unit};
+use narrows_model::{Severity, keys};
 
 pub(super) const HAZARD: Rule = Rule {
     id: "path-mtu-below-interface",
     severity: Severity::Info,
-    key: "path.mtu",
+    key: keys::PATH_MTU,
     needs: &[
-        Key::new("path.mtu", Unit::Bytes),
-        Key::new("nic.mtu", Unit::Bytes),
-        Key::new("tcp.mtu_probing", Unit::Number),
+        keys::PATH_MTU,
+        keys::NIC_MTU,
+        keys::TCP_MTU_PROBING,
     ],
     matters: "Each connection learns it from ICMP messages; where a filter drops them, full-size segments vanish and the \
               connection stalls after its first bytes.",
     harmless: "Where ICMP passes, or with TCP's own probing on (tcp_mtu_probing).",
     check: Check::Host(|host| {
-        let (path, nic) = (whole(host.number("path.mtu")?), whole(host.number("nic.mtu")?));
+        let (path, nic) = (whole(host.number(keys::PATH_MTU)?), whole(host.number(keys::NIC_MTU)?));
         let found = (path < nic).then(|| Found::new(format!("the path carries {path} B, the interface {nic} B")))?;
-        Some(if is_off(host, "tcp.mtu_probing") { found.fix(sysctl("net.ipv4.tcp_mtu_probing", 1)) } else { found })
+        Some(if is_off(host, keys::TCP_MTU_PROBING) { found.fix(sysctl("net.ipv4.tcp_mtu_probing", 1)) } else { found })
     }),
 };
 

@@ -4,29 +4,29 @@
 use crate::audit::rule::{Check, Found, Rule};
 use narrows_model::words::show::nominal;
 use narrows_model::words::units::bps;
-use narrows_model::{Key, Severity, Unit};
+use narrows_model::{Severity, keys};
 
 pub(super) const HAZARD: Rule = Rule {
     id: "pcie-narrow",
     severity: Severity::Info,
-    key: "pcie.speed",
+    key: keys::PCIE_SPEED,
     needs: &[
-        Key::new("pcie.bandwidth", Unit::BitsPerSecond),
-        Key::new("pcie.bandwidth.max", Unit::BitsPerSecond),
-        Key::new("nic.speed", Unit::BitsPerSecond),
+        keys::PCIE_BANDWIDTH,
+        keys::PCIE_BANDWIDTH_MAX,
+        keys::NIC_SPEED,
     ],
     matters: "Every byte crosses the bus: where it carries less than the link, it is the limit of both directions. Another \
               slot mends it; a firmware setting (bifurcation, generation) sometimes does.",
     harmless: "Where the bus still carries clearly more than the link's speed.",
     check: Check::Host(|host| {
-        let (now, most) = (host.number("pcie.bandwidth")?, host.number("pcie.bandwidth.max")?);
+        let (now, most) = (host.number(keys::PCIE_BANDWIDTH)?, host.number(keys::PCIE_BANDWIDTH_MAX)?);
         if now >= most * 0.99 {
             return None;
         }
         let words = |rate: f64| nominal(&bps(rate));
         let found = Found::new(format!("the bus carries {}, the card could use {}", words(now), words(most)));
         // Headers of the bus's own packets take about a sixth of small transfers.
-        match host.number("nic.speed") {
+        match host.number(keys::NIC_SPEED) {
             Some(link) if now < link * 1.2 => {
                 let says = format!("{}; the link has {}", found.says, words(link));
                 Some(Found::new(says).severity(Severity::Warning))

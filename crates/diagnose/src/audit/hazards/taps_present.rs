@@ -1,17 +1,17 @@
 //! Someone captures packets on the host. Source: /proc/net/packet, one line a socket; packet(7).
 
 use crate::audit::rule::{Check, Found, Rule, whole};
-use narrows_model::{Key, Severity, Unit};
+use narrows_model::{Severity, keys};
 
 pub(super) const HAZARD: Rule = Rule {
     id: "taps-present",
     severity: Severity::Notice,
-    key: "taps.count",
-    needs: &[Key::new("taps.count", Unit::Number)],
+    key: keys::TAPS_COUNT,
+    needs: &[keys::TAPS_COUNT],
     matters: "Each packet is cloned for each tap and passes its filter: at high packet rates that takes a good part of a core.",
     harmless: "Where the tap's filter takes a single protocol, as DHCP and LLDP daemons do.",
     check: Check::Host(|host| {
-        let count = whole(host.number("taps.count")?);
+        let count = whole(host.number(keys::TAPS_COUNT)?);
         let verb = if count == 1 { "packet tap listens" } else { "packet taps listen" };
         (count > 0).then(|| Found::new(format!("{count} {verb}")).fix("ss -0pn"))
     }),

@@ -3,7 +3,7 @@
 
 use crate::audit::rule::{Check, Found, Rule, sysctl_words, whole};
 use narrows_model::words::units::{bps, bytes, micros};
-use narrows_model::{Key, Severity, Snapshot, Unit};
+use narrows_model::{Severity, Snapshot, keys};
 
 /// The RTT below which a small buffer is reported. The audit measures no path; this is one across a continent: hosts tuned
 /// for such a path held 41 ms of 10 Gbit/s, and 80 ms of 1 Gbit/s.
@@ -18,13 +18,8 @@ const MAX_BYTES: f64 = 2_147_483_647.0;
 pub(super) const RECEIVE: Rule = Rule {
     id: "tcp-rmem-small",
     severity: Severity::Notice,
-    key: "tcp.rmem.min",
-    needs: &[
-        Key::new("tcp.rmem.max", Unit::Bytes),
-        Key::new("tcp.rmem.min", Unit::Bytes),
-        Key::new("tcp.rmem.default", Unit::Bytes),
-        Key::new("nic.speed", Unit::BitsPerSecond),
-    ],
+    key: keys::TCP_RMEM_MIN,
+    needs: &[keys::TCP_RMEM_MAX, keys::TCP_RMEM_MIN, keys::TCP_RMEM_DEFAULT, keys::NIC_SPEED],
     check: Check::Each(|host, peer| Buffer { name: "rmem", word: "receive", default: 131072 }.small(host, peer)),
     matters: "One connection cannot have more in flight than the receiver's buffer holds: on a longer path it stays below \
               the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the one that is there.",
@@ -34,13 +29,8 @@ pub(super) const RECEIVE: Rule = Rule {
 pub(super) const SEND: Rule = Rule {
     id: "tcp-wmem-small",
     severity: Severity::Notice,
-    key: "tcp.wmem.min",
-    needs: &[
-        Key::new("tcp.wmem.max", Unit::Bytes),
-        Key::new("tcp.wmem.min", Unit::Bytes),
-        Key::new("tcp.wmem.default", Unit::Bytes),
-        Key::new("nic.speed", Unit::BitsPerSecond),
-    ],
+    key: keys::TCP_WMEM_MIN,
+    needs: &[keys::TCP_WMEM_MAX, keys::TCP_WMEM_MIN, keys::TCP_WMEM_DEFAULT, keys::NIC_SPEED],
     check: Check::Each(|host, peer| Buffer { name: "wmem", word: "send", default: 16384 }.small(host, peer)),
     matters: "One connection cannot have more in flight than the sender's buffer holds: on a longer path it stays below \
               the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the one that is there.",
@@ -89,7 +79,7 @@ impl Buffer {
 }
 
 fn speed(host: &Snapshot) -> Option<f64> {
-    host.number("nic.speed").filter(|speed| *speed > 0.0)
+    host.number(keys::NIC_SPEED).filter(|speed| *speed > 0.0)
 }
 
 /// Bytes of buffer that a rate needs at an RTT.

@@ -4,7 +4,7 @@
 use crate::audit::rule::{Check, Found, Rule, device, whole};
 use narrows_model::words::show::nominal;
 use narrows_model::words::units::{bps, micros};
-use narrows_model::{Key, Severity, Snapshot, Unit, Value};
+use narrows_model::{Severity, Snapshot, Value, keys};
 
 /// What the kernel gives an Ethernet device.
 const USUAL: u64 = 1000;
@@ -14,22 +14,22 @@ const TAKE_IT: &[&str] = &["pfifo_fast", "pfifo", "bfifo", "prio", "htb"];
 pub(super) const HAZARD: Rule = Rule {
     id: "txqueuelen-unusual",
     severity: Severity::Info,
-    key: "nic.txqueuelen",
+    key: keys::NIC_TXQUEUELEN,
     needs: &[
-        Key::new("nic.txqueuelen", Unit::Packets),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.mtu", Unit::Bytes),
-        Key::new("nic.speed", Unit::BitsPerSecond),
-        Key::new("qdisc.kinds", Unit::Text),
-        Key::new("nic.name", Unit::Text),
+        keys::NIC_TXQUEUELEN,
+        keys::NIC_KIND,
+        keys::NIC_MTU,
+        keys::NIC_SPEED,
+        keys::QDISC_KINDS,
+        keys::NIC_NAME,
     ],
     matters: "Someone changed it: a long queue adds its length in delay once it stands, and hides a slow link behind it; a \
               short one drops packets before they leave the host.",
     harmless: "Under a queueing discipline with a limit of its own (fq, fq_codel), and where a long path with small buffers \
                on its way was the reason.",
     check: Check::Host(|host| {
-        let length = whole(host.number("nic.txqueuelen")?);
-        let ethernet = matches!(host.text("nic.kind")?, "physical" | "virtual");
+        let length = whole(host.number(keys::NIC_TXQUEUELEN)?);
+        let ethernet = matches!(host.text(keys::NIC_KIND)?, "physical" | "virtual");
         (ethernet && length > 0 && length != USUAL && takes_it(host)).then(|| {
             let delay = delay(host, length).unwrap_or_default();
             Found::new(format!("the transmit queue holds {length} packets, {USUAL} is usual{delay}"))
@@ -40,7 +40,7 @@ pub(super) const HAZARD: Rule = Rule {
 
 /// Whether a queueing discipline that looks at it is in use, or may be.
 fn takes_it(host: &Snapshot) -> bool {
-    match host.get("qdisc.kinds").map(|fact| &fact.value) {
+    match host.get(keys::QDISC_KINDS).map(|fact| &fact.value) {
         Some(Value::List(kinds)) => kinds.iter().any(|kind| TAKE_IT.contains(&kind.as_str())),
         _ => true,
     }
@@ -48,9 +48,9 @@ fn takes_it(host: &Snapshot) -> bool {
 
 /// How long a full queue takes to leave.
 fn delay(host: &Snapshot, length: u64) -> Option<String> {
-    let speed = host.number("nic.speed").filter(|speed| *speed > 0.0)?;
+    let speed = host.number(keys::NIC_SPEED).filter(|speed| *speed > 0.0)?;
     #[allow(clippy::cast_precision_loss)]
-    let us = whole(length as f64 * host.number("nic.mtu")? * 8e6 / speed);
+    let us = whole(length as f64 * host.number(keys::NIC_MTU)? * 8e6 / speed);
     Some(format!(": {} of delay at {} when it is full", micros(us), nominal(&bps(speed))))
 }
 

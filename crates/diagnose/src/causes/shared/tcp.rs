@@ -3,7 +3,7 @@
 use crate::evidence::tcp::TcpEvidence;
 use crate::judge::Evidence as _;
 use crate::role::Role;
-use narrows_model::{Ceiling, Method};
+use narrows_model::{Ceiling, FactKey, Method};
 
 /// A ceiling with a relative interval around its value.
 pub(crate) fn ceiling_at(
@@ -46,9 +46,14 @@ pub(crate) fn window_ceiling(
 }
 
 /// The three words of `tcp_rmem` or `tcp_wmem` with a new maximum, in the kernel's form.
-pub(crate) fn raised_max(evidence: &TcpEvidence, role: Role, prefix: &str, max_bytes: u64) -> Option<String> {
-    let word = |which: &str| evidence.number(role, &format!("{prefix}.{which}"));
-    Some(format!("{:.0} {:.0} {max_bytes}", word("min")?, word("default")?))
+pub(crate) fn raised_max(
+    evidence: &TcpEvidence,
+    role: Role,
+    [min, default]: [FactKey; 2],
+    max_bytes: u64,
+) -> Option<String> {
+    let word = |key| evidence.number(role, key);
+    Some(format!("{:.0} {:.0} {max_bytes}", word(min)?, word(default)?))
 }
 
 /// The buffer that the path needs once this limit is gone: twice the product of the fastest rate known and the RTT,

@@ -18,15 +18,14 @@ use crate::experiments::tcp::OTHER_CONGESTION_CONTROL;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "congestion-control",
     about: "the congestion control in use makes too little of this path",
     roles: &[Role::Sender],
-    needs: &[Key::new("tcp.congestion_control", Unit::Text), Key::new("tcp.congestion_control.available", Unit::Text)],
+    needs: &[keys::TCP_CONGESTION_CONTROL, keys::TCP_CONGESTION_CONTROL_AVAILABLE],
     ceiling,
     assess,
     look_alikes: &["random-loss", "path-capacity", "path-policer", "tcp-receive-window", "tcp-send-buffer"],

@@ -17,8 +17,7 @@ use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::judge::ceilings::sits_at;
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Command, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Command, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -26,10 +25,10 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "a host's link runs more slowly than it could",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
-        Key::new("nic.speed", Unit::BitsPerSecond),
-        Key::new("nic.speed.max", Unit::BitsPerSecond),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.name", Unit::Text),
+        keys::NIC_SPEED,
+        keys::NIC_SPEED_MAX,
+        keys::NIC_KIND,
+        keys::NIC_NAME,
     ],
     ceiling,
     assess,
@@ -58,7 +57,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return cannot_tell(format!("the device of {} reports no link speed", who(evidence, role)));
     };
     let other = if role == Role::Sender { Role::Receiver } else { Role::Sender };
-    let slower_than = match (evidence.number(role, "nic.speed.max"), evidence.link_bps_of(other)) {
+    let slower_than = match (evidence.number(role, keys::NIC_SPEED_MAX), evidence.link_bps_of(other)) {
         (Some(max), _) if speed < 0.99 * max => format!("its link supports {}", units::bps(max)),
         (Some(_), _) => return contradicts(format!("the link of {} runs at its best speed", who(evidence, role))),
         (None, Some(peer)) if speed < ORDINARY_BPS && speed < 0.99 * peer => {
@@ -88,7 +87,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let device = evidence.text(role, "nic.name").unwrap_or("DEVICE");
+    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
     Fix {
         commands: vec![Command { at: evidence.place(role), run: format!("ethtool -s {device} autoneg on") }],
         ..advice("check the cable and the switch port, and let both sides negotiate the speed")
@@ -102,7 +101,7 @@ mod tests {
         Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, link, named, none_proven,
         ordinary_host, assessment, virtual_hosts, with, without,
     };
-    use narrows_model::{Fact, Place};
+    use narrows_model::{Fact, Place, Unit};
 
     fn fastest(mbps: i64, facts: Vec<Fact>) -> Vec<Fact> {
         with(facts, fact("nic.speed.max", mbps * 1_000_000, Unit::BitsPerSecond))

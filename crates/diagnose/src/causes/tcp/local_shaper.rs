@@ -15,8 +15,7 @@ use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter,
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, Setting, words::units};
+use narrows_model::{Ceiling, Fix, Method, Setting, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -24,10 +23,10 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "a queueing discipline on the sender's own device limits the rate",
     roles: &[Role::Sender],
     needs: &[
-        Key::new("qdisc.rate", Unit::BitsPerSecond),
-        Key::new("qdisc.overlimits", Unit::Count),
-        Key::new("nic.name", Unit::Text),
-        Key::new("qdisc.root.kind", Unit::Text),
+        keys::QDISC_RATE,
+        keys::QDISC_OVERLIMITS,
+        keys::NIC_NAME,
+        keys::QDISC_ROOT_KIND,
     ],
     ceiling,
     assess,
@@ -38,7 +37,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 };
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
-    let rate = evidence.number(role, "qdisc.rate")?;
+    let rate = evidence.number(role, keys::QDISC_RATE)?;
     let mss = evidence.base.mss_bytes?;
     // The discipline counts IP packets with 14 bytes of Ethernet header, or without on a device that has none.
     let efficiency = mss / (mss + f64::from(evidence.segment_header_bytes()) + 14.0);
@@ -47,8 +46,8 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 }
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    let Some(rate) = evidence.number(role, "qdisc.rate") else {
-        return match evidence.text(role, "qdisc.root.kind") {
+    let Some(rate) = evidence.number(role, keys::QDISC_RATE) else {
+        return match evidence.text(role, keys::QDISC_ROOT_KIND) {
             Some(kind) => contradicts(format!("the sender's queueing discipline ({kind}) has no rate")),
             None => cannot_tell("the sender's queueing disciplines could not be read"),
         };
@@ -58,7 +57,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             "the segment size could not be read, so the goodput cannot be held against the shaper's rate",
         );
     }
-    match evidence.grew(role, "qdisc.overlimits") {
+    match evidence.grew(role, keys::QDISC_OVERLIMITS) {
         None => cannot_tell("the counters of the sender's queueing discipline could not be read"),
         Some(0) => contradicts(format!("the shaper of {} never had to hold a packet back", units::bps(rate))),
         Some(times) => Assessment::Supports {
@@ -72,8 +71,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
-    let kind = evidence.text(role, "qdisc.root.kind").unwrap_or("shaper");
+    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned();
+    let kind = evidence.text(role, keys::QDISC_ROOT_KIND).unwrap_or("shaper");
     let advice = format!("remove the {kind} shaper from {device}, or raise its rate if it is there on purpose");
     setting_fix(evidence, role, advice, Setting::RootQdisc { device, kind: "default".to_owned() })
 }
@@ -85,7 +84,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, fact, named, none_proven, ordinary_host,
         assessment, with, without,
     };
-    use narrows_model::{Place, Status};
+    use narrows_model::{Place, Status, Unit};
 
     /// tbf at 200 Mbit/s: 191 Mbit/s of payload, and a queue in the sender's own host.
     fn truth() -> Scene {

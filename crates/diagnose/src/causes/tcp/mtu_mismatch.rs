@@ -16,8 +16,7 @@ use crate::causes::shared::words::{self, cannot_tell, contradicts, counter, para
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, Setting, words::units};
+use narrows_model::{Ceiling, Fix, Method, Setting, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -25,11 +24,11 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the MTUs of the two ends or of the path differ, and the smaller one costs goodput",
     roles: &[Role::Sender, Role::Receiver, Role::Path],
     needs: &[
-        Key::new("nic.mtu", Unit::Bytes),
-        Key::new("path.mtu", Unit::Bytes),
-        Key::new("nic.name", Unit::Text),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.speed", Unit::BitsPerSecond),
+        keys::NIC_MTU,
+        keys::PATH_MTU,
+        keys::NIC_NAME,
+        keys::NIC_KIND,
+        keys::NIC_SPEED,
     ],
     ceiling,
     assess,
@@ -46,10 +45,10 @@ const COST: f64 = 0.07;
 
 /// The smallest MTU in force, the largest of a host's, and the role of the smallest.
 fn mtus(evidence: &TcpEvidence) -> Option<(f64, f64, Role)> {
-    let (sender, receiver) = (evidence.number(Role::Sender, "nic.mtu")?, evidence.number(Role::Receiver, "nic.mtu")?);
+    let (sender, receiver) = (evidence.number(Role::Sender, keys::NIC_MTU)?, evidence.number(Role::Receiver, keys::NIC_MTU)?);
     let largest = sender.max(receiver);
     let segment = evidence.base.mss_bytes.map(|mss| mss + f64::from(evidence.segment_header_bytes()));
-    let path = evidence.number(Role::Sender, "path.mtu").into_iter().chain(segment).reduce(f64::min);
+    let path = evidence.number(Role::Sender, keys::PATH_MTU).into_iter().chain(segment).reduce(f64::min);
     let smallest_host = sender.min(receiver);
     match path {
         // The segment size may lie a few bytes below the MTU for options; a real difference is larger.
@@ -109,7 +108,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let large = mtus(evidence).map_or(1500.0, |(_, large, _)| large);
     let advice = format!("give both hosts and everything between them an MTU of {large:.0}");
-    let (Some(device), true) = (evidence.text(role, "nic.name"), role != Role::Path) else {
+    let (Some(device), true) = (evidence.text(role, keys::NIC_NAME), role != Role::Path) else {
         return words::advice(advice);
     };
     let setting = Setting::Mtu { device: device.to_owned(), mtu: large as u32 };
@@ -123,7 +122,7 @@ mod tests {
         Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, ordinary_host, assessment,
         with, without,
     };
-    use narrows_model::{Fact, Place};
+    use narrows_model::{Fact, Place, Unit};
 
     fn mtu(bytes: i64) -> Vec<Fact> {
         with(ordinary_host(), fact("nic.mtu", bytes, Unit::Bytes))

@@ -17,8 +17,7 @@ use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter}
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::{EndView, TcpEvidence};
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Command, Fact, Fix, Key, Method, Setting, Value, words::units};
+use narrows_model::{Ceiling, Command, Fact, FactKey, Fix, Method, Setting, Value, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -26,15 +25,15 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "offloads are off, so the CPU handles each packet by itself and has no time for more",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
-        Key::new("nic.feature.tso", Unit::Flag),
-        Key::new("nic.feature.gso", Unit::Flag),
-        Key::new("nic.feature.gro", Unit::Flag),
-        Key::new("nic.feature.tx_checksum", Unit::Flag),
-        Key::new("nic.feature.rx_checksum", Unit::Flag),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.name", Unit::Text),
-        Key::new("nic.feature.fixed_off", Unit::Text),
-        Key::new("nic.speed", Unit::BitsPerSecond),
+        keys::NIC_FEATURE_TSO,
+        keys::NIC_FEATURE_GSO,
+        keys::NIC_FEATURE_GRO,
+        keys::NIC_FEATURE_TX_CHECKSUM,
+        keys::NIC_FEATURE_RX_CHECKSUM,
+        keys::NIC_KIND,
+        keys::NIC_NAME,
+        keys::NIC_FEATURE_FIXED_OFF,
+        keys::NIC_SPEED,
     ],
     ceiling,
     assess,
@@ -45,27 +44,27 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 };
 
 /// Which features matter at a role: fact, and the word of `ethtool -K`.
-const fn features(role: Role) -> &'static [(&'static str, &'static str)] {
+const fn features(role: Role) -> &'static [(FactKey, &'static str)] {
     match role {
-        Role::Sender => &[("nic.feature.tso", "tso"), ("nic.feature.gso", "gso"), ("nic.feature.tx_checksum", "tx")],
-        _ => &[("nic.feature.gro", "gro"), ("nic.feature.rx_checksum", "rx")],
+        Role::Sender => &[(keys::NIC_FEATURE_TSO, "tso"), (keys::NIC_FEATURE_GSO, "gso"), (keys::NIC_FEATURE_TX_CHECKSUM, "tx")],
+        _ => &[(keys::NIC_FEATURE_GRO, "gro"), (keys::NIC_FEATURE_RX_CHECKSUM, "rx")],
     }
 }
 
 /// Whether the device lies above or beside others in the same machine: a veth has GRO off by default and misses
 /// nothing, since what it gets was coalesced below it or never cut.
 fn is_stacked(evidence: &TcpEvidence, role: Role) -> bool {
-    evidence.text(role, "nic.kind").is_some_and(|kind| !matches!(kind, "physical" | "virtual" | "tun" | "unknown"))
+    evidence.text(role, keys::NIC_KIND).is_some_and(|kind| !matches!(kind, "physical" | "virtual" | "tun" | "unknown"))
 }
 
 /// What is off and could be on; what the device cannot do at all is no cause of anything that a user could mend.
 fn off(evidence: &TcpEvidence, role: Role) -> Vec<&'static str> {
-    let fixed = |word: &str| match evidence.host(role).and_then(|host| host.get("nic.feature.fixed_off")) {
+    let fixed = |word: &str| match evidence.host(role).and_then(|host| host.get(keys::NIC_FEATURE_FIXED_OFF)) {
         Some(Fact { value: Value::List(words), .. }) => words.iter().any(|fixed| fixed == word),
         _ => false,
     };
-    let off = features(role).iter().filter(|(key, _)| evidence.flag(role, key) == Some(false)).map(|(_, word)| *word);
-    let hardware = evidence.text(role, "nic.kind").is_none_or(|kind| kind == "physical");
+    let off = features(role).iter().filter(|(key, _)| evidence.flag(role, *key) == Some(false)).map(|(_, word)| *word);
+    let hardware = evidence.text(role, keys::NIC_KIND).is_none_or(|kind| kind == "physical");
     // Only hardware can sum what it receives; a TUN without that feature has nothing switched off.
     let meant = |word: &str| (word != "gro" || !is_stacked(evidence, role)) && (word != "rx" || hardware);
     off.filter(|word| meant(word) && !fixed(word)).collect()
@@ -101,7 +100,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 }
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    let known = features(role).iter().any(|(key, _)| evidence.flag(role, key).is_some());
+    let known = features(role).iter().any(|(key, _)| evidence.flag(role, *key).is_some());
     if !known {
         return cannot_tell("the device's features could not be read");
     }
@@ -136,7 +135,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
+    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned();
     let at = evidence.place(role);
     // Order matters: segmentation needs the checksum offload.
     let mut words = off(evidence, role);
@@ -160,7 +159,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, fact, link, named,
         none_proven, ordinary_host, assessment, with,
     };
-    use narrows_model::{Fact, Place};
+    use narrows_model::{Fact, Place, Unit};
 
     fn without_features(words: &[&str]) -> Vec<Fact> {
         let off = |facts, word: &&str| with(facts, fact(&format!("nic.feature.{word}"), false, Unit::Flag));

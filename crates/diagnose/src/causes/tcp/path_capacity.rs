@@ -20,15 +20,14 @@ use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use super::congestion_control::window_share;
 use crate::evidence::tcp::{EndView, TcpEvidence};
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-capacity",
     about: "the path is at capacity: this is what it carries",
     roles: &[Role::Path],
-    needs: &[Key::new("nic.kind", Unit::Text), Key::new("nic.speed", Unit::BitsPerSecond)],
+    needs: &[keys::NIC_KIND, keys::NIC_SPEED],
     ceiling,
     assess,
     look_alikes: &["path-shaper", "path-policer", "link-speed", "tcp-send-buffer", "tcp-receive-window"],

@@ -19,15 +19,14 @@ use crate::causes::udp;
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::tcp::{TcpEvidence, FlowView, Loss};
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Fix, Key, words::units};
+use narrows_model::{Fix, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-policer",
     about: "a policer on the path drops what exceeds its rate",
     roles: &[Role::Path],
-    needs: &[Key::new("qdisc.drops", Unit::Count)],
+    needs: &[keys::QDISC_DROPS],
     assess,
     look_alikes: &["random-loss", "path-shaper", "path-capacity", "qdisc-drop", "congestion-control"],
     fix,
@@ -88,7 +87,7 @@ pub(super) fn by_paced_udp(evidence: &TcpEvidence, rule: fn(&PacedUdp) -> Assess
 
 /// Whether the sender's own queue dropped about as much as was lost.
 pub(super) fn lost_at_home(evidence: &TcpEvidence) -> bool {
-    let (Some(drops), Some(loss)) = (evidence.grew(Role::Sender, "qdisc.drops"), evidence.base.loss_whole) else {
+    let (Some(drops), Some(loss)) = (evidence.grew(Role::Sender, keys::QDISC_DROPS), evidence.base.loss_whole) else {
         return false;
     };
     drops > 0 && drops >= loss.lost().div_ceil(2)

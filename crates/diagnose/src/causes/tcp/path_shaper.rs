@@ -17,8 +17,7 @@ use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -26,9 +25,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "a shaper on the path holds the rate below what the links carry",
     roles: &[Role::Path],
     needs: &[
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.speed", Unit::BitsPerSecond),
-        Key::new("qdisc.rate", Unit::BitsPerSecond),
+        keys::NIC_KIND,
+        keys::NIC_SPEED,
+        keys::QDISC_RATE,
     ],
     ceiling,
     assess,
@@ -74,7 +73,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let goodput = evidence.goodput_bps();
-    if evidence.number(Role::Sender, "qdisc.rate").is_some_and(|rate| goodput > 0.85 * rate) {
+    if evidence.number(Role::Sender, keys::QDISC_RATE).is_some_and(|rate| goodput > 0.85 * rate) {
         return contradicts("the sender's own shaper explains the rate");
     }
     if let Some(why) = end_bound(evidence) {

@@ -18,8 +18,7 @@ use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::judge::ceilings::sits_at;
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -27,12 +26,12 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the network card has fewer or slower PCIe lanes than it needs",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
-        Key::new("pcie.bandwidth", Unit::BitsPerSecond),
-        Key::new("pcie.bandwidth.max", Unit::BitsPerSecond),
-        Key::new("pcie.width", Unit::Lanes),
-        Key::new("pcie.width.max", Unit::Lanes),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.speed", Unit::BitsPerSecond),
+        keys::PCIE_BANDWIDTH,
+        keys::PCIE_BANDWIDTH_MAX,
+        keys::PCIE_WIDTH,
+        keys::PCIE_WIDTH_MAX,
+        keys::NIC_KIND,
+        keys::NIC_SPEED,
     ],
     ceiling,
     assess,
@@ -48,7 +47,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 const EFFICIENCY: [f64; 3] = [0.45, 0.8, 0.93];
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
-    let bandwidth = evidence.number(role, "pcie.bandwidth")?;
+    let bandwidth = evidence.number(role, keys::PCIE_BANDWIDTH)?;
     let [low, likely, high] = EFFICIENCY;
     let how = format!("PCIe carries {} after line coding x {likely} for its protocol", units::bps(bandwidth));
     ceiling_at(CAUSE.id, evidence, role, bandwidth * likely, [low / likely, high / likely], Method::Computed, how)
@@ -56,7 +55,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let (Some(bandwidth), Some(max)) =
-        (evidence.number(role, "pcie.bandwidth"), evidence.number(role, "pcie.bandwidth.max"))
+        (evidence.number(role, keys::PCIE_BANDWIDTH), evidence.number(role, keys::PCIE_BANDWIDTH_MAX))
     else {
         return cannot_tell(format!(
             "the device of {} is no PCIe card, or its lanes could not be read",
@@ -107,7 +106,7 @@ pub(super) fn may_hold_a_queue(evidence: &TcpEvidence, role: Role) -> Option<Ass
 
 /// The card's lanes, where some of them are missing; a bridge on the way may be what is narrow.
 fn lanes(evidence: &TcpEvidence, role: Role) -> String {
-    match (evidence.number(role, "pcie.width"), evidence.number(role, "pcie.width.max")) {
+    match (evidence.number(role, keys::PCIE_WIDTH), evidence.number(role, keys::PCIE_WIDTH_MAX)) {
         (Some(now), Some(max)) if now < max => format!(" on {now} of {max} lanes"),
         _ => String::new(),
     }
@@ -124,7 +123,7 @@ mod tests {
         Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, link, named,
         none_proven, ordinary_host, assessment, with, without,
     };
-    use narrows_model::{Fact, Place, Status};
+    use narrows_model::{Fact, Place, Status, Unit};
 
     /// A 10 Gbit/s card for eight lanes of 2.5 GT/s; 8b/10b leaves 2 Gbit/s a lane.
     fn card(lanes: i64) -> Vec<Fact> {

@@ -15,8 +15,7 @@ use crate::judge::{Assessment, Cause, Evidence as _};
 use super::path_policer::loss_does_not_bind;
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Fix, Key, Setting, words::units};
+use narrows_model::{Fix, Setting, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -24,12 +23,12 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the sender's own queue drops packets before they leave the host",
     roles: &[Role::Sender],
     needs: &[
-        Key::new("qdisc.drops", Unit::Count),
-        Key::new("nic.name", Unit::Text),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.speed", Unit::BitsPerSecond),
-        Key::new("qdisc.rate", Unit::BitsPerSecond),
-        Key::new("qdisc.root.kind", Unit::Text),
+        keys::QDISC_DROPS,
+        keys::NIC_NAME,
+        keys::NIC_KIND,
+        keys::NIC_SPEED,
+        keys::QDISC_RATE,
+        keys::QDISC_ROOT_KIND,
     ],
     assess,
     look_alikes: &["random-loss", "path-policer", "local-shaper", "path-capacity"],
@@ -42,7 +41,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 const FEW: u64 = 20;
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    let Some(dropped) = evidence.grew(role, "qdisc.drops") else {
+    let Some(dropped) = evidence.grew(role, keys::QDISC_DROPS) else {
         return cannot_tell("the counters of the sender's queueing discipline could not be read");
     };
     if dropped == 0 {
@@ -71,7 +70,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         ));
     }
     // At the rate of the shaper or of the link, drops are how a full queue tells TCP to slow down.
-    let rate = evidence.number(role, "qdisc.rate").or_else(|| evidence.link_bps_of(role));
+    let rate = evidence.number(role, keys::QDISC_RATE).or_else(|| evidence.link_bps_of(role));
     if let (Some(rate), Some(mss)) = (rate, evidence.base.mss_bytes) {
         let full = rate * evidence.wire_efficiency(mss);
         if evidence.goodput_bps() >= 0.9 * full {
@@ -96,8 +95,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
-    let kind = evidence.text(role, "qdisc.root.kind").unwrap_or("queueing discipline");
+    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned();
+    let kind = evidence.text(role, keys::QDISC_ROOT_KIND).unwrap_or("queueing discipline");
     let advice = format!("give {device} a longer queue: replace its {kind} by the default one, or raise the limit");
     setting_fix(evidence, role, advice, Setting::RootQdisc { device, kind: "default".to_owned() })
 }
@@ -109,7 +108,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
         ordinary_host, assessment, with,
     };
-    use narrows_model::Place;
+    use narrows_model::{Place, Unit};
 
     /// A queue of a few packets: 500 dropped, 520 sent again.
     fn truth() -> Scene {

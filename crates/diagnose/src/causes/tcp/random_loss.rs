@@ -20,15 +20,14 @@ use super::path_policer::{Paced, by_paced_udp, loss_does_not_bind, lost_at_home,
 use crate::causes::udp;
 use crate::evidence::tcp::{TcpEvidence, FlowView};
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "random-loss",
     about: "the path loses packets whatever the rate",
     roles: &[Role::Path],
-    needs: &[Key::new("qdisc.drops", Unit::Count)],
+    needs: &[keys::QDISC_DROPS],
     ceiling,
     assess,
     look_alikes: &["path-policer", "qdisc-drop", "path-capacity", "congestion-control", "sack-off"],

@@ -12,20 +12,20 @@
 //!
 //! Source: RFC 9293 3.8.6; `SIOCINQ`, tcp(7).
 
+use narrows_model::keys;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
+use narrows_model::{Ceiling, Fix, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "receiver-app-slow",
     about: "the receiving application reads more slowly than the path delivers",
     roles: &[Role::Receiver],
-    needs: &[Key::new("netstat.TcpExt.TCPToZeroWindowAdv", Unit::Count)],
+    needs: &[keys::NETSTAT_TCP_EXT_TCP_TO_ZERO_WINDOW_ADV],
     ceiling,
     assess,
     look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "app-core-saturated"],
@@ -91,7 +91,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             ),
         }),
     ];
-    if let Some(zero) = evidence.grew(role, "netstat.TcpExt.TCPToZeroWindowAdv").filter(|n| *n > 0) {
+    if let Some(zero) = evidence.grew(role, keys::NETSTAT_TCP_EXT_TCP_TO_ZERO_WINDOW_ADV).filter(|n| *n > 0) {
         witnesses.push(counter(format!("the receiver closed its window to zero {zero} times")));
     }
     Assessment::Supports { share: held, witnesses }

@@ -17,15 +17,14 @@ use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, pa
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Fix, Key, words::units};
+use narrows_model::{Fix, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "sack-off",
     about: "the connection has no selective acknowledgements, so repairing loss takes long",
     roles: &[Role::Sender, Role::Receiver, Role::Path],
-    needs: &[Key::new("tcp.sack", Unit::Flag), Key::new("netstat.TcpExt.TCPRenoRecovery", Unit::Count)],
+    needs: &[keys::TCP_SACK, keys::NETSTAT_TCP_EXT_TCP_RENO_RECOVERY],
     assess,
     look_alikes: &["random-loss", "congestion-control", "path-policer", "path-capacity"],
     fix,
@@ -35,8 +34,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 
 fn blamed(evidence: &TcpEvidence, role: Role) -> Option<bool> {
     match role {
-        Role::Path => Some(evidence.flag(Role::Sender, "tcp.sack")? && evidence.flag(Role::Receiver, "tcp.sack")?),
-        host => evidence.flag(host, "tcp.sack").map(|on| !on),
+        Role::Path => Some(evidence.flag(Role::Sender, keys::TCP_SACK)? && evidence.flag(Role::Receiver, keys::TCP_SACK)?),
+        host => evidence.flag(host, keys::TCP_SACK).map(|on| !on),
     }
 }
 
@@ -74,7 +73,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             units::percent(shares.recovery)
         )),
     ];
-    if let Some(recoveries) = evidence.grew(Role::Sender, "netstat.TcpExt.TCPRenoRecovery").filter(|n| *n > 0) {
+    if let Some(recoveries) = evidence.grew(Role::Sender, keys::NETSTAT_TCP_EXT_TCP_RENO_RECOVERY).filter(|n| *n > 0) {
         witnesses
             .push(counter(format!("{recoveries} recoveries without selective acknowledgements (TCPRenoRecovery)")));
     }
@@ -103,7 +102,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_supports, fact, named, none_proven, ordinary_host,
         assessment, with, without,
     };
-    use narrows_model::{Place, TcpInfo};
+    use narrows_model::{Place, TcpInfo, Unit};
 
     /// The receiver has the option off on a path that loses now and then.
     fn truth() -> Scene {

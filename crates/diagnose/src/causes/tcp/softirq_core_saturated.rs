@@ -17,8 +17,7 @@ use crate::experiments::tcp::AWAKE_CORES;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -26,12 +25,12 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "one core is full of packet processing",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
-        Key::new("softnet.dropped", Unit::Count),
-        Key::new("softnet.time_squeeze", Unit::Count),
-        Key::new("taps.count", Unit::Number),
-        Key::new("netfilter.rules", Unit::Number),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.speed", Unit::BitsPerSecond),
+        keys::SOFTNET_DROPPED,
+        keys::SOFTNET_TIME_SQUEEZE,
+        keys::TAPS_COUNT,
+        keys::NETFILTER_RULES,
+        keys::NIC_KIND,
+        keys::NIC_SPEED,
     ],
     ceiling,
     assess,
@@ -50,8 +49,8 @@ const MANY_RULES: f64 = 100.0;
 /// What makes a packet cost so much, or shows that one core has more packets than it can take.
 fn costly(evidence: &TcpEvidence, role: Role) -> Option<()> {
     let more = |key, many| evidence.number(role, key).is_some_and(|n| n >= many);
-    let squeezed = evidence.grew(role, "softnet.time_squeeze").is_some_and(|n| n > 0);
-    (squeezed || more("taps.count", MANY_TAPS) || more("netfilter.rules", MANY_RULES)).then_some(())
+    let squeezed = evidence.grew(role, keys::SOFTNET_TIME_SQUEEZE).is_some_and(|n| n > 0);
+    (squeezed || more(keys::TAPS_COUNT, MANY_TAPS) || more(keys::NETFILTER_RULES, MANY_RULES)).then_some(())
 }
 
 /// A core that is idle but for interrupts runs without the tick by which the kernel accounts, so it may be full of packets and
@@ -109,15 +108,15 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         who(evidence, role),
         units::percent(core.softirq)
     ))];
-    if let Some(dropped) = evidence.grew(role, "softnet.dropped").filter(|n| *n > 0) {
+    if let Some(dropped) = evidence.grew(role, keys::SOFTNET_DROPPED).filter(|n| *n > 0) {
         witnesses.push(counter(format!("the softnet backlog dropped {dropped} packets")));
     }
-    if let Some(squeezed) = evidence.grew(role, "softnet.time_squeeze").filter(|n| *n > 0) {
+    if let Some(squeezed) = evidence.grew(role, keys::SOFTNET_TIME_SQUEEZE).filter(|n| *n > 0) {
         witnesses.push(counter(format!("its softirq had to stop {squeezed} times with packets left (time_squeeze)")));
     }
     for (key, many, what) in [
-        ("taps.count", MANY_TAPS, "packet sockets listen on this host"),
-        ("netfilter.rules", MANY_RULES, "netfilter rules are loaded"),
+        (keys::TAPS_COUNT, MANY_TAPS, "packet sockets listen on this host"),
+        (keys::NETFILTER_RULES, MANY_RULES, "netfilter rules are loaded"),
     ] {
         if let Some(n) = evidence.number(role, key).filter(|n| *n >= many) {
             witnesses.push(parameter(format!("{n:.0} {what}: each costs time for each packet")));
@@ -127,7 +126,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let taps = evidence.number(role, "taps.count").filter(|n| *n > 0.0);
+    let taps = evidence.number(role, keys::TAPS_COUNT).filter(|n| *n > 0.0);
     let extra = taps
         .map_or_else(String::new, |n| format!("; stop the {n:.0} packet sockets (captures) if they are not needed"));
     advice(format!(
@@ -143,7 +142,7 @@ mod tests {
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, fact, link,
         named, none_proven, ordinary_host, assessment, verdict, next, with,
     };
-    use narrows_model::{Place, Status};
+    use narrows_model::{Place, Status, Unit};
 
     /// All packets of a link of ten on one core, whose backlog overflows.
     fn truth() -> Scene {

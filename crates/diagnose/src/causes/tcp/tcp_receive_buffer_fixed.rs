@@ -13,14 +13,14 @@
 //!
 //! Source: `net/core/sock.c`, `SO_RCVBUF`; socket(7).
 
+use narrows_model::keys;
 use crate::causes::shared::tcp::window_ceiling;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment, parameter};
 use crate::experiments::tcp::LARGER_BUFFER;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, Witness, load::tcp::TcpPlan, words::units};
+use narrows_model::{Ceiling, Fix, Method, Witness, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -28,9 +28,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the receiving application fixed a receive buffer that is too small for this RTT",
     roles: &[Role::Receiver],
     needs: &[
-        Key::new("core.rmem.max", Unit::Bytes),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.speed", Unit::BitsPerSecond),
+        keys::CORE_RMEM_MAX,
+        keys::NIC_KIND,
+        keys::NIC_SPEED,
     ],
     ceiling,
     assess,
@@ -116,7 +116,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let limit = evidence
-        .number(role, "core.rmem.max")
+        .number(role, keys::CORE_RMEM_MAX)
         .map_or_else(String::new, |max| format!(" (now {})", units::bytes(max as u64)));
     Fix {
         load: Some(TcpPlan { receive_buffer_bytes: None, ..evidence.load.clone() }.into()),
@@ -134,7 +134,7 @@ mod tests {
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named,
         none_proven, ordinary_host, assessment, next, with,
     };
-    use narrows_model::{BufferLock, Place};
+    use narrows_model::{BufferLock, Place, Unit};
 
     /// The story of 2007: `iperf -s -w4M` got 256 KiB, since net.core.rmem_max was 131071; 42 Mbit/s at 35 ms, though
     /// tcp_rmem would have grown to 20 MB.

@@ -19,8 +19,7 @@ use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -28,11 +27,11 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the receiver's kernel announces a window that is too small for this RTT",
     roles: &[Role::Receiver],
     needs: &[
-        Key::new("tcp.rmem.min", Unit::Bytes),
-        Key::new("tcp.rmem.default", Unit::Bytes),
-        Key::new("tcp.rmem.max", Unit::Bytes),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.speed", Unit::BitsPerSecond),
+        keys::TCP_RMEM_MIN,
+        keys::TCP_RMEM_DEFAULT,
+        keys::TCP_RMEM_MAX,
+        keys::NIC_KIND,
+        keys::NIC_SPEED,
     ],
     ceiling,
     assess,
@@ -58,7 +57,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if base.receive_locked == Some(true) || base.window_scaling == Some(false) {
         return None;
     }
-    let max = evidence.number(role, "tcp.rmem.max")?;
+    let max = evidence.number(role, keys::TCP_RMEM_MAX)?;
     let rtt = units::micros(evidence.min_rtt_us? as u64);
     if let (true, Some(window)) = (grown(evidence, max), base.snd_wnd_bytes) {
         let how = format!(
@@ -108,7 +107,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             evidence.place(role)
         ));
     }
-    let Some(max) = evidence.number(role, "tcp.rmem.max") else {
+    let Some(max) = evidence.number(role, keys::TCP_RMEM_MAX) else {
         return cannot_tell("the receiver's tcp_rmem could not be read");
     };
     if buffer < 0.9 * max {
@@ -132,9 +131,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20);
-    let now = evidence.number(role, "tcp.rmem.max").map_or(0, |max| max as u64);
+    let now = evidence.number(role, keys::TCP_RMEM_MAX).map_or(0, |max| max as u64);
     let needed = needed.max(now.saturating_mul(2).min(1 << 30));
-    let value = raised_max(evidence, role, "tcp.rmem", needed).unwrap_or_else(|| format!("4096 131072 {needed}"));
+    let value = raised_max(evidence, role, [keys::TCP_RMEM_MIN, keys::TCP_RMEM_DEFAULT], needed).unwrap_or_else(|| format!("4096 131072 {needed}"));
     let advice = format!(
         "let the receive buffer grow to {}: twice the bandwidth-delay product, overhead included",
         units::bytes(needed)
@@ -149,7 +148,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
         ordinary_host, assessment, verdict, with, without,
     };
-    use narrows_model::{BufferLock, Place, Status, TcpInfo};
+    use narrows_model::{BufferLock, Place, Status, TcpInfo, Unit};
 
     /// The figures of the story: 256 KiB at 35 ms carry 42 Mbit/s.
     fn truth() -> Scene {

@@ -17,8 +17,7 @@ use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -26,11 +25,11 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the sender's kernel keeps too few unacknowledged bytes for this RTT",
     roles: &[Role::Sender],
     needs: &[
-        Key::new("tcp.wmem.min", Unit::Bytes),
-        Key::new("tcp.wmem.default", Unit::Bytes),
-        Key::new("tcp.wmem.max", Unit::Bytes),
-        Key::new("nic.kind", Unit::Text),
-        Key::new("nic.speed", Unit::BitsPerSecond),
+        keys::TCP_WMEM_MIN,
+        keys::TCP_WMEM_DEFAULT,
+        keys::TCP_WMEM_MAX,
+        keys::NIC_KIND,
+        keys::NIC_SPEED,
     ],
     ceiling,
     assess,
@@ -50,7 +49,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if evidence.base.send_locked == Some(true) {
         return None;
     }
-    let max = evidence.number(role, "tcp.wmem.max")?;
+    let max = evidence.number(role, keys::TCP_WMEM_MAX)?;
     let (bps, spread, how) = super::tcp_send_buffer_fixed::from_buffer(evidence, max, "tcp_wmem max")?;
     ceiling_at(CAUSE.id, evidence, role, bps, spread, Method::Computed, how)
 }
@@ -66,7 +65,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if base.send_locked == Some(true) {
         return contradicts("the application fixed the send buffer (SO_SNDBUF), so tcp_wmem is not what ends it");
     }
-    let (Some(buffer), Some(max)) = (base.sndbuf_bytes, evidence.number(role, "tcp.wmem.max")) else {
+    let (Some(buffer), Some(max)) = (base.sndbuf_bytes, evidence.number(role, keys::TCP_WMEM_MAX)) else {
         return cannot_tell("the sender's buffer or its tcp_wmem could not be read");
     };
     if buffer < 0.9 * max {
@@ -88,9 +87,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let now = evidence.number(role, "tcp.wmem.max").map_or(0, |max| max as u64);
+    let now = evidence.number(role, keys::TCP_WMEM_MAX).map_or(0, |max| max as u64);
     let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20).max(now.saturating_mul(2).min(1 << 30));
-    let value = raised_max(evidence, role, "tcp.wmem", needed).unwrap_or_else(|| format!("4096 16384 {needed}"));
+    let value = raised_max(evidence, role, [keys::TCP_WMEM_MIN, keys::TCP_WMEM_DEFAULT], needed).unwrap_or_else(|| format!("4096 16384 {needed}"));
     let advice = format!(
         "let the send buffer grow to {}: twice the bandwidth-delay product, overhead included",
         units::bytes(needed)
@@ -105,7 +104,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
         ordinary_host, assessment, with, without,
     };
-    use narrows_model::{BufferLock, Place, Status};
+    use narrows_model::{BufferLock, Place, Status, Unit};
 
     /// The second act: 4 MiB at 35 ms carry 634 Mbit/s.
     fn truth() -> Scene {

@@ -12,6 +12,7 @@
 //!
 //! Source: `net/core/sock.c`, `SO_SNDBUF`; socket(7).
 
+use narrows_model::keys;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
 use crate::experiments::tcp::LARGER_BUFFER;
@@ -19,15 +20,14 @@ use crate::judge::{Assessment, Cause, Evidence as _};
 use super::tcp_receive_buffer_fixed::fixed;
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, load::tcp::TcpPlan, words::units};
+use narrows_model::{Ceiling, Fix, Method, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-send-buffer-fixed",
     about: "the sending application fixed a send buffer that is too small for this RTT",
     roles: &[Role::Sender],
-    needs: &[Key::new("core.wmem.max", Unit::Bytes)],
+    needs: &[keys::CORE_WMEM_MAX],
     ceiling,
     assess,
     look_alikes: &["tcp-send-buffer", "tcp-receive-window", "sender-app-slow"],
@@ -95,7 +95,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let limit = evidence
-        .number(role, "core.wmem.max")
+        .number(role, keys::CORE_WMEM_MAX)
         .map_or_else(String::new, |max| format!(" (now {})", units::bytes(max as u64)));
     Fix {
         load: Some(TcpPlan { send_buffer_bytes: None, ..evidence.load.clone() }.into()),

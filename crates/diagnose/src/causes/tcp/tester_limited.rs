@@ -17,15 +17,14 @@ use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::{EndView, TcpEvidence};
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tester-limited",
     about: "the measuring machine itself can do no more",
     roles: &[Role::Sender, Role::Receiver],
-    needs: &[Key::new("nic.kind", Unit::Text), Key::new("nic.speed", Unit::BitsPerSecond)],
+    needs: &[keys::NIC_KIND, keys::NIC_SPEED],
     ceiling,
     assess,
     look_alikes: &["app-core-saturated", "softirq-core-saturated", "path-capacity"],

@@ -17,15 +17,14 @@ use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, pa
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
-use narrows_model::{Ceiling, Fix, Key, Method, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "window-scaling-off",
     about: "the connection has no window scaling, so its window ends at 64 KiB",
     roles: &[Role::Sender, Role::Receiver, Role::Path],
-    needs: &[Key::new("tcp.window_scaling", Unit::Flag)],
+    needs: &[keys::TCP_WINDOW_SCALING],
     ceiling,
     assess,
     look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "receiver-app-slow"],
@@ -41,10 +40,10 @@ const WINDOW_BYTES: f64 = 65_535.0;
 fn blamed(evidence: &TcpEvidence, role: Role) -> Option<bool> {
     match role {
         Role::Path => Some(
-            evidence.flag(Role::Sender, "tcp.window_scaling")?
-                && evidence.flag(Role::Receiver, "tcp.window_scaling")?,
+            evidence.flag(Role::Sender, keys::TCP_WINDOW_SCALING)?
+                && evidence.flag(Role::Receiver, keys::TCP_WINDOW_SCALING)?,
         ),
-        host => evidence.flag(host, "tcp.window_scaling").map(|on| !on),
+        host => evidence.flag(host, keys::TCP_WINDOW_SCALING).map(|on| !on),
     }
 }
 
@@ -109,7 +108,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
         ordinary_host, assessment, with, without,
     };
-    use narrows_model::{Place, TcpInfo};
+    use narrows_model::{Place, TcpInfo, Unit};
 
     /// 64 KiB at 35 ms: 15 Mbit/s at most.
     fn truth() -> Scene {

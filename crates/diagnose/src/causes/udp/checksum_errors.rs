@@ -16,7 +16,7 @@ use crate::causes::shared::words::{command_fix, counter};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, Key, Unit};
+use narrows_model::{Fix, keys};
 
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -24,13 +24,13 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     about: "datagrams arrive damaged and fail their checksum",
     roles: &[Role::Path],
     needs: &[
-        Key::new("snmp.Udp.InCsumErrors", Unit::Count),
-        Key::new("snmp6.Udp6InCsumErrors", Unit::Count),
-        Key::new("snmp.Udp.InErrors", Unit::Count),
-        Key::new("snmp6.Udp6InErrors", Unit::Count),
-        Key::new("drop.reason.UDP_CSUM", Unit::Count),
-        Key::new("nic.counter.rx_crc_errors", Unit::Count),
-        Key::new("nic.name", Unit::Text),
+        keys::SNMP_UDP_IN_CSUM_ERRORS,
+        keys::SNMP6_UDP6_IN_CSUM_ERRORS,
+        keys::SNMP_UDP_IN_ERRORS,
+        keys::SNMP6_UDP6_IN_ERRORS,
+        keys::DROP_REASON_UDP_CSUM,
+        keys::NIC_COUNTER_RX_CRC_ERRORS,
+        keys::NIC_NAME,
     ],
     assess,
     look_alikes: &["udp-receive-buffer", "random-loss"],
@@ -44,8 +44,8 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
         Ok(found) => found,
         Err(assessment) => return assessment,
     };
-    let crc = evidence.grew(Role::Receiver, "nic.counter.rx_crc_errors");
-    let key = if evidence.base.accounting.ipv6 { "snmp6.Udp6InErrors" } else { "snmp.Udp.InErrors" };
+    let crc = evidence.grew(Role::Receiver, keys::NIC_COUNTER_RX_CRC_ERRORS);
+    let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_IN_ERRORS } else { keys::SNMP_UDP_IN_ERRORS };
     let sockets = evidence.base.accounting.socket_drops;
     supports(
         first,
@@ -67,7 +67,7 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
 }
 
 fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
-    let device = |role| evidence.text(role, "nic.name").unwrap_or("DEVICE");
+    let device = |role| evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
     let advice =
         "find what damages them on the way; a checksum offload is the first suspect, and can be switched off to see"
             .to_owned();

@@ -16,7 +16,7 @@ use crate::causes::shared::words::{command_fix, counter};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, Key, Unit};
+use narrows_model::{Fix, keys};
 
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -24,10 +24,10 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     about: "a packet filter of the host drops the datagrams",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
-        Key::new("filter.drop.packets", Unit::Count),
-        Key::new("drop.reason.NETFILTER_DROP", Unit::Count),
-        Key::new("netstat.IpExt.InNoECTPkts", Unit::Count),
-        Key::new("snmp.Ip.OutDiscards", Unit::Count),
+        keys::FILTER_DROP_PACKETS,
+        keys::DROP_REASON_NETFILTER_DROP,
+        keys::NETSTAT_IP_EXT_IN_NO_ECT_PKTS,
+        keys::SNMP_IP_OUT_DISCARDS,
     ],
     assess,
     look_alikes: &["random-loss", "udp-receive-buffer", "softnet-backlog"],
@@ -43,11 +43,11 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         Err(assessment) => return assessment,
     };
     let by_rules =
-        says_the_same(evidence, dropped, evidence.grew(role, "filter.drop.packets"), "the counters of rules that drop");
+        says_the_same(evidence, dropped, evidence.grew(role, keys::FILTER_DROP_PACKETS), "the counters of rules that drop");
     let watched =
         says_the_same(evidence, dropped, evidence.reason(role, "NETFILTER_DROP"), "the reason NETFILTER_DROP");
     let third = if role == Role::Sender {
-        says_the_same(evidence, dropped, evidence.grew(role, "snmp.Ip.OutDiscards"), "OutDiscards of the sender's IP")
+        says_the_same(evidence, dropped, evidence.grew(role, keys::SNMP_IP_OUT_DISCARDS), "OutDiscards of the sender's IP")
     } else {
         // They reached IP of the host, and no socket of it.
         let accounting = &evidence.base.accounting;

@@ -19,7 +19,7 @@ use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
 use narrows_model::load::udp::{DatagramSizes, UdpPlan};
-use narrows_model::{Fix, Key, Unit, Witness};
+use narrows_model::{Fix, Witness, keys};
 
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -27,15 +27,15 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     about: "datagrams larger than the path's packets travel in fragments, and each lost fragment costs a whole one",
     roles: &[Role::Receiver],
     needs: &[
-        Key::new("snmp.Ip.FragCreates", Unit::Count),
-        Key::new("snmp.Ip.FragOKs", Unit::Count),
-        Key::new("snmp.Ip.ReasmReqds", Unit::Count),
-        Key::new("snmp.Ip.ReasmOKs", Unit::Count),
-        Key::new("snmp.Ip.ReasmFails", Unit::Count),
-        Key::new("snmp6.Ip6ReasmFails", Unit::Count),
-        Key::new("ip.frag.high", Unit::Bytes),
-        Key::new("ip6.frag.high", Unit::Bytes),
-        Key::new("path.mtu", Unit::Bytes),
+        keys::SNMP_IP_FRAG_CREATES,
+        keys::SNMP_IP_FRAG_OKS,
+        keys::SNMP_IP_REASM_REQDS,
+        keys::SNMP_IP_REASM_OKS,
+        keys::SNMP_IP_REASM_FAILS,
+        keys::SNMP6_IP6_REASM_FAILS,
+        keys::IP_FRAG_HIGH,
+        keys::IP6_FRAG_HIGH,
+        keys::PATH_MTU,
     ],
     assess,
     look_alikes: &["random-loss", "udp-receive-buffer"],
@@ -85,9 +85,9 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let ipv6 = evidence.base.accounting.ipv6;
     if lost_fragments(evidence) == Some(0) {
         let (key, name) = if ipv6 {
-            ("ip6.frag.high", "net.ipv6.ip6frag_high_thresh")
+            (keys::IP6_FRAG_HIGH, "net.ipv6.ip6frag_high_thresh")
         } else {
-            ("ip.frag.high", "net.ipv4.ipfrag_high_thresh")
+            (keys::IP_FRAG_HIGH, "net.ipv4.ipfrag_high_thresh")
         };
         if let Some(now) = evidence.number(role, key) {
             let advice =
@@ -97,7 +97,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
             return sysctl_fix(evidence, role, advice, name, format!("{:.0}", now * 4.0));
         }
     }
-    let mtu = evidence.number(Role::Sender, "path.mtu").unwrap_or(1500.0);
+    let mtu = evidence.number(Role::Sender, keys::PATH_MTU).unwrap_or(1500.0);
     let whole = mtu - if ipv6 { 48.0 } else { 28.0 };
     let plan = &evidence.base.plan;
     Fix {
@@ -111,7 +111,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 mod tests {
     use super::*;
     use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, assessment};
-    use narrows_model::Place;
+    use narrows_model::{Place, Unit};
 
     /// 600 of 10,000 datagrams of six fragments each.
     fn truth() -> UdpScene {

@@ -17,7 +17,7 @@ use crate::causes::shared::words::{command_fix, setting_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, Key, Setting, Unit, words::units};
+use narrows_model::{Fix, Setting, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -25,18 +25,18 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     about: "the sender's own queue drops datagrams before they leave the host",
     roles: &[Role::Sender],
     needs: &[
-        Key::new("qdisc.drops", Unit::Count),
-        Key::new("qdisc.rate", Unit::BitsPerSecond),
-        Key::new("qdisc.root.kind", Unit::Text),
-        Key::new("qdisc.limit.packets", Unit::Packets),
-        Key::new("nic.name", Unit::Text),
-        Key::new("snmp.Udp.SndbufErrors", Unit::Count),
-        Key::new("snmp6.Udp6SndbufErrors", Unit::Count),
-        Key::new("snmp.Ip.OutDiscards", Unit::Count),
-        Key::new("drop.reason.QDISC_DROP", Unit::Count),
-        Key::new("drop.reason.QDISC_OVERLIMIT", Unit::Count),
-        Key::new("drop.reason.QDISC_CONGESTED", Unit::Count),
-        Key::new("drop.reason.FQ_FLOW_LIMIT", Unit::Count),
+        keys::QDISC_DROPS,
+        keys::QDISC_RATE,
+        keys::QDISC_ROOT_KIND,
+        keys::QDISC_LIMIT_PACKETS,
+        keys::NIC_NAME,
+        keys::SNMP_UDP_SNDBUF_ERRORS,
+        keys::SNMP6_UDP6_SNDBUF_ERRORS,
+        keys::SNMP_IP_OUT_DISCARDS,
+        keys::DROP_REASON_QDISC_DROP,
+        keys::DROP_REASON_QDISC_OVERLIMIT,
+        keys::DROP_REASON_QDISC_CONGESTED,
+        keys::DROP_REASON_FQ_FLOW_LIMIT,
     ],
     assess,
     look_alikes: &["udp-send-queue", "random-loss", "path-policer", "shallow-queue"],
@@ -53,7 +53,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         Ok(found) => found,
         Err(assessment) => return assessment,
     };
-    let key = if evidence.base.accounting.ipv6 { "snmp6.Udp6SndbufErrors" } else { "snmp.Udp.SndbufErrors" };
+    let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_SNDBUF_ERRORS } else { keys::SNMP_UDP_SNDBUF_ERRORS };
     let reasons = REASONS.iter().try_fold(0_u64, |sum, name| Some(sum.saturating_add(evidence.reason(role, name)?)));
     supports(
         first,
@@ -65,7 +65,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
                     says_the_same(
                         evidence,
                         dropped,
-                        evidence.grew(role, "snmp.Ip.OutDiscards"),
+                        evidence.grew(role, keys::SNMP_IP_OUT_DISCARDS),
                         "OutDiscards of the sender's IP",
                     )
                 },
@@ -78,10 +78,10 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
 const HEADERS: f64 = 42.0;
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
-    let device = evidence.text(role, "nic.name").unwrap_or("DEVICE").to_owned();
-    let kind = evidence.text(role, "qdisc.root.kind").unwrap_or("queueing discipline").to_owned();
+    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned();
+    let kind = evidence.text(role, keys::QDISC_ROOT_KIND).unwrap_or("queueing discipline").to_owned();
     let wire_bps = evidence.base.offered_bps + evidence.base.offered_pps() * HEADERS * 8.0;
-    if let Some(rate) = evidence.number(role, "qdisc.rate") {
+    if let Some(rate) = evidence.number(role, keys::QDISC_RATE) {
         let setting = Setting::RootQdisc { device: device.clone(), kind: "default".to_owned() };
         let why = if wire_bps > rate { "lets only" } else { "holds too little for the bursts, and lets" };
         let advice = format!(
@@ -91,7 +91,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
             );
         return setting_fix(evidence, role, advice, setting);
     }
-    let limit = evidence.number(role, "qdisc.limit.packets").unwrap_or(1000.0);
+    let limit = evidence.number(role, keys::QDISC_LIMIT_PACKETS).unwrap_or(1000.0);
     #[allow(clippy::cast_precision_loss)]
     let burst = evidence.base.loss_burst_max as f64;
     let longer = rounded((limit * 4.0).max(limit + 2.0 * burst), 1 << 20);
@@ -111,7 +111,7 @@ mod tests {
         Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
     };
     use crate::testing::{fact, with};
-    use narrows_model::Place;
+    use narrows_model::{Place, Unit};
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { qdisc: 30_000, ..Died::default() }, ..UdpScene::default() }

@@ -16,7 +16,7 @@ use crate::causes::shared::words::{advice, counter, sysctl_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, Key, Unit};
+use narrows_model::{Fix, keys};
 
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -24,10 +24,10 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     about: "the receiver's queue of packets that wait for a CPU overflows",
     roles: &[Role::Receiver],
     needs: &[
-        Key::new("softnet.dropped", Unit::Count),
-        Key::new("drop.reason.CPU_BACKLOG", Unit::Count),
-        Key::new("nic.counter.rx_dropped", Unit::Count),
-        Key::new("core.netdev_max_backlog", Unit::Packets),
+        keys::SOFTNET_DROPPED,
+        keys::DROP_REASON_CPU_BACKLOG,
+        keys::NIC_COUNTER_RX_DROPPED,
+        keys::CORE_NETDEV_MAX_BACKLOG,
     ],
     assess,
     look_alikes: &["udp-receive-buffer", "filter-drop", "random-loss"],
@@ -50,7 +50,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
             says_the_same(
                 evidence,
                 dropped,
-                evidence.grew(role, "nic.counter.rx_dropped"),
+                evidence.grew(role, keys::NIC_COUNTER_RX_DROPPED),
                 "rx_dropped of the receiver's device",
             ),
             told.filter(|told| *told > 0 && told.saturating_mul(2) >= dropped)
@@ -66,7 +66,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
         ));
     }
     // What arrives in 20 ms at the measured rate, and twice what overflowed.
-    let now = evidence.number(role, "core.netdev_max_backlog").unwrap_or(0.0);
+    let now = evidence.number(role, keys::CORE_NETDEV_MAX_BACKLOG).unwrap_or(0.0);
     let packets = rounded((evidence.base.offered_pps() * 0.02).max(2.0 * now), 1 << 20).max(4096);
     let advice = "let more packets wait for a CPU".to_owned();
     sysctl_fix(evidence, role, advice, "net.core.netdev_max_backlog", packets.to_string())

@@ -15,7 +15,7 @@ use crate::causes::shared::words::{advice, cannot_tell, counter, sysctl_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, Key, Unit};
+use narrows_model::{Fix, keys};
 
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -23,13 +23,13 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     about: "all UDP sockets of the host together hold as much memory as they may",
     roles: &[Role::Receiver],
     needs: &[
-        Key::new("snmp.Udp.MemErrors", Unit::Count),
-        Key::new("snmp6.Udp6MemErrors", Unit::Count),
-        Key::new("drop.reason.PROTO_MEM", Unit::Count),
-        Key::new("udp.mem.low", Unit::Pages),
-        Key::new("udp.mem.pressure", Unit::Pages),
-        Key::new("udp.mem.high", Unit::Pages),
-        Key::new("udp.mem.used", Unit::Pages),
+        keys::SNMP_UDP_MEM_ERRORS,
+        keys::SNMP6_UDP6_MEM_ERRORS,
+        keys::DROP_REASON_PROTO_MEM,
+        keys::UDP_MEM_LOW,
+        keys::UDP_MEM_PRESSURE,
+        keys::UDP_MEM_HIGH,
+        keys::UDP_MEM_USED,
     ],
     assess,
     look_alikes: &["udp-receive-buffer"],
@@ -39,7 +39,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
 };
 
 fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
-    let key = if evidence.base.accounting.ipv6 { "snmp6.Udp6MemErrors" } else { "snmp.Udp.MemErrors" };
+    let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_MEM_ERRORS } else { keys::SNMP_UDP_MEM_ERRORS };
     let Some(errors) = evidence.grew(role, key) else {
         return cannot_tell("the receiver's MemErrors could not be read");
     };
@@ -50,7 +50,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     };
     let first = counter(format!("MemErrors of the receiver's UDP grew by {errors}: {dropped} of the lost datagrams"));
     let pages = |which| evidence.number(role, which);
-    let full = pages("udp.mem.used").zip(pages("udp.mem.pressure")).filter(|(used, limit)| used >= limit);
+    let full = pages(keys::UDP_MEM_USED).zip(pages(keys::UDP_MEM_PRESSURE)).filter(|(used, limit)| used >= limit);
     supports(
         first,
         share,
@@ -64,7 +64,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
-    let words = ["udp.mem.low", "udp.mem.pressure", "udp.mem.high"].map(|key| evidence.number(role, key));
+    let words = [keys::UDP_MEM_LOW, keys::UDP_MEM_PRESSURE, keys::UDP_MEM_HIGH].map(|key| evidence.number(role, key));
     let [Some(low), Some(pressure), Some(high)] = words else {
         return advice("raise net.ipv4.udp_mem on the host itself: it is not shown in this network namespace");
     };

@@ -19,7 +19,7 @@ use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
 use narrows_model::load::udp::UdpPlan;
-use narrows_model::{Fix, Key, Unit, words::units};
+use narrows_model::{Fix, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -27,11 +27,11 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     about: "the receiving socket's buffer is too small for the bursts that arrive",
     roles: &[Role::Receiver],
     needs: &[
-        Key::new("snmp.Udp.RcvbufErrors", Unit::Count),
-        Key::new("snmp.Udp.MemErrors", Unit::Count),
-        Key::new("snmp6.Udp6RcvbufErrors", Unit::Count),
-        Key::new("drop.reason.SOCKET_RCVBUFF", Unit::Count),
-        Key::new("core.rmem.max", Unit::Bytes),
+        keys::SNMP_UDP_RCVBUF_ERRORS,
+        keys::SNMP_UDP_MEM_ERRORS,
+        keys::SNMP6_UDP6_RCVBUF_ERRORS,
+        keys::DROP_REASON_SOCKET_RCVBUFF,
+        keys::CORE_RMEM_MAX,
     ],
     assess,
     look_alikes: &["udp-memory", "softnet-backlog", "random-loss", "filter-drop"],
@@ -41,7 +41,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
 };
 
 fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
-    let memory = evidence.grew(role, "snmp.Udp.MemErrors").unwrap_or(0);
+    let memory = evidence.grew(role, keys::SNMP_UDP_MEM_ERRORS).unwrap_or(0);
     let own = evidence.base.dropped("receive-buffer").saturating_sub(memory);
     let (dropped, share, first) = match at_stage(evidence, "receive-buffer", Some(own)) {
         Ok(found) => found,
@@ -50,7 +50,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     if let Some(why) = full_core(evidence, role) {
         return contradicts(format!("{why}: it cannot read as fast as datagrams arrive, whatever the buffer"));
     }
-    let key = if evidence.base.accounting.ipv6 { "snmp6.Udp6RcvbufErrors" } else { "snmp.Udp.RcvbufErrors" };
+    let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_RCVBUF_ERRORS } else { keys::SNMP_UDP_RCVBUF_ERRORS };
     let full = evidence.base.buffer_full.filter(|share| *share >= 0.05);
     let others = [
         evidence
@@ -107,7 +107,7 @@ fn ask_bytes(evidence: &UdpEvidence, allowed: Option<f64>) -> u64 {
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
-    let max = evidence.number(role, "core.rmem.max");
+    let max = evidence.number(role, keys::CORE_RMEM_MAX);
     let ask = ask_bytes(evidence, max);
     #[allow(clippy::cast_precision_loss)]
     let allowed = max.is_some_and(|max| max >= ask as f64);
@@ -126,6 +126,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::Unit;
     use crate::testing::udp::{
         Died, UdpScene, assert_cannot_tell, assert_contradicts, assert_supports, named, rejects, suspected, assessment,
     };

@@ -15,7 +15,7 @@ use crate::causes::shared::words::{command_fix, contradicts, counter, sysctl_fix
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, Key, Unit, words::units};
+use narrows_model::{Fix, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -23,12 +23,12 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     about: "the sending socket or its device refuses datagrams before they leave the host",
     roles: &[Role::Sender],
     needs: &[
-        Key::new("snmp.Udp.SndbufErrors", Unit::Count),
-        Key::new("snmp6.Udp6SndbufErrors", Unit::Count),
-        Key::new("snmp.Ip.OutDiscards", Unit::Count),
-        Key::new("core.wmem.max", Unit::Bytes),
-        Key::new("nic.name", Unit::Text),
-        Key::new("nic.txqueuelen", Unit::Packets),
+        keys::SNMP_UDP_SNDBUF_ERRORS,
+        keys::SNMP6_UDP6_SNDBUF_ERRORS,
+        keys::SNMP_IP_OUT_DISCARDS,
+        keys::CORE_WMEM_MAX,
+        keys::NIC_NAME,
+        keys::NIC_TXQUEUELEN,
     ],
     assess,
     look_alikes: &["qdisc-drop", "random-loss", "filter-drop"],
@@ -61,7 +61,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         "the ledger: {dropped} of {missing} missing datagrams never left the sender ({would_block} EAGAIN, {buffers} \
          ENOBUFS, {device} dropped by the device)"
     ));
-    let key = if evidence.base.accounting.ipv6 { "snmp6.Udp6SndbufErrors" } else { "snmp.Udp.SndbufErrors" };
+    let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_SNDBUF_ERRORS } else { keys::SNMP_UDP_SNDBUF_ERRORS };
     let same = |key, what| says_the_same(evidence, dropped, evidence.grew(role, key), what);
     let gaps = would_block > 0 && evidence.base.dropped("path") == 0;
     supports(
@@ -69,7 +69,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         share,
         [
             same(key, "SndbufErrors of the sender's UDP")
-                .or_else(|| same("snmp.Ip.OutDiscards", "OutDiscards of the sender's IP")),
+                .or_else(|| same(keys::SNMP_IP_OUT_DISCARDS, "OutDiscards of the sender's IP")),
             gaps.then(|| counter("what the receiver misses are just those: the path lost nothing")),
         ],
     )
@@ -83,8 +83,8 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
         let advice = format!("give the sending socket a buffer of {} (SO_SNDBUF)", units::bytes(bytes));
         return sysctl_fix(evidence, role, advice, "net.core.wmem_max", bytes.to_string());
     }
-    let device = evidence.text(role, "nic.name").unwrap_or("DEVICE");
-    let longer = evidence.number(role, "nic.txqueuelen").map_or(10_000.0, |length| (length * 4.0).max(10_000.0));
+    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
+    let longer = evidence.number(role, keys::NIC_TXQUEUELEN).map_or(10_000.0, |length| (length * 4.0).max(10_000.0));
     let advice = format!(
         "pace the sender (smaller bursts), or give {device} a longer queue: it was refused {} datagrams",
         buffers.saturating_add(evidence.base.dropped("nic-tx"))

@@ -12,7 +12,7 @@ use super::TcpEvidence;
 use crate::experiments;
 use crate::judge::{Baseline, Evidence, Excludes, Experiment};
 use crate::role::Role;
-use narrows_model::{Finding, Flow, LoadPlan, Place, Snapshot, Status, words::units};
+use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
 
 const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
 
@@ -73,13 +73,13 @@ impl Evidence for TcpEvidence {
         }
     }
 
-    fn grew(&self, role: Role, key: &str) -> Option<u64> {
-        self.end(role)?.counts.get(key).copied()
+    fn grew(&self, role: Role, key: FactKey) -> Option<u64> {
+        self.end(role)?.counts.get(key.name).copied()
     }
 
     /// The latest that is known, from the end of the baseline or the inventory.
-    fn number(&self, role: Role, key: &str) -> Option<f64> {
-        self.end(role).and_then(|end| end.facts.get(key).copied()).or_else(|| self.host(role)?.number(key))
+    fn number(&self, role: Role, key: FactKey) -> Option<f64> {
+        self.end(role).and_then(|end| end.facts.get(key.name).copied()).or_else(|| self.host(role)?.number(key))
     }
 
     /// A goodput above the speed of the link says that the speed was never enforced.
@@ -102,7 +102,7 @@ impl Evidence for TcpEvidence {
 
 /// Why the hosts cannot be excluded as the limit.
 fn hosts(evidence: &TcpEvidence) -> Option<String> {
-    if let Some(role) = ENDS.into_iter().find(|role| evidence.text(*role, "nic.kind").is_none()) {
+    if let Some(role) = ENDS.into_iter().find(|role| evidence.text(*role, keys::NIC_KIND).is_none()) {
         let at = evidence.place(role);
         return Some(format!("nothing is known of the device of the {at}, so a limit there cannot be excluded"));
     }

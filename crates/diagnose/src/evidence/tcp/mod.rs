@@ -19,7 +19,7 @@ use crate::experiments::tcp::AWAKE_CORES;
 use crate::judge::{Evidence as _, Experiment};
 use crate::role::Role;
 use narrows_model::load::tcp::TcpPlan;
-use narrows_model::{Direction, Flow, Place, Run, Snapshot};
+use narrows_model::{Direction, Flow, Place, Run, Snapshot, keys};
 use std::collections::BTreeMap;
 
 /// Everything known of one round.
@@ -119,10 +119,10 @@ impl TcpEvidence {
     /// a hypervisor makes up) report a number that nothing enforces; a TUN device has one only where it was set.
     #[must_use]
     pub fn link_bps_of(&self, role: Role) -> Option<f64> {
-        if !matches!(self.text(role, "nic.kind")?, "physical" | "tun") {
+        if !matches!(self.text(role, keys::NIC_KIND)?, "physical" | "tun") {
             return None;
         }
-        self.number(role, "nic.speed").filter(|bps| *bps > 0.0)
+        self.number(role, keys::NIC_SPEED).filter(|bps| *bps > 0.0)
     }
 
     /// The slower of the two links in bits per second on the wire, where both or one are known and real.

@@ -4,7 +4,7 @@ use super::UdpEvidence;
 use crate::experiments;
 use crate::judge::{Baseline, Evidence, Experiment};
 use crate::role::Role;
-use narrows_model::{Finding, Flow, LoadPlan, Snapshot, Status, words::units};
+use narrows_model::{FactKey, Finding, Flow, LoadPlan, Snapshot, Status, words::units};
 
 /// A sender that is behind its plan by less is on time.
 const BEHIND: f64 = 0.02;
@@ -73,8 +73,8 @@ impl Evidence for UdpEvidence {
         }
     }
 
-    fn grew(&self, role: Role, key: &str) -> Option<u64> {
-        self.end(role)?.counts.get(key).copied()
+    fn grew(&self, role: Role, key: FactKey) -> Option<u64> {
+        self.end(role)?.counts.get(key.name).copied()
     }
 
     fn is_clean(&self) -> bool {
