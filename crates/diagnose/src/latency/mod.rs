@@ -3,12 +3,11 @@
 
 mod bufferbloat;
 mod responsiveness;
+mod seen;
 
-use narrows_model::{Flow, LatencyUnderLoad, RrTrial, TcpEndRecord};
+use narrows_model::{LatencyUnderLoad, RrTrial};
 use narrows_stats::Histogram;
-
-/// The part of the latencies that a figure is the mean of: its fastest 95 %, as in draft-ietf-ippm-responsiveness (`TMP`).
-const TRIMMED: f64 = 0.95;
+use seen::{TRIMMED, latencies};
 
 /// Compares the trial of an idle path with that of a loaded one.
 ///
@@ -48,53 +47,6 @@ pub fn under_load(idle: RrTrial<'_>, loaded: RrTrial<'_>) -> Result<LatencyUnder
         finding,
         why_none,
     })
-}
-
-/// The latencies of all streams together.
-fn latencies(trial: RrTrial<'_>) -> Histogram {
-    let mut all = Histogram::new();
-    for stream in &trial.client.streams {
-        all.merge(&Histogram::from_distribution(&stream.latency_ns));
-    }
-    all
-}
-
-/// What the kernels of the load's senders saw: of each flow its counted samples' smoothed RTTs, and the smallest RTT.
-#[derive(Debug, Clone, PartialEq)]
-struct LoadRtt {
-    /// Trimmed mean of the smoothed RTTs, ns.
-    mean_ns: f64,
-    /// The smallest that any sender saw, ns.
-    min_ns: f64,
-}
-
-/// `None` where no sender's kernel told.
-#[allow(clippy::cast_precision_loss)]
-fn load_rtt(trial: RrTrial<'_>) -> Option<LoadRtt> {
-    let plan = trial.plan.load.as_ref()?;
-    let sender = |flow: &Flow| -> Option<(&TcpEndRecord, Flow)> {
-        let end = match flow {
-            Flow::Up => &trial.client.load,
-            Flow::Down => &trial.server.load,
-        };
-        Some((end.as_ref()?, *flow))
-    };
-    let omit_us = trial.plan.omit_ms.saturating_mul(1000);
-    let mut all = Histogram::new();
-    let mut min_us = None;
-    for (end, flow) in plan.flows().iter().filter_map(sender) {
-        for stream in end.streams.iter().filter(|stream| stream.flow == flow) {
-            for sample in stream.samples.iter().filter(|sample| sample.at_us > omit_us.max(1)) {
-                if let Some(rtt) = sample.tcp.rtt_us.filter(|rtt| *rtt > 0) {
-                    all.record(rtt.saturating_mul(1000));
-                }
-                if let Some(min) = sample.tcp.min_rtt_us.filter(|min| (1..u64::from(u32::MAX)).contains(min)) {
-                    min_us = Some(min_us.map_or(min, |known: u64| known.min(min)));
-                }
-            }
-        }
-    }
-    Some(LoadRtt { mean_ns: all.trimmed_mean(TRIMMED)?, min_ns: min_us? as f64 * 1000.0 })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! the figure. And the trial lasts as long as its plan says instead of ending once it is stable: the latencies are those of the whole
 //! counted part, and stability is judged at its end.
 
-use super::{TRIMMED, latencies, load_rtt};
+use super::seen::{TRIMMED, latencies, load_rtt};
 use narrows_model::run::measure_rr::{Confidence, Responsiveness};
 use narrows_model::{RrTrial, Transaction};
 use narrows_stats::summary;

@@ -6,6 +6,7 @@ use narrows_model::{
     Direction, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, Snapshot, TcpInfo, TcpPlan, TcpSample,
     TcpStreamRecord, Transaction, Trial,
 };
+use narrows_model::{Flow, TcpEndRecord};
 
 /// Ten seconds at this latency in each second, 100 transactions a second; the first second is omitted.
 fn trial(latency_us: &[u64; 10], plan: RrPlan, load: Option<TcpEndRecord>) -> Trial {

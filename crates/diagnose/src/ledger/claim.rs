@@ -1,5 +1,7 @@
 //! What a counter claims to have dropped: a number or, where it counts batches, a range that other counters close.
 
+use narrows_model::Place;
+
 /// A stage's claim, in datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Claim {
@@ -86,6 +88,14 @@ impl Claim {
     const fn room(&self) -> u64 {
         if self.closed { 0 } else { self.high.saturating_sub(self.low).saturating_sub(self.given) }
     }
+}
+
+/// What is said of one stage before the accounts are closed.
+pub(super) struct Entry {
+    pub(super) id: &'static str,
+    pub(super) at: Place,
+    pub(super) claim: Claim,
+    pub(super) source: String,
 }
 
 /// Gives `extra` to the claims that are still open, in proportion to their room. What none of them has room for is returned.

@@ -27,10 +27,10 @@ mod wire;
 pub use tcp::tcp_ledger;
 
 pub(crate) use accounting::Accounting;
-use claim::Claim;
+use claim::Entry;
 use narrows_model::diagnosis::ledger::{Ledger, Stage};
 use narrows_model::load::udp::UdpTrial;
-use narrows_model::{FactKey, Flow, Place, keys};
+use narrows_model::{FactKey, Flow, keys};
 
 /// The facts that the ledger reads, each where a host gives it.
 pub const NEEDS: &[FactKey] = &[
@@ -94,14 +94,6 @@ pub const STAGES: [&str; 13] = [
     "receive-buffer",
     "delivered",
 ];
-
-/// What is said of one stage before the book is closed.
-struct Entry {
-    id: &'static str,
-    at: Place,
-    claim: Claim,
-    source: String,
-}
 
 /// The ledger of one flow of a trial. A flow that the trial does not have gives an empty ledger that says so.
 ///

@@ -1,8 +1,7 @@
 //! The receiver's half: from the wire to the receive call.
 
-use super::Entry;
 use super::accounting::Accounting;
-use super::claim::Claim;
+use super::claim::{Claim, Entry};
 use super::sending::Told;
 use narrows_model::keys;
 

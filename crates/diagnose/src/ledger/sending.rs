@@ -1,8 +1,7 @@
 //! The sender's half: from the send call to the wire.
 
-use super::Entry;
 use super::accounting::Accounting;
-use super::claim::Claim;
+use super::claim::{Claim, Entry};
 use narrows_model::Place;
 use narrows_model::keys;
 

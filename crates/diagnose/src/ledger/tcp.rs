@@ -1,7 +1,8 @@
 //! The ledger of TCP: segments with payload that one socket sent and the other one got, retransmissions included.
 
 use super::accounting::Accounting;
-use super::{Entry, receiving, sending, settle, wire};
+use super::claim::Entry;
+use super::{receiving, sending, settle, wire};
 use crate::ledger::claim::Claim;
 use narrows_model::diagnosis::ledger::Ledger;
 use narrows_model::load::tcp::{TcpEndRecord, TcpSample, TcpStreamRecord};

@@ -1,8 +1,7 @@
 //! Between the hosts: what left one device and did not reach the other; and the end of all ranges.
 
-use super::Entry;
 use super::accounting::Accounting;
-use super::claim::{Claim, close};
+use super::claim::{Claim, Entry, close};
 use narrows_model::keys;
 
 /// Packets of neighbours' discovery and of the control connection that only one of two snapshots has.
