@@ -197,7 +197,7 @@ impl Accounting {
 
     /// A counter of UDP of the receiver, by family. `MemErrors` of IPv6 has its own name as well.
     pub(super) fn udp(&self, name: &str) -> Option<u64> {
-        if self.ipv6 { self.got(&format!("snmp6.Udp6{name}")) } else { self.got(&format!("snmp.Udp.{name}")) }
+        if self.ipv6 { self.got(format!("snmp6.Udp6{name}")) } else { self.got(format!("snmp.Udp.{name}")) }
     }
 
     /// What a reason of the drop watch counted at an end; 0 where the watch saw none, `None` where there was no watch or it

@@ -51,7 +51,7 @@ impl Buffer {
     /// The finding where the largest buffer is too small for the rate that it meets: that of the link or, where the other
     /// end is known, of the slower one.
     fn small(&self, host: &Snapshot, peer: Option<&Snapshot>) -> Option<Found> {
-        let max = host.number(&format!("tcp.{}.max", self.name))?;
+        let max = host.number(format!("tcp.{}.max", self.name))?;
         let own = speed(host)?;
         let rate = peer.and_then(speed).map_or(own, |other| own.min(other));
         if max >= needed(rate, USUAL_RTT_S) {
@@ -72,7 +72,7 @@ impl Buffer {
 
     /// The three numbers with a maximum that is enough, rounded up to a power of two.
     fn triple(&self, host: &Snapshot, needed: f64) -> String {
-        let known = |part: &str, or: u64| host.number(&format!("tcp.{}.{part}", self.name)).map_or(or, whole);
+        let known = |part: &str, or: u64| host.number(format!("tcp.{}.{part}", self.name)).map_or(or, whole);
         let max = whole(needed.max(1.0)).next_power_of_two().min(whole(MAX_BYTES));
         format!("{} {} {max}", known("min", 4096), known("default", self.default))
     }
