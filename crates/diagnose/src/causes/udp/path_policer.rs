@@ -8,7 +8,7 @@
 //!
 //! **Fix**: offer less than its rate; the contract.
 //!
-//! Source: RFC 2475 2.3.3.4; see [`crate::evidence::paced`].
+//! Source: RFC 2475 2.3.3.4; see [`crate::experiments::paced`].
 
 use crate::judge::Cause;
 use crate::evidence::udp::UdpEvidence;

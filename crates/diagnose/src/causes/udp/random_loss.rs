@@ -8,7 +8,7 @@
 //!
 //! **Fix**: find the bad hop by its error counters.
 //!
-//! Source: RFC 7680; see [`crate::evidence::paced`].
+//! Source: RFC 7680; see [`crate::experiments::paced`].
 
 use crate::judge::Cause;
 use crate::evidence::udp::UdpEvidence;
