@@ -5,7 +5,7 @@
 pub mod advice;
 pub mod audit;
 pub mod distribution;
-pub mod figures;
+
 pub mod format;
 pub mod forwarding;
 pub mod frames;
@@ -28,4 +28,5 @@ pub mod watch;
 pub mod words;
 
 pub use format::{Document, Format};
+pub use narrows_model::words::figures;
 pub use style::Style;

@@ -8,6 +8,7 @@ use narrows_model::load::frames::{
 };
 use narrows_model::load::frames_report::FramesReport;
 use narrows_render::{Style, frames, json};
+use narrows_views as views;
 use proptest::prelude::*;
 use samples::frames::{generate_plan, receive_plan, trial};
 
@@ -32,12 +33,12 @@ fn troubled() -> FramesReport {
     of.got.streams[1].reordered = 1_234;
     of.got.latency_ns = None;
     of.got.flows_left_out = 12;
-    frames::trial(&of, None)
+    views::frames::trial(&of, None)
 }
 
 #[test]
 fn both_ends() {
-    let report = frames::trial(&trial(14_880_952, 64, 3, 1_234), LINK);
+    let report = views::frames::trial(&trial(14_880_952, 64, 3, 1_234), LINK);
     insta::assert_snapshot!(frames::text::report(&report, Style::default()));
 }
 
@@ -51,8 +52,8 @@ fn everything_that_can_go_wrong() {
 #[test]
 fn each_end_alone() {
     let of = trial(1_000_000, 1518, 1, 0);
-    let sent = frames::text::summary(&frames::generate(&of.sent, None), Style::default());
-    let got = frames::text::summary(&frames::receive(&of.got, None), Style::default());
+    let sent = frames::text::summary(&views::frames::generate(&of.sent, None), Style::default());
+    let got = frames::text::summary(&views::frames::receive(&of.got, None), Style::default());
     insta::assert_snapshot!(format!("{sent}---\n{got}"));
 }
 
@@ -62,7 +63,7 @@ fn nothing_received_is_said() {
     of.got.streams.clear();
     (of.got.bytes, of.got.elapsed_ns, of.got.gaps_ns, of.got.latency_ns) = (0, 0, None, None);
     of.got.flows.clear();
-    let report = frames::trial(&of, LINK);
+    let report = views::frames::trial(&of, LINK);
     assert_eq!(report.received.as_ref().map(|it| (it.received, it.frame_bytes)), Some((0, None)));
     let text = frames::text::summary(&report, Style::default());
     assert!(
@@ -84,7 +85,8 @@ fn before_the_first_frame() {
 
 #[test]
 fn a_line_a_second() {
-    use frames::progress::{End, Scale, line};
+    use frames::progress::{self, End};
+    use views::frames::{Scale, received_interval, sent_interval};
     let style = Style::default();
     let at = |s: u64, frames| FrameInterval { at_us: s * 1_000_000 + 137, frames, ..FrameInterval::default() };
     let sent = |s, frames, due, skipped, refused| FrameInterval {
@@ -99,16 +101,18 @@ fn a_line_a_second() {
     let unknown = Scale { frame_bytes: None, link_bps: None };
     let first = sent(1, 14_880_952, 14_880_960, 0, Some(0));
     let begun = got(1, 14_880_000, 14_880_952, 0, 0);
+    let sending = |before, now, scale| progress::sent(&sent_interval(before, now, scale), style);
+    let receiving = |before, now| progress::received(&received_interval(before, now, scale), style);
     let text = [
         End::Sent.heading(style),
-        line(End::Sent, None, first, scale, style),
-        line(End::Sent, Some(first), sent(2, 22_321_428, 29_761_904, 7_440_000, Some(17)), scale, style),
-        line(End::Sent, None, sent(1, 7, 7, 0, None), unknown, style),
-        line(End::Sent, Some(at(1, 14_880_952)), at(2, 22_321_428), unknown, style),
+        sending(None, first, scale),
+        sending(Some(first), sent(2, 22_321_428, 29_761_904, 7_440_000, Some(17)), scale),
+        sending(None, sent(1, 7, 7, 0, None), unknown),
+        sending(Some(at(1, 14_880_952)), at(2, 22_321_428), unknown),
         End::Received.heading(style),
-        line(End::Received, None, begun, scale, style),
-        line(End::Received, Some(begun), got(2, 29_762_000, 29_761_904, 952, 100), scale, style),
-        line(End::Received, Some(at(2, 5)), at(3, 5), scale, style),
+        receiving(None, begun),
+        receiving(Some(begun), got(2, 29_762_000, 29_761_904, 952, 100)),
+        receiving(Some(at(2, 5)), at(3, 5)),
         End::Received.heading(Style { width: 80, ..style }),
     ];
     insta::assert_snapshot!(text.concat());
@@ -117,7 +121,7 @@ fn a_line_a_second() {
 #[test]
 fn a_receiver_alone_tells_losses_by_their_numbers_and_of_which_clock_its_stamps_are() {
     let mut of = trial(1_000, 64, 1, 20);
-    let told = |of: &FrameTrial| frames::text::summary(&frames::receive(&of.got, LINK), Style::default());
+    let told = |of: &FrameTrial| frames::text::summary(&views::frames::receive(&of.got, LINK), Style::default());
     let text = told(&of);
     assert!(text.contains("lost         20 (2.0 %) by their numbers; what was sent after the highest"), "{text}");
     assert!(text.contains("two CPUs differ by at most 84 ns"), "{text}");
@@ -135,13 +139,13 @@ fn flows_that_took_no_turns_say_that_their_losses_are_not_known() {
     of.got.flows.iter_mut().for_each(|flow| flow.lost = None);
     of.got.flows.truncate(2);
     (of.got.flows_silent, of.got.flows_left_out) = (None, 0);
-    let text = frames::text::summary(&frames::receive(&of.got, LINK), Style::default());
+    let text = frames::text::summary(&views::frames::receive(&of.got, LINK), Style::default());
     insta::assert_snapshot!(text.split_once("\nflows").map_or("", |it| it.1));
 }
 
 #[test]
 fn as_json_it_reads_back() {
-    for report in [troubled(), frames::generate(&trial(10, 64, 1, 0).sent, LINK)] {
+    for report in [troubled(), views::frames::generate(&trial(10, 64, 1, 0).sent, LINK)] {
         let text = json::pretty(&report).expect("json");
         assert_eq!(serde_json::from_str::<FramesReport>(&text).expect("it reads back"), report);
         assert_eq!(report.schema, "narrows.frames/1");
@@ -173,7 +177,7 @@ proptest! {
         of.got.foreign = frames;
         of.got.intervals[0].frames = frames;
         let style = Style { width, full: true, ..Style::default() };
-        let text = frames::text::report(&frames::trial(&of, LINK), style)
+        let text = frames::text::report(&views::frames::trial(&of, LINK), style)
             + &frames::text::generate_header(&of.sent.plan, style)
             + &frames::text::receive_header(&of.got.plan, style);
         for line in text.lines() {

@@ -6,6 +6,7 @@ use narrows_model::run::search::*;
 use narrows_model::run::search_report::{BoundsAt, LoadUnit, SearchReport};
 use narrows_model::*;
 use narrows_render::{Style, json, search};
+use narrows_views as views;
 use samples::udp::run_view;
 
 fn plan() -> SearchPlan {
@@ -81,8 +82,8 @@ fn history(record: &SearchRecord) -> Vec<BoundsAt> {
 
 fn built(record: &SearchRecord, curve: Vec<LossPoint>) -> SearchReport {
     let unit = LoadUnit::datagram(1472, Family::Ipv4);
-    let around = search::build::Around { flow: Flow::Up, unit, history: history(record), curve };
-    search::build(record, around, run_view())
+    let around = views::search::Context { flow: Flow::Up, unit, history: history(record), curve };
+    views::search::build(record, around, run_view())
 }
 
 fn curve() -> SearchReport {

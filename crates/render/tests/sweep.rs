@@ -6,6 +6,7 @@ use narrows_model::run::measure::{EndCpu, HostCpu};
 use narrows_model::run::sweep::*;
 use narrows_model::*;
 use narrows_render::{Style, json, sweep};
+use narrows_views as views;
 use samples::udp::run_view;
 
 const SIZES: [u32; 12] = [100, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 7000, 8500, 8900];
@@ -77,7 +78,7 @@ fn record(repetitions: u32, directions: Vec<Direction>) -> SweepRecord {
 }
 
 fn up_and_down() -> SweepReport {
-    sweep::build(&record(3, vec![Direction::Up, Direction::Down]), run_view())
+    views::sweep::build(&record(3, vec![Direction::Up, Direction::Down]), run_view())
 }
 
 #[test]
@@ -106,10 +107,10 @@ fn both_directions_are_compared() {
     let tcp = of(SweepProtocol::Tcp, "receiving");
     assert_eq!(tcp.len(), 11, "what cannot run is not compared");
     assert!(tcp.iter().all(|it| it.differs && (it.ratio - 0.8).abs() < 1e-6 && it.interval.is_some()));
-    let single = sweep::build(&record(1, vec![Direction::Both]), run_view());
+    let single = views::sweep::build(&record(1, vec![Direction::Both]), run_view());
     let tcp: Vec<_> = single.symmetry.iter().filter(|it| it.protocol == SweepProtocol::Tcp).collect();
     assert!(tcp.iter().all(|it| it.at_once && it.differs && it.interval.is_none()));
-    assert!(sweep::build(&record(1, vec![Direction::Up]), run_view()).symmetry.is_empty());
+    assert!(views::sweep::build(&record(1, vec![Direction::Up]), run_view()).symmetry.is_empty());
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn table_at_eighty_columns_of_an_interrupted_sweep() {
     record.plan.protocols = vec![SweepProtocol::Udp];
     let mut run = run_view();
     run.ending = Ending::Interrupted;
-    let text = sweep::text::report(&sweep::build(&record, run), Style { width: 80, ..Style::default() });
+    let text = sweep::text::report(&views::sweep::build(&record, run), Style { width: 80, ..Style::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
 }
@@ -156,7 +157,7 @@ fn picture() {
 fn what_a_sender_without_a_brake_sent_has_a_scale_of_its_own() {
     let mut record = record(1, vec![Direction::Up, Direction::Down]);
     let height = |record: &SweepRecord| {
-        let picture = sweep::svg::picture(&sweep::build(record, run_view()));
+        let picture = sweep::svg::picture(&views::sweep::build(record, run_view()));
         let lossless: Vec<String> =
             picture.lines().filter(|line| line.contains("without loss")).map(str::to_owned).collect();
         (lossless, picture)
@@ -183,9 +184,9 @@ fn picture_of_one_size_and_of_nothing() {
     let mut one = record(1, vec![Direction::Up]);
     one.plan.sizes = vec![1500];
     one.points.retain(|point| point.cell.size_bytes == 1500);
-    assert!(sweep::svg::picture(&sweep::build(&one, run_view())).ends_with("</svg>\n"));
+    assert!(sweep::svg::picture(&views::sweep::build(&one, run_view())).ends_with("</svg>\n"));
     one.points.clear();
-    let nothing = sweep::build(&one, run_view());
+    let nothing = views::sweep::build(&one, run_view());
     assert!(sweep::svg::picture(&nothing).contains("0 of 2 points"));
     assert!(nothing.rows.is_empty());
 }

@@ -1,8 +1,9 @@
 //! Watching interfaces: frames of the terminal view.
 
 use narrows_model::{InterfaceSample, Place, WatchView};
-use narrows_render::watch::{Accumulator, frame};
+use narrows_render::watch::frame;
 use narrows_render::{Style, json};
+use narrows_views::watch::Accumulator;
 
 fn sample(name: &str, at_s: u64, mbytes: [u64; 2], dropped: u64) -> InterfaceSample {
     let [rx, tx] = mbytes.map(|mbytes| mbytes * 1_000_000);

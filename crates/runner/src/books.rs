@@ -6,8 +6,8 @@ use narrows_model::run::RunPlan;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::{Ledger, LoadPlan, RrReport, RrTrial, Run, SweepReport, UdpPlan};
 use narrows_render::measurement::Measurement;
-use narrows_render::search::build::Around;
 use narrows_render::udp::UdpMeasurement;
+use narrows_views::search::Context;
 
 /// One for each flow of the run's first UDP trial; none where it holds none.
 #[must_use]
@@ -47,18 +47,18 @@ fn rr_report(run: &Run) -> Option<RrReport> {
 #[must_use]
 pub fn search_report(run: &Run) -> Option<SearchReport> {
     let (record, RunPlan::Search(order)) = (run.search.as_ref()?, &run.plan) else { return None };
-    let around = Around {
+    let context = Context {
         flow: order.load.flows().first().copied()?,
         unit: order.unit,
         history: crate::search::history(record),
         curve: crate::search::curve(record),
     };
-    Some(narrows_render::search::build(record, around, run.into()))
+    Some(narrows_views::search::build(record, context, run.into()))
 }
 
 /// The sweep of a run, as far as it got; `None` where it holds none.
 #[must_use]
 pub fn sweep_report(run: &Run) -> Option<SweepReport> {
     let record = run.sweep.as_ref()?;
-    Some(narrows_render::sweep::build(record, run.into()))
+    Some(narrows_views::sweep::build(record, run.into()))
 }

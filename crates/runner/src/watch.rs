@@ -3,8 +3,8 @@
 use crate::remote::{RemoteError, Session};
 use crate::stop::Stop;
 use narrows_model::{InterfaceSample, Place, WatchView};
-use narrows_render::watch::Accumulator;
 use narrows_sys::clock;
+use narrows_views::watch::Accumulator;
 use std::time::Duration;
 
 /// How soon a raised flag ends a wait.

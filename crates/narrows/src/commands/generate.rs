@@ -10,10 +10,11 @@ use narrows_model::load::frame_words::{parse_endpoints, parse_sizes};
 use narrows_model::load::frames::{Endpoints, FrameInterval, Mac, SendMode, Transport, Walk};
 use narrows_model::load::frames_report::FramesReport;
 use narrows_render as render;
-use narrows_render::frames::progress::{End, Scale, line};
+use narrows_render::frames::progress::{End, received, sent};
 use narrows_render::frames::text;
 use narrows_runner::frames::{self, NextHop, Order, OrderError};
 use narrows_runner::stored;
+use narrows_views::frames::{Scale, received_interval, sent_interval};
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -137,7 +138,11 @@ impl Lines {
             if self.before.is_none() {
                 eprint!("{}", self.end.heading(style()));
             }
-            eprint!("{}", line(self.end, self.before, now, self.scale, style()));
+            let line = match self.end {
+                End::Sent => sent(&sent_interval(self.before, now, self.scale), style()),
+                End::Received => received(&received_interval(self.before, now, self.scale), style()),
+            };
+            eprint!("{line}");
         }
         self.before = Some(now);
     }
@@ -206,7 +211,7 @@ impl Args {
         let scale = Scale { frame_bytes: Some(plan.format.mean_bytes()), link_bps };
         let mut lines = Lines::new(End::Sent, scale, self.result.quiet);
         let record = frames::generate(&plan, &stop, |seen| lines.next(seen)).map_err(Failure::run)?;
-        show(&render::frames::generate(&record, link_bps), &self.result)?;
+        show(&narrows_views::frames::generate(&record, link_bps), &self.result)?;
         Ok(u8::from(record.ended.is_some() && !stop.is_set()))
     }
 }

@@ -9,10 +9,10 @@ use crate::session::stop_on_interrupt;
 use clap::Args as ClapArgs;
 use narrows_model::load::frames::{ReceiveMode, ReceivePlan};
 use narrows_model::load::frames_report::FramesReport;
-use narrows_render as render;
-use narrows_render::frames::progress::{End, Scale};
+use narrows_render::frames::progress::End;
 use narrows_render::frames::text;
 use narrows_runner::frames::{self, Receiver};
+use narrows_views::frames::Scale;
 use std::time::Duration;
 
 /// Count the frames of a generator
@@ -84,7 +84,7 @@ impl Args {
         let mut lines = Lines::new(End::Received, Scale { frame_bytes: None, link_bps }, self.result.quiet);
         receiver.wait(&stop, |seen| lines.next(seen)).map_err(Failure::run)?;
         let record = receiver.finish().map_err(Failure::run)?;
-        show(&render::frames::receive(&record, link_bps), &self.result)?;
+        show(&narrows_views::frames::receive(&record, link_bps), &self.result)?;
         Ok(u8::from(record.ended.is_some()))
     }
 }

@@ -7,13 +7,19 @@ use std::collections::BTreeMap;
 const LAYERS: &[&[&str]] = &[
     &["model"],
     &["stats", "sys", "wire"],
-    &["collect", "diagnose", "lab", "render", "search", "snmp", "store", "traffic"],
+    &["collect", "diagnose", "lab", "search", "snmp", "store", "traffic"],
+    &["views"],
+    &["render"],
     &["runner"],
     &["narrows"],
 ];
 
 /// Crates without IO and without a clock: what they need comes in as an argument.
-const PURE: &[&str] = &["diagnose", "model", "render", "search", "stats", "wire"];
+const PURE: &[&str] = &["diagnose", "model", "render", "search", "stats", "views", "wire"];
+
+/// Crates that know these crates of the house only, their tests excepted.
+const ONLY: &[(&str, &[&str])] =
+    &[("views", &["model", "stats", "diagnose", "search"]), ("render", &["model", "stats"])];
 
 /// What a pure crate must not depend on, with any name: these are the ways to files, sockets, clocks and threads.
 const IMPURE: &[&str] = &["axum", "hyper", "libc", "narrows-sys", "nix", "rustix", "socket2", "tokio"];
@@ -79,6 +85,18 @@ fn pure_crates_have_no_way_to_the_outside() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn views_and_formats_know_no_more_than_they_need() {
+    for (folder, allowed) in ONLY {
+        let manifest = root().join("crates").join(folder).join("Cargo.toml");
+        let found = dependencies(&text(&manifest));
+        let known = found.get("dependencies").into_iter().flatten().filter_map(|name| name.strip_prefix("narrows-"));
+        for other in known {
+            assert!(allowed.contains(&other), "{}: `{folder}` must not know `{other}`", name(&manifest));
+        }
+    }
 }
 
 #[test]

@@ -1,11 +1,7 @@
 //! Raw frames: the view of a generator and a receiver as text, and one line per interval while they run. As
 //! JSON it is [`crate::json::pretty`] of the view.
 
-pub mod build;
 mod flows;
-mod intervals;
 pub mod progress;
 pub mod text;
 pub mod words;
-
-pub use build::{generate, receive, trial};

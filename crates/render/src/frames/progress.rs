@@ -1,11 +1,9 @@
 //! One line per interval while frames are sent or received, in columns under a heading.
 
-use super::intervals;
 use super::words::of_line;
 use crate::figures::{grouped, precise};
 use crate::style::{Style, Tone};
 use crate::words::{columns, right};
-use narrows_model::load::frames::FrameInterval;
 use narrows_model::load::frames_report::{FrameRate, ReceivedInterval, SentInterval};
 
 /// The end that an interval belongs to.
@@ -15,15 +13,6 @@ pub enum End {
     Sent,
     /// The receiver's.
     Received,
-}
-
-/// Frame size and link speed, which turn frames into bits.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scale {
-    /// Mean frame size with FCS where the samples do not have it; `None` if unknown.
-    pub frame_bytes: Option<f64>,
-    /// Bits per second on the wire; `None` if unknown.
-    pub link_bps: Option<u64>,
 }
 
 /// Columns of a line.
@@ -62,20 +51,9 @@ fn row(cells: &[String; CELLS], style: Style) -> String {
     line
 }
 
-/// The line of one interval with its line break. `before` is the sample at its begin (`None` at the start), `now` the one at
-/// its end.
+/// The line of a generator's interval with its line break.
 #[must_use]
-pub fn line(end: End, before: Option<FrameInterval>, now: FrameInterval, scale: Scale, style: Style) -> String {
-    let before = before.unwrap_or_default();
-    let bytes = scale.frame_bytes.filter(|bytes| bytes.is_finite()).unwrap_or(0.0);
-    match end {
-        End::Sent => sent(&intervals::sent(before, now, bytes, scale.link_bps), style),
-        End::Received => received(&intervals::received(before, now, bytes, scale.link_bps), style),
-    }
-}
-
-/// The line of a generator's interval.
-pub(super) fn sent(it: &SentInterval, style: Style) -> String {
+pub fn sent(it: &SentInterval, style: Style) -> String {
     let [interval, frames, pps, wire, line] = common(it.from_s, it.to_s, it.frames, it.rate);
     let unsent = it.unsent;
     let rest = [
@@ -89,8 +67,9 @@ pub(super) fn sent(it: &SentInterval, style: Style) -> String {
     painted(it.frames == 0 || unsent.is_some_and(|it| it.frames > 0), &cells, style)
 }
 
-/// The line of a receiver's interval.
-pub(super) fn received(it: &ReceivedInterval, style: Style) -> String {
+/// The line of a receiver's interval with its line break.
+#[must_use]
+pub fn received(it: &ReceivedInterval, style: Style) -> String {
     let [interval, frames, pps, wire, line] = common(it.from_s, it.to_s, it.frames, it.rate);
     let lost = or_dash(it.lost.map(signed));
     let [reordered, duplicates, foreign] =

@@ -4,7 +4,7 @@
 //! from 1 than a run is from the next on one path (0.85 %). A single run has no interval: the two ways then
 //! differ where they are further apart than the most unlike tenth of repeated runs (5.6 %).
 
-use super::build::figures;
+use super::points::figures;
 use narrows_model::run::sweep::Symmetry;
 use narrows_model::{Direction, Flow, SweepFigures, SweepProtocol, SweepRecord};
 

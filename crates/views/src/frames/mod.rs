@@ -1,9 +1,39 @@
 //! The view of frames from their records.
 
-use super::intervals;
-use crate::figures::float;
-use narrows_model::load::frames::{FrameLoad, FrameTrial, GenerateRecord, ReceiveRecord, StreamGot};
-use narrows_model::load::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent, SCHEMA};
+mod intervals;
+
+use narrows_model::load::frames::{FrameInterval, FrameLoad, FrameTrial, GenerateRecord, ReceiveRecord, StreamGot};
+use narrows_model::load::frames_report::{
+    FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent, ReceivedInterval, SCHEMA, SentInterval,
+};
+use narrows_model::words::figures::float;
+
+/// Frame size and link speed, which turn frames into bits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// Mean frame size with FCS where the samples do not have it; `None` if unknown.
+    pub frame_bytes: Option<f64>,
+    /// Bits per second on the wire; `None` if unknown.
+    pub link_bps: Option<u64>,
+}
+
+impl Scale {
+    fn bytes(self) -> f64 {
+        self.frame_bytes.filter(|bytes| bytes.is_finite()).unwrap_or(0.0)
+    }
+}
+
+/// One interval of a generator. `before` is the sample at its begin (`None` at the start), `now` the one at its end.
+#[must_use]
+pub fn sent_interval(before: Option<FrameInterval>, now: FrameInterval, scale: Scale) -> SentInterval {
+    intervals::sent(before.unwrap_or_default(), now, scale.bytes(), scale.link_bps)
+}
+
+/// One interval of a receiver, from the same samples.
+#[must_use]
+pub fn received_interval(before: Option<FrameInterval>, now: FrameInterval, scale: Scale) -> ReceivedInterval {
+    intervals::received(before.unwrap_or_default(), now, scale.bytes(), scale.link_bps)
+}
 
 /// The view of a generator. `link_bps`: the link's bit/s on the wire, if known.
 #[must_use]

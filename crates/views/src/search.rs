@@ -7,7 +7,7 @@ use narrows_model::run::search_report::{BoundsAt, GoalView, LoadUnit, SCHEMA, Se
 
 /// Context that the record does not hold.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Around {
+pub struct Context {
     /// The direction of the load.
     pub flow: Flow,
     /// The packet of the load.
@@ -20,8 +20,8 @@ pub struct Around {
 
 /// The view of a search.
 #[must_use]
-pub fn build(record: &SearchRecord, around: Around, run: RunView) -> SearchReport {
-    let Around { flow, unit, history, curve } = around;
+pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchReport {
+    let Context { flow, unit, history, curve } = context;
     let load = |pps: Option<f64>| pps.map(|pps| unit.load(pps));
     let goals = record
         .plan
@@ -63,7 +63,11 @@ pub fn build(record: &SearchRecord, around: Around, run: RunView) -> SearchRepor
 /// Why a bound is missing, or what set it.
 fn why(result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) -> Option<String> {
     let load = |pps: f64| {
-        format!("{} ({})", crate::figures::pps(pps), narrows_model::words::units::bps(unit.load(pps).payload_bps))
+        format!(
+            "{} ({})",
+            narrows_model::words::figures::pps(pps),
+            narrows_model::words::units::bps(unit.load(pps).payload_bps)
+        )
     };
     Some(match result.outcome {
         Outcome::Found => return None,
@@ -79,7 +83,7 @@ fn why(result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) -> Option<String
             "limited by the tester: above the lower bound its trials stayed invalid".to_owned()
         }
         Outcome::TesterLimited(TesterLimit::AtMaximum) => match plan.tester_max_pps {
-            Some(most) => format!("limited by the tester: it carries {} by itself", load(most)),
+            Some(max) => format!("limited by the tester: it carries {} by itself", load(max)),
             None => "limited by the tester".to_owned(),
         },
     })

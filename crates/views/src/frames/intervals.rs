@@ -1,8 +1,8 @@
 //! The difference between two samples of the counters of a generator or a receiver.
 
-use crate::figures::float;
 use narrows_model::load::frames::{FrameInterval, OVERHEAD_BYTES};
 use narrows_model::load::frames_report::{FrameRate, ReceivedInterval, SentInterval, UnsentFrames};
+use narrows_model::words::figures::float;
 
 /// Applies `of` to each sample and the one before it; the counters start at 0.
 pub(super) fn each<T>(samples: &[FrameInterval], of: impl Fn(FrameInterval, FrameInterval) -> T) -> Vec<T> {

@@ -1,8 +1,8 @@
 //! Current rate, peak and total from cumulative counters.
 
-use crate::figures::float;
 use narrows_model::Place;
 use narrows_model::host::watch::{InterfaceSample, WatchEnd, WatchRow, WatchTraffic, WatchView};
+use narrows_model::words::figures::float;
 use std::collections::BTreeMap;
 
 /// Maximum number of interfaces per end: data from the other end has a limit.

@@ -1,6 +1,6 @@
 //! Numbers as text, in addition to [`narrows_model::words::units`]: packet rates, nanoseconds, grouped counts.
 
-use narrows_model::words::units::micros;
+use crate::words::units::micros;
 
 /// A count as a float; exact up to 2^53.
 #[allow(clippy::cast_precision_loss)]
@@ -41,7 +41,7 @@ pub fn pps_short(value: f64) -> String {
 
 /// A round value on an axis: `0`, `2.5k`, `150k`, `10M`.
 #[must_use]
-pub(crate) fn tick(value: f64) -> String {
+pub fn tick(value: f64) -> String {
     let (factor, unit) = match value.abs() {
         v if v >= 1e9 => (1e9, "G"),
         v if v >= 1e6 => (1e6, "M"),

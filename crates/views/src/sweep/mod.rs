@@ -1,10 +1,13 @@
 //! The report of a sweep: medians over the repetitions of each point.
 
-use super::symmetry;
+mod points;
+mod symmetry;
+
 use narrows_model::run::measure::{EndCpu, HostCpu};
 use narrows_model::run::report::RunView;
 use narrows_model::run::sweep::{SCHEMA, Spread, SweepRow};
-use narrows_model::{Direction, Flow, SweepFigures, SweepOutcome, SweepPoint, SweepProtocol, SweepRecord, SweepReport};
+use narrows_model::{Direction, Flow, SweepFigures, SweepOutcome, SweepProtocol, SweepRecord, SweepReport};
+use points::{figures, points};
 
 /// The report of a sweep, complete or not.
 #[must_use]
@@ -27,34 +30,6 @@ pub fn build(record: &SweepRecord, run: RunView) -> SweepReport {
         symmetry: symmetry::of(record),
         plan: plan.clone(),
     }
-}
-
-/// The points of one size, over all repetitions.
-pub(super) fn points(
-    record: &SweepRecord,
-    protocol: SweepProtocol,
-    direction: Direction,
-    size: u32,
-) -> impl Iterator<Item = &SweepPoint> {
-    record.points.iter().filter(move |point| {
-        (point.cell.protocol, point.cell.direction, point.cell.size_bytes) == (protocol, direction, size)
-    })
-}
-
-/// The figures of one flow of one size, over all repetitions.
-pub(super) fn figures(
-    record: &SweepRecord,
-    protocol: SweepProtocol,
-    direction: Direction,
-    flow: Flow,
-    size: u32,
-) -> Vec<&SweepFigures> {
-    points(record, protocol, direction, size)
-        .filter_map(|point| match &point.outcome {
-            SweepOutcome::Measured(flows) => flows.iter().find(|figures| figures.flow == flow),
-            SweepOutcome::CannotRun(_) => None,
-        })
-        .collect()
 }
 
 /// One row; `None` where none of it was measured yet.

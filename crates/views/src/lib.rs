@@ -1,0 +1,9 @@
+//! Records become views here and nowhere else: what is derived from a run and its records for the formats to write. Pure: no
+//! IO, no clock.
+//!
+//! The types of the views are in `narrows_model`, since the formats (`narrows_render`) know no other crate.
+
+pub mod frames;
+pub mod search;
+pub mod sweep;
+pub mod watch;
