@@ -107,7 +107,7 @@ fn the_causes_page_is_fresh() {
 fn the_page_of_the_forwarding_plan_is_fresh() {
     let mut page = String::from(
         "# The plan of a forwarding benchmark\n\nEvery key of the file that `narrows rfc2544 PLAN` reads, written by `make docs`; \
-         `narrows rfc2544 keys` prints the\nsame. What the benchmark does with it is in the [manual](manual.md).\n\n",
+         `narrows rfc2544 keys` prints the\nsame. A share is a number such as 0.005 or text such as \"0.5%\". What the benchmark does with it is in the [manual](manual.md).\n\n",
     );
     page.push_str(&narrows_runner::forwarding::reference().replace("### ", "## "));
     check(&docs().join("forwarding-plan.md"), &format!("{}\n", page.trim_end()));

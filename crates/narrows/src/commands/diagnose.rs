@@ -22,6 +22,7 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("duration", |it| it.default_value("8s").default_value_if("udp", "true", "4s")),
+    mut_arg("bytes", |it| it.conflicts_with("udp")),
     mut_arg("interval", |it| it.default_value("100ms")),
     mut_arg("size", |it| {
         it.alias("datagram").default_value("128k").default_value_if("udp", "true", "largest").help(
@@ -217,6 +218,8 @@ mod tests {
         assert_eq!((plan.rate_up, plan.rate_down), (UdpRate::Bps(5_000_000), UdpRate::Bps(5_000_000)));
         assert_eq!((plan.duration_ms, plan.omit_ms, plan.interval_ms), (4_000, 0, 100));
         assert_eq!(plan.sizes, DatagramSizes::Largest);
+        let bytes = parsed(&["--udp", "-b", "5M", "--bytes", "1M"]).expect_err("a UDP load ends by time").to_string();
+        assert!(bytes.contains("cannot be used with"), "{bytes}");
         for words in [&["--udp"][..], &["--rate", "5M"], &["--fragments"], &["--burst", "3"]] {
             let error = parsed(words).expect_err("not together").to_string();
             assert!(error.contains("required arguments were not provided"), "{error}");

@@ -3,6 +3,7 @@
 
 use super::problem::{Lines, MISSING, Problem, Problems, nearest};
 use super::section::Section;
+use narrows_model::words::units::{BareShare, parse_share};
 use std::cell::{Cell, RefCell};
 use std::ops::{Range, RangeInclusive};
 use toml::Spanned;
@@ -239,10 +240,11 @@ impl<'a> Item<'a> {
         u32::try_from(number).ok()
     }
 
-    /// A number of a range.
+    /// A number of a range; a share may also be written as text, like `"0.5%"`.
     pub(super) fn number(&self, range: RangeInclusive<f64>) -> Option<f64> {
         let number = match self.value.get_ref() {
             DeValue::Float(number) => number.as_str().parse().ok(),
+            DeValue::String(word) if word.ends_with('%') => parse_share(word, BareShare::Ratio).ok(),
             #[allow(clippy::cast_precision_loss)] // a number that a range of f64 judges
             _ => self.as_whole().map(|number| number as f64),
         };

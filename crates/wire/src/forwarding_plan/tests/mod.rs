@@ -107,7 +107,7 @@ max-search = "90s"
 [latency]
 duration = "1.5s"
 [loss]
-step = 0.05
+step = "5%"
 [back-to-back]
 most-frames = 1000
 [recovery]
