@@ -1,4 +1,4 @@
-//! The audit of one or both ends: inventories brought side by side.
+//! The audit of one or both ends: their inventories side by side.
 
 use crate::instruments::Instruments as _;
 use crate::live::LiveInstruments;
@@ -14,7 +14,7 @@ pub fn this_host(instruments: LiveInstruments) -> Audit {
 /// Both ends of a path.
 ///
 /// # Errors
-/// Where the other end does not tell.
+/// The server cannot be asked, or refuses.
 pub fn both(remote: &Remote, instruments: LiveInstruments) -> Result<Audit, RemoteError> {
     let theirs = remote.open_look()?.inventory()?;
     let ours = instruments.inventory(Some(remote.data_address().ip().to_canonical()));

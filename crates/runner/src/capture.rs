@@ -1,4 +1,4 @@
-//! Captures of this host, for the tests and for colleagues.
+//! Captures of this host, for tests and bug reports.
 
 use narrows_collect::{CaptureError, Keep, Live};
 use narrows_sys::files;
@@ -6,16 +6,16 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why there is no capture.
+/// Why a capture failed.
 #[derive(Debug, Error)]
 pub enum RecordError {
-    /// What is there would be mixed up with the capture.
+    /// The directory is not empty; its files would mix with the capture.
     #[error("{} is there already and holds something; name a new directory", .0.display())]
     NotEmpty(PathBuf),
-    /// A file that cannot be written, or a directory that cannot be looked into.
+    /// A file cannot be written, or a directory cannot be read.
     #[error(transparent)]
     File(#[from] narrows_sys::Error),
-    /// What the recorder says.
+    /// The recorder failed.
     #[error(transparent)]
     Capture(#[from] CaptureError),
 }
@@ -23,7 +23,7 @@ pub enum RecordError {
 /// Writes a capture of this host into a directory that is new or empty.
 ///
 /// # Errors
-/// The directory or a file in it, and what is wrong.
+/// The directory or a file in it, and the cause.
 pub fn record(directory: &Path, peer: Option<IpAddr>, addresses: bool, host_name: bool) -> Result<(), RecordError> {
     if files::exists(directory) && !files::list(directory)?.is_empty() {
         return Err(RecordError::NotEmpty(directory.to_owned()));

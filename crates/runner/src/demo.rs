@@ -1,4 +1,4 @@
-//! The story in three acts, in the lab: a path of 1 Gbit/s and 35 ms that a small receive window holds at 37 Mbit/s.
+//! The demonstration in the lab: a path of 1 Gbit/s and 35 ms that a small receive window limits to 37 Mbit/s.
 
 use narrows_lab::{Lab, LabSpec};
 use narrows_model::lab::Impairment;
@@ -16,16 +16,16 @@ pub enum StageError {
     /// The lab.
     #[error(transparent)]
     Lab(#[from] narrows_lab::Error),
-    /// A file, a process.
+    /// A system call.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),
     /// A process did not start.
     #[error("cannot start {0}: {1}")]
     Start(&'static str, std::io::Error),
-    /// A run that was made or kept.
+    /// A saved run cannot be read.
     #[error(transparent)]
     Kept(#[from] crate::stored::LoadError),
-    /// A program on the lab's client, and what it said.
+    /// A program on the lab's client failed, with its message.
     #[error("{0} on the lab's client failed: {1}")]
     Failed(&'static str, String),
     /// The server did not come up.
@@ -33,11 +33,11 @@ pub enum StageError {
     NoServer,
 }
 
-/// A lab with a server on its server host, and what a client needs to reach it.
+/// A lab with a running server, and the token for its clients.
 pub struct Stage {
     /// The lab.
     pub lab: Lab,
-    /// Scratch files: token and state of both hosts; gone with this.
+    /// Directory of the token and of the state of both hosts; removed on drop.
     pub scratch: PathBuf,
     program: PathBuf,
     server: Child,
@@ -50,18 +50,18 @@ impl Stage {
     /// Brings up a lab and starts `narrows serve` in it.
     ///
     /// # Errors
-    /// What could not be had, in a sentence.
+    /// The lab or the server does not start.
     pub fn up(spec: &LabSpec, serve: &[&str]) -> Result<Self, StageError> {
         Self::with_program(spec, serve, process::own_program()?)
     }
 
-    /// The same with another program file than this process's own as narrows.
+    /// As [`Stage::up`], with another program file as narrows.
     ///
     /// # Errors
     /// As [`Stage::up`].
     pub fn with_program(spec: &LabSpec, serve: &[&str], program: PathBuf) -> Result<Self, StageError> {
         let lab = Lab::up(spec)?;
-        // Of this process alone, and of this stage among those of its threads.
+        // Unique for each stage, also among the threads of a process.
         let tag: [u8; 4] = random::bytes()?;
         let scratch = std::env::temp_dir().join(format!("narrows-{}-{:08x}", spec.name, u32::from_ne_bytes(tag)));
         files::make_directory(&scratch)?;
@@ -98,10 +98,10 @@ impl Stage {
         Err(StageError::NoServer)
     }
 
-    /// A command that runs narrows on the client host with these words; the token is set.
+    /// A command that runs narrows on the client host with these arguments and the token.
     ///
     /// # Errors
-    /// Where the host or the program cannot be found.
+    /// The host cannot be entered.
     pub fn client(&self, words: &[&str]) -> Result<std::process::Command, StageError> {
         let mut command = self.on_client(words)?;
         command.arg("--token-file").arg(self.scratch.join("token"));
@@ -110,10 +110,10 @@ impl Stage {
 }
 
 impl Stage {
-    /// A command that runs narrows on the client host with these words and nothing else.
+    /// A command that runs narrows on the client host with these arguments only.
     ///
     /// # Errors
-    /// Where the host cannot be entered.
+    /// The host cannot be entered.
     pub fn on_client(&self, words: &[&str]) -> Result<std::process::Command, StageError> {
         let mut command = self.lab.host("client")?.command(&self.program.to_string_lossy());
         command.args(words).env("XDG_STATE_HOME", self.scratch.join("client"));
@@ -129,10 +129,10 @@ impl Drop for Stage {
     }
 }
 
-/// Plays the story with the words and colours of the real program; gives its exit code.
+/// Plays the demonstration with the output of the real program and returns its exit code.
 ///
 /// # Errors
-/// Where the lab cannot be had, in a sentence.
+/// The lab does not start.
 pub fn play(keep_report: Option<&Path>, say: &mut dyn FnMut(&str)) -> Result<i32, StageError> {
     let way = Impairment { rate_bps: 1_000_000_000, delay_us: 17_500, ..Impairment::default() };
     let spec = LabSpec { name: "demo".to_owned(), up: way.clone(), down: way, ..LabSpec::default() };

@@ -2,7 +2,6 @@
 
 pub mod advise;
 pub mod audit;
-pub mod bank;
 mod books;
 pub mod capture;
 pub mod demo;
@@ -14,12 +13,13 @@ pub mod frames;
 pub mod instruments;
 pub mod known;
 pub mod live;
+mod liveness;
 mod loopback;
 pub mod measure;
 pub mod remote;
+pub mod scenarios;
 pub mod search;
 pub mod server;
-mod signs;
 pub mod state;
 pub mod stop;
 pub mod stored;

@@ -1,5 +1,5 @@
-//! Signs of life of the other end while its beats are late: the data of the running trial. A queue that fills up on the path
-//! delays the beats for as long as it is deep, but what drains out of it still arrives.
+//! Liveness of the other end while its heartbeats are late: the data of the running trial. A full queue on the path delays the
+//! heartbeats, but the data in it still arrives.
 
 use crate::instruments::{DataStream, Socket};
 use narrows_sys::{clock, sock_diag};
@@ -8,44 +8,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between the two looks that tell whether data moves.
+/// Time between the two samples that show whether data moves.
 const PAUSE: Duration = Duration::from_millis(400);
-/// After a sign of life, how long a beat is waited for before the next look.
+/// How long to wait for a heartbeat after data moved, before the next sample.
 pub(crate) const AGAIN: Duration = Duration::from_millis(200);
 
-/// Where a stream shows that the other end's data arrives.
+/// The counter of the data that arrives in a stream.
 #[derive(Debug, Clone)]
-enum Sign {
+enum Counter {
     /// The kernel's counters of a connection, by its addresses.
     Connection(SocketAddr, SocketAddr),
-    /// The engine's own counter of what a UDP stream heard.
-    Heard(Arc<AtomicU64>),
+    /// The engine's own counter of the datagrams that a UDP stream received.
+    Received(Arc<AtomicU64>),
 }
 
 /// The streams of the running trial; none between trials.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Signs(Arc<Mutex<Watched>>);
+pub(crate) struct Liveness(Arc<Mutex<Watched>>);
 
-/// What is looked at.
+/// What is sampled.
 #[derive(Debug, Default)]
 struct Watched {
-    streams: Vec<Sign>,
-    /// When the last trial ended. Its load may have kept every beat away until then.
+    streams: Vec<Counter>,
+    /// When the last trial ended. Its load may have delayed every heartbeat until then.
     ended: Option<Instant>,
 }
 
-impl Signs {
+impl Liveness {
     fn watched(&self) -> MutexGuard<'_, Watched> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at these from now on.
+    /// Samples these streams from now on.
     pub(crate) fn watch(&self, streams: &[DataStream]) {
-        let sign = |stream: &DataStream| match &stream.socket {
-            Socket::Tcp(socket) => Some(Sign::Connection(socket.local_addr().ok()?, socket.peer_addr().ok()?)),
-            Socket::Udp(stream) => Some(Sign::Heard(stream.heard())),
+        let counter = |stream: &DataStream| match &stream.socket {
+            Socket::Tcp(socket) => Some(Counter::Connection(socket.local_addr().ok()?, socket.peer_addr().ok()?)),
+            Socket::Udp(stream) => Some(Counter::Received(stream.heard())),
         };
-        self.watched().streams = streams.iter().filter_map(sign).collect();
+        self.watched().streams = streams.iter().filter_map(counter).collect();
     }
 
     /// The trial is over.
@@ -53,21 +53,21 @@ impl Signs {
         *self.watched() = Watched { streams: Vec::new(), ended: Some(clock::now()) };
     }
 
-    /// What came in from the other end or was acknowledged by it, per connection.
+    /// Bytes or datagrams that the other end sent or acknowledged, per stream.
     fn moved(&self) -> Vec<u64> {
-        let signs = self.watched().streams.clone();
-        let moved = |sign: Sign| match sign {
-            Sign::Connection(local, remote) => {
+        let counters = self.watched().streams.clone();
+        let moved = |counter: Counter| match counter {
+            Counter::Connection(local, remote) => {
                 let info = sock_diag::tcp_info(local, remote).ok().flatten()?;
                 Some(info.bytes_received.unwrap_or(0) + info.bytes_acked.unwrap_or(0))
             }
-            Sign::Heard(count) => Some(count.load(Ordering::Relaxed)),
+            Counter::Received(count) => Some(count.load(Ordering::Relaxed)),
         };
-        signs.into_iter().map(|sign| moved(sign).unwrap_or(0)).collect()
+        counters.into_iter().map(|counter| moved(counter).unwrap_or(0)).collect()
     }
 
-    /// Whether anything moves just now, or a load ended less than `patience` ago. A kernel that alone still answers, for a
-    /// process that hangs, moves nothing.
+    /// Whether data moves now, or a load ended less than `patience` ago. If the process hangs and only its kernel answers, no data
+    /// moves.
     pub(crate) async fn of_life(&self, patience: Duration) -> bool {
         if self.watched().ended.is_some_and(|end| end.elapsed() < patience) {
             return true;

@@ -1,4 +1,4 @@
-//! Where narrows keeps what outlives a command: the server's key and token, the journal of changes, stored runs.
+//! The state directory, for what outlives a command: the server's key and token, the journal of changes, stored runs.
 
 use std::path::PathBuf;
 

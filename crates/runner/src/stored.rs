@@ -1,4 +1,4 @@
-//! Runs on disk, by the user's word for them: a file, or the id of a run in the state directory.
+//! Runs on disk, named by a file or by the id of a run in the state directory.
 
 use crate::state;
 use narrows_model::Run;
@@ -6,7 +6,7 @@ use narrows_store::Error;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why a run cannot be had.
+/// Why a run cannot be loaded.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// Neither a file nor an id.
@@ -14,15 +14,15 @@ pub enum LoadError {
     Unknown {
         /// The user's word.
         word: PathBuf,
-        /// Where runs are kept.
+        /// The directory of runs.
         directory: PathBuf,
     },
-    /// The file, and what is wrong with it.
+    /// The file cannot be read.
     #[error(transparent)]
     Stored(#[from] Error),
 }
 
-/// Where runs are kept: `runs/` of the state directory.
+/// The directory of runs: `runs/` in the state directory.
 fn directory() -> Result<PathBuf, Error> {
     state::directory().map(|state| state.join("runs")).ok_or(Error::NoPlace)
 }
@@ -30,7 +30,7 @@ fn directory() -> Result<PathBuf, Error> {
 /// The file of a stored run.
 ///
 /// # Errors
-/// The word where it means nothing.
+/// Neither a file nor an id.
 pub fn file(word: &Path) -> Result<PathBuf, LoadError> {
     if narrows_sys::files::exists(word) || word.components().count() != 1 {
         return Ok(word.to_owned());
@@ -47,12 +47,12 @@ pub fn file(word: &Path) -> Result<PathBuf, LoadError> {
 /// Loads a run.
 ///
 /// # Errors
-/// The word where it means nothing; the file, and what is wrong with it.
+/// Neither a file nor an id; or the file cannot be read.
 pub fn load(word: &Path) -> Result<Run, LoadError> {
     Ok(narrows_store::load(&file(word)?)?)
 }
 
-/// Writes what a user asked for into a file.
+/// Writes text to a file.
 ///
 /// # Errors
 /// The file, and why it could not be written.
@@ -60,7 +60,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), narrows_sys::Error> {
     narrows_sys::files::write_whole(path, text.as_bytes(), 0o644)
 }
 
-/// Whether [`write()`] will be able to, as far as can be told before anything is measured.
+/// Checks that [`write()`] can write the file, before anything is measured.
 ///
 /// # Errors
 /// The file, and why it cannot be written.
@@ -68,7 +68,7 @@ pub fn check(path: &Path) -> Result<(), narrows_sys::Error> {
     narrows_sys::files::check_writable(path)
 }
 
-/// Where a run goes: the user's file, or its place in the state directory.
+/// The file of a new run: the one given, or its file in the state directory.
 ///
 /// # Errors
 /// Where there is no state directory.
@@ -79,7 +79,7 @@ pub fn place(output: Option<PathBuf>, id: &str) -> Result<PathBuf, Error> {
     }
 }
 
-/// Keeps a run: whole, in place of what is there.
+/// Saves a run and replaces the file atomically.
 ///
 /// # Errors
 /// The file, and why it could not be written.
@@ -87,7 +87,7 @@ pub fn save(run: &Run, file: &Path) -> Result<(), Error> {
     narrows_store::save(run, file)
 }
 
-/// A name for a new run, and the words for the program that makes it.
+/// The id of a new run, and the name and version of this program.
 ///
 /// # Errors
 /// The kernel has no random bytes.

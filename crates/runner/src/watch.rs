@@ -1,4 +1,4 @@
-//! Watching interfaces: each end is asked at an interval, and the view is handed on.
+//! Watches interfaces: reads each end at an interval and passes on the view.
 
 use crate::remote::{RemoteError, Session};
 use crate::stop::Stop;
@@ -7,16 +7,16 @@ use narrows_sys::clock;
 use narrows_views::watch::Accumulator;
 use std::time::Duration;
 
-/// How soon a raised flag ends a wait.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often a wait checks the stop flag.
+const POLL: Duration = Duration::from_millis(20);
 
-/// An end that is watched.
+/// One end and how its interfaces are read.
 pub struct Watched<'a> {
-    /// Which one.
+    /// Client or server.
     pub place: Place,
-    /// Its own name.
+    /// Its host name.
     pub host: String,
-    /// Reads its interfaces, or says in a sentence why it cannot.
+    /// Reads its interfaces; the error is a sentence.
     pub read: Box<dyn FnMut() -> Result<Vec<InterfaceSample>, String> + 'a>,
 }
 
@@ -27,7 +27,7 @@ pub fn here() -> Watched<'static> {
     Watched { place: Place::Client, host: narrows_sys::process::host_name(), read: Box::new(read) }
 }
 
-/// The other end. One that was lost is not asked again: it would have to be waited for each time.
+/// The server. After a lost connection it is not asked again, because each attempt would wait for a timeout.
 #[must_use]
 pub fn there<'a>(session: &'a Session<'a>, host: &str) -> Watched<'a> {
     let mut lost: Option<String> = None;
@@ -46,8 +46,8 @@ pub fn there<'a>(session: &'a Session<'a>, host: &str) -> Watched<'a> {
     Watched { place: Place::Server, host: host.to_owned(), read: Box::new(read) }
 }
 
-/// Watches until `stop` is raised, `count` views were shown, or `show` wants no more. The first view comes after the first
-/// interval, for a rate needs two readings.
+/// Watches until `stop` is set, `count` views were shown, or `show` returns false. The first view follows after the first interval,
+/// because a rate needs two readings.
 pub fn watch(
     ends: &mut [Watched<'_>],
     interval: Duration,
@@ -60,10 +60,10 @@ pub fn watch(
     let mut shown = 0;
     read_all(ends, &mut seen);
     while count.is_none_or(|count| shown < count) {
-        // Where a reading took longer than the interval, what was missed is not made up for.
+        // A reading that took longer than the interval delays the following ones.
         due = (due + interval).max(clock::now());
         while !stop.is_set() && clock::now() < due {
-            clock::sleep(due.saturating_duration_since(clock::now()).min(LOOK));
+            clock::sleep(due.saturating_duration_since(clock::now()).min(POLL));
         }
         if stop.is_set() {
             return;

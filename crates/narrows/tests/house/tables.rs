@@ -46,7 +46,12 @@ const TABLES: &[Table] = &[
         ending: ".rs",
         helpers: &["costly_core", "fault", "undo", "value"],
     },
-    Table { folder: "crates/runner/scenarios", table: "crates/runner/src/bank/mod.rs", ending: ".toml", helpers: &[] },
+    Table {
+        folder: "crates/runner/scenarios",
+        table: "crates/runner/src/scenarios/mod.rs",
+        ending: ".toml",
+        helpers: &[],
+    },
 ];
 
 /// Whether a table has a line for an entry.

@@ -2,7 +2,7 @@
 
 use super::RemoteError;
 use super::channel::{Body, Channel, words};
-use crate::signs::{AGAIN, Signs};
+use crate::liveness::{AGAIN, Liveness};
 use crate::stop::Stop;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -56,7 +56,7 @@ pub(super) struct Watch {
     /// Why no more events come.
     lost: OnceLock<RemoteError>,
     /// Those of the server's data, while a trial runs.
-    pub(super) signs: Signs,
+    pub(super) liveness: Liveness,
 }
 
 impl Watch {
@@ -107,7 +107,7 @@ async fn pump(
                 wait = silence;
                 frame.into_data().unwrap_or_default()
             }
-            Err(_) if watch.signs.of_life(silence).await => {
+            Err(_) if watch.liveness.is_alive(silence).await => {
                 wait = AGAIN;
                 continue;
             }

@@ -232,7 +232,7 @@ impl<'a> Session<'a> {
         let mut address = self.remote.data;
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan, instruments)?;
-        self.watch.signs.watch(&streams);
+        self.watch.liveness.watch(&streams);
         let each = if ready.plan.connects_per_transaction() { Each::Connect { address, key } } else { Each::Nothing };
         let connections = Connections { streams, each };
         let peer = Some(self.remote.data.ip().to_canonical());
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
         } else {
             relay.abort();
         }
-        self.watch.signs.forget();
+        self.watch.liveness.forget();
         let record = record?;
         let mut after = instruments.counters(peer);
         drops.end(&mut before, &mut after);

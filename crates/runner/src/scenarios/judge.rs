@@ -1,4 +1,4 @@
-//! The judgement of the bank: a confusion matrix with *healthy* and *unknown*, never one number.
+//! Grades of the scenario suite: a confusion matrix with *healthy* and *unknown*, not a single score.
 
 use super::Case;
 use narrows_model::{Place, Status};
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// What a diagnosis said of a case.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct Diagnosed {
     /// In a word.
     pub status: Status,
     /// The causes, best first.
@@ -16,7 +16,7 @@ pub struct Said {
     pub goodput_bps: f64,
 }
 
-impl Said {
+impl Diagnosed {
     /// `Limited 37 Mbit/s [tcp-receive-window at server]`.
     #[must_use]
     pub fn words(&self) -> String {
@@ -46,7 +46,7 @@ pub enum Grade {
 
 /// Grades what was said of a case.
 #[must_use]
-pub fn grade(case: &Case, said: Option<&Said>) -> Grade {
+pub fn grade(case: &Case, said: Option<&Diagnosed>) -> Grade {
     let Some(said) = said else { return Grade::Failed };
     let Some((id, at)) = &case.truth else {
         return match said.status {
@@ -66,7 +66,7 @@ pub fn grade(case: &Case, said: Option<&Said>) -> Grade {
 }
 
 /// The class of a verdict in the matrix.
-fn class(said: Option<&Said>) -> String {
+fn class(said: Option<&Diagnosed>) -> String {
     match said {
         None => "(failed)".to_owned(),
         Some(said) => match (said.status, said.causes.first()) {
@@ -81,12 +81,12 @@ fn class(said: Option<&Said>) -> String {
 /// All graded cases.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    graded: Vec<(Case, Option<Said>, Grade)>,
+    graded: Vec<(Case, Option<Diagnosed>, Grade)>,
 }
 
 impl Tally {
     /// Adds one.
-    pub fn add(&mut self, case: Case, said: Option<Said>) -> Grade {
+    pub fn add(&mut self, case: Case, said: Option<Diagnosed>) -> Grade {
         let grade = grade(&case, said.as_ref());
         self.graded.push((case, said, grade));
         grade
@@ -155,8 +155,8 @@ impl Tally {
     }
 }
 
-fn describe(said: Option<&Said>) -> String {
-    said.map_or_else(|| "no verdict".to_owned(), Said::words)
+fn describe(said: Option<&Diagnosed>) -> String {
+    said.map_or_else(|| "no verdict".to_owned(), Diagnosed::words)
 }
 
 #[cfg(test)]
@@ -181,9 +181,9 @@ mod tests {
         }
     }
 
-    fn said(status: Status, causes: &[(&str, Place)]) -> Said {
+    fn said(status: Status, causes: &[(&str, Place)]) -> Diagnosed {
         let causes = causes.iter().map(|(id, at)| ((*id).to_owned(), *at)).collect();
-        Said { status, causes, goodput_bps: 1e6 }
+        Diagnosed { status, causes, goodput_bps: 1e6 }
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The bank: every injectable cause and healthy paths, run for real in the lab and judged by the injector's truth.
+//! The scenario suite: every injectable cause and healthy paths, run in the lab and graded against the injected fault.
 
 mod judge;
 mod run;
 mod scenario;
 
-pub use judge::{Grade, Said, Tally, grade};
+pub use judge::{Diagnosed, Grade, Tally, grade};
 pub use run::{again, run};
 pub use scenario::{Case, CaseFault, ScenarioError, SeatWord, cases};
 

@@ -1,6 +1,6 @@
-//! Running a case for real: a lab of its own, the faults, the server, and `narrows diagnose` as a user would run it.
+//! Runs a case: its own lab, the faults, the server, and `narrows diagnose` as a user runs it.
 
-use super::{Case, Said};
+use super::{Case, Diagnosed};
 use crate::demo::{Stage, StageError};
 use narrows_lab::LabSpec;
 use narrows_model::lab::Impairment;
@@ -10,14 +10,14 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// The baseline of a case: long enough to leave slow start behind on the longest path of the bank.
+/// The load of a case: long enough to leave slow start on the longest path of the suite.
 const LOAD: [&str; 4] = ["--duration", "5s", "--omit", "1500ms"];
 
-/// Runs a case and gives what the diagnosis said.
+/// Runs a case and returns its diagnosis.
 ///
 /// # Errors
 /// Why there is no verdict.
-pub fn run(case: &Case, keep: Option<&Path>) -> Result<Said, StageError> {
+pub fn run(case: &Case, keep: Option<&Path>) -> Result<Diagnosed, StageError> {
     let way = Impairment {
         rate_bps: case.rate_bps,
         delay_us: case.rtt_us / 2,
@@ -29,7 +29,7 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Result<Said, StageError> {
     for fault in &case.faults {
         stage.lab.fault(&fault.id, fault.at, fault.value.as_deref(), Direction::Both)?;
     }
-    let mut company = company(case, &stage)?;
+    let mut other_load = start_other_load(case, &stage)?;
     let family = if case.ipv6 { "--ipv6" } else { "--ipv4" };
     let mut words = vec!["diagnose", "server", "--format", "json", "--quiet", "--exit-zero", family];
     words.extend(["--direction", case.flow.direction().word()]);
@@ -42,7 +42,7 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Result<Said, StageError> {
         command.arg("--output").arg(file);
     }
     let output = command.stdin(Stdio::null()).output();
-    for one in &mut company {
+    for one in &mut other_load {
         let _ = one.kill();
         let _ = one.wait();
     }
@@ -53,41 +53,41 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Result<Said, StageError> {
     Ok(said(report))
 }
 
-/// What today's rules say of a run that was kept.
+/// The diagnosis of a saved run by today's rules.
 ///
 /// # Errors
 /// The run cannot be read, or holds no measurement.
-pub fn again(kept: &Path) -> Result<Said, StageError> {
+pub fn again(kept: &Path) -> Result<Diagnosed, StageError> {
     let run = crate::stored::load(kept)?;
     crate::report(&run)
         .map(said)
         .ok_or_else(|| StageError::Failed("the diagnosis", "its run holds no measurement".to_owned()))
 }
 
-fn said(report: Report) -> Said {
-    Said {
+fn said(report: Report) -> Diagnosed {
+    Diagnosed {
         status: report.verdict.status,
         causes: report.verdict.causes.into_iter().map(|cause| (cause.id, cause.at)).collect(),
         goodput_bps: report.verdict.goodput_bps,
     }
 }
 
-/// Who else is on the machine or on the path: loops that fill a core, other clients. All end with this process.
-fn company(case: &Case, stage: &Stage) -> Result<Vec<Child>, StageError> {
-    let mut company = Vec::new();
+/// Starts the other load of a case: busy loops on cores, other clients. All end with this process.
+fn start_other_load(case: &Case, stage: &Stage) -> Result<Vec<Child>, StageError> {
+    let mut other_load = Vec::new();
     for _ in 0..case.busy_cores {
         let mut spin = process::bound_command("/bin/sh");
         spin.args(["-c", "while :; do :; done"]);
-        company.push(spin.spawn().map_err(|error| StageError::Start("a busy loop", error))?);
+        other_load.push(spin.spawn().map_err(|error| StageError::Start("a busy loop", error))?);
     }
     for _ in 0..case.neighbours {
         let mut other = stage.client(&["measure", "tcp", "server", "--duration", "30s", "--quiet"])?;
         let other = other.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        company.push(other.map_err(|error| StageError::Start("a neighbour", error))?);
+        other_load.push(other.map_err(|error| StageError::Start("a neighbour", error))?);
     }
-    if !company.is_empty() {
-        // Let them settle, so that the baseline is shared from its first moment.
+    if !other_load.is_empty() {
+        // The other load must be steady before the baseline starts.
         clock::sleep(Duration::from_secs(2));
     }
-    Ok(company)
+    Ok(other_load)
 }

@@ -88,8 +88,8 @@ async fn open_session(rights: Rights, State(shared): Server, uri: Uri, beats: Bo
     };
     let (sender, lines) = events::channel();
     let session = shared.open(rights.address, rights.standing, wanted, sender)?;
-    if let Some(guest) = &rights.guest {
-        guest.admit();
+    if let Some(pending) = &rights.pending {
+        pending.admit();
     }
     tokio::spawn(session::live(shared, session.clone(), beats));
     let mut response = Response::new(Body::new(EventBody::new(lines, session)));

@@ -1,12 +1,12 @@
 //! The one port: accepts connections, finds out by their first bytes what they are, and hands them on.
 
 use super::api;
-use super::guests::Guest;
 use super::limits::{GREETING, SHOW_RIGHT};
 use super::refusal::VERSION;
 use super::rights::Caller;
 use super::shared::Shared;
 use super::trial;
+use super::unauthenticated::Pending;
 use crate::trust::Identity;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -40,13 +40,13 @@ pub(super) fn acceptor(identity: &Identity) -> Result<TlsAcceptor, tokio_rustls:
 pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener, acceptor: Option<TlsAcceptor>) {
     loop {
         let Ok((stream, address)) = listener.accept().await else {
-            // Out of descriptors, mostly: the oldest guests go by themselves within seconds.
+            // Usually no descriptor is free; unauthenticated connections time out within seconds.
             sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let guest = shared.guests.enter();
-        let task = tokio::spawn(greet(shared.clone(), stream, address, acceptor.clone(), guest.clone()));
-        guest.is_served_by(task.abort_handle());
+        let pending = shared.unauthenticated.enter();
+        let task = tokio::spawn(greet(shared.clone(), stream, address, acceptor.clone(), pending.clone()));
+        pending.is_served_by(task.abort_handle());
     }
 }
 
@@ -55,7 +55,7 @@ async fn greet(
     stream: TcpStream,
     address: SocketAddr,
     acceptor: Option<TlsAcceptor>,
-    guest: Guest,
+    pending: Pending,
 ) {
     let _ = stream.set_nodelay(true);
     // One limit for all of the greeting, however slowly its bytes come.
@@ -67,7 +67,7 @@ async fn greet(
                 acceptor.accept(stream).await.ok()
             }
             (Kind::Data, _) => {
-                data(&shared, stream, &guest).await;
+                data(&shared, stream, &pending).await;
                 None
             }
             (Kind::PlainHttp, _) => {
@@ -78,7 +78,7 @@ async fn greet(
         }
     });
     if let Ok(Some(tls)) = greeted.await {
-        let caller = Caller { address: Some(address.ip().to_canonical()), guest: Some(guest) };
+        let caller = Caller { address: Some(address.ip().to_canonical()), pending: Some(pending) };
         control(&shared, tls, caller).await;
     }
 }
@@ -98,7 +98,7 @@ async fn first_bytes(stream: &TcpStream) -> Kind {
     }
 }
 
-async fn data(shared: &Shared, mut stream: TcpStream, guest: &Guest) {
+async fn data(shared: &Shared, mut stream: TcpStream, pending: &Pending) {
     let mut bytes = [0; hello::LENGTH];
     let (head, rest) = bytes.split_at_mut(hello::VERSION_LENGTH);
     if stream.read_exact(head).await.is_err() {
@@ -113,7 +113,7 @@ async fn data(shared: &Shared, mut stream: TcpStream, guest: &Guest) {
     }
     match DataHello::decode(&bytes) {
         Ok(hello) => {
-            guest.admit();
+            pending.admit();
             trial::attend(shared, &hello, stream).await;
         }
         Err(error) => part(stream, &Answer::No(error.to_string()).encode()).await,
@@ -143,7 +143,7 @@ pub(super) async fn control(
     caller: Caller,
 ) {
     let router = TowerToHyperService::new(api::router(shared.clone()));
-    let guest = caller.guest.clone();
+    let pending = caller.pending.clone();
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(caller.clone());
         hyper::service::Service::call(&router, request)
@@ -168,7 +168,7 @@ pub(super) async fn control(
             // Errors are those of the client, and it knows them.
             _ = &mut connection => return,
             () = &mut deadline, if !checked => {
-                if guest.as_ref().is_some_and(|guest| !guest.may_stay()) {
+                if pending.as_ref().is_some_and(|pending| !pending.may_stay()) {
                     return;
                 }
                 checked = true;

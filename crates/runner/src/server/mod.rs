@@ -13,7 +13,6 @@ mod datagrams;
 mod events;
 mod frames;
 mod gate;
-mod guests;
 mod limits;
 mod listen;
 mod refusal;
@@ -22,6 +21,7 @@ mod session;
 mod shared;
 mod stdio;
 mod trial;
+mod unauthenticated;
 
 use crate::instruments::Instruments;
 use crate::trust::{Identity, TrustError};

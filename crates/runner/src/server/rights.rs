@@ -1,9 +1,9 @@
 //! Each request shows its protocol and its right to be here, before anything else of it is looked at.
 
-use super::guests::Guest;
 use super::limits::Standing;
 use super::refusal::{Refused, VERSION};
 use super::shared::Shared;
+use super::unauthenticated::Pending;
 use crate::trust::same_secret;
 use axum::extract::FromRequestParts;
 use axum::http::{header, request::Parts};
@@ -19,7 +19,7 @@ pub(super) struct Caller {
     /// The other end's address; `None` where only ssh knows it.
     pub(super) address: Option<IpAddr>,
     /// Its place among the unproven; `None` over ssh, which has proved it.
-    pub(super) guest: Option<Guest>,
+    pub(super) pending: Option<Pending>,
 }
 
 /// A request that may go on.
@@ -29,7 +29,7 @@ pub(super) struct Rights {
     pub(super) standing: Standing,
     pub(super) permissions: Permissions,
     /// The connection's place among the unproven.
-    pub(super) guest: Option<Guest>,
+    pub(super) pending: Option<Pending>,
 }
 
 impl FromRequestParts<Arc<Shared>> for Rights {
@@ -41,18 +41,18 @@ impl FromRequestParts<Arc<Shared>> for Rights {
             .map_err(|error| Refused::new(Reason::VersionMismatch, error.to_string()))?;
         let caller = parts.extensions.get::<Caller>().ok_or_else(Refused::no_token)?;
         let standing = standing(shared, caller, text(header::AUTHORIZATION.as_str()))?;
-        match (&caller.guest, standing) {
-            (Some(guest), Standing::Trusted) => guest.admit(),
-            (Some(guest), Standing::Open) => guest.has_asked(),
+        match (&caller.pending, standing) {
+            (Some(pending), Standing::Trusted) => pending.admit(),
+            (Some(pending), Standing::Open) => pending.has_asked(),
             (None, _) => {}
         }
         let permissions = standing.permissions(shared.config.allow_tune);
-        Ok(Self { address: caller.address, standing, permissions, guest: caller.guest.clone() })
+        Ok(Self { address: caller.address, standing, permissions, pending: caller.pending.clone() })
     }
 }
 
 fn standing(shared: &Shared, caller: &Caller, authorization: Option<&str>) -> Result<Standing, Refused> {
-    if caller.guest.is_none() {
+    if caller.pending.is_none() {
         return Ok(Standing::Trusted);
     }
     match (authorization, &shared.secret) {

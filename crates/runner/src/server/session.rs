@@ -6,7 +6,7 @@ use super::gate::Turn;
 use super::limits::{ENGINE_END, OPEN_SESSION, Standing};
 use super::shared::Shared;
 use super::trial::Running;
-use crate::signs::{AGAIN, Signs};
+use crate::liveness::{AGAIN, Liveness};
 use crate::tune::{TuneError, Undone, check_for_client};
 use axum::body::Body;
 use http_body_util::BodyExt as _;
@@ -37,7 +37,7 @@ pub(super) struct Session {
     /// Generators and receivers of raw frames.
     pub(super) frames: Mutex<Jobs>,
     /// Those of the client's data, while a trial runs.
-    pub(super) signs: Signs,
+    pub(super) liveness: Liveness,
     changes: Mutex<Changes>,
 }
 
@@ -74,7 +74,7 @@ impl Session {
             turn: watch::Sender::new(turn),
             trial: Mutex::default(),
             frames: Mutex::default(),
-            signs: Signs::default(),
+            liveness: Liveness::default(),
             changes: Mutex::default(),
         }
     }
@@ -218,7 +218,7 @@ async fn listen(session: &Session, mut beats: Body) {
     loop {
         match timeout(wait, beats.frame()).await {
             Ok(Some(Ok(_))) => wait = patience,
-            Err(_) if session.signs.of_life(patience).await => wait = AGAIN,
+            Err(_) if session.liveness.is_alive(patience).await => wait = AGAIN,
             Ok(None) => return session.end("the client ended it"),
             Ok(Some(Err(_))) => return session.end("the client is gone"),
             Err(_) => return session.end("the client has been silent for too long"),

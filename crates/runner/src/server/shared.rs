@@ -4,11 +4,11 @@ use super::ServeConfig;
 use super::events::Events;
 use super::frames::Uses;
 use super::gate::{Gate, Turn};
-use super::guests::Guests;
 use super::limits::{Standing, public_part};
 use super::refusal::Refused;
 use super::session::{Session, lock};
 use super::trial::Expected;
+use super::unauthenticated::Unauthenticated;
 use crate::trust;
 use crate::tune::{Tuner, Undone};
 use narrows_model::Snapshot;
@@ -29,7 +29,7 @@ pub(super) struct Shared {
     pub(super) config: ServeConfig,
     pub(super) port: u16,
     pub(super) secret: Option<Secret>,
-    pub(super) guests: Guests,
+    pub(super) unauthenticated: Unauthenticated,
     pub(super) tuner: Tuner,
     /// Devices that send or count frames, over all sessions.
     pub(super) uses: Uses,
@@ -58,7 +58,7 @@ impl Shared {
             config,
             port,
             secret,
-            guests: Guests::default(),
+            unauthenticated: Unauthenticated::default(),
             tuner,
             uses: Uses::default(),
             stop,

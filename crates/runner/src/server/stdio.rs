@@ -23,7 +23,7 @@ pub(super) fn own_address() -> Option<IpAddr> {
 
 pub(super) async fn serve(shared: Arc<Shared>) {
     let stream = tokio::io::join(tokio::io::stdin(), tokio::io::stdout());
-    let caller = Caller { address: ssh_field(0), guest: None };
+    let caller = Caller { address: ssh_field(0), pending: None };
     listen::control(&shared, stream, caller).await;
     shared.stop();
 }

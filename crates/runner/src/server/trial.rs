@@ -242,12 +242,12 @@ fn run(
     let instruments = &shared.config.instruments;
     let mut before = instruments.counters(peer);
     let drops = instruments.watch_drops();
-    session.signs.watch(&connections.streams);
+    session.liveness.watch(&connections.streams);
     running.raise(Phase::Begun);
     let record = instruments.run(Place::Server, plan, connections, &running.stop, &mut |progress| {
         session.events.mention(&Event::Progress { trial: number, progress });
     });
-    session.signs.forget();
+    session.liveness.forget();
     let mut after = instruments.counters(peer);
     drops.end(&mut before, &mut after);
     let (before, after) = (shared.as_seen_by(session.standing, before), shared.as_seen_by(session.standing, after));

@@ -1,17 +1,17 @@
-//! Connections that have not yet shown that they belong here: bounded in number and in time, so that a thousand silent ones
-//! keep nobody out. When there are too many, the oldest is closed.
+//! Connections that have not authenticated yet. Their number and time are bounded, so that silent connections cannot keep others
+//! out: at the limit the oldest is closed.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::AbortHandle;
 
-/// The most connections that wait to show what they are.
-pub(super) const MOST: usize = 512;
+/// Maximum number of unauthenticated connections.
+pub(super) const MAX_PENDING: usize = 512;
 
-/// All connections that have not shown it yet.
+/// All unauthenticated connections.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Guests(Arc<Mutex<Table>>);
+pub(super) struct Unauthenticated(Arc<Mutex<Table>>);
 
 #[derive(Debug, Default)]
 struct Table {
@@ -19,27 +19,27 @@ struct Table {
     waiting: BTreeMap<u64, Option<AbortHandle>>,
 }
 
-/// One connection's place in the table; it leaves it when dropped.
+/// The entry of one connection, removed on drop.
 #[derive(Debug, Clone)]
-pub(super) struct Guest(Arc<Place>);
+pub(super) struct Pending(Arc<Place>);
 
 #[derive(Debug)]
 struct Place {
     id: u64,
-    guests: Guests,
+    unauthenticated: Unauthenticated,
     asked: AtomicBool,
 }
 
-impl Guests {
+impl Unauthenticated {
     fn with<T>(&self, act: impl FnOnce(&mut Table) -> T) -> T {
-        // Nothing can go wrong in between: a poisoned table is as good as another.
+        // No update can stop halfway, so a poisoned table is valid.
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A connection came. Where too many wait, the oldest is closed.
-    pub(super) fn enter(&self) -> Guest {
+    /// Registers a connection. At the limit the oldest one is closed.
+    pub(super) fn enter(&self) -> Pending {
         self.with(|table| {
-            if table.waiting.len() >= MOST
+            if table.waiting.len() >= MAX_PENDING
                 && let Some((_, Some(oldest))) = table.waiting.pop_first()
             {
                 oldest.abort();
@@ -47,7 +47,7 @@ impl Guests {
             let id = table.next;
             table.next += 1;
             table.waiting.insert(id, None);
-            Guest(Arc::new(Place { id, guests: self.clone(), asked: AtomicBool::new(false) }))
+            Pending(Arc::new(Place { id, unauthenticated: self.clone(), asked: AtomicBool::new(false) }))
         })
     }
 
@@ -57,35 +57,36 @@ impl Guests {
     }
 }
 
-impl Guest {
-    /// The task to end when the connection must go.
+impl Pending {
+    /// Sets the task that is aborted to close the connection.
     pub(super) fn is_served_by(&self, task: AbortHandle) {
-        self.0.guests.with(|table| {
+        self.0.unauthenticated.with(|table| {
             if let Some(entry) = table.waiting.get_mut(&self.0.id) {
                 *entry = Some(task);
             }
         });
     }
 
-    /// It has shown that it belongs here, and is closed by nobody but itself.
+    /// Removes the connection from the limit: it has authenticated.
     pub(super) fn admit(&self) {
-        self.0.guests.with(|table| table.waiting.remove(&self.0.id));
+        self.0.unauthenticated.with(|table| table.waiting.remove(&self.0.id));
     }
 
-    /// It asked for something that everybody may have: it may stay, but goes where too many others wait.
+    /// Notes a request that needs no authentication. The connection may stay, but can still be closed at the limit.
     pub(super) fn has_asked(&self) {
         self.0.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it may stay beyond its first seconds.
+    /// Whether the connection may stay after the first seconds.
     pub(super) fn may_stay(&self) -> bool {
-        self.0.asked.load(Ordering::Relaxed) || self.0.guests.with(|table| !table.waiting.contains_key(&self.0.id))
+        self.0.asked.load(Ordering::Relaxed)
+            || self.0.unauthenticated.with(|table| !table.waiting.contains_key(&self.0.id))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.guests.with(|table| table.waiting.remove(&self.id));
+        self.unauthenticated.with(|table| table.waiting.remove(&self.id));
     }
 }
 
@@ -94,22 +95,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_oldest_goes_and_the_admitted_stay() {
-        let guests = Guests::default();
+    async fn the_oldest_is_closed_and_the_admitted_stay() {
+        let unauthenticated = Unauthenticated::default();
         let come = || {
-            let guest = guests.enter();
+            let pending = unauthenticated.enter();
             let task = tokio::spawn(std::future::pending::<()>());
-            guest.is_served_by(task.abort_handle());
-            (guest, task)
+            pending.is_served_by(task.abort_handle());
+            (pending, task)
         };
         let (admitted, admitted_task) = come();
         admitted.admit();
         let (oldest, oldest_task) = come();
-        let others: Vec<_> = (0..MOST).map(|_| come()).collect();
-        assert_eq!(guests.count(), MOST);
+        let others: Vec<_> = (0..MAX_PENDING).map(|_| come()).collect();
+        assert_eq!(unauthenticated.count(), MAX_PENDING);
         assert!(oldest_task.await.expect_err("aborted").is_cancelled());
         assert!(!admitted_task.is_finished() && admitted.may_stay());
         drop((others, oldest));
-        assert_eq!(guests.count(), 0);
+        assert_eq!(unauthenticated.count(), 0);
     }
 }

@@ -12,7 +12,7 @@ use crate::session::stop_on_interrupt;
 use clap::Subcommand;
 use forwarding::ForwardingArgs;
 use narrows_runner::emulated::{self, Labs, Launcher, Site};
-use narrows_runner::{bank, demo, verify};
+use narrows_runner::{demo, scenarios, verify};
 use path::PathArgs;
 use std::path::{Path, PathBuf};
 
@@ -183,11 +183,11 @@ impl Args {
                 Ok(u8::try_from(code).unwrap_or(1))
             }
             What::Bank { only, repetitions, again: Some(kept), .. } => {
-                bank(&only, repetitions, |_, file| bank::again(&kept.join(file)))
+                run_scenarios(&only, repetitions, |_, file| scenarios::again(&kept.join(file)))
             }
             What::Bank { only, repetitions, keep, .. } => prepare_privileges().and_then(|()| {
-                bank(&only, repetitions, |case, file| {
-                    bank::run(case, keep.as_ref().map(|directory| directory.join(file)).as_deref())
+                run_scenarios(&only, repetitions, |case, file| {
+                    scenarios::run(case, keep.as_ref().map(|directory| directory.join(file)).as_deref())
                 })
             }),
             What::Verify { only } => prepare_privileges().and_then(|()| verify_parts(&only)),
@@ -234,19 +234,19 @@ fn print_status(labs: &Labs, name: Option<String>, json: bool) -> Outcome {
 }
 
 /// Grades each case by the verdict of `diagnose`, whose second argument is the file name of the case.
-fn bank(
+fn run_scenarios(
     only: &[String],
     repetitions: u32,
-    diagnose: impl Fn(&bank::Case, &Path) -> Result<bank::Said, demo::StageError>,
+    diagnose: impl Fn(&scenarios::Case, &Path) -> Result<scenarios::Diagnosed, demo::StageError>,
 ) -> Outcome {
-    let mut cases = bank::all_cases().map_err(Failure::run)?;
+    let mut cases = scenarios::all_cases().map_err(Failure::run)?;
     cases.retain(|case| only.is_empty() || only.iter().any(|word| case.scenario.contains(word.as_str())));
     if cases.is_empty() {
         return Err(Failure::usage("no scenario has such a name; `narrows list scenarios` shows them"));
     }
     let stop = stop_on_interrupt()?;
     let total = cases.len() * repetitions.max(1) as usize;
-    let mut tally = bank::Tally::default();
+    let mut tally = scenarios::Tally::default();
     let mut done = 0;
     for repetition in 0..repetitions.max(1) {
         for case in &cases {
