@@ -68,7 +68,7 @@ impl Liveness {
 
     /// Whether data moves now, or a load ended less than `patience` ago. If the process hangs and only its kernel answers, no data
     /// moves.
-    pub(crate) async fn of_life(&self, patience: Duration) -> bool {
+    pub(crate) async fn is_alive(&self, patience: Duration) -> bool {
         if self.watched().ended.is_some_and(|end| end.elapsed() < patience) {
             return true;
         }
