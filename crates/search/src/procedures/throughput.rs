@@ -9,7 +9,7 @@
 use super::loss::request;
 use super::procedure::{Context, Keep, Known, Load, Procedure, Request, Seen, SetUp, max_pps, observation};
 use super::schedule::{Scheduled, fixed, overhead_ms, rehearse, scheduled};
-use crate::classify::{Weighed, weigh};
+use crate::classify::{Weighed, reduce};
 use crate::search::{Search, SearchError};
 use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{
@@ -75,7 +75,7 @@ pub fn doubt(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
     let FrameLoad::FramesPerSecond(load_pps) = trial.directions.first()?.sent.plan.load else { return None };
     let seen = observation(trial, 0);
     let trial = LoadTrial { load_pps, duration_ms: goal.final_trial_ms, ended_at_ms: 0, seen };
-    match weigh(&trial) {
+    match reduce(&trial) {
         Err(why) => Some(why.into_owned()),
         Ok(seen) => is_of_the_tester(goal, &seen).then(|| stall(&seen)),
     }
@@ -297,7 +297,7 @@ impl Confirmation {
     /// What the repetitions so far say.
     #[must_use]
     pub fn result(&self) -> Confirmed {
-        let all: Vec<_> = self.trials.iter().filter_map(|trial| Some((trial, weigh(trial).ok()?))).collect();
+        let all: Vec<_> = self.trials.iter().filter_map(|trial| Some((trial, reduce(trial).ok()?))).collect();
         let weighed: Vec<_> = all.iter().filter(|(_, seen)| !is_of_the_tester(&self.goal, seen)).copied().collect();
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let passes = |loss: f64| loss <= self.goal.loss_ratio;
