@@ -6,76 +6,11 @@ use narrows_collect::Missing;
 use narrows_collect::drop_watch::{self, DropWatch};
 use narrows_model::{Flow, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Snapshot, TcpPlan};
 use narrows_sys::udp::Arrival;
-use narrows_traffic::rr::Answers;
+use narrows_traffic::Connections;
 use narrows_traffic::udp::UdpStream;
 use narrows_wire::{Key, probe};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
-
-/// What carries a stream.
-#[derive(Debug)]
-pub enum Socket {
-    /// A data connection, blocking.
-    Tcp(TcpStream),
-    /// A pair of connected sockets, after their handshake.
-    Udp(UdpStream),
-}
-
-/// One connected stream of a trial.
-#[derive(Debug)]
-pub struct DataStream {
-    /// From 0, the same on both ends.
-    pub id: u32,
-    /// Which way its data goes.
-    pub flow: Flow,
-    /// What carries it.
-    pub socket: Socket,
-    /// How long its connection took to be made, on the end that made it.
-    pub connect_ns: Option<u64>,
-}
-
-/// The connections that a trial makes while it runs: one for each transaction of `TCP_CRR`.
-#[derive(Debug, Clone)]
-pub enum Each {
-    /// None.
-    Nothing,
-    /// This end makes them.
-    Connect {
-        /// The server's one port.
-        address: SocketAddr,
-        /// Of the trial.
-        key: Key,
-    },
-    /// The server's accept path answers them.
-    Answer(Answers),
-}
-
-/// All connections of one end of a trial.
-#[derive(Debug)]
-pub struct Connections {
-    /// Those that are there before it begins.
-    pub streams: Vec<DataStream>,
-    /// Those that come while it runs.
-    pub each: Each,
-}
-
-impl Connections {
-    /// Streams alone.
-    #[must_use]
-    pub const fn of(streams: Vec<DataStream>) -> Self {
-        Self { streams, each: Each::Nothing }
-    }
-
-    /// The address of the other end, where a stream knows it.
-    #[must_use]
-    pub fn peer(&self) -> Option<IpAddr> {
-        let peer = match &self.streams.first()?.socket {
-            Socket::Tcp(socket) => socket.peer_addr().ok()?,
-            Socket::Udp(stream) => stream.peer(),
-        };
-        Some(peer.ip().to_canonical())
-    }
-}
 
 /// What counts the kernel's drops by reason while a trial runs.
 #[derive(Debug, Default)]

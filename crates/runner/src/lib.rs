@@ -7,7 +7,6 @@ pub mod capture;
 pub mod demo;
 pub mod diagnosis;
 pub mod ends;
-mod engines;
 pub mod forwarding;
 pub mod frames;
 pub mod instruments;

@@ -1,16 +1,17 @@
 //! The collectors and the engines of this host as the instruments of an end, and a server's session as the other end.
 
 use crate::ends::{Ends, EndsError, On, TrialFailed, Watch};
-use crate::instruments::{Connections, Drops, Instruments};
+use crate::instruments::{Drops, Instruments};
+use crate::loopback;
 use crate::remote::{Remote, RemoteError, Session, TrialError};
 use crate::stop::Stop;
 use crate::tune::Tuner;
-use crate::{engines, loopback};
 use narrows_collect::Live;
 use narrows_model::{
     Change, Flow, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Setting, Snapshot, TcpPlan, Trial,
 };
 use narrows_sys::udp::Arrival;
+use narrows_traffic::Connections;
 use narrows_traffic::udp::UdpStream;
 use narrows_wire::{Key, probe};
 use std::net::{IpAddr, SocketAddr};
@@ -56,11 +57,11 @@ impl Instruments for LiveInstruments {
         flow: Flow,
         plan: &LoadPlan,
     ) -> Result<UdpStream, String> {
-        engines::open_udp(address, key, id, flow, plan)
+        narrows_traffic::open_udp(address, key, id, flow, plan).map_err(|error| error.to_string())
     }
 
     fn accept_udp(&self, hello: &probe::Hello, arrival: &Arrival, plan: &LoadPlan) -> Result<UdpStream, String> {
-        engines::accept_udp(hello, arrival, plan)
+        narrows_traffic::accept_udp(hello, arrival, plan).map_err(|error| error.to_string())
     }
 
     fn run(
@@ -73,7 +74,7 @@ impl Instruments for LiveInstruments {
     ) -> Result<LoadRecord, String> {
         let none = || Vec::new();
         let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
-        engines::run(place, plan, connections, stop, cpu_times, on_progress).map_err(|error| error.to_string())
+        narrows_traffic::run(place, plan, connections, stop, cpu_times, on_progress).map_err(|error| error.to_string())
     }
 }
 

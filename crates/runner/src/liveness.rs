@@ -1,8 +1,8 @@
 //! Liveness of the other end while its heartbeats are late: the data of the running trial. A full queue on the path delays the
 //! heartbeats, but the data in it still arrives.
 
-use crate::instruments::{DataStream, Socket};
 use narrows_sys::{clock, sock_diag};
+use narrows_traffic::{DataStream, Socket};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,12 +1,13 @@
 //! Both ends of an engine on this host, over its loopback: what the tester itself can do.
 
-use crate::instruments::{Connections, DataStream, Instruments as _, Socket};
+use crate::instruments::Instruments as _;
 use crate::live::LiveInstruments;
 use crate::stop::Stop;
 use narrows_model::{Carrier, LoadPlan, Place, StreamSpec, Trial};
 use narrows_sys::event::{Event, wait_readable};
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
+use narrows_traffic::{Connections, DataStream, Socket};
 use narrows_wire::Key;
 use narrows_wire::probe::Hello;
 use std::net::{IpAddr, SocketAddr};

@@ -6,12 +6,15 @@
 //! Plain threads and blocking calls, no async: one thread moves the data of one stream, the caller's thread takes the samples.
 
 mod common;
+mod engines;
 pub mod frames;
 pub mod rr;
 pub mod tcp;
 pub mod udp;
 
+pub use common::connections::{Connections, DataStream, PerTransaction, Socket};
 pub use common::error::TrafficError;
 pub use common::limits::{CALL_LIMIT, GRACE};
 pub use common::progress::{Progress, StreamProgress};
 pub use common::stop::Stop;
+pub use engines::{accept_udp, answers, open_udp, run};

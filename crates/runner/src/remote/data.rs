@@ -1,9 +1,10 @@
 //! Data connections: made with the plan's options before the handshake, greeted, and answered.
 
 use super::RemoteError;
-use crate::instruments::{DataStream, Instruments, Socket};
+use crate::instruments::Instruments;
 use narrows_model::{Carrier, LoadPlan, Place, StreamSpec};
 use narrows_sys::{clock, net};
+use narrows_traffic::{DataStream, Socket};
 use narrows_wire::hello::MAX_ANSWER_BYTES;
 use narrows_wire::{Answer, DataHello, Key, Wanted};
 use std::io::{Read as _, Write as _};

@@ -4,11 +4,12 @@ use super::channel::Channel;
 use super::events::{self, BeatHolder, Incomings};
 use super::{REQUEST, Remote, RemoteError, TrialError, data};
 use crate::ends::Watch;
-use crate::instruments::{Connections, Each, Instruments};
+use crate::instruments::Instruments;
 use crate::stop::Stop;
 use hyper::Method;
 use narrows_model::{Change, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Setting, Snapshot, Trial};
 use narrows_sys::clock;
+use narrows_traffic::{Connections, PerTransaction};
 use narrows_wire::api::{ChangeRequest, Event, InventoryRequest, SessionUse, TrialReady, TrialRequest, key_from_hex};
 use std::sync::Arc;
 use std::time::Duration;
@@ -233,8 +234,12 @@ impl<'a> Session<'a> {
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan, instruments)?;
         self.watch.liveness.watch(&streams);
-        let each = if ready.plan.connects_per_transaction() { Each::Connect { address, key } } else { Each::Nothing };
-        let connections = Connections { streams, each };
+        let per_transaction = if ready.plan.connects_per_transaction() {
+            PerTransaction::Connect { address, key }
+        } else {
+            PerTransaction::Nothing
+        };
+        let connections = Connections { streams, per_transaction };
         let peer = Some(self.remote.data.ip().to_canonical());
         let mut before = instruments.counters(peer);
         let drops = instruments.watch_drops();

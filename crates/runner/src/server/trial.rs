@@ -4,12 +4,11 @@ use super::limits::{CONNECT_ALL, longest};
 use super::listen::part;
 use super::session::{Session, lock};
 use super::shared::Shared;
-use crate::engines;
-use crate::instruments::{Connections, DataStream, Each, Socket};
 use crate::stop::Stop;
 use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, StreamSpec};
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::{ANSWER_LIMIT, Answering, Answers, Step};
+use narrows_traffic::{Connections, DataStream, PerTransaction, Socket};
 use narrows_wire::api::Event;
 use narrows_wire::hello::Answer;
 use narrows_wire::{DataHello, Key, Wanted, probe};
@@ -132,7 +131,7 @@ pub(super) fn open(
     let (arrived, arrivals) = mpsc::unbounded_channel();
     let missing: BTreeSet<_> = plan.streams().into_iter().collect();
     let count = missing.len();
-    let answers = engines::answers(&plan);
+    let answers = narrows_traffic::answers(&plan);
     shared.expect(key, Expected { missing, plan: plan.clone(), arrived, answers: answers.clone() });
     let (shared, session) = (shared.clone(), session.clone());
     tokio::spawn(async move {
@@ -190,8 +189,8 @@ async fn conduct(
     }
     let engine = {
         let (shared, session, plan, running) = (shared.clone(), session.clone(), plan.clone(), running.clone());
-        let each = answers.map_or(Each::Nothing, Each::Answer);
-        let connections = Connections { streams, each };
+        let per_transaction = answers.map_or(PerTransaction::Nothing, PerTransaction::Answer);
+        let connections = Connections { streams, per_transaction };
         tokio::task::spawn_blocking(move || run(&shared, &session, &plan, number, connections, &running))
     };
     tokio::pin!(engine);

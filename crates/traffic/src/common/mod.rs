@@ -1,6 +1,8 @@
 //! What all engines share: the sampler, the life of a data thread, the schedule, the limits of a trial.
 
 pub(crate) mod awake;
+pub(crate) mod connections;
+pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod fill;
 pub(crate) mod keep;

@@ -1,6 +1,6 @@
 //! What an end reports while a trial runs.
 
-use narrows_model::Flow;
+use narrows_model::{Flow, LoadSample};
 
 /// All streams of one end at the end of an interval.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,4 +22,15 @@ pub struct StreamProgress<S> {
     pub flow: Flow,
     /// Totals so far.
     pub sample: S,
+}
+
+impl<S: Into<LoadSample>> From<Progress<S>> for narrows_model::Progress {
+    fn from(it: Progress<S>) -> Self {
+        let stream = |it: StreamProgress<S>| narrows_model::StreamProgress {
+            id: it.id,
+            flow: it.flow,
+            sample: it.sample.into(),
+        };
+        Self { at_us: it.at_us, streams: it.streams.into_iter().map(stream).collect() }
+    }
 }

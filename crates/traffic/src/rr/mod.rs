@@ -14,6 +14,7 @@
 
 mod answer;
 mod connections;
+mod dispatch;
 mod engine;
 mod filling;
 mod outcome;

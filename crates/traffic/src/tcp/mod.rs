@@ -5,6 +5,7 @@
 mod application;
 mod batch;
 mod counters;
+mod dispatch;
 mod engine;
 mod options;
 mod outcome;
@@ -15,6 +16,7 @@ mod stream;
 mod streams;
 mod worker;
 
+pub(crate) use dispatch::of as streams_of;
 pub use engine::run;
 pub use options::prepare;
 pub use stream::Stream;

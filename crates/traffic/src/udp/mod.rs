@@ -13,6 +13,7 @@ mod arrivals;
 mod buffers;
 mod counters;
 mod departures;
+mod dispatch;
 mod engine;
 pub(crate) mod error;
 mod load;

@@ -1,0 +1,72 @@
+//! The connected sockets of one end of a trial, whatever the engine.
+
+use crate::rr::Answers;
+use crate::udp::UdpStream;
+use narrows_model::Flow;
+use narrows_wire::Key;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+
+/// What carries a stream.
+#[derive(Debug)]
+pub enum Socket {
+    /// A data connection, blocking.
+    Tcp(TcpStream),
+    /// A pair of connected sockets, after their handshake.
+    Udp(UdpStream),
+}
+
+/// One connected stream of a trial.
+#[derive(Debug)]
+pub struct DataStream {
+    /// From 0, the same on both ends.
+    pub id: u32,
+    /// Which way its data goes.
+    pub flow: Flow,
+    /// What carries it.
+    pub socket: Socket,
+    /// How long connecting took, in nanoseconds, on the end that connected.
+    pub connect_ns: Option<u64>,
+}
+
+/// The connections that a trial makes while it runs: one for each transaction of `TCP_CRR`.
+#[derive(Debug, Clone)]
+pub enum PerTransaction {
+    /// None.
+    Nothing,
+    /// This end makes them.
+    Connect {
+        /// The server's one port.
+        address: SocketAddr,
+        /// Of the trial.
+        key: Key,
+    },
+    /// The server's accept path answers them.
+    Answer(Answers),
+}
+
+/// All connections of one end of a trial.
+#[derive(Debug)]
+pub struct Connections {
+    /// Those that are made before it begins.
+    pub streams: Vec<DataStream>,
+    /// Those that are made while it runs.
+    pub per_transaction: PerTransaction,
+}
+
+impl Connections {
+    /// Streams alone.
+    #[must_use]
+    pub const fn of(streams: Vec<DataStream>) -> Self {
+        Self { streams, per_transaction: PerTransaction::Nothing }
+    }
+
+    /// The address of the other end, where a stream knows it.
+    #[must_use]
+    pub fn peer(&self) -> Option<IpAddr> {
+        let peer = match &self.streams.first()?.socket {
+            Socket::Tcp(socket) => socket.peer_addr().ok()?,
+            Socket::Udp(stream) => stream.peer(),
+        };
+        Some(peer.ip().to_canonical())
+    }
+}
