@@ -26,7 +26,7 @@ fn a_run_that_is_none_is_named() {
     assert_eq!(
         world.sentence(1, &["report", &newer]),
         format!(
-            "{newer} was written by a newer narrows (narrows 9.9.9): its form is 99, this program reads forms up to 1; \
+            "{newer} was written by a newer narrows (narrows 9.9.9): its form is 99, this program reads forms up to 2; \
              update narrows to read it"
         )
     );
