@@ -1,4 +1,5 @@
-//! Stored runs, diagnosed again: the regression test of the diagnosis. Every `fixtures/runs/*.run.json` is picked up.
+//! Stored runs, read, diagnosed and rendered again: the regression test of the diagnosis. Every `fixtures/runs/*.run.json` is picked
+//! up; those of format 1 test its conversion, too.
 //!
 //! Some of them are made here from the figures of documents; after a change of `stories.rs`, `UPDATE_RUNS=1` writes them anew.
 
@@ -7,7 +8,9 @@ mod stories;
 mod told;
 
 use narrows_diagnose::diagnose;
+use narrows_model::run::RunPlan;
 use narrows_model::{Place, Report, Run, Status, Verdict};
+use narrows_render::{Document as _, Format, Style};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -36,9 +39,25 @@ fn verdicts(run: &Run) -> Vec<Verdict> {
     (0..).map_while(|act| diagnose(run, act)).map(|act| act.verdict).collect()
 }
 
-/// What must not change unnoticed: status, headline, and of each cause its place and the kinds of its evidence.
+/// The report of a run that is no diagnosis, on a terminal; `None` of a diagnosis.
+fn rendered(run: &Run) -> Option<String> {
+    let style = Style::default();
+    let text = match &run.plan {
+        RunPlan::Diagnose(_) => return None,
+        RunPlan::Measure(_) => narrows_runner::measurement(run).expect("a measurement").write(Format::Text, style),
+        RunPlan::Search(_) => narrows_runner::search_report(run).expect("a search").write(Format::Text, style),
+        RunPlan::Sweep(_) => narrows_runner::sweep_report(run).expect("a sweep").write(Format::Text, style),
+    };
+    text.expect("text")
+}
+
+/// What must not change unnoticed: status, headline, and of each cause its place and the kinds of its evidence; of a run that is no
+/// diagnosis its report.
 fn shown(run: &Run) -> String {
     let mut text = format!("{}\n", run.made_by);
+    if let Some(report) = rendered(run) {
+        return text + &report;
+    }
     let report = report(run);
     let _ = writeln!(text, "{:?}: {}", report.verdict.status, report.verdict.headline);
     for cause in &report.verdict.causes {
