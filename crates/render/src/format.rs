@@ -1,16 +1,13 @@
 //! Output formats: which formats each report has, and what writes them. `--format` and its help come from here.
 
 use crate::style::Style;
-use crate::{audit, forwarding, frames, json, line_rate, markdown, measure, rr, search, sweep, text, udp, watch};
+use crate::{audit, forwarding, frames, json, line_rate, markdown, search, sweep, text, watch};
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::host::audit::Audit;
 use narrows_model::host::watch::WatchView;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
-use narrows_model::run::measure::MeasureReport;
-use narrows_model::run::measure_rr::RrReport;
-use narrows_model::run::measure_udp::MeasureUdpReport;
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::run::sweep::SweepReport;
@@ -55,13 +52,17 @@ pub struct Writer<R> {
 }
 
 impl<R> Writer<R> {
-    const fn new(format: Format, help: &'static str, write: fn(&R, Style) -> serde_json::Result<String>) -> Self {
+    pub(crate) const fn new(
+        format: Format,
+        help: &'static str,
+        write: fn(&R, Style) -> serde_json::Result<String>,
+    ) -> Self {
         Self { format, help, write }
     }
 }
 
 impl<R: Serialize> Writer<R> {
-    const fn json(help: &'static str) -> Self {
+    pub(crate) const fn json(help: &'static str) -> Self {
         Self::new(Format::Json, help, |report, _| json::pretty(report))
     }
 }
@@ -97,33 +98,9 @@ impl Document for Audit {
     ];
 }
 
-const INTERVALS: &str = "A line an interval, then a summary";
-const ONE_OBJECT: &str = "One object at the end";
-const EVENTS: &str = "A line of JSON an interval, then one for the summary";
-
-impl Document for MeasureReport {
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, INTERVALS, |it, style| Ok(measure::text::report(it, style))),
-        Writer::json(ONE_OBJECT),
-        Writer::new(Format::Ndjson, EVENTS, |it, _| measure::json::lines(it)),
-    ];
-}
-
-impl Document for MeasureUdpReport {
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, INTERVALS, |it, style| Ok(udp::text::report(it, style))),
-        Writer::json(ONE_OBJECT),
-        Writer::new(Format::Ndjson, EVENTS, |it, _| udp::json::lines(it)),
-    ];
-}
-
-impl Document for RrReport {
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, INTERVALS, |it, style| Ok(rr::text::report(it, style))),
-        Writer::json(ONE_OBJECT),
-        Writer::new(Format::Ndjson, EVENTS, |it, _| rr::json::lines(it)),
-    ];
-}
+pub(crate) const INTERVALS: &str = "A line an interval, then a summary";
+pub(crate) const ONE_OBJECT: &str = "One object at the end";
+pub(crate) const EVENTS: &str = "A line of JSON an interval, then one for the summary";
 
 impl Document for SearchReport {
     const FORMATS: &'static [Writer<Self>] = &[

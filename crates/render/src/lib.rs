@@ -5,7 +5,6 @@
 pub mod advice;
 pub mod audit;
 pub mod distribution;
-
 pub mod format;
 pub mod forwarding;
 pub mod frames;
@@ -30,3 +29,15 @@ pub mod words;
 pub use format::{Document, Format};
 pub use narrows_model::words::figures;
 pub use style::Style;
+
+use narrows_model::LoadPlan;
+
+/// The table of loads: how the trial of a plan is shown while it runs.
+#[must_use]
+pub fn live(plan: &LoadPlan) -> Box<dyn measurement::Live> {
+    match plan {
+        LoadPlan::Tcp(plan) => Box::new(measure::Live::new(plan)),
+        LoadPlan::Udp(plan) => Box::new(udp::Live::new(plan)),
+        LoadPlan::Rr(plan) => Box::new(rr::Live::new(plan)),
+    }
+}

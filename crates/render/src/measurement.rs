@@ -2,10 +2,9 @@
 
 use crate::format::Format;
 use crate::style::Style;
-use crate::{measure, rr, udp};
 use narrows_model::run::measure::Remark;
 use narrows_model::run::report::RunView;
-use narrows_model::{LoadPlan, Place, Progress, Target};
+use narrows_model::{Place, Progress, Target};
 use serde::Serialize;
 
 /// The form of the lines of a measurement.
@@ -83,16 +82,6 @@ pub trait Measurement {
     /// # Errors
     /// As [`crate::json::pretty`].
     fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>>;
-}
-
-/// The table: how the trial of a plan is shown while it runs.
-#[must_use]
-pub fn live(plan: &LoadPlan) -> Box<dyn Live> {
-    match plan {
-        LoadPlan::Tcp(plan) => Box::new(measure::Live::new(plan)),
-        LoadPlan::Udp(plan) => Box::new(udp::Live::new(plan)),
-        LoadPlan::Rr(plan) => Box::new(rr::Live::new(plan)),
-    }
 }
 
 #[derive(Serialize)]

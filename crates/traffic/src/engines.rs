@@ -1,24 +1,16 @@
-//! The table of engines, and what every load needs of them.
+//! What every load needs of its engine.
 
 use crate::common::connections::Connections;
-use crate::common::engine::{Engine, Observer};
+use crate::common::engine::Observer;
 use crate::common::error::TrafficError;
 use crate::common::stop::Stop;
+use crate::engine;
 use crate::rr::Answers;
 use crate::udp::{self, UdpStream};
 use narrows_model::{CpuTimes, Flow, LoadPlan, LoadRecord, Place, Progress};
 use narrows_sys::udp::Arrival;
 use narrows_wire::{Key, probe};
 use std::net::SocketAddr;
-
-/// The table: a line for each engine.
-const fn engine(plan: &LoadPlan) -> &dyn Engine {
-    match plan {
-        LoadPlan::Tcp(plan) => plan,
-        LoadPlan::Udp(plan) => plan,
-        LoadPlan::Rr(plan) => plan,
-    }
-}
 
 /// Runs one end of a trial until it is over or `stop` is raised, and blocks until then. The record's `before` and `after` are left
 /// empty.

@@ -18,3 +18,15 @@ pub use common::limits::{CALL_LIMIT, GRACE};
 pub use common::progress::{Progress, StreamProgress};
 pub use common::stop::Stop;
 pub use engines::{accept_udp, answers, open_udp, run};
+
+use common::engine::Engine;
+use narrows_model::LoadPlan;
+
+/// The table of engines: one line each.
+const fn engine(plan: &LoadPlan) -> &dyn Engine {
+    match plan {
+        LoadPlan::Tcp(plan) => plan,
+        LoadPlan::Udp(plan) => plan,
+        LoadPlan::Rr(plan) => plan,
+    }
+}

@@ -38,6 +38,9 @@ macro_rules! one_of {
         }
 
         impl $name {
+            /// The names of all kinds.
+            pub const KINDS: &'static [&'static str] = &[$(stringify!($kind)),*];
+
             /// The kind's name, the same for a plan, its records and its samples.
             #[must_use]
             pub const fn kind(&self) -> &'static str {

@@ -1,12 +1,20 @@
 //! A measurement of TCP among those of other loads.
 
 use super::live::Live;
-use super::text;
-use crate::format::{Document, Format};
+use super::{json, text};
+use crate::format::{Document, EVENTS, Format, INTERVALS, ONE_OBJECT, Writer};
 use crate::measurement::{self, Intervals, Lines, Measurement};
 use crate::style::Style;
 use narrows_model::run::measure::{IntervalView, MeasureReport, SCHEMA};
 use narrows_model::{Place, Progress, Target, TcpPlan};
+
+impl Document for MeasureReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, INTERVALS, |it, style| Ok(text::report(it, style))),
+        Writer::json(ONE_OBJECT),
+        Writer::new(Format::Ndjson, EVENTS, |it, _| json::lines(it)),
+    ];
+}
 
 impl Intervals for Live {
     type Plan = TcpPlan;

@@ -2,11 +2,19 @@
 
 use super::live::Live;
 use super::{json, text};
-use crate::format::{Document, Format};
+use crate::format::{Document, EVENTS, Format, INTERVALS, ONE_OBJECT, Writer};
 use crate::measurement::{self, Intervals, Lines, Measurement};
 use crate::style::Style;
 use narrows_model::run::measure_rr::{RrIntervalView, RrPhase, SCHEMA};
 use narrows_model::{Place, Progress, RrPlan, RrReport, RrSample, Target};
+
+impl Document for RrReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, INTERVALS, |it, style| Ok(text::report(it, style))),
+        Writer::json(ONE_OBJECT),
+        Writer::new(Format::Ndjson, EVENTS, |it, _| json::lines(it)),
+    ];
+}
 
 impl Intervals for Live {
     type Plan = RrPlan;

@@ -1,13 +1,21 @@
 //! A measurement of UDP among those of other loads.
 
 use super::live::Live;
-use super::text;
-use crate::format::{Document, Format};
+use super::{json, text};
+use crate::format::{Document, EVENTS, Format, INTERVALS, ONE_OBJECT, Writer};
 use crate::ledger::text::ledgers;
 use crate::measurement::{self, Intervals, Lines, Measurement};
 use crate::style::Style;
 use narrows_model::run::measure_udp::{SCHEMA, UdpInterval};
 use narrows_model::{Ledger, MeasureUdpReport, Place, Progress, Target, UdpPlan};
+
+impl Document for MeasureUdpReport {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, INTERVALS, |it, style| Ok(text::report(it, style))),
+        Writer::json(ONE_OBJECT),
+        Writer::new(Format::Ndjson, EVENTS, |it, _| json::lines(it)),
+    ];
+}
 
 impl Intervals for Live {
     type Plan = UdpPlan;

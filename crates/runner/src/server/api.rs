@@ -61,7 +61,8 @@ async fn nothing_here(_: Rights, uri: Uri) -> Refused {
 }
 
 async fn hello(rights: Rights, State(shared): Server) -> Answer {
-    let mut capabilities: Vec<String> = ["tcp", "udp", "rr", "links"].map(str::to_owned).into();
+    let mut capabilities: Vec<String> = narrows_model::LoadPlan::KINDS.iter().map(|kind| kind.to_lowercase()).collect();
+    capabilities.push("links".to_owned());
     if rights.permissions.tune {
         capabilities.push("tune".to_owned());
     }
