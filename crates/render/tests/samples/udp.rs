@@ -39,6 +39,8 @@ pub(crate) struct Trouble {
     pub(crate) reordered_s: u64,
 }
 
+/// Datagrams that leave back to back.
+const BURST: u64 = 10;
 const SIZE: u64 = 1448;
 
 fn stream(id: u32, flow: Flow, at: Place, seconds: u64, pps: u64, trouble: Trouble) -> UdpStreamRecord {
@@ -71,7 +73,8 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, pps: u64, trouble: Troub
         _ => "10.0.10.10:5220".to_owned(),
     };
     let other = if at == Place::Client { Place::Server } else { Place::Client };
-    let active_ns = seconds * 1_000_000_000 * (sent - 1) / sent;
+    let last_burst = sent.saturating_sub(1) % BURST + 1;
+    let active_ns = seconds * 1_000_000_000 * sent.saturating_sub(last_burst) / sent.max(1);
     UdpStreamRecord {
         id,
         flow,
@@ -93,7 +96,7 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, pps: u64, trouble: Troub
             skipped: 0,
             active_ns,
             gaps_ns: distribution(&[(0, sent * 9 / 10), (11_600, sent / 20), (116_000, sent / 20)]),
-            burst_max: 10,
+            burst_max: BURST,
         }),
         received: (!sends).then(|| UdpReceived {
             datagrams: distinct,
@@ -111,7 +114,7 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, pps: u64, trouble: Troub
             active_ns,
             stamps: "kernel".into(),
             gaps_ns: distribution(&[(1_000, distinct * 9 / 10), (110_000, distinct / 10)]),
-            delay_variation_ns: distribution(&[(12_000, distinct - 800), (80_000, 700), (410_000, 100)]),
+            delay_variation_ns: distribution(&[(12_000, distinct.saturating_sub(800)), (80_000, 700), (410_000, 100)]),
             min_clock_difference_ns: Some(-81_000),
             ..UdpReceived::default()
         }),
