@@ -10,7 +10,7 @@ pub(super) fn loads(load: Load) -> Option<[Load; 2]> {
     Some([base, Load::Rate { pps: pps - after_pps, duration_ms }])
 }
 
-/// The plans of both parts, whose streams are told apart by their numbers.
+/// The plans of both parts, whose streams differ by their ids.
 pub(super) fn plans([base, extra]: [GeneratePlan; 2]) -> Vec<GeneratePlan> {
     let base = GeneratePlan { workers: base.workers.min(Load::CUT_STREAM.into()), ..base };
     vec![base, GeneratePlan { first_stream: Load::CUT_STREAM, ..extra }]

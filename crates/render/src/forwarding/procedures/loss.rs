@@ -90,7 +90,7 @@ fn picture(report: &ForwardingReport, _: &[Section]) -> Option<String> {
     Some(canvas.finish())
 }
 
-/// Lines of the same colour are told apart by their dashes.
+/// Lines of the same colour differ by their dashes.
 fn look(at: usize) -> Look {
     let look = Look::nth(at);
     match at / 6 {
