@@ -98,9 +98,7 @@ impl Document for Audit {
     ];
 }
 
-pub(crate) const INTERVALS: &str = "A line an interval, then a summary";
-pub(crate) const ONE_OBJECT: &str = "One object at the end";
-pub(crate) const EVENTS: &str = "A line of JSON an interval, then one for the summary";
+const ONE_OBJECT: &str = "One object at the end";
 
 impl Document for SearchReport {
     const FORMATS: &'static [Writer<Self>] = &[

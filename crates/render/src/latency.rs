@@ -3,8 +3,8 @@
 
 use crate::figures::{float, grouped, nanos};
 use crate::svg::{Canvas, Entry, Font, Look, Panel, Scale, legend};
-use crate::udp::text::rounded;
 use crate::words::clean;
+use crate::words::rounded;
 use narrows_model::Distribution;
 
 const WIDTH: f64 = 960.0;

@@ -4,7 +4,6 @@
 
 pub mod advice;
 pub mod audit;
-pub mod distribution;
 pub mod format;
 pub mod forwarding;
 pub mod frames;
@@ -14,30 +13,15 @@ pub mod ledger;
 pub mod line_rate;
 pub mod markdown;
 pub mod measure;
-pub mod measurement;
-pub mod rr;
 pub mod search;
 pub mod style;
 pub mod svg;
 pub mod sweep;
 mod table;
 pub mod text;
-pub mod udp;
 pub mod watch;
 pub mod words;
 
 pub use format::{Document, Format};
 pub use narrows_model::words::figures;
 pub use style::Style;
-
-use narrows_model::LoadPlan;
-
-/// The table of loads: how the trial of a plan is shown while it runs.
-#[must_use]
-pub fn live(plan: &LoadPlan) -> Box<dyn measurement::Live> {
-    match plan {
-        LoadPlan::Tcp(plan) => Box::new(measure::Live::new(plan)),
-        LoadPlan::Udp(plan) => Box::new(udp::Live::new(plan)),
-        LoadPlan::Rr(plan) => Box::new(rr::Live::new(plan)),
-    }
-}

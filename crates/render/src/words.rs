@@ -16,6 +16,19 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
+/// The text, or a dash for an unknown value.
+#[must_use]
+pub fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".to_owned())
+}
+
+/// The nearest whole number.
+#[must_use]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a cast of a float saturates
+pub fn rounded(value: f64) -> u64 {
+    value.round() as u64
+}
+
 /// The width of a text in columns.
 #[must_use]
 pub fn columns(text: &str) -> usize {

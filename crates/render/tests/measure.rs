@@ -5,10 +5,12 @@ mod samples;
 use narrows_model::run::measure::MeasureReport;
 use narrows_model::*;
 use narrows_render::{Style, json, measure};
+use narrows_views::measure::live::Live;
+use narrows_views::measure::tcp;
 use samples::runs::run;
 
 fn built(plan: TcpPlan, seconds: u64) -> MeasureReport {
-    measure::build(&run(plan, seconds, 117_625_000)).expect("it holds a trial")
+    tcp::build(&run(plan, seconds, 117_625_000)).expect("it holds a trial")
 }
 
 fn with_omit() -> TcpPlan {
@@ -57,11 +59,11 @@ fn a_lost_receiver_leaves_what_the_sender_saw_acknowledged() {
     end(&mut run.trials[0].trial.server).streams.clear();
     end(&mut run.trials[0].trial.server).host.clear();
     run.ending = Ending::Failed("the server was lost after 4.1 s".into());
-    let report = measure::build(&run).expect("it holds a trial");
+    let report = tcp::build(&run).expect("it holds a trial");
     let total = &report.summary.flows[0].total;
     assert_eq!(total.seen_by, Place::Client);
     assert!((total.goodput_bps - 941e6).abs() < 1.0);
-    insta::assert_snapshot!(measure::text::report(&report, Style::default()));
+    insta::assert_snapshot!(measure::text(&report, Style::default()));
 }
 
 #[test]
@@ -69,20 +71,20 @@ fn nothing_measured_is_no_figure() {
     let mut run = run(with_omit(), 4, 1);
     end(&mut run.trials[0].trial.client).streams.clear();
     end(&mut run.trials[0].trial.server).streams.clear();
-    let report = measure::build(&run).expect("it holds a trial");
+    let report = tcp::build(&run).expect("it holds a trial");
     assert!(report.summary.flows.is_empty() && report.intervals.is_empty());
     run.trials.clear();
-    assert!(measure::build(&run).is_none());
+    assert!(tcp::build(&run).is_none());
 }
 
 #[test]
 fn one_stream() {
-    insta::assert_snapshot!(measure::text::report(&built(with_omit(), 4), Style::default()));
+    insta::assert_snapshot!(measure::text(&built(with_omit(), 4), Style::default()));
 }
 
 #[test]
 fn a_narrow_terminal_loses_columns_and_not_its_shape() {
-    let text = measure::text::report(&built(with_omit(), 4), Style { width: 80, ..Style::default() });
+    let text = measure::text(&built(with_omit(), 4), Style { width: 80, ..Style::default() });
     assert!(text.lines().filter(|line| !line.contains("omitted")).all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("rtt 37.0 ms") && !text.contains("cwnd"), "{text}");
 }
@@ -99,24 +101,24 @@ fn both_ways_with_two_streams() {
     };
     let mut run = run(plan, 2, 60_000_000);
     end(&mut run.trials[0].trial.server).remarks = vec!["SO_SNDBUF: asked for 4 MiB, obtained 208 KiB".into()];
-    let report = measure::build(&run).expect("it holds a trial");
-    insta::assert_snapshot!(measure::text::report(&report, Style { width: 120, ..Style::default() }));
+    let report = tcp::build(&run).expect("it holds a trial");
+    insta::assert_snapshot!(measure::text(&report, Style { width: 120, ..Style::default() }));
 }
 
 #[test]
 fn many_streams_show_their_sum() {
     let plan = TcpPlan { streams: 9, limit: Limit::BytesPerStream(1 << 30), ..TcpPlan::default() };
     let report = built(plan, 3);
-    let text = measure::text::report(&report, Style::default());
+    let text = measure::text(&report, Style::default());
     assert_eq!(text.matches("[sum]").count(), 4, "{text}");
     assert!(!text.contains("[  0]"));
-    assert!(measure::text::report(&report, Style { full: true, ..Style::default() }).contains("[  8]"));
+    assert!(measure::text(&report, Style { full: true, ..Style::default() }).contains("[  8]"));
 }
 
 #[test]
 fn events_a_line_each() {
     let report = built(with_omit(), 4);
-    let lines = measure::json::lines(&report).expect("json");
+    let lines = measure::events(&report).expect("json");
     let events: Vec<serde_json::Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
     assert_eq!(events[0]["event"], "start");
@@ -134,7 +136,7 @@ fn events_a_line_each() {
 fn live_lines_are_those_of_the_record() {
     let run = run(TcpPlan { streams: 2, ..with_omit() }, 4, 117_625_000);
     let trial: TcpTrial<'_> = run.trials[0].trial.of().expect("TCP");
-    let mut live = measure::Live::new(trial.plan);
+    let mut live = Live::new(trial.plan);
     let mut lines = Vec::new();
     for at in 0..trial.client.streams[0].samples.len() {
         for end in [trial.client, trial.server] {
@@ -147,7 +149,7 @@ fn live_lines_are_those_of_the_record() {
             lines.extend(live.take(end.place, &Progress { at_us, streams: end.streams.iter().map(of).collect() }));
         }
     }
-    let mut recorded = measure::build(&run).expect("it holds a trial").intervals;
+    let mut recorded = tcp::build(&run).expect("it holds a trial").intervals;
     for view in &mut recorded {
         (view.sender, view.receiver) = (None, None);
     }

@@ -5,8 +5,9 @@ mod samples;
 use narrows_model::run::measure_rr::{Confidence, LatencyUnderLoad, Responsiveness, RrIntervalView, RrReport};
 use narrows_model::run::report::RunView;
 use narrows_model::*;
-use narrows_render::{Style, json, rr};
+use narrows_render::{Style, json, measure};
 use narrows_stats::Histogram;
+use narrows_views::measure::rr;
 use samples::runs::run;
 
 /// A stream as the client saw it: `per_s` transactions a second for `seconds`, with latencies spread from half of `us` to twice of
@@ -150,12 +151,12 @@ fn nothing_measured_is_no_figure() {
     let report = report(&trial);
     let summary = &report.phases[0].summary;
     assert!(summary.total.is_none() && summary.load.is_empty() && summary.client.is_none());
-    insta::assert_snapshot!(rr::text::report(&report, wide()));
+    insta::assert_snapshot!(measure::text(&report, wide()));
 }
 
 #[test]
 fn one_stream_over_tcp() {
-    insta::assert_snapshot!(rr::text::report(&report(&trial(plan(), 20_000, 48)), wide()));
+    insta::assert_snapshot!(measure::text(&report(&trial(plan(), 20_000, 48)), wide()));
 }
 
 #[test]
@@ -176,13 +177,13 @@ fn several_streams_at_a_rate_over_udp_with_remarks() {
     end(&mut trial.client).streams.iter_mut().for_each(|stream| stream.connect_ns = Distribution::default());
     let mut report = report(&trial);
     report.run.ending = Ending::Failed("the server was lost after 4.1 s".into());
-    insta::assert_snapshot!(rr::text::report(&report, Style { width: 80, ..Style::default() }));
+    insta::assert_snapshot!(measure::text(&report, Style { width: 80, ..Style::default() }));
 }
 
 #[test]
 fn a_connection_for_each() {
     let plan = RrPlan { transaction: Transaction::TcpConnect, streams: 8, request_bytes: 44, ..plan() };
-    insta::assert_snapshot!(rr::text::report(&report(&trial(plan, 2_000, 90)), wide()));
+    insta::assert_snapshot!(measure::text(&report(&trial(plan, 2_000, 90)), wide()));
 }
 
 fn under_load(finding: Option<Finding>) -> RrReport {
@@ -227,14 +228,14 @@ fn finding(confidence: f64) -> Finding {
 
 #[test]
 fn the_idle_and_the_loaded_path_side_by_side() {
-    insta::assert_snapshot!(rr::text::report(&under_load(Some(finding(0.78))), wide()));
+    insta::assert_snapshot!(measure::text(&under_load(Some(finding(0.78))), wide()));
 }
 
 #[test]
 fn what_is_found_is_told_in_as_many_words_as_it_is_sure() {
     let text = |finding| {
         let report = under_load(finding);
-        rr::text::under_load(report.under_load.as_ref().expect("a comparison"), Style::default())
+        measure::rr::under_load(report.under_load.as_ref().expect("a comparison"), Style::default())
     };
     assert!(text(Some(finding(0.78))).contains("FOUND  bufferbloat at the path"));
     assert!(text(Some(finding(0.44))).contains("SUSPECTED  bufferbloat at the path"));
@@ -244,7 +245,7 @@ fn what_is_found_is_told_in_as_many_words_as_it_is_sure() {
 #[test]
 fn every_line_is_an_event_and_the_document_has_its_schemas_name() {
     let report = under_load(Some(finding(0.78)));
-    let lines = rr::json::lines(&report).expect("JSON");
+    let lines = measure::events(&report).expect("JSON");
     let events: Vec<serde_json::Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("a JSON object")).collect();
     let names: Vec<_> = events.iter().map(|event| event["event"].as_str().expect("a name")).collect();
@@ -253,14 +254,14 @@ fn every_line_is_an_event_and_the_document_has_its_schemas_name() {
     assert_eq!(events[0]["schema"], "narrows.rr/1");
     let whole: RrReport = serde_json::from_str(&json::pretty(&report).expect("JSON")).expect("the same again");
     assert_eq!(whole, report);
-    assert!(rr::json::schema().expect("a schema").contains("RrReport"));
+    assert!(json::pretty(&schemars::schema_for!(RrReport)).expect("a schema").contains("RrReport"));
 }
 
 #[test]
 fn colour_adds_nothing_but_colour() {
     let report = under_load(Some(finding(0.78)));
-    let plain = rr::text::report(&report, wide());
-    let painted = rr::text::report(&report, Style { color: true, ..wide() });
+    let plain = measure::text(&report, wide());
+    let painted = measure::text(&report, Style { color: true, ..wide() });
     let mut stripped = String::new();
     let mut rest = painted.as_str();
     while let Some((before, after)) = rest.split_once("\x1b[") {

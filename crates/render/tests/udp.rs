@@ -4,7 +4,9 @@ mod samples;
 
 use narrows_model::run::measure_udp::MeasureUdpReport;
 use narrows_model::*;
-use narrows_render::{Style, json, udp};
+use narrows_render::measure::{self, UdpMeasurement};
+use narrows_render::{Style, json};
+use narrows_views::measure::{live::Live, udp};
 use samples::udp::{Trouble, run_view, trial};
 
 fn plan() -> UdpPlan {
@@ -13,6 +15,14 @@ fn plan() -> UdpPlan {
 
 fn of(trial: &Trial) -> MeasureUdpReport {
     udp::from_trial(trial.of().expect("UDP"), run_view())
+}
+
+fn measurement(report: &MeasureUdpReport) -> UdpMeasurement {
+    UdpMeasurement { report: report.clone(), ledgers: vec![] }
+}
+
+fn shown_text(report: &MeasureUdpReport, style: Style) -> String {
+    measure::text(&measurement(report), style)
 }
 
 fn end(record: &mut LoadRecord) -> &mut UdpEndRecord {
@@ -115,21 +125,21 @@ fn a_missing_record_is_no_zero() {
     run.ending = Ending::Failed("the server was lost after 4.1 s".into());
     let report = udp::from_trial(trial.of().expect("UDP"), run);
     assert!(report.summary.flows[0].total.received.is_none());
-    insta::assert_snapshot!(udp::text::report(&report, Style::default()));
+    insta::assert_snapshot!(shown_text(&report, Style::default()));
     end(&mut trial.client).streams.clear();
     assert!(of(&trial).summary.flows.is_empty());
 }
 
 #[test]
 fn one_stream_with_trouble() {
-    insta::assert_snapshot!(udp::text::report(&built(UdpPlan { omit_ms: 1_000, ..plan() }, LOSSY), Style::default()));
+    insta::assert_snapshot!(shown_text(&built(UdpPlan { omit_ms: 1_000, ..plan() }, LOSSY), Style::default()));
 }
 
 #[test]
 fn one_stream_at_its_best() {
     let mut trial = trial(UdpPlan { rate_up: UdpRate::Max, ..plan() }, 4, 100_000, Trouble::default());
     end(&mut trial.server).streams[0].rcvbuf_wanted_bytes = Some(212_992);
-    insta::assert_snapshot!(udp::text::report(&of(&trial), Style::default()));
+    insta::assert_snapshot!(shown_text(&of(&trial), Style::default()));
 }
 
 #[test]
@@ -144,12 +154,12 @@ fn both_ways_with_two_streams() {
     let mut report = built(plan, LOSSY);
     report.remarks =
         vec![narrows_model::run::measure::Remark { at: Place::Server, says: "no\x1b[31m time stamps".into() }];
-    insta::assert_snapshot!(udp::text::report(&report, Style { width: 120, ..Style::default() }));
+    insta::assert_snapshot!(shown_text(&report, Style { width: 120, ..Style::default() }));
 }
 
 #[test]
 fn a_narrow_terminal_loses_columns_and_not_its_shape() {
-    let text = udp::text::report(&built(plan(), LOSSY), Style { width: 80, ..Style::default() });
+    let text = shown_text(&built(plan(), LOSSY), Style { width: 80, ..Style::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("jitter") && !text.contains("  dup"), "{text}");
 }
@@ -157,16 +167,16 @@ fn a_narrow_terminal_loses_columns_and_not_its_shape() {
 #[test]
 fn many_streams_show_their_sum() {
     let report = built(UdpPlan { streams: 9, ..plan() }, LOSSY);
-    let text = udp::text::report(&report, Style::default());
+    let text = shown_text(&report, Style::default());
     assert_eq!(text.matches("[sum]").count(), 4, "{text}");
     assert!(!text.contains("[  0]") && !text.contains("stream 0"));
-    assert!(udp::text::report(&report, Style { full: true, ..Style::default() }).contains("[  8]"));
+    assert!(shown_text(&report, Style { full: true, ..Style::default() }).contains("[  8]"));
 }
 
 #[test]
 fn events_a_line_each() {
     let report = built(plan(), LOSSY);
-    let lines = udp::json::lines(&report).expect("json");
+    let lines = measure::events(&measurement(&report)).expect("json");
     let events: Vec<serde_json::Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
     assert_eq!(events[0]["event"], "start");
@@ -185,7 +195,7 @@ fn events_a_line_each() {
 fn live_lines_are_those_of_the_record() {
     let trial = trial(UdpPlan { streams: 2, omit_ms: 1_000, ..plan() }, 4, 100_000, LOSSY);
     let record: UdpTrial<'_> = trial.of().expect("UDP");
-    let mut live = udp::Live::new(record.plan);
+    let mut live = Live::new(record.plan);
     let mut lines = Vec::new();
     for at in 0..record.client.streams[0].samples.len() {
         for end in [record.client, record.server] {
@@ -233,7 +243,7 @@ fn a_hostile_record_breaks_nothing() {
     let plan = trial.plan.get_mut::<UdpPlan>().expect("UDP");
     (plan.interval_ms, plan.duration_ms) = (u64::MAX, u64::MAX);
     let report = of(&trial);
-    let text = udp::text::report(&report, Style::default());
+    let text = shown_text(&report, Style::default());
     assert!(!text.contains('\x1b'), "{text}");
-    assert!(udp::json::lines(&report).is_ok());
+    assert!(measure::events(&measurement(&report)).is_ok());
 }

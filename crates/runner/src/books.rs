@@ -5,8 +5,8 @@ use narrows_diagnose::ledger::ledger;
 use narrows_model::run::RunPlan;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::{Ledger, LoadPlan, RrReport, RrTrial, Run, SweepReport, UdpPlan};
-use narrows_render::measurement::Measurement;
-use narrows_render::udp::UdpMeasurement;
+use narrows_render::measure::{Live, Measurement, Running, Shown, UdpMeasurement};
+use narrows_views::measure::{self, Viewed};
 use narrows_views::search::Context;
 
 /// One for each flow of the run's first UDP trial; none where it holds none.
@@ -21,15 +21,29 @@ pub fn ledgers(run: &Run) -> Vec<Ledger> {
 pub fn measurement(run: &Run) -> Option<Box<dyn Measurement>> {
     let RunPlan::Measure(plan) = &run.plan else { return None };
     Some(match plan {
-        LoadPlan::Tcp(_) => Box::new(narrows_render::measure::build(run)?),
+        LoadPlan::Tcp(_) => Box::new(measure::tcp::build(run)?),
         LoadPlan::Udp(_) => Box::new(udp_measurement(run)?),
         LoadPlan::Rr(_) => Box::new(rr_report(run)?),
     })
 }
 
+/// How the trial of a plan is shown while it runs.
+#[must_use]
+pub fn live(plan: &LoadPlan) -> Box<dyn Live> {
+    fn of<L: Viewed + Shown<Interval = <L as Viewed>::Interval>>(plan: &L) -> Box<dyn Live> {
+        let mut live = measure::live::Live::new(plan);
+        Box::new(Running { plan: plan.clone(), intervals: move |at, progress: &_| live.take(at, progress) })
+    }
+    match plan {
+        LoadPlan::Tcp(plan) => of(plan),
+        LoadPlan::Udp(plan) => of(plan),
+        LoadPlan::Rr(plan) => of(plan),
+    }
+}
+
 /// With its ledgers, where the counters for them were read.
 fn udp_measurement(run: &Run) -> Option<UdpMeasurement> {
-    let report = narrows_render::udp::build(run)?;
+    let report = measure::udp::build(run)?;
     let counted = run.trials_of::<UdpPlan>().next().is_some_and(|(_, trial)| !trial.client.before.facts.is_empty());
     Some(UdpMeasurement { report, ledgers: if counted { ledgers(run) } else { Vec::new() } })
 }
@@ -40,7 +54,7 @@ fn rr_report(run: &Run) -> Option<RrReport> {
     let idle = trials.iter().find(|trial| trial.plan.load.is_none());
     let loaded = trials.iter().find(|trial| trial.plan.load.is_some());
     let side_by_side = idle.zip(loaded).and_then(|(idle, loaded)| under_load(*idle, *loaded).ok());
-    (!trials.is_empty()).then(|| narrows_render::rr::build(run.into(), &trials, side_by_side))
+    (!trials.is_empty()).then(|| measure::rr::build(run.into(), &trials, side_by_side))
 }
 
 /// The search of a run; `None` where it holds none.

@@ -29,7 +29,7 @@ pub mod verify;
 pub mod watch;
 mod workers;
 
-pub use books::{ledgers, measurement, search_report, sweep_report};
+pub use books::{ledgers, live, measurement, search_report, sweep_report};
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_sys::interrupt;

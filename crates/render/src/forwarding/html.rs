@@ -24,7 +24,7 @@ const MAX_INVALID: usize = 200;
 #[must_use]
 pub fn report(report: &ForwardingReport) -> String {
     let run = report.run.as_ref().map(|run| {
-        let took = micros(crate::udp::text::rounded(run.elapsed_s * 1e6));
+        let took = micros(crate::words::rounded(run.elapsed_s * 1e6));
         let when = words::moment(run.started_unix_us);
         format!("{when} · run {} by {}, {took}", run.id, run.made_by)
     });

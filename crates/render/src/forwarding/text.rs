@@ -19,7 +19,7 @@ pub fn report(report: &ForwardingReport, style: Style) -> String {
     let mut page = Page::new(style);
     page.beside("", &format!("forwarding benchmark of {}", clean(&report.name)), Some(Tone::Strong));
     if let Some(run) = &report.run {
-        let took = micros(crate::udp::text::rounded(run.elapsed_s * 1e6));
+        let took = micros(crate::words::rounded(run.elapsed_s * 1e6));
         page.beside("  ", &format!("run {}, {}, {took}", clean(&run.id), clean(&run.made_by)), Some(Tone::Faint));
     }
     verdict(&mut page, report);

@@ -7,7 +7,7 @@ use crate::figures::{float, grouped, grouped_signed, nanos, ratio};
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Row, Table};
 use crate::text::page::Page;
-use crate::udp::text::rounded;
+use crate::words::rounded;
 use crate::words::{clean, fit, left, plural};
 use narrows_model::Distribution;
 use narrows_model::load::frames::{GeneratePlan, ReceivePlan, StampClock};

@@ -1,14 +1,352 @@
-//! A plain measurement: building its view from what was recorded, and that view as text, JSON and newline-delimited JSON.
+//! Plain measurements of any kind of load: lines while a trial runs, then the result, as text, JSON and newline-delimited JSON
+//! (`start`, an `interval` each, `summary`; one object per line). What a kind of load has of its own is in the file of its name.
 
-pub mod build;
-pub(crate) mod cpu;
-pub(crate) mod cut;
-pub(crate) mod cutter;
-pub(crate) mod interval;
-pub mod json;
-pub mod live;
-mod shown;
-pub mod text;
+pub mod rr;
+mod tcp;
+mod udp;
+pub(crate) mod udp_words;
 
-pub use build::build;
-pub use live::Live;
+pub use udp::UdpMeasurement;
+
+use crate::format::{Document, Format, Writer};
+use crate::json::line;
+use crate::style::{Style, Tone};
+use crate::text::page::Page;
+use crate::words::{clean, share};
+use narrows_model::run::measure::{EndCpu, Remark};
+use narrows_model::run::report::RunView;
+use narrows_model::words::units::micros;
+use narrows_model::{Direction, Ending, Flow, Place, Progress, Target};
+use serde::Serialize;
+
+/// Up to this many streams get a line each.
+const FEW_STREAMS: u32 = 4;
+
+/// The form of the lines of a measurement.
+#[derive(Debug, Clone, Copy)]
+pub enum Lines {
+    /// For a terminal.
+    Text(Style),
+    /// Newline-delimited JSON.
+    Ndjson,
+}
+
+/// A kind of load, by its plan: the words for its measurements.
+pub trait Shown: Serialize + Clone + 'static {
+    /// The view of a stream.
+    type Stream: Serialize;
+    /// The view of an interval.
+    type Interval: Serialize;
+    /// The view of the counted part.
+    type Summary: Serialize;
+    /// The name of the JSON form.
+    const SCHEMA: &'static str;
+
+    /// Streams of a flow.
+    fn width(&self) -> u32;
+
+    /// What will be measured.
+    fn title(&self, target: &Target) -> String;
+
+    /// The heading of the interval lines.
+    fn heading(_: Style) -> Option<String> {
+        None
+    }
+
+    /// The stream of an interval (`None`: all together), and whether it is omitted.
+    fn about(view: &Self::Interval) -> (Option<u32>, bool);
+
+    /// The figures of an interval.
+    fn line(view: &Self::Interval, style: Style) -> String;
+
+    /// The counted part, what it cost both ends, and what went otherwise than planned.
+    fn summary(trial: &TrialView<'_, Self>, ending: &Ending, style: Style) -> String;
+}
+
+/// One trial of a measurement.
+#[derive(Debug)]
+pub struct TrialView<'a, L: Shown> {
+    plan: &'a L,
+    streams: &'a [L::Stream],
+    intervals: &'a [L::Interval],
+    summary: &'a L::Summary,
+    remarks: &'a [Remark],
+}
+
+/// The trial of a report or a part of a report, whose fields have these names.
+macro_rules! trial_view {
+    ($of:expr) => {
+        $crate::measure::TrialView {
+            plan: &$of.plan,
+            streams: &$of.streams,
+            intervals: &$of.intervals,
+            summary: &$of.summary,
+            remarks: &$of.remarks,
+        }
+    };
+}
+use trial_view;
+
+/// The view of a measurement that is over.
+pub trait Measured: Serialize + Sized + 'static {
+    /// Its load.
+    type Load: Shown;
+
+    /// Which run it was.
+    fn run(&self) -> &RunView;
+
+    /// Its trials, in the order in which they were made.
+    fn trials(&self) -> Vec<TrialView<'_, Self::Load>>;
+
+    /// What follows the trials as text; `whole`: their lines come before it in the same text.
+    fn rest(&self, _whole: bool, _: Style) -> String {
+        String::new()
+    }
+
+    /// The same as events.
+    ///
+    /// # Errors
+    /// As [`line`].
+    fn last_events(&self) -> serde_json::Result<String> {
+        Ok(String::new())
+    }
+}
+
+impl<R: Measured> Document for R {
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "A line an interval, then a summary", |it, style| Ok(text(it, style))),
+        Writer::json("One object at the end"),
+        Writer::new(Format::Ndjson, "A line of JSON an interval, then one for the summary", |it, _| events(it)),
+    ];
+}
+
+/// A measurement that is over, of any load.
+pub trait Measurement {
+    /// What follows the last interval.
+    ///
+    /// # Errors
+    /// As [`line`].
+    fn summary(&self, form: Lines) -> serde_json::Result<String>;
+
+    /// All of it in a format; `None` where it does not have the format.
+    ///
+    /// # Errors
+    /// As [`crate::json::pretty`].
+    fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>>;
+}
+
+impl<R: Measured> Measurement for R {
+    fn summary(&self, form: Lines) -> serde_json::Result<String> {
+        let trials = self.trials().into_iter();
+        match form {
+            Lines::Text(style) => {
+                let of = |trial| R::Load::summary(&trial, &self.run().ending, style);
+                Ok(trials.map(of).collect::<String>() + &self.rest(false, style))
+            }
+            Lines::Ndjson => {
+                let all: serde_json::Result<String> = trials.map(|trial| summary_event(self.run(), &trial)).collect();
+                Ok(all? + &self.last_events()?)
+            }
+        }
+    }
+
+    fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>> {
+        Document::write(self, format, style)
+    }
+}
+
+/// A measurement that is over, for a terminal.
+#[must_use]
+pub fn text<R: Measured>(report: &R, style: Style) -> String {
+    let mut out = String::new();
+    for trial in report.trials() {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out += &header(&report.run().target, trial.plan, style);
+        out.extend(trial.intervals.iter().filter_map(|view| interval(trial.plan, view, style)));
+        out += &R::Load::summary(&trial, &report.run().ending, style);
+    }
+    out + &report.rest(true, style)
+}
+
+/// All events of a measurement that is over.
+///
+/// # Errors
+/// As [`line`].
+pub fn events<R: Measured>(report: &R) -> serde_json::Result<String> {
+    let mut out = String::new();
+    for trial in report.trials() {
+        out += &start_event(trial.plan)?;
+        for view in trial.intervals {
+            out += &event("interval", view)?;
+        }
+        out += &summary_event(report.run(), &trial)?;
+    }
+    Ok(out + &report.last_events()?)
+}
+
+/// A trial that runs: what is shown before its first interval, and each interval when it has ended.
+pub trait Live {
+    /// What will be measured.
+    ///
+    /// # Errors
+    /// As [`line`].
+    fn start(&self, target: &Target, form: Lines) -> serde_json::Result<String>;
+
+    /// Takes the progress of one end; the lines of the intervals that it completes.
+    ///
+    /// # Errors
+    /// As [`line`].
+    fn push(&mut self, at: Place, progress: &Progress, form: Lines) -> serde_json::Result<String>;
+}
+
+/// The running trial of a plan, and what cuts the progress of its ends into intervals.
+pub struct Running<L, F> {
+    /// The plan.
+    pub plan: L,
+    /// Takes the progress of one end, and gives the intervals that it completes.
+    pub intervals: F,
+}
+
+impl<L: Shown, F: FnMut(Place, &Progress) -> Vec<L::Interval>> Live for Running<L, F> {
+    fn start(&self, target: &Target, form: Lines) -> serde_json::Result<String> {
+        match form {
+            Lines::Text(style) => Ok(header(target, &self.plan, style)),
+            Lines::Ndjson => start_event(&self.plan),
+        }
+    }
+
+    fn push(&mut self, at: Place, progress: &Progress, form: Lines) -> serde_json::Result<String> {
+        let views = (self.intervals)(at, progress);
+        match form {
+            Lines::Text(style) => Ok(views.iter().filter_map(|view| interval(&self.plan, view, style)).collect()),
+            Lines::Ndjson => views.iter().map(|view| event("interval", view)).collect(),
+        }
+    }
+}
+
+/// One line of newline-delimited JSON: the view, and first of all what it is.
+fn event<T: Serialize>(event: &'static str, body: &T) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Event<'a, T> {
+        event: &'static str,
+        #[serde(flatten)]
+        body: &'a T,
+    }
+    line(&Event { event, body })
+}
+
+/// The first line of a trial: the name of the form and what was asked for.
+fn start_event<L: Shown>(plan: &L) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Start<'a, L> {
+        schema: &'static str,
+        plan: &'a L,
+    }
+    event("start", &Start { schema: L::SCHEMA, plan })
+}
+
+/// The last line of a trial: which run it was, its streams, remarks and figures.
+fn summary_event<L: Shown>(run: &RunView, trial: &TrialView<'_, L>) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Summary<'a, S, T> {
+        run: &'a RunView,
+        streams: &'a [S],
+        remarks: &'a [Remark],
+        #[serde(flatten)]
+        summary: &'a T,
+    }
+    event("summary", &Summary { run, streams: trial.streams, remarks: trial.remarks, summary: trial.summary })
+}
+
+/// What will be measured; before the first interval.
+fn header<L: Shown>(target: &Target, plan: &L, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.beside("", &plan.title(target), Some(Tone::Strong));
+    if let Some(heading) = L::heading(style) {
+        page.line(&style.paint(Tone::Faint, &heading));
+    }
+    page.finish()
+}
+
+/// The line of an interval; `None` where it gets none: of many streams only all of them together are shown.
+fn interval<L: Shown>(plan: &L, view: &L::Interval, style: Style) -> Option<String> {
+    let (stream, is_omitted) = L::about(view);
+    let is_shown = if stream.is_some() { each_stream(plan, style) } else { plan.width() > 1 };
+    is_shown.then(|| {
+        let line = L::line(view, style);
+        let line = if is_omitted { style.paint(Tone::Faint, &format!("{line}  (omitted)")) } else { line };
+        line.trim_end().to_owned() + "\n"
+    })
+}
+
+/// Whether each stream gets a line: where they are few.
+fn each_stream<L: Shown>(plan: &L, style: Style) -> bool {
+    plan.width() <= FEW_STREAMS || style.full
+}
+
+/// `to flits (192.0.2.2:5220)`: the way of the data and the other end.
+fn way_to(direction: Direction, target: &Target) -> String {
+    let way = match direction {
+        Direction::Up => "to",
+        Direction::Down => "from",
+        Direction::Both => "to and from",
+    };
+    format!("{way} {} ({})", clean(&target.asked), clean(&target.address))
+}
+
+/// Milliseconds in words, and the part of them that is omitted.
+fn lasting(duration_ms: Option<u64>, omit_ms: u64) -> impl Iterator<Item = String> {
+    let time = |ms: u64| micros(ms.saturating_mul(1000));
+    let omitted = (omit_ms > 0).then(|| format!("{} omitted", time(omit_ms)));
+    duration_ms.map(time).into_iter().chain(omitted)
+}
+
+const fn word(flow: Flow) -> &'static str {
+    flow.direction().word()
+}
+
+/// What the trial cost both ends: a lead for each end and its cost in words.
+fn costs(page: &mut Page, ends: [&Option<EndCpu>; 2], lead: fn(Place) -> String, words: fn(&EndCpu) -> String) {
+    for (place, cost) in [Place::Client, Place::Server].into_iter().zip(ends) {
+        let lead = lead(place);
+        match cost {
+            Some(cost) => page.beside(&lead, &words(cost), None),
+            None => page.line(&format!("{lead}CPU times are not known")),
+        }
+    }
+}
+
+fn remarks(page: &mut Page, remarks: &[Remark]) {
+    for remark in remarks {
+        page.beside(&format!("{}  ! ", remark.at), &clean(&remark.says), Some(Tone::Mark));
+    }
+}
+
+fn ending(page: &mut Page, ending: &Ending) {
+    match ending {
+        Ending::Complete => {}
+        Ending::Interrupted => page.line("interrupted: this is what was measured until then"),
+        Ending::Failed(why) => page.beside("failed: ", &clean(why), Some(Tone::Bad)),
+    }
+}
+
+/// The cost of one end in words.
+fn cpu(cost: &EndCpu) -> String {
+    let mut words = Vec::new();
+    if let Some(core) = &cost.busiest {
+        let steal = if core.steal >= 0.005 { format!(", steal {}", share(core.steal)) } else { String::new() };
+        words.push(format!(
+            "busiest core cpu{}: user {}, system {}, softirq {}, idle {}{steal}",
+            core.cpu,
+            share(core.user),
+            share(core.system),
+            share(core.softirq + core.irq),
+            share(core.idle)
+        ));
+    }
+    words.extend(cost.busy_cores.map(|cores| format!("{cores:.2} cores busy")));
+    words.extend(cost.data_threads_cores.map(|cores| format!("data threads {cores:.2}")));
+    words.join("; ")
+}

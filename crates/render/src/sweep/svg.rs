@@ -2,8 +2,8 @@
 
 use super::groups::{groups, name};
 use crate::figures::{pps, tick};
+use crate::measure::udp_words as words;
 use crate::svg::{Canvas, Entry, Font, Look, Panel, Scale, legend};
-use crate::udp::words;
 use crate::words::clean;
 use narrows_model::run::sweep::SweepRow;
 use narrows_model::words::units::bps;

@@ -2,9 +2,9 @@
 
 use super::groups::{bit_unit, groups, name};
 use crate::figures::{digits, grouped, ratio};
+use crate::measure::udp_words as words;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::udp::words;
 use crate::words::{clean, columns, left, plural, right};
 use narrows_model::run::measure::HostCpu;
 use narrows_model::run::sweep::{Spread, SweepRow, Symmetry};

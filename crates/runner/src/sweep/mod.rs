@@ -1,19 +1,18 @@
 //! The sweep: one point after the other, and the run as it stands is handed on after each, so that an interrupted sweep goes
 //! on where it stood.
 
-mod figures;
 mod lossless;
 
 use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;
 use narrows_model::load::tcp::{Limit, TcpPlan};
-use narrows_model::run::report::RunView;
 use narrows_model::run::{Ending, RunPlan};
 use narrows_model::{
     DatagramSizes, Flow, LoadPlan, Place, Run, SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint,
     SweepProtocol, SweepRecord, Target, Trial, UdpPlan, UdpRate,
 };
 use narrows_sys::clock;
+use narrows_views::sweep::figures;
 
 /// What a trial takes beyond its load: set-up, counters of both ends, tear-down.
 const AROUND_MS: u64 = 500;
@@ -62,11 +61,10 @@ pub fn go_on(ends: &mut dyn Ends, run: &mut Run, watch: &mut dyn Watch) {
             ending = Ending::Interrupted;
             break;
         }
-        let view = narrows_model::run::report::RunView::from(&*run);
         let Some(record) = run.sweep.as_mut() else { break };
         watch.begins(record, cell);
         let at_us = since_begin_us();
-        match point(ends, &plan, cell, &view) {
+        match point(ends, &plan, cell) {
             Ok(outcome) => {
                 let took_us = since_begin_us().saturating_sub(at_us);
                 record.points.push(SweepPoint { cell, at_us, took_us, outcome });
@@ -87,10 +85,10 @@ pub fn go_on(ends: &mut dyn Ends, run: &mut Run, watch: &mut dyn Watch) {
 }
 
 /// One point. An error ends the sweep; what only this point cannot do is its outcome.
-fn point(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell, view: &RunView) -> Result<SweepOutcome, EndsError> {
+fn point(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell) -> Result<SweepOutcome, EndsError> {
     let outcome = match cell.protocol {
-        SweepProtocol::Udp => udp(ends, plan, cell, view),
-        SweepProtocol::Tcp => tcp(ends, plan, cell, view),
+        SweepProtocol::Udp => udp(ends, plan, cell),
+        SweepProtocol::Tcp => tcp(ends, plan, cell),
     };
     match outcome {
         Ok(figures) => Ok(SweepOutcome::Measured(figures)),
@@ -103,7 +101,7 @@ fn point(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell, view: &RunView)
     }
 }
 
-fn udp(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell, view: &RunView) -> Result<Vec<SweepFigures>, EndsError> {
+fn udp(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell) -> Result<Vec<SweepFigures>, EndsError> {
     let load = UdpPlan {
         streams: plan.streams,
         direction: cell.direction,
@@ -116,7 +114,7 @@ fn udp(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell, view: &RunView) -
         ..UdpPlan::default()
     };
     let trial = whole(ends, &load.clone().into())?;
-    let mut figures = trial.of().map_or_else(Vec::new, |trial| figures::of_udp(trial, view.clone()));
+    let mut figures = trial.of().map_or_else(Vec::new, figures::of_udp);
     if searched(plan, cell) {
         let load = beside(load, &figures);
         for flow in &mut figures {
@@ -136,7 +134,7 @@ fn beside(load: UdpPlan, figures: &[SweepFigures]) -> UdpPlan {
     UdpPlan { rate_up: carried(Flow::Up, load.rate_up), rate_down: carried(Flow::Down, load.rate_down), ..load }
 }
 
-fn tcp(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell, view: &RunView) -> Result<Vec<SweepFigures>, EndsError> {
+fn tcp(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell) -> Result<Vec<SweepFigures>, EndsError> {
     let load = TcpPlan {
         streams: plan.streams,
         direction: cell.direction,
@@ -148,7 +146,7 @@ fn tcp(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell, view: &RunView) -
         ..TcpPlan::default()
     };
     let trial = whole(ends, &load.into())?;
-    Ok(trial.of().map_or_else(Vec::new, |trial| figures::of_tcp(trial, view.clone())))
+    Ok(trial.of().map_or_else(Vec::new, figures::of_tcp))
 }
 
 /// A trial that ran to its end.

@@ -1,5 +1,6 @@
 //! The report of a sweep: medians over the repetitions of each point.
 
+pub mod figures;
 mod points;
 mod symmetry;
 

@@ -5,7 +5,7 @@ use crate::flags::{RemoteArgs, ResultArgs};
 use crate::output::{no_such_format, print, style};
 use crate::session::{Connection, LiveLines};
 use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target};
-use narrows_render::measurement::{Lines, Live};
+use narrows_render::measure::{Lines, Live};
 use narrows_render::{Document, Format};
 use narrows_runner::measure::{self, Watch};
 use narrows_runner::stored;
@@ -30,7 +30,7 @@ impl Printer<'_> {
 
 impl Watch for Printer<'_> {
     fn begins(&mut self, plan: &LoadPlan) {
-        let live = narrows_render::live(plan);
+        let live = narrows_runner::live(plan);
         if let Some(form) = self.form {
             self.print(live.start(self.target, form));
         }

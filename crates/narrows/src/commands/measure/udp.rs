@@ -3,7 +3,7 @@
 use super::run::run;
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, UdpLoadArgs};
-use narrows_model::MeasureUdpReport;
+use narrows_render::measure::UdpMeasurement;
 use narrows_runner::{ledgers, stored};
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub(super) struct UdpArgs {
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
-    result: ResultArgs<MeasureUdpReport>,
+    result: ResultArgs<UdpMeasurement>,
 }
 
 impl UdpArgs {

@@ -6,7 +6,7 @@ use super::super::words::{size, time, times};
 use crate::figures::nanos;
 use crate::style::Tone;
 use crate::table::{Cell, Column, Table};
-use crate::udp::text::rounded;
+use crate::words::rounded;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::forwarding::{Test, Tests};
 use narrows_model::run::sweep::Spread;

@@ -5,7 +5,7 @@ use super::super::words::size;
 use crate::figures::{digits, grouped, nanos};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Table};
-use crate::udp::text::rounded;
+use crate::words::rounded;
 use narrows_model::forwarding::report::{ForwardingReport, ModifierView};
 
 /// One row for each size under a modifier.

@@ -1,13 +1,12 @@
 //! Merges the distributions of several streams.
 
-use crate::figures::float;
 use narrows_model::Distribution;
+use narrows_model::words::figures::float;
 use std::collections::BTreeMap;
 
 /// The values of several distributions as one; `None` without values. Quantiles come from the buckets, so
 /// their resolution is the bucket width; a single distribution keeps its own.
-#[must_use]
-pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> Option<Distribution> {
+pub(crate) fn merged<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> Option<Distribution> {
     let parts: Vec<&Distribution> = parts.into_iter().filter(|part| part.count > 0).collect();
     let (first, rest) = parts.split_first()?;
     if rest.is_empty() {
@@ -38,8 +37,7 @@ pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> Option<D
 }
 
 /// The upper bound of the bucket in which the share `p` of all values ends; `None` without buckets.
-#[must_use]
-pub fn quantile(buckets: &[[u64; 2]], p: f64) -> Option<u64> {
+fn quantile(buckets: &[[u64; 2]], p: f64) -> Option<u64> {
     let total = buckets.iter().fold(0u64, |sum, [_, number]| sum.saturating_add(*number));
     let mut sum = 0u64;
     for [bound, number] in buckets {

@@ -1,7 +1,7 @@
 //! What a trial cost one end, over its counted part.
 
-use crate::figures::float;
 use narrows_model::run::measure::{CpuShare, EndCpu, HostCpu};
+use narrows_model::words::figures::float;
 use narrows_model::{CpuTimes, EndRecord, HostSample};
 
 /// A thread's CPU time at its samples: when, and how much so far.

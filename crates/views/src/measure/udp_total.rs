@@ -3,15 +3,15 @@
 //! Counts are those of the finished records less what had been counted when the omitted part ended. Rates are over
 //! [`UdpPlan::rate_seconds`], so that a stall at the end is part of them; with an omitted part they are over the samples between its end and the planned end.
 
-use super::build::{FlowRecords, Pair};
-use super::part::loss;
-use crate::distribution::merged;
-use crate::figures::float;
+use super::distribution::merged;
+use super::udp::loss;
+use super::{FlowRecords, Pair};
 use narrows_model::run::measure_udp::{ReceivedTotal, SentTotal, ShortBuffer, UdpFlowSummary, UdpTotal};
+use narrows_model::words::figures::float;
 use narrows_model::{Flow, UdpPlan, UdpRate, UdpSample, UdpStreamRecord, Unsent};
 
 /// The summary of one flow; `None` where neither end saw it.
-pub(super) fn of(records: &FlowRecords<'_>, plan: &UdpPlan) -> Option<UdpFlowSummary> {
+pub(super) fn flow_summary(records: &FlowRecords<'_, UdpPlan>, plan: &UdpPlan) -> Option<UdpFlowSummary> {
     let rate = plan.rate(records.flow);
     let streams: Vec<UdpTotal> =
         records.pairs.iter().map(|pair| stream(pair, plan, records.flow, share_of(rate, plan))).collect();
@@ -41,7 +41,7 @@ fn share_of(rate: UdpRate, plan: &UdpPlan) -> UdpRate {
     }
 }
 
-fn stream(pair: &Pair<'_>, plan: &UdpPlan, flow: Flow, asked: UdpRate) -> UdpTotal {
+fn stream(pair: &Pair<'_, UdpStreamRecord>, plan: &UdpPlan, flow: Flow, asked: UdpRate) -> UdpTotal {
     let omit_us = plan.omit_ms.saturating_mul(1000);
     let ends = [pair.sender, pair.receiver];
     // A trial that was cut short within its omitted part is summed up whole.
@@ -246,7 +246,7 @@ fn all_received(parts: &[&ReceivedTotal]) -> Option<ReceivedTotal> {
 }
 
 /// Buffers below what was wanted. The kernel doubles what is asked for and reports the double (net/core/sock.c).
-fn short_buffers(records: &FlowRecords<'_>, plan: &UdpPlan) -> Vec<ShortBuffer> {
+fn short_buffers(records: &FlowRecords<'_, UdpPlan>, plan: &UdpPlan) -> Vec<ShortBuffer> {
     let short = |at, buffer: &str, sysctl: &str, all: Vec<(u64, u64)>| {
         let short: Vec<_> = all.into_iter().filter(|(wanted, obtained)| obtained < wanted).collect();
         let wanted_bytes = short.iter().map(|(wanted, _)| *wanted).max()?;

@@ -1,12 +1,12 @@
 //! The figures of a point, from the views of plain measurements.
 
 use narrows_model::run::measure::EndCpu;
-use narrows_model::run::report::RunView;
 use narrows_model::{Flow, Place, SweepFigures, TcpTrial, UdpTrial};
 
 /// One for each flow of a UDP trial.
-pub(super) fn of_udp(trial: UdpTrial<'_>, view: RunView) -> Vec<SweepFigures> {
-    let summary = narrows_render::udp::from_trial(trial, view).summary;
+#[must_use]
+pub fn of_udp(trial: UdpTrial<'_>) -> Vec<SweepFigures> {
+    let summary = crate::measure::udp::summary(trial);
     let figures = summary.flows.iter().map(|it| {
         let (sent, received) = (it.total.sent.as_ref(), it.total.received.as_ref());
         let (sender, receiver) = costs(it.flow, &summary.client, &summary.server);
@@ -28,9 +28,10 @@ pub(super) fn of_udp(trial: UdpTrial<'_>, view: RunView) -> Vec<SweepFigures> {
 }
 
 /// One for each flow of a TCP trial. What TCP put on the wire as packets is not seen, so only messages are counted.
-pub(super) fn of_tcp(trial: TcpTrial<'_>, view: RunView) -> Vec<SweepFigures> {
+#[must_use]
+pub fn of_tcp(trial: TcpTrial<'_>) -> Vec<SweepFigures> {
     let message_bits = f64::from(trial.plan.message_bytes.max(1)) * 8.0;
-    let summary = narrows_render::measure::build::from_trial(trial, view).summary;
+    let summary = crate::measure::tcp::summary(trial);
     let figures = summary.flows.iter().map(|it| {
         let seconds = it.total.to_s - it.total.from_s;
         #[allow(clippy::cast_precision_loss)] // below 2^53 for as long as a trial may last

@@ -1,72 +1,117 @@
-//! A UDP measurement on a terminal: a line an interval under a heading, then a paragraph for each flow and both ends' CPU.
+//! A measurement of UDP in words: a line an interval under a heading, then a paragraph for each flow and both ends' CPU.
 
-use super::words::{rate, sizes, unsent};
+use super::udp_words::{rate, sizes, unsent};
+use super::{Measured, Shown, TrialView, costs, cpu, each_stream, ending, lasting, remarks, trial_view, way_to, word};
 use crate::figures::{digits, float, grouped, nanos, pps, pps_short, ratio, success};
-use crate::measure::text::cpu;
+use crate::ledger::text::ledgers;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, columns, left, plural, right, share};
+use crate::words::{clean, columns, left, or_dash, plural, right, rounded, share};
 use narrows_model::run::measure::EndCpu;
 use narrows_model::run::measure_udp::{
-    MeasureUdpReport, ReceivedTotal, SentTotal, ShortBuffer, UdpFlowSummary, UdpInterval, UdpTotal,
+    MeasureUdpReport, ReceivedTotal, SCHEMA, SentTotal, ShortBuffer, UdpFlowSummary, UdpInterval, UdpStreamView,
+    UdpSummary, UdpTotal,
 };
-use narrows_model::words::units::{bps, bytes, micros};
-use narrows_model::{Direction, Ending, Flow, Place, Target, UdpPlan};
+use narrows_model::run::report::RunView;
+use narrows_model::words::units::{bps, bytes};
+use narrows_model::{Direction, Ending, Flow, Ledger, Target, UdpPlan};
+use serde::Serialize;
 
-/// Up to this many streams get a line each.
-const FEW_STREAMS: u32 = 4;
 /// Columns of the labels of a summary.
 const LABEL: usize = 12;
 
-/// The whole output of a measurement that is over.
-#[must_use]
-pub fn report(report: &MeasureUdpReport, style: Style) -> String {
-    let mut out = header(&report.run.target, &report.plan, style);
-    for view in report.intervals.iter().filter(|view| shown(view, &report.plan, style)) {
-        out += &interval(view, style);
-    }
-    out + &summary(report, style)
+/// A measurement of UDP with the ledger of each flow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct UdpMeasurement {
+    /// The view of the measurement.
+    pub report: MeasureUdpReport,
+    /// One for each flow; none where the hosts' counters were not read.
+    #[serde(skip)]
+    pub ledgers: Vec<Ledger>,
 }
 
-/// What will be measured, and the heading of the interval lines.
-#[must_use]
-pub fn header(target: &Target, plan: &UdpPlan, style: Style) -> String {
-    let mut words = vec![match plan.direction {
-        Direction::Up => rate(plan.rate_up),
-        Direction::Down => rate(plan.rate_down),
-        Direction::Both if plan.rate_up == plan.rate_down => format!("{} each way", rate(plan.rate_up)),
-        Direction::Both => format!("{} up and {} down", rate(plan.rate_up), rate(plan.rate_down)),
-    }];
-    words.push(plural(plan.streams.into(), "stream"));
-    words.push(sizes(&plan.sizes));
-    words.push(micros(plan.duration_ms.saturating_mul(1000)));
-    if plan.omit_ms > 0 {
-        words.push(format!("{} omitted", micros(plan.omit_ms.saturating_mul(1000))));
+impl Measured for UdpMeasurement {
+    type Load = UdpPlan;
+
+    fn run(&self) -> &RunView {
+        &self.report.run
     }
-    let mut option = |set: Option<String>| words.extend(set);
-    option(plan.burst_datagrams.map(|burst| format!("bursts of at most {burst}")));
-    option(plan.send_buffer_bytes.map(|size| format!("send buffer {}", bytes(size.into()))));
-    option(plan.receive_buffer_bytes.map(|size| format!("receive buffer {}", bytes(size.into()))));
-    option(plan.allow_fragments.then(|| "fragments allowed".to_owned()));
-    let way = match plan.direction {
-        Direction::Up => "to",
-        Direction::Down => "from",
-        Direction::Both => "to and from",
-    };
-    let mut page = Page::new(style);
-    let text = format!("UDP {way} {} ({}), {}", clean(&target.asked), clean(&target.address), words.join(", "));
-    page.beside("", &text, Some(Tone::Strong));
-    let heading = row(&HEADING.map(str::to_owned), style);
-    page.line(&style.paint(Tone::Faint, heading.trim_end()));
-    page.finish()
+
+    fn trials(&self) -> Vec<TrialView<'_, UdpPlan>> {
+        vec![trial_view!(self.report)]
+    }
+
+    fn rest(&self, _whole: bool, style: Style) -> String {
+        if self.ledgers.is_empty() { String::new() } else { format!("\n{}", ledgers(&self.ledgers, style)) }
+    }
 }
 
-/// Whether an interval gets a line: each stream where they are few, else only all of them together.
-#[must_use]
-pub fn shown(view: &UdpInterval, plan: &UdpPlan, style: Style) -> bool {
-    match view.stream {
-        Some(_) => plan.streams <= FEW_STREAMS || style.full,
-        None => plan.streams > 1,
+impl Shown for UdpPlan {
+    type Stream = UdpStreamView;
+    type Interval = UdpInterval;
+    type Summary = UdpSummary;
+    const SCHEMA: &'static str = SCHEMA;
+
+    fn width(&self) -> u32 {
+        self.streams
+    }
+
+    fn title(&self, target: &Target) -> String {
+        let mut words = vec![match self.direction {
+            Direction::Up => rate(self.rate_up),
+            Direction::Down => rate(self.rate_down),
+            Direction::Both if self.rate_up == self.rate_down => format!("{} each way", rate(self.rate_up)),
+            Direction::Both => format!("{} up and {} down", rate(self.rate_up), rate(self.rate_down)),
+        }];
+        words.extend([plural(self.streams.into(), "stream"), sizes(&self.sizes)]);
+        words.extend(lasting(Some(self.duration_ms), self.omit_ms));
+        words.extend(self.burst_datagrams.map(|burst| format!("bursts of at most {burst}")));
+        words.extend(self.send_buffer_bytes.map(|size| format!("send buffer {}", bytes(size.into()))));
+        words.extend(self.receive_buffer_bytes.map(|size| format!("receive buffer {}", bytes(size.into()))));
+        words.extend(self.allow_fragments.then(|| "fragments allowed".to_owned()));
+        format!("UDP {}, {}", way_to(self.direction, target), words.join(", "))
+    }
+
+    fn heading(style: Style) -> Option<String> {
+        Some(row(&HEADING.map(str::to_owned), style).trim_end().to_owned())
+    }
+
+    fn about(view: &UdpInterval) -> (Option<u32>, bool) {
+        (view.stream, view.omitted)
+    }
+
+    fn line(view: &UdpInterval, style: Style) -> String {
+        let stream = view.stream.map_or_else(|| "sum".to_owned(), |id| id.to_string());
+        let (sent, got) = (view.sent.as_ref(), view.received.as_ref());
+        let cells = [
+            format!("[{}]", right(&stream, 3)),
+            word(view.flow).to_owned(),
+            format!("{:.1}–{:.1} s", view.from_s, view.to_s),
+            or_dash(sent.map(|it| bps(it.bps))),
+            or_dash(sent.map(|it| pps_short(it.pps))),
+            or_dash(got.map(|it| bps(it.bps))),
+            or_dash(got.map(|it| it.lost.to_string())),
+            or_dash(got.and_then(|it| it.loss).map(ratio)),
+            or_dash(got.map(|it| nanos(rounded(it.jitter_ns)))),
+            or_dash(sent.map(|it| it.unsent.to_string())),
+            or_dash(got.map(|it| it.reordered.to_string())),
+            or_dash(got.map(|it| it.duplicates.to_string())),
+        ];
+        row(&cells, style).trim_end().to_owned()
+    }
+
+    fn summary(trial: &TrialView<'_, Self>, ended: &Ending, style: Style) -> String {
+        let mut page = Page::new(style);
+        for flow in &trial.summary.flows {
+            flow_summary(&mut page, trial, flow);
+        }
+        page.blank();
+        costs(&mut page, [&trial.summary.client, &trial.summary.server], |it| left(it.word(), LABEL), cost_words);
+        remarks(&mut page, trial.remarks);
+        ending(&mut page, ended);
+        // What comes before the summary is no part of it.
+        format!("\n{}", page.finish())
     }
 }
 
@@ -91,70 +136,6 @@ fn row(cells: &[String; 12], style: Style) -> String {
     line
 }
 
-/// One interval's line, its line break included.
-#[must_use]
-pub fn interval(view: &UdpInterval, style: Style) -> String {
-    let stream = view.stream.map_or_else(|| "sum".to_owned(), |id| id.to_string());
-    let (sent, got) = (view.sent.as_ref(), view.received.as_ref());
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-    let cells = [
-        format!("[{}]", right(&stream, 3)),
-        word(view.flow).to_owned(),
-        format!("{:.1}–{:.1} s", view.from_s, view.to_s),
-        or_dash(sent.map(|it| bps(it.bps))),
-        or_dash(sent.map(|it| pps_short(it.pps))),
-        or_dash(got.map(|it| bps(it.bps))),
-        or_dash(got.map(|it| it.lost.to_string())),
-        or_dash(got.and_then(|it| it.loss).map(ratio)),
-        or_dash(got.map(|it| nanos(rounded(it.jitter_ns)))),
-        or_dash(sent.map(|it| it.unsent.to_string())),
-        or_dash(got.map(|it| it.reordered.to_string())),
-        or_dash(got.map(|it| it.duplicates.to_string())),
-    ];
-    let line = row(&cells, style);
-    let line = line.trim_end();
-    let line = if view.omitted { style.paint(Tone::Faint, &format!("{line}  (omitted)")) } else { line.to_owned() };
-    line + "\n"
-}
-
-const fn word(flow: Flow) -> &'static str {
-    match flow {
-        Flow::Up => "up",
-        Flow::Down => "down",
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a cast of a float saturates
-pub(crate) fn rounded(value: f64) -> u64 {
-    value.round() as u64
-}
-
-/// The counted part: each flow's figures, what they cost both ends, and what went otherwise than planned.
-#[must_use]
-pub fn summary(report: &MeasureUdpReport, style: Style) -> String {
-    let mut page = Page::new(style);
-    for flow in &report.summary.flows {
-        flow_summary(&mut page, report, flow);
-    }
-    page.blank();
-    for (place, cost) in [(Place::Client, &report.summary.client), (Place::Server, &report.summary.server)] {
-        match cost {
-            Some(cost) => page.beside(&left(place.word(), LABEL), &cost_words(cost), None),
-            None => page.line(&format!("{}CPU times are not known", left(place.word(), LABEL))),
-        }
-    }
-    for remark in &report.remarks {
-        page.beside(&format!("{}  ! ", remark.at), &clean(&remark.says), Some(Tone::Mark));
-    }
-    match &report.run.ending {
-        Ending::Complete => {}
-        Ending::Interrupted => page.line("interrupted: this is what was measured until then"),
-        Ending::Failed(why) => page.beside("failed: ", &clean(why), Some(Tone::Bad)),
-    }
-    // What comes before the summary is no part of it.
-    format!("\n{}", page.finish())
-}
-
 fn cost_words(cost: &EndCpu) -> String {
     let host = cost.host.map(|host| {
         format!(
@@ -168,8 +149,8 @@ fn cost_words(cost: &EndCpu) -> String {
     host.unwrap_or_default() + &cpu(cost)
 }
 
-fn flow_summary(page: &mut Page, report: &MeasureUdpReport, flow: &UdpFlowSummary) {
-    let streams: Vec<_> = report.streams.iter().filter(|it| it.flow == flow.flow).collect();
+fn flow_summary(page: &mut Page, trial: &TrialView<'_, UdpPlan>, flow: &UdpFlowSummary) {
+    let streams: Vec<_> = trial.streams.iter().filter(|it| it.flow == flow.flow).collect();
     let of = |all: Vec<Option<u32>>| {
         let mut values: Vec<u32> = all.into_iter().flatten().collect();
         values.sort_unstable();
@@ -183,9 +164,8 @@ fn flow_summary(page: &mut Page, report: &MeasureUdpReport, flow: &UdpFlowSummar
     about.extend(methods.and_then(|it| it.0).map(|by| format!("sent by {}", clean(by))));
     about.extend(methods.and_then(|it| it.1).map(|by| format!("received by {}", clean(by))));
     page.heading(&format!("{}, {}", word(flow.flow), ends(flow.flow)), "");
-    if flow.streams.len() > 1 {
-        let few = report.plan.streams <= FEW_STREAMS || page.style().full;
-        flow.streams.iter().filter(|_| few).for_each(|stream| one_stream(page, stream));
+    if flow.streams.len() > 1 && each_stream(trial.plan, page.style()) {
+        flow.streams.iter().for_each(|stream| one_stream(page, stream));
     }
     let mut line =
         |label: &str, text: &str, tone: Option<Tone>| page.beside(&format!("  {}", left(label, LABEL)), text, tone);
@@ -215,7 +195,6 @@ const fn ends(flow: Flow) -> &'static str {
 
 fn one_stream(page: &mut Page, stream: &UdpTotal) {
     let id = stream.stream.map_or_else(String::new, |id| id.to_string());
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     let text = format!(
         "sent {}  received {}  lost {} ({})",
         right(&or_dash(stream.sent.as_ref().map(|it| bps(it.bps))), 11),
@@ -249,7 +228,7 @@ fn sent(line: &mut Line<'_>, it: &SentTotal) {
         "{} calls, {} failed; success {}, {} handed over, throughput {}",
         grouped(it.calls),
         grouped(it.errors),
-        it.success.map_or_else(|| "–".to_owned(), success),
+        or_dash(it.success.map(success)),
         pps(it.offered_pps),
         bps(it.bps),
     );
@@ -264,7 +243,7 @@ fn sent(line: &mut Line<'_>, it: &SentTotal) {
 fn received(line: &mut Line<'_>, it: &ReceivedTotal) {
     let text = format!("{}, {}, {} datagrams", bps(it.bps), pps(it.pps), grouped(it.datagrams));
     line("received", &text, Some(Tone::Strong));
-    let mut text = format!("{} ({})", grouped(it.lost), it.loss.map_or_else(|| "–".to_owned(), ratio));
+    let mut text = format!("{} ({})", grouped(it.lost), or_dash(it.loss.map(ratio)));
     if let (Some(bursts @ 1..), Some(most)) = (it.loss_bursts, it.loss_burst_max) {
         text += &format!(" in {}, the longest {}", plural(bursts, "burst"), grouped(most));
     }

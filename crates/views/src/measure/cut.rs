@@ -7,7 +7,7 @@
 /// last one: it is the draining of what was under way.
 ///
 /// `times_us` are the samples' times, in their order.
-pub(crate) fn cut(times_us: &[u64], interval_us: u64) -> Vec<usize> {
+pub(super) fn cut(times_us: &[u64], interval_us: u64) -> Vec<usize> {
     let Some(last) = times_us.len().checked_sub(1) else { return Vec::new() };
     let interval_us = interval_us.max(1);
     let mut cuts = vec![0];

@@ -1,0 +1,200 @@
+//! Plain measurements: intervals, totals and costs of a trial of any kind of load, from what both ends recorded. What a kind of
+//! load adds to them is in the file of its name.
+
+mod cpu;
+mod cut;
+mod distribution;
+pub mod live;
+pub mod rr;
+pub mod tcp;
+pub mod udp;
+mod udp_total;
+
+use cut::cut;
+use narrows_model::load::Member;
+use narrows_model::run::measure::Remark;
+use narrows_model::{EndRecord as _, Flow, Load, LoadSample, Place, Progress, Sample as _, TrialOf};
+
+/// From one sample of an end to a later one of the same end.
+pub type Span<'a, S> = (&'a S, &'a S);
+
+/// One stream over an interval, as far as each end recorded it.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<T> {
+    sent: Option<T>,
+    received: Option<T>,
+}
+
+impl<T: Copy> Part<T> {
+    /// What the interval goes by: the receiver's samples, or the sender's where there are none.
+    fn counted(&self) -> Option<T> {
+        self.received.or(self.sent)
+    }
+}
+
+/// What one end recorded of one stream.
+pub trait StreamRecord {
+    /// One instant of it.
+    type Sample;
+
+    /// The flow and the number of the stream.
+    fn key(&self) -> (Flow, u32);
+    /// In the order of time.
+    fn samples(&self) -> &[Self::Sample];
+    /// `address:port` of this end and of the other one.
+    fn addresses(&self) -> [&String; 2];
+}
+
+/// A kind of load whose plain measurements have a view.
+pub trait Viewed: Load<Sample: Clone + Default + Member<LoadSample>> {
+    /// What one end records of a stream.
+    type Stream: StreamRecord<Sample = Self::Sample>;
+    /// The view of an interval.
+    type Interval;
+
+    /// The length of an interval and of the part that no summary counts, ms.
+    fn times_ms(&self) -> [u64; 2];
+
+    /// The directions of the data.
+    fn flows(&self) -> &'static [Flow];
+
+    /// The streams of one end.
+    fn records(record: &Self::Record) -> &[Self::Stream];
+
+    /// The records that intervals are made from.
+    fn counted<'a>(pairs: &[Pair<'a, Self::Stream>]) -> Vec<Pair<'a, Self::Stream>>;
+
+    /// The interval of one stream (`stream` given) or of several together. `None` of no part or of no time.
+    fn interval(
+        flow: Flow,
+        stream: Option<u32>,
+        omit_us: u64,
+        parts: &[Part<Span<'_, Self::Sample>>],
+    ) -> Option<Self::Interval>;
+
+    /// Adds to a recorded interval of one stream what live ones and sums do not have.
+    fn add_details(_: &mut Self::Interval, _: &Part<Span<'_, Self::Sample>>) {}
+
+    /// Takes the progress of one end of a running trial, and gives the intervals that it completes: each stream, then their sum.
+    fn take(live: &mut live::Live<Self>, at: Place, progress: &Progress) -> Vec<Self::Interval> {
+        live.on_grid(at, progress)
+    }
+}
+
+/// Both ends' records of one stream; at least one is there.
+#[derive(Debug)]
+pub struct Pair<'a, R> {
+    id: u32,
+    sender: Option<&'a R>,
+    receiver: Option<&'a R>,
+}
+
+impl<R: StreamRecord> Pair<'_, R> {
+    /// The addresses of the client and of the server.
+    fn addresses(&self, flow: Flow) -> [String; 2] {
+        let at = |place: Place| {
+            let (mine, theirs) =
+                if flow.sender() == place { (self.sender, self.receiver) } else { (self.receiver, self.sender) };
+            let mine = mine.map(|it| it.addresses()[0].clone());
+            mine.or_else(|| theirs.map(|it| it.addresses()[1].clone())).unwrap_or_default()
+        };
+        [at(Place::Client), at(Place::Server)]
+    }
+}
+
+/// Both ends' records of one flow.
+struct FlowRecords<'a, L: Viewed> {
+    flow: Flow,
+    pairs: Vec<Pair<'a, L::Stream>>,
+    interval_us: u64,
+    omit_us: u64,
+}
+
+impl<'a, L: Viewed> FlowRecords<'a, L> {
+    /// Each flow of a trial.
+    fn all(trial: TrialOf<'a, L>) -> Vec<Self> {
+        trial.plan.flows().iter().map(|flow| Self::of(trial, *flow)).collect()
+    }
+
+    fn of(trial: TrialOf<'a, L>, flow: Flow) -> Self {
+        let (sender, receiver) = match flow {
+            Flow::Up => (trial.client, trial.server),
+            Flow::Down => (trial.server, trial.client),
+        };
+        let of = |end: &'a L::Record| L::records(end).iter().filter(move |it| it.key().0 == flow);
+        let mut ids: Vec<u32> = of(sender).chain(of(receiver)).map(|it| it.key().1).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let find = |end: &'a L::Record, id: u32| of(end).find(|it| it.key().1 == id);
+        let pairs = ids.into_iter().map(|id| Pair { id, sender: find(sender, id), receiver: find(receiver, id) });
+        let [interval_us, omit_us] = trial.plan.times_ms().map(|ms| ms.saturating_mul(1000));
+        Self { flow, pairs: pairs.collect(), interval_us, omit_us }
+    }
+
+    /// Each interval: its streams, then all of them together.
+    fn intervals(&self) -> Vec<Vec<L::Interval>> {
+        let pairs = L::counted(&self.pairs);
+        let cuts: Vec<_> = pairs.iter().map(|pair| self.parts(pair)).collect();
+        let most = cuts.iter().map(Vec::len).max().unwrap_or(0);
+        let one = |k: usize| {
+            let parts: Vec<_> =
+                pairs.iter().zip(&cuts).filter_map(|(pair, cuts)| Some((pair.id, *cuts.get(k)?))).collect();
+            let single = parts.iter().filter_map(|(id, part)| {
+                let mut view = L::interval(self.flow, Some(*id), self.omit_us, &[*part])?;
+                L::add_details(&mut view, part);
+                Some(view)
+            });
+            let all: Vec<_> = parts.iter().map(|(_, part)| *part).collect();
+            single.chain(L::interval(self.flow, None, self.omit_us, &all)).collect()
+        };
+        (0..most).map(one).collect()
+    }
+
+    /// One stream's intervals.
+    fn parts(&self, pair: &Pair<'a, L::Stream>) -> Vec<Part<Span<'a, L::Sample>>> {
+        let Some(counted) = pair.receiver.or(pair.sender) else { return Vec::new() };
+        let samples = counted.samples();
+        let times: Vec<u64> = samples.iter().map(narrows_model::Sample::at_us).collect();
+        let part = |ends: &[usize]| {
+            let (first, last) = (samples.get(ends[0])?, samples.get(ends[1])?);
+            let near = |it: &'a L::Stream| Some((nearest(it, first.at_us())?, nearest(it, last.at_us())?));
+            Some(match pair.receiver {
+                Some(_) => Part { sent: pair.sender.and_then(near), received: Some((first, last)) },
+                None => Part { sent: Some((first, last)), received: None },
+            })
+        };
+        cut(&times, self.interval_us).windows(2).filter_map(part).collect()
+    }
+
+    /// When the counted part begins. A trial that was cut before its counted part is summed up whole.
+    fn counted_from_us<'b>(&self, streams: impl IntoIterator<Item = &'b L::Stream>) -> u64 {
+        let ended = |it: &L::Stream| it.samples().last().is_none_or(|last| last.at_us() <= self.omit_us);
+        if streams.into_iter().all(ended) { 0 } else { self.omit_us }
+    }
+}
+
+/// The sample nearest to an instant.
+fn nearest<R: StreamRecord<Sample: narrows_model::Sample>>(stream: &R, at_us: u64) -> Option<&R::Sample> {
+    stream.samples().iter().min_by_key(|sample| sample.at_us().abs_diff(at_us))
+}
+
+/// In the order of time: one interval of each flow in turn.
+fn in_turn<I>(flows: Vec<Vec<Vec<I>>>) -> Vec<I> {
+    let mut flows: Vec<_> = flows.into_iter().map(Vec::into_iter).collect();
+    let mut all = Vec::new();
+    loop {
+        let next: Vec<Vec<I>> = flows.iter_mut().filter_map(Iterator::next).collect();
+        if next.is_empty() {
+            return all;
+        }
+        all.extend(next.into_iter().flatten());
+    }
+}
+
+/// What both ends report of anything that went otherwise than planned.
+fn remarks<L: Load>(trial: TrialOf<'_, L>) -> Vec<Remark> {
+    let of = |end: &L::Record| -> Vec<Remark> {
+        end.remarks().iter().map(|says| Remark { at: end.place(), says: says.clone() }).collect()
+    };
+    [of(trial.client), of(trial.server)].concat()
+}

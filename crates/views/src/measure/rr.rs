@@ -1,0 +1,208 @@
+//! The view of request/response trials from what both ends recorded. The counts and latencies are the client's.
+
+use super::{FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, live::Live, remarks, tcp};
+use narrows_model::run::measure::{EndCpu, FlowSummary};
+use narrows_model::run::measure_rr::{
+    LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA,
+};
+use narrows_model::run::report::RunView;
+use narrows_model::words::figures::float;
+use narrows_model::{
+    Distribution, EndRecord, Flow, Place, Progress, RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, TcpTrial,
+};
+use narrows_stats::Histogram;
+use std::iter;
+
+impl StreamRecord for RrStreamRecord {
+    type Sample = RrSample;
+
+    /// Requests go up.
+    fn key(&self) -> (Flow, u32) {
+        (Flow::Up, self.id)
+    }
+
+    fn samples(&self) -> &[RrSample] {
+        &self.samples
+    }
+
+    fn addresses(&self) -> [&String; 2] {
+        [&self.local, &self.remote]
+    }
+}
+
+impl Viewed for RrPlan {
+    type Stream = RrStreamRecord;
+    type Interval = RrIntervalView;
+
+    fn times_ms(&self) -> [u64; 2] {
+        [self.interval_ms, self.omit_ms]
+    }
+
+    fn flows(&self) -> &'static [Flow] {
+        &[Flow::Up]
+    }
+
+    fn records(record: &RrEndRecord) -> &[RrStreamRecord] {
+        &record.streams
+    }
+
+    /// The counts and latencies are the client's.
+    fn counted<'a>(pairs: &[Pair<'a, RrStreamRecord>]) -> Vec<Pair<'a, RrStreamRecord>> {
+        pairs.iter().map(|pair| Pair { receiver: None, ..*pair }).collect()
+    }
+
+    fn interval(
+        _: Flow,
+        stream: Option<u32>,
+        omit_us: u64,
+        parts: &[Part<Span<'_, RrSample>>],
+    ) -> Option<RrIntervalView> {
+        let spans = || parts.iter().filter_map(|part| part.sent);
+        let from_us = spans().map(|(from, _)| from.at_us).min()?;
+        let to_us = spans().map(|(_, to)| to.at_us).max()?;
+        let length = to_us.checked_sub(from_us).filter(|length| *length > 0)?;
+        let grown = |of: fn(&RrSample) -> u64| {
+            spans().map(|(from, to)| of(to).saturating_sub(of(from))).fold(0, u64::saturating_add)
+        };
+        let transactions = grown(|sample| sample.transactions);
+        Some(RrIntervalView {
+            stream,
+            from_s: float(from_us) / 1e6,
+            to_s: float(to_us) / 1e6,
+            transactions,
+            failures: grown(|sample| sample.failures),
+            per_s: float(transactions) * 1e6 / float(length),
+            mean_latency_ns: (transactions > 0)
+                .then(|| float(grown(|sample| sample.latency_sum_ns)) / float(transactions)),
+            omitted: from_us < omit_us,
+        })
+    }
+
+    /// Each progress of the client ends an interval. Streams that have not moved on are passed over.
+    fn take(live: &mut Live<Self>, at: Place, progress: &Progress) -> Vec<RrIntervalView> {
+        let mut views = Vec::new();
+        let mut spans = Vec::new();
+        for stream in progress.streams.iter().filter(|it| at == Place::Client && it.id < live.plan.streams) {
+            let Some(&sample) = stream.sample.get::<RrSample>() else { continue };
+            let began = live.began.insert((Flow::Up, stream.id, at), sample).unwrap_or_default();
+            if sample.at_us > began.at_us {
+                views.extend(total(Some(stream.id), live.omit_us, &[(began, sample)]));
+                spans.push((began, sample));
+            }
+        }
+        views.extend(total(None, live.omit_us, &spans));
+        views
+    }
+}
+
+/// The interval of one stream or of several together.
+fn total(stream: Option<u32>, omit_us: u64, spans: &[(RrSample, RrSample)]) -> Option<RrIntervalView> {
+    let parts: Vec<_> = spans.iter().map(|(from, to)| Part { sent: Some((from, to)), received: None }).collect();
+    RrPlan::interval(Flow::Up, stream, omit_us, &parts)
+}
+
+/// The view of a run's trials, in the order in which they were measured. `under_load` is the diagnosis of two of them.
+#[must_use]
+pub fn build(run: RunView, trials: &[RrTrial<'_>], under_load: Option<LatencyUnderLoad>) -> RrReport {
+    RrReport { schema: SCHEMA.to_owned(), run, phases: trials.iter().copied().map(phase).collect(), under_load }
+}
+
+/// The view of one trial.
+#[must_use]
+pub fn phase(trial: RrTrial<'_>) -> RrPhase {
+    RrPhase {
+        plan: trial.plan.clone(),
+        streams: trial.client.streams.iter().map(|stream| view(stream, trial.server)).collect(),
+        intervals: in_turn(FlowRecords::all(trial).iter().map(FlowRecords::intervals).collect()),
+        summary: summary(trial),
+        remarks: remarks(trial),
+    }
+}
+
+fn view(stream: &RrStreamRecord, server: &RrEndRecord) -> RrStreamView {
+    let theirs = server.streams.iter().find(|it| it.id == stream.id);
+    RrStreamView {
+        id: stream.id,
+        client: stream.local.clone(),
+        server: stream.remote.clone(),
+        transactions: stream.transactions,
+        failures: stream.failures,
+        answered: theirs.map(|it| it.transactions),
+        latency_ns: stream.latency_ns.clone(),
+    }
+}
+
+/// The counted part: from the first sample after the omitted one to the last. A trial that was cut before its counted part is
+/// summed up whole.
+fn summary(trial: RrTrial<'_>) -> RrSummary {
+    let omit_us = trial.plan.omit_ms.saturating_mul(1000);
+    let streams = &trial.client.streams;
+    let from_us = FlowRecords::of(trial, Flow::Up).counted_from_us(streams);
+    // What comes after the planned end are the last answers, or the wait for them: no request begins there.
+    let until_us = trial.plan.duration_ms.saturating_mul(1000);
+    let counted = |stream: &RrStreamRecord| {
+        let first = *stream.samples.iter().find(|sample| sample.at_us >= from_us)?;
+        let last = *stream.samples.last()?;
+        Some((first, RrSample { at_us: last.at_us.min(until_us.max(first.at_us)), ..last }))
+    };
+    let spans: Vec<_> = streams.iter().filter_map(counted).collect();
+    let all = |of: fn(&RrStreamRecord) -> &Distribution| {
+        let mut all = Histogram::new();
+        streams.iter().for_each(|stream| all.merge(&Histogram::from_distribution(of(stream))));
+        all.distribution()
+    };
+    RrSummary {
+        total: total(None, from_us, &spans),
+        latency_ns: all(|stream| &stream.latency_ns),
+        connect_ns: all(|stream| &stream.connect_ns),
+        load: load(trial),
+        client: cost(trial.client, omit_us),
+        server: cost(trial.server, omit_us),
+    }
+}
+
+/// What the trial cost an end, the load beside the requests included.
+fn cost(end: &RrEndRecord, omit_us: u64) -> Option<EndCpu> {
+    let load = end.load.iter().map(|load| load as &dyn EndRecord);
+    cpu::cost(&iter::once(end as &dyn EndRecord).chain(load).collect::<Vec<_>>(), omit_us)
+}
+
+/// What the load carried, over the same counted part.
+fn load(trial: RrTrial<'_>) -> Vec<FlowSummary> {
+    let Some(plan) = &trial.plan.load else { return Vec::new() };
+    let (Some(client), Some(server)) = (&trial.client.load, &trial.server.load) else { return Vec::new() };
+    let mut plan = plan.clone();
+    plan.omit_ms = plan.omit_ms.max(trial.plan.omit_ms);
+    let load = TcpTrial { plan: &plan, client, server, elapsed_us: trial.elapsed_us };
+    tcp::summary(load).flows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::StreamProgress;
+
+    fn sample(at_ms: u64, transactions: u64) -> RrSample {
+        RrSample { at_us: at_ms * 1000, transactions, latency_sum_ns: transactions * 50_000, ..RrSample::default() }
+    }
+
+    fn says<const N: usize>(streams: [(u32, RrSample); N]) -> Progress {
+        let stream = |(id, sample): (u32, RrSample)| StreamProgress { id, flow: Flow::Up, sample: sample.into() };
+        Progress { at_us: 0, streams: streams.map(stream).into() }
+    }
+
+    #[test]
+    fn each_push_is_an_interval_and_a_stream_that_ended_has_none() {
+        let mut live = Live::new(&RrPlan { streams: 2, omit_ms: 500, ..RrPlan::default() });
+        let first =
+            live.take(Place::Client, &says([(0, sample(1000, 100)), (1, sample(1000, 300)), (7, sample(1000, 9))]));
+        assert_eq!(first.iter().map(|view| view.transactions).collect::<Vec<_>>(), [100, 300, 400]);
+        assert!(first.iter().all(|view| view.omitted && view.mean_latency_ns == Some(50_000.0)));
+        let second = live.take(Place::Client, &says([(0, sample(3000, 150)), (1, sample(1000, 300))]));
+        assert_eq!(
+            second.iter().map(|view| (view.stream, view.per_s)).collect::<Vec<_>>(),
+            [(Some(0), 25.0), (None, 25.0)]
+        );
+        assert!(live.take(Place::Client, &says([(1, sample(1000, 300))])).is_empty());
+    }
+}

@@ -1,0 +1,261 @@
+//! The view of a measurement of TCP.
+
+use super::{FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, live::Live, remarks};
+use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport, SCHEMA, StreamView, SummaryView};
+use narrows_model::run::report::RunView;
+use narrows_model::run::tcp_columns::{Column, Over, TcpColumns};
+use narrows_model::run::{Purpose, Run};
+use narrows_model::words::figures::float;
+use narrows_model::{Flow, Place, Progress, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial};
+
+/// Below this many intervals a correlation between neighbours says nothing.
+const FEWEST_FOR_LAG: usize = 8;
+
+impl StreamRecord for TcpStreamRecord {
+    type Sample = TcpSample;
+
+    fn key(&self) -> (Flow, u32) {
+        (self.flow, self.id)
+    }
+
+    fn samples(&self) -> &[TcpSample] {
+        &self.samples
+    }
+
+    fn addresses(&self) -> [&String; 2] {
+        [&self.local, &self.remote]
+    }
+}
+
+impl Viewed for TcpPlan {
+    type Stream = TcpStreamRecord;
+    type Interval = IntervalView;
+
+    fn times_ms(&self) -> [u64; 2] {
+        [self.interval_ms, self.omit_ms]
+    }
+
+    fn flows(&self) -> &'static [Flow] {
+        self.flows()
+    }
+
+    fn records(record: &TcpEndRecord) -> &[TcpStreamRecord] {
+        &record.streams
+    }
+
+    /// The end whose bytes count is one for all streams: the receiver, or the sender where the receiver recorded nothing.
+    fn counted<'a>(pairs: &[Pair<'a, TcpStreamRecord>]) -> Vec<Pair<'a, TcpStreamRecord>> {
+        let seen = pairs.iter().any(|pair| pair.receiver.is_some_and(|it| it.samples.len() > 1));
+        let of = |pair: &Pair<'a, TcpStreamRecord>| {
+            let receiver = pair.receiver.filter(|_| seen);
+            (if seen { receiver } else { pair.sender })?;
+            Some(Pair { receiver, ..*pair })
+        };
+        pairs.iter().filter_map(of).collect()
+    }
+
+    fn interval(
+        flow: Flow,
+        stream: Option<u32>,
+        omit_us: u64,
+        parts: &[Part<Span<'_, TcpSample>>],
+    ) -> Option<IntervalView> {
+        let counted = || parts.iter().filter_map(Part::counted);
+        let from_us = counted().map(|(from, _)| from.at_us).min()?;
+        let to_us = counted().map(|(_, to)| to.at_us).max()?;
+        let length = to_us.checked_sub(from_us).filter(|length| *length > 0)?;
+        let is_received = parts.iter().any(|part| part.received.is_some());
+        let bytes = counted().map(|span| carried(is_received, span)).fold(0, u64::saturating_add);
+        let senders: Vec<_> = parts.iter().map(|part| part.sent.map(|(from, to)| (&from.tcp, &to.tcp))).collect();
+        Some(IntervalView {
+            flow,
+            stream,
+            seen_by: if is_received { flow.receiver() } else { flow.sender() },
+            from_s: float(from_us) / 1e6,
+            to_s: float(to_us) / 1e6,
+            bytes,
+            goodput_bps: float(bytes) * 8e6 / float(length),
+            omitted: from_us < omit_us,
+            columns: TcpColumns::from_each(|column| value(column, &senders)),
+            sender: None,
+            receiver: None,
+        })
+    }
+
+    fn add_details(view: &mut IntervalView, part: &Part<Span<'_, TcpSample>>) {
+        view.sender = part.sent.map(|(_, last)| last.tcp.clone());
+        view.receiver = part.received.map(|(_, last)| last.tcp.clone());
+    }
+
+    /// A stream that has ended goes on with its last sample for as long as the others last.
+    fn take(live: &mut Live<Self>, at: Place, progress: &Progress) -> Vec<IntervalView> {
+        let mut progress = progress.clone();
+        for stream in &mut progress.streams {
+            if let Some(sample) = stream.sample.get_mut::<TcpSample>() {
+                sample.at_us = progress.at_us;
+            }
+        }
+        live.on_grid(at, &progress)
+    }
+}
+
+/// A column's value over the streams; each has its sender's first and last view, where they are known.
+fn value(column: &Column, streams: &[Option<(&TcpInfo, &TcpInfo)>]) -> Option<u64> {
+    let newest = || streams.iter().map(|stream| (column.of)(stream.as_ref()?.1));
+    match column.over {
+        // What a kernel counts, it counts from zero.
+        Over::Growth => {
+            let before = |(from, _): &(&TcpInfo, &TcpInfo)| (column.of)(from).unwrap_or(0);
+            let before = streams.iter().map(|stream| stream.as_ref().map_or(0, before));
+            newest().zip(before).map(|(to, from)| Some(to?.saturating_sub(from))).sum()
+        }
+        Over::Sum => newest().sum(),
+        Over::Median => {
+            let values: Vec<f64> = newest().flatten().map(float).collect();
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a median of 32-bit values
+            narrows_stats::median(&values).map(|value| value.round() as u64)
+        }
+    }
+}
+
+/// Application bytes of a span: what a receiver took; of a sender what was acknowledged, or else what it handed over.
+fn carried(is_received: bool, (from, to): Span<'_, TcpSample>) -> u64 {
+    let acked = from.tcp.bytes_acked.zip(to.tcp.bytes_acked).filter(|_| !is_received);
+    let (from, to) = acked.unwrap_or((from.bytes, to.bytes));
+    to.saturating_sub(from)
+}
+
+/// The view of a run of `narrows measure tcp`; `None` where it holds no trial.
+#[must_use]
+pub fn build(run: &Run) -> Option<MeasureReport> {
+    let measured = run.trials_of().find(|(purpose, _)| **purpose == Purpose::Measure);
+    let (_, trial) = measured.or_else(|| run.trials_of().next())?;
+    Some(from_trial(trial, run.into()))
+}
+
+/// The view of one trial.
+#[must_use]
+pub fn from_trial(trial: TcpTrial<'_>, run: RunView) -> MeasureReport {
+    let flows = FlowRecords::all(trial);
+    MeasureReport {
+        schema: SCHEMA.to_owned(),
+        run,
+        plan: trial.plan.clone(),
+        streams: flows.iter().flat_map(|flow| flow.pairs.iter().map(|pair| stream(flow.flow, pair))).collect(),
+        intervals: in_turn(flows.iter().map(FlowRecords::intervals).collect()),
+        summary: summary(trial),
+        remarks: remarks(trial),
+    }
+}
+
+/// The counted part of a trial.
+#[must_use]
+pub fn summary(trial: TcpTrial<'_>) -> SummaryView {
+    let omit_us = trial.plan.omit_ms.saturating_mul(1000);
+    SummaryView {
+        flows: FlowRecords::all(trial).iter().filter_map(flow_summary).collect(),
+        client: cpu::cost(&[trial.client], omit_us),
+        server: cpu::cost(&[trial.server], omit_us),
+    }
+}
+
+fn stream(flow: Flow, pair: &Pair<'_, TcpStreamRecord>) -> StreamView {
+    let [client, server] = pair.addresses(flow);
+    let (sent, got) = (pair.sender, pair.receiver);
+    StreamView {
+        id: pair.id,
+        flow,
+        client,
+        server,
+        congestion_control: sent.and_then(|it| it.congestion_control.clone()),
+        mss_bytes: sent.and_then(|it| it.mss_bytes),
+        sndbuf_bytes: sent.and_then(|it| it.sndbuf_bytes),
+        rcvbuf_bytes: got.and_then(|it| it.rcvbuf_bytes),
+        sent_by: sent.map(|it| it.method.clone()),
+        received_by: got.map(|it| it.method.clone()),
+    }
+}
+
+/// The counted part of one flow: from the first sample after the omitted one to the last.
+fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
+    let pairs = TcpPlan::counted(&flow.pairs);
+    let omit_us = flow.counted_from_us(pairs.iter().filter_map(|pair| pair.receiver.or(pair.sender)));
+    let parts: Vec<(u32, Part<Span<'_, TcpSample>>)> = pairs
+        .iter()
+        .filter_map(|pair| {
+            let counted = |stream: &'a TcpStreamRecord| {
+                let first = stream.samples.iter().find(|sample| sample.at_us >= omit_us)?;
+                Some((first, stream.samples.last()?))
+            };
+            let part = Part { sent: pair.sender.and_then(counted), received: pair.receiver.and_then(counted) };
+            (if pair.receiver.is_some() { part.received } else { part.sent })?;
+            Some((pair.id, part))
+        })
+        .collect();
+    let whole: Vec<_> = parts.iter().map(|(_, part)| *part).collect();
+    let of = |stream, parts: &[_]| TcpPlan::interval(flow.flow, stream, omit_us, parts);
+    let intervals = flow.intervals();
+    let sums = intervals.iter().flatten().filter(|it| it.stream.is_none() && !it.omitted);
+    let rates: Vec<f64> = sums.map(|it| it.goodput_bps).collect();
+    let min_rtt = |stream: &TcpStreamRecord| stream.samples.last()?.tcp.min_rtt_us;
+    Some(FlowSummary {
+        total: of(None, &whole)?,
+        streams: parts.iter().filter_map(|(id, part)| of(Some(*id), &[*part])).collect(),
+        sent_bytes: whole.iter().map(|part| part.sent.map(|(from, to)| to.bytes.saturating_sub(from.bytes))).sum(),
+        min_rtt_us: pairs.iter().filter_map(|pair| min_rtt(pair.sender?)).min(),
+        lag1: (rates.len() >= FEWEST_FOR_LAG).then(|| narrows_stats::lag1(&rates)).flatten(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::{Direction, StreamProgress};
+
+    fn sample(mbytes: u64) -> TcpSample {
+        TcpSample { bytes: mbytes * 1_000_000, ..TcpSample::default() }
+    }
+
+    /// What an end says at that time of these streams.
+    fn says(at_ms: u64, flow: Flow, streams: &[(u32, TcpSample)]) -> Progress {
+        let stream = |(id, sample): &(u32, TcpSample)| StreamProgress { id: *id, flow, sample: sample.clone().into() };
+        Progress { at_us: at_ms * 1000, streams: streams.iter().map(stream).collect() }
+    }
+
+    #[test]
+    fn streams_down_are_numbered_after_those_up() {
+        let mut live = Live::new(&TcpPlan { streams: 2, direction: Direction::Both, ..TcpPlan::default() });
+        let mut views = live.take(Place::Server, &says(1000, Flow::Up, &[(0, sample(100)), (1, sample(100))]));
+        views.extend(live.take(Place::Client, &says(1000, Flow::Down, &[(2, sample(100)), (3, sample(100))])));
+        let seen: Vec<_> = views.iter().map(|view| (view.flow, view.stream)).collect();
+        let (up, down) = (Flow::Up, Flow::Down);
+        assert_eq!(seen, [(up, Some(0)), (up, Some(1)), (up, None), (down, Some(2)), (down, Some(3)), (down, None)]);
+        let other = says(2000, Flow::Down, &[(0, sample(200)), (9, sample(1))]);
+        assert!(live.take(Place::Client, &other).is_empty(), "the plan does not have them");
+    }
+
+    #[test]
+    fn an_interval_ends_when_every_stream_has_passed_it() {
+        let mut live = Live::new(&TcpPlan { streams: 2, ..TcpPlan::default() });
+        let mut take = |at, at_ms, streams: &[(u32, TcpSample)]| live.take(at, &says(at_ms, Flow::Up, streams));
+        assert!(take(Place::Server, 0, &[(0, sample(0)), (1, sample(0))]).is_empty());
+        assert!(take(Place::Server, 1000, &[(0, sample(60))]).is_empty());
+        let tcp = TcpInfo { rtt_us: Some(35_000), total_retrans: Some(2), ..TcpInfo::default() };
+        assert!(take(Place::Client, 1000, &[(0, TcpSample { tcp, ..sample(70) })]).is_empty());
+        let views = take(Place::Server, 1000, &[(1, sample(65))]);
+        assert_eq!(views.iter().map(|view| view.stream).collect::<Vec<_>>(), [Some(0), Some(1), None]);
+        assert!((views[2].goodput_bps - 1e9).abs() < 1.0, "{:?}", views[2]);
+        assert_eq!((views[0].columns.retransmits, views[0].columns.rtt_us), (Some(2), Some(35_000)));
+        assert_eq!(views[2].columns.retransmits, None, "one sender is not known");
+    }
+
+    #[test]
+    fn a_pause_makes_one_longer_interval_and_the_grid_goes_on() {
+        let mut live = Live::new(&TcpPlan::default());
+        let mut take = |at_ms, mbytes| live.take(Place::Server, &says(at_ms, Flow::Up, &[(0, sample(mbytes))]));
+        let views = take(3400, 10);
+        assert_eq!((views[0].from_s, views[0].to_s), (0.0, 3.4));
+        assert!(take(3900, 20).is_empty());
+        assert_eq!(take(4000, 30).len(), 2);
+    }
+}

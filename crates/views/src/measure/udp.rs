@@ -1,0 +1,271 @@
+//! The view of a measurement of UDP.
+
+use super::udp_total::flow_summary;
+use super::{FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
+use narrows_model::run::Run;
+use narrows_model::run::measure_udp::{
+    MeasureUdpReport, ReceivedPart, SCHEMA, SentPart, UdpInterval, UdpStreamView, UdpSummary,
+};
+use narrows_model::run::report::RunView;
+use narrows_model::words::figures::float;
+use narrows_model::{Flow, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord, UdpTrial};
+
+impl StreamRecord for UdpStreamRecord {
+    type Sample = UdpSample;
+
+    fn key(&self) -> (Flow, u32) {
+        (self.flow, self.id)
+    }
+
+    fn samples(&self) -> &[UdpSample] {
+        &self.samples
+    }
+
+    fn addresses(&self) -> [&String; 2] {
+        [&self.local, &self.remote]
+    }
+}
+
+impl Viewed for UdpPlan {
+    type Stream = UdpStreamRecord;
+    type Interval = UdpInterval;
+
+    fn times_ms(&self) -> [u64; 2] {
+        [self.interval_ms, self.omit_ms]
+    }
+
+    fn flows(&self) -> &'static [Flow] {
+        self.flows()
+    }
+
+    fn records(record: &UdpEndRecord) -> &[UdpStreamRecord] {
+        &record.streams
+    }
+
+    fn counted<'a>(pairs: &[Pair<'a, UdpStreamRecord>]) -> Vec<Pair<'a, UdpStreamRecord>> {
+        let seen = |record: Option<&'a UdpStreamRecord>| record.filter(|it| it.samples.len() > 1);
+        pairs.iter().map(|it| Pair { id: it.id, sender: seen(it.sender), receiver: seen(it.receiver) }).collect()
+    }
+
+    fn interval(
+        flow: Flow,
+        stream: Option<u32>,
+        omit_us: u64,
+        parts: &[Part<Span<'_, UdpSample>>],
+    ) -> Option<UdpInterval> {
+        let by_receiver = parts.iter().any(|part| part.received.is_some());
+        let times = || {
+            let span = |part: &Part<_>| if by_receiver { part.received } else { part.sent };
+            parts.iter().filter_map(span).map(|(from, to): Span<'_, UdpSample>| (from.at_us, to.at_us))
+        };
+        let from_us = times().map(|(from, _)| from).min()?;
+        let to_us = times().map(|(_, to)| to).max().filter(|to| *to > from_us)?;
+        let sent: Option<Vec<SentPart>> = parts.iter().map(|part| part.sent.and_then(sent)).collect();
+        let received: Option<Vec<ReceivedPart>> = parts.iter().map(|part| part.received.and_then(received)).collect();
+        Some(UdpInterval {
+            flow,
+            stream,
+            from_s: float(from_us) / 1e6,
+            to_s: float(to_us) / 1e6,
+            omitted: from_us < omit_us,
+            sent: sent.and_then(|all| all_sent(&all)),
+            received: received.and_then(|all| all_received(&all)),
+        })
+    }
+}
+
+/// The view of a run of `narrows measure udp`; `None` where it holds no trial.
+#[must_use]
+pub fn build(run: &Run) -> Option<MeasureUdpReport> {
+    Some(from_trial(run.trials_of().next()?.1, run.into()))
+}
+
+/// The view of one trial.
+#[must_use]
+pub fn from_trial(trial: UdpTrial<'_>, run: RunView) -> MeasureUdpReport {
+    let flows = FlowRecords::all(trial);
+    MeasureUdpReport {
+        schema: SCHEMA.to_owned(),
+        run,
+        plan: trial.plan.clone(),
+        streams: flows.iter().flat_map(|flow| flow.pairs.iter().map(|pair| stream(flow.flow, pair))).collect(),
+        intervals: in_turn(flows.iter().map(FlowRecords::intervals).collect()),
+        summary: summary(trial),
+        remarks: remarks(trial),
+    }
+}
+
+/// The counted part of a trial.
+#[must_use]
+pub fn summary(trial: UdpTrial<'_>) -> UdpSummary {
+    let omit_us = trial.plan.omit_ms.saturating_mul(1000);
+    UdpSummary {
+        flows: FlowRecords::all(trial).iter().filter_map(|flow| flow_summary(flow, trial.plan)).collect(),
+        client: cpu::cost(&[trial.client], omit_us),
+        server: cpu::cost(&[trial.server], omit_us),
+    }
+}
+
+fn stream(flow: Flow, pair: &Pair<'_, UdpStreamRecord>) -> UdpStreamView {
+    let [client, server] = pair.addresses(flow);
+    let (sent, got) = (pair.sender, pair.receiver);
+    UdpStreamView {
+        id: pair.id,
+        flow,
+        client,
+        server,
+        datagram_bytes: sent.or(got).map(|it| it.datagram_bytes),
+        path_mtu_bytes: sent.and_then(|it| it.path_mtu_bytes),
+        sndbuf_bytes: sent.and_then(|it| it.sndbuf_bytes),
+        rcvbuf_bytes: got.and_then(|it| it.rcvbuf_bytes),
+        sent_by: sent.map(|it| it.method.clone()),
+        received_by: got.map(|it| it.method.clone()),
+    }
+}
+
+/// Seconds of a span; `None` where no time passed.
+fn seconds((from, to): Span<'_, UdpSample>) -> Option<f64> {
+    to.at_us.checked_sub(from.at_us).filter(|us| *us > 0).map(|us| float(us) / 1e6)
+}
+
+fn sent(span: Span<'_, UdpSample>) -> Option<SentPart> {
+    let (seconds, (from, to)) = (seconds(span)?, span);
+    let datagrams = to.datagrams.saturating_sub(from.datagrams);
+    let bytes = to.bytes.saturating_sub(from.bytes);
+    Some(SentPart {
+        datagrams,
+        bytes,
+        bps: float(bytes) * 8.0 / seconds,
+        pps: float(datagrams) / seconds,
+        calls: to.calls.saturating_sub(from.calls),
+        errors: to.errors.saturating_sub(from.errors),
+        unsent: to.unsent.saturating_sub(from.unsent),
+    })
+}
+
+fn received(span: Span<'_, UdpSample>) -> Option<ReceivedPart> {
+    let (seconds, (from, to)) = (seconds(span)?, span);
+    let datagrams = to.datagrams.saturating_sub(from.datagrams);
+    let bytes = to.bytes.saturating_sub(from.bytes);
+    let (lost, duplicates) = (to.lost.saturating_sub(from.lost), to.duplicates.saturating_sub(from.duplicates));
+    Some(ReceivedPart {
+        datagrams,
+        bytes,
+        bps: float(bytes) * 8.0 / seconds,
+        pps: float(datagrams) / seconds,
+        lost,
+        loss: loss(lost, datagrams.saturating_sub(duplicates)),
+        duplicates,
+        reordered: to.reordered.saturating_sub(from.reordered),
+        jitter_ns: to.jitter_ns,
+        socket_drops: to.socket_drops.zip(from.socket_drops).map(|(to, from)| to.saturating_sub(from)),
+    })
+}
+
+/// Lost of all that should have arrived.
+pub(super) fn loss(lost: u64, distinct: u64) -> Option<f64> {
+    let due = lost.saturating_add(distinct);
+    (due > 0).then(|| float(lost) / float(due))
+}
+
+fn all_sent(parts: &[SentPart]) -> Option<SentPart> {
+    let (first, rest) = parts.split_first()?;
+    Some(rest.iter().fold(*first, |sum, part| SentPart {
+        datagrams: sum.datagrams.saturating_add(part.datagrams),
+        bytes: sum.bytes.saturating_add(part.bytes),
+        bps: sum.bps + part.bps,
+        pps: sum.pps + part.pps,
+        calls: sum.calls.saturating_add(part.calls),
+        errors: sum.errors.saturating_add(part.errors),
+        unsent: sum.unsent.saturating_add(part.unsent),
+    }))
+}
+
+fn all_received(parts: &[ReceivedPart]) -> Option<ReceivedPart> {
+    let (first, rest) = parts.split_first()?;
+    Some(rest.iter().fold(*first, |sum, part| {
+        let lost = sum.lost.saturating_add(part.lost);
+        let datagrams = sum.datagrams.saturating_add(part.datagrams);
+        let duplicates = sum.duplicates.saturating_add(part.duplicates);
+        ReceivedPart {
+            datagrams,
+            bytes: sum.bytes.saturating_add(part.bytes),
+            bps: sum.bps + part.bps,
+            pps: sum.pps + part.pps,
+            lost,
+            loss: loss(lost, datagrams.saturating_sub(duplicates)),
+            duplicates,
+            reordered: sum.reordered.saturating_add(part.reordered),
+            jitter_ns: sum.jitter_ns.max(part.jitter_ns),
+            socket_drops: sum.socket_drops.zip(part.socket_drops).map(|(a, b)| a.saturating_add(b)),
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::live::Live;
+    use narrows_model::{Place, Progress, StreamProgress};
+
+    #[test]
+    fn loss_is_of_what_was_due_and_copies_do_not_hide_it() {
+        let from = UdpSample::default();
+        let to = UdpSample { at_us: 500_000, datagrams: 95, bytes: 9_500, lost: 10, duplicates: 5, ..from.clone() };
+        let part = Part { sent: None, received: Some((&from, &to)) };
+        let view = UdpPlan::interval(Flow::Up, None, 0, &[part, part]).expect("time passed");
+        let got = view.received.expect("a receiver");
+        assert_eq!((got.lost, got.datagrams, got.loss), (20, 190, Some(0.1)));
+        assert!((got.bps - 304_000.0).abs() < 1e-6, "{got:?}");
+        assert_eq!(view.sent, None, "an unknown sender is not a silent one");
+    }
+
+    #[test]
+    fn one_unknown_sender_makes_the_sum_unknown() {
+        let from = UdpSample::default();
+        let to = UdpSample { at_us: 1_000_000, datagrams: 1, ..from.clone() };
+        let known = Part { sent: Some((&from, &to)), received: Some((&from, &to)) };
+        let half = Part { sent: None, ..known };
+        let view = UdpPlan::interval(Flow::Down, None, 0, &[known, half]).expect("time passed");
+        assert!(view.sent.is_none() && view.received.is_some());
+        assert_eq!(UdpPlan::interval(Flow::Up, None, 0, &[]), None);
+    }
+
+    fn says(flow: Flow, streams: &[(u32, u64, u64)]) -> Progress {
+        let stream = |(id, at_ms, datagrams): &(u32, u64, u64)| StreamProgress {
+            id: *id,
+            flow,
+            sample: UdpSample {
+                at_us: at_ms * 1000,
+                datagrams: *datagrams,
+                bytes: datagrams * 1000,
+                ..UdpSample::default()
+            }
+            .into(),
+        };
+        Progress { at_us: 0, streams: streams.iter().map(stream).collect() }
+    }
+
+    #[test]
+    fn an_interval_ends_when_every_stream_has_passed_it() {
+        let mut live = Live::new(&UdpPlan { streams: 2, ..UdpPlan::default() });
+        assert!(live.take(Place::Client, &says(Flow::Up, &[(0, 990, 99), (1, 990, 99)])).is_empty());
+        assert!(live.take(Place::Server, &says(Flow::Up, &[(0, 1000, 90), (1, 900, 90)])).is_empty());
+        let views = live.take(Place::Server, &says(Flow::Up, &[(1, 1000, 100)]));
+        assert_eq!(views.iter().map(|view| view.stream).collect::<Vec<_>>(), [Some(0), Some(1), None]);
+        let all = &views[2];
+        assert_eq!(all.received.expect("both receivers").datagrams, 190);
+        assert!((all.sent.expect("both senders").pps - 200.0).abs() < 1e-6, "by the sender's own time");
+        // The next interval begins where this one ended.
+        let views = live.take(Place::Server, &says(Flow::Up, &[(0, 2000, 190), (1, 2000, 200)]));
+        assert_eq!(views[2].received.expect("both receivers").datagrams, 200);
+        assert_eq!(views[2].sent, None, "the sender said nothing new");
+    }
+
+    #[test]
+    fn what_the_plan_does_not_have_is_passed_over() {
+        let mut live = Live::new(&UdpPlan::default());
+        assert!(live.take(Place::Server, &says(Flow::Down, &[(0, 5000, 1)])).is_empty());
+        assert_eq!(live.take(Place::Server, &says(Flow::Up, &[(0, 5000, 1), (9, 5000, 1)])).len(), 2);
+    }
+}
