@@ -1,13 +1,13 @@
 //! What every load needs of its engine.
 
-use crate::common::connections::Connections;
-use crate::common::engine::Observer;
+use crate::common::connections::{Connections, DataStream, Socket};
+use crate::common::engine::End;
 use crate::common::error::TrafficError;
 use crate::common::stop::Stop;
 use crate::engine;
 use crate::rr::Answers;
 use crate::udp::{self, UdpStream};
-use narrows_model::{CpuTimes, Flow, LoadPlan, LoadRecord, Place, Progress};
+use narrows_model::{Carrier, CpuTimes, Flow, LoadPlan, LoadRecord, Place, Progress};
 use narrows_sys::udp::Arrival;
 use narrows_wire::{Key, probe};
 use std::net::SocketAddr;
@@ -16,19 +16,44 @@ use std::net::SocketAddr;
 /// empty.
 ///
 /// `cpu_times` is called at each sampling instant; `on_progress` is called on this thread after each interval and once at the end.
-/// All connections are closed on return.
+/// All connections are closed on return. Every trial stops by itself: a receiver [`crate::GRACE`] after the planned end at the
+/// latest.
 ///
 /// # Errors
 /// Why the trial did not start. Later failures are remarks in the record.
 pub fn run(
     place: Place,
     plan: &LoadPlan,
-    connections: Connections,
+    mut connections: Connections,
     stop: &Stop,
     cpu_times: &(dyn Fn() -> Vec<CpuTimes> + Sync),
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<LoadRecord, TrafficError> {
-    engine(plan).run(place, connections, stop, Observer { cpu_times, on_progress })
+    plan.check().map_err(TrafficError::Plan)?;
+    if place == Place::Path {
+        return Err(TrafficError::NotAnEnd);
+    }
+    check_sockets(plan, &connections.streams)?;
+    connections.streams.sort_by_key(|stream| stream.id);
+    engine(plan).run(connections, End { place, stop, cpu_times, on_progress })
+}
+
+/// Whether the sockets are of the protocols in the plan.
+fn check_sockets(plan: &LoadPlan, streams: &[DataStream]) -> Result<(), TrafficError> {
+    let planned = plan.streams();
+    if streams.is_empty() && !planned.is_empty() {
+        return Err(TrafficError::NoStreams);
+    }
+    let carrier = |stream: &DataStream| match stream.socket {
+        Socket::Tcp(_) => Carrier::Tcp,
+        Socket::Udp(_) => Carrier::Udp,
+    };
+    let fits = |stream: &DataStream| planned.iter().any(|it| (it.id, it.carrier) == (stream.id, carrier(stream)));
+    if streams.iter().all(fits) {
+        Ok(())
+    } else {
+        Err(TrafficError::Sockets("the plan and the sockets are of different protocols".to_owned()))
+    }
 }
 
 /// What answers the connections of a load that makes one for each transaction; `None` of any other load.

@@ -15,7 +15,6 @@ pub mod udp;
 pub use common::connections::{Connections, DataStream, PerTransaction, Socket};
 pub use common::error::TrafficError;
 pub use common::limits::{CALL_LIMIT, GRACE};
-pub use common::progress::{Progress, StreamProgress};
 pub use common::stop::Stop;
 pub use engines::{accept_udp, answers, open_udp, run};
 

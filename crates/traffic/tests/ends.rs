@@ -2,10 +2,9 @@
 
 mod common;
 
-use common::{bytes_of, connect, cpus, growth, pair, run_both, run_end};
+use common::{bytes_of, connect, growth, pair, raw, run, run_both, run_end, stream};
 use narrows_model::{Application, Direction, Flow, Limit, Place, TcpPlan};
 use narrows_sys::{clock, tcp};
-use narrows_traffic::tcp::{Stream, run};
 use narrows_traffic::{CALL_LIMIT, GRACE, Stop, TrafficError};
 use std::net::Shutdown;
 use std::os::fd::AsFd as _;
@@ -37,8 +36,13 @@ fn time_ends_both_ends_without_remarks() {
                 }
             }
         }
-        assert!(progress.iter().filter(|step| !step.done).count() >= 3);
-        assert!(progress.last().unwrap().done);
+        // Each interval, and the end.
+        assert!(progress.len() >= 4);
+        let last = progress.last().unwrap();
+        assert!(last.at_us >= last_us(&client));
+        for (told, stream) in last.streams.iter().zip(&client.streams) {
+            assert_eq!(told.sample, stream.samples.last().unwrap().clone().into());
+        }
     }
 }
 
@@ -48,7 +52,7 @@ fn a_stop_frees_a_sender_that_is_blocked() {
     let stop = Stop::new();
     let plan = timed(60_000);
     let record = thread::scope(|scope| {
-        let end = scope.spawn(|| run_end(Place::Client, &plan, vec![Stream { id: 0, flow: Flow::Up, socket }], &stop));
+        let end = scope.spawn(|| run_end(Place::Client, &plan, vec![stream(0, Flow::Up, socket)], &stop));
         // The peer never reads: the stream is blocked once what can be received does not grow any more.
         let mut received = 0;
         loop {
@@ -81,7 +85,7 @@ fn a_stop_frees_a_receiver_that_waits_for_its_first_byte() {
     let stop = Stop::new();
     let plan = timed(60_000);
     let record = thread::scope(|scope| {
-        let streams = vec![Stream { id: 0, flow: Flow::Up, socket }];
+        let streams = vec![stream(0, Flow::Up, socket)];
         let end = scope.spawn(|| run_end(Place::Server, &plan, streams, &stop));
         stop.stop();
         end.join().unwrap()
@@ -92,8 +96,8 @@ fn a_stop_frees_a_receiver_that_waits_for_its_first_byte() {
 
 #[test]
 fn a_peer_that_dies_leaves_what_was_measured() {
-    let (client, mut server) = connect(&timed(60_000));
-    let mut sockets = vec![server.remove(0).socket];
+    let (client, server) = connect(&timed(60_000));
+    let mut sockets = vec![raw(server)];
     let peer = thread::spawn(move || {
         let socket = sockets.remove(0);
         let mut got = 0;
@@ -113,8 +117,8 @@ fn a_peer_that_dies_leaves_what_was_measured() {
 
 #[test]
 fn a_sender_that_dies_is_noticed_by_the_receiver() {
-    let (mut client, server) = connect(&timed(60_000));
-    let socket = client.remove(0).socket;
+    let (client, server) = connect(&timed(60_000));
+    let socket = raw(client);
     tcp::send(socket.as_fd(), &[7; 5000]).unwrap();
     socket.shutdown(Shutdown::Both).unwrap();
     let record = run_end(Place::Server, &timed(60_000), server, &Stop::new());
@@ -126,7 +130,7 @@ fn a_sender_that_dies_is_noticed_by_the_receiver() {
 fn a_receiver_whose_sender_is_silent_ends_by_itself() {
     let (_silent, socket) = pair();
     let plan = timed(100);
-    let streams = vec![Stream { id: 0, flow: Flow::Up, socket }];
+    let streams = vec![stream(0, Flow::Up, socket)];
     let record = run_end(Place::Server, &plan, streams, &Stop::new());
     assert_eq!(bytes_of(&record, Flow::Up), [0]);
     assert!(last_us(&record) >= 100_000);
@@ -178,14 +182,14 @@ fn burning_shows_in_the_threads_time() {
 #[test]
 fn what_cannot_start_says_why() {
     let nothing =
-        |plan: &TcpPlan, place, streams| run(place, plan, streams, &Stop::new(), &cpus, &mut |_| {}).unwrap_err();
+        |plan: &TcpPlan, place, streams| run(place, plan, streams, &Stop::new(), &mut Vec::new()).unwrap_err();
     let (socket, _peer) = pair();
-    let stream = |socket| vec![Stream { id: 0, flow: Flow::Up, socket }];
-    let error = nothing(&TcpPlan { streams: 0, ..timed(100) }, Place::Client, stream(socket));
+    let one = |socket| vec![stream(0, Flow::Up, socket)];
+    let error = nothing(&TcpPlan { streams: 0, ..timed(100) }, Place::Client, one(socket));
     assert_eq!(error.to_string(), "the plan cannot be run: streams is 0, but must be from 1 to 128");
     assert!(matches!(nothing(&timed(100), Place::Client, Vec::new()), TrafficError::NoStreams));
     let (socket, _peer) = pair();
-    assert!(matches!(nothing(&timed(100), Place::Path, stream(socket)), TrafficError::NotAnEnd));
+    assert!(matches!(nothing(&timed(100), Place::Path, one(socket)), TrafficError::NotAnEnd));
     // The bounds that the documentation promises.
     assert!(CALL_LIMIT <= Duration::from_millis(100) && GRACE <= Duration::from_secs(2));
 }

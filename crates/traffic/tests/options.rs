@@ -2,11 +2,10 @@
 
 mod common;
 
-use common::{connect, cpus, run_both};
+use common::{connect, raw, run, run_both};
 use narrows_model::{BufferLock, Flow, Limit, Place, TcpPlan};
 use narrows_sys::{files, tcp};
 use narrows_traffic::Stop;
-use narrows_traffic::tcp::run;
 use std::os::fd::AsFd as _;
 
 fn plan() -> TcpPlan {
@@ -72,15 +71,16 @@ fn the_mss_bounds_both_ways() {
 fn the_dscp_is_on_both_ends() {
     let plan = TcpPlan { dscp: 46, ..plan() };
     let (client, server) = connect(&plan);
-    assert_eq!(tcp::dscp(client[0].socket.as_fd(), false).unwrap(), 46);
-    assert_eq!(tcp::dscp(server[0].socket.as_fd(), false).unwrap(), 46);
+    for streams in [client, server] {
+        assert_eq!(tcp::dscp(raw(streams).as_fd(), false).unwrap(), 46);
+    }
 }
 
 #[test]
 fn an_unknown_congestion_control_names_those_there_are() {
     let plan = TcpPlan { congestion_control: Some("nosuch".to_owned()), ..plan() };
     let (client, _server) = connect(&plan);
-    let error = run(Place::Client, &plan, client, &Stop::new(), &cpus, &mut |_| {}).unwrap_err().to_string();
+    let error = run(Place::Client, &plan, client, &Stop::new(), &mut Vec::new()).unwrap_err().to_string();
     assert!(error.starts_with("stream 0: cannot set TCP_CONGESTION to nosuch: "), "{error}");
     let there = files::read_text("/proc/sys/net/ipv4/tcp_available_congestion_control".as_ref());
     let first = there.unwrap().split_whitespace().next().unwrap().to_owned();

@@ -4,13 +4,12 @@
 
 mod common;
 
-use common::rr::{KEY, one, run_end, run_transactions, tcp_pair, udp_pair};
-use common::{connect, cpus};
+use common::rr::{KEY, one, per_transaction, raw_udp, run, run_end, run_transactions, tcp_pair, udp_pair};
+use common::{connect, raw, stream};
 use narrows_model::{Direction, Flow, Place, RrEndRecord, RrPlan, TcpPlan, Transaction};
 use narrows_sys::net;
-use narrows_traffic::rr::{Answers, Connections, Exchange, Socket, run};
-use narrows_traffic::tcp::Stream;
-use narrows_traffic::{Stop, TrafficError};
+use narrows_traffic::rr::Answers;
+use narrows_traffic::{Connections, PerTransaction, Stop, TrafficError};
 use narrows_wire::rr::{Header, Role};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -49,7 +48,7 @@ fn pipelining_keeps_the_asked_number_on_the_way() {
     let plan = RrPlan { outstanding: 5, request_bytes: 10, ..tcp(60_000) };
     let stop = Stop::new();
     thread::scope(|scope| {
-        let end = scope.spawn(|| run_end(Place::Client, &plan, one(Socket::Tcp(client)), &stop));
+        let end = scope.spawn(|| run_end(Place::Client, &plan, one(client), &stop));
         let mut request = [0; 50];
         server.read_exact(&mut request).unwrap();
         server.set_nonblocking(true).unwrap();
@@ -68,7 +67,7 @@ fn every_answer_that_is_owed_at_the_end_is_waited_for() {
     let (client, mut server) = tcp_pair();
     let plan = RrPlan { outstanding: 5, request_bytes: 10, ..tcp(100) };
     thread::scope(|scope| {
-        let end = scope.spawn(|| run_end(Place::Client, &plan, one(Socket::Tcp(client)), &Stop::new()));
+        let end = scope.spawn(|| run_end(Place::Client, &plan, one(client), &Stop::new()));
         server.read_exact(&mut [0; 50]).unwrap();
         let answered = server_out(server, 5, 10);
         let record = end.join().unwrap();
@@ -94,11 +93,12 @@ fn server_out(mut server: std::net::TcpStream, owed: u64, request_bytes: u64) ->
 
 #[test]
 fn several_datagrams_are_on_the_way_at_the_same_time() {
-    let (client, server) = udp_pair();
     let plan = RrPlan { outstanding: 3, ..udp(60_000) };
+    let (client, server) = udp_pair(&plan, 0);
+    let server = raw_udp(server);
     let stop = Stop::new();
     thread::scope(|scope| {
-        let end = scope.spawn(|| run_end(Place::Client, &plan, one(Socket::Udp(client)), &stop));
+        let end = scope.spawn(|| run_end(Place::Client, &plan, one(client), &stop));
         let receive = || {
             let mut requests = [[0; 32]; 3];
             for request in &mut requests {
@@ -122,11 +122,12 @@ fn several_datagrams_are_on_the_way_at_the_same_time() {
 
 #[test]
 fn a_lost_answer_is_a_failure_the_next_goes_on_and_a_late_one_is_not_mistaken() {
-    let (client, server) = udp_pair();
     let plan = udp(60_000);
+    let (client, server) = udp_pair(&plan, 0);
+    let server = raw_udp(server);
     let stop = Stop::new();
     thread::scope(|scope| {
-        let end = scope.spawn(|| run_end(Place::Client, &plan, one(Socket::Udp(client)), &stop));
+        let end = scope.spawn(|| run_end(Place::Client, &plan, one(client), &stop));
         let mut lost = [0; 32];
         server.recv(&mut lost).unwrap();
         // Only after a second the next one comes: the first is given up.
@@ -158,11 +159,12 @@ fn a_lost_answer_is_a_failure_the_next_goes_on_and_a_late_one_is_not_mistaken() 
 
 #[test]
 fn the_responder_answers_requests_of_its_stream_and_nothing_else() {
-    let (client, server) = udp_pair();
     let plan = udp(60_000);
+    let (client, server) = udp_pair(&plan, 0);
+    let client = raw_udp(client);
     let stop = Stop::new();
     thread::scope(|scope| {
-        let end = scope.spawn(|| run_end(Place::Server, &plan, one(Socket::Udp(server)), &stop));
+        let end = scope.spawn(|| run_end(Place::Server, &plan, one(server), &stop));
         let request = |stream, role| {
             let mut request = [9; 32];
             request[..20].copy_from_slice(&Header { role, stream, sequence: 77 }.encode());
@@ -188,7 +190,7 @@ fn the_responder_answers_requests_of_its_stream_and_nothing_else() {
 fn a_closed_peer_is_told_in_a_sentence() {
     let (client, mut server) = tcp_pair();
     let record = thread::scope(|scope| {
-        let end = scope.spawn(|| run_end(Place::Client, &tcp(60_000), one(Socket::Tcp(client)), &Stop::new()));
+        let end = scope.spawn(|| run_end(Place::Client, &tcp(60_000), one(client), &Stop::new()));
         server.read_exact(&mut [0]).unwrap();
         server.write_all(&[0xA5]).unwrap();
         server.read_exact(&mut [0]).unwrap();
@@ -202,22 +204,22 @@ fn a_closed_peer_is_told_in_a_sentence() {
 
     let (client, server) = tcp_pair();
     drop(client);
-    let record = run_end(Place::Server, &tcp(60_000), one(Socket::Tcp(server)), &Stop::new());
+    let record = run_end(Place::Server, &tcp(60_000), one(server), &Stop::new());
     assert!(remark(&record).starts_with("stream 0: lost the peer: its requests ended after"));
 }
 
 #[test]
 fn a_closed_port_is_given_up() {
-    let (client, server) = udp_pair();
+    let (client, server) = udp_pair(&udp(60_000), 0);
     drop(server);
-    let record = run_end(Place::Client, &udp(60_000), one(Socket::Udp(client)), &Stop::new());
+    let record = run_end(Place::Client, &udp(60_000), one(client), &Stop::new());
     assert!(remark(&record).contains("nobody answers on the peer's port: Connection refused"), "{}", remark(&record));
     assert_eq!((record.streams[0].transactions, record.streams[0].failures), (0, 100));
 
     let port = net::listen(0).unwrap().local_addr().unwrap().port();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let plan = RrPlan { request_bytes: 64, ..crr(60_000) };
-    let connections = Connections { exchange: Exchange::Connect { address, key: KEY }, load: Vec::new() };
+    let connections = per_transaction(PerTransaction::Connect { address, key: KEY });
     let record = run_end(Place::Client, &plan, connections, &Stop::new());
     let has = |words: &str| record.remarks.iter().any(|remark| remark.contains(words));
     assert!(has("gave up after") && has("100 transactions failed; the first: cannot connect to 127.0.0.1:"));
@@ -228,7 +230,7 @@ fn a_closed_port_is_given_up() {
 fn an_answer_that_nobody_asked_for_ends_the_stream() {
     let (client, mut server) = tcp_pair();
     server.write_all(&[1, 2, 3]).unwrap();
-    let record = run_end(Place::Client, &tcp(60_000), one(Socket::Tcp(client)), &Stop::new());
+    let record = run_end(Place::Client, &tcp(60_000), one(client), &Stop::new());
     assert!(remark(&record).contains("the peer answered more than it was asked"), "{}", remark(&record));
 }
 
@@ -254,7 +256,7 @@ fn another_server_on_the_port_is_recognised() {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port()));
         let stop = Stop::new();
         let record = thread::scope(|scope| {
-            let connections = Connections { exchange: Exchange::Connect { address, key: KEY }, load: Vec::new() };
+            let connections = per_transaction(PerTransaction::Connect { address, key: KEY });
             let plan = RrPlan { request_bytes: 44, ..crr(60_000) };
             let end = scope.spawn(move || run_end(Place::Client, &plan, connections, &Stop::new()));
             listener.set_nonblocking(true).unwrap();
@@ -291,27 +293,28 @@ fn a_stop_frees_every_kind_of_thread() {
     // Each with a peer that is silent.
     for place in [Place::Client, Place::Server] {
         let (mine, _silent) = tcp_pair();
-        stopped(place, &tcp(60_000), one(Socket::Tcp(mine)));
-        let (mine, _silent) = udp_pair();
-        stopped(place, &udp(60_000), one(Socket::Udp(mine)));
+        stopped(place, &tcp(60_000), one(mine));
+        let (mine, silent) = udp_pair(&udp(60_000), 0);
+        let _silent = raw_udp(silent);
+        stopped(place, &udp(60_000), one(mine));
     }
     let answers = Answers::new(&crr(60_000));
-    stopped(Place::Server, &crr(60_000), Connections { exchange: Exchange::Answer(answers), load: Vec::new() });
+    stopped(Place::Server, &crr(60_000), per_transaction(PerTransaction::Answer(answers)));
     let listener = net::listen(0).unwrap();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port()));
-    let exchange = Exchange::Connect { address, key: KEY };
     let plan = RrPlan { request_bytes: 44, ..crr(60_000) };
-    stopped(Place::Client, &plan, Connections { exchange, load: Vec::new() });
+    stopped(Place::Client, &plan, per_transaction(PerTransaction::Connect { address, key: KEY }));
 }
 
 #[test]
 fn a_server_whose_client_is_silent_ends_by_itself() {
-    let (_silent, server) = udp_pair();
-    let record = run_end(Place::Server, &udp(100), one(Socket::Udp(server)), &Stop::new());
+    let (silent, server) = udp_pair(&udp(100), 0);
+    let _silent = raw_udp(silent);
+    let record = run_end(Place::Server, &udp(100), one(server), &Stop::new());
     assert_eq!(record.streams[0].transactions, 0);
     assert!(record.streams[0].samples.last().unwrap().at_us >= 100_000);
     let (_silent, client) = tcp_pair();
-    let record = run_end(Place::Client, &tcp(100), one(Socket::Tcp(client)), &Stop::new());
+    let record = run_end(Place::Client, &tcp(100), one(client), &Stop::new());
     assert_eq!((record.streams[0].transactions, record.streams[0].failures), (0, 1));
     assert_eq!(remark(&record), "stream 0: 1 requests were not answered within 2 s after the end");
 }
@@ -322,7 +325,7 @@ fn requests_that_a_silence_held_up_count_from_when_they_were_due() {
     let (client, mut server) = tcp_pair();
     let plan = RrPlan { rate_per_s: Some(100.0), ..tcp(500) };
     let record = thread::scope(|scope| {
-        let end = scope.spawn(|| run_end(Place::Client, &plan, one(Socket::Tcp(client)), &Stop::new()));
+        let end = scope.spawn(|| run_end(Place::Client, &plan, one(client), &Stop::new()));
         server.read_exact(&mut [0]).unwrap();
         narrows_sys::clock::sleep(Duration::from_millis(300));
         server.write_all(&[0xA5]).unwrap();
@@ -339,29 +342,28 @@ fn requests_that_a_silence_held_up_count_from_when_they_were_due() {
 
 #[test]
 fn what_cannot_start_says_why() {
-    let nothing = |place, plan: &RrPlan, connections| {
-        run(place, plan, connections, &Stop::new(), &cpus, &mut |_| {}).unwrap_err()
-    };
+    let nothing =
+        |place, plan: &RrPlan, connections| run(place, plan, connections, &Stop::new(), &mut Vec::new()).unwrap_err();
     let (socket, _peer) = tcp_pair();
-    let error = nothing(Place::Client, &RrPlan { streams: 0, ..tcp(100) }, one(Socket::Tcp(socket)));
+    let error = nothing(Place::Client, &RrPlan { streams: 0, ..tcp(100) }, one(socket));
     assert_eq!(error.to_string(), "the plan cannot be run: streams is 0, but must be from 1 to 128");
     let (socket, _peer) = tcp_pair();
-    let error = nothing(Place::Client, &udp(100), one(Socket::Tcp(socket)));
+    let error = nothing(Place::Client, &udp(100), one(socket));
     assert!(error.to_string().ends_with("the plan and the sockets are of different protocols"), "{error}");
     let (socket, _peer) = tcp_pair();
-    assert!(matches!(nothing(Place::Path, &tcp(100), one(Socket::Tcp(socket))), TrafficError::NotAnEnd));
-    let empty = || Connections { exchange: Exchange::Streams(Vec::new()), load: Vec::new() };
+    assert!(matches!(nothing(Place::Path, &tcp(100), one(socket)), TrafficError::NotAnEnd));
+    let empty = || Connections::of(Vec::new());
     assert!(matches!(nothing(Place::Client, &tcp(100), empty()), TrafficError::NoStreams));
     assert!(matches!(nothing(Place::Client, &crr(100), empty()), TrafficError::Sockets(_)));
     let loaded = RrPlan { load: Some(TcpPlan::default()), ..tcp(100) };
     let (socket, _peer) = tcp_pair();
-    assert!(matches!(nothing(Place::Client, &loaded, one(Socket::Tcp(socket))), TrafficError::Sockets(_)));
+    assert!(matches!(nothing(Place::Client, &loaded, one(socket)), TrafficError::Sockets(_)));
     // A load that cannot start ends the trial at once, with its own error.
     let load = TcpPlan { congestion_control: Some("nonesuch".to_owned()), ..TcpPlan::default() };
-    let (mut streams, _peers) = connect(&TcpPlan { direction: Direction::Up, ..TcpPlan::default() });
+    let (streams, _peers) = connect(&TcpPlan { direction: Direction::Up, ..TcpPlan::default() });
     let (socket, _peer) = tcp_pair();
-    let streams = vec![Stream { id: 0, flow: Flow::Up, socket: streams.remove(0).socket }];
-    let connections = Connections { load: streams, ..one(Socket::Tcp(socket)) };
+    let mut connections = one(socket);
+    connections.streams.push(stream(1, Flow::Up, raw(streams)));
     let error = nothing(Place::Client, &RrPlan { load: Some(load), ..tcp(60_000) }, connections);
     assert!(matches!(error, TrafficError::Option { .. }), "{error}");
 }

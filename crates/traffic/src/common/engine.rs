@@ -7,8 +7,10 @@ use crate::rr::Answers;
 use crate::udp::UdpStream;
 use narrows_model::{CpuTimes, LoadRecord, Place, Progress, UdpPlan};
 
-/// How one end of a trial is observed: its CPU times, and who gets the progress.
-pub(crate) struct Observer<'a> {
+/// One end of a trial: which one, what stops it, and who observes it.
+pub(crate) struct End<'a> {
+    pub(crate) place: Place,
+    pub(crate) stop: &'a Stop,
     /// Called at each sampling instant.
     pub(crate) cpu_times: &'a (dyn Fn() -> Vec<CpuTimes> + Sync),
     /// Called after each interval and once at the end.
@@ -17,14 +19,8 @@ pub(crate) struct Observer<'a> {
 
 /// One kind of load, by its plan. Implemented by the plan of each engine.
 pub(crate) trait Engine {
-    /// Runs one end; see [`crate::run`].
-    fn run(
-        &self,
-        place: Place,
-        connections: Connections,
-        stop: &Stop,
-        observer: Observer<'_>,
-    ) -> Result<LoadRecord, TrafficError>;
+    /// Runs one end of a checked plan, on streams in the order of their ids; see [`crate::run`].
+    fn run(&self, connections: Connections, end: End<'_>) -> Result<LoadRecord, TrafficError>;
 
     /// The plan by which the sockets of its streams over UDP are opened.
     fn handshake(&self) -> UdpPlan {

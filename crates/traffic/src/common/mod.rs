@@ -2,17 +2,15 @@
 
 pub(crate) mod awake;
 pub(crate) mod connections;
+pub(crate) mod counters;
 pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod fill;
-pub(crate) mod keep;
 pub(crate) mod limits;
-pub(crate) mod progress;
+pub(crate) mod outcome;
 pub(crate) mod sampler;
 pub(crate) mod schedule;
 pub(crate) mod sequence_window;
 pub(crate) mod sockets;
 pub(crate) mod stop;
-pub(crate) mod thread_clock;
 pub(crate) mod threads;
-pub(crate) mod timing;

@@ -1,4 +1,4 @@
-//! When samples are taken.
+//! When samples are taken, and how many of them are kept.
 
 /// The first instants: slow start is over before the first interval is. Milliseconds.
 const EARLY_MS: [u64; 8] = [0, 2, 5, 10, 20, 40, 70, 100];
@@ -8,6 +8,8 @@ const EARLY_MS: [u64; 8] = [0, 2, 5, 10, 20, 40, 70, 100];
 pub(crate) struct Schedule {
     interval_us: u64,
     extra_us: Vec<u64>,
+    /// The planned end; `None` where bytes end the trial.
+    pub(crate) end_us: Option<u64>,
 }
 
 impl Schedule {
@@ -16,10 +18,11 @@ impl Schedule {
         let mut extra_us: Vec<u64> = EARLY_MS.iter().map(|ms| ms * 1000).collect();
         // Where the counted part begins and ends there is a sample, whatever the interval.
         extra_us.push(omit_ms.saturating_mul(1000));
-        extra_us.extend(duration_ms.map(|ms| ms.saturating_mul(1000)));
+        let end_us = duration_ms.map(|ms| ms.saturating_mul(1000));
+        extra_us.extend(end_us);
         extra_us.sort_unstable();
         extra_us.dedup();
-        Self { interval_us: interval_ms.max(1) * 1000, extra_us }
+        Self { interval_us: interval_ms.max(1) * 1000, extra_us, end_us }
     }
 
     /// The first instant after `after_us`, and whether an interval ends there.
@@ -29,6 +32,57 @@ impl Schedule {
             Some(&extra) if extra < interval => (extra, false),
             _ => (interval, true),
         }
+    }
+}
+
+/// Keeps memory bounded: when too many samples are kept, every other one is dropped, and from then on only every other one is kept.
+#[derive(Debug)]
+pub(crate) struct Thinning {
+    max: usize,
+    step: u64,
+    seen: u64,
+}
+
+impl Thinning {
+    /// Samples of all streams together: about 1 KB each.
+    const MAX_IN_ALL: usize = 40_000;
+    /// Samples of one stream.
+    const MAX: usize = 20_000;
+
+    pub(crate) fn new(streams: usize) -> Self {
+        // Even, so that after thinning the kept ones stay evenly spaced.
+        let max = (Self::MAX_IN_ALL / streams.max(1)).clamp(200, Self::MAX) & !1;
+        Self { max, step: 1, seen: 0 }
+    }
+
+    /// Whether the samples of this instant are kept; call it once per instant.
+    pub(crate) fn keeps_next(&mut self) -> bool {
+        let kept = self.seen.is_multiple_of(self.step);
+        self.seen += 1;
+        kept
+    }
+
+    /// Whether `kept` samples are too many; then call [`Thinning::thin`] on each list.
+    pub(crate) fn is_full(&mut self, kept: usize) -> bool {
+        let full = kept >= self.max;
+        if full {
+            self.step *= 2;
+        }
+        full
+    }
+
+    /// One in this many instants is kept.
+    pub(crate) const fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Drops every other one, the first stays.
+    pub(crate) fn thin<T>(list: &mut Vec<T>) {
+        let mut index = 0;
+        list.retain(|_| {
+            index += 1;
+            index % 2 == 1
+        });
     }
 }
 
@@ -63,5 +117,24 @@ mod tests {
         assert_eq!(schedule.next(1_700_000), (2_000_000, true));
         // Late by more than an interval: missed intervals are skipped.
         assert_eq!(schedule.next(3_100_000), (4_000_000, true));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_spacing_stays_even() {
+        let mut keep = Thinning { max: 8, step: 1, seen: 0 };
+        let mut list = Vec::new();
+        for at in 0..100 {
+            if keep.keeps_next() {
+                list.push(at);
+                if keep.is_full(list.len()) {
+                    Thinning::thin(&mut list);
+                }
+            }
+        }
+        assert!(list.len() < 8);
+        assert_eq!(list, (0..100).step_by(16).collect::<Vec<_>>());
+        assert_eq!(keep.step(), 16);
+        assert_eq!(Thinning::new(1).max, 20_000);
+        assert_eq!(Thinning::new(256).max, 200);
     }
 }

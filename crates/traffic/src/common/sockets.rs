@@ -1,9 +1,24 @@
-//! Words about sockets that the records of all engines use.
+//! What the sockets of all engines need, and words about them that the records use.
 
-use narrows_sys::{files, net};
-use std::io;
-use std::net::SocketAddr;
+use super::error::TrafficError;
+use super::limits::CALL_LIMIT;
+use narrows_sys::{Error, files, net, tcp};
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+
+/// Whether a call only reached its time limit or was interrupted.
+pub(crate) fn waits(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// Makes a connection blocking and sets or clears `TCP_NODELAY` and the time limit of each call.
+pub(crate) fn settle(socket: &TcpStream, on: &str, no_delay: bool) -> Result<(), TrafficError> {
+    let plain = |operation| move |error| TrafficError::option(on, Error::new(operation, "the socket", error), "");
+    socket.set_nonblocking(false).map_err(plain("make blocking"))?;
+    socket.set_nodelay(no_delay).map_err(plain("set TCP_NODELAY of"))?;
+    tcp::set_call_limit(socket, CALL_LIMIT).map_err(|error| TrafficError::option(on, error, ""))
+}
 
 /// `address:port` of one end, for the record.
 pub(crate) fn address_text(address: io::Result<SocketAddr>) -> String {

@@ -1,8 +1,9 @@
 //! The life of a data thread: wait for the start, move data, report the end.
 
+use super::counters::ThreadClock;
 use super::error::TrafficError;
+use super::outcome::Outcome;
 use super::stop::Stop;
-use super::thread_clock::ThreadClock;
 use narrows_sys::clock;
 use std::sync::OnceLock;
 use std::sync::mpsc::Sender;
@@ -32,6 +33,15 @@ impl<'a> Control<'a> {
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.stop.is_set() || self.over.is_set()
+    }
+
+    /// How the trial was ended, if it was.
+    #[inline]
+    pub(crate) fn ended(&self) -> Option<Outcome> {
+        if self.stop.is_set() {
+            return Some(Outcome::Stopped);
+        }
+        self.over.is_set().then_some(Outcome::Complete)
     }
 }
 

@@ -4,9 +4,10 @@
 //! [`Answers`] is what the trial and the accept path share; [`Answering`] is one connection's transaction as a state
 //! machine without IO, which an asynchronous accept path drives; [`answer`] drives it on a blocking socket.
 
-use super::filling::FILL;
+use super::requester::FILL;
 use super::tally::Tally;
 use crate::common::limits::CALL_LIMIT;
+use crate::common::sockets::waits;
 use narrows_model::{RrPlan, RrSample};
 use narrows_sys::{clock, net, tcp};
 use narrows_wire::hello;
@@ -179,7 +180,7 @@ pub fn answer(socket: TcpStream, mut answering: Answering) -> io::Result<()> {
             }
         };
         match done {
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            Err(error) if waits(&error) => {
                 if answering.answers.is_over() || start.elapsed() > ANSWER_LIMIT {
                     return Err(ErrorKind::TimedOut.into());
                 }

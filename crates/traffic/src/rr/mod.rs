@@ -13,11 +13,7 @@
 //! before `omit_ms` are not in the distributions; all counts include the whole trial.
 
 mod answer;
-mod connections;
-mod dispatch;
 mod engine;
-mod filling;
-mod outcome;
 mod pace;
 mod requester;
 mod sockets;
@@ -28,9 +24,5 @@ mod tcp_responder;
 mod transactor;
 mod udp_requester;
 mod udp_responder;
-mod work;
 
 pub use answer::{ANSWER_LIMIT, Answering, Answers, Step, answer};
-pub use connections::{Connections, Exchange, RrStream, Socket};
-pub use engine::run;
-pub use sockets::prepare;

@@ -1,9 +1,9 @@
 //! What each requesting stream has, whatever carries its transactions: the plan, the deadline, the schedule, the latencies.
 
-use super::outcome::{Leaves, Outcome};
 use super::pace::Pace;
 use super::tally::Tally;
 use crate::common::limits::{CALL_LIMIT, GRACE};
+use crate::common::outcome::Outcome;
 use crate::common::threads::Control;
 use narrows_model::RrPlan;
 use narrows_stats::Histogram;
@@ -14,20 +14,50 @@ pub(super) const BACKOFF: Duration = Duration::from_millis(10);
 /// A stream ends after this many immediate failures in a row.
 pub(super) const MAX_FAILURES: u32 = 100;
 
-/// The position of a stream among all of its trial.
+/// The first byte of a response is never that of a text answer.
+pub(super) static FILL: [u8; 64 << 10] = [0xA5; 64 << 10];
+
+/// One stream's thread, whatever it does.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Position {
+pub(super) struct Worker<'a> {
+    pub(super) plan: &'a RrPlan,
+    pub(super) control: &'a Control<'a>,
+    pub(super) tally: &'a Tally,
     pub(super) id: u32,
+    /// The position of the stream among all of its trial …
     pub(super) index: usize,
+    /// … and how many these are.
     pub(super) count: usize,
+}
+
+/// What a stream's thread leaves.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) outcome: Outcome,
+    pub(super) latency: Histogram,
+    /// Empty unless each transaction has a connection of its own.
+    pub(super) connect: Histogram,
+    /// This end's address, where the stream found it out.
+    pub(super) local: Option<String>,
+    /// What went otherwise than planned without ending the stream, without the stream's name.
+    pub(super) notes: Vec<String>,
+}
+
+impl Left {
+    /// Of a stream that took no latencies.
+    pub(super) const fn of(outcome: Outcome, notes: Vec<String>) -> Self {
+        Self { outcome, latency: Histogram::new(), connect: Histogram::new(), local: None, notes }
+    }
+}
+
+/// A sentence for each count that is not 0.
+pub(super) fn notes<const N: usize>(counts: [(u64, &str); N]) -> impl Iterator<Item = String> {
+    counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
 }
 
 /// The context of one requesting stream.
 pub(super) struct Requester<'a> {
-    pub(super) id: u32,
-    pub(super) plan: &'a RrPlan,
-    pub(super) tally: &'a Tally,
-    control: &'a Control<'a>,
+    pub(super) worker: Worker<'a>,
     /// No request begins at or after it.
     pub(super) deadline: Instant,
     /// Latencies of earlier requests are not in the distribution.
@@ -39,21 +69,13 @@ pub(super) struct Requester<'a> {
 }
 
 impl<'a> Requester<'a> {
-    pub(super) fn new(
-        Position { id, index, count }: Position,
-        plan: &'a RrPlan,
-        tally: &'a Tally,
-        control: &'a Control<'a>,
-        start: Instant,
-    ) -> Self {
+    pub(super) fn new(worker: Worker<'a>, start: Instant) -> Self {
+        let plan = worker.plan;
         Self {
-            id,
-            plan,
-            tally,
-            control,
+            worker,
             deadline: start + Duration::from_millis(plan.duration_ms),
             counted_from: start + Duration::from_millis(plan.omit_ms),
-            pace: plan.rate_per_s.map(|rate| Pace::new(rate, count, index, start)),
+            pace: plan.rate_per_s.map(|rate| Pace::new(rate, worker.count, worker.index, start)),
             latency: Histogram::new(),
             immediate_failures: 0,
             notes: Vec::new(),
@@ -62,10 +84,7 @@ impl<'a> Requester<'a> {
 
     /// The outcome, if the trial was ended.
     pub(super) fn ended(&self) -> Option<Outcome> {
-        if self.control.stop.is_set() {
-            return Some(Outcome::Stopped);
-        }
-        self.control.over.is_set().then_some(Outcome::Complete)
+        self.worker.control.ended()
     }
 
     /// Whether the next request may be sent now.
@@ -100,20 +119,20 @@ impl<'a> Requester<'a> {
         if origin >= self.counted_from {
             self.latency.record(nanos);
         }
-        self.tally.complete(nanos);
+        self.worker.tally.complete(nanos);
         self.immediate_failures = 0;
     }
 
     /// A transaction failed immediately; true when the stream has to end.
     pub(super) fn fail_immediately(&mut self) -> bool {
-        self.tally.fail(1);
+        self.worker.tally.fail(1);
         self.immediate_failures += 1;
         self.immediate_failures >= MAX_FAILURES
     }
 
     /// What the thread leaves. Requests that were due and never sent are in a note, for they have no latency.
-    pub(super) fn leave(mut self, outcome: Outcome, connect: Histogram) -> Leaves {
-        if let (Some(pace), Outcome::Complete | Outcome::Unanswered(_)) = (&self.pace, &outcome)
+    pub(super) fn leave(mut self, outcome: Outcome, connect: Histogram) -> Left {
+        if let (Some(pace), Outcome::Complete | Outcome::Incomplete(_)) = (&self.pace, &outcome)
             && let missed @ 1.. = pace.missed(self.deadline)
         {
             self.notes.push(format!(
@@ -121,7 +140,7 @@ impl<'a> Requester<'a> {
                  their latencies are missing, and they were the longest"
             ));
         }
-        Leaves { outcome, latency: self.latency, connect, local: None, notes: self.notes }
+        Left { outcome, latency: self.latency, connect, local: None, notes: self.notes }
     }
 }
 

@@ -1,17 +1,16 @@
 //! The streams of transactions of one end, for the sampler.
 
 use super::answer::Answers;
-use super::outcome::{Leaves, Outcome};
+use super::requester::Left;
 use super::tally::Tally;
-use crate::common::sampler::{EndRule, Remarks, Streams};
-use crate::common::timing::Timing;
-use narrows_model::{Flow, Place, RrPlan, RrSample, RrStreamRecord};
+use crate::common::outcome::{Outcome, Remarks, Timing};
+use crate::common::sampler::Streams;
+use narrows_model::{Place, RrSample, RrStreamRecord};
 use std::time::Instant;
 
 /// See the module. The lists go by position.
 pub(super) struct RrStreams<'a> {
     pub(super) place: Place,
-    pub(super) plan: &'a RrPlan,
     pub(super) records: Vec<RrStreamRecord>,
     /// What the threads count.
     pub(super) tallies: &'a [Tally],
@@ -21,15 +20,7 @@ pub(super) struct RrStreams<'a> {
 
 impl Streams for RrStreams<'_> {
     type Sample = RrSample;
-    type Left = Leaves;
-
-    fn names(&self) -> Vec<(u32, Flow)> {
-        self.records.iter().map(|record| (record.id, Flow::Up)).collect()
-    }
-
-    fn sends(&self, _: usize) -> bool {
-        self.place == Place::Client
-    }
+    type Left = Left;
 
     fn sample(&self, index: usize, at_us: u64) -> RrSample {
         match self.answers {
@@ -38,7 +29,7 @@ impl Streams for RrStreams<'_> {
         }
     }
 
-    fn end(&mut self, index: usize, left: Leaves, last: &mut RrSample, timing: Timing) -> Remarks {
+    fn end(&mut self, index: usize, left: Left, last: &mut RrSample, timing: Timing) -> Remarks {
         let record = &mut self.records[index];
         (record.transactions, record.failures) = (last.transactions, last.failures);
         record.latency_ns = left.latency.distribution();
@@ -49,21 +40,13 @@ impl Streams for RrStreams<'_> {
             record.local = local;
         }
         let id = record.id;
-        let remark = left.outcome.remark(id, timing, self.place == Place::Client);
-        let notes = left.notes.into_iter().map(|note| format!("stream {id}: {note}"));
-        let (loss, remark) = if left.outcome.is_loss() { (remark, None) } else { (None, remark) };
-        Remarks { remarks: remark.into_iter().chain(notes).collect(), loss }
-    }
-
-    /// A requester ends a moment after the grace by itself, and reports what is missing.
-    fn rule(&self) -> EndRule {
-        let server = self.place == Place::Server;
-        EndRule {
-            end_us: Some(self.plan.duration_ms * 1000),
-            graces: if server { 1 } else { 2 },
-            when_idle: server,
-            after_senders: false,
-        }
+        let closed = match self.place {
+            Place::Client => "lost the peer: it closed the connection",
+            _ => "lost the peer: its requests ended",
+        };
+        let mut remarks = left.outcome.remarks(id, timing, closed);
+        remarks.remarks.extend(left.notes.into_iter().map(|note| format!("stream {id}: {note}")));
+        remarks
     }
 
     fn arrived(&self) -> u64 {
@@ -74,7 +57,7 @@ impl Streams for RrStreams<'_> {
         self.answers?.first()
     }
 
-    fn close(&mut self) -> Vec<Leaves> {
+    fn close(&mut self) -> Vec<Left> {
         let Some(answers) = self.answers else { return Vec::new() };
         answers.close();
         for (index, record) in self.records.iter_mut().enumerate() {
@@ -82,6 +65,6 @@ impl Streams for RrStreams<'_> {
                 (record.local, record.remote) = ends;
             }
         }
-        self.records.iter().map(|_| Leaves::of(Outcome::Complete, Vec::new())).collect()
+        self.records.iter().map(|_| Left::of(Outcome::Complete, Vec::new())).collect()
     }
 }

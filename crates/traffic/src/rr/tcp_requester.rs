@@ -3,10 +3,10 @@
 //! Sends never wait while answers may come, so that two ends with full buffers cannot lock each other up. With one request
 //! at a time it is a `send` and a blocking `recv` each, as netperf does it.
 
-use super::filling::FILL;
-use super::outcome::{Leaves, Outcome};
-use super::requester::Requester;
-use crate::common::limits::CALL_LIMIT;
+use super::requester::{FILL, Left, Requester};
+use crate::common::limits::{CALL_LIMIT, GRACE};
+use crate::common::outcome::Outcome;
+use crate::common::sockets::waits;
 use narrows_stats::Histogram;
 use narrows_sys::{clock, exchange, tcp};
 use std::collections::VecDeque;
@@ -35,11 +35,11 @@ pub(super) struct TcpRequester<'a> {
 
 impl<'a> TcpRequester<'a> {
     pub(super) fn new(requester: Requester<'a>, socket: &'a TcpStream) -> Self {
-        let outstanding = requester.plan.outstanding as usize;
+        let outstanding = requester.worker.plan.outstanding as usize;
         Self {
             socket: socket.as_fd(),
-            request_bytes: requester.plan.request_bytes as usize,
-            response_bytes: requester.plan.response_bytes as usize,
+            request_bytes: requester.worker.plan.request_bytes as usize,
+            response_bytes: requester.worker.plan.response_bytes as usize,
             outstanding,
             begun: VecDeque::with_capacity(outstanding),
             unsent: 0,
@@ -49,10 +49,10 @@ impl<'a> TcpRequester<'a> {
     }
 
     /// Makes requests until there is a reason not to, and waits for the last answers.
-    pub(super) fn run(mut self) -> Leaves {
+    pub(super) fn run(mut self) -> Left {
         let outcome = self.exchange();
         if !matches!(outcome, Outcome::Complete | Outcome::Stopped) {
-            self.requester.tally.fail(self.begun.len() as u64);
+            self.requester.worker.tally.fail(self.begun.len() as u64);
         }
         self.requester.leave(outcome, Histogram::new())
     }
@@ -73,7 +73,9 @@ impl<'a> TcpRequester<'a> {
                 return Outcome::Complete;
             }
             if self.requester.is_late(now) {
-                return Outcome::Unanswered(self.begun.len() as u64);
+                let (count, grace) = (self.begun.len(), GRACE.as_secs());
+                let what = format!("{count} requests were not answered within {grace} s after the end");
+                return Outcome::Incomplete(what);
             }
             match self.receive(&mut buffer, now) {
                 Ok(0) => return Outcome::Closed,
@@ -82,7 +84,7 @@ impl<'a> TcpRequester<'a> {
                         return outcome;
                     }
                 }
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(error) if waits(&error) => {}
                 Err(error) => return Outcome::Broken(error),
             }
         }
@@ -141,7 +143,7 @@ impl<'a> TcpRequester<'a> {
             self.requester.complete(origin, now);
         }
         if self.got > 0 && self.begun.is_empty() {
-            return Err(Outcome::Garbage("the peer answered more than it was asked".to_owned()));
+            return Err(Outcome::GaveUp("the peer answered more than it was asked".to_owned()));
         }
         Ok(())
     }

@@ -8,15 +8,15 @@
 //! The latency goes from the beginning of the connection to the last byte of the response; the rate includes the close,
 //! as in netperf.
 
-use super::filling::FILL;
-use super::outcome::{Leaves, Outcome};
-use super::requester::{BACKOFF, Requester, nanos};
+use super::requester::{BACKOFF, FILL, Left, Requester, nanos};
 use crate::common::limits::CALL_LIMIT;
+use crate::common::outcome::Outcome;
+use crate::common::sockets::waits;
 use narrows_stats::Histogram;
 use narrows_sys::{clock, exchange, net, tcp};
 use narrows_wire::hello::{self, MAX_ANSWER_BYTES};
 use narrows_wire::{Answer, DataHello, Key, Wanted};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
@@ -53,13 +53,13 @@ pub(super) struct Transactor<'a> {
 
 impl<'a> Transactor<'a> {
     pub(super) fn new(requester: Requester<'a>, address: SocketAddr, key: Key) -> Self {
-        let hello = DataHello { key, wanted: Wanted::Transaction { id: requester.id } }.encode();
-        let mut request = vec![FILL[0]; (requester.plan.request_bytes as usize).max(hello::LENGTH)];
+        let hello = DataHello { key, wanted: Wanted::Transaction { id: requester.worker.id } }.encode();
+        let mut request = vec![FILL[0]; (requester.worker.plan.request_bytes as usize).max(hello::LENGTH)];
         request[..hello::LENGTH].copy_from_slice(&hello);
         Self {
             address,
             request,
-            response_bytes: requester.plan.response_bytes.into(),
+            response_bytes: requester.worker.plan.response_bytes.into(),
             connect: Histogram::new(),
             failed: 0,
             first_failure: None,
@@ -69,13 +69,13 @@ impl<'a> Transactor<'a> {
     }
 
     /// Makes transactions until there is a reason not to.
-    pub(super) fn run(mut self) -> Leaves {
+    pub(super) fn run(mut self) -> Left {
         let outcome = self.exchange();
         if let Some(first) = self.first_failure.take() {
             let what = if self.failed == 1 { "transaction failed" } else { "transactions failed; the first" };
             self.requester.notes.push(format!("{} {what}: {first}", self.failed));
         }
-        Leaves { local: self.local, ..self.requester.leave(outcome, self.connect) }
+        Left { local: self.local, ..self.requester.leave(outcome, self.connect) }
     }
 
     fn exchange(&mut self) -> Outcome {
@@ -100,12 +100,12 @@ impl<'a> Transactor<'a> {
                     let last = why.clone();
                     self.first_failure.get_or_insert(why);
                     if self.requester.fail_immediately() {
-                        return Outcome::GaveUp(format!("no transaction succeeded any more; the last one: {last}"));
+                        return Outcome::Lost(format!("no transaction succeeded any more; the last one: {last}"));
                     }
                     clock::sleep(BACKOFF);
                 }
                 Err(Failure::Hopeless(outcome)) => {
-                    self.requester.tally.fail(1);
+                    self.requester.worker.tally.fail(1);
                     return outcome;
                 }
             }
@@ -186,8 +186,7 @@ impl<'a> Transactor<'a> {
             }
         }
         if got > self.response_bytes {
-            let more = "the peer answered more than it was asked".to_owned();
-            return Err(Failure::Hopeless(Outcome::Garbage(more)));
+            return Err(surplus());
         }
         Ok(())
     }
@@ -210,8 +209,8 @@ impl<'a> Transactor<'a> {
         }
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
         Failure::Hopeless(match Answer::decode(line) {
-            Some(Answer::No(why)) => Outcome::GaveUp(format!("the server refused: {why}")),
-            _ => Outcome::Garbage("what answers there is no narrows server that knows transactions".to_owned()),
+            Some(Answer::No(why)) => Outcome::Lost(format!("the server refused: {why}")),
+            _ => Outcome::GaveUp("what answers there is no narrows server that knows transactions".to_owned()),
         })
     }
 
@@ -219,10 +218,7 @@ impl<'a> Transactor<'a> {
     fn await_close(&self, socket: &TcpStream, end: Instant, buffer: &mut [u8]) -> Result<(), Failure> {
         while clock::now().saturating_duration_since(end) < CLOSE_LIMIT {
             match tcp::receive(socket.as_fd(), buffer) {
-                Ok(1..) => {
-                    let more = "the peer answered more than it was asked".to_owned();
-                    return Err(Failure::Hopeless(Outcome::Garbage(more)));
-                }
+                Ok(1..) => return Err(surplus()),
                 Err(error) if waits(&error) => {
                     if let Some(outcome) = self.requester.ended() {
                         return Err(Failure::Ended(outcome));
@@ -235,6 +231,6 @@ impl<'a> Transactor<'a> {
     }
 }
 
-fn waits(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+fn surplus() -> Failure {
+    Failure::Hopeless(Outcome::GaveUp("the peer answered more than it was asked".to_owned()))
 }

@@ -2,9 +2,10 @@
 //! a multiple of the number of slots, so an answer finds its request at once, and one that comes after its slot was
 //! freed, or a second time, finds none.
 
-use super::outcome::{Leaves, Outcome};
-use super::requester::{BACKOFF, Requester};
+use super::requester::{BACKOFF, Left, Requester, notes};
 use crate::common::limits::CALL_LIMIT;
+use crate::common::outcome::Outcome;
+use crate::common::sockets::waits;
 use narrows_model::RrPlan;
 use narrows_stats::Histogram;
 use narrows_sys::{clock, exchange, tcp};
@@ -56,14 +57,14 @@ pub(super) struct UdpRequester<'a> {
 
 impl<'a> UdpRequester<'a> {
     pub(super) fn new(requester: Requester<'a>, socket: &'a UdpSocket, start: Instant) -> Self {
-        let count = requester.plan.outstanding as usize;
+        let count = requester.worker.plan.outstanding as usize;
         Self {
             socket: socket.as_fd(),
             slots: (0..count as u64).map(|sequence| Slot { sequence, asked: None }).collect(),
             free: (0..count).rev().collect(),
             expiry: start + TIMEOUT,
             rest_until: start,
-            request: vec![0; (requester.plan.request_bytes as usize).max(rr::LENGTH)],
+            request: vec![0; (requester.worker.plan.request_bytes as usize).max(rr::LENGTH)],
             late: 0,
             foreign: 0,
             refused_here: 0,
@@ -72,17 +73,17 @@ impl<'a> UdpRequester<'a> {
     }
 
     /// Makes requests until there is a reason not to, and waits for the last answers or their time-outs.
-    pub(super) fn run(mut self) -> Leaves {
+    pub(super) fn run(mut self) -> Left {
         let outcome = self.exchange();
         if !matches!(outcome, Outcome::Complete | Outcome::Stopped) {
-            self.requester.tally.fail(self.in_flight() as u64);
+            self.requester.worker.tally.fail(self.in_flight() as u64);
         }
         let counts = [
             (self.late, "answers came after their request had been given up, or twice"),
             (self.foreign, "datagrams were no answers to this stream"),
             (self.refused_here, "requests were refused by this host's own queue (ENOBUFS) and sent later"),
         ];
-        self.requester.notes.extend(counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        self.requester.notes.extend(notes(counts));
         self.requester.leave(outcome, Histogram::new())
     }
 
@@ -110,7 +111,7 @@ impl<'a> UdpRequester<'a> {
             }
             match self.receive(&mut buffer, now, full) {
                 Ok(bytes) => self.take(&buffer[..bytes]),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(error) if waits(&error) => {}
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                     if let Some(outcome) = self.refused(&error) {
                         return outcome;
@@ -125,7 +126,8 @@ impl<'a> UdpRequester<'a> {
     fn ask(&mut self, now: Instant) -> Result<bool, Outcome> {
         while now >= self.rest_until && self.requester.is_due(now) {
             let Some(&at) = self.free.last() else { break };
-            let header = Header { role: Role::Request, stream: self.requester.id, sequence: self.slots[at].sequence };
+            let header =
+                Header { role: Role::Request, stream: self.requester.worker.id, sequence: self.slots[at].sequence };
             self.request[..rr::LENGTH].copy_from_slice(&header.encode());
             let sent = clock::now();
             match exchange::send_now(self.socket, &self.request) {
@@ -144,7 +146,7 @@ impl<'a> UdpRequester<'a> {
                         self.requester.begin(sent);
                         self.rest_until = now + BACKOFF;
                         if self.requester.fail_immediately() {
-                            return Err(Outcome::GaveUp(format!("this host lets no request out: {error}")));
+                            return Err(Outcome::Lost(format!("this host lets no request out: {error}")));
                         }
                     }
                     _ if error.raw_os_error() == Some(105) => {
@@ -153,7 +155,7 @@ impl<'a> UdpRequester<'a> {
                     }
                     _ => {
                         let size = self.request.len();
-                        return Err(Outcome::GaveUp(format!("cannot send a request of {size} bytes: {error}")));
+                        return Err(Outcome::Lost(format!("cannot send a request of {size} bytes: {error}")));
                     }
                 },
             }
@@ -187,8 +189,8 @@ impl<'a> UdpRequester<'a> {
         let header = match Header::decode(datagram) {
             Ok(header)
                 if header.role == Role::Response
-                    && header.stream == self.requester.id
-                    && datagram.len() == self.requester.plan.response_bytes as usize =>
+                    && header.stream == self.requester.worker.id
+                    && datagram.len() == self.requester.worker.plan.response_bytes as usize =>
             {
                 header
             }
@@ -200,28 +202,30 @@ impl<'a> UdpRequester<'a> {
         let count = self.slots.len();
         #[allow(clippy::cast_possible_truncation)] // a remainder
         let at = (header.sequence % count as u64) as usize;
-        let slot = &mut self.slots[at];
-        match slot.asked.take_if(|_| slot.sequence == header.sequence) {
+        match self.slots[at].asked.filter(|_| self.slots[at].sequence == header.sequence) {
             Some(asked) => {
-                slot.sequence += count as u64;
-                self.free.push(at);
+                self.free(at);
                 self.requester.complete(asked.origin, now);
             }
             None => self.late += 1,
         }
     }
 
+    /// The request of a slot is not waited for any more.
+    fn free(&mut self, at: usize) {
+        self.slots[at].asked = None;
+        self.slots[at].sequence += self.slots.len() as u64;
+        self.free.push(at);
+    }
+
     /// Counts expired requests as lost, and finds the next expiry.
     fn expire(&mut self, now: Instant) {
-        let count = self.slots.len() as u64;
         let mut next = now + TIMEOUT;
-        for (at, slot) in self.slots.iter_mut().enumerate() {
-            let Some(asked) = slot.asked else { continue };
+        for at in 0..self.slots.len() {
+            let Some(asked) = self.slots[at].asked else { continue };
             if asked.sent + TIMEOUT <= now {
-                slot.asked = None;
-                slot.sequence += count;
-                self.free.push(at);
-                self.requester.tally.fail(1);
+                self.free(at);
+                self.requester.worker.tally.fail(1);
             } else {
                 next = next.min(asked.sent + TIMEOUT);
             }
@@ -235,12 +239,9 @@ impl<'a> UdpRequester<'a> {
         let in_flight = self.slots.iter().enumerate();
         let oldest = in_flight.filter_map(|(at, slot)| Some((slot.asked?.sent, at))).min();
         if let Some((_, at)) = oldest {
-            let count = self.slots.len() as u64;
-            self.slots[at].asked = None;
-            self.slots[at].sequence += count;
-            self.free.push(at);
+            self.free(at);
             if self.requester.fail_immediately() {
-                return Some(Outcome::GaveUp(format!("nobody answers on the peer's port: {error}")));
+                return Some(Outcome::Lost(format!("nobody answers on the peer's port: {error}")));
             }
         }
         None

@@ -1,11 +1,10 @@
 //! The server's end of a `UDP_RR` stream: each request's header comes back, padded to the size of a response.
 
-use super::outcome::{Leaves, Outcome};
-use super::tally::Tally;
+use super::requester::{Left, Worker, notes};
 use super::udp_requester::MAX_BYTES;
 use crate::common::limits::CALL_LIMIT;
-use crate::common::threads::Control;
-use narrows_model::RrPlan;
+use crate::common::outcome::Outcome;
+use crate::common::sockets::waits;
 use narrows_sys::{clock, exchange, tcp};
 use narrows_wire::rr::{self, Header, Role};
 use std::io::{self, ErrorKind};
@@ -15,41 +14,25 @@ use std::time::Instant;
 
 /// Answers until the trial is over, for a client does not report its end; calls `moving` once, with the time of the first
 /// request. Datagrams of other streams or sizes get no answer.
-pub(super) fn respond(
-    socket: &UdpSocket,
-    stream: u32,
-    plan: &RrPlan,
-    tally: &Tally,
-    control: &Control<'_>,
-    moving: impl FnOnce(Instant),
-) -> Leaves {
+pub(super) fn respond(socket: &UdpSocket, worker: Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
+    let Worker { plan, control, tally, id, .. } = worker;
     let socket = socket.as_fd();
     let mut buffer = vec![0; MAX_BYTES];
     let mut response = vec![0; (plan.response_bytes as usize).max(rr::LENGTH)];
     let mut moving = Some(moving);
     let (mut foreign, mut unsent) = (0_u64, 0_u64);
     let outcome = loop {
-        if control.stop.is_set() {
-            break Outcome::Stopped;
-        }
-        if control.over.is_set() {
-            break Outcome::Complete;
+        if let Some(ended) = control.ended() {
+            break ended;
         }
         let datagram = match tcp::receive(socket, &mut buffer) {
             Ok(bytes) => &buffer[..bytes],
             // A client that has closed refuses the answers to its last requests.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionRefused
-                ) =>
-            {
-                continue;
-            }
+            Err(error) if waits(&error) || error.kind() == ErrorKind::ConnectionRefused => continue,
             Err(error) => break Outcome::Broken(error),
         };
         let request = Header::decode(datagram).ok().filter(|header| {
-            header.role == Role::Request && header.stream == stream && datagram.len() == plan.request_bytes as usize
+            header.role == Role::Request && header.stream == id && datagram.len() == plan.request_bytes as usize
         });
         let Some(request) = request else {
             foreign += 1;
@@ -69,8 +52,7 @@ pub(super) fn respond(
         (foreign, "datagrams were no requests of this stream and were not answered"),
         (unsent, "responses could not be sent"),
     ];
-    let notes = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
-    Leaves::of(outcome, notes.collect())
+    Left::of(outcome, notes(counts).collect())
 }
 
 /// Sends at the second try at the latest: the first may report the error of an earlier datagram, or wait for room.

@@ -4,19 +4,13 @@
 
 mod application;
 mod batch;
-mod counters;
-mod dispatch;
 mod engine;
 mod options;
-mod outcome;
 mod payload;
 mod receiver;
 mod sender;
-mod stream;
 mod streams;
 mod worker;
 
-pub(crate) use dispatch::of as streams_of;
-pub use engine::run;
+pub(crate) use engine::run;
 pub use options::prepare;
-pub use stream::Stream;

@@ -1,11 +1,11 @@
 //! The socket options of a plan: before the handshake, after it, and as read back.
 
-use super::stream::Stream;
 use crate::common::error::TrafficError;
-use crate::common::sockets::{address_text, sysctl_text};
+use crate::common::sockets::{self, address_text, sysctl_text};
 use narrows_model::{Flow, Place, TcpPlan, TcpStreamRecord};
 use narrows_sys::{files, tcp};
-use std::os::fd::AsFd;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 /// Sets on one end's socket what has to be set before the handshake: MSS, DSCP, and the receive buffer of a receiver.
@@ -20,49 +20,42 @@ pub fn prepare(socket: impl AsFd, place: Place, flow: Flow, plan: &TcpPlan) -> R
     apply_early(socket.as_fd(), "new connection", flow.receiver() == place, plan)
 }
 
-fn apply_early(
-    socket: std::os::fd::BorrowedFd<'_>,
-    on: &str,
-    receives: bool,
-    plan: &TcpPlan,
-) -> Result<(), TrafficError> {
+fn apply_early(socket: BorrowedFd<'_>, on: &str, receives: bool, plan: &TcpPlan) -> Result<(), TrafficError> {
+    let plain = |error| TrafficError::option(on, error, "");
     if let Some(mss) = plan.mss_bytes {
         tcp::set_max_segment(socket, mss)
             .map_err(|error| TrafficError::option(on, error, "; 88 to 32767 are allowed"))?;
     }
     if plan.dscp > 0 {
-        tcp::set_dscp(socket, plan.dscp).map_err(|error| TrafficError::option(on, error, ""))?;
+        tcp::set_dscp(socket, plan.dscp).map_err(plain)?;
     }
     if receives && let Some(bytes) = plan.receive_buffer_bytes {
-        tcp::set_receive_buffer(socket, bytes).map_err(|error| TrafficError::option(on, error, ""))?;
+        tcp::set_receive_buffer(socket, bytes).map_err(plain)?;
     }
     Ok(())
 }
 
 /// Sets the rest on a connected socket, reads all of it back, and opens the stream's record.
 pub(super) fn settle(
-    stream: &Stream,
+    id: u32,
+    flow: Flow,
+    stream: &TcpStream,
     place: Place,
     plan: &TcpPlan,
     remarks: &mut Vec<String>,
 ) -> Result<TcpStreamRecord, TrafficError> {
-    let socket = stream.socket.as_fd();
-    let on = format!("stream {}", stream.id);
-    let receives = stream.flow.receiver() == place;
-    let plain = |operation: &'static str| {
-        let on = on.clone();
-        move |error| TrafficError::option(&on, narrows_sys::Error::new(operation, "the socket", error), "")
-    };
-
-    stream.socket.set_nonblocking(false).map_err(plain("make blocking"))?;
+    let socket = stream.as_fd();
+    let on = format!("stream {id}");
+    let receives = flow.receiver() == place;
+    let plain = |error| TrafficError::option(&on, error, "");
+    sockets::settle(stream, &on, plan.no_delay)?;
     let early = tcp::buffer_lock(socket).ok();
     if !receives || early.is_none_or(|lock| !lock.receive) {
         apply_early(socket, &on, receives, plan)?;
     }
-    stream.socket.set_nodelay(plan.no_delay).map_err(plain("set TCP_NODELAY of"))?;
     if !receives {
         if let Some(bytes) = plan.send_buffer_bytes {
-            tcp::set_send_buffer(socket, bytes).map_err(|error| TrafficError::option(&on, error, ""))?;
+            tcp::set_send_buffer(socket, bytes).map_err(plain)?;
         }
         if let Some(name) = &plan.congestion_control {
             tcp::set_congestion_control(socket, name).map_err(|error| {
@@ -71,16 +64,16 @@ pub(super) fn settle(
             })?;
         }
         if let Some(bps) = plan.pacing_bps {
-            tcp::set_max_pacing(socket, bps / 8).map_err(|error| TrafficError::option(&on, error, ""))?;
+            tcp::set_max_pacing(socket, bps / 8).map_err(plain)?;
         }
     }
 
     let info = tcp::info(socket).unwrap_or_default();
     let record = TcpStreamRecord {
-        id: stream.id,
-        flow: stream.flow,
-        local: address_text(stream.socket.local_addr()),
-        remote: address_text(stream.socket.peer_addr()),
+        id,
+        flow,
+        local: address_text(stream.local_addr()),
+        remote: address_text(stream.peer_addr()),
         congestion_control: tcp::congestion_control(socket).ok(),
         mss_bytes: info.snd_mss_bytes.and_then(|mss| u32::try_from(mss).ok()),
         buffer_lock: tcp::buffer_lock(socket).ok(),
@@ -96,7 +89,7 @@ pub(super) fn settle(
 /// Remarks on options that were not obtained.
 fn check_obtained(
     on: &str,
-    socket: std::os::fd::BorrowedFd<'_>,
+    socket: BorrowedFd<'_>,
     receives: bool,
     plan: &TcpPlan,
     record: &TcpStreamRecord,

@@ -1,17 +1,16 @@
 //! A receiving stream: a plain loop of blocking calls that discards the data in the kernel, or copies it.
 
-use super::application::{Burn, Pace, nanos_since};
+use super::application::{Burn, nanos_since};
 use super::batch::Batch;
-use super::counters::Counters;
-use super::outcome::Outcome;
-use crate::common::limits::{CALL_LIMIT, STALL};
-use crate::common::threads::Control;
+use super::worker::{Left, Worker};
+use crate::common::limits::STALL;
+use crate::common::outcome::Outcome;
+use crate::common::sockets::waits;
 use narrows_model::Receive;
 use narrows_sys::{clock, tcp};
-use std::io::{self, ErrorKind};
-use std::net::TcpStream;
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The maximum of one call when nothing is copied.
 const DISCARD_BYTES: usize = 1 << 20;
@@ -48,97 +47,68 @@ impl Take {
     }
 }
 
-/// Everything a receiving thread needs.
-pub(super) struct Receiver<'a> {
-    pub(super) socket: &'a TcpStream,
-    pub(super) counters: &'a Counters,
-    pub(super) control: &'a Control<'a>,
-    /// Whether bytes end the trial: then a stream without data for [`STALL`] ends.
-    pub(super) until_end_of_data: bool,
-    pub(super) pace: Option<&'a Pace>,
-    pub(super) cpu_us_per_mib: u32,
-    pub(super) receive: Receive,
-    pub(super) start: Instant,
+/// Receives until the trial or the data ends; calls `moving` once, with the time of the first byte.
+pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
+    let mut take = match worker.plan.receive {
+        Receive::Discard => Take::Discard,
+        Receive::Copy => Take::Copy(vec![0; COPY_BYTES]),
+    };
+    let outcome = receive(worker, &mut take, moving);
+    Left { outcome, method: take.method() }
 }
 
-impl Receiver<'_> {
-    /// Receives until the trial or the data ends; calls `moving` once, with the time of the first byte.
-    pub(super) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, &'static str) {
-        let mut take = match self.receive {
-            Receive::Discard => Take::Discard,
-            Receive::Copy => Take::Copy(vec![0; COPY_BYTES]),
-        };
-        let outcome = self.receive(&mut take, moving);
-        (outcome, take.method())
-    }
-
-    fn receive(&self, take: &mut Take, moving: impl FnOnce(Instant)) -> Outcome {
-        let socket = self.socket.as_fd();
-        let portion = self.pace.map_or(DISCARD_BYTES, |pace| pace.portion(COPY_BYTES));
-        let mut burn = Burn::new(self.cpu_us_per_mib);
-        // An application that is slow by plan takes what there is: its queue is the evidence.
-        let mut batch = (self.pace.is_none() && self.cpu_us_per_mib == 0).then(|| Batch::new(clock::now()));
-        let mut moving = Some(moving);
-        let (mut got, mut calls) = (0u64, 0u64);
-        let mut moved_at = clock::now();
-        loop {
-            if self.control.stop.is_set() {
-                return Outcome::Stopped;
-            }
-            if self.control.over.is_set() {
-                return Outcome::Complete;
-            }
-            let taken = match take.take(socket, portion) {
-                Ok(0) => return Outcome::Closed,
-                Ok(taken) => {
-                    calls += 1;
-                    got += taken as u64;
-                    self.counters.publish(got, calls);
-                    if let Some(moving) = moving.take() {
-                        moving(clock::now());
-                    }
-                    burn.spend(taken, || self.is_over());
-                    if let Some(pace) = self.pace {
-                        self.wait_until(pace.claim(nanos_since(self.start), taken));
-                    }
-                    taken
-                }
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    if self.until_end_of_data && moved_at.elapsed() > STALL {
-                        return Outcome::Stalled(STALL.as_secs());
-                    }
-                    if let Some(batch) = &mut batch {
-                        batch.idle(socket);
-                    }
-                    continue;
-                }
-                // A kernel that would copy into the null buffer.
-                Err(error) if error.raw_os_error() == Some(14) && *take == Take::Discard => {
-                    *take = Take::Copy(vec![0; COPY_BYTES]);
-                    continue;
-                }
-                Err(error) => return Outcome::Broken(error),
-            };
-            if let Some(batch) = &mut batch {
-                batch.moved(socket, taken, got, calls);
-            }
-            if self.until_end_of_data {
-                moved_at = clock::now();
-            }
+fn receive(worker: &Worker<'_>, take: &mut Take, moving: impl FnOnce(Instant)) -> Outcome {
+    let socket = worker.socket.as_fd();
+    // Whether bytes end the trial: then a stream without data for STALL ends.
+    let until_end_of_data = worker.total_bytes.is_some();
+    let portion = worker.pace.map_or(DISCARD_BYTES, |pace| pace.portion(COPY_BYTES));
+    let cpu_us_per_mib = worker.plan.application.read_cpu_us_per_mib;
+    let mut burn = Burn::new(cpu_us_per_mib);
+    // An application that is slow by plan takes what there is: its queue is the evidence.
+    let mut batch = (worker.pace.is_none() && cpu_us_per_mib == 0).then(|| Batch::new(clock::now()));
+    let mut moving = Some(moving);
+    let (mut got, mut calls) = (0u64, 0u64);
+    let mut moved_at = clock::now();
+    loop {
+        if let Some(ended) = worker.control.ended() {
+            return ended;
         }
-    }
-
-    fn is_over(&self) -> bool {
-        self.control.is_over()
-    }
-
-    fn wait_until(&self, due_ns: u64) {
-        while !self.is_over() {
-            let left = Duration::from_nanos(due_ns.saturating_sub(nanos_since(self.start)));
-            if left.is_zero() {
-                return;
+        let taken = match take.take(socket, portion) {
+            Ok(0) => return Outcome::Closed,
+            Ok(taken) => {
+                calls += 1;
+                got += taken as u64;
+                worker.counters.set(0, [got, calls]);
+                if let Some(moving) = moving.take() {
+                    moving(clock::now());
+                }
+                burn.spend(taken, || worker.is_over());
+                if let Some(pace) = worker.pace {
+                    worker.wait_until(pace.claim(nanos_since(worker.start), taken));
+                }
+                taken
             }
-            clock::sleep(left.min(CALL_LIMIT));
+            Err(error) if waits(&error) => {
+                if until_end_of_data && moved_at.elapsed() > STALL {
+                    return Outcome::GaveUp(format!("no byte came for {} s", STALL.as_secs()));
+                }
+                if let Some(batch) = &mut batch {
+                    batch.idle(socket);
+                }
+                continue;
+            }
+            // A kernel that would copy into the null buffer.
+            Err(error) if error.raw_os_error() == Some(14) && *take == Take::Discard => {
+                *take = Take::Copy(vec![0; COPY_BYTES]);
+                continue;
+            }
+            Err(error) => return Outcome::Broken(error),
+        };
+        if let Some(batch) = &mut batch {
+            batch.moved(socket, taken, got, calls);
+        }
+        if until_end_of_data {
+            moved_at = clock::now();
         }
     }
 }

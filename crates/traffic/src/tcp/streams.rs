@@ -1,12 +1,10 @@
 //! The TCP streams of one end, for the sampler.
 
-use super::counters::Counters;
-use super::outcome::Outcome;
-use super::worker::{Left, Shared};
+use super::worker::{Counters, Left, Shared};
 use crate::common::limits::CALL_LIMIT;
-use crate::common::sampler::{EndRule, Remarks, Streams};
-use crate::common::timing::Timing;
-use narrows_model::{Flow, Limit, TcpSample, TcpStreamRecord};
+use crate::common::outcome::{Outcome, Remarks, Timing};
+use crate::common::sampler::Streams;
+use narrows_model::{TcpSample, TcpStreamRecord};
 use narrows_sys::tcp;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -27,27 +25,25 @@ pub(super) struct TcpStreams<'a> {
     pub(super) last_calls: bool,
 }
 
+impl TcpStreams<'_> {
+    fn sends(&self, index: usize) -> bool {
+        self.records[index].flow.sender() == self.shared.place
+    }
+}
+
 impl Streams for TcpStreams<'_> {
     type Sample = TcpSample;
     type Left = Left;
 
-    fn names(&self) -> Vec<(u32, Flow)> {
-        self.records.iter().map(|record| (record.id, record.flow)).collect()
-    }
-
-    fn sends(&self, index: usize) -> bool {
-        self.records[index].flow.sender() == self.shared.place
-    }
-
     /// What the kernel and the data thread report now. What the kernel does not report is missing.
     fn sample(&self, index: usize, at_us: u64) -> TcpSample {
-        let counters = &self.counters[index];
+        let [bytes, calls] = self.counters[index].all();
         let socket = self.sockets[index].as_ref();
         TcpSample {
             at_us,
-            bytes: counters.bytes(),
-            calls: counters.calls(),
-            thread_cpu_us: counters.thread.cpu_us(),
+            bytes,
+            calls,
+            thread_cpu_us: self.counters[index].thread.cpu_us(),
             tcp: socket.and_then(|socket| tcp::info(socket).ok()).unwrap_or_default(),
             memory: socket.and_then(|socket| tcp::memory(socket).ok()),
             recv_q_bytes: socket.and_then(|socket| tcp::queued_in(socket).ok()),
@@ -61,13 +57,12 @@ impl Streams for TcpStreams<'_> {
         let sends = self.sends(index);
         let id = self.records[index].id;
         method.clone_into(&mut self.records[index].method);
-        let remark = if sends { outcome.remark_on_sender(id, timing) } else { outcome.remark_on_receiver(id, timing) };
-        let mut remarks = Remarks::default();
-        if matches!(outcome, Outcome::Closed | Outcome::Broken(_)) {
-            remarks.loss = remark;
-        } else {
-            remarks.remarks.extend(remark);
-        }
+        let mut remarks = match outcome {
+            // Without a planned time a complete stream ends with the end of data: the byte counts show whether it was complete.
+            Outcome::Closed if !sends && timing.end_us.is_none() => Remarks::default(),
+            _ if sends => outcome.remarks(id, timing, "the peer closed the connection"),
+            _ => outcome.remarks(id, timing, "lost the peer: its data ended"),
+        };
         if sends && self.shared.payload.as_ref().is_some_and(|payload| payload.method() != method) {
             let remark = format!("stream {id}: zero copy is not possible on this socket; it sent copies");
             remarks.remarks.push(remark);
@@ -80,16 +75,8 @@ impl Streams for TcpStreams<'_> {
         remarks
     }
 
-    fn rule(&self) -> EndRule {
-        let end_us = match self.shared.plan.limit {
-            Limit::DurationMs(ms) => Some(ms * 1000),
-            Limit::BytesPerStream(_) => None,
-        };
-        EndRule { end_us, graces: 1, when_idle: true, after_senders: false }
-    }
-
     fn arrived(&self) -> u64 {
-        (0..).zip(self.counters).filter(|(index, _)| !self.sends(*index)).map(|(_, counters)| counters.bytes()).sum()
+        (0..self.counters.len()).filter(|index| !self.sends(*index)).map(|index| self.counters[index].get(0)).sum()
     }
 
     fn approach_end(&mut self, left_us: u64) {

@@ -1,16 +1,19 @@
-//! The work of a data thread: sending or receiving by the plan.
+//! What the data threads have: all of them together, and each for its stream.
 
-use super::application::Pace;
-use super::counters::Counters;
-use super::outcome::Outcome;
+use super::application::{Pace, nanos_since};
 use super::payload::Payload;
-use super::receiver::Receiver;
-use super::sender::Sender;
+use crate::common::counters;
+use crate::common::limits::CALL_LIMIT;
+use crate::common::outcome::Outcome;
 use crate::common::threads::Control;
 use narrows_model::{Flow, Limit, Place, TcpPlan};
+use narrows_sys::clock;
 use std::net::TcpStream;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+/// Bytes and calls of a stream.
+pub(super) type Counters = counters::Counters<2>;
 
 /// What a data thread leaves.
 #[derive(Debug)]
@@ -31,11 +34,6 @@ impl Paces {
         let two = |bps| [Pace::new(bps), Pace::new(bps)];
         Self { write: two(plan.application.write_bps), read: two(plan.application.read_bps) }
     }
-
-    fn of(&self, sends: bool, flow: Flow) -> Option<&Pace> {
-        let paces = if sends { &self.write } else { &self.read };
-        paces[usize::from(flow == Flow::Down)].as_ref()
-    }
 }
 
 /// What all threads of a trial share.
@@ -50,71 +48,62 @@ pub(super) struct Shared<'a> {
     pub(super) paces: Paces,
 }
 
-impl Shared<'_> {
-    /// The thread's body. `moving` is called by a receiver with the time of its first byte.
-    pub(super) fn work(
-        &self,
-        flow: Flow,
-        socket: &TcpStream,
-        counters: &Counters,
-        start: Instant,
-        moving: impl FnOnce(Instant),
-    ) -> Left {
-        let (outcome, method) = match &self.payload {
-            Some(payload) if flow.sender() == self.place => self.send(flow, socket, counters, payload, start),
-            _ => self.receive(flow, socket, counters, start, moving),
-        };
-        Left { outcome, method }
-    }
+/// One data thread.
+pub(super) struct Worker<'a> {
+    pub(super) shared: &'a Shared<'a>,
+    pub(super) control: &'a Control<'a>,
+    pub(super) plan: &'a TcpPlan,
+    pub(super) socket: &'a TcpStream,
+    pub(super) counters: &'a Counters,
+    pub(super) pace: Option<&'a Pace>,
+    pub(super) start: Instant,
+    /// A sender stops writing then.
+    deadline: Option<Instant>,
+    /// A sender writes exactly this many bytes, then closes the sending side and waits for the acknowledgement.
+    pub(super) total_bytes: Option<u64>,
+}
 
-    fn send(
-        &self,
+impl<'a> Worker<'a> {
+    pub(super) fn new(
+        shared: &'a Shared<'a>,
         flow: Flow,
-        socket: &TcpStream,
-        counters: &Counters,
-        payload: &Payload,
+        socket: &'a TcpStream,
+        counters: &'a Counters,
         start: Instant,
-    ) -> (Outcome, &'static str) {
-        let plan = self.plan;
+    ) -> Self {
+        let (control, plan) = (shared.control, shared.plan);
+        let sends = flow.sender() == shared.place;
+        let paces = if sends { &shared.paces.write } else { &shared.paces.read };
+        let pace = paces[usize::from(flow == Flow::Down)].as_ref();
         let (deadline, total_bytes) = match plan.limit {
-            Limit::DurationMs(ms) => (start.checked_add(Duration::from_millis(ms)), None),
+            Limit::DurationMs(ms) => (start.checked_add(Duration::from_millis(ms)).filter(|_| sends), None),
             Limit::BytesPerStream(bytes) => (None, Some(bytes)),
         };
-        Sender {
-            socket,
-            counters,
-            control: self.control,
-            payload,
-            plain: &self.plain,
-            message_bytes: plan.message_bytes as usize,
-            deadline,
-            total_bytes,
-            pace: self.paces.of(true, flow),
-            cpu_us_per_mib: plan.application.write_cpu_us_per_mib,
-            start,
-        }
-        .run()
+        Self { shared, control, plan, socket, counters, pace, start, deadline, total_bytes }
     }
 
-    fn receive(
-        &self,
-        flow: Flow,
-        socket: &TcpStream,
-        counters: &Counters,
-        start: Instant,
-        moving: impl FnOnce(Instant),
-    ) -> (Outcome, &'static str) {
-        let plan = self.plan;
-        Receiver {
-            socket,
-            counters,
-            control: self.control,
-            until_end_of_data: matches!(plan.limit, Limit::BytesPerStream(_)),
-            pace: self.paces.of(false, flow),
-            cpu_us_per_mib: plan.application.read_cpu_us_per_mib,
-            receive: plan.receive,
-            start,
+    pub(super) fn is_over(&self) -> bool {
+        self.control.is_over() || self.deadline.is_some_and(|deadline| clock::now() >= deadline)
+    }
+
+    /// How a thread ends whose trial or time is over.
+    pub(super) fn ended(&self) -> Outcome {
+        self.control.ended().unwrap_or(Outcome::Complete)
+    }
+
+    /// Sleeps until an instant of the pace; false when the trial is over before it.
+    pub(super) fn wait_until(&self, due_ns: u64) -> bool {
+        loop {
+            if self.is_over() {
+                return false;
+            }
+            let left = Duration::from_nanos(due_ns.saturating_sub(nanos_since(self.start)));
+            if left.is_zero() {
+                return true;
+            }
+            let until_end =
+                self.deadline.map_or(CALL_LIMIT, |deadline| deadline.saturating_duration_since(clock::now()));
+            clock::sleep(left.min(CALL_LIMIT).min(until_end));
         }
-        .run(moving)
     }
 }

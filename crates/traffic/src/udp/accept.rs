@@ -3,9 +3,10 @@
 use super::answerer::{self, Answerer};
 use super::buffers;
 use super::error::UdpError;
+use super::size::{largest, sizes};
 use super::stream::UdpStream;
 use crate::common::error::TrafficError;
-use narrows_model::{DatagramSizes, Place, UdpPlan};
+use narrows_model::{Place, UdpPlan};
 use narrows_sys::udp::{self, Arrival, UdpListener, socket};
 use narrows_sys::{Error, tcp};
 use narrows_wire::probe::Hello;
@@ -17,7 +18,7 @@ use std::time::Duration;
 const READ_LIMIT: Duration = Duration::from_millis(100);
 
 /// Makes the socket of a stream: at the local address that the hello came to, connected to the client, so that from here on
-/// the kernel hands it all that the client sends on this stream; then answers the hello, and goes on answering until [`super::run`].
+/// the kernel hands it all that the client sends on this stream; then answers the hello, and goes on answering until [`crate::run`].
 ///
 /// `hello` was decoded from the datagram `arrival`, its key is known and its plan is `plan`. A hello of a stream
 /// that was accepted already may still come out of the listener's queue: accept each stream once.
@@ -29,14 +30,7 @@ pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStr
     let failed = |source| UdpError::Socket { stream: id, source };
     let peer = arrival.source;
     let own = socket::connect_from(arrival.local, peer).map_err(failed)?;
-    let datagram_bytes = match &plan.sizes {
-        DatagramSizes::Largest => u32::try_from(arrival.bytes).unwrap_or(UdpPlan::MOST_BYTES),
-        DatagramSizes::Sequence(sizes) => sizes.iter().copied().max().unwrap_or(UdpPlan::LEAST_BYTES),
-    };
-    let sizes = match &plan.sizes {
-        DatagramSizes::Largest => vec![datagram_bytes],
-        DatagramSizes::Sequence(sizes) => sizes.clone(),
-    };
+    let sizes = sizes(plan, u32::try_from(arrival.bytes).unwrap_or(UdpPlan::MOST_BYTES));
     set_options(&own, peer, id, plan)?;
     let limited = own.set_read_timeout(Some(READ_LIMIT));
     limited.map_err(|error| failed(Error::new("set SO_RCVTIMEO of", "a UDP socket", error)))?;
@@ -51,7 +45,7 @@ pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStr
         peer,
         number: hello.stream,
         key: hello.key,
-        datagram_bytes,
+        datagram_bytes: largest(&sizes),
         buffers,
         heard: Arc::default(),
     })

@@ -1,46 +1,42 @@
 //! Opened streams and a plan in, one end's record out.
 
-use super::counters::Counters;
 use super::stream::UdpStream;
 use super::streams::UdpStreams;
-use super::worker::Worker;
+use super::worker::{Counters, Worker};
+use super::{receiving, sender};
+use crate::common::connections::{Connections, DataStream, Socket};
+use crate::common::engine::{End, Engine};
 use crate::common::error::TrafficError;
-use crate::common::progress::Progress;
 use crate::common::sampler::{self, Sampled, Sampling};
 use crate::common::schedule::Schedule;
 use crate::common::sockets::{address_text, sysctl_text};
-use crate::common::stop::Stop;
 use crate::common::threads::{Control, Work};
-use narrows_model::{CpuTimes, Flow, Place, Snapshot, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord};
+use narrows_model::{Flow, LoadRecord, Place, Snapshot, UdpEndRecord, UdpPlan, UdpStreamRecord};
 use std::time::Duration;
 
-/// Moves data on all streams until the trial is over, and blocks until then. The record's `before` and `after` are left empty.
+impl Engine for UdpPlan {
+    fn run(&self, connections: Connections, end: End<'_>) -> Result<LoadRecord, TrafficError> {
+        let udp = |stream: DataStream| match stream.socket {
+            Socket::Udp(stream) => Some(stream),
+            Socket::Tcp(_) => None,
+        };
+        run(self, connections.streams.into_iter().filter_map(udp).collect(), end).map(Into::into)
+    }
+
+    fn handshake(&self) -> UdpPlan {
+        self.clone()
+    }
+}
+
+/// Moves data on all streams until the trial is over, and blocks until then.
 ///
-/// Both ends need the same plan and the same streams. The client sends on its streams at once and requests the server to send on the
-/// others; each end's clock starts with the first datagram sent or received. `cpu_times` is called at each sampling
-/// instant; `on_progress` is called on this thread after each interval and once at the end. All streams are closed on return.
+/// The client sends on its streams at once and requests the server to send on the others; each end's clock starts with the first
+/// datagram sent or received.
 ///
 /// Every trial stops by itself: a sender at the end of its schedule, a receiver with the sender's end message and a moment for
 /// stragglers, or [`crate::GRACE`] after the planned end.
-///
-/// # Errors
-/// Why the trial did not start. Later failures are remarks in the record.
-pub fn run(
-    place: Place,
-    plan: &UdpPlan,
-    mut streams: Vec<UdpStream>,
-    stop: &Stop,
-    cpu_times: &(dyn Fn() -> Vec<CpuTimes> + Sync),
-    on_progress: &mut dyn FnMut(Progress<UdpSample>),
-) -> Result<UdpEndRecord, TrafficError> {
-    plan.check().map_err(TrafficError::Plan)?;
-    if place == Place::Path {
-        return Err(TrafficError::NotAnEnd);
-    }
-    if streams.is_empty() {
-        return Err(TrafficError::NoStreams);
-    }
-    streams.sort_by_key(|stream| stream.id);
+fn run(plan: &UdpPlan, mut streams: Vec<UdpStream>, end: End<'_>) -> Result<UdpEndRecord, TrafficError> {
+    let place = end.place;
     for stream in &mut streams {
         // The engine answers from here on.
         stream.answerer = None;
@@ -50,22 +46,31 @@ pub fn run(
     let mut remarks = Vec::new();
     let records: Vec<UdpStreamRecord> = streams.iter().map(|stream| begin(stream, place, plan, &mut remarks)).collect();
 
-    let control = Control::new(stop);
-    let counters: Vec<Counters> = streams.iter().map(|_| Counters::new()).collect();
+    let control = Control::new(end.stop);
+    let counters: Vec<_> = streams.iter().map(|_| Counters::new()).collect();
     let mut turns = [0_u32; 2];
     let mut works = Vec::with_capacity(streams.len());
     for (stream, counters) in streams.iter().zip(&counters) {
         let turn = &mut turns[usize::from(stream.flow == Flow::Down)];
         let worker = Worker { place, plan, control: &control, turn: *turn, stream, counters };
         *turn += 1;
-        let body = Box::new(|_, moving: &dyn Fn(_)| worker.run(moving));
+        let body = Box::new(move |_, moving: &dyn Fn(_)| match stream.sends(place) {
+            true => sender::run(&worker, moving),
+            false => receiving::run(&worker, moving),
+        });
         works.push(Work { id: stream.id, name: "udp", clock: &counters.thread, body });
     }
-    let schedule = Schedule::new(plan.interval_ms, plan.omit_ms, Some(plan.duration_ms));
-    let sampling = Sampling { schedule, cpu_times, starts_at_gate: false, remarks };
+    let sampling = Sampling {
+        streams: records.iter().map(|record| (record.id, record.flow)).collect(),
+        schedule: Schedule::new(plan.interval_ms, plan.omit_ms, Some(plan.duration_ms)),
+        starts_at_gate: false,
+        graces: 1,
+        when_idle: false,
+        after_senders: true,
+        remarks,
+    };
     let mut sampled = UdpStreams { place, plan, records, streams: &streams, counters: &counters };
-    let Sampled { samples, host, remarks } =
-        sampler::run(&control, works, &mut sampled, sampling, on_progress, |_| None)?;
+    let Sampled { samples, host, remarks } = sampler::run(&control, works, &mut sampled, sampling, end, |_| None)?;
     let records = sampled.records.into_iter().zip(samples);
     Ok(UdpEndRecord {
         place,
@@ -80,20 +85,16 @@ pub fn run(
 /// Opens the record of a stream; remarks buffers that were not obtained.
 fn begin(stream: &UdpStream, place: Place, plan: &UdpPlan, remarks: &mut Vec<String>) -> UdpStreamRecord {
     let (id, buffers) = (stream.id, stream.buffers);
-    let short = |obtained: u32, target: u32, name: &str, sysctl: &str| {
-        let limit = sysctl_text(sysctl);
-        format!("stream {id}: wanted {} bytes of {name}, got {} ({sysctl} is {limit})", target / 2, obtained / 2)
+    let (obtained, target, name, sysctl) = if stream.sends(place) {
+        let target = plan.send_buffer_bytes.map(|bytes| bytes.saturating_mul(2));
+        (buffers.send, target, "SO_SNDBUF", "net.core.wmem_max")
+    } else {
+        (buffers.receive, buffers.receive_target, "SO_RCVBUF", "net.core.rmem_max")
     };
     // The kernel doubles what it grants.
-    if stream.sends(place) {
-        let target = plan.send_buffer_bytes.map(|bytes| bytes.saturating_mul(2));
-        if let Some((obtained, target)) = buffers.send.zip(target).filter(|(obtained, target)| obtained < target) {
-            remarks.push(short(obtained, target, "SO_SNDBUF", "net.core.wmem_max"));
-        }
-    } else if let Some((obtained, target)) =
-        buffers.receive.zip(buffers.receive_target).filter(|(obtained, target)| obtained < target)
-    {
-        remarks.push(short(obtained, target, "SO_RCVBUF", "net.core.rmem_max"));
+    if let Some((obtained, target)) = obtained.zip(target).filter(|(obtained, target)| obtained < target) {
+        let (target, obtained, limit) = (target / 2, obtained / 2, sysctl_text(sysctl));
+        remarks.push(format!("stream {id}: wanted {target} bytes of {name}, got {obtained} ({sysctl} is {limit})"));
     }
     UdpStreamRecord {
         id,

@@ -1,7 +1,6 @@
 //! The UDP engine: datagrams at a rate, counted one by one.
 //!
 //! - [`open()`], [`accept()`]: the two ends of the handshake of a stream, which finds the datagram size that the path carries.
-//! - [`run`]: moves data on all streams of an end; one end's record out.
 //!
 //! One thread per stream moves the data. After a stall a sender skips datagrams rather than send a burst ([`pacer`]). What its
 //! socket refused was never sent, and its sequence number goes to the next datagram, so that it cannot look lost. A receiver
@@ -11,18 +10,14 @@ mod accept;
 mod answerer;
 mod arrivals;
 mod buffers;
-mod counters;
 mod departures;
-mod dispatch;
 mod engine;
 pub(crate) mod error;
 mod load;
 mod nap;
 mod open;
-mod outcome;
 mod pacer;
 mod priority;
-mod receiver;
 mod receiving;
 mod sender;
 mod sending;
@@ -32,7 +27,6 @@ mod streams;
 mod worker;
 
 pub use accept::{accept, refuse};
-pub use engine::run;
 pub use error::UdpError;
 pub use open::open;
 pub use stream::UdpStream;

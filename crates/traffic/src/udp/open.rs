@@ -3,7 +3,7 @@
 use super::accept::set_options;
 use super::buffers;
 use super::error::UdpError;
-use super::size::SizeSearch;
+use super::size::{SizeSearch, largest, sizes};
 use super::stream::UdpStream;
 use crate::common::error::TrafficError;
 use narrows_model::{DatagramSizes, Flow, Place, UdpPlan};
@@ -44,10 +44,7 @@ pub fn open(address: SocketAddr, key: &Key, id: u32, flow: Flow, plan: &UdpPlan)
         DatagramSizes::Largest => Some(datagram_bytes + handshake.overhead),
         DatagramSizes::Sequence(_) => socket::path_mtu(&own, address.is_ipv4()).ok(),
     };
-    let sizes = match &plan.sizes {
-        DatagramSizes::Largest => vec![datagram_bytes],
-        DatagramSizes::Sequence(sizes) => sizes.clone(),
-    };
+    let sizes = sizes(plan, datagram_bytes);
     let buffers = buffers::set(&own, Place::Client, flow, id, plan, &sizes)?;
     Ok(UdpStream {
         id,
@@ -120,7 +117,7 @@ impl<'a> Handshake<'a> {
         match &plan.sizes {
             DatagramSizes::Largest => self.ask(most, true),
             DatagramSizes::Sequence(sizes) => {
-                let bytes = sizes.iter().copied().max().unwrap_or(UdpPlan::LEAST_BYTES);
+                let bytes = largest(sizes);
                 if plan.allow_fragments {
                     self.ask(SMALL, false)?;
                 } else if bytes > most {

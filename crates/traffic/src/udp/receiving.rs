@@ -3,15 +3,14 @@
 use super::answerer;
 use super::arrivals::Arrivals;
 use super::buffers::SEND_LIMIT;
-use super::counters::Order;
 use super::nap::Nap;
-use super::outcome::Outcome;
 use super::priority::Priority;
-use super::receiver::{Received, Receiver};
+use super::worker::{LOST, Left, Worker};
+use crate::common::outcome::Outcome;
 use crate::common::sequence_window::Window;
 use narrows_model::{Batching, Place, UdpReceived};
 use narrows_sys::udp::{ReceiveBatch, socket};
-use narrows_sys::{clock, nanos};
+use narrows_sys::{clock, nanos, tcp, thread};
 use narrows_wire::probe::{Header, Kind, go};
 use std::io;
 use std::sync::atomic::Ordering;
@@ -55,9 +54,26 @@ impl Mode {
     }
 }
 
+/// Receives until the sender's end message, or until none can be expected any more; `moving` is called with the first datagram.
+pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
+    thread::exact_timers();
+    let mut receiving = Receiving::new(worker);
+    let outcome = match receiving.prepare() {
+        Ok(()) => receiving.take_all(moving),
+        Err(error) => broken(&error),
+    };
+    // The socket was made for this trial: whatever it dropped was of this trial.
+    let drops = tcp::memory(&worker.stream.socket).map(|memory| u64::from(memory.drops)).ok();
+    receiving.finish(outcome, drops)
+}
+
+fn broken(error: &io::Error) -> Outcome {
+    Outcome::Incomplete(format!("the socket failed: {error}"))
+}
+
 /// The state of the loop.
-pub(crate) struct Receiving<'a> {
-    receiver: &'a Receiver<'a>,
+struct Receiving<'a> {
+    worker: &'a Worker<'a>,
     mode: Mode,
     /// Whether the socket accepted runs at first.
     began_with_runs: bool,
@@ -79,11 +95,11 @@ pub(crate) struct Receiving<'a> {
 }
 
 impl<'a> Receiving<'a> {
-    pub(super) fn new(receiver: &'a Receiver<'a>) -> Self {
+    fn new(worker: &'a Worker<'a>) -> Self {
         let runs =
-            receiver.plan.coalescing != Batching::Off && socket::set_coalescing(&receiver.stream.socket, true).is_ok();
+            worker.plan.coalescing != Batching::Off && socket::set_coalescing(&worker.stream.socket, true).is_ok();
         Self {
-            receiver,
+            worker,
             mode: if runs { Mode::Runs } else { Mode::Heads },
             began_with_runs: runs,
             window: Window::new(),
@@ -102,8 +118,8 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    pub(super) fn prepare(&mut self) -> io::Result<()> {
-        let own = &self.receiver.stream.socket;
+    fn prepare(&mut self) -> io::Result<()> {
+        let own = &self.worker.stream.socket;
         own.set_read_timeout(Some(WAIT))?;
         own.set_write_timeout(Some(SEND_LIMIT))?;
         // Without stamps the thread's own clock is used, and the record says so.
@@ -111,11 +127,11 @@ impl<'a> Receiving<'a> {
         Ok(())
     }
 
-    pub(super) fn take_all(&mut self, moving: impl FnOnce(Instant)) -> Outcome {
-        let own = &self.receiver.stream.socket;
+    fn take_all(&mut self, moving: impl FnOnce(Instant)) -> Outcome {
+        let own = &self.worker.stream.socket;
         let mut moving = Some(moving);
         let mut batch = self.mode.batch();
-        let buffer = self.receiver.stream.buffers.receive.unwrap_or(0);
+        let buffer = self.worker.stream.buffers.receive.unwrap_or(0);
         let mut nap = Nap::new(HEADS, buffer, nanos::monotonic());
         let mut priority = Priority::request(nanos::monotonic());
         let mut go_ns = 0;
@@ -123,22 +139,22 @@ impl<'a> Receiving<'a> {
         // Since when it waits.
         let mut waiting_ns = nanos::monotonic();
         loop {
-            if self.receiver.is_over() {
-                let stopped = self.receiver.control.stop.is_set();
+            if self.worker.control.is_over() {
+                let stopped = self.worker.control.stop.is_set();
                 return if stopped { Outcome::Stopped } else { self.ended() };
             }
-            if self.first_ns.is_none() && self.receiver.place == Place::Client {
+            if self.first_ns.is_none() && self.worker.place == Place::Client {
                 let now = nanos::monotonic();
                 if now.saturating_sub(go_ns) >= GO_EVERY_NS {
                     go_ns = now;
                     // Repeated until data comes, whatever happens to this one.
-                    let _ = own.send(&go(self.receiver.stream.number, self.receiver.stream.datagram_bytes));
+                    let _ = own.send(&go(self.worker.stream.number, self.worker.stream.datagram_bytes));
                 }
             }
             match batch.receive(own, wait) {
                 Ok(taken) => {
                     self.calls += 1;
-                    self.receiver.stream.heard.fetch_add(1, Ordering::Relaxed);
+                    self.worker.stream.heard.fetch_add(1, Ordering::Relaxed);
                     self.count_all(&batch, taken);
                     if self.first_ns.is_some()
                         && let Some(moving) = moving.take()
@@ -169,7 +185,7 @@ impl<'a> Receiving<'a> {
                 Err(error) => {
                     match error.kind() {
                         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionRefused => {}
-                        _ => return Outcome::Broken(error),
+                        _ => return broken(&error),
                     }
                     self.calls += 1;
                     if !wait {
@@ -195,26 +211,26 @@ impl<'a> Receiving<'a> {
         if let Some((_, at)) = self.fin {
             return (now.saturating_sub(at) >= STRAGGLERS_NS).then_some(Outcome::Complete);
         }
-        let end = self.first_ns? + self.receiver.plan.duration_ms * 1_000_000;
-        (now >= end + IDLE_NS && now.saturating_sub(self.seen_ns) >= IDLE_NS).then_some(Outcome::NoFin)
+        let end = self.first_ns? + self.worker.plan.duration_ms * 1_000_000;
+        (now >= end + IDLE_NS && now.saturating_sub(self.seen_ns) >= IDLE_NS).then(no_fin)
     }
 
     /// The outcome where the sampler ended the trial.
     fn ended(&self) -> Outcome {
         match (self.fin, self.first_ns) {
             (Some(_), _) => Outcome::Complete,
-            (None, None) => Outcome::NoData,
-            (None, Some(_)) => Outcome::NoFin,
+            (None, None) => Outcome::Incomplete("not one datagram came".to_owned()),
+            (None, Some(_)) => no_fin(),
         }
     }
 
     /// The queue is empty now: if this path coalesces nothing, beginnings are enough. Runs are switched off first, and those
     /// that were queued until then are gone when the queue is empty once more. True when the batch must be another one.
     fn choose_mode(&mut self) -> bool {
-        let auto = self.receiver.plan.coalescing == Batching::Auto;
+        let auto = self.worker.plan.coalescing == Batching::Auto;
         match self.mode {
             Mode::Runs if auto && self.runs == 0 && self.messages >= WITHOUT_RUN => {
-                if socket::set_coalescing(&self.receiver.stream.socket, false).is_ok() {
+                if socket::set_coalescing(&self.worker.stream.socket, false).is_ok() {
                     self.mode = Mode::LastRuns;
                 }
                 false
@@ -257,7 +273,7 @@ impl<'a> Receiving<'a> {
     #[inline]
     fn count(&mut self, bytes: &[u8], length: usize, received_ns: u64) {
         match Header::decode(bytes) {
-            Ok(header) if header.stream == self.receiver.stream.number => match header.kind {
+            Ok(header) if header.stream == self.worker.stream.number => match header.kind {
                 Kind::Data if self.window.arrive(header.sequence) => {
                     self.datagrams += 1;
                     self.bytes += length as u64;
@@ -266,7 +282,7 @@ impl<'a> Receiving<'a> {
                 }
                 Kind::Fin => self.confirm(header),
                 Kind::Hello => {
-                    answerer::answer(&self.receiver.stream.socket, &self.receiver.stream.key, bytes, length);
+                    answerer::answer(&self.worker.stream.socket, &self.worker.stream.key, bytes, length);
                 }
                 Kind::Ok => {}
                 _ => self.foreign += length as u64,
@@ -280,32 +296,27 @@ impl<'a> Receiving<'a> {
         let (total, _) = *self.fin.get_or_insert((fin.sequence, nanos::monotonic()));
         let answer = Header { kind: Kind::FinAck, sequence: total, time_ns: nanos::real(), ..fin };
         // If this is lost, the sender repeats it.
-        let _ = self.receiver.stream.socket.send(&answer.encode());
+        let _ = self.worker.stream.socket.send(&answer.encode());
     }
 
     fn publish(&self) {
-        self.receiver.counters.publish(self.datagrams, self.bytes, self.calls);
-        self.receiver.counters.publish_order(Order {
-            lost: self.window.missing(),
-            duplicates: self.window.duplicates(),
-            reordered: self.window.reordered(),
-            jitter_ns: self.arrivals.jitter_ns(),
-        });
+        self.worker.counters.set(0, [self.datagrams, self.bytes, self.calls]);
+        let window = &self.window;
+        let order = [window.missing(), window.duplicates(), window.reordered(), self.arrivals.jitter_ns().to_bits()];
+        self.worker.counters.set(LOST, order);
     }
 
-    pub(super) fn finish(self, socket_drops: Option<u64>) -> Received {
+    fn finish(self, outcome: Outcome, socket_drops: Option<u64>) -> Left {
         let counted = self.window.finish(self.fin.map(|(total, _)| total));
         let runs = self.runs > 0;
         let remark = if runs && socket_drops.is_some_and(|drops| drops > 0) {
-            Some(
-                "the socket's drops are counted in runs of datagrams, as the kernel coalesced and dropped them"
-                    .to_owned(),
-            )
-        } else if !runs && self.receiver.plan.coalescing == Batching::On && self.messages > WITHOUT_RUN {
-            Some("the kernel coalesced no datagrams (UDP_GRO)".to_owned())
+            Some("the socket's drops are counted in runs of datagrams, as the kernel coalesced and dropped them")
+        } else if !runs && self.worker.plan.coalescing == Batching::On && self.messages > WITHOUT_RUN {
+            Some("the kernel coalesced no datagrams (UDP_GRO)")
         } else {
             None
         };
+        let remark = remark.map(str::to_owned);
         let received = UdpReceived {
             datagrams: self.datagrams,
             bytes: self.bytes,
@@ -335,6 +346,11 @@ impl<'a> Receiving<'a> {
             (false, true) => "recvmmsg, at first +gro",
             (false, false) => "recvmmsg",
         };
-        Received { received, datagram_bytes, method, remark }
+        Left { outcome, datagram_bytes, method, remark, sent: None, received: Some(received) }
     }
+}
+
+fn no_fin() -> Outcome {
+    let what = "the sender's last word did not come; losses after the last datagram that came are not counted here";
+    Outcome::Incomplete(what.to_owned())
 }

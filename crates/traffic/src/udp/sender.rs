@@ -1,13 +1,12 @@
 //! A sending stream: its loop, and the messages before and after.
 
-use super::answerer;
-use super::counters::Counters;
 use super::load::Load;
-use super::outcome::Outcome;
 use super::sending::Sending;
-use super::stream::UdpStream;
-use crate::common::threads::Control;
-use narrows_model::{DatagramSizes, Place, UdpPlan, UdpSent};
+use super::size::sizes;
+use super::worker::{Left, Worker};
+use super::{answerer, size};
+use crate::common::outcome::Outcome;
+use narrows_model::{DatagramSizes, Place, UdpPlan};
 use narrows_sys::udp::socket;
 use narrows_sys::{clock, nanos, thread};
 use narrows_wire::probe::{Header, Kind, go_bytes};
@@ -21,124 +20,98 @@ const FIN_EVERY: Duration = Duration::from_millis(20);
 /// How long a server waits, after the trial began there, for the client to report that it is ready.
 const GO_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Everything a sending thread needs.
-pub(crate) struct Sender<'a> {
-    pub(crate) stream: &'a UdpStream,
-    pub(crate) plan: &'a UdpPlan,
-    pub(crate) place: Place,
-    pub(crate) counters: &'a Counters,
-    pub(crate) control: &'a Control<'a>,
-    /// Where in its flow the stream is: the bursts of several streams take turns.
-    pub(crate) turn: u32,
+/// Sends until the plan is over, then reports the end; `moving` is called before the first datagram.
+pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
+    thread::exact_timers();
+    let (plan, stream) = (worker.plan, worker.stream);
+    let mut sizes = sizes(plan, stream.datagram_bytes.max(UdpPlan::LEAST_BYTES));
+    let mut outcome = Outcome::Complete;
+    if worker.place == Place::Server {
+        match await_go(worker) {
+            Ok(bytes) if matches!(plan.sizes, DatagramSizes::Largest) => {
+                let most = stream.path_mtu_bytes.map_or(u32::MAX, |mtu| mtu - socket::header_bytes(&stream.peer));
+                sizes = vec![bytes.min(most).clamp(UdpPlan::LEAST_BYTES, UdpPlan::MOST_BYTES)];
+            }
+            Ok(_) => {}
+            Err(other) => outcome = other,
+        }
+    }
+    let datagram_bytes = size::largest(&sizes);
+    let load = Load::of(plan, stream.flow, &sizes);
+    let mut sending = Sending::new(worker, sizes);
+    let (mut intended, mut skipped) = (0, 0);
+    if matches!(outcome, Outcome::Complete) {
+        moving(clock::now());
+        (intended, skipped) = match &load.costs_ns {
+            Some(costs) => sending.paced(costs, &load),
+            None => sending.unpaced(load.mean_bytes),
+        };
+        finish(worker, sending.next);
+        if worker.control.stop.is_set() {
+            outcome = Outcome::Stopped;
+        }
+    }
+    Left {
+        outcome,
+        datagram_bytes: Some(datagram_bytes),
+        method: if sending.segmented { "sendmmsg+segment" } else { "sendmmsg" },
+        sent: Some(sending.departures.finish(intended, skipped)),
+        received: None,
+        remark: sending.remark,
+    }
 }
 
-/// What a sending stream leaves behind.
-pub(crate) struct Sent {
-    pub(crate) sent: UdpSent,
-    pub(crate) datagram_bytes: u32,
-    pub(crate) method: &'static str,
-    pub(crate) remark: Option<String>,
+/// Waits until the client is ready; the datagram size that it found.
+fn await_go(worker: &Worker<'_>) -> Result<u32, Outcome> {
+    let no_go = || Outcome::Incomplete("the receiver never said that it was ready, so nothing was sent".to_owned());
+    let began = clock::now();
+    let own = &worker.stream.socket;
+    let mut buffer = vec![0; 65_536];
+    while began.elapsed() < GO_PATIENCE {
+        if worker.control.is_over() {
+            return Err(Outcome::Stopped);
+        }
+        // A time-out or an ICMP error: the next read decides.
+        let Ok(length) = own.recv(&mut buffer) else { continue };
+        let bytes = &buffer[..length];
+        match Header::decode(bytes) {
+            Ok(header) if header.kind == Kind::Go && header.stream == worker.stream.number => {
+                return go_bytes(bytes).map_err(|_| no_go());
+            }
+            _ => {
+                answerer::answer(own, &worker.stream.key, bytes, length);
+            }
+        }
+    }
+    Err(no_go())
 }
 
-impl Sender<'_> {
-    /// Sends until the plan is over, then reports the end; `moving` is called before the first datagram.
-    pub(crate) fn run(&self, moving: impl FnOnce(Instant)) -> (Outcome, Sent) {
-        thread::exact_timers();
-        let mut sizes = self.stream.sizes(self.plan);
-        let mut outcome = Outcome::Complete;
-        if self.place == Place::Server {
-            match self.await_go() {
-                Ok(bytes) if matches!(self.plan.sizes, DatagramSizes::Largest) => {
-                    let most = self
-                        .stream
-                        .path_mtu_bytes
-                        .map_or(u32::MAX, |mtu| mtu - socket::header_bytes(&self.stream.peer));
-                    sizes = vec![bytes.min(most).clamp(UdpPlan::LEAST_BYTES, UdpPlan::MOST_BYTES)];
-                }
-                Ok(_) => {}
-                Err(other) => outcome = other,
-            }
-        }
-        let datagram_bytes = sizes.iter().copied().max().unwrap_or(0);
-        let load = Load::of(self.plan, self.stream.flow, &sizes);
-        let mut sending = Sending::new(self, sizes);
-        let (mut intended, mut skipped) = (0, 0);
-        if matches!(outcome, Outcome::Complete) {
-            moving(clock::now());
-            (intended, skipped) = match &load.costs_ns {
-                Some(costs) => sending.paced(costs, &load),
-                None => sending.unpaced(load.mean_bytes),
-            };
-            self.finish(sending.next);
-            if self.control.stop.is_set() {
-                outcome = Outcome::Stopped;
-            }
-        }
-        let sent = sending.departures.finish(intended, skipped);
-        let method = if sending.segmented { "sendmmsg+segment" } else { "sendmmsg" };
-        (outcome, Sent { sent, datagram_bytes, method, remark: sending.remark })
+/// Reports to the receiver how many numbers were used, until it confirms.
+fn finish(worker: &Worker<'_>, total: u64) {
+    let began = clock::now();
+    let own = &worker.stream.socket;
+    if own.set_read_timeout(Some(FIN_EVERY)).is_err() {
+        return;
     }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.control.is_over()
-    }
-
-    /// Waits until the client is ready; the datagram size that it found.
-    fn await_go(&self) -> Result<u32, Outcome> {
-        let began = clock::now();
-        let own = &self.stream.socket;
-        let mut buffer = vec![0; 65_536];
-        while began.elapsed() < GO_PATIENCE {
-            if self.is_over() {
-                return Err(Outcome::Stopped);
-            }
-            // A time-out or an ICMP error: the next read decides.
-            let Ok(length) = own.recv(&mut buffer) else { continue };
-            let bytes = &buffer[..length];
-            match Header::decode(bytes) {
-                Ok(header) if header.kind == Kind::Go && header.stream == self.stream.number => {
-                    return go_bytes(bytes).map_err(|_| Outcome::NoGo);
-                }
-                _ => {
-                    answerer::answer(own, &self.stream.key, bytes, length);
-                }
-            }
-        }
-        Err(Outcome::NoGo)
-    }
-
-    /// Reports to the receiver how many numbers were used, until it confirms.
-    fn finish(&self, total: u64) {
-        let began = clock::now();
-        let own = &self.stream.socket;
-        if own.set_read_timeout(Some(FIN_EVERY)).is_err() {
+    let mut buffer = [0; 64];
+    loop {
+        let patience = if worker.control.is_over() { FIN_PATIENCE_IF_STOPPED } else { FIN_PATIENCE };
+        if began.elapsed() >= patience {
             return;
         }
-        let mut buffer = [0; 64];
-        loop {
-            let patience = if self.is_over() { FIN_PATIENCE_IF_STOPPED } else { FIN_PATIENCE };
-            if began.elapsed() >= patience {
-                return;
-            }
-            let header =
-                Header { kind: Kind::Fin, stream: self.stream.number, sequence: total, time_ns: nanos::real() };
-            // A refusal by the host or by the peer's closed port shows below.
-            let _ = own.send(&header.encode());
-            let asked = clock::now();
-            while asked.elapsed() < FIN_EVERY {
-                match own.recv(&mut buffer) {
-                    Ok(length) => {
-                        if let Ok(Header { kind: Kind::FinAck, stream, sequence, .. }) =
-                            Header::decode(&buffer[..length])
-                            && (stream, sequence) == (self.stream.number, total)
-                        {
-                            return;
-                        }
-                    }
-                    // The receiver is gone.
-                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return,
-                    Err(_) => break,
+        let stream = worker.stream.number;
+        // A refusal by the host or by the peer's closed port shows below.
+        let _ = own.send(&Header { kind: Kind::Fin, stream, sequence: total, time_ns: nanos::real() }.encode());
+        let asked = clock::now();
+        while asked.elapsed() < FIN_EVERY {
+            match own.recv(&mut buffer).map(|length| Header::decode(&buffer[..length])) {
+                Ok(Ok(answer)) if (answer.kind, answer.stream, answer.sequence) == (Kind::FinAck, stream, total) => {
+                    return;
                 }
+                Ok(_) => {}
+                // The receiver is gone.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return,
+                Err(_) => break,
             }
         }
     }

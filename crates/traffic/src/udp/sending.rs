@@ -4,9 +4,10 @@ use super::departures::Departures;
 use super::load::Load;
 use super::pacer::{Due, Pacer};
 use super::priority::Priority;
-use super::sender::Sender;
+use super::size;
+use super::worker::{ERRORS, Worker};
 use crate::common::fill::fill;
-use narrows_model::{Batching, UdpPlan, Unsent};
+use narrows_model::{Batching, Unsent};
 use narrows_sys::nanos;
 use narrows_sys::udp::send::{MESSAGE_BYTES, SEGMENTS};
 use narrows_sys::udp::{Outgoing, SendBatch, TOO_BIG, socket};
@@ -28,7 +29,7 @@ const PAUSE_NS: u64 = 100_000;
 
 /// The state of the loop.
 pub(crate) struct Sending<'a> {
-    sender: &'a Sender<'a>,
+    worker: &'a Worker<'a>,
     sizes: Vec<u32>,
     /// The next datagram's place in the cycle of sizes.
     at: usize,
@@ -47,20 +48,20 @@ pub(crate) struct Sending<'a> {
 }
 
 impl<'a> Sending<'a> {
-    pub(super) fn new(sender: &'a Sender<'a>, sizes: Vec<u32>) -> Self {
-        let largest = sizes.iter().copied().max().unwrap_or(UdpPlan::LEAST_BYTES) as usize;
+    pub(super) fn new(worker: &'a Worker<'a>, sizes: Vec<u32>) -> Self {
+        let largest = size::largest(&sizes) as usize;
         let mut buffer = vec![0; CALL_BYTES.max(largest)];
         fill(&mut buffer);
-        let overhead = socket::header_bytes(&sender.stream.peer);
-        let segment_max = match sender.plan.segmentation {
+        let overhead = socket::header_bytes(&worker.stream.peer);
+        let segment_max = match worker.plan.segmentation {
             Batching::Off => 0,
             // What needs fragments cannot be part of a run.
             Batching::Auto | Batching::On => {
-                sender.stream.path_mtu_bytes.map_or(u32::from(u16::MAX), |mtu| mtu.saturating_sub(overhead))
+                worker.stream.path_mtu_bytes.map_or(u32::from(u16::MAX), |mtu| mtu.saturating_sub(overhead))
             }
         };
         Self {
-            sender,
+            worker,
             sizes,
             at: 0,
             next: 0,
@@ -78,15 +79,15 @@ impl<'a> Sending<'a> {
     /// Sends by a schedule; how many it held, and how many of them were skipped.
     pub(super) fn paced(&mut self, costs_ns: &[f64], load: &Load) -> (u64, u64) {
         let mean_ns = load.mean_cost_ns().unwrap_or(1.0);
-        let burst = self.sender.plan.burst_datagrams.unwrap_or_else(|| Self::default_burst(mean_ns, load.mean_bytes));
-        let streams = f64::from(self.sender.plan.streams.max(1));
-        let offset_ns = f64::from(self.sender.turn) * mean_ns * f64::from(burst) / streams;
-        let length_ns = self.sender.plan.duration_ms * 1_000_000;
+        let burst = self.worker.plan.burst_datagrams.unwrap_or_else(|| Self::default_burst(mean_ns, load.mean_bytes));
+        let streams = f64::from(self.worker.plan.streams.max(1));
+        let offset_ns = f64::from(self.worker.turn) * mean_ns * f64::from(burst) / streams;
+        let length_ns = self.worker.plan.duration_ms * 1_000_000;
         let mut pacer = Pacer::new(costs_ns, burst, offset_ns, length_ns);
         let mut priority = Priority::request(0);
         let start = nanos::monotonic();
         let mut now = 0;
-        while !self.sender.is_over() {
+        while !self.worker.control.is_over() {
             let mut slept = 0;
             match pacer.poll(now) {
                 Due::Now(count) => {
@@ -111,10 +112,10 @@ impl<'a> Sending<'a> {
 
     /// Sends as fast as the socket takes it.
     pub(super) fn unpaced(&mut self, mean_bytes: f64) -> (u64, u64) {
-        let end = nanos::monotonic() + self.sender.plan.duration_ms * 1_000_000;
+        let end = nanos::monotonic() + self.worker.plan.duration_ms * 1_000_000;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 1 to SEGMENTS
-        let most = self.sender.plan.burst_datagrams.unwrap_or(at_once(mean_bytes) as u32);
-        while !self.sender.is_over() && nanos::monotonic() < end {
+        let most = self.worker.plan.burst_datagrams.unwrap_or(at_once(mean_bytes) as u32);
+        while !self.worker.control.is_over() && nanos::monotonic() < end {
             let errors = self.departures.errors;
             self.burst(u64::from(most));
             if self.departures.errors > errors {
@@ -129,7 +130,7 @@ impl<'a> Sending<'a> {
         while left > 0 {
             self.pack(left);
             let began = nanos::monotonic();
-            match self.batch.send(&self.sender.stream.socket, &self.buffer, &self.messages) {
+            match self.batch.send(&self.worker.stream.socket, &self.buffer, &self.messages) {
                 Ok(taken) => {
                     let taken = taken.min(self.messages.len());
                     let datagrams: u64 = self.counts[..taken].iter().sum();
@@ -143,8 +144,8 @@ impl<'a> Sending<'a> {
                 Err(error) => left -= self.refused(&error, left),
             }
             let departures = &self.departures;
-            self.sender.counters.publish(departures.datagrams, departures.bytes, departures.calls);
-            if left > 0 && self.sender.is_over() {
+            self.worker.counters.set(0, [departures.datagrams, departures.bytes, departures.calls]);
+            if left > 0 && self.worker.control.is_over() {
                 return;
             }
         }
@@ -177,7 +178,7 @@ impl<'a> Sending<'a> {
         self.departures.failed(unsent, reason);
         self.advance(unsent);
         let departures = &self.departures;
-        self.sender.counters.publish_failures(departures.errors, departures.unsent.total());
+        self.worker.counters.set(ERRORS, [departures.errors, departures.unsent.total()]);
         unsent
     }
 
@@ -190,7 +191,7 @@ impl<'a> Sending<'a> {
     fn pack(&mut self, left: u64) {
         self.messages.clear();
         self.counts.clear();
-        let (stream, time_ns) = (self.sender.stream.number, nanos::real());
+        let (stream, time_ns) = (self.worker.stream.number, nanos::real());
         let (mut from, mut sequence, mut at) = (0, self.next, self.at);
         let end = self.next + left;
         while sequence < end && self.messages.len() < MESSAGES {

@@ -1,5 +1,20 @@
-//! The largest datagram that a path carries, where no ICMP reports it: a bounded search between a size that passed and one that
+//! The sizes of datagrams, and the largest that a path carries, where no ICMP reports it: a bounded search between a size that passed and one that
 //! did not. Pure: the results of probes are arguments.
+
+use narrows_model::{DatagramSizes, UdpPlan};
+
+/// The sizes to send, one after another; `largest`: where the plan asks for the largest that the path carries.
+pub(super) fn sizes(plan: &UdpPlan, largest: u32) -> Vec<u32> {
+    match &plan.sizes {
+        DatagramSizes::Largest => vec![largest],
+        DatagramSizes::Sequence(sizes) => sizes.clone(),
+    }
+}
+
+/// The largest of them.
+pub(super) fn largest(sizes: &[u32]) -> u32 {
+    sizes.iter().copied().max().unwrap_or(UdpPlan::LEAST_BYTES)
+}
 
 /// Sizes that are tried at once.
 const AT_ONCE: u32 = 8;

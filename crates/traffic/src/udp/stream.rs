@@ -2,7 +2,7 @@
 
 use super::answerer::Answerer;
 use super::buffers::Buffers;
-use narrows_model::{DatagramSizes, Flow, Place, UdpPlan};
+use narrows_model::{Flow, Place};
 use narrows_wire::Key;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -70,13 +70,5 @@ impl UdpStream {
     /// Whether `place` sends on it.
     pub(crate) fn sends(&self, place: Place) -> bool {
         self.flow.sender() == place
-    }
-
-    /// The sizes to send, one after another.
-    pub(crate) fn sizes(&self, plan: &UdpPlan) -> Vec<u32> {
-        match &plan.sizes {
-            DatagramSizes::Largest => vec![self.datagram_bytes.max(UdpPlan::LEAST_BYTES)],
-            DatagramSizes::Sequence(sizes) => sizes.clone(),
-        }
     }
 }

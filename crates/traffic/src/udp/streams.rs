@@ -1,11 +1,10 @@
 //! The UDP streams of one end, for the sampler.
 
-use super::counters::Counters;
 use super::stream::UdpStream;
-use super::worker::{Counted, Left};
-use crate::common::sampler::{EndRule, Remarks, Streams};
-use crate::common::timing::Timing;
-use narrows_model::{DatagramSizes, Flow, Place, UdpPlan, UdpSample, UdpStreamRecord};
+use super::worker::{Counters, Left};
+use crate::common::outcome::{Remarks, Timing};
+use crate::common::sampler::Streams;
+use narrows_model::{DatagramSizes, Place, UdpPlan, UdpSample, UdpStreamRecord};
 use narrows_sys::tcp;
 use narrows_sys::udp::socket::header_bytes;
 
@@ -22,48 +21,47 @@ impl Streams for UdpStreams<'_> {
     type Sample = UdpSample;
     type Left = Left;
 
-    fn names(&self) -> Vec<(u32, Flow)> {
-        self.records.iter().map(|record| (record.id, record.flow)).collect()
-    }
-
-    fn sends(&self, index: usize) -> bool {
-        self.streams[index].sends(self.place)
-    }
-
     fn sample(&self, index: usize, at_us: u64) -> UdpSample {
-        let memory = tcp::memory(&self.streams[index].socket).ok();
-        self.counters[index].sample(at_us, memory, !self.sends(index))
+        let (stream, counters) = (&self.streams[index], &self.counters[index]);
+        let memory = tcp::memory(&stream.socket).ok();
+        let [datagrams, bytes, calls, errors, unsent, lost, duplicates, reordered, jitter] = counters.all();
+        UdpSample {
+            at_us,
+            datagrams,
+            bytes,
+            calls,
+            errors,
+            unsent,
+            lost,
+            duplicates,
+            reordered,
+            jitter_ns: f64::from_bits(jitter),
+            socket_drops: memory.filter(|_| !stream.sends(self.place)).map(|memory| u64::from(memory.drops)),
+            thread_cpu_us: counters.thread.cpu_us(),
+            memory,
+        }
     }
 
-    fn end(&mut self, index: usize, left: Left, last: &mut UdpSample, _: Timing) -> Remarks {
+    fn end(&mut self, index: usize, left: Left, last: &mut UdpSample, timing: Timing) -> Remarks {
         let record = &mut self.records[index];
-        let remark = match left.counted {
-            Counted::Sent(sent) => {
-                last.datagrams = sent.sent.datagrams;
-                record.datagram_bytes = sent.datagram_bytes;
-                if self.plan.sizes == DatagramSizes::Largest {
-                    record.path_mtu_bytes = Some(sent.datagram_bytes + header_bytes(&self.streams[index].peer));
-                }
-                sent.method.clone_into(&mut record.method);
-                record.sent = Some(sent.sent);
-                sent.remark
+        record.datagram_bytes = left.datagram_bytes.unwrap_or(record.datagram_bytes);
+        left.method.clone_into(&mut record.method);
+        if let Some(sent) = &left.sent {
+            last.datagrams = sent.datagrams;
+            if self.plan.sizes == DatagramSizes::Largest {
+                record.path_mtu_bytes = Some(record.datagram_bytes + header_bytes(&self.streams[index].peer));
             }
-            Counted::Received(received) => {
-                // What is still missing now is lost, and the last datagrams sent may be missing too.
-                last.lost = received.received.lost;
-                record.datagram_bytes = received.datagram_bytes.unwrap_or(record.datagram_bytes);
-                received.method.clone_into(&mut record.method);
-                record.received = Some(received.received);
-                received.remark
-            }
-        };
-        let id = record.id;
-        let remark = remark.map(|remark| format!("stream {id}: {remark}"));
-        Remarks { remarks: remark.into_iter().chain(left.outcome.remark(id)).collect(), loss: None }
-    }
-
-    fn rule(&self) -> EndRule {
-        EndRule { end_us: Some(self.plan.duration_ms * 1000), graces: 1, when_idle: false, after_senders: true }
+        }
+        if let Some(received) = &left.received {
+            // What is still missing now is lost, and the last datagrams sent may be missing too.
+            last.lost = received.lost;
+        }
+        (record.sent, record.received) = (left.sent, left.received);
+        let mut remarks = left.outcome.remarks(record.id, timing, "");
+        if let Some(remark) = left.remark {
+            remarks.remarks.insert(0, format!("stream {}: {remark}", record.id));
+        }
+        remarks
     }
 
     /// A receiver notices an idle sender by itself.

@@ -1,47 +1,36 @@
-//! The work of a data thread: sending or receiving by the plan.
+//! What each data thread has, and what it leaves.
 
-use super::counters::Counters;
-use super::outcome::Outcome;
-use super::receiver::{Received, Receiver};
-use super::sender::{Sender, Sent};
 use super::stream::UdpStream;
+use crate::common::counters;
+use crate::common::outcome::Outcome;
 use crate::common::threads::Control;
-use narrows_model::{Place, UdpPlan};
-use std::time::Instant;
+use narrows_model::{Place, UdpPlan, UdpReceived, UdpSent};
 
-/// What a data thread leaves.
-pub(super) struct Left {
-    pub(super) outcome: Outcome,
-    pub(super) counted: Counted,
-}
-
-/// The totals of a stream.
-pub(super) enum Counted {
-    Sent(Box<Sent>),
-    Received(Box<Received>),
-}
+/// The totals of a stream: datagrams, bytes, calls; from [`ERRORS`] on a sender's, from [`LOST`] on a receiver's.
+pub(super) type Counters = counters::Counters<9>;
+/// Then: unsent.
+pub(super) const ERRORS: usize = 3;
+/// Then: duplicates, reordered, jitter (the bits of a float).
+pub(super) const LOST: usize = 5;
 
 /// One data thread.
 pub(super) struct Worker<'a> {
     pub(super) place: Place,
     pub(super) plan: &'a UdpPlan,
     pub(super) control: &'a Control<'a>,
-    /// The position of the stream within its flow.
+    /// Where in its flow the stream is: the bursts of several streams take turns.
     pub(super) turn: u32,
     pub(super) stream: &'a UdpStream,
     pub(super) counters: &'a Counters,
 }
 
-impl Worker<'_> {
-    /// The thread's body. `moving` is called with the time of the first datagram.
-    pub(super) fn run(self, moving: impl FnOnce(Instant)) -> Left {
-        let Self { place, plan, control, turn, stream, counters } = self;
-        if stream.sends(place) {
-            let (outcome, sent) = Sender { stream, plan, place, counters, control, turn }.run(moving);
-            Left { outcome, counted: Counted::Sent(Box::new(sent)) }
-        } else {
-            let (outcome, received) = Receiver { stream, plan, place, counters, control }.run(moving);
-            Left { outcome, counted: Counted::Received(Box::new(received)) }
-        }
-    }
+/// What a data thread leaves.
+pub(super) struct Left {
+    pub(super) outcome: Outcome,
+    /// The largest datagram that it sends, or that arrived.
+    pub(super) datagram_bytes: Option<u32>,
+    pub(super) method: &'static str,
+    pub(super) remark: Option<String>,
+    pub(super) sent: Option<UdpSent>,
+    pub(super) received: Option<UdpReceived>,
 }

@@ -1,11 +1,14 @@
 //! Both ends of a request/response trial in one process, over loopback.
 
-use super::{connect, cpus};
-use narrows_model::{Place, RrEndRecord, RrPlan, RrSample, Transaction};
+use super::{connect, cpus, raw, stream};
+use narrows_model::{Flow, LoadPlan, Place, Progress, RrEndRecord, RrPlan, Transaction};
 use narrows_sys::net;
-use narrows_traffic::rr::{Answers, Connections, Exchange, RrStream, Socket, answer, prepare, run};
-use narrows_traffic::{Progress, Stop};
+use narrows_sys::udp::UdpListener;
+use narrows_traffic::rr::{Answers, answer};
+use narrows_traffic::udp::UdpStream;
+use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop, TrafficError, accept_udp, open_udp};
 use narrows_wire::hello::LENGTH;
+use narrows_wire::probe::Hello;
 use narrows_wire::{Answer, DataHello, Key, Wanted};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -20,19 +23,53 @@ pub(crate) fn tcp_pair() -> (TcpStream, TcpStream) {
     super::pair()
 }
 
-/// Two sockets that are connected to each other: `(client's, server's)`.
-#[allow(clippy::disallowed_methods)] // sockets of a test, on loopback
-pub(crate) fn udp_pair() -> (UdpSocket, UdpSocket) {
-    let bound = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let (client, server) = (bound(), bound());
-    client.connect(server.local_addr().unwrap()).unwrap();
-    server.connect(client.local_addr().unwrap()).unwrap();
-    (client, server)
+/// Two sockets after their handshake: `(client's, server's)`.
+pub(crate) fn udp_pair(plan: &RrPlan, id: u32) -> (UdpStream, UdpStream) {
+    let plan = LoadPlan::from(plan.clone());
+    let listener = UdpListener::bind(0).unwrap();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.port()));
+    thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let mut buffer = [0; 2048];
+            loop {
+                if let Some(arrival) = listener.receive(&mut buffer).unwrap() {
+                    let hello = Hello::decode(&buffer[..arrival.bytes.min(buffer.len())]).unwrap();
+                    return accept_udp(&hello, &arrival, &plan).unwrap();
+                }
+                narrows_sys::clock::sleep(Duration::from_millis(1));
+            }
+        });
+        let client = open_udp(address, &KEY, id, Flow::Up, &plan).unwrap();
+        (client, server.join().unwrap())
+    })
 }
 
-pub(crate) fn one(socket: Socket) -> Connections {
-    let stream = RrStream { id: 0, socket, connect_ns: Some(123_456) };
-    Connections { exchange: Exchange::Streams(vec![stream]), load: Vec::new() }
+/// The socket of a stream, as another program would have it.
+pub(crate) fn raw_udp(stream: UdpStream) -> UdpSocket {
+    let socket = stream.into_socket();
+    socket.set_read_timeout(None).unwrap();
+    socket
+}
+
+/// The connections of a trial with one stream.
+pub(crate) fn one(socket: impl Into<OneSocket>) -> Connections {
+    let OneSocket(socket) = socket.into();
+    Connections::of(vec![DataStream { id: 0, flow: Flow::Up, socket, connect_ns: Some(123_456) }])
+}
+
+/// A socket over TCP or UDP.
+pub(crate) struct OneSocket(Socket);
+
+impl From<TcpStream> for OneSocket {
+    fn from(socket: TcpStream) -> Self {
+        Self(Socket::Tcp(socket))
+    }
+}
+
+impl From<UdpStream> for OneSocket {
+    fn from(stream: UdpStream) -> Self {
+        Self(Socket::Udp(stream))
+    }
 }
 
 /// The connections of a plan: `(client's, server's)`.
@@ -40,38 +77,56 @@ fn pairs(plan: &RrPlan) -> (Connections, Connections) {
     let (mut client, mut server) = (Vec::new(), Vec::new());
     for id in 0..plan.streams {
         let (mine, theirs) = if plan.transaction == Transaction::Udp {
-            let (mine, theirs) = udp_pair();
-            prepare(&theirs, plan).unwrap();
+            let (mine, theirs) = udp_pair(plan, id);
             (Socket::Udp(mine), Socket::Udp(theirs))
         } else {
             let (mine, theirs) = tcp_pair();
             (Socket::Tcp(mine), Socket::Tcp(theirs))
         };
-        client.push(RrStream { id, socket: mine, connect_ns: None });
-        server.push(RrStream { id, socket: theirs, connect_ns: None });
+        client.push(DataStream { id, flow: Flow::Up, socket: mine, connect_ns: None });
+        server.push(DataStream { id, flow: Flow::Up, socket: theirs, connect_ns: None });
     }
     let (client_load, server_load) = plan.load.as_ref().map(connect).unwrap_or_default();
-    (
-        Connections { exchange: Exchange::Streams(client), load: client_load },
-        Connections { exchange: Exchange::Streams(server), load: server_load },
-    )
+    let after = |streams: Vec<DataStream>| {
+        (plan.streams..).zip(streams).map(|(id, it)| stream(id, it.flow, raw(vec![it]))).collect::<Vec<_>>()
+    };
+    client.extend(after(client_load));
+    server.extend(after(server_load));
+    (Connections::of(client), Connections::of(server))
+}
+
+/// Runs one end; `progress` gets all its reports.
+pub(crate) fn run(
+    place: Place,
+    plan: &RrPlan,
+    connections: Connections,
+    stop: &Stop,
+    progress: &mut Vec<Progress>,
+) -> Result<RrEndRecord, TrafficError> {
+    let mut listen = |step| progress.push(step);
+    let record = narrows_traffic::run(place, &plan.clone().into(), connections, stop, &cpus, &mut listen)?;
+    Ok(record.get::<RrEndRecord>().unwrap().clone())
 }
 
 /// Runs one end without a listener for its progress.
 pub(crate) fn run_end(place: Place, plan: &RrPlan, connections: Connections, stop: &Stop) -> RrEndRecord {
-    run(place, plan, connections, stop, &cpus, &mut |_| {}).unwrap()
+    run(place, plan, connections, stop, &mut Vec::new()).unwrap()
 }
 
 /// Runs both ends of a trial over streams; the client's progress as well.
-pub(crate) fn run_both(plan: &RrPlan) -> (RrEndRecord, RrEndRecord, Vec<Progress<RrSample>>) {
+pub(crate) fn run_both(plan: &RrPlan) -> (RrEndRecord, RrEndRecord, Vec<Progress>) {
     let (client, server) = pairs(plan);
     let mut progress = Vec::new();
     thread::scope(|scope| {
         let server = scope.spawn(|| run_end(Place::Server, plan, server, &Stop::new()));
-        let step = &mut |step| progress.push(step);
-        let client = run(Place::Client, plan, client, &Stop::new(), &cpus, step).unwrap();
+        let client = run(Place::Client, plan, client, &Stop::new(), &mut progress).unwrap();
         (client, server.join().unwrap(), progress)
     })
+}
+
+/// Connections that are made or answered while the trial runs.
+pub(crate) fn per_transaction(per_transaction: PerTransaction) -> Connections {
+    Connections { streams: Vec::new(), per_transaction }
 }
 
 /// An accept path: reads hellos and answers transactions until told to end.
@@ -109,9 +164,9 @@ pub(crate) fn run_transactions(client: &RrPlan, server: &RrPlan, stop: &Stop) ->
         for _ in 0..server.streams {
             scope.spawn(|| accept(&listener, &answers, &end));
         }
-        let connections = Connections { exchange: Exchange::Answer(answers.clone()), load: Vec::new() };
+        let connections = per_transaction(PerTransaction::Answer(answers.clone()));
         let responder = scope.spawn(|| run_end(Place::Server, server, connections, stop));
-        let connections = Connections { exchange: Exchange::Connect { address, key: KEY }, load: Vec::new() };
+        let connections = per_transaction(PerTransaction::Connect { address, key: KEY });
         let client = run_end(Place::Client, client, connections, stop);
         let record = responder.join().unwrap();
         end.store(true, Ordering::Relaxed);

@@ -1,11 +1,11 @@
 //! Both ends of a trial in one process.
 
-use narrows_model::{CpuTimes, Flow, Place, UdpEndRecord, UdpPlan, UdpRate};
+use narrows_model::{CpuTimes, Flow, Place, Progress, UdpEndRecord, UdpPlan, UdpRate};
 use narrows_sys::event::{Event, wait_readable};
 use narrows_sys::process;
 use narrows_sys::udp::UdpListener;
-use narrows_traffic::udp::{UdpStream, accept, open, refuse, run};
-use narrows_traffic::{Stop, TrafficError};
+use narrows_traffic::udp::{UdpStream, accept, open, refuse};
+use narrows_traffic::{Connections, DataStream, Socket, Stop, TrafficError};
 use narrows_wire::Key;
 use narrows_wire::probe::Hello;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -69,9 +69,26 @@ pub(crate) fn open_all(address: SocketAddr, plan: &UdpPlan) -> Result<Vec<UdpStr
     roles(plan).into_iter().map(|(id, flow)| open(address, &KEY, id, flow, plan)).collect()
 }
 
+/// Runs one end.
+pub(crate) fn run(
+    place: Place,
+    plan: &UdpPlan,
+    streams: Vec<UdpStream>,
+    stop: &Stop,
+    on_progress: &mut dyn FnMut(Progress),
+) -> Result<UdpEndRecord, TrafficError> {
+    let stream = |stream: UdpStream| {
+        let (id, flow) = (stream.id, stream.flow);
+        DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: None }
+    };
+    let connections = Connections::of(streams.into_iter().map(stream).collect());
+    let record = narrows_traffic::run(place, &plan.clone().into(), connections, stop, &cpus, on_progress)?;
+    Ok(record.get::<UdpEndRecord>().unwrap().clone())
+}
+
 /// Runs one end without a listener for its progress.
 pub(crate) fn run_end(place: Place, plan: &UdpPlan, streams: Vec<UdpStream>) -> UdpEndRecord {
-    run(place, plan, streams, &Stop::new(), &cpus, &mut |_| {}).unwrap()
+    run(place, plan, streams, &Stop::new(), &mut |_| {}).unwrap()
 }
 
 /// Runs both ends over loopback: the client's record and the server's.

@@ -1,9 +1,9 @@
 //! Whole trials: what one end sent is what the other counted; how trials end.
 
-use crate::common::{KEY, LOOPBACK, cpus, open_all, plan, remarks, roles, run_both, run_end, serve};
+use crate::common::{KEY, LOOPBACK, open_all, plan, remarks, roles, run, run_both, run_end, serve};
 use narrows_model::{Batching, DatagramSizes, Direction, Flow, Place, UdpEndRecord, UdpPlan, UdpRate};
 use narrows_sys::udp::UdpListener;
-use narrows_traffic::udp::{open, run};
+use narrows_traffic::udp::open;
 use narrows_traffic::{Stop, TrafficError};
 use std::net::SocketAddr;
 use std::thread;
@@ -116,7 +116,7 @@ fn a_stop_ends_both_sides_of_a_stream_early() {
         let run = |place, streams| {
             let (stop, long) = (&stop, &long);
             // The first interval has data; then the user has enough.
-            scope.spawn(move || run(place, long, streams, stop, &cpus, &mut |_| stop.stop()).unwrap())
+            scope.spawn(move || run(place, long, streams, stop, &mut |_| stop.stop()).unwrap())
         };
         let server = scope.spawn(|| serve(&listener, &long, 2));
         let client = run(Place::Client, open_all(address, &long).unwrap());
@@ -149,7 +149,7 @@ fn ends_without_a_peer_say_so() {
 
 #[test]
 fn a_trial_that_cannot_be_is_refused() {
-    let none = || run(Place::Client, &plan(), Vec::new(), &Stop::new(), &cpus, &mut |_| {});
+    let none = || run(Place::Client, &plan(), Vec::new(), &Stop::new(), &mut |_| {});
     assert!(matches!(none(), Err(TrafficError::NoStreams)));
     let unsound = UdpPlan { duration_ms: 0, ..plan() };
     let address = SocketAddr::new(LOOPBACK, 9);

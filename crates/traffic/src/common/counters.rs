@@ -1,7 +1,45 @@
-//! The CPU time of a data thread, readable by the sampler while the thread runs and after it ended.
+//! The running totals and the CPU time of a data thread, readable by the sampler while the thread runs and after it ended.
 
 use narrows_sys::{clock, cpu};
+use std::array;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+/// One thread's totals, by the positions that its engine gives them, on cache lines of their own so that the sampler does not slow
+/// others down. Plain sums: no order is needed.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Counters<const N: usize> {
+    totals: [AtomicU64; N],
+    pub(crate) thread: ThreadClock,
+}
+
+impl<const N: usize> Counters<N> {
+    pub(crate) fn new() -> Self {
+        Self { totals: array::from_fn(|_| AtomicU64::new(0)), thread: ThreadClock::new() }
+    }
+
+    /// Sets the totals from the position `first` on.
+    #[inline]
+    pub(crate) fn set<const M: usize>(&self, first: usize, totals: [u64; M]) {
+        for (total, value) in self.totals[first..first + M].iter().zip(totals) {
+            total.store(value, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, position: usize, count: u64) {
+        self.totals[position].fetch_add(count, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, position: usize) -> u64 {
+        self.totals[position].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn all(&self) -> [u64; N] {
+        array::from_fn(|position| self.get(position))
+    }
+}
 
 /// One data thread's CPU clock. The thread writes, the sampler reads; no order between the two is needed.
 #[derive(Debug)]
@@ -14,7 +52,7 @@ pub(crate) struct ThreadClock {
 impl ThreadClock {
     const RUNS: u64 = u64::MAX;
 
-    pub(crate) const fn new() -> Self {
+    const fn new() -> Self {
         Self { thread: AtomicI32::new(0), cpu_us_at_end: AtomicU64::new(Self::RUNS) }
     }
 
