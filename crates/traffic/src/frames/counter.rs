@@ -1,7 +1,6 @@
 //! What a receiver counts, whatever its mode.
 
-use super::flows::FlowSeen;
-use super::stream_seen::StreamSeen;
+use super::flows::{FlowSeen, StreamSeen};
 use narrows_model::Distribution;
 use narrows_model::load::frames::FrameInterval;
 use narrows_sys::Result;

@@ -59,3 +59,21 @@ impl Device {
         Links::open().and_then(|mut links| links.get(&self.name)).map(|link| link.tx_dropped).ok()
     }
 }
+
+/// The first mode of a table that works on a device, and for each one above it a sentence why it does not.
+pub(super) fn choose<M: Copy + PartialEq, F, T>(
+    device: &str,
+    modes: &[(M, F)],
+    only: Option<M>,
+    word: impl Fn(M) -> &'static str,
+    begin: impl Fn(&F) -> Result<T, String>,
+) -> Result<(M, T, Vec<String>), FrameError> {
+    let mut not_better = Vec::new();
+    for (mode, how) in modes.iter().filter(|(mode, _)| only.is_none_or(|only| only == *mode)) {
+        match begin(how) {
+            Ok(begun) => return Ok((*mode, begun, not_better)),
+            Err(why) => not_better.push(format!("{}: {why}", word(*mode))),
+        }
+    }
+    Err(FrameError::NoMode { device: device.to_owned(), why: not_better })
+}

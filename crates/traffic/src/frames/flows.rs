@@ -1,10 +1,22 @@
 //! Received and lost frames per flow. The flow of a lost frame is not visible; but flows that take turns have sequence numbers at
 //! equal distances, so that the numbers of received frames show which flow's frames are missing.
 
-use super::stream_seen::StreamSeen;
 use narrows_model::load::frames::FlowGot;
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
+
+/// The counts of one stream at the receiver.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct StreamSeen {
+    pub(super) stream: u16,
+    pub(super) received: u64,
+    pub(super) duplicates: u64,
+    pub(super) reordered: u64,
+    /// How often its numbers restarted.
+    pub(super) restarts: u64,
+    /// One above the highest sequence number.
+    pub(super) next: u64,
+}
 
 /// The counts of one flow in one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

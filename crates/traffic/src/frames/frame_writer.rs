@@ -89,11 +89,6 @@ impl FrameWriter {
         length
     }
 
-    /// The interface refused this many frames and counts them; they are sent again.
-    pub(super) const fn bounced(&mut self, frames: u64) {
-        self.counts.bounced += frames;
-    }
-
     /// This many frames were handed over.
     pub(super) const fn sent(&mut self, frames: u64, now_ns: u64) {
         if frames == 0 {

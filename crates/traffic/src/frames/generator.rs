@@ -2,7 +2,7 @@
 
 use super::broadcast::split;
 use super::coordinator::{self, Done, Ended};
-use super::device::Device;
+use super::device::{Device, choose};
 use super::error::FrameError;
 use super::pace::{self, FRACTION, Share};
 use super::samples::Samples;
@@ -43,32 +43,21 @@ pub fn generate(
     let device = Device::find(&plan.device)?;
     fit(plan, &device)?;
     let shares = pace::shares(plan, Flows::of(&plan.format).count());
-    let mut not_better = Vec::new();
-    for (mode, prepare) in MODES {
-        if plan.mode.is_some_and(|wanted| wanted != *mode) {
-            continue;
-        }
-        match prepare(plan, &device, &shares) {
-            Ok(crew) => {
-                let samples = Samples::new(&device, &shares, &plan.format.sizes);
-                let mut done =
-                    coordinator::run(crew, &samples, plan.interval_ms, shortest(&shares), stop, &mut on_sample)?;
-                let refused = samples.refused(&done.counts);
-                let streams = streams(&shares, &done, plan.broadcast_every);
-                let due = streams.iter().map(|stream| stream.due).sum();
-                let last = samples.sample(done.end_us, &done.counts, due, refused);
-                // A sample without a change since the last one is left out.
-                let same = |it: &FrameInterval| (it.frames, it.unsent()) == (last.frames, last.unsent());
-                if !done.intervals.last().is_some_and(same) {
-                    on_sample(last);
-                    done.intervals.push(last);
-                }
-                return Ok(record(plan, *mode, not_better, streams, done, refused));
-            }
-            Err(why) => not_better.push(format!("{}: {why}", mode.word())),
-        }
+    let prepare = |prepare: &Prepare| prepare(plan, &device, &shares);
+    let (mode, crew, not_better) = choose(&plan.device, MODES, plan.mode, SendMode::word, prepare)?;
+    let samples = Samples::new(&device, &shares, &plan.format.sizes);
+    let mut done = coordinator::run(crew, &samples, plan.interval_ms, shortest(&shares), stop, &mut on_sample)?;
+    let refused = samples.refused(&done.counts);
+    let streams = streams(&shares, &done, plan.broadcast_every);
+    let due = streams.iter().map(|stream| stream.due).sum();
+    let last = samples.sample(done.end_us, &done.counts, due, refused);
+    // A sample without a change since the last one is left out.
+    let same = |it: &FrameInterval| (it.frames, it.unsent()) == (last.frames, last.unsent());
+    if !done.intervals.last().is_some_and(same) {
+        on_sample(last);
+        done.intervals.push(last);
     }
-    Err(FrameError::NoMode { device: plan.device.clone(), why: not_better })
+    Ok(record(plan, mode, not_better, streams, done, refused))
 }
 
 /// The minimum time that the workers take.

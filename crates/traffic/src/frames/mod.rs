@@ -23,7 +23,6 @@ mod packet;
 mod packet_receiver;
 mod receiver;
 mod samples;
-mod stream_seen;
 mod tally;
 mod worker;
 mod xsk;

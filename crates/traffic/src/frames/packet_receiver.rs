@@ -3,8 +3,7 @@
 use super::clock as clock_of_stamps;
 use super::counter::{Counter, Seen};
 use super::device::Device;
-use super::flows::FlowSeen;
-use super::stream_seen::StreamSeen;
+use super::flows::{FlowSeen, StreamSeen};
 use crate::common::sequence_window::Window;
 use narrows_model::load::frames::{FCS_BYTES, FrameInterval, GotSoFar, ReceivePlan};
 use narrows_stats::Histogram;

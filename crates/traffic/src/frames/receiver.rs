@@ -2,11 +2,10 @@
 
 use super::clock as clock_of_stamps;
 use super::counter::Counter;
-use super::device::Device;
+use super::device::{Device, choose};
 use super::error::FrameError;
-use super::flows;
+use super::flows::{self, StreamSeen};
 use super::packet_receiver::PacketReceiver;
-use super::stream_seen::StreamSeen;
 use crate::Stop;
 use narrows_model::load::frames::{FrameInterval, ReceiveMode, ReceivePlan, ReceiveRecord, StampClock, StreamGot};
 use narrows_sys::{Result, clock};
@@ -15,32 +14,22 @@ use std::time::{Duration, Instant};
 type Start = fn(&ReceivePlan, &Device) -> std::result::Result<Box<dyn Counter>, String>;
 
 const MODES: &[(ReceiveMode, Start)] = &[
-    (ReceiveMode::XdpNative, native),
-    (ReceiveMode::XdpGeneric, generic),
-    (ReceiveMode::AfPacket, |plan, device| {
-        PacketReceiver::start(plan, device).map(|counter| Box::new(counter) as Box<dyn Counter>)
-    }),
+    (ReceiveMode::XdpNative, xdp::<true>),
+    (ReceiveMode::XdpGeneric, xdp::<false>),
+    (ReceiveMode::AfPacket, |plan, device| Ok(Box::new(PacketReceiver::start(plan, device)?))),
 ];
 
 #[cfg(feature = "xdp")]
-fn native(plan: &ReceivePlan, device: &Device) -> std::result::Result<Box<dyn Counter>, String> {
-    let counter = super::live::LiveReceiver::start(plan, device, narrows_sys::bpf::XdpMode::Native)?;
-    Ok(Box::new(counter))
-}
-
-#[cfg(feature = "xdp")]
-fn generic(plan: &ReceivePlan, device: &Device) -> std::result::Result<Box<dyn Counter>, String> {
-    let counter = super::live::LiveReceiver::start(plan, device, narrows_sys::bpf::XdpMode::Generic)?;
-    Ok(Box::new(counter))
+fn xdp<const NATIVE: bool>(plan: &ReceivePlan, device: &Device) -> std::result::Result<Box<dyn Counter>, String> {
+    use narrows_sys::bpf::XdpMode;
+    let mode = if NATIVE { XdpMode::Native } else { XdpMode::Generic };
+    Ok(Box::new(super::live::LiveReceiver::start(plan, device, mode)?))
 }
 
 #[cfg(not(feature = "xdp"))]
-fn native(_: &ReceivePlan, _: &Device) -> std::result::Result<Box<dyn Counter>, String> {
+fn xdp<const NATIVE: bool>(_: &ReceivePlan, _: &Device) -> std::result::Result<Box<dyn Counter>, String> {
     Err("this program was built without the feature xdp".to_owned())
 }
-
-#[cfg(not(feature = "xdp"))]
-use native as generic;
 
 /// A receiver at work.
 pub struct Receiver {
@@ -82,30 +71,20 @@ impl Receiver {
         }
         // Before any frame needs a CPU.
         let clock_bound_ns = clock_of_stamps::bound_ns();
-        let mut not_better = Vec::new();
-        for (mode, start) in MODES {
-            if plan.mode.is_some_and(|wanted| wanted != *mode) {
-                continue;
-            }
-            match start(plan, &device) {
-                Ok(counter) => {
-                    return Ok(Self {
-                        plan: plan.clone(),
-                        mode: *mode,
-                        not_better,
-                        counter,
-                        device_index: device.index,
-                        clock_bound_ns,
-                        started: clock::now(),
-                        began_ns: clock::monotonic_ns(),
-                        intervals: Vec::new(),
-                        ended: None,
-                    });
-                }
-                Err(why) => not_better.push(format!("{}: {why}", mode.word())),
-            }
-        }
-        Err(FrameError::NoMode { device: plan.device.clone(), why: not_better })
+        let start = |start: &Start| start(plan, &device);
+        let (mode, counter, not_better) = choose(&plan.device, MODES, plan.mode, ReceiveMode::word, start)?;
+        Ok(Self {
+            plan: plan.clone(),
+            mode,
+            not_better,
+            counter,
+            device_index: device.index,
+            clock_bound_ns,
+            started: clock::now(),
+            began_ns: clock::monotonic_ns(),
+            intervals: Vec::new(),
+            ended: None,
+        })
     }
 
     /// How frames are counted.
@@ -135,9 +114,7 @@ impl Receiver {
                 (last, since_us) = (frames, at_us);
             }
             if at_us >= next_us {
-                let seen = self.timely_sample()?;
-                on_sample(seen);
-                self.intervals.push(seen);
+                self.take_sample(&mut on_sample)?;
                 next_us = (at_us / (self.plan.interval_ms * 1000) + 1) * self.plan.interval_ms * 1000;
             }
             if at_us >= next_check_us {
@@ -148,13 +125,18 @@ impl Receiver {
             if stop.is_set() || self.ended.is_some() || silent || at_us >= self.plan.duration_ms * 1000 {
                 // What arrived since the last sample, too.
                 if self.intervals.last().is_none_or(|it| it.frames != frames) {
-                    let seen = self.timely_sample()?;
-                    on_sample(seen);
-                    self.intervals.push(seen);
+                    self.take_sample(&mut on_sample)?;
                 }
                 return Ok(());
             }
         }
+    }
+
+    fn take_sample(&mut self, on_sample: &mut impl FnMut(FrameInterval)) -> Result<()> {
+        let seen = self.timely_sample()?;
+        on_sample(seen);
+        self.intervals.push(seen);
+        Ok(())
     }
 
     /// A sample whose counts match its time: a thread preempted between clock and counters reads counts of a later time.

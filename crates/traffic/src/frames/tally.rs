@@ -19,32 +19,23 @@ pub(super) struct Counts {
 /// Counts that one thread writes and another reads.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    handed: AtomicU64,
-    skipped: AtomicU64,
-    bounced: AtomicU64,
-    first_ns: AtomicU64,
-    last_ns: AtomicU64,
+    counts: [AtomicU64; 5],
     ready: AtomicBool,
     start_ns: AtomicU64,
 }
 
 impl Tally {
     pub(super) fn set(&self, counts: Counts) {
-        self.handed.store(counts.handed, Ordering::Relaxed);
-        self.skipped.store(counts.skipped, Ordering::Relaxed);
-        self.bounced.store(counts.bounced, Ordering::Relaxed);
-        self.first_ns.store(counts.first_ns, Ordering::Relaxed);
-        self.last_ns.store(counts.last_ns, Ordering::Relaxed);
+        let Counts { handed, skipped, bounced, first_ns, last_ns } = counts;
+        for (count, now) in self.counts.iter().zip([handed, skipped, bounced, first_ns, last_ns]) {
+            count.store(now, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn get(&self) -> Counts {
-        Counts {
-            handed: self.handed.load(Ordering::Relaxed),
-            skipped: self.skipped.load(Ordering::Relaxed),
-            bounced: self.bounced.load(Ordering::Relaxed),
-            first_ns: self.first_ns.load(Ordering::Relaxed),
-            last_ns: self.last_ns.load(Ordering::Relaxed),
-        }
+        let [handed, skipped, bounced, first_ns, last_ns] =
+            std::array::from_fn(|index| self.counts[index].load(Ordering::Relaxed));
+        Counts { handed, skipped, bounced, first_ns, last_ns }
     }
 
     /// When sending begins, if that is known; a worker that calls this is ready.

@@ -1,18 +1,13 @@
 //! Frames through `AF_XDP` rings, one queue a worker.
 
 use super::device::Device;
-use super::error::FrameError;
-use super::frame_writer::FrameWriter;
 use super::pace::Share;
-use super::tally::Tally;
-use super::worker::{Crew, Meter, Worker};
+use super::worker::{Crew, Outlet};
 use narrows_model::load::frames::{FCS_BYTES, GeneratePlan};
 use narrows_sys::clock;
 use narrows_sys::xsk::{FRAME_BYTES, XskSender};
-use std::sync::Arc;
 use std::time::Duration;
 
-const SLICE_NS: u64 = 20_000_000;
 const BATCH: u64 = 64;
 /// How long frames under way are waited for at the end.
 const DRAIN_NS: u64 = 50_000_000;
@@ -23,40 +18,20 @@ const QUEUE_WAIT: Duration = Duration::from_secs(1);
 /// The largest frame with FCS that fits one of its places, of which the first 256 bytes are the kernel's.
 const MAX_FRAME_BYTES: u32 = FRAME_BYTES as u32 - 256 + FCS_BYTES;
 
-struct Sender {
-    socket: XskSender,
-    author: FrameWriter,
-    tally: Arc<Tally>,
-}
+impl Outlet for XskSender {
+    fn send(&mut self, count: u64, write: impl Fn(u64, &mut [u8]) -> usize) -> Result<(u64, u64), narrows_sys::Error> {
+        let mut ahead = 0;
+        let taken = Self::send(self, usize::try_from(count.min(BATCH)).unwrap_or(1), |place| {
+            let length = write(ahead, place);
+            ahead += 1;
+            length
+        })?;
+        Ok((taken as u64, 0))
+    }
 
-impl Worker for Sender {
-    fn work(&mut self) -> Result<bool, FrameError> {
-        let until = clock::monotonic_ns() + SLICE_NS;
-        loop {
-            let now = clock::monotonic_ns();
-            let Some(due) = self.author.due(now) else {
-                self.tally.set(self.author.counts);
-                while !self.socket.idle()? && clock::monotonic_ns() < now + DRAIN_NS {}
-                return Ok(false);
-            };
-            if now >= until {
-                self.tally.set(self.author.counts);
-                return Ok(true);
-            }
-            if due == 0 {
-                self.author.rest(now);
-                continue;
-            }
-            let count = usize::try_from(due.min(BATCH)).unwrap_or(1);
-            let (author, mut ahead) = (&self.author, 0);
-            let taken = self.socket.send(count, |place| {
-                let length = author.write(ahead, now, place);
-                ahead += 1;
-                length
-            })?;
-            self.author.sent(taken as u64, clock::monotonic_ns());
-            self.tally.set(self.author.counts);
-        }
+    fn drain(&mut self, now_ns: u64) -> Result<(), narrows_sys::Error> {
+        while !self.idle()? && clock::monotonic_ns() < now_ns + DRAIN_NS {}
+        Ok(())
     }
 }
 
@@ -87,12 +62,6 @@ pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) ->
             _ => error.to_string(),
         })
     };
-    let sockets = (0_u32..).zip(shares).map(open).collect::<Result<Vec<_>, _>>()?;
-    let workers = sockets.into_iter().zip(shares).map(|(socket, share)| {
-        let tally = Arc::new(Tally::default());
-        let sender =
-            Sender { socket, author: FrameWriter::new(plan, *share, Arc::clone(&tally)), tally: Arc::clone(&tally) };
-        (Box::new(sender) as Box<dyn Worker>, Arc::new(tally) as Arc<dyn Meter>)
-    });
-    Ok(Crew { workers: workers.collect() })
+    let outlets = (0_u32..).zip(shares).map(open).collect::<Result<Vec<_>, _>>()?;
+    Ok(Crew::of(plan, shares, outlets))
 }

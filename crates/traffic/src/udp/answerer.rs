@@ -88,13 +88,12 @@ fn serve(socket: &UdpSocket, key: &Key, end: &Event) {
         }
         // Peek first: data of the trial stays in the queue. An error is an ICMP error, consumed by the peek.
         let mut head = [0; HEADER_BYTES];
-        if socket.peek(&mut head).is_ok() {
-            match Header::decode(&head) {
-                Ok(Header { kind: Kind::Data | Kind::Go | Kind::Fin, .. }) => return,
-                _ => {
-                    if let Ok(length) = socket.recv(&mut buffer) {
-                        answer(socket, key, &buffer[..length], length);
-                    }
+        match socket.peek(&mut head).map(|_| Header::decode(&head)) {
+            Err(_) => {}
+            Ok(Err(_) | Ok(Header { kind: Kind::Data | Kind::Go | Kind::Fin, .. })) => return,
+            Ok(Ok(_)) => {
+                if let Ok(length) = socket.recv(&mut buffer) {
+                    answer(socket, key, &buffer[..length], length);
                 }
             }
         }

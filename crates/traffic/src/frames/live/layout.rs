@@ -146,8 +146,10 @@ pub(super) fn state(plan: &GeneratePlan, share: &Share, start_ns: u64) -> Vec<u8
     out.0
 }
 
-fn u64_at(bytes: &[u8], index: usize) -> u64 {
-    bytes.get(index * 8..index * 8 + 8).and_then(|it| it.try_into().ok()).map_or(0, u64::from_ne_bytes)
+/// The first numbers of a structure; 0 where it ends early.
+fn words<const N: usize>(bytes: &[u8]) -> [u64; N] {
+    let mut words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
+    std::array::from_fn(|_| words.next().unwrap_or(0))
 }
 
 /// The contents of `struct state`.
@@ -162,14 +164,9 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn read(state: &[u8]) -> Self {
-        let counts = Counts {
-            handed: u64_at(state, 2),
-            skipped: u64_at(state, 3),
-            first_ns: u64_at(state, 5),
-            last_ns: u64_at(state, 6),
-            bounced: 0,
-        };
-        Self { counts, done: u64_at(state, 7) != 0, ready: u64_at(state, 10) != 0 }
+        let [_, _, handed, skipped, _, first_ns, last_ns, done, _, _, ready] = words(state);
+        let counts = Counts { handed, skipped, first_ns, last_ns, bounced: 0 };
+        Self { counts, done: done != 0, ready: ready != 0 }
     }
 }
 
@@ -185,13 +182,8 @@ pub(super) struct StreamState {
 
 impl StreamState {
     pub(super) fn read(bytes: &[u8]) -> Self {
-        Self {
-            next: u64_at(bytes, 0),
-            duplicates: u64_at(bytes, 1),
-            received: u64_at(bytes, 2),
-            reordered: u64_at(bytes, 3),
-            starts: u64_at(bytes, 4),
-        }
+        let [next, duplicates, received, reordered, starts] = words(bytes);
+        Self { next, duplicates, received, reordered, starts }
     }
 }
 
@@ -211,40 +203,16 @@ pub(super) struct Totals {
 
 impl Totals {
     pub(super) fn read(bytes: &[u8]) -> Self {
-        Self {
-            frames: u64_at(bytes, 0),
-            foreign: u64_at(bytes, 1),
-            bytes: u64_at(bytes, 2),
-            first_ns: u64_at(bytes, 3),
-            last_ns: u64_at(bytes, 4),
-            flows_left_out: u64_at(bytes, 5),
-            streams: u64_at(bytes, 6),
-            other_clocks: u64_at(bytes, 7),
-        }
+        let [frames, foreign, bytes, first_ns, last_ns, flows_left_out, streams, other_clocks] = words(bytes);
+        Self { frames, foreign, bytes, first_ns, last_ns, flows_left_out, streams, other_clocks }
     }
 }
 
-/// `struct flow_count` of `receive.c`, of one CPU.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct FlowCount {
-    pub(super) received: u64,
-    pub(super) next: u64,
-    pub(super) gap: u64,
-    pub(super) duplicates: u32,
-    pub(super) reordered: u32,
-}
-
-impl FlowCount {
-    pub(super) fn read(bytes: &[u8]) -> Self {
-        let u32_at = |at: usize| bytes.get(at..at + 4).and_then(|it| it.try_into().ok()).map_or(0, u32::from_ne_bytes);
-        Self {
-            received: u64_at(bytes, 0),
-            next: u64_at(bytes, 1),
-            gap: u64_at(bytes, 2),
-            duplicates: u32_at(24),
-            reordered: u32_at(28),
-        }
-    }
+/// `struct flow_count` of `receive.c` as of one CPU: received, next, gap, duplicates, reordered.
+pub(super) fn flow_count(bytes: &[u8]) -> [u64; 5] {
+    let u32_at = |at: usize| bytes.get(at..at + 4).and_then(|it| it.try_into().ok()).map_or(0, u32::from_ne_bytes);
+    let [received, next, gap] = words(bytes);
+    [received, next, gap, u32_at(24).into(), u32_at(28).into()]
 }
 
 /// `struct histogram` of `receive.c`, of one CPU.
@@ -260,12 +228,10 @@ pub(super) struct Buckets {
 
 impl Buckets {
     pub(super) fn read(bytes: &[u8]) -> Self {
-        let counts = bytes.len() / 8 - 4;
-        let held = (0..counts)
-            .map(|bucket| (upper_bound(bucket as u64), u64_at(bytes, 4 + bucket)))
-            .filter(|(_, count)| *count > 0)
-            .collect();
-        Self { count: u64_at(bytes, 0), sum: u64_at(bytes, 1), least: u64_at(bytes, 2), most: u64_at(bytes, 3), held }
+        let [count, sum, least, most] = words(bytes);
+        let buckets = bytes.chunks_exact(8).skip(4).map(|bucket| bucket.try_into().map_or(0, u64::from_ne_bytes));
+        let bounded = (0..).zip(buckets).map(|(bucket, count)| (upper_bound(bucket), count));
+        Self { count, sum, least, most, held: bounded.filter(|(_, count)| *count > 0).collect() }
     }
 }
 

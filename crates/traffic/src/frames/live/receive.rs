@@ -2,11 +2,10 @@
 
 use super::super::counter::{Counter, Seen};
 use super::super::device::Device;
-use super::super::flows::FlowSeen;
-use super::super::stream_seen::StreamSeen;
+use super::super::flows::{FlowSeen, StreamSeen};
 use super::layout;
-use super::programs::RECEIVE;
-use layout::{Buckets, FlowCount, StreamState, Totals};
+use super::programs::{RECEIVE, load_error};
+use layout::{Buckets, StreamState, Totals};
 use narrows_model::load::frames::{FrameInterval, GotSoFar, ReceivePlan};
 use narrows_stats::Histogram;
 use narrows_sys::bpf::{Attached, Object, XdpMode};
@@ -35,12 +34,7 @@ impl LiveReceiver {
         // The table takes its memory at once, for each CPU.
         let flows = if plan.per_flow { MAX_FLOWS } else { 1 };
         let object =
-            Object::load_sized("receive", RECEIVE, &config, &[("flows", flows)]).map_err(|error| {
-                match error.errno() {
-                    Some(1 | 13) => "it needs root (CAP_BPF and CAP_NET_ADMIN)".to_owned(),
-                    _ => error.to_string(),
-                }
-            })?;
+            Object::load_sized("receive", RECEIVE, &config, &[("flows", flows)]).map_err(|error| load_error(&error))?;
         let attached = object.attach(device.index, mode).map_err(|error| match error.errno() {
             Some(16) => "another XDP program is attached to it".to_owned(),
             Some(95) => {
@@ -162,8 +156,7 @@ impl LiveReceiver {
         for key in self.object.keys("flows")? {
             let Some(mut flow) = name(&key) else { continue };
             for bytes in self.object.read("flows", &key)? {
-                let FlowCount { received, next, gap, duplicates, reordered } = FlowCount::read(&bytes);
-                let (duplicates, reordered) = (duplicates.into(), reordered.into());
+                let [received, next, gap, duplicates, reordered] = layout::flow_count(&bytes);
                 flow.add(&FlowSeen { received, next, gap, duplicates, reordered, ..flow });
             }
             flows.push(flow);

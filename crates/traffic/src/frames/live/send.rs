@@ -6,7 +6,7 @@ use super::super::pace::{FRACTION, Share};
 use super::super::tally::Counts;
 use super::super::worker::{Crew, Meter, Worker};
 use super::layout;
-use super::programs::GENERATE;
+use super::programs::{GENERATE, load_error};
 use narrows_model::load::frames::{FCS_BYTES, GeneratePlan};
 use narrows_sys::bpf::Object;
 use narrows_wire::frame::Template;
@@ -103,10 +103,7 @@ pub(in super::super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[
     }
     let load = |share: &Share| -> Result<Arc<Object>, String> {
         let config = layout::config(plan, share)?;
-        Object::load("generate", GENERATE, &config).map(Arc::new).map_err(|error| match error.errno() {
-            Some(1 | 13) => "it needs root (CAP_BPF and CAP_NET_ADMIN)".to_owned(),
-            _ => error.to_string(),
-        })
+        Object::load("generate", GENERATE, &config).map(Arc::new).map_err(|error| load_error(&error))
     };
     let objects = shares.iter().map(load).collect::<Result<Vec<_>, _>>()?;
     let frame = Template::build(&plan.format, plan.format.largest()).bytes;
