@@ -1,4 +1,4 @@
-//! What can go wrong with a change, in the sentences that users read.
+//! Errors of changes.
 
 use std::path::PathBuf;
 use thiserror::Error;
@@ -14,31 +14,28 @@ pub enum TuneError {
         /// What is in the table.
         allowed: String,
     },
-    /// It may be set here, but not for somebody over the network.
-    #[error("`{what}` is not set for a client; it is made on that host itself, by `narrows rfc2544 advise --apply`")]
-    NotForClients {
-        /// The setting.
-        what: String,
-    },
-    /// The value makes no sense.
+    /// A setting that clients over the network may not make.
+    #[error("`{0}` is not set for a client; it is made on that host itself, by `narrows rfc2544 advise --apply`")]
+    NotForClients(String),
+    /// An invalid value.
     #[error("`{value}` is no value for {what}: it must be {wanted}")]
     BadValue {
         /// What was to be set.
         what: String,
         /// The value.
         value: String,
-        /// What would be one.
+        /// The valid values.
         wanted: String,
     },
-    /// It could be set, but not set back, so it is not touched.
+    /// It could not be rolled back, so it is not changed.
     #[error("{what} stays as it is, since it could not be restored exactly: {why}")]
     NotRestorable {
         /// What was to be set.
         what: String,
-        /// What stands in the way.
+        /// The reason.
         why: String,
     },
-    /// The kernel took it without an error, but something else came out.
+    /// The kernel reported no error, but has another value.
     #[error("{what} was set to `{wanted}`, but the kernel made `{got}` of it")]
     NotObtained {
         /// What was set.
@@ -48,13 +45,10 @@ pub enum TuneError {
         /// What was read back.
         got: String,
     },
-    /// Another change of the same thing was made later.
-    #[error("the later change {later} is of the same thing; undo it first")]
-    LaterChange {
-        /// Its id.
-        later: String,
-    },
-    /// The change belongs to another network namespace, which lives.
+    /// A later change of the same setting, by its id.
+    #[error("the later change {0} is of the same thing; undo it first")]
+    LaterChange(String),
+    /// The change was made in another network namespace, which still exists.
     #[error("the change {id} was made in another network namespace (net:[{inode}]); undo it from there")]
     OtherNamespace {
         /// The change.
@@ -78,17 +72,17 @@ pub enum TuneError {
         /// What is wrong with it.
         why: String,
     },
-    /// The kernel's or the disk's refusal.
+    /// A system call failed.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),
-    /// Netlink's refusal.
+    /// A netlink request failed.
     #[error("cannot {operation} {device}: {source}")]
     Netlink {
         /// A verb in the infinitive and what it is about.
         operation: &'static str,
         /// The device.
         device: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: narrows_sys::netlink::Error,
     },
 }

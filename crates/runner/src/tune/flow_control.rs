@@ -1,6 +1,7 @@
 //! Ethernet flow control of a device (IEEE 802.3, annex 31B): negotiated, obeyed and sent.
 
-use super::{Knob, TuneError};
+use super::error::TuneError;
+use super::knob::{Knob, on_off, parse_on_off};
 use narrows_sys::ethtool::{Device, Pause};
 
 pub(super) struct FlowControl<'a> {
@@ -8,68 +9,43 @@ pub(super) struct FlowControl<'a> {
     pub(super) on: bool,
 }
 
-const fn word(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
-}
-
 fn note(pause: Pause) -> String {
-    format!("autoneg {} rx {} tx {}", word(pause.autoneg), word(pause.rx), word(pause.tx))
+    format!("autoneg {} rx {} tx {}", on_off(pause.autoneg), on_off(pause.rx), on_off(pause.tx))
 }
 
 fn parse(note: &str) -> Option<Pause> {
-    let state = |word: &str| match word {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    };
     match *note.split(' ').collect::<Vec<_>>() {
         ["autoneg", autoneg, "rx", rx, "tx", tx] => {
-            Some(Pause { autoneg: state(autoneg)?, rx: state(rx)?, tx: state(tx)? })
+            Some(Pause { autoneg: parse_on_off(autoneg)?, rx: parse_on_off(rx)?, tx: parse_on_off(tx)? })
         }
         _ => None,
     }
 }
 
-impl FlowControl<'_> {
-    const fn wanted(&self) -> Pause {
-        Pause { autoneg: self.on, rx: self.on, tx: self.on }
-    }
-
-    fn read(&self) -> Result<Pause, TuneError> {
-        Ok(Device::open(self.device)?.pause()?)
-    }
-}
-
 impl Knob for FlowControl<'_> {
+    fn what(&self) -> String {
+        format!("flow control of {}", self.device)
+    }
+
+    fn target(&self) -> String {
+        note(Pause { autoneg: self.on, rx: self.on, tx: self.on })
+    }
+
     fn check(&self) -> Result<(), TuneError> {
         Ok(())
     }
 
     fn current(&self) -> Result<String, TuneError> {
-        Ok(note(self.read()?))
+        Ok(note(Device::open(self.device)?.pause()?))
     }
 
-    fn holds(&self) -> Result<bool, TuneError> {
-        Ok(self.read()? == self.wanted())
+    /// Negotiation takes time: only what is fixed can be read back at once.
+    fn is_obtained(&self, got: &str) -> bool {
+        self.on || got == self.target()
     }
 
-    fn set(&self) -> Result<(), TuneError> {
-        Device::open(self.device)?.set_pause(self.wanted())?;
-        // What is negotiated takes its time: only what is fixed can be read back at once.
-        let got = self.read()?;
-        if self.on || got == self.wanted() {
-            return Ok(());
-        }
-        let what = format!("flow control of {}", self.device);
-        Err(TuneError::NotObtained { what, wanted: note(self.wanted()), got: note(got) })
-    }
-
-    fn set_back(&self, before: &str) -> Result<(), TuneError> {
-        let pause = parse(before).ok_or_else(|| TuneError::BadValue {
-            what: format!("flow control of {}", self.device),
-            value: before.to_owned(),
-            wanted: "a state such as `autoneg on rx on tx off`".to_owned(),
-        })?;
+    fn write(&self, note: &str) -> Result<(), TuneError> {
+        let pause = parse(note).ok_or_else(|| self.bad(note, "a state such as `autoneg on rx on tx off`"))?;
         Ok(Device::open(self.device)?.set_pause(pause)?)
     }
 }

@@ -1,29 +1,74 @@
-//! The journal: one JSON file a change, whole and synced before the change is made, removed when it is undone.
+//! The journal: one JSON file per change, whole and synced before the change is made, removed when it is undone.
 
-use super::maker::{Maker, boot_id};
-use super::{TuneError, same_thing};
-use narrows_model::Change;
+use super::error::TuneError;
+use narrows_model::{Change, Setting};
 use narrows_sys::files;
 use narrows_sys::network_id::NetworkId;
+use narrows_sys::process::start_time;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// A change as it stands in the journal.
+/// A process that made a change, distinguished from a later one of the same id by the time of its start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Maker {
+    /// Its id.
+    pub pid: u32,
+    /// When it started, in ticks since boot (`/proc/PID/stat`, field 22).
+    pub started_ticks: Option<u64>,
+    /// Which command it was: `serve`, `diagnose`.
+    pub role: String,
+}
+
+impl Maker {
+    pub(super) fn this_process(role: &str) -> Self {
+        let pid = std::process::id();
+        Self { pid, started_ticks: start_time(pid), role: role.to_owned() }
+    }
+
+    /// Whether that very process still runs.
+    #[must_use]
+    pub fn lives(&self) -> bool {
+        let now = start_time(self.pid);
+        now.is_some() && now == self.started_ticks
+    }
+}
+
+/// The boot that this is; settings of the running kernel do not outlive it.
+fn boot_id() -> Option<String> {
+    files::read_text(Path::new("/proc/sys/kernel/random/boot_id")).ok().map(|text| text.trim().to_owned())
+}
+
+/// What a setting changes, whatever its value: a kind, and the names within that kind.
+fn subject(setting: &Setting) -> (std::mem::Discriminant<Setting>, &str, String) {
+    let (name, part) = match setting {
+        Setting::Sysctl { key, .. } => (key, String::new()),
+        Setting::Offload { device, feature, .. } => (device, feature.clone()),
+        Setting::Neighbour { device, address, .. } => (device, address.to_string()),
+        Setting::Bridge { bridge, option, .. } => (bridge, option.clone()),
+        Setting::Mtu { device, .. }
+        | Setting::RootQdisc { device, .. }
+        | Setting::FlowControl { device, .. }
+        | Setting::Rings { device, .. } => (device, String::new()),
+    };
+    (std::mem::discriminant(setting), name, part)
+}
+
+/// A change in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What was changed, and what was there before.
+    /// The change, with the old value.
     pub change: Change,
-    /// What was read back after it was set; `None` where the process died in between.
+    /// The value that was read back; `None` where the process died in between.
     pub obtained: Option<String>,
-    /// The inode of the network namespace that it was made in.
+    /// The inode of its network namespace.
     pub namespace_inode: u64,
-    /// The namespace's number that is never used again, where the kernel tells it.
+    /// The namespace's cookie, which is never used again, where the kernel has it.
     pub namespace_cookie: Option<u64>,
-    /// The boot that it was made in.
+    /// The boot in which it was made.
     pub boot: Option<String>,
     /// Who made it.
     pub by: Maker,
-    /// Whether it shall outlive what made it.
+    /// Whether it outlives the process that made it.
     #[serde(default)]
     pub kept: bool,
 }
@@ -57,11 +102,11 @@ impl Entry {
         other.change.id != self.change.id
             && order(other) > order(self)
             && other.namespace().is(&self.namespace())
-            && same_thing(&other.change.set, &self.change.set)
+            && subject(&other.change.set) == subject(&self.change.set)
     }
 }
 
-/// The order in which changes were made; the serial number of the id parts those of one microsecond.
+/// The order in which changes were made; the serial number in the id separates those of one microsecond.
 fn order(entry: &Entry) -> (u64, u32) {
     let serial = entry.change.id.rsplit('-').next().and_then(|word| u32::from_str_radix(word, 16).ok());
     (entry.change.made_unix_us, serial.unwrap_or(0))
@@ -72,8 +117,8 @@ pub(super) struct Journal {
     directory: PathBuf,
 }
 
-/// An entry is small; a limit for what a hand may have put there.
-const ENTRY_MOST_BYTES: u64 = 1 << 20;
+/// An entry is small; the limit is for files that somebody else put there.
+const MAX_ENTRY_BYTES: u64 = 1 << 20;
 
 impl Journal {
     pub(super) fn new(directory: &Path) -> Self {
@@ -107,7 +152,7 @@ impl Journal {
         if !files::exists(&path) {
             return Err(TuneError::NoSuchChange { id: id.to_owned(), journal: self.directory.clone() });
         }
-        let bytes = files::read(&path, ENTRY_MOST_BYTES)?;
+        let bytes = files::read(&path, MAX_ENTRY_BYTES)?;
         serde_json::from_slice(&bytes).map_err(|error| TuneError::BadEntry { path, why: error.to_string() })
     }
 
@@ -128,5 +173,18 @@ impl Journal {
         }
         entries.sort_by_key(order);
         Ok(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_lives_and_an_earlier_one_of_its_number_does_not() {
+        let mut maker = Maker::this_process("test");
+        assert!(maker.lives());
+        maker.started_ticks = maker.started_ticks.map(|ticks| ticks + 1);
+        assert!(!maker.lives());
     }
 }

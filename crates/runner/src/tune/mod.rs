@@ -1,7 +1,7 @@
-//! Changes of a host, each with its way back: the old value is on disk before the new one is set, so that every change
+//! Changes of a host, each with its roll-back: the old value is on disk before the new one is set, so that every change
 //! can be undone by `narrows tune undo` from the journal alone, after any crash.
 //!
-//! One file a kind of setting ([`sysctl`], [`offload`], [`mtu`], [`qdisc`], [`neighbour`], [`bridge`], [`flow_control`],
+//! One file per kind of setting ([`sysctl`], [`offload`], [`mtu`], [`qdisc`], [`neighbour`], [`bridge`], [`flow_control`],
 //! [`rings`]), each a [`Knob`]. Nothing outside of their tables is ever set, and for a client over the network only what a
 //! path needs ([`check_for_client`]).
 
@@ -9,7 +9,7 @@ mod bridge;
 mod error;
 mod flow_control;
 mod journal;
-mod maker;
+mod knob;
 mod mtu;
 mod neighbour;
 mod offload;
@@ -24,27 +24,13 @@ pub use journal::Entry;
 pub use together::NotTogether;
 pub use undo::{Undoing, Undone};
 
-use journal::Journal;
-use maker::Maker;
+use journal::{Journal, Maker};
+use knob::Knob;
 use narrows_model::{Change, Place, Setting};
 use narrows_sys::clock;
 use narrows_sys::network_id::NetworkId;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// One thing on this host that can be read, set and set back.
-trait Knob {
-    /// Whether the wanted value makes sense and may be set at all; before anything is read or written.
-    fn check(&self) -> Result<(), TuneError>;
-    /// What is there now, exactly enough for [`Knob::set_back`].
-    fn current(&self) -> Result<String, TuneError>;
-    /// Whether the wanted value is there already.
-    fn holds(&self) -> Result<bool, TuneError>;
-    /// Sets the wanted value.
-    fn set(&self) -> Result<(), TuneError>;
-    /// Sets what [`Knob::current`] once told.
-    fn set_back(&self, before: &str) -> Result<(), TuneError>;
-}
 
 fn knob(setting: &Setting) -> Box<dyn Knob + '_> {
     match setting {
@@ -61,51 +47,22 @@ fn knob(setting: &Setting) -> Box<dyn Knob + '_> {
     }
 }
 
-/// Whether a client over the network may ask for a setting: only what changes how this host sends and receives by itself, never
-/// what it forwards or whom it believes.
-///
-/// # Errors
-/// It may not.
+/// Refuses what a client over the network may not set: it may change how this host sends and receives by itself, never what it
+/// forwards or whom it believes.
 pub fn check_for_client(setting: &Setting) -> Result<(), TuneError> {
-    let path = match setting {
-        Setting::Sysctl { key, .. } => !sysctl::is_for_bench(key),
-        Setting::Offload { .. } | Setting::Mtu { .. } | Setting::RootQdisc { .. } => true,
-        Setting::Neighbour { .. } | Setting::Bridge { .. } | Setting::FlowControl { .. } | Setting::Rings { .. } => {
-            false
-        }
-    };
-    if path { Ok(()) } else { Err(TuneError::NotForClients { what: setting.to_string() }) }
+    match setting {
+        Setting::Sysctl { key, .. } if !sysctl::is_for_bench(key) => Ok(()),
+        Setting::Offload { .. } | Setting::Mtu { .. } | Setting::RootQdisc { .. } => Ok(()),
+        other => Err(TuneError::NotForClients(other.to_string())),
+    }
 }
 
-/// Where a setting stands on this host: what is there now, and whether that is what is wanted. Sets nothing.
-///
-/// # Errors
-/// Why it cannot be set here, as far as that can be told before.
+/// The current value on this host, and whether it is the setting's. Sets nothing; fails where the setting cannot be made here, as
+/// far as that is known before.
 pub fn look(setting: &Setting) -> Result<(String, bool), TuneError> {
     let knob = knob(setting);
     knob.check()?;
     Ok((knob.current()?, knob.holds()?))
-}
-
-/// Whether two settings are of one and the same thing.
-fn same_thing(a: &Setting, b: &Setting) -> bool {
-    match (a, b) {
-        (Setting::Sysctl { key: a, .. }, Setting::Sysctl { key: b, .. }) => a == b,
-        (Setting::Offload { device: a, feature: f, .. }, Setting::Offload { device: b, feature: g, .. }) => {
-            a == b && f == g
-        }
-        (Setting::Mtu { device: a, .. }, Setting::Mtu { device: b, .. })
-        | (Setting::RootQdisc { device: a, .. }, Setting::RootQdisc { device: b, .. })
-        | (Setting::FlowControl { device: a, .. }, Setting::FlowControl { device: b, .. })
-        | (Setting::Rings { device: a, .. }, Setting::Rings { device: b, .. }) => a == b,
-        (Setting::Neighbour { device: a, address: x, .. }, Setting::Neighbour { device: b, address: y, .. }) => {
-            a == b && x == y
-        }
-        (Setting::Bridge { bridge: a, option: o, .. }, Setting::Bridge { bridge: b, option: p, .. }) => {
-            a == b && o == p
-        }
-        _ => false,
-    }
 }
 
 /// Makes changes and undoes them. All that it does acts in the network namespace of the calling thread.
@@ -118,17 +75,14 @@ pub struct Tuner {
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 impl Tuner {
-    /// With the journal in `changes/` of a state directory. `role` is who makes the changes, such as `serve` or `diagnose`.
+    /// With the journal in `changes/` of a state directory. `role` is the command that makes the changes: `serve`, `diagnose`.
     #[must_use]
     pub fn new(state: &Path, role: &'static str) -> Self {
         Self { journal: Journal::new(&state.join("changes")), role }
     }
 
-    /// Sets something, having written down what was there before. A value that is already there changes nothing, but is
-    /// written down all the same, so that every change has its undoing.
-    ///
-    /// # Errors
-    /// Why it cannot be set; then nothing is left behind, neither on the host nor in the journal.
+    /// Makes a setting after it has noted the old value. A value that is already set is noted as well, so that every change can be
+    /// undone. A change that fails leaves nothing behind, neither on the host nor in the journal.
     pub fn apply(&self, setting: &Setting, at: Place) -> Result<Change, TuneError> {
         let knob = knob(setting);
         knob.check()?;
@@ -146,30 +100,24 @@ impl Tuner {
         let mut entry = Entry::new(change, NetworkId::current()?, maker);
         self.journal.write(&entry)?;
         if let Err(error) = knob.set() {
-            // It may have worked in part: back to what was there, and only then forget it.
-            if knob.set_back(&entry.change.before).is_ok() {
+            // It may have worked in part: the entry goes only after the old value is back.
+            if knob.write(&entry.change.before).is_ok() {
                 self.journal.remove(&entry.change.id)?;
             }
             return Err(error);
         }
-        // As the kernel made of it: the undoing looks whether it is still there.
+        // Compared before it is undone: somebody else may have changed it since.
         entry.obtained = Some(knob.current()?);
         self.journal.write(&entry)?;
         Ok(entry.change)
     }
 
-    /// All changes of the journal, oldest first; also those of other namespaces, which only these can undo.
-    ///
-    /// # Errors
-    /// Where the journal cannot be read.
+    /// All changes of the journal, oldest first; also those of other namespaces, which can be undone there only.
     pub fn list(&self) -> Result<Vec<Entry>, TuneError> {
         self.journal.entries()
     }
 
-    /// Marks a change as meant to stay beyond the end of what made it; it can still be undone by its id.
-    ///
-    /// # Errors
-    /// No such change.
+    /// Lets a change outlive the process that made it; it can still be undone by its id.
     pub fn keep(&self, id: &str) -> Result<Change, TuneError> {
         let mut entry = self.journal.read(id)?;
         entry.kept = true;

@@ -1,7 +1,8 @@
 //! Offload features of a device, by the words of `ethtool -K`. Each word stands for several features of the kernel; the
-//! way back sets each of them as it was wanted before.
+//! roll-back sets each of them as it was requested before.
 
-use super::{Knob, TuneError};
+use super::error::TuneError;
+use super::knob::{Knob, not_in_table, on_off, parse_on_off};
 use narrows_sys::ethtool::{Device, Feature, FeatureState};
 
 /// Whether a feature of the kernel belongs to a word.
@@ -27,83 +28,74 @@ pub(super) struct Offload<'a> {
 impl Offload<'_> {
     fn belongs(&self) -> Result<Belongs, TuneError> {
         TABLE.iter().find(|(word, _)| *word == self.feature).map(|(_, belongs)| *belongs).ok_or_else(|| {
-            let what = self.feature.chars().take(32).collect::<String>().escape_default().to_string();
-            let allowed = TABLE.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-            TuneError::NotInTable { what: format!("the offload feature `{what}`"), allowed }
+            not_in_table("the offload feature", self.feature, TABLE.iter().map(|(word, _)| *word))
         })
     }
 
-    /// The features that the word stands for and that can be changed on this device.
+    /// The device's features that the word stands for.
     fn features(&self) -> Result<Vec<Feature>, TuneError> {
         let belongs = self.belongs()?;
         let mut features = Device::open(self.device)?.features()?;
-        features.retain(|feature| feature.changeable && belongs(&feature.name));
+        features.retain(|feature| belongs(&feature.name));
         Ok(features)
     }
-}
 
-fn word(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
+    /// Those that can be changed on this device.
+    fn changeable(&self) -> Result<Vec<Feature>, TuneError> {
+        let mut features = self.features()?;
+        features.retain(|feature| feature.changeable);
+        Ok(features)
+    }
+
+    /// As ethtool sees it: on where any of them is.
+    fn is_as_wanted(&self, features: &[Feature]) -> bool {
+        features.iter().any(|feature| feature.active) == self.on
+    }
 }
 
 impl Knob for Offload<'_> {
+    fn what(&self) -> String {
+        format!("{} of {}", self.feature, self.device)
+    }
+
+    fn target(&self) -> String {
+        on_off(self.on).to_owned()
+    }
+
     fn check(&self) -> Result<(), TuneError> {
-        self.belongs()?;
-        Ok(())
+        self.belongs().map(drop)
     }
 
     fn current(&self) -> Result<String, TuneError> {
-        let features = self.features()?;
-        Ok(features.iter().map(|f| format!("{}={}", f.name, word(f.requested))).collect::<Vec<_>>().join(" "))
+        let features = self.changeable()?;
+        Ok(features.iter().map(|f| format!("{}={}", f.name, on_off(f.requested))).collect::<Vec<_>>().join(" "))
     }
 
     fn holds(&self) -> Result<bool, TuneError> {
-        let belongs = self.belongs()?;
-        let features = Device::open(self.device)?.features()?;
-        let mut of_word = features.iter().filter(|feature| belongs(&feature.name));
-        // As ethtool sees it: on where any of them is.
-        Ok(if self.on { of_word.any(|f| f.active) } else { of_word.all(|f| !f.active) })
+        Ok(self.is_as_wanted(&self.features()?))
     }
 
     fn set(&self) -> Result<(), TuneError> {
-        let features = self.features()?;
-        let not_obtained = |got: &str| TuneError::NotObtained {
-            what: format!("{} of {}", self.feature, self.device),
-            wanted: word(self.on).to_owned(),
-            got: got.to_owned(),
-        };
+        let features = self.changeable()?;
         if features.is_empty() {
-            return Err(not_obtained("nothing, since the device fixes it"));
+            return Err(self.not_obtained("nothing, since the device fixes it".to_owned()));
         }
         let states: Vec<_> =
             features.into_iter().map(|feature| FeatureState { name: feature.name, on: self.on }).collect();
         Device::open(self.device)?.set_features(&states)?;
-        // `on` may stay without effect where another feature is missing; one that is active will do, as ethtool sees it.
-        let now = self.features()?;
-        let obtained = if self.on { now.iter().any(|f| f.active) } else { now.iter().all(|f| !f.active) };
-        if obtained { Ok(()) } else { Err(not_obtained(word(!self.on))) }
+        // `on` may stay without effect where another feature is missing; one that is active will do.
+        let obtained = self.is_as_wanted(&self.changeable()?);
+        if obtained { Ok(()) } else { Err(self.not_obtained(on_off(!self.on).to_owned())) }
     }
 
-    fn set_back(&self, before: &str) -> Result<(), TuneError> {
-        let bad = || TuneError::BadValue {
-            what: format!("{} of {}", self.feature, self.device),
-            value: before.to_owned(),
-            wanted: "a list of features with =on or =off".to_owned(),
-        };
+    fn write(&self, note: &str) -> Result<(), TuneError> {
         let belongs = self.belongs()?;
-        let mut states = Vec::new();
-        for item in before.split_ascii_whitespace() {
-            let (name, state) = item.split_once('=').ok_or_else(bad)?;
-            let on = match state {
-                "on" => true,
-                "off" => false,
-                _ => return Err(bad()),
-            };
-            if !belongs(name) {
-                return Err(bad());
-            }
-            states.push(FeatureState { name: name.to_owned(), on });
-        }
+        let state = |item: &str| {
+            let (name, state) = item.split_once('=').filter(|(name, _)| belongs(name))?;
+            Some(FeatureState { name: name.to_owned(), on: parse_on_off(state)? })
+        };
+        let states: Option<Vec<_>> = note.split_ascii_whitespace().map(state).collect();
+        let states = states.ok_or_else(|| self.bad(note, "a list of features with =on or =off"))?;
         Ok(Device::open(self.device)?.set_features(&states)?)
     }
 }

@@ -1,9 +1,10 @@
-//! The root queueing discipline of a device, by route netlink. The way back is exact for disciplines without classes:
+//! The root queueing discipline of a device, by route netlink. The roll-back is exact for disciplines without classes:
 //! kind, handle and the options as the kernel dumped them; what could not be restored so is refused.
 //!
 //! Source: include/uapi/linux/rtnetlink.h (`struct tcmsg`), net/sched/sch_api.c.
 
-use super::{Knob, TuneError};
+use super::error::TuneError;
+use super::knob::{Knob, not_in_table};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use narrows_sys::device;
@@ -57,7 +58,7 @@ impl Dumped {
         })
     }
 
-    /// `default`, or kind, handle and options: what `set_back` reads.
+    /// `default`, or kind, handle and options: what `write` reads.
     fn note(&self) -> String {
         if self.handle == 0 {
             DEFAULT.to_owned()
@@ -76,21 +77,13 @@ fn header(index: u32, handle: u32, parent: u32) -> Vec<u8> {
 }
 
 impl RootQdisc<'_> {
-    fn wrap(&self, operation: &'static str) -> impl FnOnce(netlink::Error) -> TuneError {
-        let device = self.device.to_owned();
-        move |source| TuneError::Netlink { operation, device, source }
+    fn failed(&self, operation: &'static str, source: netlink::Error) -> TuneError {
+        TuneError::Netlink { operation, device: self.device.to_owned(), source }
     }
 
-    fn request(
-        &self,
-        operation: &'static str,
-        kind: u16,
-        flags: u16,
-        payload: &[u8],
-    ) -> Result<Vec<Message>, TuneError> {
-        Socket::open(Family::Route)
-            .and_then(|mut socket| socket.request(kind, flags, payload))
-            .map_err(self.wrap(operation))
+    fn request(&self, operation: &'static str, kind: u16, flags: u16, body: &[u8]) -> Result<Vec<Message>, TuneError> {
+        let answer = Socket::open(Family::Route).and_then(|mut socket| socket.request(kind, flags, body));
+        answer.map_err(|source| self.failed(operation, source))
     }
 
     fn dump(&self, index: u32) -> Result<Vec<Dumped>, TuneError> {
@@ -122,8 +115,11 @@ impl RootQdisc<'_> {
         Ok(None)
     }
 
+    /// Does nothing where the root is the kernel's own choice, which has no handle and cannot be removed.
     fn delete_root(&self, index: u32) -> Result<(), TuneError> {
-        self.request("remove the root qdisc of", RTM_DELQDISC, 0, &header(index, 0, TC_H_ROOT))?;
+        if self.root(index)?.is_some_and(|root| root.handle != 0) {
+            self.request("remove the root qdisc of", RTM_DELQDISC, 0, &header(index, 0, TC_H_ROOT))?;
+        }
         Ok(())
     }
 
@@ -133,23 +129,29 @@ impl RootQdisc<'_> {
         if !options.is_empty() {
             payload.bytes(TCA_OPTIONS, options);
         }
-        let payload = payload.finish().map_err(self.wrap("describe the root qdisc of"))?;
+        let payload = payload.finish().map_err(|source| self.failed("describe the root qdisc of", source))?;
         self.request("set the root qdisc of", RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &payload)?;
         Ok(())
     }
 }
 
 impl Knob for RootQdisc<'_> {
+    fn what(&self) -> String {
+        format!("the root qdisc of {}", self.device)
+    }
+
+    fn target(&self) -> String {
+        self.kind.to_owned()
+    }
+
     fn check(&self) -> Result<(), TuneError> {
         if self.kind != DEFAULT && !KINDS.contains(&self.kind) {
-            let what = self.kind.chars().take(32).collect::<String>().escape_default().to_string();
-            let allowed = format!("{DEFAULT}, {}", KINDS.join(", "));
-            return Err(TuneError::NotInTable { what: format!("a root qdisc `{what}`"), allowed });
+            return Err(not_in_table("a root qdisc", self.kind, [DEFAULT].into_iter().chain(KINDS.iter().copied())));
         }
-        if let Some(why) = self.obstacle(device::index(self.device)?)? {
-            return Err(TuneError::NotRestorable { what: format!("the root qdisc of {}", self.device), why });
+        match self.obstacle(device::index(self.device)?)? {
+            Some(why) => Err(TuneError::NotRestorable { what: self.what(), why }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn current(&self) -> Result<String, TuneError> {
@@ -164,33 +166,24 @@ impl Knob for RootQdisc<'_> {
 
     fn set(&self) -> Result<(), TuneError> {
         let index = device::index(self.device)?;
-        if self.kind != DEFAULT {
-            return self.make_root(index, self.kind, 0, &[]);
-        }
-        // The kernel's own choice has no handle, and cannot be removed.
-        if self.root(index)?.is_some_and(|root| root.handle != 0) { self.delete_root(index) } else { Ok(()) }
+        if self.kind == DEFAULT { self.delete_root(index) } else { self.make_root(index, self.kind, 0, &[]) }
     }
 
-    fn set_back(&self, before: &str) -> Result<(), TuneError> {
+    fn write(&self, note: &str) -> Result<(), TuneError> {
         let index = device::index(self.device)?;
         // First away with what is there: a discipline of the same handle cannot be replaced by one of another kind.
-        if self.root(index)?.is_some_and(|root| root.handle != 0) {
-            self.delete_root(index)?;
-        }
-        if before == DEFAULT {
+        self.delete_root(index)?;
+        if note == DEFAULT {
             return Ok(());
         }
-        let bad = || TuneError::BadValue {
-            what: format!("the root qdisc of {}", self.device),
-            value: before.to_owned(),
-            wanted: "`default`, or kind, handle and options".to_owned(),
+        let parsed = || match *note.split(' ').collect::<Vec<_>>() {
+            [kind, handle, options] => {
+                Some((kind, u32::from_str_radix(handle, 16).ok()?, STANDARD.decode(options).ok()?))
+            }
+            _ => None,
         };
-        let mut parts = before.split(' ');
-        let (Some(kind), Some(handle), Some(options), None) = (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
-            return Err(bad());
-        };
-        let handle = u32::from_str_radix(handle, 16).map_err(|_| bad())?;
-        self.make_root(index, kind, handle, &STANDARD.decode(options).map_err(|_| bad())?)
+        let (kind, handle, options) =
+            parsed().ok_or_else(|| self.bad(note, "`default`, or kind, handle and options"))?;
+        self.make_root(index, kind, handle, &options)
     }
 }

@@ -1,12 +1,17 @@
 //! How many descriptors the rings of a device have.
 
-use super::{Knob, TuneError};
-use narrows_sys::ethtool::{self, Device};
+use super::error::TuneError;
+use super::knob::Knob;
+use narrows_sys::ethtool::Device;
 
 pub(super) struct Rings<'a> {
     pub(super) device: &'a str,
     pub(super) rx: u32,
     pub(super) tx: u32,
+}
+
+fn note(rx: u32, tx: u32) -> String {
+    format!("rx {rx} tx {tx}")
 }
 
 fn parse(note: &str) -> Option<(u32, u32)> {
@@ -16,44 +21,35 @@ fn parse(note: &str) -> Option<(u32, u32)> {
     }
 }
 
-impl Rings<'_> {
-    fn read(&self) -> Result<ethtool::Rings, TuneError> {
-        Ok(Device::open(self.device)?.rings()?)
-    }
-
-    fn bad(&self, value: String, wanted: String) -> TuneError {
-        TuneError::BadValue { what: format!("the rings of {}", self.device), value, wanted }
-    }
-}
-
 impl Knob for Rings<'_> {
+    fn what(&self) -> String {
+        format!("the rings of {}", self.device)
+    }
+
+    fn target(&self) -> String {
+        note(self.rx, self.tx)
+    }
+
     fn check(&self) -> Result<(), TuneError> {
-        let most = self.read()?;
-        if (1..=most.rx_max).contains(&self.rx) && (1..=most.tx_max).contains(&self.tx) {
+        let max = Device::open(self.device)?.rings()?;
+        if (1..=max.rx_max).contains(&self.rx) && (1..=max.tx_max).contains(&self.tx) {
             return Ok(());
         }
-        let wanted = format!("at most rx {} tx {}, and at least 1 of each", most.rx_max, most.tx_max);
-        Err(self.bad(format!("rx {} tx {}", self.rx, self.tx), wanted))
+        Err(self.bad(&self.target(), format!("at most {}, and at least 1 of each", note(max.rx_max, max.tx_max))))
     }
 
     fn current(&self) -> Result<String, TuneError> {
-        let now = self.read()?;
-        Ok(format!("rx {} tx {}", now.rx, now.tx))
+        let now = Device::open(self.device)?.rings()?;
+        Ok(note(now.rx, now.tx))
     }
 
-    fn holds(&self) -> Result<bool, TuneError> {
-        let now = self.read()?;
-        Ok((now.rx, now.tx) == (self.rx, self.tx))
+    /// A driver may round up.
+    fn is_obtained(&self, _: &str) -> bool {
+        true
     }
 
-    fn set(&self) -> Result<(), TuneError> {
-        // A driver may round up: what it made of it is read back by the tuner.
-        Ok(Device::open(self.device)?.set_rings(self.rx, self.tx)?)
-    }
-
-    fn set_back(&self, before: &str) -> Result<(), TuneError> {
-        let (rx, tx) =
-            parse(before).ok_or_else(|| self.bad(before.to_owned(), "sizes such as `rx 512 tx 512`".to_owned()))?;
+    fn write(&self, note: &str) -> Result<(), TuneError> {
+        let (rx, tx) = parse(note).ok_or_else(|| self.bad(note, "sizes such as `rx 512 tx 512`"))?;
         Ok(Device::open(self.device)?.set_rings(rx, tx)?)
     }
 }

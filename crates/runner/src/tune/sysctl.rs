@@ -1,33 +1,34 @@
 //! Kernel parameters below `net.`: the ones of the table, and no others.
 
-use super::{Knob, TuneError};
+use super::error::TuneError;
+use super::knob::{Knob, not_in_table};
 use narrows_sys::sysctl;
 
 /// What a value must look like.
 enum Form {
     /// A whole number within limits.
     Number(i64, i64),
-    /// Least, default and most bytes of a buffer.
+    /// Minimum, default and maximum bytes of a buffer.
     Triple,
     /// A name such as `cubic` or `fq_codel`.
     Name,
 }
 
-const MOST: i64 = i32::MAX as i64;
+const MAX: i64 = i32::MAX as i64;
 
 /// All that may be set. One line a key; source: Documentation/networking/ip-sysctl.rst, Documentation/admin-guide/sysctl/net.rst.
 const TABLE: &[(&str, Form)] = &[
     ("net.core.default_qdisc", Form::Name),
     ("net.core.netdev_budget", Form::Number(1, 1_000_000)),
     ("net.core.netdev_budget_usecs", Form::Number(1, 10_000_000)),
-    ("net.core.netdev_max_backlog", Form::Number(1, MOST)),
-    ("net.core.rmem_default", Form::Number(4096, MOST)),
-    ("net.core.rmem_max", Form::Number(4096, MOST)),
-    ("net.core.wmem_default", Form::Number(4608, MOST)),
-    ("net.core.wmem_max", Form::Number(4608, MOST)),
+    ("net.core.netdev_max_backlog", Form::Number(1, MAX)),
+    ("net.core.rmem_default", Form::Number(4096, MAX)),
+    ("net.core.rmem_max", Form::Number(4096, MAX)),
+    ("net.core.wmem_default", Form::Number(4608, MAX)),
+    ("net.core.wmem_max", Form::Number(4608, MAX)),
     ("net.ipv4.tcp_congestion_control", Form::Name),
     ("net.ipv4.tcp_ecn", Form::Number(0, 5)),
-    ("net.ipv4.tcp_limit_output_bytes", Form::Number(1, MOST)),
+    ("net.ipv4.tcp_limit_output_bytes", Form::Number(1, MAX)),
     ("net.ipv4.tcp_moderate_rcvbuf", Form::Number(0, 1)),
     ("net.ipv4.tcp_mtu_probing", Form::Number(0, 2)),
     ("net.ipv4.tcp_no_metrics_save", Form::Number(0, 1)),
@@ -48,16 +49,16 @@ const BENCH: &[(&str, Form)] = &[
     ("net.ipv4.conf.DEVICE.send_redirects", Form::Number(0, 1)),
     ("net.ipv4.conf.all.rp_filter", Form::Number(0, 2)),
     ("net.ipv4.conf.all.send_redirects", Form::Number(0, 1)),
-    ("net.ipv4.neigh.default.gc_thresh1", Form::Number(0, MOST)),
-    ("net.ipv4.neigh.default.gc_thresh2", Form::Number(0, MOST)),
-    ("net.ipv4.neigh.default.gc_thresh3", Form::Number(0, MOST)),
+    ("net.ipv4.neigh.default.gc_thresh1", Form::Number(0, MAX)),
+    ("net.ipv4.neigh.default.gc_thresh2", Form::Number(0, MAX)),
+    ("net.ipv4.neigh.default.gc_thresh3", Form::Number(0, MAX)),
     ("net.ipv6.conf.DEVICE.accept_ra", Form::Number(0, 2)),
     ("net.ipv6.conf.DEVICE.dad_transmits", Form::Number(0, 1000)),
     ("net.ipv6.conf.DEVICE.force_forwarding", Form::Number(0, 1)),
     ("net.ipv6.conf.DEVICE.router_solicitations", Form::Number(-1, 1000)),
-    ("net.ipv6.neigh.default.gc_thresh1", Form::Number(0, MOST)),
-    ("net.ipv6.neigh.default.gc_thresh2", Form::Number(0, MOST)),
-    ("net.ipv6.neigh.default.gc_thresh3", Form::Number(0, MOST)),
+    ("net.ipv6.neigh.default.gc_thresh1", Form::Number(0, MAX)),
+    ("net.ipv6.neigh.default.gc_thresh2", Form::Number(0, MAX)),
+    ("net.ipv6.neigh.default.gc_thresh3", Form::Number(0, MAX)),
 ];
 
 /// Whether a key is the one of the table, for any device.
@@ -72,68 +73,52 @@ pub(super) fn is_for_bench(key: &str) -> bool {
     BENCH.iter().any(|(pattern, _)| is_of(pattern, key))
 }
 
-/// One parameter and the value that is wanted.
+/// One parameter and its new value.
 pub(super) struct Sysctl<'a> {
     pub(super) key: &'a str,
     pub(super) value: &'a str,
 }
 
-impl Sysctl<'_> {
-    fn bad(&self, wanted: impl Into<String>) -> TuneError {
-        let value = self.value.chars().take(64).collect::<String>().escape_default().to_string();
-        TuneError::BadValue { what: self.key.to_owned(), value, wanted: wanted.into() }
-    }
-}
-
 impl Knob for Sysctl<'_> {
+    fn what(&self) -> String {
+        self.key.to_owned()
+    }
+
+    fn target(&self) -> String {
+        self.value.to_owned()
+    }
+
     fn check(&self) -> Result<(), TuneError> {
-        let known = TABLE.iter().chain(BENCH).find(|(pattern, _)| is_of(pattern, self.key));
-        let Some((_, form)) = known else {
-            let what = self.key.chars().take(64).collect::<String>().escape_default().to_string();
-            let allowed = TABLE.iter().chain(BENCH).map(|(key, _)| *key).collect::<Vec<_>>().join(", ");
-            return Err(TuneError::NotInTable { what: format!("the kernel parameter `{what}`"), allowed });
+        let all = || TABLE.iter().chain(BENCH);
+        let Some((_, form)) = all().find(|(pattern, _)| is_of(pattern, self.key)) else {
+            return Err(not_in_table("the kernel parameter", self.key, all().map(|(key, _)| *key)));
         };
-        match *form {
-            Form::Number(least, most) => match self.value.parse::<i64>() {
-                Ok(value) if (least..=most).contains(&value) => Ok(()),
-                _ => Err(self.bad(format!("a number from {least} to {most}"))),
-            },
+        let (sound, wanted) = match *form {
+            Form::Number(min, max) => {
+                let value = self.value.parse::<i64>();
+                (value.is_ok_and(|value| (min..=max).contains(&value)), format!("a number from {min} to {max}"))
+            }
             Form::Triple => {
                 let numbers: Option<Vec<i64>> =
-                    self.value.split(' ').map(|word| word.parse().ok().filter(|n| (1024..=MOST).contains(n))).collect();
-                match numbers.as_deref() {
-                    Some([least, default, most]) if least <= default && default <= most => Ok(()),
-                    _ => Err(self.bad(format!("three rising numbers from 1024 to {MOST}, parted by blanks"))),
-                }
+                    self.value.split(' ').map(|word| word.parse().ok().filter(|n| (1024..=MAX).contains(n))).collect();
+                let sound = numbers.is_some_and(|numbers| numbers.len() == 3 && numbers.is_sorted());
+                (sound, format!("three rising numbers from 1024 to {MAX}, parted by blanks"))
             }
             Form::Name => {
                 let sound = (1..=15).contains(&self.value.len())
                     && self.value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-                if sound { Ok(()) } else { Err(self.bad("a name of 1 to 15 letters, digits, `_` or `-`")) }
+                (sound, "a name of 1 to 15 letters, digits, `_` or `-`".to_owned())
             }
-        }
+        };
+        if sound { Ok(()) } else { Err(self.bad(self.value, wanted)) }
     }
 
     fn current(&self) -> Result<String, TuneError> {
         Ok(sysctl::normal(&sysctl::read(self.key)?))
     }
 
-    fn holds(&self) -> Result<bool, TuneError> {
-        Ok(self.current()? == self.value)
-    }
-
-    fn set(&self) -> Result<(), TuneError> {
-        sysctl::write(self.key, self.value)?;
-        let got = self.current()?;
-        if got == self.value {
-            Ok(())
-        } else {
-            Err(TuneError::NotObtained { what: self.key.to_owned(), wanted: self.value.to_owned(), got })
-        }
-    }
-
-    fn set_back(&self, before: &str) -> Result<(), TuneError> {
-        Ok(sysctl::write(self.key, before)?)
+    fn write(&self, note: &str) -> Result<(), TuneError> {
+        Ok(sysctl::write(self.key, note)?)
     }
 }
 

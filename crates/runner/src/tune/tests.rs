@@ -102,7 +102,7 @@ fn a_qdisc_with_options_comes_back_exactly() {
         let tuner = Tuner::new(state, "test");
         // 123 packets: `struct tc_fifo_qopt`.
         let qdisc = qdisc::RootQdisc { device: "lo", kind: "pfifo" };
-        qdisc.set_back(&format!("pfifo 120000 {}", "ewAAAA==")).expect("made");
+        qdisc.write(&format!("pfifo 120000 {}", "ewAAAA==")).expect("made");
         let before = qdisc.current().expect("readable");
         assert_eq!(before, "pfifo 120000 ewAAAA==");
         change_and_undo(&tuner, &before);
@@ -230,7 +230,7 @@ fn changes_of_one_thing_are_undone_from_the_latest() {
         let first = tuner.apply(&sysctl("net.ipv4.tcp_rmem", "4096 131072 262144"), Place::Server).expect("set");
         let second = tuner.apply(&sysctl("net.ipv4.tcp_rmem", "4096 131072 524288"), Place::Server).expect("set");
         let error = tuner.undo(&first.id).expect_err("covered");
-        assert!(matches!(error, TuneError::LaterChange { ref later } if *later == second.id), "{error}");
+        assert!(matches!(error, TuneError::LaterChange(ref later) if *later == second.id), "{error}");
         let undone = tuner.undo_all().expect("list");
         assert_eq!(undone.iter().map(|u| u.entry.change.id.as_str()).collect::<Vec<_>>(), [&second.id, &first.id]);
         assert!(undone.iter().all(|u| matches!(u.outcome, Ok(Undone::SetBack))));

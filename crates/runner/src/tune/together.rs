@@ -44,11 +44,8 @@ impl std::error::Error for NotTogether {}
 
 impl Tuner {
     /// Makes several changes, each to stay until it is undone. Where one cannot be made, those before it are undone.
-    ///
-    /// # Errors
-    /// The one that could not be made.
     pub fn apply_together(&self, settings: &[Setting], at: Place) -> Result<Vec<Change>, NotTogether> {
-        // What can be told before is told before anything is touched.
+        // What is wrong is reported before anything is changed, as far as it is known then.
         for setting in settings {
             if let Err(why) = look(setting) {
                 return Err(NotTogether { why: Box::new(why), of: settings.len(), undone: Vec::new() });

@@ -1,4 +1,4 @@
-//! The way back: of one change, of all, and of those that a dead process left.
+//! Rolls changes back: one, all, or those that a dead process left.
 
 use super::journal::Entry;
 use super::{TuneError, Tuner, knob};
@@ -44,11 +44,7 @@ pub struct Undoing {
 }
 
 impl Tuner {
-    /// Undoes one change.
-    ///
-    /// # Errors
-    /// No such change, one of another namespace, one that a later change covers, or the kernel's refusal; it then stays
-    /// in the journal.
+    /// Undoes one change. It stays in the journal where it is of another namespace, a later change covers it or the kernel refuses.
     pub fn undo(&self, id: &str) -> Result<Undone, TuneError> {
         let entry = self.journal.read(id)?;
         self.undo_entry(&entry)
@@ -56,25 +52,16 @@ impl Tuner {
 
     /// Undoes all changes of this namespace, the latest first, and drops those that nothing can undo any more.
     /// Entries of other living namespaces are in the answer with [`TuneError::OtherNamespace`].
-    ///
-    /// # Errors
-    /// Where the journal cannot be read.
     pub fn undo_all(&self) -> Result<Vec<Undoing>, TuneError> {
         self.undo_those(|_| true)
     }
 
     /// Undoes all that was made in this role, as [`Tuner::undo_all`] does.
-    ///
-    /// # Errors
-    /// Where the journal cannot be read.
     pub fn undo_of_role(&self) -> Result<Vec<Undoing>, TuneError> {
         self.undo_those(|entry| entry.by.role == self.role)
     }
 
     /// Undoes what dead processes of this role left in this namespace, unless it was to be kept.
-    ///
-    /// # Errors
-    /// Where the journal cannot be read.
     pub fn recover(&self) -> Result<Vec<Undoing>, TuneError> {
         let here = NetworkId::current()?;
         self.undo_those(|entry| {
@@ -96,12 +83,12 @@ impl Tuner {
     }
 
     fn undo_entry(&self, entry: &Entry) -> Result<Undone, TuneError> {
-        let undone = self.way_back(entry)?;
+        let undone = self.roll_back(entry)?;
         self.journal.remove(&entry.change.id)?;
         Ok(undone)
     }
 
-    fn way_back(&self, entry: &Entry) -> Result<Undone, TuneError> {
+    fn roll_back(&self, entry: &Entry) -> Result<Undone, TuneError> {
         if entry.is_of_earlier_boot() {
             return Ok(Undone::Dropped("the host was booted since, which undid it".to_owned()));
         }
@@ -113,7 +100,7 @@ impl Tuner {
             return Ok(Undone::Dropped(format!("its network namespace net:[{}] is gone", namespace.inode)));
         }
         if let Some(later) = self.journal.entries()?.iter().rev().find(|other| entry.is_covered_by(other)) {
-            return Err(TuneError::LaterChange { later: later.change.id.clone() });
+            return Err(TuneError::LaterChange(later.change.id.clone()));
         }
         let knob = knob(&entry.change.set);
         let now = match knob.current() {
@@ -130,7 +117,7 @@ impl Tuner {
         if entry.obtained.as_ref().is_some_and(|obtained| *obtained != now) {
             return Ok(Undone::ChangedByOthers { now });
         }
-        knob.set_back(&entry.change.before)?;
+        knob.write(&entry.change.before)?;
         let now = knob.current()?;
         if now != entry.change.before {
             return Err(TuneError::NotObtained {
