@@ -4,10 +4,10 @@ use crate::failure::{Failure, Outcome};
 use crate::flags::RemoteArgs;
 use crate::output::print;
 use narrows_model::Ending;
+use narrows_runner::Stop;
 use narrows_runner::interrupt;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::remote::{Remote, Session};
-use narrows_runner::stop::Stop;
 use narrows_runner::tune::Tuner;
 use std::cell::RefCell;
 
@@ -27,14 +27,14 @@ impl Connection {
     }
 
     /// Opens a session, in which trials are made.
-    pub(crate) fn ends(&self, tuner: Option<Tuner>, quiet: bool) -> Result<LiveEnds<'_>, Failure> {
+    pub(crate) fn ends(&self, tuner: Option<Tuner>, quiet: bool) -> Result<LiveEnds, Failure> {
         let session = open_session(&self.remote, &self.stop, quiet)?;
-        Ok(LiveEnds::new(&self.remote, session, self.instruments, tuner, self.stop.clone()))
+        Ok(LiveEnds::new(self.remote.clone(), session, self.instruments, tuner, self.stop.clone()))
     }
 }
 
 /// Opens a session and shows the position in the queue meanwhile; Ctrl-C ends the wait.
-pub(crate) fn open_session<'a>(remote: &'a Remote, stop: &Stop, quiet: bool) -> Result<Session<'a>, Failure> {
+pub(crate) fn open_session(remote: &Remote, stop: &Stop, quiet: bool) -> Result<Session, Failure> {
     let mut shown = 0;
     remote
         .open_session(&mut |position, why| {

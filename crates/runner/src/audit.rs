@@ -1,7 +1,6 @@
 //! The audit of one or both ends: their inventories side by side.
 
-use crate::instruments::Instruments as _;
-use crate::live::LiveInstruments;
+use crate::instruments::LiveInstruments;
 use crate::remote::{Remote, RemoteError};
 use narrows_model::host::audit::Audit;
 

@@ -1,5 +1,6 @@
 //! The demonstration in the lab: a path of 1 Gbit/s and 35 ms that a small receive window limits to 37 Mbit/s.
 
+use crate::DEFAULT_PORT;
 use narrows_lab::{Lab, LabSpec};
 use narrows_model::lab::Impairment;
 use narrows_model::{Direction, Family, Place};
@@ -43,9 +44,6 @@ pub struct Stage {
     server: Child,
 }
 
-/// The port of servers in labs.
-const PORT: u16 = 5220;
-
 impl Stage {
     /// Brings up a lab and starts `narrows serve` in it.
     ///
@@ -68,7 +66,7 @@ impl Stage {
         let server = lab
             .host("server")?
             .command(&program.to_string_lossy())
-            .args(["serve", "--port", &PORT.to_string(), "--token-file"])
+            .args(["serve", "--port", &DEFAULT_PORT.to_string(), "--token-file"])
             .arg(scratch.join("token"))
             .args(serve)
             .env("XDG_STATE_HOME", scratch.join("server"))
@@ -84,7 +82,7 @@ impl Stage {
 
     fn await_server(&self) -> Result<(), StageError> {
         let address = self.lab.address_of("server", Family::Ipv4).ok_or(StageError::NoServer)?;
-        let to = SocketAddr::new(address, PORT);
+        let to = SocketAddr::new(address, DEFAULT_PORT);
         for _ in 0..100 {
             let open = self
                 .lab

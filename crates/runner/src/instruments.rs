@@ -1,30 +1,22 @@
-//! What an end measures with, as one interface: the collectors and the engines. The control plane knows no more of them
-//! than this, so its tests can stand in others.
+//! What an end measures with: the collectors and the engines of this host, in the network namespace of the calling thread.
 
-use crate::stop::Stop;
-use narrows_collect::Missing;
 use narrows_collect::drop_watch::{self, DropWatch};
-use narrows_model::{Flow, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Snapshot, TcpPlan};
+use narrows_collect::{Live, Missing};
+use narrows_model::{Flow, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Snapshot, StreamSpec, TcpPlan};
 use narrows_sys::udp::Arrival;
-use narrows_traffic::Connections;
 use narrows_traffic::udp::UdpStream;
+use narrows_traffic::{Connections, Stop};
 use narrows_wire::{Key, probe};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
-/// What counts the kernel's drops by reason while a trial runs.
+/// Counts the kernel's drops by reason while a trial runs.
 #[derive(Debug, Default)]
-pub struct Drops(Option<Result<DropWatch, Missing>>);
+pub(crate) struct Drops(Option<Result<DropWatch, Missing>>);
 
 impl Drops {
-    /// Begins to count, where this host can.
-    #[must_use]
-    pub fn watch() -> Self {
-        Self(Some(DropWatch::start()))
-    }
-
     /// Ends it and puts what was counted, or why nothing was, into the readings around the trial.
-    pub fn end(self, before: &mut Snapshot, after: &mut Snapshot) {
+    pub(crate) fn end(self, before: &mut Snapshot, after: &mut Snapshot) {
         match self.0 {
             None => {}
             Some(Ok(watch)) => drop_watch::put(watch.finish(), before, after),
@@ -33,63 +25,78 @@ impl Drops {
     }
 }
 
-/// The instruments of one end. All act in the network namespace of the calling thread.
-pub trait Instruments: Send + Sync + 'static {
-    /// The host's own name.
-    fn host_name(&self) -> String;
+/// The collectors and the engine of this host.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveInstruments {
+    /// Whether counters and CPU times are read around and during a trial; without them nothing can be diagnosed.
+    pub collect: bool,
+}
 
+impl LiveInstruments {
     /// All that the collectors know of this host, for the route to `peer`.
-    fn inventory(&self, peer: Option<IpAddr>) -> Snapshot;
+    pub(crate) fn inventory(&self, peer: Option<IpAddr>) -> Snapshot {
+        narrows_collect::inventory(&Live::new(), peer)
+    }
 
     /// The counters alone: cheap enough for right before and right after a load.
-    fn counters(&self, peer: Option<IpAddr>) -> Snapshot;
+    pub(crate) fn counters(&self, peer: Option<IpAddr>) -> Snapshot {
+        if self.collect { narrows_collect::counters(&Live::new(), peer) } else { Snapshot::default() }
+    }
 
     /// The interfaces of this host, with their traffic so far.
-    ///
-    /// # Errors
-    /// Why they cannot be read, in a sentence.
-    fn interfaces(&self) -> Result<Vec<InterfaceSample>, String>;
+    pub(crate) fn interfaces(&self) -> Result<Vec<InterfaceSample>, String> {
+        narrows_collect::interfaces().map_err(|missing| missing.to_string())
+    }
 
     /// Begins to count the kernel's drops.
-    fn watch_drops(&self) -> Drops {
-        Drops::default()
+    pub(crate) fn watch_drops(&self) -> Drops {
+        if self.collect { Drops(Some(DropWatch::start())) } else { Drops::default() }
     }
 
     /// Sets the plan's options that belong before the handshake; on an accepted socket, right after it.
-    ///
-    /// # Errors
-    /// The option that the kernel refused, in a sentence.
-    fn prepare(&self, socket: BorrowedFd<'_>, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), String>;
+    pub(crate) fn prepare(
+        &self,
+        socket: BorrowedFd<'_>,
+        place: Place,
+        flow: Flow,
+        plan: &TcpPlan,
+    ) -> Result<(), String> {
+        narrows_traffic::tcp::prepare(socket, place, flow, plan).map_err(|error| error.to_string())
+    }
 
     /// The client's end of the handshake of a UDP stream.
-    ///
-    /// # Errors
-    /// Why there is no such stream, in a sentence.
-    fn open_udp(
+    pub(crate) fn open_udp(
         &self,
         address: SocketAddr,
         key: &Key,
-        id: u32,
-        flow: Flow,
+        StreamSpec { id, flow, .. }: StreamSpec,
         plan: &LoadPlan,
-    ) -> Result<UdpStream, String>;
+    ) -> Result<UdpStream, String> {
+        narrows_traffic::open_udp(address, key, id, flow, plan).map_err(|error| error.to_string())
+    }
 
     /// The server's end of the handshake: a socket of its own for the stream whose hello arrived.
-    ///
-    /// # Errors
-    /// Why there is no such stream, in a sentence.
-    fn accept_udp(&self, hello: &probe::Hello, arrival: &Arrival, plan: &LoadPlan) -> Result<UdpStream, String>;
+    pub(crate) fn accept_udp(
+        &self,
+        hello: &probe::Hello,
+        arrival: &Arrival,
+        plan: &LoadPlan,
+    ) -> Result<UdpStream, String> {
+        narrows_traffic::accept_udp(hello, arrival, plan).map_err(|error| error.to_string())
+    }
 
-    /// Runs one end of a trial until it is over or `stop` is raised. The snapshots of the record are left empty.
-    ///
-    /// # Errors
-    /// Why no trial could be made, in a sentence; what goes wrong after the start is a remark in the record.
-    fn run(
+    /// Runs one end of a trial until it is over or `stop` is raised. The snapshots of the record are left empty. What goes wrong after
+    /// the start is a remark in the record.
+    pub(crate) fn run(
         &self,
         place: Place,
         plan: &LoadPlan,
         connections: Connections,
         stop: &Stop,
         on_progress: &mut dyn FnMut(Progress),
-    ) -> Result<LoadRecord, String>;
+    ) -> Result<LoadRecord, String> {
+        let none = || Vec::new();
+        let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
+        narrows_traffic::run(place, plan, connections, stop, cpu_times, on_progress).map_err(|error| error.to_string())
+    }
 }

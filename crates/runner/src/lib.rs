@@ -9,7 +9,7 @@ pub mod diagnosis;
 pub mod ends;
 pub mod forwarding;
 pub mod frames;
-pub mod instruments;
+mod instruments;
 pub mod known;
 pub mod live;
 mod liveness;
@@ -20,7 +20,6 @@ pub mod scenarios;
 pub mod search;
 pub mod server;
 pub mod state;
-pub mod stop;
 pub mod stored;
 pub mod sweep;
 pub mod trust;
@@ -33,3 +32,16 @@ pub use books::{ledgers, live, measurement, search_report, sweep_report};
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_sys::interrupt;
+pub use narrows_traffic::Stop;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The version of this program.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The server's port where none is named.
+pub const DEFAULT_PORT: u16 = 5220;
+
+/// Locks plain data: what a panic left there is as valid as before.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

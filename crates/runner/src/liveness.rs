@@ -1,11 +1,12 @@
 //! Liveness of the other end while its heartbeats are late: the data of the running trial. A full queue on the path delays the
 //! heartbeats, but the data in it still arrives.
 
+use crate::lock;
 use narrows_sys::{clock, sock_diag};
 use narrows_traffic::{DataStream, Socket};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Time between the two samples that show whether data moves.
@@ -35,27 +36,23 @@ struct Watched {
 }
 
 impl Liveness {
-    fn watched(&self) -> MutexGuard<'_, Watched> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Samples these streams from now on.
     pub(crate) fn watch(&self, streams: &[DataStream]) {
         let counter = |stream: &DataStream| match &stream.socket {
             Socket::Tcp(socket) => Some(Counter::Connection(socket.local_addr().ok()?, socket.peer_addr().ok()?)),
             Socket::Udp(stream) => Some(Counter::Received(stream.heard())),
         };
-        self.watched().streams = streams.iter().filter_map(counter).collect();
+        lock(&self.0).streams = streams.iter().filter_map(counter).collect();
     }
 
     /// The trial is over.
     pub(crate) fn forget(&self) {
-        *self.watched() = Watched { streams: Vec::new(), ended: Some(clock::now()) };
+        *lock(&self.0) = Watched { streams: Vec::new(), ended: Some(clock::now()) };
     }
 
     /// Bytes or datagrams that the other end sent or acknowledged, per stream.
     fn moved(&self) -> Vec<u64> {
-        let counters = self.watched().streams.clone();
+        let counters = lock(&self.0).streams.clone();
         let moved = |counter: Counter| match counter {
             Counter::Connection(local, remote) => {
                 let info = sock_diag::tcp_info(local, remote).ok().flatten()?;
@@ -69,7 +66,7 @@ impl Liveness {
     /// Whether data moves now, or a load ended less than `patience` ago. If the process hangs and only its kernel answers, no data
     /// moves.
     pub(crate) async fn is_alive(&self, patience: Duration) -> bool {
-        if self.watched().ended.is_some_and(|end| end.elapsed() < patience) {
+        if lock(&self.0).ended.is_some_and(|end| end.elapsed() < patience) {
             return true;
         }
         let before = self.moved();

@@ -1,13 +1,11 @@
 //! Both ends of an engine on this host, over its loopback: what the tester itself can do.
 
-use crate::instruments::Instruments as _;
-use crate::live::LiveInstruments;
-use crate::stop::Stop;
+use crate::instruments::LiveInstruments;
 use narrows_model::{Carrier, LoadPlan, Place, StreamSpec, Trial};
 use narrows_sys::event::{Event, wait_readable};
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
-use narrows_traffic::{Connections, DataStream, Socket};
+use narrows_traffic::{Connections, DataStream, Socket, Stop};
 use narrows_wire::Key;
 use narrows_wire::probe::Hello;
 use std::net::{IpAddr, SocketAddr};
@@ -60,7 +58,7 @@ fn connect_udp(instruments: LiveInstruments, plan: &LoadPlan, streams: &[StreamS
     let (ours, theirs) = std::thread::scope(|scope| {
         let greeter = scope.spawn(|| greet(instruments, &listener, plan, streams.len()));
         let open = |stream: &StreamSpec| {
-            let socket = Socket::Udp(instruments.open_udp(address, &key, stream.id, stream.flow, plan)?);
+            let socket = Socket::Udp(instruments.open_udp(address, &key, *stream, plan)?);
             Ok(DataStream { id: stream.id, flow: stream.flow, socket, connect_ns: None })
         };
         let ours = streams.iter().map(open).collect::<Result<Vec<_>, String>>();

@@ -1,9 +1,9 @@
 //! Watches interfaces: reads each end at an interval and passes on the view.
 
 use crate::remote::{RemoteError, Session};
-use crate::stop::Stop;
 use narrows_model::{InterfaceSample, Place, WatchView};
 use narrows_sys::clock;
+use narrows_traffic::Stop;
 use narrows_views::watch::Accumulator;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub fn here() -> Watched<'static> {
 
 /// The server. After a lost connection it is not asked again, because each attempt would wait for a timeout.
 #[must_use]
-pub fn there<'a>(session: &'a Session<'a>, host: &str) -> Watched<'a> {
+pub fn there<'a>(session: &'a Session, host: &str) -> Watched<'a> {
     let mut lost: Option<String> = None;
     let read = move || {
         if let Some(why) = &lost {

@@ -6,9 +6,9 @@
 use narrows_lab::{Host, Lab, LabSpec, Topology};
 use narrows_model::forwarding::modifiers::{ModifierSeen, RoutesSeen};
 use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, ForwardingTrial, FrmolTest, Test};
+use narrows_runner::Stop;
 use narrows_runner::forwarding::views::Derived;
 use narrows_runner::forwarding::{Reach, derive, parse, run};
-use narrows_runner::stop::Stop;
 use narrows_sys::packet_io::PacketReader;
 use narrows_sys::rtnl::{Links, Route};
 use narrows_sys::{clock, netns};

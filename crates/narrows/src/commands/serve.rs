@@ -2,11 +2,11 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::bps;
+use narrows_runner::DEFAULT_PORT;
 use narrows_runner::live::LiveInstruments;
-use narrows_runner::server::{self, DEFAULT_PORT, ServeConfig};
+use narrows_runner::server::{self, ServeConfig};
 use narrows_runner::state;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Be the other end of measurements
 #[derive(Debug, clap::Args)]
@@ -53,7 +53,7 @@ impl Args {
             frames: self.frames,
             parallel: self.parallel.max(1),
             stdio: self.stdio,
-            ..ServeConfig::new(state, Arc::new(LiveInstruments { collect: true }))
+            ..ServeConfig::new(state, LiveInstruments { collect: true })
         };
         server::serve(config, &mut |line| anstream::eprintln!("{line}")).map_err(Failure::run)?;
         Ok(0)

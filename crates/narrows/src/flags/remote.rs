@@ -8,7 +8,6 @@ use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
 use narrows_runner::trust;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// The other end.
 #[derive(Debug, Args)]
@@ -79,11 +78,8 @@ impl WayArgs {
     pub(crate) fn connect(&self, host: &str, tune: bool, instruments: LiveInstruments) -> Result<Remote, Failure> {
         let token = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
         let spec = TargetSpec { asked: host.to_owned(), family: self.family(), port: self.port, token };
-        let options = Options {
-            allow_tune: tune,
-            remote_command: self.remote_command.clone(),
-            ..Options::new(Arc::new(instruments))
-        };
+        let options =
+            Options { allow_tune: tune, remote_command: self.remote_command.clone(), ..Options::new(instruments) };
         Remote::connect(&spec, &options).map_err(|error| match error {
             RemoteError::BadTarget { .. } => Failure::usage(error),
             _ => Failure::run(error),

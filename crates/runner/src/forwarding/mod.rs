@@ -11,6 +11,7 @@ pub mod files;
 pub(crate) mod format;
 mod hops;
 mod keep;
+pub(crate) mod links;
 pub(crate) mod port;
 mod qualify;
 mod reach;

@@ -1,13 +1,13 @@
 //! The way to the other hosts of a benchmark: the user's words for a host, the token, the port.
 
-use crate::live::LiveInstruments;
+use crate::DEFAULT_PORT;
+use crate::instruments::LiveInstruments;
 use crate::remote::{Options, Remote, RemoteError, TargetSpec};
 use crate::trust;
 use narrows_model::Family;
 use narrows_model::forwarding::{CounterSource, ForwardingPlan};
 use narrows_wire::Token;
 use std::path::Path;
-use std::sync::Arc;
 
 /// How the other hosts of a benchmark are reached.
 #[derive(Clone)]
@@ -31,8 +31,8 @@ impl std::fmt::Debug for Reach {
 impl Default for Reach {
     /// The usual port, any family, no token.
     fn default() -> Self {
-        let options = Options::new(Arc::new(LiveInstruments { collect: false }));
-        Self { port: crate::server::DEFAULT_PORT, family: None, token: None, options }
+        let options = Options::new(LiveInstruments { collect: false });
+        Self { port: DEFAULT_PORT, family: None, token: None, options }
     }
 }
 

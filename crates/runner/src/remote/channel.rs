@@ -1,8 +1,8 @@
 //! The control connection of the client: HTTP/2 over TLS or over ssh's pipes, requests in and answers out.
 
-use super::RemoteError;
+use super::error::RemoteError;
 use super::pin::Pin;
-use crate::server::VERSION;
+use crate::VERSION;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -23,6 +23,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+/// For a plain request.
+pub(super) const REQUEST: Duration = Duration::from_secs(10);
 /// For the TLS handshake and the preface of HTTP/2.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 /// A stream's window: a record of a long trial should not crawl along the path.
@@ -35,7 +37,6 @@ pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 #[derive(Debug, Clone)]
 pub(super) struct Channel {
     requests: http2::SendRequest<Body>,
-    authority: String,
     bearer: Option<String>,
     /// Address and port, for sentences.
     pub(super) address: String,
@@ -101,7 +102,7 @@ pub(super) async fn over(
         .map_err(|error| RemoteError::NotNarrows { address: address.to_owned(), why: error.to_string() })?;
     // Its end shows in every request.
     tokio::spawn(connection);
-    Ok(Channel { requests, authority: "narrows".to_owned(), bearer, address: address.to_owned() })
+    Ok(Channel { requests, bearer, address: address.to_owned() })
 }
 
 /// A request's body of bytes at hand.
@@ -124,7 +125,7 @@ impl Channel {
     ) -> Result<Response<Incoming>, RemoteError> {
         let mut request = Request::builder()
             .method(method)
-            .uri(format!("https://{}{path}", self.authority))
+            .uri(format!("https://narrows{path}"))
             .header(PROTOCOL_HEADER, protocol_header(VERSION));
         if let Some(bearer) = &self.bearer {
             request = request.header("authorization", bearer);

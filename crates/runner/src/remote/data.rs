@@ -1,7 +1,7 @@
 //! Data connections: made with the plan's options before the handshake, greeted, and answered.
 
-use super::RemoteError;
-use crate::instruments::Instruments;
+use super::error::RemoteError;
+use crate::instruments::LiveInstruments;
 use narrows_model::{Carrier, LoadPlan, Place, StreamSpec};
 use narrows_sys::{clock, net};
 use narrows_traffic::{DataStream, Socket};
@@ -37,10 +37,10 @@ fn connect(
     net::connect(address, LIMIT, |socket| before(socket).map_err(Failure::Option)).map_err(|failure| match failure {
         Failure::Option(why) => data(why),
         Failure::System(error) => match RemoteError::from_connect(address.to_string(), &error) {
-            RemoteError::Refused { .. } => {
+            RemoteError::Refused(_) => {
                 data("nothing listens there; does something between the hosts change ports?".to_owned())
             }
-            RemoteError::TimedOut { .. } => data("no answer; does a firewall let the port through?".to_owned()),
+            RemoteError::TimedOut(_) => data("no answer; does a firewall let the port through?".to_owned()),
             _ => data(error.source.to_string()),
         },
     })
@@ -83,13 +83,14 @@ pub(super) fn probe(address: SocketAddr) -> Result<u64, RemoteError> {
 fn open(
     address: SocketAddr,
     key: Key,
-    StreamSpec { id, flow, carrier }: StreamSpec,
+    spec: StreamSpec,
     plan: &LoadPlan,
-    instruments: &dyn Instruments,
+    instruments: LiveInstruments,
 ) -> Result<DataStream, RemoteError> {
+    let StreamSpec { id, flow, carrier } = spec;
     if carrier == Carrier::Udp {
         let start = clock::now();
-        let stream = instruments.open_udp(address, &key, id, flow, plan).map_err(RemoteError::Here)?;
+        let stream = instruments.open_udp(address, &key, spec, plan).map_err(RemoteError::Here)?;
         return Ok(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: Some(nanos(start)) });
     }
     let start = clock::now();
@@ -110,7 +111,7 @@ pub(super) fn open_all(
     address: SocketAddr,
     key: Key,
     plan: &LoadPlan,
-    instruments: &dyn Instruments,
+    instruments: LiveInstruments,
 ) -> Result<Vec<DataStream>, RemoteError> {
     let specs = plan.streams();
     let mut streams = Vec::with_capacity(specs.len());

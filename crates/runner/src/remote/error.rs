@@ -1,13 +1,13 @@
-//! What can go wrong with the other end, in the sentences that users read.
+//! Errors of the connection to a server.
 
 use narrows_model::Trial;
 use narrows_wire::api::{Reason, Refusal};
 use thiserror::Error;
 
-/// Why the other end cannot be had, or no more.
+/// Why a server cannot be reached or used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RemoteError {
-    /// The user's word makes no sense.
+    /// The target is invalid.
     #[error("`{asked}` is no target: {why}")]
     BadTarget {
         /// The word.
@@ -32,11 +32,8 @@ pub enum RemoteError {
         family: &'static str,
     },
     /// Nothing listens.
-    #[error("nothing listens at {address}: start `narrows serve` there, or name its port")]
-    Refused {
-        /// Address and port.
-        address: String,
-    },
+    #[error("nothing listens at {0}: start `narrows serve` there, or name its port")]
+    Refused(String),
     /// The network does not reach it.
     #[error("there is no route to {address} ({why})")]
     NoRoute {
@@ -46,11 +43,8 @@ pub enum RemoteError {
         why: String,
     },
     /// No answer.
-    #[error("{address} does not answer: is the host up, and does a firewall let the port through?")]
-    TimedOut {
-        /// Address and port.
-        address: String,
-    },
+    #[error("{0} does not answer: is the host up, and does a firewall let the port through?")]
+    TimedOut(String),
     /// Another failure to connect.
     #[error("{0}")]
     Connect(String),
@@ -138,10 +132,10 @@ impl RemoteError {
     /// From a failed connection attempt.
     pub(super) fn from_connect(address: String, error: &narrows_sys::Error) -> Self {
         match error.errno() {
-            Some(111) => Self::Refused { address }, // ECONNREFUSED
+            Some(111) => Self::Refused(address), // ECONNREFUSED
             Some(99 | 101 | 113) => Self::NoRoute { address, why: error.source.to_string() }, // EADDRNOTAVAIL, ENETUNREACH, EHOSTUNREACH
-            Some(110) => Self::TimedOut { address },                                          // ETIMEDOUT
-            _ if error.source.kind() == std::io::ErrorKind::TimedOut => Self::TimedOut { address },
+            Some(110) => Self::TimedOut(address),                                             // ETIMEDOUT
+            _ if error.source.kind() == std::io::ErrorKind::TimedOut => Self::TimedOut(address),
             _ => Self::Connect(error.to_string()),
         }
     }

@@ -1,17 +1,18 @@
 //! The events of a session as they come in, and the beats that go out. Both are kept by tasks, whatever the caller does.
 
-use super::RemoteError;
 use super::channel::{Body, Channel, words};
+use super::error::RemoteError;
 use crate::liveness::{AGAIN, Liveness};
-use crate::stop::Stop;
+use crate::lock;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Frame, Incoming};
+use narrows_traffic::Stop;
 use narrows_wire::api::{Event, HEARTBEAT_MS, MAX_ANSWER_BYTES, SERVER_SILENCE_MS};
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -61,7 +62,7 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn set(&self, stop: Option<Stop>) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = stop;
+        *lock(&self.running) = stop;
     }
 
     /// Why the other end is lost, if it is.
@@ -70,7 +71,7 @@ impl Watch {
     }
 
     fn raise(&self) {
-        if let Some(stop) = &*self.running.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(stop) = &*lock(&self.running) {
             stop.stop();
         }
     }

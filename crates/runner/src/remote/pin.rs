@@ -1,9 +1,10 @@
 //! The client's check of the server's key: by its fingerprint alone. Without a token the key of the first connection is
 //! taken, and no other for the rest of the run.
 
+use crate::lock;
 use crate::trust::fingerprint;
 use narrows_wire::token::Fingerprint;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -38,8 +39,8 @@ impl Pin {
 
     /// What was wanted and what was shown, where they differ.
     pub(super) fn mismatch(&self) -> Option<(Fingerprint, Fingerprint)> {
-        let wanted = (*self.wanted.lock().unwrap_or_else(PoisonError::into_inner))?;
-        let shown = (*self.shown.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let wanted = (*lock(&self.wanted))?;
+        let shown = (*lock(&self.shown))?;
         (wanted != shown).then_some((wanted, shown))
     }
 }
@@ -54,8 +55,8 @@ impl ServerCertVerifier for Pin {
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let found = fingerprint(end_entity);
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        *lock(&self.shown) = Some(found);
+        let mut wanted = lock(&self.wanted);
         if *wanted.get_or_insert(found) == found {
             Ok(ServerCertVerified::assertion())
         } else {

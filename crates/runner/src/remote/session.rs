@@ -1,15 +1,16 @@
 //! A session with the other end: inventory, trials, changes.
 
-use super::channel::Channel;
+use super::channel::{Channel, REQUEST};
+use super::connection::Remote;
+use super::data;
+use super::error::{RemoteError, TrialError};
 use super::events::{self, BeatHolder, Incomings};
-use super::{REQUEST, Remote, RemoteError, TrialError, data};
 use crate::ends::Watch;
-use crate::instruments::Instruments;
-use crate::stop::Stop;
 use hyper::Method;
 use narrows_model::{Change, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Setting, Snapshot, Trial};
 use narrows_sys::clock;
-use narrows_traffic::{Connections, PerTransaction};
+use narrows_traffic::{Connections, PerTransaction, Stop};
+use narrows_wire::api::frames::{LinksAnswer, LinksRequest};
 use narrows_wire::api::{ChangeRequest, Event, InventoryRequest, SessionUse, TrialReady, TrialRequest, key_from_hex};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,36 +32,19 @@ const PARTING: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A session. What the server changed for it is undone when it is dropped, unless it was kept.
-pub struct Session<'a> {
-    // Dropped before the other end, whose connection ends with its last channel.
+pub struct Session {
+    // Dropped before `remote`, whose connection ends with its last channel.
     channel: Channel,
     id: String,
     beats: Option<BeatHolder>,
     events: Incomings,
-    pub(super) watch: Arc<events::Watch>,
-    remote: Held<'a>,
+    watch: Arc<events::Watch>,
+    remote: Remote,
 }
 
-/// The other end of a session: its caller's, or held by the session.
-pub(super) enum Held<'a> {
-    Borrowed(&'a Remote),
-    Shared(Arc<Remote>),
-}
-
-impl std::ops::Deref for Held<'_> {
-    type Target = Remote;
-
-    fn deref(&self) -> &Remote {
-        match self {
-            Self::Borrowed(remote) => remote,
-            Self::Shared(remote) => remote,
-        }
-    }
-}
-
-impl<'a> Session<'a> {
+impl Session {
     pub(super) fn open(
-        remote: Held<'a>,
+        remote: &Remote,
         wanted: SessionUse,
         on_queue: &mut dyn FnMut(u32, &str) -> bool,
     ) -> Result<Self, RemoteError> {
@@ -70,15 +54,16 @@ impl<'a> Session<'a> {
             SessionUse::Look => "/v1/sessions?use=look",
         };
         let watch = Arc::new(events::Watch::default());
-        let (beats, events) = remote.runtime.block_on(async {
+        let (beats, events) = remote.runtime().block_on(async {
             let (body, beats) = events::beats();
             let response = channel.begin(Method::POST, path, body, REQUEST).await?;
             Ok::<_, RemoteError>((beats, events::read(channel.clone(), response.into_body(), watch.clone())))
         })?;
-        let mut session = Self { channel, id: String::new(), beats: Some(beats), events, watch, remote };
+        let mut session =
+            Self { channel, id: String::new(), beats: Some(beats), events, watch, remote: remote.clone() };
         let mut queued = None;
         loop {
-            match session.remote.runtime.block_on(async { timeout(ASK_AGAIN, session.events.recv()).await }) {
+            match session.remote.runtime().block_on(async { timeout(ASK_AGAIN, session.events.recv()).await }) {
                 Ok(Some(Ok(Event::Admitted { session: id }))) => {
                     session.id = id;
                     return Ok(session);
@@ -100,79 +85,72 @@ impl<'a> Session<'a> {
         format!("/v1/sessions/{}/{rest}", self.id)
     }
 
-    pub(super) fn call<T: serde::de::DeserializeOwned>(
+    pub(crate) fn call<T: serde::de::DeserializeOwned>(
         &self,
         method: Method,
         rest: &str,
         body: &(impl serde::Serialize + Sync),
         limit: Duration,
     ) -> Result<T, RemoteError> {
-        self.remote.runtime.block_on(self.channel.call(method, &self.path(rest), body, limit))
+        self.remote.runtime().block_on(self.channel.call(method, &self.path(rest), body, limit))
     }
 
-    /// What the other end knows of itself, for the route to us.
-    ///
-    /// # Errors
-    /// The server's refusal, or that it is gone.
+    /// The inventory of the server's host, for the route to this client.
     pub fn inventory(&self) -> Result<Snapshot, RemoteError> {
         self.call(Method::POST, "inventory", &InventoryRequest::default(), INVENTORY)
     }
 
-    /// The other end's interfaces, with their traffic so far. A session that only looks may ask, too.
-    ///
-    /// # Errors
-    /// We came without the server's token, or the server is gone.
+    /// The server's interfaces, with their traffic so far; for sessions that only look as well. Needs the server's token.
     pub fn interfaces(&self) -> Result<Vec<InterfaceSample>, RemoteError> {
         self.call(Method::GET, "interfaces", &(), REQUEST)
     }
 
-    /// Makes a change on the other end, which lasts as long as the session.
-    ///
-    /// # Errors
-    /// Tuning is not allowed, the setting is refused, or the server is gone.
+    /// The counters of two devices of the server, and the host's state if `state`; as [`Session::interfaces`].
+    pub fn links(&self, input: &str, output: &str, state: bool) -> Result<LinksAnswer, RemoteError> {
+        let request = LinksRequest { input: input.to_owned(), output: output.to_owned(), state };
+        self.call(Method::POST, "links", &request, REQUEST)
+    }
+
+    /// Makes a change on the server, which lasts as long as the session.
     pub fn apply(&self, setting: &Setting) -> Result<Change, RemoteError> {
         self.call(Method::POST, "changes", &ChangeRequest { setting: setting.clone() }, REQUEST)
     }
 
-    /// Undoes one of the session's changes.
-    ///
-    /// # Errors
-    /// No such change, or the server is gone: then it undoes all of them by itself.
+    /// Undoes one of the session's changes. A server that is lost undoes all of them by itself.
     pub fn undo(&self, id: &str) -> Result<Change, RemoteError> {
         self.call(Method::DELETE, &format!("changes/{id}"), &(), REQUEST)
     }
 
     /// Lets one of the session's changes outlive it.
-    ///
-    /// # Errors
-    /// As [`Session::undo`].
     pub fn keep(&self, id: &str) -> Result<Change, RemoteError> {
         self.call(Method::POST, &format!("changes/{id}/keep"), &(), REQUEST)
     }
 
-    /// The session's changes that are in force on the other end.
-    ///
-    /// # Errors
-    /// The server is gone.
+    /// The session's changes that are in force on the server.
     pub fn changes(&self) -> Result<Vec<Change>, RemoteError> {
         self.call(Method::GET, "changes", &(), REQUEST)
     }
 
+    /// Raises `stop` when the server is lost.
+    pub(crate) fn raise_when_lost(&self, stop: &Stop) {
+        self.watch.set(Some(stop.clone()));
+    }
+
+    /// Why the server is lost, if it is.
+    pub(crate) fn lost(&self) -> Option<RemoteError> {
+        self.watch.lost()
+    }
+
     /// Runs one trial on both ends. Raising `stop` ends it early with what was measured until then, which is no error.
     /// `on_progress` hears of both ends.
-    ///
     /// The plan of the trial is the one that was run: a server that is open to clients without a token bounds its rate.
-    ///
-    /// # Errors
-    /// Why it could not be made or not be ended as planned, with what was measured until then.
     pub fn trial(&mut self, plan: &LoadPlan, stop: &Stop, on_progress: Watch<'_>) -> Result<Trial, TrialError> {
         plan.check().map_err(RemoteError::Here)?;
-        let instruments = self.remote.instruments.clone();
         let ready: TrialReady = self.call(Method::POST, "trials", &TrialRequest { plan: plan.clone() }, REQUEST)?;
         let own_stop = Stop::new();
         self.watch.set(Some(own_stop.clone()));
         let mut news = Heard::default();
-        let ours = self.own_end(&ready, &own_stop, stop, &*instruments, &mut news, on_progress);
+        let ours = self.own_end(&ready, &own_stop, stop, &mut news, on_progress);
         self.watch.set(None);
         news.hear(&mut self.events, on_progress, ready.trial);
         let client = match ours {
@@ -225,12 +203,12 @@ impl<'a> Session<'a> {
         ready: &TrialReady,
         own_stop: &Stop,
         callers_stop: &Stop,
-        instruments: &dyn Instruments,
         news: &mut Heard,
         on_progress: Watch<'_>,
     ) -> Result<LoadRecord, RemoteError> {
+        let instruments = self.remote.instruments();
         let key = key_from_hex(&ready.key).ok_or_else(|| self.channel.lost("it gives a key that is none"))?;
-        let mut address = self.remote.data;
+        let mut address = self.remote.data_address();
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan, instruments)?;
         self.watch.liveness.watch(&streams);
@@ -240,11 +218,11 @@ impl<'a> Session<'a> {
             PerTransaction::Nothing
         };
         let connections = Connections { streams, per_transaction };
-        let peer = Some(self.remote.data.ip().to_canonical());
+        let peer = Some(self.remote.data_address().ip().to_canonical());
         let mut before = instruments.counters(peer);
         let drops = instruments.watch_drops();
         let _: serde_json::Value = self.call(Method::POST, "trials/begin", &(), BEGIN)?;
-        let relay = self.remote.runtime.spawn(relay(
+        let relay = self.remote.runtime().spawn(relay(
             callers_stop.clone(),
             own_stop.clone(),
             self.channel.clone(),
@@ -259,7 +237,7 @@ impl<'a> Session<'a> {
             .map_err(RemoteError::Here);
         if callers_stop.is_set() {
             // The server must hear of it, too, however soon this end was done.
-            let _ = self.remote.runtime.block_on(async { timeout(PARTING, relay).await });
+            let _ = self.remote.runtime().block_on(async { timeout(PARTING, relay).await });
         } else {
             relay.abort();
         }
@@ -282,7 +260,7 @@ impl<'a> Session<'a> {
         let deadline = clock::now() + limit;
         while !enough(heard) && heard.trouble.is_none() {
             let left = deadline.saturating_duration_since(clock::now());
-            let next = self.remote.runtime.block_on(async { timeout(left, self.events.recv()).await });
+            let next = self.remote.runtime().block_on(async { timeout(left, self.events.recv()).await });
             match next {
                 Ok(Some(event)) => heard.take(event, on_progress, trial),
                 Ok(None) | Err(_) => return,
@@ -296,13 +274,13 @@ impl<'a> Session<'a> {
     }
 }
 
-impl Drop for Session<'_> {
+impl Drop for Session {
     fn drop(&mut self) {
         // The end of the beats is the end of the session; the server ends the events when all is undone.
         self.beats = None;
         let _ = self
             .remote
-            .runtime
+            .runtime()
             .block_on(async { timeout(CLOSING, async { while let Some(Ok(_)) = self.events.recv().await {} }).await });
     }
 }

@@ -1,11 +1,11 @@
-//! The user's word for the other end: `host`, `host:port`, `[address]:port`, `ssh://user@host:port`.
+//! The server as the user names it: `host`, `host:port`, `[address]:port`, `ssh://user@host:port`.
 
-use super::RemoteError;
+use super::error::RemoteError;
 use narrows_model::Family;
 use narrows_wire::Token;
 use std::net::IpAddr;
 
-/// The other end, as the user asks for it.
+/// The server, as the user asks for it.
 #[derive(Debug, Clone)]
 pub struct TargetSpec {
     /// The user's word.

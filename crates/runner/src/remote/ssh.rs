@@ -1,16 +1,54 @@
 //! The other end through ssh: `ssh HOST narrows serve --stdio`, with its standard input and output as the control connection.
 
-use super::{Options, RemoteError};
+use super::error::RemoteError;
+use crate::instruments::LiveInstruments;
+use crate::lock;
 use narrows_model::Family;
 use narrows_sys::process::bound_command;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 /// What is kept of ssh's own words.
-const WORDS_MOST_BYTES: usize = 4 << 10;
+const MAX_WORDS_BYTES: usize = 4 << 10;
+
+/// How to reach a server.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What this end measures with.
+    pub instruments: LiveInstruments,
+    /// The command that is narrows on the other end of ssh.
+    pub remote_command: String,
+    /// The port of the data connections where ssh starts the server; 0: a free one.
+    pub ssh_data_port: u16,
+    /// Whether a server that ssh starts may change its host.
+    pub allow_tune: bool,
+    /// The devices by which a server that ssh starts may send and count frames.
+    pub frames: Vec<String>,
+    /// A local command that stands in for ssh and everything after it.
+    pub instead_of_ssh: Option<Vec<String>>,
+}
+
+impl Options {
+    /// The defaults; the remote command is `narrows`, or what the environment variable `NARROWS_REMOTE_COMMAND` says.
+    #[must_use]
+    pub fn new(instruments: LiveInstruments) -> Self {
+        let remote_command = std::env::var("NARROWS_REMOTE_COMMAND")
+            .ok()
+            .filter(|command| !command.trim().is_empty())
+            .unwrap_or_else(|| "narrows".to_owned());
+        Self {
+            instruments,
+            remote_command,
+            ssh_data_port: 0,
+            allow_tune: false,
+            frames: Vec::new(),
+            instead_of_ssh: None,
+        }
+    }
+}
 
 /// A running ssh.
 #[derive(Debug)]
@@ -91,7 +129,7 @@ impl Ssh {
         // Its words may come a moment after its end.
         let _ = tokio::time::timeout(Duration::from_millis(500), &mut self.reading).await;
         let heard = {
-            let heard = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+            let heard = lock(&self.words);
             String::from_utf8_lossy(&heard)
                 .lines()
                 .map(str::trim)
@@ -118,9 +156,9 @@ impl Ssh {
 async fn listen(mut errors: ChildStderr, words: Arc<Mutex<Vec<u8>>>) {
     let mut buffer = [0; 1024];
     while let Ok(count @ 1..) = errors.read(&mut buffer).await {
-        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words = lock(&words);
         words.extend_from_slice(buffer.get(..count).unwrap_or_default());
-        let excess = words.len().saturating_sub(WORDS_MOST_BYTES);
+        let excess = words.len().saturating_sub(MAX_WORDS_BYTES);
         words.drain(..excess);
     }
 }
@@ -131,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_command_is_the_one_that_a_user_would_type() {
-        let mut options = Options::new(std::sync::Arc::new(crate::live::LiveInstruments { collect: true }));
+        let mut options = Options::new(LiveInstruments { collect: true });
         options.remote_command = "narrows".to_owned();
         assert_eq!(
             words("ops@db7", None, None, &options).join(" "),

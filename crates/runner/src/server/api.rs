@@ -2,32 +2,31 @@
 
 use super::events::{self, EventBody};
 use super::frames;
-use super::limits::{BODY, bounded};
-use super::refusal::{Refused, VERSION, json};
-use super::rights::Rights;
-use super::session::{self, Session};
+use super::life;
+use super::limits::bounded;
+use super::refusal::{Refused, json};
+use super::request::{Answer, Asked, blocking, done, read};
+use super::rights::{Rights, own_address_of_ssh};
+use super::running::Phase;
+use super::session::Session;
 use super::shared::Shared;
-use super::stdio;
 use super::trial;
-use crate::trust;
-use crate::tune::TuneError;
+use crate::tune::{TuneError, Tuner};
+use crate::{VERSION, lock, trust};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, Response, Uri, header};
 use axum::routing::{delete, get, post};
-use http_body_util::{BodyExt as _, Limited};
+use narrows_model::Change;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
-    ChangeRequest, Hello, InventoryRequest, MAX_REQUEST_BYTES, Reason, SessionUse, TrialReady, TrialRequest, key_to_hex,
+    ChangeRequest, Hello, InventoryRequest, Reason, SessionUse, TrialReady, TrialRequest, key_to_hex,
 };
-use serde::de::DeserializeOwned;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tokio::time::timeout;
 
-pub(super) type Answer = Result<Response<Body>, Refused>;
-pub(super) type Server = State<Arc<Shared>>;
+type Server = State<Arc<Shared>>;
 
 /// All requests. One line each.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
@@ -41,8 +40,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/sessions/{id}/trials/end", post(end_trial))
         .route("/v1/sessions/{id}/trials/stop", post(stop_trial))
         .route("/v1/sessions/{id}/changes", get(list_changes).post(apply_change))
-        .route("/v1/sessions/{id}/changes/{change}", delete(undo_change))
-        .route("/v1/sessions/{id}/changes/{change}/keep", post(keep_change))
+        .route("/v1/sessions/{id}/changes/{change}", delete(async |asked| with_change(asked, Session::undo).await))
+        .route("/v1/sessions/{id}/changes/{change}/keep", post(async |asked| with_change(asked, Session::keep).await))
         .route("/v1/sessions/{id}/links", post(frames::links))
         .route("/v1/sessions/{id}/frames/look", post(frames::look))
         .route("/v1/sessions/{id}/frames/qualify", post(frames::qualify))
@@ -69,12 +68,13 @@ async fn hello(rights: Rights, State(shared): Server) -> Answer {
     if !shared.config.frames.is_empty() {
         capabilities.push("frames".to_owned());
     }
+    let data_address = if shared.config.stdio { own_address_of_ssh() } else { None };
     Ok(json(&Hello {
         version: VERSION.to_owned(),
         protocol: PROTOCOL,
-        host: shared.config.instruments.host_name(),
+        host: narrows_sys::process::host_name(),
         data_port: shared.port,
-        data_address: if shared.config.stdio { stdio::own_address().map(|address| address.to_string()) } else { None },
+        data_address: data_address.map(|address| address.to_string()),
         permissions: rights.permissions,
         capabilities,
     }))
@@ -92,38 +92,32 @@ async fn open_session(rights: Rights, State(shared): Server, uri: Uri, beats: Bo
     if let Some(pending) = &rights.pending {
         pending.admit();
     }
-    tokio::spawn(session::live(shared, session.clone(), beats));
-    let mut response = Response::new(Body::new(EventBody::new(lines, session)));
+    let body = EventBody::new(lines, session.end.clone());
+    tokio::spawn(life::live(shared, session, beats));
+    let mut response = Response::new(Body::new(body));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     Ok(response)
 }
 
-async fn inventory(rights: Rights, State(shared): Server, Path(id): Path<String>, body: Body) -> Answer {
-    let session = find(&shared, &id)?;
+async fn inventory(asked: Asked, body: Body) -> Answer {
     let request: InventoryRequest = read(body).await?;
-    let told = request.peer.as_deref().map(str::parse::<IpAddr>).transpose();
-    let told = told.map_err(|_| Refused::bad("`peer` must be an IP address"))?;
-    let peer = session.address.or(told).map(|address| address.to_canonical());
-    let reading = shared.clone();
-    let snapshot = blocking(move || reading.config.instruments.inventory(peer)).await?;
-    Ok(json(&shared.as_seen_by(rights.standing, snapshot)))
+    let peer = request.peer.as_deref().map(str::parse::<IpAddr>).transpose();
+    let peer = peer.map_err(|_| Refused::bad("`peer` must be an IP address"))?;
+    let peer = asked.session.address.or(peer).map(|address| address.to_canonical());
+    let instruments = asked.shared.config.instruments;
+    let snapshot = blocking(move || instruments.inventory(peer)).await?;
+    Ok(json(&asked.rights.standing.visible(snapshot)))
 }
 
-async fn interfaces(rights: Rights, State(shared): Server, Path(id): Path<String>) -> Answer {
-    let session = find(&shared, &id)?;
-    if !rights.permissions.inventory {
-        return Err(Refused::new(
-            Reason::NotAllowed,
-            "this server is open and shows its interfaces only to clients with its token",
-        ));
-    }
-    admitted(&session)?;
-    let interfaces = blocking(move || shared.config.instruments.interfaces()).await?.map_err(Refused::failed)?;
+async fn interfaces(asked: Asked) -> Answer {
+    asked.may_see("its interfaces")?;
+    let interfaces = blocking(move || asked.shared.config.instruments.interfaces()).await?.map_err(Refused::failed)?;
     Ok(json(&interfaces))
 }
 
-async fn open_trial(rights: Rights, State(shared): Server, Path(id): Path<String>, body: Body) -> Answer {
-    let session = its_turn(&shared, &id)?;
+async fn open_trial(asked: Asked, body: Body) -> Answer {
+    asked.may_load()?;
+    let Asked { rights, shared, session, .. } = asked;
     let request: TrialRequest = read(body).await?;
     let plan = bounded(request.plan, rights.standing, shared.config.open_most_bps).map_err(Refused::bad)?;
     let key = trust::trial_key().map_err(Refused::failed)?;
@@ -131,114 +125,52 @@ async fn open_trial(rights: Rights, State(shared): Server, Path(id): Path<String
     Ok(json(&TrialReady { trial, key: key_to_hex(&key), data_port: shared.port, plan }))
 }
 
-async fn begin_trial(_: Rights, State(shared): Server, Path(id): Path<String>) -> Answer {
-    let running = session::lock(&find(&shared, &id)?.trial).0.clone();
+async fn begin_trial(asked: Asked) -> Answer {
+    let running = lock(&asked.session.trial).0.clone();
     if let Some(running) = running {
         running.begin().await;
     }
-    Ok(json(&serde_json::json!({})))
+    done()
 }
 
-async fn end_trial(_: Rights, State(shared): Server, Path(id): Path<String>) -> Answer {
-    if let (Some(running), _) = &*session::lock(&find(&shared, &id)?.trial) {
-        running.release();
+async fn end_trial(asked: Asked) -> Answer {
+    if let (Some(running), _) = &*lock(&asked.session.trial) {
+        running.raise(Phase::Released);
     }
-    Ok(json(&serde_json::json!({})))
+    done()
 }
 
-async fn stop_trial(_: Rights, State(shared): Server, Path(id): Path<String>) -> Answer {
-    let session = find(&shared, &id)?;
-    if let (Some(running), _) = &*session::lock(&session.trial) {
+async fn stop_trial(asked: Asked) -> Answer {
+    if let (Some(running), _) = &*lock(&asked.session.trial) {
         running.stop.stop();
     }
-    Ok(json(&serde_json::json!({})))
+    done()
 }
 
-async fn list_changes(_: Rights, State(shared): Server, Path(id): Path<String>) -> Answer {
-    Ok(json(&find(&shared, &id)?.changes()))
+async fn list_changes(asked: Asked) -> Answer {
+    Ok(json(&asked.session.changes()))
 }
 
-async fn apply_change(rights: Rights, State(shared): Server, Path(id): Path<String>, body: Body) -> Answer {
-    let session = its_turn(&shared, &id)?;
-    may_tune(&rights)?;
+async fn apply_change(asked: Asked, body: Body) -> Answer {
+    asked.may_load()?;
+    asked.may_tune()?;
     let request: ChangeRequest = read(body).await?;
-    let tuning = shared.clone();
-    let change = blocking(move || session.apply(&tuning, &request.setting)).await?.map_err(not_set)?;
+    let change = blocking(move || asked.session.apply(&asked.shared.tuner, &request.setting)).await?;
+    Ok(json(&change.map_err(not_set)?))
+}
+
+/// Undoes or keeps a change.
+async fn with_change(asked: Asked, act: fn(&Session, &Tuner, &str) -> Option<Result<Change, TuneError>>) -> Answer {
+    asked.may_tune()?;
+    let done = blocking(move || act(&asked.session, &asked.shared.tuner, &asked.item)).await?;
+    let change = done.ok_or_else(|| Refused::not_found("change of this session"))?.map_err(Refused::failed)?;
     Ok(json(&change))
 }
 
-async fn undo_change(rights: Rights, State(shared): Server, Path((id, change)): Path<(String, String)>) -> Answer {
-    let session = find(&shared, &id)?;
-    may_tune(&rights)?;
-    let undone = blocking(move || session.undo(&shared, &change)).await?;
-    let change = undone.ok_or_else(|| Refused::not_found("change of this session"))?.map_err(Refused::failed)?;
-    Ok(json(&change))
-}
-
-async fn keep_change(rights: Rights, State(shared): Server, Path((id, change)): Path<(String, String)>) -> Answer {
-    let session = find(&shared, &id)?;
-    may_tune(&rights)?;
-    let kept = blocking(move || session.keep(&shared, &change)).await?;
-    let change = kept.ok_or_else(|| Refused::not_found("change of this session"))?.map_err(Refused::failed)?;
-    Ok(json(&change))
-}
-
-pub(super) fn find(shared: &Shared, id: &str) -> Result<Arc<Session>, Refused> {
-    shared.session(id).ok_or_else(|| Refused::not_found("session"))
-}
-
-/// The session, where it may do what would disturb others.
-pub(super) fn its_turn(shared: &Shared, id: &str) -> Result<Arc<Session>, Refused> {
-    let session = find(shared, id)?;
-    if session.wanted != SessionUse::Load {
-        return Err(Refused::new(Reason::NotAllowed, "this session only looks; open one with use=load"));
-    }
-    admitted(&session)?;
-    Ok(session)
-}
-
-pub(super) fn admitted(session: &Session) -> Result<(), Refused> {
-    if session.is_admitted() {
-        return Ok(());
-    }
-    Err(Refused::new(Reason::Busy, "it is not this session's turn yet; wait for the event `admitted`"))
-}
-
-fn may_tune(rights: &Rights) -> Result<(), Refused> {
-    if rights.permissions.tune {
-        return Ok(());
-    }
-    Err(Refused::new(
-        Reason::NotAllowed,
-        "this server does not let clients change its host; start it with `narrows serve --allow-tune`",
-    ))
-}
-
-/// Why a setting was not made: it makes no sense, or it was tried.
+/// Why a setting was not made: the request is invalid, or it was tried and failed.
 fn not_set(error: TuneError) -> Refused {
     match error {
-        TuneError::NotInTable { .. } | TuneError::NotForClients { .. } | TuneError::BadValue { .. } => {
-            Refused::bad(error)
-        }
+        TuneError::NotInTable { .. } | TuneError::NotForClients(_) | TuneError::BadValue { .. } => Refused::bad(error),
         _ => Refused::failed(error),
     }
-}
-
-/// Runs what blocks on a thread of its own. It goes on where the request is given up.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Refused::failed(format!("it broke: {error}")))
-}
-
-/// Reads the body of a request as JSON, within limits of size and time.
-pub(super) async fn read<T: DeserializeOwned>(body: Body) -> Result<T, Refused> {
-    let collected = timeout(BODY, Limited::new(body, MAX_REQUEST_BYTES).collect()).await;
-    let bytes = match collected {
-        Err(_) => return Err(Refused::bad(format!("the body did not come within {} s", BODY.as_secs()))),
-        Ok(Err(_)) => {
-            return Err(Refused::bad(format!("the body is broken or longer than {MAX_REQUEST_BYTES} bytes")));
-        }
-        Ok(Ok(collected)) => collected.to_bytes(),
-    };
-    let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-    serde_json::from_slice(bytes).map_err(|error| Refused::bad(format!("the body is not what it should be: {error}")))
 }

@@ -12,14 +12,14 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 /// The longest datagram of a hello: the largest of UDP.
-const MOST_BYTES: usize = 65_536;
+const MAX_BYTES: usize = 65_536;
 /// So many datagrams are looked at before other tasks have their turn.
 const AT_ONCE: usize = 64;
 
 /// Listens for ever.
 pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
     let Ok(Ok(ready)) = listener.watched().map(UdpSocket::from_std) else { return };
-    let mut buffer = vec![0; MOST_BYTES];
+    let mut buffer = vec![0; MAX_BYTES];
     while ready.readable().await.is_ok() {
         for _ in 0..AT_ONCE {
             let received = ready.try_io(Interest::READABLE, || match listener.receive(&mut buffer) {
@@ -30,7 +30,7 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
             });
             let Ok(arrival) = received else { break };
             let Some(arrival) = arrival else { continue };
-            if let Ok(hello) = Hello::decode(&buffer[..arrival.bytes.min(MOST_BYTES)])
+            if let Ok(hello) = Hello::decode(&buffer[..arrival.bytes.min(MAX_BYTES)])
                 && let Err(why) = trial::attend_datagram(&shared, &hello, &arrival)
             {
                 refuse(&listener, &hello, &arrival, &why);

@@ -1,17 +1,15 @@
-//! The stream of a session's events, as the body of its answer. When the body goes, the client is gone.
+//! The stream of a session's events, as the body of its answer, and the session's end. When the body is dropped, the client is gone.
 
-use super::session::Session;
 use axum::body::Bytes;
 use hyper::body::{Body, Frame};
 use narrows_wire::api::Event;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-/// Events that wait for a slow reader. What only tells the state of things is left out when it is full.
-const MOST_WAITING: usize = 256;
+/// Events that wait for a slow reader. What only reports the current state is left out when the channel is full.
+const MAX_WAITING: usize = 256;
 
 /// Where a session's events go in.
 #[derive(Debug, Clone)]
@@ -20,11 +18,42 @@ pub(super) struct Events(mpsc::Sender<Option<Bytes>>);
 /// Where they come out.
 pub(super) struct EventBody {
     lines: mpsc::Receiver<Option<Bytes>>,
-    session: Arc<Session>,
+    end: End,
+}
+
+/// The end of a session, with its reason.
+#[derive(Debug, Clone)]
+pub(super) struct End(watch::Sender<Option<&'static str>>);
+
+impl Default for End {
+    fn default() -> Self {
+        Self(watch::Sender::new(None))
+    }
+}
+
+impl End {
+    /// Ends the session; the first reason stays. Its task does the rest.
+    pub(super) fn raise(&self, why: &'static str) {
+        self.0.send_if_modified(|end| {
+            let first = end.is_none();
+            end.get_or_insert(why);
+            first
+        });
+    }
+
+    pub(super) fn is_raised(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
+    /// Waits for it; returns the reason.
+    pub(super) async fn wait(&self) -> &'static str {
+        // The sender is here, so this cannot fail.
+        self.0.subscribe().wait_for(Option::is_some).await.ok().and_then(|why| *why).unwrap_or("the session is gone")
+    }
 }
 
 pub(super) fn channel() -> (Events, mpsc::Receiver<Option<Bytes>>) {
-    let (sender, receiver) = mpsc::channel(MOST_WAITING);
+    let (sender, receiver) = mpsc::channel(MAX_WAITING);
     (Events(sender), receiver)
 }
 
@@ -33,7 +62,7 @@ fn line(event: &Event) -> Option<Bytes> {
 }
 
 impl Events {
-    /// Tells what will soon be told again: a beat, progress. Lost where the reader is slow.
+    /// Sends what is soon sent again: a heartbeat, progress. Lost where the reader is slow.
     pub(super) fn mention(&self, event: &Event) {
         if let Some(line) = line(event) {
             let _ = self.0.try_send(Some(line));
@@ -45,7 +74,7 @@ impl Events {
         let _ = self.0.send(None).await;
     }
 
-    /// Tells what must be known, and waits for room. Nothing happens where the reader is gone.
+    /// Sends what must arrive, and waits for room. Nothing happens where the reader is gone.
     pub(super) async fn tell(&self, event: &Event) {
         if let Some(line) = line(event) {
             let _ = self.0.send(Some(line)).await;
@@ -54,8 +83,8 @@ impl Events {
 }
 
 impl EventBody {
-    pub(super) const fn new(lines: mpsc::Receiver<Option<Bytes>>, session: Arc<Session>) -> Self {
-        Self { lines, session }
+    pub(super) const fn new(lines: mpsc::Receiver<Option<Bytes>>, end: End) -> Self {
+        Self { lines, end }
     }
 }
 
@@ -73,6 +102,6 @@ impl Body for EventBody {
 
 impl Drop for EventBody {
     fn drop(&mut self) {
-        self.session.end("the client is gone");
+        self.end.raise("the client is gone");
     }
 }

@@ -15,13 +15,13 @@ pub(super) const CONNECT_ALL: Duration = Duration::from_secs(20);
 /// For an engine to end after it was told to.
 pub(super) const ENGINE_END: Duration = Duration::from_secs(5);
 /// For a trial of bytes instead of time, the longest that a server with a token waits.
-const TRIAL_MOST_MS: u64 = TcpPlan::LONGEST_MS;
+const MAX_TRIAL_MS: u64 = TcpPlan::LONGEST_MS;
 /// The longest trial of a client without a token.
-const OPEN_TRIAL_MOST_MS: u64 = 60_000;
+const MAX_OPEN_TRIAL_MS: u64 = 60_000;
 /// The longest session of a client without a token.
 pub(super) const OPEN_SESSION: Duration = Duration::from_secs(300);
 /// The most streams per flow of a client without a token.
-const OPEN_STREAMS: u32 = 16;
+const MAX_OPEN_STREAMS: u32 = 16;
 
 /// How a client showed who it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,12 +36,29 @@ impl Standing {
     pub(super) fn permissions(self, allow_tune: bool) -> Permissions {
         match self {
             Self::Trusted => {
-                Permissions { measure: true, inventory: true, tune: allow_tune, trial_most_ms: TRIAL_MOST_MS }
+                Permissions { measure: true, inventory: true, tune: allow_tune, trial_most_ms: MAX_TRIAL_MS }
             }
             Self::Open => {
-                Permissions { measure: true, inventory: false, tune: false, trial_most_ms: OPEN_TRIAL_MOST_MS }
+                Permissions { measure: true, inventory: false, tune: false, trial_most_ms: MAX_OPEN_TRIAL_MS }
             }
         }
+    }
+
+    /// What this client sees of an inventory: without a token the TCP stack's parameters and counters, which a measurement shows in
+    /// part anyway, and nothing of the machine.
+    pub(super) fn visible(self, mut snapshot: Snapshot) -> Snapshot {
+        const PUBLIC: &[&str] = &["tcp.", "tcpext.", "ip.", "socket.", "core.", "netstat."];
+        if self == Self::Trusted {
+            return snapshot;
+        }
+        snapshot.facts.retain(|fact| PUBLIC.iter().any(|prefix| fact.key.starts_with(prefix)));
+        snapshot.absent = vec![Absent {
+            collector: "serve".to_owned(),
+            what: "*".to_owned(),
+            why: "the server is open and shows its machine only to clients with its token".to_owned(),
+        }];
+        snapshot.collectors.clear();
+        snapshot
     }
 }
 
@@ -51,37 +68,23 @@ pub(super) fn bounded(plan: LoadPlan, standing: Standing, open_most_bps: u64) ->
     if standing == Standing::Trusted {
         return Ok(plan);
     }
-    if let Some(ms) = plan.duration_ms().filter(|ms| *ms > OPEN_TRIAL_MOST_MS) {
+    if let Some(ms) = plan.duration_ms().filter(|ms| *ms > MAX_OPEN_TRIAL_MS) {
         return Err(format!(
             "the trial would last {} s, but without a token this server runs at most {} s",
             ms.div_ceil(1000),
-            OPEN_TRIAL_MOST_MS / 1000
+            MAX_OPEN_TRIAL_MS / 1000
         ));
     }
-    plan.capped(&Cap { max_streams: OPEN_STREAMS, max_bps: open_most_bps })
+    plan.capped(&Cap { max_streams: MAX_OPEN_STREAMS, max_bps: open_most_bps })
 }
 
 /// The longest that a trial of this client may take, as a backstop behind the engine's own end.
 pub(super) fn longest(plan: &LoadPlan, standing: Standing) -> Duration {
     let planned = plan.duration_ms().unwrap_or(match standing {
-        Standing::Trusted => TRIAL_MOST_MS,
-        Standing::Open => OPEN_TRIAL_MOST_MS,
+        Standing::Trusted => MAX_TRIAL_MS,
+        Standing::Open => MAX_OPEN_TRIAL_MS,
     });
     Duration::from_millis(planned) + Duration::from_secs(10)
-}
-
-/// What a client without a token sees of an inventory: the TCP stack's parameters and counters, which a measurement shows
-/// in part anyway, and nothing of the machine.
-pub(super) fn public_part(mut snapshot: Snapshot) -> Snapshot {
-    const PUBLIC: &[&str] = &["tcp.", "tcpext.", "ip.", "socket.", "core.", "netstat."];
-    snapshot.facts.retain(|fact| PUBLIC.iter().any(|prefix| fact.key.starts_with(prefix)));
-    snapshot.absent = vec![Absent {
-        collector: "serve".to_owned(),
-        what: "*".to_owned(),
-        why: "the server is open and shows its machine only to clients with its token".to_owned(),
-    }];
-    snapshot.collectors.clear();
-    snapshot
 }
 
 #[cfg(test)]
@@ -112,7 +115,7 @@ mod tests {
         let fact =
             |key: &str| Fact { key: key.into(), value: Value::Integer(1), unit: Unit::Number, source: "test".into() };
         let whole = Snapshot { facts: vec![fact("cpu.model"), fact("tcp.rmem.max")], ..Snapshot::default() };
-        let part = public_part(whole);
+        let part = Standing::Open.visible(whole);
         assert_eq!(part.facts.iter().map(|f| f.key.as_str()).collect::<Vec<_>>(), ["tcp.rmem.max"]);
         assert!(part.why_absent("cpu.model").expect("a reason").contains("token"));
     }

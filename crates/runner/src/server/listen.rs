@@ -2,11 +2,11 @@
 
 use super::api;
 use super::limits::{GREETING, SHOW_RIGHT};
-use super::refusal::VERSION;
 use super::rights::Caller;
 use super::shared::Shared;
-use super::trial;
+use super::trial::{self, part};
 use super::unauthenticated::Pending;
+use crate::VERSION;
 use crate::trust::Identity;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -19,7 +19,7 @@ use narrows_wire::hello::{self, Answer, DataHello, HelloError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -120,28 +120,15 @@ async fn data(shared: &Shared, mut stream: TcpStream, pending: &Pending) {
     }
 }
 
-/// Says a last word and closes so that it arrives: what the peer still sends is read for a moment, for a socket that is
-/// closed with unread bytes takes its last word back (RFC 1122, section 4.2.2.13).
-pub(super) async fn part(mut stream: TcpStream, word: &[u8]) {
-    if stream.write_all(word).await.is_err() || stream.shutdown().await.is_err() {
-        return;
-    }
-    let mut left = [0; 1024];
-    let mut budget = 64;
-    let drain = async {
-        while budget > 0 && matches!(stream.read(&mut left).await, Ok(1..)) {
-            budget -= 1;
-        }
-    };
-    let _ = timeout(Duration::from_secs(1), drain).await;
+/// Serves the control connection over standard input and output, as `ssh HOST narrows serve --stdio` has it: HTTP/2 without TLS,
+/// since ssh has authenticated both ends. The server ends with its input.
+pub(super) async fn standard_streams(shared: Arc<Shared>) {
+    control(&shared, tokio::io::join(tokio::io::stdin(), tokio::io::stdout()), Caller::of_ssh()).await;
+    shared.stop();
 }
 
 /// Serves the control API on a connection until it ends, or until it has not shown in time that it belongs here.
-pub(super) async fn control(
-    shared: &Arc<Shared>,
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    caller: Caller,
-) {
+async fn control(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, caller: Caller) {
     let router = TowerToHyperService::new(api::router(shared.clone()));
     let pending = caller.pending.clone();
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {

@@ -1,34 +1,36 @@
-//! The other end: `narrows serve`.
+//! The measurement server: `narrows serve`.
 //!
-//! One port takes the TLS control connections and the data connections, told apart by their first bytes ([`listen`]), and the
-//! same number the hellos of UDP streams ([`datagrams`]); over
-//! ssh the control connection is standard input and output instead ([`stdio`]). Everything that a session started or
-//! changed ends with it ([`session`]).
+//! One port takes the TLS control connections and the data connections, distinguished by their first bytes ([`listen`]), and the
+//! UDP port of the same number the hellos of UDP streams ([`datagrams`]); over ssh the control connection is standard input and
+//! output instead. Everything that a session started or changed ends with it ([`life`]).
 //!
 //! One thread runs it all but the engines and collectors, which run on blocking threads of their own. All are started from
 //! the thread that called [`Server::start`], and so are in its network namespace.
 
 mod api;
+mod config;
 mod datagrams;
 mod events;
 mod frames;
 mod gate;
+mod life;
 mod limits;
 mod listen;
 mod refusal;
+mod request;
 mod rights;
+mod running;
 mod session;
 mod shared;
-mod stdio;
 mod trial;
 mod unauthenticated;
 
-use crate::instruments::Instruments;
+pub use config::ServeConfig;
+
 use crate::trust::{Identity, TrustError};
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
 use narrows_wire::token::Token;
-pub(crate) use refusal::VERSION;
 use shared::Shared;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,66 +38,13 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::watch;
 
-/// The port that is served where none is named.
-pub const DEFAULT_PORT: u16 = 5220;
-
-/// How to serve.
-#[derive(Clone)]
-pub struct ServeConfig {
-    /// The port of control and data; 0 takes a free one.
-    pub port: u16,
-    /// Where key, token and journal are.
-    pub state: PathBuf,
-    /// Where the token is, if not in the state directory.
-    pub token_file: Option<PathBuf>,
-    /// Whether clients without a token may measure, within limits.
-    pub open: bool,
-    /// The most that clients without a token may send or be sent, in bits per second.
-    pub open_most_bps: u64,
-    /// Whether clients with a token may change settings of this host.
-    pub allow_tune: bool,
-    /// The devices by which clients with a token may send and count raw frames; empty: none.
-    pub frames: Vec<String>,
-    /// How many sessions may put load on the path at the same time.
-    pub parallel: usize,
-    /// How many more may wait for their turn.
-    pub queue: usize,
-    /// Whether the control connection is standard input and output; the port then takes data connections alone.
-    pub stdio: bool,
-    /// What this end measures with.
-    pub instruments: Arc<dyn Instruments>,
-}
-
-impl ServeConfig {
-    /// The defaults: one load at a time, closed, no tuning.
-    #[must_use]
-    pub fn new(state: PathBuf, instruments: Arc<dyn Instruments>) -> Self {
-        Self {
-            port: DEFAULT_PORT,
-            state,
-            token_file: None,
-            open: false,
-            open_most_bps: 1_000_000_000,
-            allow_tune: false,
-            frames: Vec::new(),
-            parallel: 1,
-            queue: 16,
-            stdio: false,
-            instruments,
-        }
-    }
-}
-
 /// Why there is no server.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// The port is taken.
-    #[error("port {port} is taken: another `narrows serve` may be running; stop it, or choose another with --port")]
-    PortTaken {
-        /// The port.
-        port: u16,
-    },
-    /// The port cannot be had for another reason.
+    /// The port is in use.
+    #[error("port {0} is taken: another `narrows serve` may be running; stop it, or choose another with --port")]
+    PortTaken(u16),
+    /// The port cannot be opened for another reason.
     #[error(transparent)]
     Listen(#[from] narrows_sys::Error),
     /// Key or token.
@@ -109,30 +58,27 @@ pub enum ServeError {
     Start(std::io::Error),
 }
 
-/// The other end.
+/// The measurement server.
 #[derive(Debug)]
 pub struct Server;
 
 impl Server {
     /// Starts to serve, in the network namespace of the calling thread, and returns as soon as the port is open.
     ///
-    /// What an earlier server left changed when it was killed is set back first. The process may have as many files open as
-    /// its user may: each connection is one, and the usual 1024 are few.
-    ///
-    /// # Errors
-    /// Why there is no server, in a sentence that says what to do.
+    /// What an earlier server left changed when it was killed is rolled back first. The limit of open files is raised: each
+    /// connection is one.
     pub fn start(config: ServeConfig) -> Result<ServerHandle, ServeError> {
         // With fewer it serves fewer, and says so when it comes to that.
         let _ = narrows_sys::process::raise_open_files();
-        let listener = net::listen(config.port).map_err(|error| match error.errno() {
-            Some(98) => ServeError::PortTaken { port: config.port },
-            _ => ServeError::Listen(error),
-        })?;
+        let taken = |port| {
+            move |error: narrows_sys::Error| match error.errno() {
+                Some(98) => ServeError::PortTaken(port), // EADDRINUSE
+                _ => ServeError::Listen(error),
+            }
+        };
+        let listener = net::listen(config.port).map_err(taken(config.port))?;
         let port = listener.local_addr().map_err(ServeError::Start)?.port();
-        let datagrams = UdpListener::bind(port).map_err(|error| match error.errno() {
-            Some(98) => ServeError::PortTaken { port },
-            _ => ServeError::Listen(error),
-        })?;
+        let datagrams = UdpListener::bind(port).map_err(taken(port))?;
         listener.set_nonblocking(true).map_err(ServeError::Start)?;
         let identity = if config.stdio {
             None
@@ -170,7 +116,7 @@ async fn run(
     let accepting = tokio::spawn(listen::accept(shared.clone(), listener, acceptor));
     let listening = tokio::spawn(datagrams::listen(shared.clone(), datagrams));
     if shared.config.stdio {
-        tokio::spawn(stdio::serve(shared.clone()));
+        tokio::spawn(listen::standard_streams(shared.clone()));
     }
     // The sender is held by `shared`, so an error cannot be.
     let _ = stopped.wait_for(|stop| *stop).await;
@@ -202,19 +148,19 @@ impl ServerHandle {
         self.token.as_ref().map(|(token, _)| token)
     }
 
-    /// Where the token is.
+    /// The token's file.
     #[must_use]
     pub fn token_file(&self) -> Option<&Path> {
         self.token.as_ref().map(|(_, path)| path.as_path())
     }
 
-    /// Sentences on what an earlier server had left changed and what became of it.
+    /// Sentences on changes that an earlier server had left, and their roll-back.
     #[must_use]
     pub fn recovered(&self) -> &[String] {
         &self.recovered
     }
 
-    /// One line for the user: where it listens, the token's file and the key's fingerprint.
+    /// One line for the user: the port, the token's file and the key's fingerprint.
     #[must_use]
     pub fn announcement(&self) -> String {
         match &self.token {
@@ -228,26 +174,17 @@ impl ServerHandle {
         }
     }
 
-    /// What stops it from elsewhere, such as a handler of signals.
-    #[must_use]
-    pub fn stopper(&self) -> ServerStop {
-        ServerStop(self.stop.clone())
-    }
-
-    /// Waits until it has ended, by [`ServerStop::stop`] or, over ssh, with its standard input.
+    /// Waits until it has ended, over ssh with its standard input.
     pub fn wait(mut self) {
         self.join();
     }
 
-    /// Ends all sessions, undoes what they changed, and waits for that.
-    pub fn stop(mut self) {
-        self.stopper().stop();
-        self.join();
-    }
+    /// Ends all sessions, undoes what they changed, and waits for that: as a drop.
+    pub fn stop(self) {}
 
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // A panic there was already told by its hook.
+            // A panic there was already reported by its hook.
             let _ = thread.join();
         }
     }
@@ -255,27 +192,13 @@ impl ServerHandle {
 
 impl Drop for ServerHandle {
     fn drop(&mut self) {
-        self.stopper().stop();
+        self.stop.send_replace(true);
         self.join();
-    }
-}
-
-/// Stops a server.
-#[derive(Debug, Clone)]
-pub struct ServerStop(watch::Sender<bool>);
-
-impl ServerStop {
-    /// Tells it to end; its sessions end, and what they changed is undone.
-    pub fn stop(&self) {
-        self.0.send_replace(true);
     }
 }
 
 /// Serves until SIGINT, SIGTERM or SIGHUP: the long-running command. `announce` gets the lines for the user, first of all
 /// [`ServerHandle::announcement`].
-///
-/// # Errors
-/// Why there is no server.
 pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
     let handle = Server::start(config)?;

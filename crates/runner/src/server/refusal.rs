@@ -1,13 +1,11 @@
 //! What a refused request gets: a status and a [`Refusal`] as JSON.
 
+use crate::VERSION;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{Reason, Refusal};
-
-/// The version that this program names.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A request that is not done.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! Each request shows its protocol and its right to be here, before anything else of it is looked at.
 
 use super::limits::Standing;
-use super::refusal::{Refused, VERSION};
+use super::refusal::Refused;
 use super::shared::Shared;
 use super::unauthenticated::Pending;
+use crate::VERSION;
 use crate::trust::same_secret;
 use axum::extract::FromRequestParts;
 use axum::http::{header, request::Parts};
@@ -13,6 +14,18 @@ use narrows_wire::version::{PROTOCOL_HEADER, check_header};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+/// A field of the addresses and ports that sshd sets: `client-address client-port server-address server-port`.
+fn ssh_field(index: usize) -> Option<IpAddr> {
+    let text = std::env::var("SSH_CONNECTION").ok()?;
+    // A scope (`%eth0`) means nothing to the other end.
+    text.split(' ').nth(index)?.split('%').next()?.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+}
+
+/// The address by which a client over ssh reached this host.
+pub(super) fn own_address_of_ssh() -> Option<IpAddr> {
+    ssh_field(2)
+}
+
 /// The connection that a request came in on.
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
@@ -20,6 +33,13 @@ pub(super) struct Caller {
     pub(super) address: Option<IpAddr>,
     /// Its place among the unproven; `None` over ssh, which has proved it.
     pub(super) pending: Option<Pending>,
+}
+
+impl Caller {
+    /// The client that started this server by ssh, which has authenticated it.
+    pub(super) fn of_ssh() -> Self {
+        Self { address: ssh_field(0), pending: None }
+    }
 }
 
 /// A request that may go on.

@@ -1,17 +1,17 @@
 //! What all connections of a server share: its sessions, who may load the path, and the trials that wait for connections.
 
-use super::ServeConfig;
+use super::config::ServeConfig;
 use super::events::Events;
 use super::frames::Uses;
 use super::gate::{Gate, Turn};
-use super::limits::{Standing, public_part};
+use super::limits::Standing;
 use super::refusal::Refused;
-use super::session::{Session, lock};
-use super::trial::Expected;
+use super::running::Expected;
+use super::session::Session;
 use super::unauthenticated::Unauthenticated;
+use crate::lock;
 use crate::trust;
 use crate::tune::{Tuner, Undone};
-use narrows_model::Snapshot;
 use narrows_wire::Key;
 use narrows_wire::api::{Reason, SessionUse};
 use narrows_wire::token::Secret;
@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// Sessions that only look are not queued, but not without number either.
-const MOST_LOOKING: usize = 32;
+const MAX_LOOKING: usize = 32;
 
 /// The server as each of its connections sees it.
 pub(super) struct Shared {
@@ -119,7 +119,7 @@ impl Shared {
             SessionUse::Load => table.gate.enter(number),
             SessionUse::Look => {
                 let looking = table.sessions.values().filter(|other| other.wanted == SessionUse::Look).count();
-                (looking < MOST_LOOKING).then_some(Turn::Admitted)
+                (looking < MAX_LOOKING).then_some(Turn::Admitted)
             }
         };
         let turn = turn.ok_or_else(|| {
@@ -132,7 +132,7 @@ impl Shared {
     }
 
     pub(super) fn session(&self, id: &str) -> Option<Arc<Session>> {
-        lock(&self.table).sessions.get(id).filter(|session| !session.has_ended()).cloned()
+        lock(&self.table).sessions.get(id).filter(|session| !session.end.is_raised()).cloned()
     }
 
     /// Why a session waits, in a sentence.
@@ -170,7 +170,7 @@ impl Shared {
     pub(super) async fn end_all(&self, why: &'static str) {
         let alive = {
             let table = lock(&self.table);
-            table.sessions.values().for_each(|session| session.end(why));
+            table.sessions.values().for_each(|session| session.end.raise(why));
             table.alive
         };
         self.left.send_replace(alive);
@@ -190,14 +190,5 @@ impl Shared {
 
     pub(super) fn with_expected<T>(&self, key: &Key, act: impl FnOnce(&mut Expected) -> T) -> Option<T> {
         lock(&self.table).expected.get_mut(key).map(act)
-    }
-
-    /// A snapshot as this client may see it.
-    #[allow(clippy::unused_self)] // a question to the server, whatever it needs for its answer
-    pub(super) fn as_seen_by(&self, standing: Standing, snapshot: Snapshot) -> Snapshot {
-        match standing {
-            Standing::Trusted => snapshot,
-            Standing::Open => public_part(snapshot),
-        }
     }
 }

@@ -1,14 +1,14 @@
 //! One trial of a session: it waits for its data connections, runs the engine on them, and tells what this end saw.
 
 use super::limits::{CONNECT_ALL, longest};
-use super::listen::part;
-use super::session::{Session, lock};
+use super::running::{Expected, Over, Phase, Running};
+use super::session::Session;
 use super::shared::Shared;
-use crate::stop::Stop;
-use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, StreamSpec};
+use crate::lock;
+use narrows_model::{Carrier, LoadPlan, LoadRecord, Place};
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::{ANSWER_LIMIT, Answering, Answers, Step};
-use narrows_traffic::{Connections, DataStream, PerTransaction, Socket};
+use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop};
 use narrows_wire::api::Event;
 use narrows_wire::hello::Answer;
 use narrows_wire::{DataHello, Key, Wanted, probe};
@@ -21,92 +21,9 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-/// How far a trial is. The ends wait for each other twice, so that between the readings of their counters lies the load and
-/// nothing else: no hello of a stream before it, no record of the other end after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
-    /// Its streams come.
-    Gathers,
-    /// The client has them all, and has read its counters.
-    Called,
-    /// This end has read its counters, too, and the load begins.
-    Begun,
-    /// The client has read its counters again: the record may come.
-    Released,
-    /// Nothing of it is left.
-    Over,
-}
-
 /// So long the record waits for the client to read its counters: for the last packets on their way, and for a client that has
 /// forgotten.
 const HOLD: Duration = Duration::from_secs(5);
-
-/// A trial as its session sees it.
-#[derive(Debug, Clone)]
-pub(super) struct Running {
-    pub(super) stop: Stop,
-    phase: watch::Sender<Phase>,
-}
-
-impl Running {
-    pub(super) async fn wait_for_end(&self) {
-        self.reach(Phase::Over).await;
-    }
-
-    /// The client is ready; returns when this end is, or the trial is over.
-    pub(super) async fn begin(&self) {
-        self.raise(Phase::Called);
-        self.reach(Phase::Begun).await;
-    }
-
-    /// The client has read its counters.
-    pub(super) fn release(&self) {
-        self.raise(Phase::Released);
-    }
-
-    fn raise(&self, to: Phase) {
-        self.phase.send_if_modified(|phase| {
-            let later = to > *phase;
-            *phase = (*phase).max(to);
-            later
-        });
-    }
-
-    async fn reach(&self, wanted: Phase) {
-        // The sender is here, so this cannot fail.
-        let _ = self.phase.subscribe().wait_for(|phase| *phase >= wanted).await;
-    }
-}
-
-/// Says that a trial is over, whatever became of its task.
-struct Over(Running);
-
-impl Drop for Over {
-    fn drop(&mut self) {
-        self.0.raise(Phase::Over);
-    }
-}
-
-/// A trial as its data connections see it, while they come.
-#[derive(Debug)]
-pub(super) struct Expected {
-    missing: BTreeSet<StreamSpec>,
-    plan: LoadPlan,
-    arrived: mpsc::UnboundedSender<DataStream>,
-    answers: Option<Answers>,
-}
-
-impl Expected {
-    /// Takes the place of one stream, so that no other connection can.
-    fn claim(
-        &mut self,
-        id: u32,
-        flow: Flow,
-        carrier: Carrier,
-    ) -> Option<(LoadPlan, mpsc::UnboundedSender<DataStream>)> {
-        self.missing.remove(&StreamSpec { id, flow, carrier }).then(|| (self.plan.clone(), self.arrived.clone()))
-    }
-}
 
 /// Opens a trial: from here on its data connections are expected.
 pub(super) fn open(
@@ -118,7 +35,7 @@ pub(super) fn open(
     let running = Running { stop: Stop::new(), phase: watch::Sender::new(Phase::Gathers) };
     let number = {
         let mut slot = lock(&session.trial);
-        if session.has_ended() {
+        if session.end.is_raised() {
             return Err("the session has ended");
         }
         if slot.0.is_some() {
@@ -140,7 +57,7 @@ pub(super) fn open(
         shared.expect_no_more(&key);
         if outcome.is_ok() {
             tokio::select! {
-                _ = session.wait_for_end() => {}
+                _ = session.end.wait() => {}
                 _ = timeout(HOLD, running.reach(Phase::Released)) => {}
             }
         }
@@ -170,7 +87,7 @@ async fn conduct(
     let stop = &running.stop;
     let gathering = timeout(CONNECT_ALL, gather(arrivals, count));
     let streams = tokio::select! {
-        why = session.wait_for_end() => return Err(why.to_owned()),
+        why = session.end.wait() => return Err(why.to_owned()),
         () = raised(stop) => return Err("it was stopped before its data connections had come".to_owned()),
         gathered = gathering => gathered.map_err(|_| {
             format!(
@@ -181,7 +98,7 @@ async fn conduct(
         })?,
     };
     tokio::select! {
-        why = session.wait_for_end() => return Err(why.to_owned()),
+        why = session.end.wait() => return Err(why.to_owned()),
         () = raised(stop) => return Err("it was stopped before it began".to_owned()),
         called = timeout(CONNECT_ALL, running.reach(Phase::Called)) => called.map_err(|_| {
             format!("the client did not begin it within {} s", CONNECT_ALL.as_secs())
@@ -249,7 +166,7 @@ fn run(
     session.liveness.forget();
     let mut after = instruments.counters(peer);
     drops.end(&mut before, &mut after);
-    let (before, after) = (shared.as_seen_by(session.standing, before), shared.as_seen_by(session.standing, after));
+    let [before, after] = [before, after].map(|snapshot| session.standing.visible(snapshot));
     Ok(Box::new(record?.between(before, after)))
 }
 
@@ -327,4 +244,20 @@ pub(super) fn attend_datagram(shared: &Shared, hello: &probe::Hello, arrival: &A
     // Where the trial is gone again, nobody misses it.
     let _ = arrived.send(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: None });
     Ok(())
+}
+
+/// Sends a last message and closes so that it arrives: what the peer still sends is read for a moment, because a socket that is
+/// closed with unread bytes resets the connection (RFC 1122, section 4.2.2.13).
+pub(super) async fn part(mut stream: TcpStream, word: &[u8]) {
+    if stream.write_all(word).await.is_err() || stream.shutdown().await.is_err() {
+        return;
+    }
+    let mut left = [0; 1024];
+    let mut budget = 64;
+    let drain = async {
+        while budget > 0 && matches!(stream.read(&mut left).await, Ok(1..)) {
+            budget -= 1;
+        }
+    };
+    let _ = timeout(Duration::from_secs(1), drain).await;
 }

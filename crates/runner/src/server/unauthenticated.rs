@@ -1,9 +1,10 @@
 //! Connections that have not authenticated yet. Their number and time are bounded, so that silent connections cannot keep others
 //! out: at the limit the oldest is closed.
 
+use crate::lock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::task::AbortHandle;
 
 /// Maximum number of unauthenticated connections.
@@ -31,45 +32,37 @@ struct Place {
 }
 
 impl Unauthenticated {
-    fn with<T>(&self, act: impl FnOnce(&mut Table) -> T) -> T {
-        // No update can stop halfway, so a poisoned table is valid.
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// Registers a connection. At the limit the oldest one is closed.
     pub(super) fn enter(&self) -> Pending {
-        self.with(|table| {
-            if table.waiting.len() >= MAX_PENDING
-                && let Some((_, Some(oldest))) = table.waiting.pop_first()
-            {
-                oldest.abort();
-            }
-            let id = table.next;
-            table.next += 1;
-            table.waiting.insert(id, None);
-            Pending(Arc::new(Place { id, unauthenticated: self.clone(), asked: AtomicBool::new(false) }))
-        })
+        let mut table = lock(&self.0);
+        if table.waiting.len() >= MAX_PENDING
+            && let Some((_, Some(oldest))) = table.waiting.pop_first()
+        {
+            oldest.abort();
+        }
+        let id = table.next;
+        table.next += 1;
+        table.waiting.insert(id, None);
+        Pending(Arc::new(Place { id, unauthenticated: self.clone(), asked: AtomicBool::new(false) }))
     }
 
     #[cfg(test)]
     fn count(&self) -> usize {
-        self.with(|table| table.waiting.len())
+        lock(&self.0).waiting.len()
     }
 }
 
 impl Pending {
     /// Sets the task that is aborted to close the connection.
     pub(super) fn is_served_by(&self, task: AbortHandle) {
-        self.0.unauthenticated.with(|table| {
-            if let Some(entry) = table.waiting.get_mut(&self.0.id) {
-                *entry = Some(task);
-            }
-        });
+        if let Some(entry) = lock(&self.0.unauthenticated.0).waiting.get_mut(&self.0.id) {
+            *entry = Some(task);
+        }
     }
 
     /// Removes the connection from the limit: it has authenticated.
     pub(super) fn admit(&self) {
-        self.0.unauthenticated.with(|table| table.waiting.remove(&self.0.id));
+        lock(&self.0.unauthenticated.0).waiting.remove(&self.0.id);
     }
 
     /// Notes a request that needs no authentication. The connection may stay, but can still be closed at the limit.
@@ -79,14 +72,13 @@ impl Pending {
 
     /// Whether the connection may stay after the first seconds.
     pub(super) fn may_stay(&self) -> bool {
-        self.0.asked.load(Ordering::Relaxed)
-            || self.0.unauthenticated.with(|table| !table.waiting.contains_key(&self.0.id))
+        self.0.asked.load(Ordering::Relaxed) || !lock(&self.0.unauthenticated.0).waiting.contains_key(&self.0.id)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.unauthenticated.with(|table| table.waiting.remove(&self.id));
+        lock(&self.unauthenticated.0).waiting.remove(&self.id);
     }
 }
 

@@ -125,13 +125,17 @@ impl Journal {
         Self { directory: directory.to_owned() }
     }
 
+    pub(super) fn no_such_change(&self, id: &str) -> TuneError {
+        TuneError::NoSuchChange { id: id.to_owned(), journal: self.directory.clone() }
+    }
+
     /// The file of an id; an id from outside never leaves the directory.
     fn path(&self, id: &str) -> Result<PathBuf, TuneError> {
         let sound = !id.is_empty() && id.len() <= 64 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
         if sound {
             Ok(self.directory.join(format!("{id}.json")))
         } else {
-            Err(TuneError::NoSuchChange { id: id.escape_default().to_string(), journal: self.directory.clone() })
+            Err(self.no_such_change(&id.escape_default().to_string()))
         }
     }
 
@@ -150,7 +154,7 @@ impl Journal {
     pub(super) fn read(&self, id: &str) -> Result<Entry, TuneError> {
         let path = self.path(id)?;
         if !files::exists(&path) {
-            return Err(TuneError::NoSuchChange { id: id.to_owned(), journal: self.directory.clone() });
+            return Err(self.no_such_change(id));
         }
         let bytes = files::read(&path, MAX_ENTRY_BYTES)?;
         serde_json::from_slice(&bytes).map_err(|error| TuneError::BadEntry { path, why: error.to_string() })

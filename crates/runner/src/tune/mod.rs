@@ -112,6 +112,10 @@ impl Tuner {
         Ok(entry.change)
     }
 
+    pub(crate) fn no_such_change(&self, id: &str) -> TuneError {
+        self.journal.no_such_change(id)
+    }
+
     /// All changes of the journal, oldest first; also those of other namespaces, which can be undone there only.
     pub fn list(&self) -> Result<Vec<Entry>, TuneError> {
         self.journal.entries()

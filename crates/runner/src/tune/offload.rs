@@ -27,9 +27,11 @@ pub(super) struct Offload<'a> {
 
 impl Offload<'_> {
     fn belongs(&self) -> Result<Belongs, TuneError> {
-        TABLE.iter().find(|(word, _)| *word == self.feature).map(|(_, belongs)| *belongs).ok_or_else(|| {
-            not_in_table("the offload feature", self.feature, TABLE.iter().map(|(word, _)| *word))
-        })
+        TABLE
+            .iter()
+            .find(|(word, _)| *word == self.feature)
+            .map(|(_, belongs)| *belongs)
+            .ok_or_else(|| not_in_table("the offload feature", self.feature, TABLE.iter().map(|(word, _)| *word)))
     }
 
     /// The device's features that the word stands for.

@@ -2,8 +2,8 @@
 
 use crate::world::{connect, short_plan, world};
 use narrows_model::Flow;
+use narrows_runner::Stop;
 use narrows_runner::server::ServerHandle;
-use narrows_runner::stop::Stop;
 use narrows_sys::{clock, net};
 use narrows_wire::{DataHello, Key, Wanted};
 use std::io::{Read as _, Write as _};

@@ -7,14 +7,13 @@
 //! ```
 
 use narrows_model::{Limit, Setting, TcpPlan};
+use narrows_runner::Stop;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, TargetSpec};
 use narrows_runner::server::{ServeConfig, Server};
-use narrows_runner::stop::Stop;
 use narrows_runner::trust::read_token;
 use std::error::Error;
 use std::path::Path;
-use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -28,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn serve(state: &str, flags: &[&str]) -> Result<(), Box<dyn Error>> {
-    let mut config = ServeConfig::new(state.into(), Arc::new(LiveInstruments { collect: true }));
+    let mut config = ServeConfig::new(state.into(), LiveInstruments { collect: true });
     config.port = 0;
     config.allow_tune = flags.contains(&"tune");
     config.stdio = flags.contains(&"stdio");
@@ -44,7 +43,7 @@ fn serve(state: &str, flags: &[&str]) -> Result<(), Box<dyn Error>> {
 fn connect(token: &str, host: &str) -> Result<Remote, Box<dyn Error>> {
     let token = Some(read_token(Path::new(token))?);
     let spec = TargetSpec { asked: host.to_owned(), family: None, port: 0, token };
-    Ok(Remote::connect(&spec, &Options::new(Arc::new(LiveInstruments { collect: true })))?)
+    Ok(Remote::connect(&spec, &Options::new(LiveInstruments { collect: true }))?)
 }
 
 fn trial(token: &str, host: &str, ms: u64) -> Result<(), Box<dyn Error>> {

@@ -2,10 +2,10 @@
 
 use crate::world::{connect, options, short_plan, spec, world};
 use narrows_model::InterfaceSample;
+use narrows_runner::Stop;
 use narrows_runner::remote::{Remote, Session};
-use narrows_runner::stop::Stop;
 
-fn loopback(session: &Session<'_>) -> InterfaceSample {
+fn loopback(session: &Session) -> InterfaceSample {
     let interfaces = session.interfaces().expect("the list");
     interfaces.into_iter().find(|it| it.name == "lo").expect("every namespace has one")
 }

@@ -2,8 +2,8 @@
 
 use crate::world::{Process, World, connect, short_plan, world};
 use narrows_model::{Direction, Limit, TcpPlan, TcpTrial};
+use narrows_runner::Stop;
 use narrows_runner::remote::{RemoteError, TrialError};
-use narrows_runner::stop::Stop;
 use narrows_sys::rtnl::{Links, Qdisc};
 
 const SIGSTOP: i32 = 19;

@@ -1,7 +1,7 @@
 //! Several clients at one server.
 
 use crate::world::{connect, short_plan, world};
-use narrows_runner::stop::Stop;
+use narrows_runner::Stop;
 use std::sync::mpsc;
 
 #[test]

@@ -68,7 +68,7 @@ fn a_taken_port_is_named() {
         let mut config = world.config();
         config.port = server.port();
         let error = Server::start(config).expect_err("taken");
-        assert!(matches!(error, ServeError::PortTaken { port } if port == server.port()));
+        assert!(matches!(error, ServeError::PortTaken(port) if port == server.port()));
         assert!(error.to_string().contains("choose another with --port"), "{error}");
         // And it is free again as soon as the server has stopped.
         let port = server.port();

@@ -2,8 +2,8 @@
 
 use crate::world::{END, World, connect_error, options, read_sysctl, short_plan, until, world};
 use narrows_model::Setting;
+use narrows_runner::Stop;
 use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
-use narrows_runner::stop::Stop;
 
 fn target(asked: &str) -> TargetSpec {
     TargetSpec { asked: asked.to_owned(), family: None, port: 5220, token: None }

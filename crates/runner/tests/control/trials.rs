@@ -2,7 +2,7 @@
 
 use crate::world::{connect, short_plan, world};
 use narrows_model::{Direction, Flow, Limit, Place, TcpPlan, TcpTrial, Trial};
-use narrows_runner::stop::Stop;
+use narrows_runner::Stop;
 
 fn tcp(trial: &Trial) -> TcpTrial<'_> {
     trial.of().expect("a trial of TCP")

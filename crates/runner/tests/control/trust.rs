@@ -2,8 +2,8 @@
 
 use crate::world::{connect, connect_error, options, short_plan, spec, world};
 use narrows_model::{Limit, Setting, TcpPlan};
+use narrows_runner::Stop;
 use narrows_runner::remote::{Remote, RemoteError};
-use narrows_runner::stop::Stop;
 use narrows_wire::token::{Fingerprint, Secret};
 
 #[test]

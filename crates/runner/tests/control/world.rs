@@ -9,7 +9,6 @@ use narrows_sys::{clock, process, sysctl};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) struct World {
@@ -34,7 +33,7 @@ impl World {
     }
 
     pub(crate) fn config(&self) -> ServeConfig {
-        let mut config = ServeConfig::new(self.state().to_owned(), Arc::new(LiveInstruments { collect: true }));
+        let mut config = ServeConfig::new(self.state().to_owned(), LiveInstruments { collect: true });
         config.port = 0;
         config
     }
@@ -73,7 +72,7 @@ impl World {
 pub(crate) const END: &str = env!("CARGO_BIN_EXE_control-end");
 
 pub(crate) fn options() -> Options {
-    Options::new(Arc::new(LiveInstruments { collect: true }))
+    Options::new(LiveInstruments { collect: true })
 }
 
 /// The server of that port, with its token.

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
 use crate::progress::Progress;
-use narrows_runner::stop::Stop;
+use narrows_runner::Stop;
 use narrows_runner::verify::{Row, Watch};
 
 /// Prints the rows, and counts those that differ.

@@ -1,32 +1,33 @@
-//! The counters of the hops, read right before and right after each load.
+//! The counters and the state of the hops, read right before and right after each load.
 
 mod narrows;
-mod state;
 
+use super::links::counters;
 use super::reach::Reach;
 use narrows::Served;
-use narrows_collect::{Missing, drops_by_reason, link_counters};
+use narrows_collect::{Missing, device_state, networks_known};
 use narrows_lab::Labs;
 #[cfg(feature = "snmp")]
 use narrows_model::forwarding::credentials::SnmpAgent;
 use narrows_model::forwarding::{CounterSource, DropCount, HopCount, HopPlan};
+use narrows_model::host::device_state::DeviceState;
 use narrows_sys::{clock, netns};
+use narrows_wire::api::frames::{LinkPackets, LinksAnswer};
+use narrows_wire::rip;
 #[cfg(feature = "snmp")]
 use std::time::Duration;
 use std::time::Instant;
 
 /// Packets of its own that a hop may count besides: ARP, neighbour discovery, spanning tree.
 const OWN_PACKETS: u64 = 8;
-/// Packets a second of a session with a hop, both beats, pings and acknowledgements, where they pass the devices that are read.
+/// Packets a second of a session with a hop, where they pass the devices that are read: heartbeats of both sides, pings and
+/// acknowledgements.
 const SESSION_PACKETS_A_SECOND: u64 = 50;
 
 /// A hop whose counters can be read.
 #[derive(Debug)]
 pub(super) struct Hop {
-    name: String,
-    input: String,
-    output: String,
-    under_test: bool,
+    plan: HopPlan,
     reader: Reader,
     before: Option<Reading>,
     began: Instant,
@@ -34,7 +35,7 @@ pub(super) struct Hop {
 
 #[derive(Debug)]
 enum Reader {
-    /// A file that stands for a network.
+    /// A network namespace of this host, by its file.
     Network(String),
     /// A host of a lab that is up.
     Lab { lab: String, host: String },
@@ -46,25 +47,29 @@ enum Reader {
     Silent(String),
 }
 
-/// One look.
+/// One reading of the counters.
 #[derive(Debug, Clone)]
 enum Reading {
     Links {
-        input: Links,
-        output: Links,
+        input: LinkPackets,
+        output: LinkPackets,
         drops: Vec<DropCount>,
-        /// Whether the packets of the look itself are among them.
+        /// Whether the packets of the reading itself are among them.
         counts_itself: bool,
     },
     #[cfg(feature = "snmp")]
     Snmp { input: Box<narrows_snmp::PortCounters>, output: Box<narrows_snmp::PortCounters> },
 }
 
-/// Packets of one device since it was made.
-#[derive(Debug, Clone, Copy)]
-struct Links {
-    rx: u64,
-    tx: u64,
+impl Reading {
+    fn of(answer: LinksAnswer) -> Result<Self, String> {
+        match answer {
+            LinksAnswer::Read { input, output, drops, counts_itself, .. } => {
+                Ok(Self::Links { input, output, drops, counts_itself })
+            }
+            LinksAnswer::Missing { why } => Err(why),
+        }
+    }
 }
 
 /// What is known to have passed a hop, for agents that answer from memory.
@@ -110,25 +115,39 @@ impl Reader {
         open().unwrap_or_else(|error| Self::Silent(error.to_string()))
     }
 
+    /// What the counters are of.
     fn words(&self) -> String {
         match self {
-            Self::Network(path) => format!("counters of the kernel ({path})"),
-            Self::Lab { lab, host } => format!("counters of the kernel ({host} of the lab {lab})"),
             #[cfg(feature = "snmp")]
             Self::Snmp { agent, .. } => format!("IF-MIB of {}", agent.address()),
-            Self::Served(served) => served.words(),
+            Self::Silent(_) => String::new(),
+            _ => format!("counters of {}", self.state_words()),
+        }
+    }
+
+    /// What the state is of.
+    fn state_words(&self) -> String {
+        match self {
+            Self::Network(path) => format!("the kernel ({path})"),
+            Self::Lab { lab, host } => format!("the kernel ({host} of the lab {lab})"),
+            Self::Served(served) => format!("the kernel of {}, through narrows", served.host()),
+            #[cfg(feature = "snmp")]
+            Self::Snmp { agent, .. } => format!("sysUpTime and ifLastChange of {}", agent.address()),
             Self::Silent(_) => String::new(),
         }
     }
-}
 
-fn links(input: &str, output: &str) -> Result<Reading, Missing> {
-    let of = |device| {
-        let counters = link_counters(device)?;
-        Ok::<_, Missing>(Links { rx: counters.rx_packets, tx: counters.tx_packets })
-    };
-    let drops = drops_by_reason(&[input, output])?;
-    Ok(Reading::Links { input: of(input)?, output: of(output)?, drops, counts_itself: false })
+    /// Runs `read` in the hop's own network, where that is of this host.
+    fn within<T: Send>(&self, read: impl FnOnce() -> Result<T, Missing> + Send) -> Result<T, String> {
+        let read = match self {
+            Self::Network(path) => {
+                netns::in_network_at(path, || Ok::<_, narrows_sys::Error>(read())).map_err(|error| error.to_string())?
+            }
+            Self::Lab { lab, host } => Labs::of_user().within(lab, host, read).map_err(|error| error.to_string())?,
+            _ => return Err("its network is not of this host".to_owned()),
+        };
+        read.map_err(|missing| missing.to_string())
+    }
 }
 
 /// How much each reason grew, those that did not left out.
@@ -143,43 +162,60 @@ fn grown(before: &[DropCount], after: &[DropCount]) -> Vec<DropCount> {
 
 impl Hop {
     pub(super) fn of(plan: &HopPlan, reach: &Reach) -> Self {
-        Self {
-            name: plan.name.clone(),
-            input: plan.input.clone(),
-            output: plan.output.clone(),
-            under_test: plan.under_test,
-            reader: Reader::of(plan, reach),
-            before: None,
-            began: clock::now(),
+        Self { plan: plan.clone(), reader: Reader::of(plan, reach), before: None, began: clock::now() }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    pub(super) const fn is_under_test(&self) -> bool {
+        self.plan.under_test
+    }
+
+    /// What its state is read from.
+    pub(super) fn state_words(&self) -> String {
+        self.reader.state_words()
+    }
+
+    /// Its state now, or why it is not known.
+    pub(super) fn state(&mut self) -> Result<DeviceState, String> {
+        let (input, output) = (self.plan.input.as_str(), self.plan.output.as_str());
+        match &mut self.reader {
+            #[cfg(feature = "snmp")]
+            Reader::Snmp { agent, input, output } => {
+                agent.device_state(&[input, output]).map_err(|error| error.to_string())
+            }
+            Reader::Served(served) => served.state(input, output),
+            Reader::Silent(why) => Err(why.clone()),
+            kernel => kernel.within(|| device_state(&[input, output])),
         }
     }
 
-    fn look(&mut self) -> Result<Reading, String> {
-        let (input, output) = (self.input.as_str(), self.output.as_str());
+    /// How many of the networks of a routing update its kernel has routes to; `None`: its kernel cannot be read.
+    pub(super) fn networks_known(&self, count: u32) -> Option<Result<u64, String>> {
+        let networks: Vec<_> = rip::networks(count).collect();
+        matches!(self.reader, Reader::Network(_) | Reader::Lab { .. })
+            .then(|| self.reader.within(|| networks_known(&networks, rip::PREFIX_BITS)))
+    }
+
+    fn read(&mut self) -> Result<Reading, String> {
+        let (input, output) = (self.plan.input.as_str(), self.plan.output.as_str());
         match &mut self.reader {
-            Reader::Network(path) => {
-                let look = || Ok::<_, narrows_sys::Error>(links(input, output));
-                let looked = netns::in_network_at(path, look).map_err(|error| error.to_string())?;
-                looked.map_err(|missing| missing.to_string())
-            }
-            Reader::Lab { lab, host } => {
-                let labs = Labs::of_user();
-                let looked = labs.within(lab, host, || links(input, output)).map_err(|error| error.to_string())?;
-                looked.map_err(|missing| missing.to_string())
-            }
             #[cfg(feature = "snmp")]
             Reader::Snmp { agent, input, output } => {
                 let read = |interface| agent.counters(interface).map(Box::new).map_err(|error| error.to_string());
                 Ok(Reading::Snmp { input: read(input)?, output: read(output)? })
             }
-            Reader::Served(served) => served.look(input, output),
+            Reader::Served(served) => Reading::of(served.ask(input, output, false)?),
             Reader::Silent(why) => Err(why.clone()),
+            kernel => kernel.within(|| counters(input, output, false, None)).and_then(Reading::of),
         }
     }
 
     /// Before the load.
     pub(super) fn begin(&mut self) {
-        self.before = self.look().ok();
+        self.before = self.read().ok();
         self.began = clock::now();
     }
 
@@ -190,7 +226,7 @@ impl Hop {
                 let settled = self.settled(&before, passed);
                 settled.and_then(|after| self.counts(&before, &after, passed))
             }
-            None => Err(match self.look() {
+            None => Err(match self.read() {
                 Err(why) => why,
                 Ok(_) => "its counters could not be read before the load".to_owned(),
             }),
@@ -202,7 +238,7 @@ impl Hop {
 
     fn silent(&self, why: &str) -> HopCount {
         HopCount {
-            hop: self.name.clone(),
+            hop: self.plan.name.clone(),
             input: None,
             output: None,
             drops: Vec::new(),
@@ -215,7 +251,7 @@ impl Hop {
 
     #[cfg(not(feature = "snmp"))]
     fn settled(&mut self, _: &Reading, _: &Passed) -> Result<Reading, String> {
-        self.look()
+        self.read()
     }
 
     /// Agents answer from memory for seconds: they are asked until they have seen what passed.
@@ -225,7 +261,7 @@ impl Hop {
         let (Reader::Snmp { agent, input, output }, Reading::Snmp { input: first, output: second }) =
             (&self.reader, before)
         else {
-            return self.look();
+            return self.read();
         };
         let settle = |interface, before: &narrows_snmp::PortCounters, min_in, min_out| {
             let settling = Settling {
@@ -256,7 +292,7 @@ impl Hop {
                         .ok_or("its counters went back: it or its devices were made anew meanwhile")
                 };
                 let count = |input: u64, output: u64| HopCount {
-                    hop: self.name.clone(),
+                    hop: self.plan.name.clone(),
                     input: Some(input),
                     output: Some(output),
                     drops: grown(drops, drops_after),
@@ -266,8 +302,14 @@ impl Hop {
                     anomaly: None,
                 };
                 vec![
-                    count(grew(input.rx, input_after.rx)?, grew(output.tx, output_after.tx)?),
-                    count(grew(output.rx, output_after.rx)?, grew(input.tx, input_after.tx)?),
+                    count(
+                        grew(input.rx_packets, input_after.rx_packets)?,
+                        grew(output.tx_packets, output_after.tx_packets)?,
+                    ),
+                    count(
+                        grew(output.rx_packets, output_after.rx_packets)?,
+                        grew(input.tx_packets, input_after.tx_packets)?,
+                    ),
                 ]
             }
             #[cfg(feature = "snmp")]
@@ -276,8 +318,8 @@ impl Hop {
                 let (first, second) = (Growth::between(input, input_after), Growth::between(output, output_after));
                 let agent = self.reader.words();
                 let mut counts = vec![
-                    hop_count(&self.name, &agent, &first, &second),
-                    hop_count(&self.name, &agent, &second, &first),
+                    hop_count(&self.plan.name, &agent, &first, &second),
+                    hop_count(&self.plan.name, &agent, &second, &first),
                 ];
                 // Frames and octets of one interface that do not go together: one of the two is no count of frames.
                 let unfit =

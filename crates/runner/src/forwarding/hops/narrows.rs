@@ -1,12 +1,10 @@
 //! The counters of a hop through its `narrows serve`: one session for the whole benchmark, renewed when it is lost.
 
 use super::super::reach::Reach;
-use super::{Links, Reading};
-use crate::remote::{Remote, Session};
+use crate::remote::Session;
 use narrows_model::host::device_state::DeviceState;
 use narrows_sys::clock;
-use narrows_wire::api::frames::{LinkPackets, LinksAnswer};
-use std::sync::Arc;
+use narrows_wire::api::frames::LinksAnswer;
 use std::time::{Duration, Instant};
 
 /// A host that could not be reached is tried again after so long: until then its hop is silent, and trials go on.
@@ -22,7 +20,7 @@ pub(super) struct Served {
 
 /// The session as it stands.
 enum Line {
-    Open(Box<Session<'static>>),
+    Open(Box<Session>),
     /// Why there is none, and when that was.
     Closed(String, Instant),
 }
@@ -43,28 +41,19 @@ impl Served {
         served
     }
 
-    pub(super) fn words(&self) -> String {
-        format!("counters of the kernel of {}, through narrows", self.host)
+    pub(super) fn host(&self) -> &str {
+        &self.host
     }
 
     fn renew(&mut self) {
         let opened = self
             .reach
             .connect(&self.host, self.token_file.as_deref(), Vec::new())
-            .and_then(|remote| Remote::open_shared_look(&Arc::new(remote)));
+            .and_then(|remote| remote.open_look());
         self.session = match opened {
             Ok(session) => Line::Open(Box::new(session)),
             Err(error) => Line::Closed(error.to_string(), clock::now()),
         };
-    }
-
-    pub(super) fn state_words(&self) -> String {
-        format!("the kernel of {}, through narrows", self.host)
-    }
-
-    /// The counters now.
-    pub(super) fn look(&mut self, input: &str, output: &str) -> Result<Reading, String> {
-        reading(self.ask(input, output, false)?)
     }
 
     /// The host's state now.
@@ -78,8 +67,8 @@ impl Served {
         }
     }
 
-    /// One question. A session that is lost is renewed once.
-    fn ask(&mut self, input: &str, output: &str, state: bool) -> Result<LinksAnswer, String> {
+    /// The counters now, with the state if `state`. A session that is lost is renewed once.
+    pub(super) fn ask(&mut self, input: &str, output: &str, state: bool) -> Result<LinksAnswer, String> {
         let mut renewed = false;
         if let Line::Closed(why, since) = &self.session {
             if since.elapsed() < AGAIN {
@@ -103,15 +92,5 @@ impl Served {
             self.renew();
             renewed = true;
         }
-    }
-}
-
-fn reading(answer: LinksAnswer) -> Result<Reading, String> {
-    match answer {
-        LinksAnswer::Read { input, output, drops, counts_itself, .. } => {
-            let of = |counted: LinkPackets| Links { rx: counted.rx_packets, tx: counted.tx_packets };
-            Ok(Reading::Links { input: of(input), output: of(output), drops, counts_itself })
-        }
-        LinksAnswer::Missing { why } => Err(why),
     }
 }

@@ -4,16 +4,25 @@
 use super::super::error::ForwardingError;
 use super::super::reach::Reach;
 use super::{Port, PortState, Qualified, QualifyRequest, Receiving};
-use crate::remote::{Remote, RemoteError, Session};
+use crate::remote::{RemoteError, Session};
+use hyper::Method;
 use narrows_model::forwarding::{ForwardingPlan, TesterPort};
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
-use narrows_wire::api::frames::{FramesOrder, FramesRecord, MAX_WAIT_MS};
+use narrows_wire::api::frames::{
+    FramesOrder, FramesProgress, FramesRecord, FramesStarted, FramesWait, MAX_WAIT_MS, PortRequest,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// To attach a receiver, to find a neighbour, to see what the host alone can do.
+const SET_UP: Duration = Duration::from_secs(30);
+/// For a request that is answered at once, or waits at most [`MAX_WAIT_MS`].
+const REQUEST: Duration = Duration::from_secs(10);
 /// How often a flag that ends a generator is looked for.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -25,7 +34,7 @@ struct Host {
     /// The plan's word for it.
     word: String,
     data: SocketAddr,
-    session: Session<'static>,
+    session: Session,
 }
 
 impl std::fmt::Debug for Far {
@@ -36,8 +45,31 @@ impl std::fmt::Debug for Far {
 
 impl Host {
     fn error(&self, why: RemoteError) -> ForwardingError {
-        // That the session has ended says why a request could not be made, and says it better.
+        // The end of the session explains why a request failed, and does so better.
         ForwardingError::Far { host: self.word.clone(), why: self.session.lost().unwrap_or(why) }
+    }
+
+    fn post<T: DeserializeOwned>(
+        &self,
+        rest: &str,
+        body: &(impl Serialize + Sync),
+        limit: Duration,
+    ) -> Result<T, ForwardingError> {
+        self.session.call(Method::POST, rest, body, limit).map_err(|why| self.error(why))
+    }
+
+    fn begin(&self, order: &FramesOrder) -> Result<u32, ForwardingError> {
+        self.post("frames", order, SET_UP).map(|started: FramesStarted| started.job)
+    }
+
+    fn wait(&self, job: u32, least: u64, within: Duration) -> Result<FramesProgress, ForwardingError> {
+        let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+        self.post(&format!("frames/{job}/wait"), &FramesWait { least, within_ms }, REQUEST)
+    }
+
+    fn end(&self, job: u32) -> Result<FramesRecord, ForwardingError> {
+        let record = self.session.call(Method::DELETE, &format!("frames/{job}"), &(), SET_UP);
+        record.map_err(|why| self.error(why))
     }
 
     fn unlike(&self) -> ForwardingError {
@@ -61,16 +93,16 @@ impl Far {
         let ports = [&plan.generator, &plan.receiver].into_iter().filter(|port| port.host.as_deref() == Some(word));
         let mut devices: Vec<String> = ports.map(|port| port.device.clone()).collect();
         devices.dedup();
-        let remote = Arc::new(reach.connect(word, port.token_file.as_deref(), devices).map_err(failed)?);
+        let remote = reach.connect(word, port.token_file.as_deref(), devices).map_err(failed)?;
         if let Some(known) = known.filter(|known| known.0.data == remote.data_address()) {
             return Ok(known.clone());
         }
-        let mut told = 0;
-        let session = Remote::open_shared_session(&remote, &mut |position, why| {
-            if told != position {
+        let mut shown = 0;
+        let session = remote.open_session(&mut |position, why| {
+            if shown != position {
                 says(&format!("{word}: waiting, number {position} in the queue: {why}"));
             }
-            told = position;
+            shown = position;
             !stop.is_set()
         });
         let session = session.map_err(failed)?;
@@ -89,32 +121,30 @@ impl Port for Far {
     }
 
     fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortState, ForwardingError> {
-        self.0.session.frames_look(device, gateway).map_err(|why| self.0.error(why))
+        self.0.post("frames/look", &PortRequest { device: device.to_owned(), gateway }, SET_UP)
     }
 
     fn qualify(&self, request: &QualifyRequest, _: &Stop) -> Result<Qualified, ForwardingError> {
-        self.0.session.frames_qualify(request).map_err(|why| self.0.error(why))
+        self.0.post("frames/qualify", request, SET_UP)
     }
 
     fn generate(&self, plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, ForwardingError> {
         let host = &self.0;
-        let order = FramesOrder::Generate { plans: plans.to_vec() };
-        let job = host.session.frames_begin(&order).map_err(|why| host.error(why))?;
-        let mut told = false;
-        while !host.session.frames_wait(job, 0, LOOK).map_err(|why| host.error(why))?.over {
-            if stop.is_set() && !std::mem::replace(&mut told, true) {
-                host.session.frames_stop(job).map_err(|why| host.error(why))?;
+        let job = host.begin(&FramesOrder::Generate { plans: plans.to_vec() })?;
+        let mut stopped = false;
+        while !host.wait(job, 0, LOOK)?.over {
+            if stop.is_set() && !std::mem::replace(&mut stopped, true) {
+                host.post::<serde_json::Value>(&format!("frames/{job}/stop"), &(), REQUEST)?;
             }
         }
-        match host.session.frames_end(job).map_err(|why| host.error(why))? {
+        match host.end(job)? {
             FramesRecord::Generated { sent } if sent.len() == plans.len() => Ok(sent),
             _ => Err(host.unlike()),
         }
     }
 
     fn receive(&self, plan: &ReceivePlan, watched: bool) -> Result<Box<dyn Receiving>, ForwardingError> {
-        let order = FramesOrder::Receive { plan: plan.clone(), watched };
-        let job = self.0.session.frames_begin(&order).map_err(|why| self.0.error(why))?;
+        let job = self.0.begin(&FramesOrder::Receive { plan: plan.clone(), watched })?;
         Ok(Box::new(Counting { host: self.0.clone(), job: Some(job) }))
     }
 }
@@ -133,7 +163,7 @@ impl Receiving for Counting {
             let left = within.saturating_sub(since.elapsed());
             let step = left.min(Duration::from_millis(MAX_WAIT_MS));
             let job = self.job.unwrap_or_default();
-            let seen = self.host.session.frames_wait(job, least, step).map_err(|why| self.host.error(why))?;
+            let seen = self.host.wait(job, least, step)?;
             if seen.over || left <= step {
                 return Ok(seen.frames);
             }
@@ -142,7 +172,7 @@ impl Receiving for Counting {
 
     fn finish(mut self: Box<Self>) -> Result<ReceiveRecord, ForwardingError> {
         let job = self.job.take().unwrap_or_default();
-        match self.host.session.frames_end(job).map_err(|why| self.host.error(why))? {
+        match self.host.end(job)? {
             FramesRecord::Received { record } => Ok(*record),
             FramesRecord::Generated { .. } => Err(self.host.unlike()),
         }
@@ -153,7 +183,7 @@ impl Drop for Counting {
     /// A trial that failed elsewhere must not keep the device.
     fn drop(&mut self) {
         if let Some(job) = self.job.take().filter(|_| self.host.session.lost().is_none()) {
-            let _ = self.host.session.frames_end(job);
+            let _ = self.host.end(job);
         }
     }
 }

@@ -11,9 +11,9 @@ use narrows_wire::api::frames::{MAX_GENERATORS, QualifyRequest};
 use std::net::IpAddr;
 
 /// The longest job of a receiver: it is there before the generator and after it.
-const RECEIVE_MOST_MS: u64 = GeneratePlan::LONGEST_MS + 600_000;
+const MAX_RECEIVE_MS: u64 = GeneratePlan::LONGEST_MS + 600_000;
 /// The most frames of an order.
-const COUNT_MOST: u64 = 1_000_000_000_000;
+const MAX_COUNT: u64 = 1_000_000_000_000;
 
 /// Whether this client may use a device at all.
 pub(super) fn device(standing: Standing, allowed: &[String], device: &str) -> Result<(), Refused> {
@@ -94,8 +94,8 @@ pub(super) fn generate(plans: &[GeneratePlan]) -> Result<String, String> {
         if plan.device != first.device {
             return Err("the generators of an order send by one device".to_owned());
         }
-        if plan.count.is_some_and(|count| count > COUNT_MOST) {
-            return Err(format!("count is above {COUNT_MOST}"));
+        if plan.count.is_some_and(|count| count > MAX_COUNT) {
+            return Err(format!("count is above {MAX_COUNT}"));
         }
         let own = u32::from(plan.first_stream)..u32::from(plan.first_stream) + plan.workers;
         if !own.into_iter().all(|stream| streams.insert(stream)) {
@@ -108,8 +108,8 @@ pub(super) fn generate(plans: &[GeneratePlan]) -> Result<String, String> {
 /// The plan of a receiver.
 pub(super) fn receive(plan: &ReceivePlan) -> Result<(), String> {
     plan.check()?;
-    if plan.duration_ms > RECEIVE_MOST_MS {
-        return Err(format!("duration is {} ms, but a receiver counts at most {RECEIVE_MOST_MS} ms", plan.duration_ms));
+    if plan.duration_ms > MAX_RECEIVE_MS {
+        return Err(format!("duration is {} ms, but a receiver counts at most {MAX_RECEIVE_MS} ms", plan.duration_ms));
     }
     Ok(())
 }
@@ -188,7 +188,7 @@ mod tests {
         outside.format.destination.addresses[1] = IpAddr::from([198, 20, 0, 1]);
         assert!(refused(&[outside]).starts_with("198.20.0.1 is outside"));
         assert!(refused(&[GeneratePlan { duration_ms: GeneratePlan::LONGEST_MS + 1, ..plan() }]).contains("duration"));
-        assert!(refused(&[GeneratePlan { count: Some(COUNT_MOST + 1), ..plan() }]).contains("count"));
+        assert!(refused(&[GeneratePlan { count: Some(MAX_COUNT + 1), ..plan() }]).contains("count"));
         assert!(refused(&[plan(), plan()]).contains("same number"));
         let elsewhere = GeneratePlan { device: "eth2".to_owned(), first_stream: 1, ..plan() };
         assert!(refused(&[plan(), elsewhere]).contains("one device"));

@@ -1,28 +1,135 @@
-//! One job: generators that send, or a receiver that counts, until it is asked for what it saw.
+//! Jobs of a session: generators that send, or a receiver that counts, until the client reads the record. Each has what it uses for
+//! itself alone.
 
+use super::super::events::End;
 use super::super::limits::ENGINE_END;
-use super::super::session::{Session, lock};
-use super::Claim;
+use super::super::refusal::Refused;
 use crate::forwarding::port::{Here, Port as _, Receiving};
+use crate::lock;
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan};
 use narrows_traffic::Stop;
+use narrows_wire::api::Reason;
 use narrows_wire::api::frames::{FramesProgress, FramesRecord};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// What came of generators; `None`: they send.
+/// Jobs of a session that run, or whose record was not read yet.
+const MAX_JOBS: usize = 8;
+
+/// What one job has for itself alone.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) enum Use {
+    /// Sending by a device.
+    Send(String),
+    /// Counting at a device.
+    Count(String),
+    /// The CPUs, to see what the host alone can do.
+    Qualify,
+}
+
+impl Use {
+    fn words(&self) -> String {
+        match self {
+            Self::Send(device) => format!("frames are sent by {device} already"),
+            Self::Count(device) => format!("frames are counted at {device} already"),
+            Self::Qualify => "the host is being qualified already".to_owned(),
+        }
+    }
+}
+
+/// What is in use on this server, over all sessions.
+#[derive(Debug, Clone, Default)]
+pub(in super::super) struct Uses(Arc<Mutex<BTreeSet<Use>>>);
+
+/// A use that ends when dropped.
+#[derive(Debug)]
+pub(in super::super) struct Claim {
+    uses: Uses,
+    what: Use,
+}
+
+impl Uses {
+    /// Takes it for one job.
+    pub(in super::super) fn claim(&self, what: Use) -> Result<Claim, Refused> {
+        if !lock(&self.0).insert(what.clone()) {
+            let why = format!("{}; one benchmark at a time has a device for itself", what.words());
+            return Err(Refused::new(Reason::Busy, why));
+        }
+        Ok(Claim { uses: self.clone(), what })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        lock(&self.uses.0).remove(&self.what);
+    }
+}
+
+/// The jobs of a session.
+#[derive(Debug, Default)]
+pub(in super::super) struct Jobs {
+    next: u32,
+    running: HashMap<u32, Arc<Job>>,
+    closed: bool,
+}
+
+impl Jobs {
+    /// Takes a job in, unless the session has ended or has too many.
+    pub(super) fn add(&mut self, job: Arc<Job>) -> Result<u32, Refused> {
+        if self.closed {
+            return Err(Refused::not_found("session"));
+        }
+        if self.running.len() >= MAX_JOBS {
+            let why = format!("a session has at most {MAX_JOBS} jobs of frames; end those that are over");
+            return Err(Refused::new(Reason::Busy, why));
+        }
+        self.next += 1;
+        self.running.insert(self.next, job);
+        Ok(self.next)
+    }
+
+    /// One job; its session no longer has it if `remove`.
+    pub(in super::super) fn find(jobs: &Mutex<Self>, number: &str, remove: bool) -> Result<Arc<Job>, Refused> {
+        let running = &mut lock(jobs).running;
+        let job = number
+            .parse()
+            .ok()
+            .and_then(|number: u32| if remove { running.remove(&number) } else { running.get(&number).cloned() });
+        job.ok_or_else(|| Refused::not_found("job of frames"))
+    }
+
+    /// Ends all jobs and takes no more; whether all ended in time.
+    pub(in super::super) async fn end_all(jobs: &Mutex<Self>) -> bool {
+        let running = {
+            let mut jobs = lock(jobs);
+            jobs.closed = true;
+            std::mem::take(&mut jobs.running)
+        };
+        for job in running.values() {
+            job.stop();
+        }
+        let mut in_time = true;
+        for job in running.into_values() {
+            in_time &= job.gone().await;
+        }
+        in_time
+    }
+}
+
+/// The records of generators; `None`: they still send.
 type Outcome = Option<Result<Vec<GenerateRecord>, String>>;
 
 /// A job.
-pub(super) enum Job {
+pub(in super::super) enum Job {
     Sends { stop: Stop, over: watch::Receiver<Outcome> },
     Counts(Mutex<Option<Counting>>),
 }
 
 /// A receiver, and the device that it has for itself. Its end comes before the claim's.
-pub(super) struct Counting {
+pub(in super::super) struct Counting {
     receiver: Box<dyn Receiving>,
     _claim: Claim,
 }
@@ -59,11 +166,11 @@ impl Job {
     }
 
     /// Ends a receiver when its time is over, or with its session.
-    pub(super) fn expire(self: &Arc<Self>, session: &Arc<Session>, after: Duration) {
-        let (job, session) = (Arc::downgrade(self), session.clone());
+    pub(super) fn expire(self: &Arc<Self>, end: &End, after: Duration) {
+        let (job, end) = (Arc::downgrade(self), end.clone());
         tokio::spawn(async move {
             tokio::select! {
-                _ = session.wait_for_end() => {}
+                _ = end.wait() => {}
                 () = tokio::time::sleep(after) => {}
             }
             if let Some(job) = job.upgrade() {
@@ -96,7 +203,7 @@ impl Job {
         .await
     }
 
-    /// Ends it and tells what it saw.
+    /// Ends it and returns its record.
     pub(super) async fn end(self: Arc<Self>) -> Result<FramesRecord, String> {
         if let Self::Sends { stop, over } = &*self {
             stop.stop();
@@ -136,4 +243,21 @@ impl Job {
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("it broke: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_sends_for_one_job_and_counts_for_another() {
+        let uses = Uses::default();
+        let sending = uses.claim(Use::Send("eth1".to_owned())).expect("free");
+        let counting = uses.claim(Use::Count("eth1".to_owned())).expect("another use");
+        assert!(uses.claim(Use::Send("eth1".to_owned())).is_err());
+        drop(sending);
+        let again = uses.claim(Use::Send("eth1".to_owned())).expect("free again");
+        drop((again, counting));
+        assert!(lock(&uses.0).is_empty());
+    }
 }

@@ -1,0 +1,249 @@
+//! The connection to a server, for callers that block. It owns a small runtime whose one thread keeps the control connection
+//! alive while the caller measures. That thread is started by [`Remote::connect`], and so is in the network namespace of its caller.
+
+use super::channel::{self, Channel, REQUEST};
+use super::data;
+use super::error::RemoteError;
+use super::session::Session;
+use super::spec::{Meaning, TargetSpec, family_of};
+use super::ssh::{Options, Ssh};
+use crate::VERSION;
+use crate::instruments::LiveInstruments;
+use hyper::Method;
+use narrows_model::{Family, Target};
+use narrows_sys::net;
+use narrows_wire::api::{Hello, SessionUse};
+use narrows_wire::{Mismatch, PROTOCOL};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Over ssh the first answer may wait for a user who types a password.
+const SSH_HELLO: Duration = Duration::from_secs(120);
+/// For each address.
+const CONNECT: Duration = Duration::from_secs(5);
+/// More addresses than that are not tried.
+const MAX_ADDRESSES: usize = 8;
+
+/// A connected server. Sessions hold it as well.
+#[derive(Clone)]
+pub struct Remote(Arc<Connected>);
+
+struct Connected {
+    // Dropped in this order: what uses the runtime before it.
+    channel: Option<Channel>,
+    ssh: Option<Ssh>,
+    hello: Hello,
+    data: SocketAddr,
+    asked: String,
+    instruments: LiveInstruments,
+    runtime: Runtime,
+}
+
+impl Remote {
+    /// Connects to a server, checks that it is the right one, and exchanges hellos.
+    pub fn connect(spec: &TargetSpec, options: &Options) -> Result<Self, RemoteError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("narrows-control")
+            .enable_all()
+            .build()
+            .map_err(|error| RemoteError::Here(format!("cannot start the control connection: {error}")))?;
+        let meaning = spec.meaning()?;
+        let (spec, options) = (spec.clone(), options.clone());
+        let (asked, instruments) = (spec.asked.clone(), options.instruments);
+        // On the runtime's own thread: ssh ends with the thread that started it.
+        let reaching = runtime.spawn(async move {
+            match meaning {
+                Meaning::Direct { host, port } => direct(&host, port, &spec).await.map(|(c, h, d)| (c, None, h, d)),
+                Meaning::Ssh { destination, host, port } => {
+                    through_ssh(&destination, &host, port, &spec, &options).await.map(|(c, s, h, d)| (c, Some(s), h, d))
+                }
+            }
+        });
+        let reached = runtime.block_on(reaching).map_err(|error| RemoteError::Here(error.to_string()))?;
+        let (channel, ssh, hello, data) = match reached {
+            Ok(reached) => reached,
+            Err(error) => {
+                runtime.shutdown_background();
+                return Err(error);
+            }
+        };
+        check_protocol(&hello)?;
+        let channel = Some(channel);
+        Ok(Self(Arc::new(Connected { channel, ssh, hello, data, asked, instruments, runtime })))
+    }
+
+    /// What the server says of itself and of what this client may do.
+    #[must_use]
+    pub fn hello(&self) -> &Hello {
+        &self.0.hello
+    }
+
+    /// Where the data connections go.
+    #[must_use]
+    pub fn data_address(&self) -> SocketAddr {
+        self.0.data
+    }
+
+    /// The server as a run names it.
+    #[must_use]
+    pub fn target(&self) -> Target {
+        let data = self.0.data;
+        Target { asked: self.0.asked.clone(), address: data.to_string(), family: family_of(data.ip()) }
+    }
+
+    /// The time that each of `count` new data connections took to be set up, in microseconds, smallest first: one RTT
+    /// each, of an idle path.
+    pub fn idle_rtt_us(&self, count: u32) -> Result<Vec<u64>, RemoteError> {
+        let mut times = (0..count).map(|_| data::probe(self.0.data)).collect::<Result<Vec<_>, _>>()?;
+        times.sort_unstable();
+        Ok(times)
+    }
+
+    /// Opens a session that may put load on the path, and waits for its turn. `on_queue` is called now and then with the position in
+    /// the queue, from 1, and the reason; the wait ends where it returns false.
+    pub fn open_session(&self, on_queue: &mut dyn FnMut(u32, &str) -> bool) -> Result<Session, RemoteError> {
+        Session::open(self, SessionUse::Load, on_queue)
+    }
+
+    /// Opens a session that only reads inventory and counters, and does not wait.
+    pub fn open_look(&self) -> Result<Session, RemoteError> {
+        Session::open(self, SessionUse::Look, &mut |_, _| true)
+    }
+
+    pub(super) fn instruments(&self) -> LiveInstruments {
+        self.0.instruments
+    }
+
+    pub(super) fn runtime(&self) -> &Runtime {
+        &self.0.runtime
+    }
+
+    pub(super) fn channel(&self) -> Result<&Channel, RemoteError> {
+        self.0.channel.as_ref().ok_or_else(|| RemoteError::Here("the connection is closed".to_owned()))
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        // Without the last handle of requests the connection says goodbye and closes, and over ssh the server's input ends.
+        self.channel = None;
+        if let Some(mut ssh) = self.ssh.take() {
+            self.runtime.block_on(ssh.finish());
+        } else {
+            self.runtime.block_on(async { tokio::time::sleep(Duration::from_millis(10)).await });
+        }
+    }
+}
+
+/// A server that is too old to check our protocol still tells its own.
+fn check_protocol(hello: &Hello) -> Result<(), RemoteError> {
+    if hello.protocol == PROTOCOL {
+        return Ok(());
+    }
+    let mismatch = Mismatch {
+        client: VERSION.to_owned(),
+        client_protocol: PROTOCOL,
+        server: hello.version.chars().filter(char::is_ascii_graphic).take(32).collect(),
+        server_protocol: hello.protocol,
+    };
+    Err(RemoteError::Version(mismatch.to_string()))
+}
+
+async fn direct(host: &str, port: u16, spec: &TargetSpec) -> Result<(Channel, Hello, SocketAddr), RemoteError> {
+    let addresses = resolve(host, port, spec.family).await?;
+    let connecting = tokio::task::spawn_blocking(move || connect_first(&addresses));
+    let (address, stream) = connecting.await.map_err(|error| RemoteError::Here(error.to_string()))??;
+    let channel = channel::over_tls(stream, address.to_string(), spec.token.as_ref()).await?;
+    let hello: Hello = channel.call(Method::GET, "/v1/hello", &(), REQUEST).await?;
+    let data = SocketAddr::new(address.ip(), hello.data_port);
+    Ok((channel, hello, scoped(data, address)))
+}
+
+/// A link-local address keeps its scope.
+fn scoped(data: SocketAddr, like: SocketAddr) -> SocketAddr {
+    match (data, like) {
+        (SocketAddr::V6(mut data), SocketAddr::V6(like)) => {
+            data.set_scope_id(like.scope_id());
+            SocketAddr::V6(data)
+        }
+        (data, _) => data,
+    }
+}
+
+async fn through_ssh(
+    destination: &str,
+    host: &str,
+    port: Option<u16>,
+    spec: &TargetSpec,
+    options: &Options,
+) -> Result<(Channel, Ssh, Hello, SocketAddr), RemoteError> {
+    let (mut ssh, output, input) = Ssh::start(destination, port, spec.family, options)?;
+    let greeted = async {
+        let channel = channel::over(tokio::io::join(output, input), destination, None).await?;
+        let hello: Hello = channel.call(Method::GET, "/v1/hello", &(), SSH_HELLO).await?;
+        Ok::<_, RemoteError>((channel, hello))
+    };
+    let (channel, hello) = match greeted.await {
+        Ok(greeted) => greeted,
+        // What the other end says in the protocol is its word; all else is ssh's.
+        Err(error @ (RemoteError::Version(_) | RemoteError::NotAllowed(_) | RemoteError::Server(_))) => {
+            return Err(error);
+        }
+        Err(error) => return Err(ssh.failure(&error.to_string()).await),
+    };
+    // The name first, as everywhere; a name that only ssh knows has the address by which sshd was reached.
+    let data = match resolve(host, hello.data_port, spec.family).await {
+        Ok(addresses) => addresses.first().copied(),
+        Err(error) => match hello.data_address.as_deref().and_then(|address| address.parse().ok()) {
+            Some(address) => Some(SocketAddr::new(address, hello.data_port)),
+            None => return Err(error),
+        },
+    };
+    let data =
+        data.ok_or_else(|| RemoteError::UnknownHost { host: host.to_owned(), why: "it has no address".to_owned() })?;
+    Ok((channel, ssh, hello, data))
+}
+
+/// The addresses of a host, of the family that the user insists on.
+async fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<Vec<SocketAddr>, RemoteError> {
+    let unknown = |why: String| RemoteError::UnknownHost { host: host.to_owned(), why };
+    let found: Vec<SocketAddr> = tokio::net::lookup_host((host, port))
+        .await
+        .map_err(|error| unknown(plain_words(&error.to_string())))?
+        .collect();
+    if found.is_empty() {
+        return Err(unknown("the resolver knows no address of it".to_owned()));
+    }
+    let mut fitting: Vec<_> =
+        found.into_iter().filter(|address| family.is_none_or(|family| family_of(address.ip()) == family)).collect();
+    fitting.dedup();
+    fitting.truncate(MAX_ADDRESSES);
+    match (fitting.is_empty(), family) {
+        (true, Some(Family::Ipv4)) => Err(RemoteError::NoAddressOfFamily { host: host.to_owned(), family: "IPv4" }),
+        (true, _) => Err(RemoteError::NoAddressOfFamily { host: host.to_owned(), family: "IPv6" }),
+        (false, _) => Ok(fitting),
+    }
+}
+
+/// The library's words for a failed look-up begin with its own name for it.
+fn plain_words(error: &str) -> String {
+    error.strip_prefix("failed to lookup address information: ").unwrap_or(error).to_owned()
+}
+
+/// Connects to the first address that answers; the error is of the first one that failed.
+fn connect_first(addresses: &[SocketAddr]) -> Result<(SocketAddr, TcpStream), RemoteError> {
+    let mut first = None;
+    for address in addresses {
+        match net::connect(*address, CONNECT, |_| Ok::<_, narrows_sys::Error>(())) {
+            Ok(stream) => return Ok((*address, stream)),
+            Err(error) => {
+                let error = RemoteError::from_connect(address.to_string(), &error);
+                first.get_or_insert(error);
+            }
+        }
+    }
+    Err(first.unwrap_or_else(|| RemoteError::Connect("there is no address to connect to".to_owned())))
+}

@@ -1,0 +1,52 @@
+//! How a server is started.
+
+use crate::DEFAULT_PORT;
+use crate::instruments::LiveInstruments;
+use std::path::PathBuf;
+
+/// How to serve.
+#[derive(Clone)]
+pub struct ServeConfig {
+    /// The port of control and data; 0 takes a free one.
+    pub port: u16,
+    /// Where key, token and journal are.
+    pub state: PathBuf,
+    /// Where the token is, if not in the state directory.
+    pub token_file: Option<PathBuf>,
+    /// Whether clients without a token may measure, within limits.
+    pub open: bool,
+    /// The most that clients without a token may send or be sent, in bits per second.
+    pub open_most_bps: u64,
+    /// Whether clients with a token may change settings of this host.
+    pub allow_tune: bool,
+    /// The devices by which clients with a token may send and count raw frames; empty: none.
+    pub frames: Vec<String>,
+    /// How many sessions may put load on the path at the same time.
+    pub parallel: usize,
+    /// How many more may wait for their turn.
+    pub queue: usize,
+    /// Whether the control connection is standard input and output; the port then takes data connections alone.
+    pub stdio: bool,
+    /// What this end measures with.
+    pub instruments: LiveInstruments,
+}
+
+impl ServeConfig {
+    /// The defaults: one load at a time, closed, no tuning.
+    #[must_use]
+    pub fn new(state: PathBuf, instruments: LiveInstruments) -> Self {
+        Self {
+            port: DEFAULT_PORT,
+            state,
+            token_file: None,
+            open: false,
+            open_most_bps: 1_000_000_000,
+            allow_tune: false,
+            frames: Vec::new(),
+            parallel: 1,
+            queue: 16,
+            stdio: false,
+            instruments,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The life of a session: from its admission to the moment when all that it started has stopped and all that it changed is undone.
+
+use super::frames::Jobs;
+use super::gate::Turn;
+use super::limits::{ENGINE_END, OPEN_SESSION, Standing};
+use super::running::Phase;
+use super::session::Session;
+use super::shared::Shared;
+use crate::liveness::AGAIN;
+use crate::lock;
+use axum::body::Body;
+use http_body_util::BodyExt as _;
+use hyper::body::Body as _;
+use narrows_wire::api::{CLIENT_SILENCE_MS, Event, HEARTBEAT_MS};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+
+/// The life of a session. `beats` is the body of the client's request.
+pub(super) async fn live(shared: Arc<Shared>, session: Arc<Session>, beats: Body) {
+    let mut turn = session.turn.subscribe();
+    let mut sent = None;
+    let mut beat = interval(Duration::from_millis(HEARTBEAT_MS));
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let ending = session.end.wait();
+    let listening = listen(&session, beats);
+    let latest = Instant::now() + OPEN_SESSION;
+    let expiry = async {
+        match session.standing {
+            Standing::Open => sleep_until(latest).await,
+            Standing::Trusted => std::future::pending().await,
+        }
+    };
+    tokio::pin!(ending, listening, expiry);
+    let mut listens = true;
+    let why = loop {
+        let now = *turn.borrow_and_update();
+        if sent.replace(now) != Some(now) {
+            session.events.tell(&introduction(&shared, &session, now)).await;
+        }
+        tokio::select! {
+            why = &mut ending => break why,
+            () = &mut listening, if listens => listens = false,
+            () = &mut expiry => session.end.raise("its time without a token is over"),
+            _ = turn.changed() => {}
+            _ = beat.tick() => session.events.mention(&Event::Beat),
+        }
+    };
+    close(&shared, &session).await;
+    session.events.mention(&Event::Ended { why: why.to_owned() });
+    session.events.finish().await;
+}
+
+fn introduction(shared: &Shared, session: &Session, turn: Turn) -> Event {
+    match turn {
+        Turn::Admitted => Event::Admitted { session: session.id.clone() },
+        Turn::Queued(position) => Event::Queued { position, why: shared.why_queued() },
+    }
+}
+
+/// Listens to the client's beats. Returns where there are none to expect: a client such as curl sends no body, or one of a
+/// length known before, and is watched through its connection alone.
+async fn listen(session: &Session, mut beats: Body) {
+    if beats.size_hint().exact().is_some() {
+        return;
+    }
+    let patience = Duration::from_millis(CLIENT_SILENCE_MS);
+    let mut wait = patience;
+    loop {
+        match timeout(wait, beats.frame()).await {
+            Ok(Some(Ok(_))) => wait = patience,
+            Err(_) if session.liveness.is_alive(patience).await => wait = AGAIN,
+            Ok(None) => return session.end.raise("the client ended it"),
+            Ok(Some(Err(_))) => return session.end.raise("the client is gone"),
+            Err(_) => return session.end.raise("the client has been silent for too long"),
+        }
+    }
+}
+
+/// Stops the trial, undoes the changes, and only then lets the next one in.
+async fn close(shared: &Arc<Shared>, session: &Arc<Session>) {
+    shared.forget(session);
+    if !Jobs::end_all(&session.frames).await {
+        shared.say("a generator of frames did not end in time; its session is freed all the same");
+    }
+    let running = lock(&session.trial).0.clone();
+    if let Some(running) = running {
+        running.stop.stop();
+        if timeout(ENGINE_END, running.reach(Phase::Over)).await.is_err() {
+            shared.say("an engine did not end in time; its session is freed all the same");
+        }
+    }
+    let (undoing, theirs) = (shared.clone(), session.clone());
+    let undone = tokio::task::spawn_blocking(move || theirs.undo_all(&undoing.tuner)).await;
+    undone.unwrap_or_default().iter().for_each(|sentence| shared.say(sentence));
+    shared.leave(session);
+}

@@ -1,0 +1,100 @@
+//! What the requests of the control API have in common: the session that they name, their bodies and their answers.
+
+use super::limits::BODY;
+use super::refusal::{Refused, json};
+use super::rights::Rights;
+use super::session::Session;
+use super::shared::Shared;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Path};
+use axum::http::{Response, request::Parts};
+use http_body_util::{BodyExt as _, Limited};
+use narrows_wire::api::{MAX_REQUEST_BYTES, Reason, SessionUse};
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::time::timeout;
+
+pub(super) type Answer = Result<Response<Body>, Refused>;
+
+/// A request of a session.
+pub(super) struct Asked {
+    pub(super) rights: Rights,
+    pub(super) shared: Arc<Shared>,
+    pub(super) session: Arc<Session>,
+    /// What the path names within the session: a change, a job.
+    pub(super) item: String,
+}
+
+impl FromRequestParts<Arc<Shared>> for Asked {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Refused> {
+        let rights = Rights::from_request_parts(parts, shared).await?;
+        let Path(mut words) =
+            Path::<HashMap<String, String>>::from_request_parts(parts, shared).await.map_err(Refused::bad)?;
+        let session = words.remove("id").and_then(|id| shared.session(&id));
+        let session = session.ok_or_else(|| Refused::not_found("session"))?;
+        Ok(Self { rights, shared: shared.clone(), session, item: words.into_values().next().unwrap_or_default() })
+    }
+}
+
+impl Asked {
+    /// Refuses what would disturb others, unless it is the session's turn.
+    pub(super) fn may_load(&self) -> Result<(), Refused> {
+        if self.session.wanted != SessionUse::Load {
+            return Err(Refused::new(Reason::NotAllowed, "this session only looks; open one with use=load"));
+        }
+        self.is_admitted()
+    }
+
+    fn is_admitted(&self) -> Result<(), Refused> {
+        if self.session.is_admitted() {
+            return Ok(());
+        }
+        Err(Refused::new(Reason::Busy, "it is not this session's turn yet; wait for the event `admitted`"))
+    }
+
+    /// Refuses what shows the host to clients without the token. `what`: `its interfaces`.
+    pub(super) fn may_see(&self, what: &str) -> Result<(), Refused> {
+        if self.rights.permissions.inventory {
+            return self.is_admitted();
+        }
+        let why = format!("this server is open and shows {what} only to clients with its token");
+        Err(Refused::new(Reason::NotAllowed, why))
+    }
+
+    pub(super) fn may_tune(&self) -> Result<(), Refused> {
+        if self.rights.permissions.tune {
+            return Ok(());
+        }
+        Err(Refused::new(
+            Reason::NotAllowed,
+            "this server does not let clients change its host; start it with `narrows serve --allow-tune`",
+        ))
+    }
+}
+
+/// The answer to a request that has nothing to tell.
+pub(super) fn done() -> Answer {
+    Ok(json(&serde_json::json!({})))
+}
+
+/// Runs what blocks on a thread of its own. It goes on where the request is given up.
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Refused::failed(format!("it broke: {error}")))
+}
+
+/// Reads the body of a request as JSON, within limits of size and time.
+pub(super) async fn read<T: DeserializeOwned>(body: Body) -> Result<T, Refused> {
+    let collected = timeout(BODY, Limited::new(body, MAX_REQUEST_BYTES).collect()).await;
+    let bytes = match collected {
+        Err(_) => return Err(Refused::bad(format!("the body did not come within {} s", BODY.as_secs()))),
+        Ok(Err(_)) => {
+            return Err(Refused::bad(format!("the body is broken or longer than {MAX_REQUEST_BYTES} bytes")));
+        }
+        Ok(Ok(collected)) => collected.to_bytes(),
+    };
+    let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+    serde_json::from_slice(bytes).map_err(|error| Refused::bad(format!("the body is not what it should be: {error}")))
+}
