@@ -3,7 +3,7 @@
 //! The server makes a self-signed key and a token at its first start. The token carries the key's fingerprint and a secret:
 //! the client pins the first, the server checks the second. No authority, no clock and no host name take part in it.
 
-use narrows_sys::{exclusive, files, random};
+use narrows_sys::{files, random};
 use narrows_wire::token::{Fingerprint, NoToken, Secret};
 use narrows_wire::{Key, Token};
 use rustls::pki_types::pem::PemObject as _;
@@ -81,14 +81,14 @@ impl Identity {
         files::make_directory(state)?;
         let key_file = state.join("server.pem");
         if !files::exists(&key_file) {
-            exclusive::write_if_absent(&key_file, make_key()?.as_bytes(), 0o600)?;
+            files::write_if_absent(&key_file, make_key()?.as_bytes(), 0o600)?;
         }
         let (certificate, key) = read_key(&key_file)?;
         let fingerprint = fingerprint(&certificate);
         let token_file = token_file.map_or_else(|| state.join("token"), Path::to_path_buf);
         if !files::exists(&token_file) {
             let token = Token { fingerprint, secret: Secret::new(random_bytes()?) };
-            exclusive::write_if_absent(&token_file, format!("{}\n", token.reveal()).as_bytes(), 0o600)?;
+            files::write_if_absent(&token_file, format!("{}\n", token.reveal()).as_bytes(), 0o600)?;
         }
         let token = read_token(&token_file)?;
         if token.fingerprint != fingerprint {

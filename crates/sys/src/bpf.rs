@@ -3,12 +3,13 @@
 //!
 //! Source: bpf(2), kernel `include/uapi/linux/bpf.h`, `net/bpf/test_run.c`, `Documentation/bpf/bpf_prog_run.rst`.
 
+use crate::raw::owned;
 use crate::{Error, Result};
 use aya::maps::{Map, MapData};
 use aya::programs::Program;
 use aya::{Ebpf, EbpfLoader};
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 
 const BPF_MAP_LOOKUP_ELEM: libc::c_int = 1;
 const BPF_MAP_UPDATE_ELEM: libc::c_int = 2;
@@ -159,8 +160,7 @@ impl Object {
         let mut attributes = attributes.u64(0).u64(0).u64(0).u64(0);
         let fd = call(BPF_LINK_CREATE, &mut attributes.0)
             .map_err(|error| Error::new("attach the XDP program", self.name, error))?;
-        // SAFETY: the descriptor was just made and nobody else owns it.
-        Ok(Attached { _link: unsafe { OwnedFd::from_raw_fd(fd) } })
+        Ok(Attached { _link: owned(fd, "attach the XDP program", self.name)? })
     }
 
     /// Runs it `times` times on live frames that appear to arrive on the device with that index, in batches of
@@ -170,25 +170,9 @@ impl Object {
     /// `EINVAL`: this kernel does not support live frames (Linux 5.18) or the frame does not fit a page; `EINTR`: a
     /// signal arrived.
     pub fn run_live(&self, index: u32, frame: &[u8], times: u32, batch: u32) -> Result<()> {
-        /// `struct xdp_md`
-        #[repr(C)]
-        struct Context {
-            data: u32,
-            data_end: u32,
-            data_meta: u32,
-            ingress_ifindex: u32,
-            rx_queue_index: u32,
-            egress_ifindex: u32,
-        }
         let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
-        let context = Context {
-            data: 0,
-            data_end: length,
-            data_meta: 0,
-            ingress_ifindex: index,
-            rx_queue_index: 0,
-            egress_ifindex: 0,
-        };
+        // `struct xdp_md`: data, data_end, data_meta, ingress_ifindex, rx_queue_index, egress_ifindex.
+        let context = [0, length, 0, index, 0, 0];
         let mut attributes = Attributes::default()
             .fd(self.program.as_raw_fd())
             .u32(0) // retval
@@ -198,9 +182,9 @@ impl Object {
             .u64(0) // data_out
             .u32(times)
             .u32(0) // duration
-            .u32(u32::try_from(size_of::<Context>()).unwrap_or(0))
+            .u32(u32::try_from(size_of_val(&context)).unwrap_or(0))
             .u32(0) // ctx_size_out
-            .pointer(&raw const context)
+            .pointer(context.as_ptr())
             .u64(0) // ctx_out
             .u32(BPF_F_TEST_XDP_LIVE_FRAMES)
             .u32(0) // cpu

@@ -1,5 +1,6 @@
 //! Clocks. Pure code takes `now` as an argument; it comes from here.
 
+use crate::nanos;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The monotonic clock.
@@ -17,10 +18,7 @@ pub fn unix_us() -> u64 {
 /// `CLOCK_MONOTONIC` in nanoseconds: the clock of XDP programs.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the call to fill; this clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+    nanos::monotonic()
 }
 
 /// Whole microseconds since `start`.
@@ -37,11 +35,5 @@ pub fn sleep(time: Duration) {
 /// CPU time of the calling thread so far, user and system, in microseconds (`CLOCK_THREAD_CPUTIME_ID`).
 #[must_use]
 pub fn thread_cpu_us() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the call to fill.
-    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    if result != 0 {
-        return 0;
-    }
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000
+    nanos::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0) / 1_000
 }

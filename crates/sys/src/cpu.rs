@@ -19,13 +19,7 @@ pub fn this_thread() -> ThreadId {
 /// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED`), so no handle of the thread needs to be kept.
 #[must_use]
 pub fn thread_cpu_us(thread: ThreadId) -> Option<u64> {
-    let clock = (!thread.0 << 3) | 4 | 2;
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the call to fill.
-    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
-        return None;
-    }
-    Some(u64::try_from(time.tv_sec).ok()? * 1_000_000 + u64::try_from(time.tv_nsec).ok()? / 1_000)
+    crate::nanos::read((!thread.0 << 3) | 4 | 2).map(|ns| ns / 1_000)
 }
 
 /// The CPUs that the calling thread may run on, ascending.
@@ -67,8 +61,7 @@ pub fn pin_thread(thread: ThreadId, cpus: &[u32]) -> Result<()> {
     }
     // SAFETY: `set` is a valid cpu_set_t of the size given.
     let result = unsafe { libc::sched_setaffinity(thread.0, size_of::<libc::cpu_set_t>(), &raw const set) };
-    check(result, "pin this thread to CPUs", format!("{cpus:?}"))?;
-    Ok(())
+    check(result, "pin this thread to CPUs", format!("{cpus:?}")).map(drop)
 }
 
 /// Names the calling thread for `ps` and `top`; the kernel keeps the first 15 bytes.

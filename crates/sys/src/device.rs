@@ -1,6 +1,7 @@
 //! The index and the MTU of a network device (ioctls of netdevice(7)), in the calling thread's network namespace.
 
 use crate::error::check;
+use crate::raw::device_request;
 use crate::{Error, Result};
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -11,16 +12,10 @@ const SIOCSIFMTU: libc::Ioctl = 0x8922;
 const SIOCGIFINDEX: libc::Ioctl = 0x8933;
 
 fn request(device: &str) -> Result<libc::ifreq> {
-    // SAFETY: all zero bytes are a valid ifreq.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    let name = device.as_bytes();
-    if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains(&0) {
+    if device.is_empty() || device.len() >= libc::IFNAMSIZ || device.contains('\0') {
         return Err(Error::new("find device", device, io::Error::from_raw_os_error(libc::ENODEV)));
     }
-    for (to, from) in request.ifr_name.iter_mut().zip(name) {
-        *to = *from as libc::c_char;
-    }
-    Ok(request)
+    Ok(device_request(device))
 }
 
 fn control(request: &mut libc::ifreq, code: libc::Ioctl, operation: &'static str, device: &str) -> Result<()> {
@@ -28,8 +23,7 @@ fn control(request: &mut libc::ifreq, code: libc::Ioctl, operation: &'static str
     // Any socket of the namespace will do, including one without TCP/IP.
     let socket = UnixDatagram::unbound().map_err(wrap)?;
     // SAFETY: the request is a valid ifreq, and what it may point to lives through the call.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), code, std::ptr::from_mut(request)) }, operation, device)?;
-    Ok(())
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), code, std::ptr::from_mut(request)) }, operation, device).map(drop)
 }
 
 /// The device's index.

@@ -1,8 +1,8 @@
 //! Waiting: an event that wakes a thread, and a wait for several descriptors with nanosecond resolution.
 
+use crate::raw::{owned, poll};
 use crate::{Error, Result};
-use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// A descriptor that becomes readable after [`Event::signal`] (eventfd).
@@ -16,10 +16,7 @@ impl Event {
     /// Out of descriptors.
     pub fn new() -> Result<Self> {
         // SAFETY: eventfd takes plain numbers.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        crate::error::check(fd, "make", "an event")?;
-        // SAFETY: the descriptor was just made and nobody else owns it.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }, "make", "an event").map(Self)
     }
 
     /// Wakes all waiters.
@@ -49,22 +46,8 @@ impl AsFd for Event {
 /// # Errors
 /// The kernel's error; an interrupted wait is `[false, false]`.
 pub fn wait_readable(descriptors: [BorrowedFd<'_>; 2], time: Option<Duration>) -> Result<[bool; 2]> {
-    let mut polls = descriptors.map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
-    let limit = time.map(|time| libc::timespec {
-        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::from(time.subsec_nanos()),
-    });
-    let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: two pollfd and a timespec that live through the call; no signal mask.
-    let ready = unsafe { libc::ppoll(polls.as_mut_ptr(), 2, limit, std::ptr::null()) };
-    if ready < 0 {
-        let error = io::Error::last_os_error();
-        if error.kind() == io::ErrorKind::Interrupted {
-            return Ok([false, false]);
-        }
-        return Err(Error::new("wait for", "descriptors", error));
-    }
-    Ok(polls.map(|poll| poll.revents != 0))
+    let events = poll(descriptors.map(|fd| (fd, libc::POLLIN)), time);
+    events.map(|events| events.map(|events| events != 0)).map_err(|error| Error::new("wait for", "descriptors", error))
 }
 
 #[cfg(test)]

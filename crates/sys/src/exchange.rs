@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::net::{raw_address, tcp_socket};
+use crate::raw::poll;
 use crate::tcp::{moved, set_call_limit};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -45,19 +46,9 @@ pub struct Ready {
 /// The kernel's error.
 pub fn wait(socket: BorrowedFd<'_>, write: bool, limit: Duration) -> io::Result<Ready> {
     let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
-    let mut entry = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
-    let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::from(limit.subsec_nanos()),
-    };
-    // SAFETY: one pollfd and a timespec that live through the call; no signal mask.
-    let ready = unsafe { libc::ppoll(&raw mut entry, 1, &raw const time, std::ptr::null()) };
-    if ready < 0 {
-        let error = io::Error::last_os_error();
-        return if error.kind() == io::ErrorKind::Interrupted { Ok(Ready::default()) } else { Err(error) };
-    }
-    let broken = entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
-    Ok(Ready { read: broken || entry.revents & libc::POLLIN != 0, write: broken || entry.revents & libc::POLLOUT != 0 })
+    let [ready] = poll([(socket, events)], Some(limit))?;
+    let broken = ready & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
+    Ok(Ready { read: broken || ready & libc::POLLIN != 0, write: broken || ready & libc::POLLOUT != 0 })
 }
 
 /// A TCP socket for [`connect_on`], no call on which lasts longer than `call_limit`.

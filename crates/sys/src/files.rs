@@ -5,6 +5,10 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Distinguishes the temporary files of threads.
+static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 /// Reads a file of at most `limit` bytes.
 ///
@@ -71,15 +75,41 @@ pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
         if special(&path_to) {
             return fs::OpenOptions::new().write(true).open(&path_to)?.write_all(bytes);
         }
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
+        write_synced(&beside, bytes, mode)?;
         fs::rename(&beside, &path_to)
     };
     write().map_err(|error| {
         let _ = fs::remove_file(&beside);
         failed(error)
     })
+}
+
+/// Writes a file, whole and synced, unless one with that name exists; returns whether it was written. Of several
+/// processes or threads that try at once, one succeeds and the others find its file.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_if_absent(path: &Path, bytes: &[u8], mode: u32) -> Result<bool> {
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let beside = beside(&path.with_extension(format!("{serial}.new")));
+    let write = || -> std::io::Result<bool> {
+        write_synced(&beside, bytes, mode)?;
+        // link(2) fails if the name exists; rename(2) would replace it.
+        match fs::hard_link(&beside, path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    };
+    let written = write().map_err(|error| Error::new("write", path.display().to_string(), error));
+    let _ = fs::remove_file(&beside);
+    written
+}
+
+fn write_synced(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 /// Checks whether [`write_whole`] could write there, without changing anything.
@@ -264,5 +294,16 @@ mod tests {
         assert_eq!(mode(&folder.join("public")), mode(&usual) & 0o755, "as the umask says");
         assert_eq!(mode(&folder.join("private")) & 0o077, 0);
         fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn the_first_file_wins() {
+        let path = std::env::temp_dir().join(format!("narrows-exclusive-{}", std::process::id()));
+        assert!(write_if_absent(&path, b"first", 0o600).expect("a temporary directory"));
+        assert!(!write_if_absent(&path, b"second", 0o600).expect("a temporary directory"));
+        assert_eq!(fs::read(&path).expect("readable"), b"first");
+        fs::remove_file(&path).expect("removable");
+        let error = write_if_absent(Path::new("/no/such/place"), b"", 0o600).expect_err("no directory");
+        assert_eq!(error.object, "/no/such/place");
     }
 }

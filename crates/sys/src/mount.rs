@@ -18,8 +18,7 @@ fn mount(source: &Path, target: &Path, kind: &str, flags: libc::c_ulong) -> Resu
     let (from, to, kind) = (text(source)?, text(target)?, text(Path::new(kind))?);
     // SAFETY: the strings end in zero and live through the call; no data is passed.
     let result = unsafe { libc::mount(from.as_ptr(), to.as_ptr(), kind.as_ptr(), flags, std::ptr::null()) };
-    check(result, "mount on", target.display().to_string())?;
-    Ok(())
+    check(result, "mount on", target.display().to_string()).map(drop)
 }
 
 /// Makes the calling thread's mounts private: they do not propagate to other namespaces.
@@ -84,6 +83,5 @@ pub fn replace_file(path: &Path, contents: &[u8]) -> Result<()> {
     // SAFETY: the string ends in zero and lives through the call.
     let gone = unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
     bound?;
-    check(gone, "unmount", scratch.display().to_string())?;
-    Ok(())
+    check(gone, "unmount", scratch.display().to_string()).map(drop)
 }

@@ -2,28 +2,28 @@
 //!
 //! Both reads go through the vDSO and cost some 20 ns. Source: clock_gettime(2), clock_nanosleep(2).
 
-fn read(clock: libc::clockid_t) -> u64 {
+/// A clock in nanoseconds; `None` if there is none of that id.
+pub(crate) fn read(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec for the call to fill.
-    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    if result != 0 {
-        return 0;
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return None;
     }
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+    Some(u64::try_from(time.tv_sec).ok()? * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?)
 }
 
 /// `CLOCK_MONOTONIC`.
 #[inline]
 #[must_use]
 pub fn monotonic() -> u64 {
-    read(libc::CLOCK_MONOTONIC)
+    read(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
 /// `CLOCK_REALTIME`, since the Unix epoch: comparable with the kernel's receive time stamps.
 #[inline]
 #[must_use]
 pub fn real() -> u64 {
-    read(libc::CLOCK_REALTIME)
+    read(libc::CLOCK_REALTIME).unwrap_or(0)
 }
 
 /// Sleeps until `CLOCK_MONOTONIC` reads `instant`, or a signal arrives. The wake-up delay depends on the thread's timer

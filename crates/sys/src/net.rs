@@ -2,9 +2,10 @@
 //! first bytes.
 
 use crate::error::{Error, Result, check};
+use crate::raw;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// Connections that wait for `accept`; the kernel caps it at `net.core.somaxconn`.
@@ -34,10 +35,7 @@ pub fn listen_at(address: SocketAddr) -> Result<TcpListener> {
     if address.is_ipv6() {
         set_flag(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0, "clear IPV6_V6ONLY of", &address)?;
     }
-    let (raw, length) = raw_address(&address);
-    // SAFETY: `raw` is a socket address of `length` valid bytes that lives over the call.
-    let bound = unsafe { libc::bind(socket.as_raw_fd(), (&raw const raw).cast(), length) };
-    check(bound, "bind", address.to_string())?;
+    bind(&socket, &address)?;
     // SAFETY: listen takes plain numbers.
     check(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) }, "listen at", address.to_string())?;
     Ok(TcpListener::from(socket))
@@ -107,34 +105,29 @@ pub fn name_of(stream: &TcpStream) -> String {
 fn poll(descriptor: BorrowedFd<'_>, events: libc::c_short, limit: Duration) -> io::Result<bool> {
     let start = crate::clock::now();
     loop {
-        // Rounded up, so that the last wait does not spin through its final millisecond.
-        let left = limit.saturating_sub(start.elapsed()).as_micros().div_ceil(1000);
-        let mut entry = libc::pollfd { fd: descriptor.as_raw_fd(), events, revents: 0 };
-        // SAFETY: `entry` is one valid pollfd.
-        let ready = unsafe { libc::poll(&raw mut entry, 1, libc::c_int::try_from(left).unwrap_or(libc::c_int::MAX)) };
-        match ready {
-            0 => return Ok(false),
-            1.. => return Ok(true),
-            _ => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
+        let left = limit.saturating_sub(start.elapsed());
+        if raw::poll([(descriptor, events)], Some(left))? != [0] {
+            return Ok(true);
+        }
+        if left.is_zero() {
+            return Ok(false);
         }
     }
 }
 
 pub(crate) fn tcp_socket(address: &SocketAddr) -> Result<OwnedFd> {
     let family = if address.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
-    // SAFETY: socket takes plain numbers.
-    let raw = unsafe { libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, libc::IPPROTO_TCP) };
-    let raw = check(raw, "open a TCP socket for", address.to_string())?;
-    // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+    raw::socket(family, libc::SOCK_STREAM, libc::IPPROTO_TCP, "open a TCP socket for", address.to_string())
 }
 
-fn set_flag(
+/// Binds a socket to an address.
+pub(crate) fn bind(socket: &OwnedFd, address: &SocketAddr) -> Result<()> {
+    let (raw, length) = raw_address(address);
+    raw::bind(socket, &raw, length as usize, "bind", address.to_string())
+}
+
+/// Sets an option that is one number, on a socket for that address.
+pub(crate) fn set_flag(
     socket: &OwnedFd,
     level: libc::c_int,
     name: libc::c_int,
@@ -142,7 +135,7 @@ fn set_flag(
     operation: &'static str,
     address: &SocketAddr,
 ) -> Result<()> {
-    crate::tcp::set_option(socket.as_fd(), level, name, &value, operation, || address.to_string())
+    raw::set_option(socket, level, name, &value, operation, || address.to_string())
 }
 
 /// The kernel's form of an address and its length.

@@ -215,6 +215,5 @@ pub fn join_user_namespace(pid: u32) -> Result<()> {
     }
     let file = File::open(&path).map_err(|error| Error::new("open", path.as_str(), error))?;
     // SAFETY: setns takes plain numbers, and the descriptor is open.
-    check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWUSER) }, "enter", path)?;
-    Ok(())
+    check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWUSER) }, "enter", path).map(drop)
 }

@@ -1,8 +1,7 @@
 //! Identifies the calling thread's network namespace, and checks whether one still exists.
 
-use crate::{Error, Result};
+use crate::{Error, Result, raw};
 use std::collections::HashSet;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -53,19 +52,9 @@ impl NetworkId {
 fn cookie() -> Option<u64> {
     // Any socket reports the namespace that it was created in.
     let socket = UnixDatagram::unbound().ok()?;
-    let mut value = 0_u64;
-    let mut length = size_of::<u64>() as libc::socklen_t;
-    // SAFETY: value and length are valid for writing, and the length is that of the value.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            SO_NETNS_COOKIE,
-            (&raw mut value).cast(),
-            &raw mut length,
-        )
-    };
-    (result == 0).then_some(value)
+    let mut bytes = [0; 8];
+    raw::option_bytes(&socket, libc::SOL_SOCKET, SO_NETNS_COOKIE, &mut bytes, "read the cookie of", "a socket").ok()?;
+    Some(u64::from_ne_bytes(bytes))
 }
 
 fn held_by_mount(name: &str) -> bool {

@@ -2,9 +2,9 @@
 //!
 //! Source: packet(7), sendmmsg(2), recvmmsg(2), kernel `net/packet/af_packet.c`.
 
-use crate::error::check;
+use crate::raw::{bind_packet_socket, packet_drops, poll, set_buffer, set_option, socket};
 use crate::{Error, Result};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
 /// Maximum number of frames per call.
@@ -14,45 +14,18 @@ const SNAP: usize = 128;
 /// Bytes of a VLAN tag that the kernel removes before the socket receives the frame.
 const TAG_BYTES: usize = 4;
 /// Memory for frames under way: more than a device's queue holds, so that no call blocks on it.
-const SEND_BUFFER_BYTES: libc::c_int = 64 << 20;
+const BUFFER_BYTES: u32 = 64 << 20;
 
 fn open(index: u32, protocol: libc::c_int) -> Result<OwnedFd> {
-    // SAFETY: socket takes plain numbers. Protocol 0: no packets before it is bound.
-    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-    check(fd, "open", "a packet socket (it needs CAP_NET_RAW)")?;
-    // SAFETY: the descriptor was just made and nobody else owns it.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    // SAFETY: sockaddr_ll is plain data for which zeroes are valid.
-    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-    address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = u16::try_from(protocol).unwrap_or(0).to_be();
-    address.sll_ifindex = i32::try_from(index).unwrap_or(0);
-    let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_ll>()).unwrap_or(0);
-    // SAFETY: the address outlives the call and is as long as told.
-    let result = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
-    check(result, "bind a packet socket to", format!("device {index}"))?;
+    // Protocol 0: no packets before it is bound.
+    let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0, "open", "a packet socket (it needs CAP_NET_RAW)")?;
+    bind_packet_socket(&fd, index, protocol, "bind a packet socket to", format!("device {index}"))?;
     Ok(fd)
-}
-
-/// Sets the size of one of the socket's buffers, above the limit for ordinary users if permitted.
-fn enlarge(fd: &OwnedFd, options: [libc::c_int; 2], bytes: libc::c_int) {
-    for option in options {
-        let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
-        // SAFETY: the value outlives the call and is as long as told.
-        let result =
-            unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const bytes).cast(), length) };
-        if result == 0 {
-            return; // a smaller one only fills earlier, which is counted
-        }
-    }
 }
 
 fn set(fd: &OwnedFd, option: libc::c_int, operation: &'static str) -> Result<()> {
     let one: libc::c_int = 1;
-    let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
-    // SAFETY: the value outlives the call and is as long as told.
-    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_PACKET, option, (&raw const one).cast(), length) };
-    check(result, operation, "a packet socket").map(drop)
+    set_option(fd, libc::SOL_PACKET, option, &one, operation, || "a packet socket".to_owned())
 }
 
 /// The result of sending frames.
@@ -78,7 +51,9 @@ impl PacketSender {
     pub fn open(index: u32) -> Result<Self> {
         let fd = open(index, 0)?;
         set(&fd, libc::PACKET_QDISC_BYPASS, "send past the queueing discipline by")?;
-        enlarge(&fd, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], SEND_BUFFER_BYTES);
+        let names = [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF].map(|name| (name, "set the send buffer of"));
+        // A smaller one only fills earlier, which is counted.
+        let _ = set_buffer(&fd, names, BUFFER_BYTES, "a packet socket");
         Ok(Self { fd })
     }
 
@@ -155,7 +130,8 @@ impl PacketReader {
         let fd = open(index, libc::ETH_P_ALL)?;
         set(&fd, libc::PACKET_IGNORE_OUTGOING, "leave out what is sent from")?;
         set(&fd, libc::PACKET_AUXDATA, "ask for the tags of frames from")?;
-        enlarge(&fd, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], 64 << 20);
+        let names = [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF].map(|name| (name, "set the receive buffer of"));
+        let _ = set_buffer(&fd, names, BUFFER_BYTES, "a packet socket");
         Ok(Self { fd, buffer: vec![[0; SNAP]; BATCH] })
     }
 
@@ -187,10 +163,7 @@ impl PacketReader {
         };
         let mut got = receive();
         if got < 0 && Error::last("", "").errno() == Some(libc::EAGAIN) {
-            let mut wait = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            let limit = libc::c_int::try_from(limit.as_millis()).unwrap_or(libc::c_int::MAX);
-            // SAFETY: one pollfd that outlives the call.
-            unsafe { libc::poll(&raw mut wait, 1, limit) };
+            let _ = poll([(self.fd.as_fd(), libc::POLLIN)], Some(limit));
             got = receive();
         }
         let Ok(got) = usize::try_from(got) else {
@@ -212,19 +185,6 @@ impl PacketReader {
     /// # Errors
     /// The kernel's error.
     pub fn dropped(&self) -> Result<u64> {
-        let mut statistics = [0_u32; 2];
-        let mut length = libc::socklen_t::try_from(size_of_val(&statistics)).unwrap_or(0);
-        // SAFETY: the kernel writes at most `length` bytes into an array that outlives the call.
-        let result = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                statistics.as_mut_ptr().cast(),
-                &raw mut length,
-            )
-        };
-        check(result, "read the drops of", "a packet socket")?;
-        Ok(statistics[1].into())
+        packet_drops(&self.fd, "read the drops of").map(u64::from)
     }
 }

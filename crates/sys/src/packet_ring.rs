@@ -4,10 +4,10 @@
 //! the observer uses no CPU time of its own and costs every sender the same. Source: packet(7), kernel
 //! `Documentation/networking/packet_mmap.rst` (`TPACKET_V2`), `net/packet/af_packet.c`.
 
-use crate::error::check;
-use crate::{Error, Result};
-use std::ffi::CString;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use crate::raw::{bind_packet_socket, packet_drops, set_option, socket};
+use crate::shared::{READ_WRITE, Shared};
+use crate::{Error, Result, device};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The maximum number of packets of a ring (about 400 MB of kernel memory).
@@ -42,8 +42,7 @@ pub struct Observed {
 #[derive(Debug)]
 pub struct PacketRing {
     fd: OwnedFd,
-    map: *mut u8,
-    blocks: usize,
+    map: Shared,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and only `observed`, which takes the ring, reads it.
@@ -56,12 +55,8 @@ impl PacketRing {
     /// # Errors
     /// No privilege, no such device, no memory.
     pub fn open(device: &str, packets: usize) -> Result<Self> {
-        let index = index(device)?;
-        // SAFETY: socket takes plain numbers. Protocol 0: no packets before it is bound.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        check(fd, "open", "a packet socket")?;
-        // SAFETY: the descriptor was just made and nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let index = device::index(device).map_err(|error| Error::new("observe", device, error.source))?;
+        let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0, "open", "a packet socket")?;
         let one: libc::c_int = 1;
         set(&fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &one, "observe only what is received by", device)?;
         // With this, the time is taken when the sender's device passes the packet on, not when this socket
@@ -78,35 +73,9 @@ impl PacketRing {
             tp_frame_nr: number(blocks * FRAMES_PER_BLOCK),
         };
         set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "make a ring for", device)?;
-        // SAFETY: a new mapping, at a place of the kernel's choice, of exactly the ring's length.
-        let map = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                blocks * BLOCK_BYTES,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if map == libc::MAP_FAILED {
-            return Err(Error::last("map", format!("the ring of {device}")));
-        }
-        let ring = Self { fd, map: map.cast(), blocks };
-        ring.bind(device, index)?;
-        Ok(ring)
-    }
-
-    fn bind(&self, device: &str, index: libc::c_int) -> Result<()> {
-        // SAFETY: sockaddr_ll is plain data for which zeroes are valid.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as libc::c_ushort;
-        address.sll_protocol = (libc::ETH_P_IP as u16).to_be();
-        address.sll_ifindex = index;
-        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: the address lives through the call, with its size.
-        let bound = unsafe { libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), length) };
-        check(bound, "observe", device).map(drop)
+        let map = Shared::of_fd(&fd, blocks * BLOCK_BYTES, READ_WRITE, 0, 0)?;
+        bind_packet_socket(&fd, index, libc::ETH_P_IP, "observe", device)?;
+        Ok(Self { fd, map })
     }
 
     /// The packets so far; ends the observation.
@@ -114,31 +83,17 @@ impl PacketRing {
     /// # Errors
     /// The kernel does not report what it missed.
     pub fn observed(self) -> Result<Observed> {
-        // SAFETY: tpacket_stats is plain data for which zeroes are valid.
-        let mut stats: libc::tpacket_stats = unsafe { std::mem::zeroed() };
-        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes into `stats`.
-        let result = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut stats).cast(),
-                &raw mut length,
-            )
-        };
-        check(result, "ask what was missed by", "a packet socket")?;
-        let frames = (0..self.blocks * FRAMES_PER_BLOCK).map_while(|frame| self.frame(frame));
-        Ok(Observed { packets: frames.collect(), missed: stats.tp_drops })
+        let missed = packet_drops(&self.fd, "ask what was missed by")?;
+        let frames = self.map.bytes() / BLOCK_BYTES * FRAMES_PER_BLOCK;
+        Ok(Observed { packets: (0..frames).map_while(|frame| self.frame(frame)).collect(), missed })
     }
 
     /// The packet in a slot, if there is one. The kernel fills the slots in order and stops at the first that is
     /// not free.
     fn frame(&self, frame: usize) -> Option<Seen> {
         let offset = frame / FRAMES_PER_BLOCK * BLOCK_BYTES + frame % FRAMES_PER_BLOCK * FRAME_BYTES;
-        // SAFETY: the caller asks for places of the ring, which the mapping holds whole; each begins with a tpacket2_hdr
-        // and is aligned to 16 bytes.
-        let header: *mut libc::tpacket2_hdr = unsafe { self.map.add(offset) }.cast();
+        // Each slot begins with a tpacket2_hdr and is aligned to 16 bytes.
+        let header: *mut libc::tpacket2_hdr = self.map.at(offset).cast();
         // SAFETY: the status is the one word that kernel and process share, at all times a valid number.
         let status = unsafe { AtomicU32::from_ptr(&raw mut (*header).tp_status) }.load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
@@ -150,26 +105,8 @@ impl PacketRing {
     }
 }
 
-impl Drop for PacketRing {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made with this length, and nothing refers to it any more.
-        unsafe { libc::munmap(self.map.cast(), self.blocks * BLOCK_BYTES) };
-    }
-}
-
-fn index(device: &str) -> Result<libc::c_int> {
-    let missing = || Error::new("observe", device, std::io::Error::from_raw_os_error(libc::ENODEV));
-    let name = CString::new(device).map_err(|_| missing())?;
-    // SAFETY: the name ends with a zero byte and lives through the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    libc::c_int::try_from(index).ok().filter(|index| *index > 0).ok_or_else(missing)
-}
-
-fn set<T>(fd: &OwnedFd, level: i32, option: i32, value: &T, operation: &'static str, device: &str) -> Result<()> {
-    let length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or(0);
-    // SAFETY: the value lives through the call, with its size; the options above take plain numbers and a tpacket_req.
-    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, (&raw const *value).cast(), length) };
-    check(result, operation, device).map(drop)
+fn set<T: Copy>(fd: &OwnedFd, level: i32, option: i32, value: &T, operation: &'static str, device: &str) -> Result<()> {
+    set_option(fd, level, option, value, operation, || device.to_owned())
 }
 
 #[cfg(test)]

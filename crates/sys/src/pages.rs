@@ -1,11 +1,12 @@
 //! Pages of a file in memory that can be sent by reference, and the same bytes for copying.
 
 use crate::error::{Error, Result, check};
+use crate::raw::owned;
+use crate::shared::{READ_WRITE, Shared};
 use crate::tcp::moved;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _};
-use std::ptr::NonNull;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 // include/uapi/asm-generic/mman-common.h, Linux 6.1
 const MADV_COLLAPSE: libc::c_int = 25;
@@ -17,9 +18,7 @@ const HUGE_PAGE: usize = 2 << 20;
 #[derive(Debug)]
 pub struct Pages {
     file: File,
-    map: NonNull<u8>,
-    bytes: usize,
-    huge: bool,
+    map: Shared,
 }
 
 // SAFETY: the mapping is sealed against writing and lives as long as the value: sharing it is sharing a constant.
@@ -37,39 +36,33 @@ impl Pages {
         let object = || format!("{bytes} bytes of memory");
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
         // SAFETY: the name is a NUL-terminated string.
-        let raw = check(unsafe { libc::memfd_create(c"narrows".as_ptr(), flags) }, "make a file of", object())?;
-        // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
-        let file = unsafe { File::from_raw_fd(raw) };
+        let raw = unsafe { libc::memfd_create(c"narrows".as_ptr(), flags) };
+        let file = File::from(owned(raw, "make a file of", object())?);
         file.set_len(bytes as u64).map_err(|error| Error::new("make a file of", object(), error))?;
 
-        let writable = map(&file, bytes, libc::PROT_READ | libc::PROT_WRITE)?;
+        let writable = Shared::of_fd(&file, bytes, READ_WRITE, 0, 0)?;
+        let start = writable.at(0);
         // Huge pages make one fragment of what would be sixteen; a kernel without them for files in memory refuses, which only costs speed.
         // SAFETY: the range is the mapping just made; advice changes no content.
-        unsafe { libc::madvise(writable.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+        unsafe { libc::madvise(start.cast(), bytes, libc::MADV_HUGEPAGE) };
         // SAFETY: the mapping has `bytes` bytes, is writable, and nobody else refers to it yet.
-        fill(unsafe { std::slice::from_raw_parts_mut(writable.as_ptr(), bytes) });
+        fill(unsafe { std::slice::from_raw_parts_mut(start, bytes) });
         // SAFETY: as for the advice above.
-        let huge = unsafe { libc::madvise(writable.as_ptr().cast(), bytes, MADV_COLLAPSE) } == 0;
-        unmap(writable, bytes);
+        unsafe { libc::madvise(start.cast(), bytes, MADV_COLLAPSE) };
+        drop(writable);
 
         let seals = libc::F_SEAL_WRITE | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
         // SAFETY: F_ADD_SEALS takes plain numbers.
         check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) }, "seal", object())?;
-        let map = map(&file, bytes, libc::PROT_READ)?;
-        Ok(Self { file, map, bytes, huge })
+        let map = Shared::of_fd(&file, bytes, libc::PROT_READ, 0, 0)?;
+        Ok(Self { file, map })
     }
 
     /// The bytes themselves.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the mapping has `bytes` bytes, lives as long as `self`, and its file is sealed against writing and shrinking.
-        unsafe { std::slice::from_raw_parts(self.map.as_ptr(), self.bytes) }
-    }
-
-    /// Whether the pages are huge ones.
-    #[must_use]
-    pub const fn are_huge(&self) -> bool {
-        self.huge
+        unsafe { std::slice::from_raw_parts(self.map.at(0), self.map.bytes()) }
     }
 
     /// Sends `count` bytes from `offset` on by reference (`sendfile`). Returns how many the socket accepted.
@@ -83,26 +76,6 @@ impl Pages {
         // SAFETY: both descriptors are open; `position` is ours.
         moved(unsafe { libc::sendfile(socket.as_raw_fd(), self.file.as_raw_fd(), &raw mut position, count) })
     }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        unmap(self.map, self.bytes);
-    }
-}
-
-fn map(file: &File, bytes: usize, protection: libc::c_int) -> Result<NonNull<u8>> {
-    // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-    let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
-    if at == libc::MAP_FAILED {
-        return Err(Error::last("map", format!("{bytes} bytes of memory")));
-    }
-    NonNull::new(at.cast()).ok_or_else(|| Error::new("map", "memory", io::Error::other("the address is null")))
-}
-
-fn unmap(at: NonNull<u8>, bytes: usize) {
-    // SAFETY: the range is a whole mapping of ours that nobody refers to any more; a failure would only leak it.
-    unsafe { libc::munmap(at.as_ptr().cast(), bytes) };
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 //! Source: perf_event_open(2); kernel `include/uapi/linux/perf_event.h`.
 
 use crate::error::check;
+use crate::raw::owned;
+use crate::shared::{READ_WRITE, Shared};
 use crate::{Error, Result};
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::ptr::NonNull;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// `struct perf_event_attr` up to its first version (`PERF_ATTR_SIZE_VER0`).
@@ -58,7 +59,7 @@ pub struct Hits {
 #[derive(Debug)]
 pub struct TracepointRing {
     fd: OwnedFd,
-    map: NonNull<u8>,
+    map: Shared,
     page_bytes: usize,
     ring_bytes: usize,
     tells_lost: bool,
@@ -111,27 +112,11 @@ impl TracepointRing {
         if result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
             (result, tells_lost) = (open_event(tracepoint, cpu, 0), false);
         }
-        let fd = check(libc::c_int::try_from(result).unwrap_or(-1), "watch", object())?;
-        // SAFETY: the descriptor was just made and nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = owned(libc::c_int::try_from(result).unwrap_or(-1), "watch", object())?;
         let page_bytes = page_bytes();
         let ring_bytes = ring_bytes.max(page_bytes).next_power_of_two();
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-        let map = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                page_bytes + ring_bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if map == libc::MAP_FAILED {
-            return Err(Error::last("map the samples of", object()));
-        }
-        let map = NonNull::new(map.cast())
-            .ok_or_else(|| Error::new("map the samples of", object(), io::Error::other("the address is null")))?;
+        let map = Shared::of_fd(&fd, page_bytes + ring_bytes, READ_WRITE, 0, 0)
+            .map_err(|error| Error::new("map the samples of", object(), error.source))?;
         Ok(Self { fd, map, page_bytes, ring_bytes, tells_lost, record: Vec::new() })
     }
 
@@ -143,8 +128,7 @@ impl TracepointRing {
         let object = || format!("the filter `{expression}`");
         let text = CString::new(expression).map_err(|error| Error::new("set", object(), io::Error::other(error)))?;
         // SAFETY: the string ends in zero and lives through the call.
-        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), IOC_SET_FILTER, text.as_ptr()) }, "set", object())?;
-        Ok(())
+        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), IOC_SET_FILTER, text.as_ptr()) }, "set", object()).map(drop)
     }
 
     /// Starts (`true`) or stops the sampling.
@@ -154,8 +138,7 @@ impl TracepointRing {
     pub fn enable(&self, on: bool) -> Result<()> {
         let request = if on { IOC_ENABLE } else { IOC_DISABLE };
         // SAFETY: the request takes a plain number.
-        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), request, 0) }, "switch", "a tracepoint")?;
-        Ok(())
+        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), request, 0) }, "switch", "a tracepoint").map(drop)
     }
 
     /// The kernel's counts so far.
@@ -176,7 +159,7 @@ impl TracepointRing {
     fn position(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: the offset is one of two eight-byte fields of the mapped control page, aligned, and both sides of the
         // mapping treat it as a number that the other one changes.
-        unsafe { &*self.map.as_ptr().add(offset).cast::<AtomicU64>() }
+        unsafe { &*self.map.at(offset).cast::<AtomicU64>() }
     }
 
     /// Passes the raw data of each waiting sample to `each` and frees its room. Returns how many records the kernel
@@ -220,7 +203,7 @@ impl TracepointRing {
         // SAFETY: both parts lie within the ring, which begins a page into the mapping; the kernel does not write between
         // the tail and the head; `to` is ours and has room for both.
         unsafe {
-            let ring = self.map.as_ptr().add(self.page_bytes);
+            let ring = self.map.at(self.page_bytes);
             std::ptr::copy_nonoverlapping(ring.add(start), to.as_mut_ptr(), first);
             std::ptr::copy_nonoverlapping(ring, to.as_mut_ptr().add(first), rest);
         }
@@ -231,13 +214,6 @@ impl TracepointRing {
 fn raw(record: &[u8]) -> Option<&[u8]> {
     let length = usize::try_from(crate::netlink::u32_at(record, 0)?).ok()?;
     record.get(4..)?.get(..length)
-}
-
-impl Drop for TracepointRing {
-    fn drop(&mut self) {
-        // SAFETY: the range is a whole mapping of ours that nobody refers to any more; a failure would only leak it.
-        unsafe { libc::munmap(self.map.as_ptr().cast(), self.page_bytes + self.ring_bytes) };
-    }
 }
 
 #[cfg(test)]

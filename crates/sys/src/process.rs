@@ -87,8 +87,7 @@ pub fn signal(pid: u32, signal: i32) -> Result<()> {
     let id = libc::pid_t::try_from(pid)
         .map_err(|_| Error::new("signal process", pid.to_string(), std::io::Error::from_raw_os_error(libc::ESRCH)))?;
     // SAFETY: kill takes plain numbers.
-    crate::error::check(unsafe { libc::kill(id, signal) }, "signal process", pid.to_string())?;
-    Ok(())
+    crate::error::check(unsafe { libc::kill(id, signal) }, "signal process", pid.to_string()).map(drop)
 }
 
 /// When a process started, in clock ticks since boot: with the id it identifies a process uniquely. `None`: it has
@@ -133,8 +132,7 @@ pub fn wait_gone(pid: u32, time: Duration) -> Result<bool> {
 /// It already leads a process group.
 pub fn new_session() -> Result<()> {
     // SAFETY: setsid has no preconditions.
-    crate::error::check(unsafe { libc::setsid() }, "begin", "a session")?;
-    Ok(())
+    crate::error::check(unsafe { libc::setsid() }, "begin", "a session").map(drop)
 }
 
 /// Redirects standard input, output and error to `/dev/null`: their readers see the end of file.

@@ -1,7 +1,10 @@
 //! Memory that the kernel and this process both use.
 
 use crate::error::{Error, Result};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _};
+
+/// For reading and writing.
+pub(crate) const READ_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 /// A mapping, unmapped when it is dropped.
 #[derive(Debug)]
@@ -13,22 +16,32 @@ pub(crate) struct Shared {
 impl Shared {
     /// Anonymous memory.
     pub(crate) fn anonymous(bytes: usize) -> Result<Self> {
-        Self::map(-1, bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, 0)
+        Self::map(-1, bytes, READ_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, 0)
     }
 
-    /// Maps a descriptor from that offset on.
-    pub(crate) fn of_fd(fd: &OwnedFd, bytes: usize, offset: i64) -> Result<Self> {
-        Self::map(fd.as_raw_fd(), bytes, libc::MAP_SHARED | libc::MAP_POPULATE, offset)
+    /// Maps a descriptor from that offset on. `flags`: beside `MAP_SHARED`.
+    pub(crate) fn of_fd(
+        fd: impl AsFd,
+        bytes: usize,
+        access: libc::c_int,
+        flags: libc::c_int,
+        offset: i64,
+    ) -> Result<Self> {
+        Self::map(fd.as_fd().as_raw_fd(), bytes, access, libc::MAP_SHARED | flags, offset)
     }
 
-    fn map(fd: libc::c_int, bytes: usize, flags: libc::c_int, offset: i64) -> Result<Self> {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
+    fn map(fd: libc::c_int, bytes: usize, access: libc::c_int, flags: libc::c_int, offset: i64) -> Result<Self> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, fd, offset) };
         if start == libc::MAP_FAILED {
             return Err(Error::last("map", format!("{bytes} bytes of memory")));
         }
         Ok(Self { start: start.cast(), bytes })
+    }
+
+    /// The number of bytes.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The address of an offset.

@@ -1,6 +1,7 @@
 //! A TCP socket's options, its state under load, and the calls that move data. All take a connected or connecting socket.
 
-use crate::error::{Error, Result, check};
+use crate::error::{Result, check};
+use crate::raw::{option_bytes, option_u32, set_option};
 use narrows_model::{BufferLock, SocketMemory, TcpInfo};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
@@ -91,8 +92,7 @@ pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<()> {
             bytes.len() as libc::socklen_t,
         )
     };
-    check(result, "set TCP_CONGESTION to", name)?;
-    Ok(())
+    check(result, "set TCP_CONGESTION to", name).map(drop)
 }
 
 /// The congestion control in use.
@@ -280,28 +280,6 @@ pub(crate) fn moved(result: libc::ssize_t) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Sets any option whose value is plain data.
-pub(crate) fn set_option<T: Copy>(
-    socket: BorrowedFd<'_>,
-    level: libc::c_int,
-    name: libc::c_int,
-    value: &T,
-    operation: &'static str,
-    object: impl FnOnce() -> String,
-) -> Result<()> {
-    // SAFETY: the pointer and the length are of one live value of plain data.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            name,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result < 0 { Err(Error::last(operation, object())) } else { Ok(()) }
-}
-
 fn set_int(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
@@ -313,7 +291,6 @@ fn set_int(
     set_option(socket, level, name, &plain, operation, || value.to_string())
 }
 
-/// Reads an option into `bytes`; returns how many the kernel filled.
 fn get_bytes(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
@@ -321,18 +298,11 @@ fn get_bytes(
     bytes: &mut [u8],
     what: &'static str,
 ) -> Result<usize> {
-    let mut length = bytes.len() as libc::socklen_t;
-    // SAFETY: the pointer and the length are of one slice, which the kernel may fill; `length` says how much it did.
-    let result =
-        unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, bytes.as_mut_ptr().cast(), &raw mut length) };
-    check(result, "read socket option", what)?;
-    Ok((length as usize).min(bytes.len()))
+    option_bytes(socket, level, name, bytes, "read socket option", what)
 }
 
 fn get_u32(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, what: &'static str) -> Result<u32> {
-    let mut bytes = [0u8; 4];
-    get_bytes(socket, level, name, &mut bytes, what)?;
-    Ok(u32::from_ne_bytes(bytes))
+    option_u32(socket, level, name, "read socket option", what)
 }
 
 fn queued(socket: BorrowedFd<'_>, request: libc::Ioctl, what: &'static str) -> Result<u32> {

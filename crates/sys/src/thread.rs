@@ -21,29 +21,29 @@ pub fn set_nice_of(thread: crate::cpu::ThreadId, nice: i32) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, id, nice) == 0 }
 }
 
+fn schedule(policy: libc::c_int, sched_priority: libc::c_int) -> bool {
+    let parameter = libc::sched_param { sched_priority };
+    // SAFETY: 0 is the calling thread; the parameter lives through the call.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) == 0 }
+}
+
 /// Lets the calling thread run only on an otherwise idle CPU (`SCHED_IDLE`); needs no privilege. Returns whether it
 /// succeeded.
 #[must_use]
 pub fn set_idle() -> bool {
-    let parameter = libc::sched_param { sched_priority: 0 };
-    // SAFETY: 0 is the calling thread; the parameter lives through the call.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) == 0 }
+    schedule(libc::SCHED_IDLE, 0)
 }
 
 /// Lets the calling thread run before every ordinary one (`SCHED_RR`, lowest real-time priority); threads that it
 /// starts do not inherit that. Returns whether it was permitted: it needs root.
 #[must_use]
 pub fn set_real_time() -> bool {
-    let parameter = libc::sched_param { sched_priority: 1 };
-    // SAFETY: 0 is the calling thread; the parameter lives through the call.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const parameter) == 0 }
+    schedule(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, 1)
 }
 
 /// Undoes [`set_real_time`]. Needs no privilege.
 pub fn set_ordinary() {
-    let parameter = libc::sched_param { sched_priority: 0 };
-    // SAFETY: 0 is the calling thread; the parameter lives through the call. It cannot fail on the way down.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameter) };
+    schedule(libc::SCHED_OTHER, 0);
 }
 
 /// The signal that ends a call of one thread early; programs and libraries do not use it.

@@ -4,11 +4,12 @@
 //! Source: kernel `Documentation/trace/ftrace.rst`; fsopen(2), fsmount(2) (Linux 5.2).
 
 use crate::error::check;
+use crate::raw::owned;
 use crate::{Error, Result, files};
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 /// Where tracefs is mounted on most hosts.
@@ -50,9 +51,7 @@ impl Tracefs {
     /// No privilege, or a kernel without tracefs or before 5.2.
     pub fn detached() -> Result<Self> {
         let descriptor = |result: libc::c_long, operation| -> Result<OwnedFd> {
-            let fd = check(libc::c_int::try_from(result).unwrap_or(-1), operation, "tracefs")?;
-            // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
-            Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+            owned(libc::c_int::try_from(result).unwrap_or(-1), operation, "tracefs")
         };
         // SAFETY: the name ends in zero and lives through the call; the flags are plain numbers.
         let context = unsafe { libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), FSOPEN_CLOEXEC) };
@@ -77,7 +76,9 @@ impl Tracefs {
             Root::Detached(root) => {
                 let shown = || format!("tracefs {path}");
                 let name = CString::new(path).map_err(|error| Error::new("open", shown(), io::Error::other(error)))?;
-                let file = open_below(root, &name).map_err(|error| Error::new("open", shown(), error))?;
+                // SAFETY: the name ends in zero and lives through the call; the descriptor is open.
+                let fd = unsafe { libc::openat(root.as_raw_fd(), name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+                let file = File::from(owned(fd, "open", shown())?);
                 let mut bytes = Vec::new();
                 file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| Error::new("read", shown(), error))?;
                 if bytes.len() as u64 > LIMIT {
@@ -88,16 +89,6 @@ impl Tracefs {
         };
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
-}
-
-fn open_below(root: &OwnedFd, name: &CStr) -> io::Result<File> {
-    // SAFETY: the name ends in zero and lives through the call; the descriptor is open.
-    let fd = unsafe { libc::openat(root.as_raw_fd(), name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and nobody else owns it.
-    Ok(unsafe { File::from_raw_fd(fd) })
 }
 
 #[cfg(test)]

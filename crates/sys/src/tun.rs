@@ -46,11 +46,7 @@ impl Tun {
         if name.is_empty() || name.len() >= libc::IFNAMSIZ {
             return Err(Error::new("make device", name, io::Error::from_raw_os_error(libc::EINVAL)));
         }
-        // SAFETY: ifreq is plain data for which zeroes are valid.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-            *to = from as libc::c_char;
-        }
+        let mut request = crate::raw::device_request(name);
         let mut flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
         if napi {
             flags |= libc::IFF_NAPI;
@@ -73,8 +69,7 @@ impl Tun {
         let little: libc::c_int = 1;
         // SAFETY: TUNSETVNETLE reads one int, which lives through the call.
         let result = unsafe { libc::ioctl(self.file.as_raw_fd(), libc::TUNSETVNETLE, &raw const little) };
-        crate::error::check(result, "set the byte order of", self.name.as_str())?;
-        Ok(())
+        crate::error::check(result, "set the byte order of", self.name.as_str()).map(drop)
     }
 
     /// The maximum that this kernel supports.

@@ -2,10 +2,10 @@
 //!
 //! Source: kernel `Documentation/networking/af_xdp.rst`, `include/uapi/linux/if_xdp.h`.
 
-use crate::error::check;
-use crate::shared::Shared;
-use crate::{Error, Result};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use crate::netlink::u64_at;
+use crate::shared::{READ_WRITE, Shared};
+use crate::{Error, Result, raw};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Frames in the memory area, and slots of each ring.
@@ -37,27 +37,16 @@ struct Ring {
     descriptors: usize,
 }
 
-/// `struct xdp_ring_offset`
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-struct Offsets {
-    producer: u64,
-    consumer: u64,
-    desc: u64,
-    flags: u64,
-}
+/// `struct xdp_ring_offset`: producer, consumer, descriptors, flags.
+const OFFSETS_BYTES: usize = 4 * 8;
 
 impl Ring {
-    fn map(fd: &OwnedFd, offsets: Offsets, entry: usize, page: i64) -> Result<Self> {
-        let descriptors = offsets.desc as usize;
-        let memory = Shared::of_fd(fd, descriptors + FRAMES as usize * entry, page)?;
-        Ok(Self {
-            memory,
-            producer: offsets.producer as usize,
-            consumer: offsets.consumer as usize,
-            flags: offsets.flags as usize,
-            descriptors,
-        })
+    fn map(fd: &OwnedFd, offsets: &[u8], entry: usize, page: i64) -> Result<Self> {
+        let offset = |number: usize| u64_at(offsets, number * 8).unwrap_or(0) as usize;
+        let descriptors = offset(2);
+        let bytes = descriptors + FRAMES as usize * entry;
+        let memory = Shared::of_fd(fd, bytes, READ_WRITE, libc::MAP_POPULATE, page)?;
+        Ok(Self { memory, producer: offset(0), consumer: offset(1), flags: offset(3), descriptors })
     }
 
     fn word(&self, at: usize) -> &AtomicU32 {
@@ -83,20 +72,8 @@ pub struct XskSender {
 // SAFETY: the mappings belong to the process and not to a thread, and only the owner of the value touches them.
 unsafe impl Send for XskSender {}
 
-fn set<T>(fd: &OwnedFd, option: libc::c_int, value: &T, operation: &'static str) -> Result<()> {
-    let length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or(0);
-    // SAFETY: the value outlives the call and is as long as told.
-    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), SOL_XDP, option, std::ptr::from_ref(value).cast(), length) };
-    check(result, operation, "an AF_XDP socket").map(drop)
-}
-
-fn get<T: Default>(fd: &OwnedFd, option: libc::c_int, operation: &'static str) -> Result<T> {
-    let mut value = T::default();
-    let mut length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or(0);
-    // SAFETY: the kernel writes at most `length` bytes into a plain value that outlives the call.
-    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), SOL_XDP, option, (&raw mut value).cast(), &raw mut length) };
-    check(result, operation, "an AF_XDP socket")?;
-    Ok(value)
+fn set<T: Copy>(fd: &OwnedFd, option: libc::c_int, value: &T, operation: &'static str) -> Result<()> {
+    raw::set_option(fd, SOL_XDP, option, value, operation, || "an AF_XDP socket".to_owned())
 }
 
 impl XskSender {
@@ -112,6 +89,7 @@ impl XskSender {
     fn bound(index: u32, queue: u32, flags: u16) -> Result<Self> {
         /// `struct xdp_umem_reg`
         #[repr(C)]
+        #[derive(Clone, Copy)]
         struct Register {
             addr: u64,
             len: u64,
@@ -120,17 +98,9 @@ impl XskSender {
             flags: u32,
             tx_metadata_len: u32,
         }
-        /// `struct xdp_mmap_offsets`
-        #[repr(C)]
-        #[derive(Default)]
-        struct All {
-            rx: Offsets,
-            tx: Offsets,
-            fill: Offsets,
-            completion: Offsets,
-        }
         /// `struct sockaddr_xdp`
         #[repr(C)]
+        #[derive(Clone, Copy)]
         struct Address {
             family: u16,
             flags: u16,
@@ -138,11 +108,7 @@ impl XskSender {
             queue: u32,
             shared_umem_fd: u32,
         }
-        // SAFETY: socket takes plain numbers.
-        let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        check(fd, "open", "an AF_XDP socket")?;
-        // SAFETY: the descriptor was just made and nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = raw::socket(libc::AF_XDP, libc::SOCK_RAW, 0, "open", "an AF_XDP socket")?;
         let memory = Shared::anonymous(FRAMES as usize * FRAME_BYTES)?;
         let register = Register {
             addr: memory.at(0) as usize as u64,
@@ -156,15 +122,17 @@ impl XskSender {
         set(&fd, XDP_UMEM_FILL_RING, &FRAMES, "make the fill ring of")?;
         set(&fd, XDP_UMEM_COMPLETION_RING, &FRAMES, "make the completion ring of")?;
         set(&fd, XDP_TX_RING, &FRAMES, "make the send ring of")?;
-        let offsets: All = get(&fd, XDP_MMAP_OFFSETS, "read the layout of")?;
-        let tx = Ring::map(&fd, offsets.tx, 16, XDP_PGOFF_TX_RING)?;
-        let completion = Ring::map(&fd, offsets.completion, 8, XDP_UMEM_PGOFF_COMPLETION_RING)?;
+        // `struct xdp_mmap_offsets`: the rings to receive, to send, to fill, of completions.
+        let mut offsets = [0; 4 * OFFSETS_BYTES];
+        let operation = "read the layout of";
+        raw::option_bytes(&fd, SOL_XDP, XDP_MMAP_OFFSETS, &mut offsets, operation, "an AF_XDP socket")?;
+        let ring = |number: usize| &offsets[number * OFFSETS_BYTES..(number + 1) * OFFSETS_BYTES];
+        let tx = Ring::map(&fd, ring(1), 16, XDP_PGOFF_TX_RING)?;
+        let completion = Ring::map(&fd, ring(3), 8, XDP_UMEM_PGOFF_COMPLETION_RING)?;
         let address = Address { family: libc::AF_XDP as u16, flags, index, queue, shared_umem_fd: 0 };
-        let length = libc::socklen_t::try_from(size_of::<Address>()).unwrap_or(0);
-        // SAFETY: the address outlives the call and is as long as told.
-        let result = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
-        check(result, "bind an AF_XDP socket to", format!("queue {queue} of device {index}"))?;
-        let options: u32 = get(&fd, XDP_OPTIONS, "read the options of")?;
+        let object = format!("queue {queue} of device {index}");
+        raw::bind(&fd, &address, size_of::<Address>(), "bind an AF_XDP socket to", object)?;
+        let options = raw::option_u32(&fd, SOL_XDP, XDP_OPTIONS, "read the options of", "an AF_XDP socket")?;
         Ok(Self {
             fd,
             memory,

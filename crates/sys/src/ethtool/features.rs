@@ -158,8 +158,7 @@ impl Device {
             }
         }
         // SAFETY: the kernel reads the number of blocks that is given, 2 words each.
-        unsafe { self.call("set the features of", &mut words) }?;
-        Ok(())
+        unsafe { self.call("set the features of", &mut words) }.map(drop)
     }
 }
 

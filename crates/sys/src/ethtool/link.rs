@@ -103,8 +103,7 @@ impl Device {
             set_byte(&mut words, AUTONEG, u8::from(autoneg));
         }
         // SAFETY: the kernel reads the fixed part and three maps of at most 127 words each.
-        unsafe { self.call("set the link of", &mut words) }?;
-        Ok(())
+        unsafe { self.call("set the link of", &mut words) }.map(drop)
     }
 
     fn link_settings(&self) -> Result<Settings> {

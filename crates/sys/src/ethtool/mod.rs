@@ -10,13 +10,12 @@ mod statistics;
 
 pub use features::{Feature, FeatureState, feature_group};
 pub use link::{Duplex, Link, LinkChange};
-pub use link_modes::{LINK_MODES, speed_mbps};
 
 use crate::error::check;
-use crate::{Error, Result};
+use crate::{Error, Result, raw};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 /// A device whose driver is queried.
 #[derive(Debug)]
@@ -120,11 +119,7 @@ impl Device {
             let cause = io::Error::other("a device's name has 1 to 15 bytes and no `/`");
             return Err(Error::new("use device", name, cause));
         }
-        // SAFETY: socket takes plain numbers.
-        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        check(fd, "open", "a socket for ethtool")?;
-        // SAFETY: the descriptor was just made and nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = raw::socket(libc::AF_INET, libc::SOCK_DGRAM, 0, "open", "a socket for ethtool")?;
         Ok(Self { fd, name: name.to_owned() })
     }
 
@@ -139,10 +134,8 @@ impl Device {
     /// # Errors
     /// No such device; the driver does not support it.
     pub fn driver(&self) -> Result<Driver> {
-        let mut words = [0; 49];
-        words[0] = GDRVINFO;
         // SAFETY: the kernel fills a struct ethtool_drvinfo of 196 bytes.
-        unsafe { self.call("ask the driver of", &mut words) }?;
+        let words = unsafe { self.ask::<49>(GDRVINFO, "ask the driver of") }?;
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         Ok(Driver {
             name: text(&bytes, 4, 32),
@@ -157,10 +150,8 @@ impl Device {
     /// # Errors
     /// No such device; the driver does not support it.
     pub fn rings(&self) -> Result<Rings> {
-        let mut words = [0; 9];
-        words[0] = GRINGPARAM;
         // SAFETY: the kernel fills a struct ethtool_ringparam of 9 words.
-        unsafe { self.call("ask the rings of", &mut words) }?;
+        let words = unsafe { self.ask::<9>(GRINGPARAM, "ask the rings of") }?;
         let [_, rx_max, _, _, tx_max, rx, _, _, tx] = words;
         Ok(Rings { rx, rx_max, tx, tx_max })
     }
@@ -170,15 +161,13 @@ impl Device {
     /// # Errors
     /// No such device, no permission, more than the hardware supports, or no driver support.
     pub fn set_rings(&self, rx: u32, tx: u32) -> Result<()> {
-        let mut words = [0; 9];
-        words[0] = GRINGPARAM;
         // SAFETY: the kernel fills a struct ethtool_ringparam of 9 words.
-        unsafe { self.call("ask the rings of", &mut words) }?;
+        let words = unsafe { self.ask::<9>(GRINGPARAM, "ask the rings of") }?;
+        let mut words = words;
         // The rings for jumbo and for small frames stay unchanged.
         (words[0], words[5], words[8]) = (SRINGPARAM, rx, tx);
         // SAFETY: the kernel reads a struct ethtool_ringparam of 9 words.
-        unsafe { self.call("set the rings of", &mut words) }?;
-        Ok(())
+        unsafe { self.call("set the rings of", &mut words) }.map(drop)
     }
 
     /// The numbers of queues.
@@ -186,10 +175,8 @@ impl Device {
     /// # Errors
     /// No such device; the driver does not support it.
     pub fn channels(&self) -> Result<Channels> {
-        let mut words = [0; 9];
-        words[0] = GCHANNELS;
         // SAFETY: the kernel fills a struct ethtool_channels of 9 words.
-        unsafe { self.call("ask the channels of", &mut words) }?;
+        let words = unsafe { self.ask::<9>(GCHANNELS, "ask the channels of") }?;
         let [_, rx_max, tx_max, _, combined_max, rx, tx, _, combined] = words;
         Ok(Channels { rx, rx_max, tx, tx_max, combined, combined_max })
     }
@@ -199,10 +186,8 @@ impl Device {
     /// # Errors
     /// No such device; the driver does not support it.
     pub fn coalesce(&self) -> Result<Coalesce> {
-        let mut words = [0; 23];
-        words[0] = GCOALESCE;
         // SAFETY: the kernel fills a struct ethtool_coalesce of 23 words.
-        unsafe { self.call("ask the interrupt coalescing of", &mut words) }?;
+        let words = unsafe { self.ask::<23>(GCOALESCE, "ask the interrupt coalescing of") }?;
         let [_, rx_usecs, rx_frames, _, _, tx_usecs, tx_frames, _, _, _, adaptive_rx, adaptive_tx, ..] = words;
         Ok(Coalesce {
             rx_usecs,
@@ -219,10 +204,8 @@ impl Device {
     /// # Errors
     /// No such device; the driver does not support it.
     pub fn pause(&self) -> Result<Pause> {
-        let mut words = [0; 4];
-        words[0] = GPAUSEPARAM;
         // SAFETY: the kernel fills a struct ethtool_pauseparam of 4 words.
-        unsafe { self.call("ask the flow control of", &mut words) }?;
+        let words = unsafe { self.ask::<4>(GPAUSEPARAM, "ask the flow control of") }?;
         let [_, autoneg, rx, tx] = words;
         Ok(Pause { autoneg: autoneg != 0, rx: rx != 0, tx: tx != 0 })
     }
@@ -234,8 +217,19 @@ impl Device {
     pub fn set_pause(&self, pause: Pause) -> Result<()> {
         let mut words = [SPAUSEPARAM, u32::from(pause.autoneg), u32::from(pause.rx), u32::from(pause.tx)];
         // SAFETY: the kernel reads a struct ethtool_pauseparam of 4 words.
-        unsafe { self.call("set the flow control of", &mut words) }?;
-        Ok(())
+        unsafe { self.call("set the flow control of", &mut words) }.map(drop)
+    }
+
+    /// The structure of `N` words that a command fills.
+    ///
+    /// # Safety
+    /// The kernel reads and writes at most `N` words for that command.
+    unsafe fn ask<const N: usize>(&self, command: u32, operation: &'static str) -> Result<[u32; N]> {
+        let mut words = [0; N];
+        words[0] = command;
+        // SAFETY: as the caller says.
+        unsafe { self.call(operation, &mut words) }?;
+        Ok(words)
     }
 
     /// One `SIOCETHTOOL`; returns the result of the call.
@@ -244,11 +238,7 @@ impl Device {
     /// `words` starts with an ethtool command and is at least as long as everything that the kernel reads and
     /// writes for it.
     unsafe fn call(&self, operation: &'static str, words: &mut [u32]) -> Result<libc::c_int> {
-        // SAFETY: ifreq is plain data for which zeroes are valid.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().zip(self.name.bytes()) {
-            *to = from.cast_signed() as libc::c_char;
-        }
+        let mut request = raw::device_request(&self.name);
         request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
         // SAFETY: the request holds a name ended by zero and a pointer to `words`, which the caller made long enough.
         let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };

@@ -9,9 +9,9 @@ mod error;
 pub use attributes::{Attribute, Attributes, Builder, attributes, find};
 pub use error::{Error, Result};
 
-use crate::error::check;
+use crate::raw;
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// The protocol of a socket.
@@ -110,11 +110,7 @@ impl Socket {
     /// The kernel lacks the family, or sockets are forbidden.
     pub fn open(family: Family) -> Result<Self> {
         let word = family.word();
-        // SAFETY: socket takes plain numbers.
-        let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, family.number()) };
-        check(fd, "open", format!("a {word} socket"))?;
-        // SAFETY: the descriptor was just made and nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = raw::socket(libc::AF_NETLINK, libc::SOCK_RAW, family.number(), "open", format!("a {word} socket"))?;
         let socket = Self { fd, family, sequence: 0, size_limit: 64 << 20, buffer: vec![0; 256 << 10] };
         // Optional on newer kernels: errors with a message, and errors that do not repeat the request.
         let _ = socket.set_option(libc::NETLINK_EXT_ACK, "set NETLINK_EXT_ACK of");
@@ -123,19 +119,8 @@ impl Socket {
     }
 
     fn set_option(&self, option: libc::c_int, operation: &'static str) -> crate::Result<()> {
-        let on: libc::c_int = 1;
-        // SAFETY: the value is one int that lives through the call, and its length is given.
-        let result = unsafe {
-            libc::setsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_NETLINK,
-                option,
-                (&raw const on).cast(),
-                size_of::<libc::c_int>() as libc::socklen_t,
-            )
-        };
-        check(result, operation, format!("a {} socket", self.family.word()))?;
-        Ok(())
+        let (on, object): (libc::c_int, _) = (1, || format!("a {} socket", self.family.word()));
+        raw::set_option(&self.fd, libc::SOL_NETLINK, option, &on, operation, object)
     }
 
     /// Sends one request and returns the messages of its answer; an empty list is a plain acknowledgement.
@@ -284,11 +269,8 @@ impl Socket {
 
     fn wait(&self, kind: u16, deadline: Instant) -> Result<()> {
         let left = deadline.saturating_duration_since(Instant::now());
-        let milliseconds = libc::c_int::try_from(left.as_millis()).unwrap_or(libc::c_int::MAX);
-        let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd.
-        let ready = unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
-        if ready == 0 {
+        let events = raw::poll([(self.fd.as_fd(), libc::POLLIN)], Some(left));
+        if events.is_ok_and(|events| events == [0]) && Instant::now() >= deadline {
             return Err(Error::TimedOut { family: self.family.word(), kind, limit: TIME_LIMIT });
         }
         Ok(())
@@ -296,7 +278,7 @@ impl Socket {
 }
 
 fn take(family: Family, kind: u16, header: Header, body: &[u8], replies: &mut Vec<Message>) -> Result<Progress> {
-    let code = i32_at(body, 0).unwrap_or(0);
+    let code = u32_at(body, 0).unwrap_or(0).cast_signed();
     match libc::c_int::from(header.kind) {
         libc::NLMSG_NOOP => Ok(Progress::More),
         libc::NLMSG_ERROR | libc::NLMSG_DONE if code < 0 => Err(Error::Refused {
@@ -350,33 +332,28 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-macro_rules! reader {
-    ($(#[$doc:meta])* $name:ident, $type:ty) => {
-        $(#[$doc])*
-        #[must_use]
-        pub fn $name(bytes: &[u8], offset: usize) -> Option<$type> {
-            let end = offset.checked_add(size_of::<$type>())?;
-            Some(<$type>::from_ne_bytes(bytes.get(offset..end)?.try_into().ok()?))
-        }
-    };
+/// The bytes of a number inside `bytes`.
+fn number_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
+    bytes.get(offset..offset.checked_add(N)?)?.try_into().ok()
 }
 
-reader!(
-    /// A 16-bit number of the host's byte order inside `bytes`.
-    u16_at, u16
-);
-reader!(
-    /// A 32-bit number of the host's byte order inside `bytes`.
-    u32_at, u32
-);
-reader!(
-    /// A signed 32-bit number of the host's byte order inside `bytes`.
-    i32_at, i32
-);
-reader!(
-    /// A 64-bit number of the host's byte order inside `bytes`.
-    u64_at, u64
-);
+/// A 16-bit number of the host's byte order inside `bytes`.
+#[must_use]
+pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    number_at(bytes, offset).map(u16::from_ne_bytes)
+}
+
+/// A 32-bit number of the host's byte order inside `bytes`.
+#[must_use]
+pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    number_at(bytes, offset).map(u32::from_ne_bytes)
+}
+
+/// A 64-bit number of the host's byte order inside `bytes`.
+#[must_use]
+pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    number_at(bytes, offset).map(u64::from_ne_bytes)
+}
 
 #[cfg(test)]
 mod tests {

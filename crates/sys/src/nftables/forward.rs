@@ -1,8 +1,7 @@
 //! Tables that act on forwarded packets, for a device under test.
 
-use super::{
-    CREATE, Error, Hook, Part, Result, SUBSYSTEM, TABLE, commit, expressions, message, rule, table_with_chain,
-};
+use super::{CREATE, Error, Hook, Part, Result, SUBSYSTEM, TABLE};
+use super::{add_dropping, commit, dropping, expressions, message, rule, table_with_chain};
 use crate::netlink::ACK;
 
 const NEW_FLOW_TABLE: u16 = SUBSYSTEM << 8 | 22;
@@ -15,14 +14,10 @@ const RULES_AT_ONCE: usize = 400;
 /// # Errors
 /// The table exists; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
 pub fn add_forward_drop(table: &str, one_of: u32) -> Result<()> {
-    let mut parts = table_with_chain(table, Hook::Forward);
-    parts.push(rule(table, |list| {
+    add_dropping(table, Hook::Forward, |list| {
         expressions::number_packets(list, one_of);
         expressions::equals(list, &0_u32.to_ne_bytes());
-        expressions::count(list);
-        expressions::drop_packet(list);
-    }));
-    commit("make", table, parts)
+    })
 }
 
 /// Adds that many rules, each of which every forwarded packet is compared with, and none of which matches: each drops
@@ -40,11 +35,9 @@ pub fn add_forward_misses(table: &str, rules: u32) -> Result<()> {
     let fill = || -> Result<()> {
         for numbers in numbers.chunks(RULES_AT_ONCE) {
             let one = |number: &u32| {
-                rule(table, |list| {
+                dropping(table, |list| {
                     expressions::load_bytes(list, SOURCE_IN_IPV4, 4);
                     expressions::equals(list, &(RESERVED | number).to_be_bytes());
-                    expressions::count(list);
-                    expressions::drop_packet(list);
                 })
             };
             commit("add rules to", table, only_last_answered(numbers.iter().map(one).collect()))?;
@@ -73,15 +66,11 @@ fn only_last_answered(mut parts: Vec<Part>) -> Vec<Part> {
 /// # Errors
 /// The table exists; the rate is 0 or above 10^9; the kernel has no `nf_tables`; no privilege.
 pub fn add_forward_police(table: &str, device: &str, packets_per_second: u64, burst: u32) -> Result<()> {
-    let mut parts = table_with_chain(table, Hook::Forward);
-    parts.push(rule(table, |list| {
+    add_dropping(table, Hook::Forward, |list| {
         expressions::load_output(list);
         expressions::equals(list, &padded(device));
         expressions::above_rate(list, packets_per_second, burst);
-        expressions::count(list);
-        expressions::drop_packet(list);
-    }));
-    commit("make", table, parts)
+    })
 }
 
 /// A device's name as the kernel compares it.

@@ -140,16 +140,27 @@ fn rule(table: &str, fill: impl FnOnce(&mut Builder)) -> Part {
 /// # Errors
 /// The table exists; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
 pub fn add_drop(table: &str, hook: Hook, protocol: u8, one_of: u32) -> Result<()> {
-    let mut parts = table_with_chain(table, hook);
-    parts.push(rule(table, |list| {
+    add_dropping(table, hook, |list| {
         expressions::load_protocol(list);
         expressions::equals(list, &[protocol]);
         expressions::number_packets(list, one_of);
         expressions::equals(list, &0_u32.to_ne_bytes());
+    })
+}
+
+/// Creates a table with one chain at `hook` and one rule: packets for which `matches` continues are counted and dropped.
+fn add_dropping(table: &str, hook: Hook, matches: impl FnOnce(&mut Builder)) -> Result<()> {
+    let mut parts = table_with_chain(table, hook);
+    parts.push(dropping(table, matches));
+    commit("make", table, parts)
+}
+
+fn dropping(table: &str, matches: impl FnOnce(&mut Builder)) -> Part {
+    rule(table, |list| {
+        matches(list);
         expressions::count(list);
         expressions::drop_packet(list);
-    }));
-    commit("make", table, parts)
+    })
 }
 
 /// Removes a table and its content; a missing one is not an error.

@@ -12,14 +12,16 @@ pub struct VethEnd<'a> {
     pub name: &'a str,
     /// Its Ethernet address; `None`: chosen by the kernel.
     pub mac: Option<[u8; 6]>,
-    /// Number of receive queues, and of send queues.
+    /// Number of receive queues, and of send queues; 0: chosen by the kernel.
     pub queues: u32,
 }
 
 impl VethEnd<'_> {
     fn fill(&self, request: &mut Builder) {
         request.text(libc::IFLA_IFNAME, self.name);
-        request.u32(libc::IFLA_NUM_TX_QUEUES, self.queues).u32(libc::IFLA_NUM_RX_QUEUES, self.queues);
+        if self.queues > 0 {
+            request.u32(libc::IFLA_NUM_TX_QUEUES, self.queues).u32(libc::IFLA_NUM_RX_QUEUES, self.queues);
+        }
         if let Some(mac) = self.mac {
             request.bytes(libc::IFLA_ADDRESS, &mac);
         }

@@ -10,9 +10,9 @@ pub use ethernet::VethEnd;
 pub use qdisc::{Qdisc, QdiscCounters};
 pub use route::Route;
 
-use crate::netlink::{self, Builder, Family, Socket, find, i32_at, u32_at, u64_at};
+use crate::netlink::{self, Builder, Family, Socket, find, u32_at, u64_at};
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use thiserror::Error;
 
 /// The operation, the device, and the kernel's error.
@@ -132,7 +132,7 @@ impl Links {
         let statistics = find(attributes, libc::IFLA_STATS64).map(|attribute| attribute.payload).unwrap_or_default();
         let count = |index: usize| u64_at(statistics, index * 8).unwrap_or(0);
         Ok(Link {
-            index: i32_at(payload, 4).and_then(|index| u32::try_from(index).ok()).unwrap_or(0),
+            index: u32_at(payload, 4).unwrap_or(0),
             mtu: number(libc::IFLA_MTU),
             tx_queue_length: number(libc::IFLA_TXQLEN),
             up: u32_at(payload, 8).unwrap_or(0) & libc::IFF_UP as u32 != 0,
@@ -208,20 +208,8 @@ impl Links {
     /// # Errors
     /// A name is taken, or no privilege.
     pub fn add_veth(&mut self, name: &str, peer: &str, peer_namespace: BorrowedFd<'_>) -> Result<()> {
-        let fd = u32::try_from(peer_namespace.as_raw_fd()).unwrap_or(u32::MAX);
-        let mut request = Builder::with_header(&link_header(0, 0, 0));
-        request.text(libc::IFLA_IFNAME, name);
-        request.nest(libc::IFLA_LINKINFO, |info| {
-            info.bytes(libc::IFLA_INFO_KIND, b"veth");
-            info.nest(libc::IFLA_INFO_DATA, |data| {
-                const VETH_INFO_PEER: u16 = 1;
-                data.nest_with_header(VETH_INFO_PEER, &link_header(0, 0, 0), |inner| {
-                    inner.text(libc::IFLA_IFNAME, peer);
-                    inner.u32(libc::IFLA_NET_NS_FD, fd);
-                });
-            });
-        });
-        self.send("make veth", name, libc::RTM_NEWLINK, CREATE | EXCLUSIVE, request).map(drop)
+        let end = |name| VethEnd { name, mac: None, queues: 0 };
+        self.add_veth_pair(end(name), end(peer), peer_namespace)
     }
 
     /// Replaces the queueing discipline at the root of a device.

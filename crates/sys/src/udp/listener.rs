@@ -2,7 +2,7 @@
 //! the same one: on a host with several addresses the kernel would choose another.
 
 use super::socket;
-use crate::{Error, Result};
+use crate::{Error, Result, net};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
@@ -54,12 +54,12 @@ impl UdpListener {
     pub fn bind_at(address: SocketAddr) -> Result<Self> {
         let fd = socket::open(&address)?;
         if address.is_ipv6() {
-            socket::set(&fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0, "clear IPV6_V6ONLY of", &address)?;
-            socket::set(&fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1, "set IPV6_RECVPKTINFO of", &address)?;
+            net::set_flag(&fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0, "clear IPV6_V6ONLY of", &address)?;
+            net::set_flag(&fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1, "set IPV6_RECVPKTINFO of", &address)?;
         } else {
-            socket::set(&fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1, "set IP_PKTINFO of", &address)?;
+            net::set_flag(&fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1, "set IP_PKTINFO of", &address)?;
         }
-        socket::bind(&fd, &address)?;
+        net::bind(&fd, &address)?;
         let socket = UdpSocket::from(fd);
         let local = socket.local_addr().map_err(|error| Error::new("name", address.to_string(), error))?;
         Ok(Self { socket, port: local.port() })

@@ -14,10 +14,9 @@ pub use listener::{Arrival, UdpListener};
 pub use receive::ReceiveBatch;
 pub use send::{Outgoing, SendBatch};
 
-use crate::error::check;
+use crate::raw::{set_buffer, set_option};
 use crate::{Error, Result};
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd as _;
 
 /// `EMSGSIZE`: the datagram is larger than the path MTU that the kernel knows.
 pub const TOO_BIG: i32 = libc::EMSGSIZE;
@@ -34,18 +33,7 @@ pub const fn is_no_segmentation(errno: i32) -> bool {
 fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: u32, operation: &'static str) -> Result<()> {
     let number = libc::c_int::try_from(value)
         .map_err(|_| Error::new(operation, "a UDP socket", std::io::Error::from_raw_os_error(libc::EINVAL)))?;
-    // SAFETY: the value is one int that lives through the call, and its length is given.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const number).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    check(result, operation, "a UDP socket")?;
-    Ok(())
+    set_option(socket, level, option, &number, operation, || "a UDP socket".to_owned())
 }
 
 /// Makes the kernel split each send into datagrams of `bytes` of payload, the last one with the rest (`UDP_SEGMENT`,
@@ -62,8 +50,8 @@ pub fn set_segment_bytes(socket: &UdpSocket, bytes: u32) -> Result<()> {
 /// # Errors
 /// The kernel's error.
 pub fn set_receive_buffer(socket: &UdpSocket, bytes: u32) -> Result<()> {
-    let forced = set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes, "set SO_RCVBUFFORCE of");
-    forced.or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes, "set SO_RCVBUF of"))
+    let names = [(libc::SO_RCVBUFFORCE, "set SO_RCVBUFFORCE of"), (libc::SO_RCVBUF, "set SO_RCVBUF of")];
+    set_buffer(socket, names, bytes, "a UDP socket")
 }
 
 #[cfg(test)]

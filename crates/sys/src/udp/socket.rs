@@ -1,9 +1,8 @@
 //! UDP sockets with one peer, and the options that a measurement needs.
 
-use crate::error::check;
-use crate::{Error, Result, net};
+use crate::{Error, Result, net, raw};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// Bytes of the IP and UDP headers around a datagram.
@@ -34,7 +33,7 @@ pub fn connect(peer: SocketAddr) -> Result<UdpSocket> {
 /// The address, and the kernel's error.
 pub fn connect_from(local: SocketAddr, peer: SocketAddr) -> Result<UdpSocket> {
     let socket = open(&local)?;
-    bind(&socket, &local)?;
+    net::bind(&socket, &local)?;
     let socket = UdpSocket::from(socket);
     socket.connect(peer).map_err(|error| Error::new("find a route to", peer.to_string(), error))?;
     Ok(socket)
@@ -43,32 +42,10 @@ pub fn connect_from(local: SocketAddr, peer: SocketAddr) -> Result<UdpSocket> {
 /// A datagram socket of the address's family with `SO_REUSEADDR`.
 pub(super) fn open(address: &SocketAddr) -> Result<OwnedFd> {
     let family = if address.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
-    // SAFETY: socket takes plain numbers.
-    let raw = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::IPPROTO_UDP) };
-    let raw = check(raw, "open a UDP socket for", address.to_string())?;
-    // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-    set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "set SO_REUSEADDR of a socket for", address)?;
+    let object = address.to_string();
+    let socket = raw::socket(family, libc::SOCK_DGRAM, libc::IPPROTO_UDP, "open a UDP socket for", object)?;
+    net::set_flag(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "set SO_REUSEADDR of a socket for", address)?;
     Ok(socket)
-}
-
-pub(super) fn bind(socket: &OwnedFd, address: &SocketAddr) -> Result<()> {
-    let (raw, length) = net::raw_address(address);
-    // SAFETY: `raw` is a socket address of `length` valid bytes that lives over the call.
-    let bound = unsafe { libc::bind(socket.as_raw_fd(), (&raw const raw).cast(), length) };
-    check(bound, "bind", address.to_string())?;
-    Ok(())
-}
-
-pub(super) fn set(
-    socket: &OwnedFd,
-    level: libc::c_int,
-    name: libc::c_int,
-    value: libc::c_int,
-    operation: &'static str,
-    address: &SocketAddr,
-) -> Result<()> {
-    crate::tcp::set_option(socket.as_fd(), level, name, &value, operation, || address.to_string())
 }
 
 /// How datagrams above the path MTU are handled.
@@ -92,7 +69,7 @@ pub fn set_fragments(socket: &UdpSocket, ipv4: bool, fragments: Fragments) -> Re
         (false, Fragments::Refused) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO),
         (false, Fragments::Allowed) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
     };
-    crate::tcp::set_option(socket.as_fd(), level, name, &value, "set IP_MTU_DISCOVER of", || "a UDP socket".to_owned())
+    raw::set_option(socket, level, name, &value, "set IP_MTU_DISCOVER of", || "a UDP socket".to_owned())
 }
 
 /// Bytes of the largest IP packet that the kernel would now send unfragmented to the peer of a connected socket
@@ -102,12 +79,7 @@ pub fn set_fragments(socket: &UdpSocket, ipv4: bool, fragments: Fragments) -> Re
 /// The socket is not connected, or the route was removed.
 pub fn path_mtu(socket: &UdpSocket, ipv4: bool) -> Result<u32> {
     let (level, name) = if ipv4 { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
-    let mut mtu: libc::c_int = 0;
-    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the value is one int that is valid for writing, and its length is given.
-    let result = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut mtu).cast(), &raw mut length) };
-    check(result, "read IP_MTU of", "a UDP socket")?;
-    Ok(u32::try_from(mtu).unwrap_or(0))
+    raw::option_u32(socket, level, name, "read IP_MTU of", "a UDP socket")
 }
 
 /// Sets a send buffer of `bytes`, above `net.core.wmem_max` if permitted (`SO_SNDBUFFORCE`).
@@ -115,8 +87,8 @@ pub fn path_mtu(socket: &UdpSocket, ipv4: bool) -> Result<u32> {
 /// # Errors
 /// The kernel's error.
 pub fn set_send_buffer(socket: &UdpSocket, bytes: u32) -> Result<()> {
-    let forced = super::set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes, "set SO_SNDBUFFORCE of");
-    forced.or_else(|_| super::set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes, "set SO_SNDBUF of"))
+    let names = [(libc::SO_SNDBUFFORCE, "set SO_SNDBUFFORCE of"), (libc::SO_SNDBUF, "set SO_SNDBUF of")];
+    raw::set_buffer(socket, names, bytes, "a UDP socket")
 }
 
 /// Lets the kernel deliver several datagrams of one size as one (`UDP_GRO`, Linux 5.0), or not.

@@ -48,12 +48,6 @@ impl UdpStream {
         &self.socket
     }
 
-    /// The connected socket, for another engine; from here on no hello is answered.
-    #[must_use]
-    pub fn into_socket(self) -> UdpSocket {
-        self.socket
-    }
-
     /// The largest datagram that the stream sends, bytes of payload.
     #[must_use]
     pub const fn datagram_bytes(&self) -> u32 {
