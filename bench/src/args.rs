@@ -1,126 +1,86 @@
 //! The command line.
 
+use clap::{Parser, ValueEnum, value_parser};
 use std::path::PathBuf;
 
 /// What to measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Part {
-    /// Goodput and CPU per byte of TCP.
+    /// Goodput and CPU per byte of TCP
     Tcp,
-    /// The highest UDP rate without loss, and what it costs to receive.
+    /// The highest UDP rate without loss, and what it costs to receive
     Udp,
-    /// How evenly UDP leaves.
+    /// How evenly UDP leaves
     Pacing,
-    /// Raw frames: the highest rate, and pacing.
+    /// Raw frames: the highest rate, and pacing
     Frames,
-    /// All, one after another.
+    /// All, one after another
     All,
 }
 
-/// What to measure, and with which programs.
+/// Measures narrows against its peers
+#[derive(Debug, Parser)]
+#[command(name = "narrows-bench")]
 pub(crate) struct Args {
-    /// Which measurements.
+    /// Which measurements
+    #[arg(value_enum, default_value = "all")]
     pub(crate) part: Part,
-    /// The program under test.
+    /// The program under test
+    #[arg(long, value_name = "PATH", default_value = "target/release/narrows")]
     pub(crate) narrows: PathBuf,
-    /// Peers: a name is searched in PATH.
+    /// A peer; a name is searched in PATH
+    #[arg(long, value_name = "PATH", default_value = "iperf3")]
     pub(crate) iperf3: PathBuf,
-    /// As `iperf3`.
+    /// The same
+    #[arg(long, value_name = "PATH", default_value = "iperf")]
     pub(crate) iperf: PathBuf,
-    /// As `iperf3`.
+    /// The same
+    #[arg(long, value_name = "PATH", default_value = "nuttcp")]
     pub(crate) nuttcp: PathBuf,
-    /// As `iperf3`.
+    /// The same
+    #[arg(long, value_name = "PATH", default_value = "xfr")]
     pub(crate) xfr: PathBuf,
-    /// As `iperf3`.
+    /// The same
+    #[arg(long, value_name = "PATH", default_value = "trafgen")]
     pub(crate) trafgen: PathBuf,
-    /// As `iperf3`.
+    /// The same
+    #[arg(long, value_name = "PATH", default_value = "xdp-trafficgen")]
     pub(crate) xdp_trafficgen: PathBuf,
-    /// Interleaved rounds; in each, every tool runs once.
-    pub(crate) rounds: usize,
-    /// Length of one measurement.
-    pub(crate) seconds: u32,
-    /// Rounds of the frame measurements.
-    pub(crate) frame_rounds: usize,
-    /// Length of one frame measurement.
-    pub(crate) frame_seconds: u32,
-    /// Numbers of TCP streams, each measured separately.
+    /// Interleaved rounds; in each, every tool runs once [default: 10, of frames 5; quick 3]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+    /// Length of one measurement [default: 5, of frames 10; quick 2]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=3600))]
+    seconds: Option<u32>,
+    /// Numbers of TCP streams, each measured separately
+    #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = value_parser!(u32).range(1..=128))]
     pub(crate) streams: Vec<u32>,
-    /// UDP payload sizes, each measured separately.
+    /// UDP payload sizes, each measured separately: from the header of each tool to what a packet of 1500 bytes carries
+    #[arg(long, value_delimiter = ',', default_value = "1448,64", value_parser = value_parser!(u32).range(64..=1472))]
     pub(crate) sizes: Vec<u32>,
-    /// A shorter, coarser measurement.
+    /// A shorter, coarser measurement
+    #[arg(long)]
     pub(crate) quick: bool,
-    /// The JSON output file.
+    /// The JSON output file
+    #[arg(long, value_name = "PATH", default_value = "target/bench.json")]
     pub(crate) output: PathBuf,
 }
 
-const USAGE: &str = "usage: narrows-bench [tcp|udp|pacing|frames|all] [--narrows PATH] [--iperf3 PATH] [--iperf PATH] \
-                     [--nuttcp PATH] [--xfr PATH] [--trafgen PATH] [--xdp-trafficgen PATH] [--rounds 10, frames 5] \
-                     [--seconds 5, frames 10] [--streams 1,2] [--sizes 1448,64] [--quick] [--output target/bench.json]";
-
 impl Args {
-    /// Parses the command line, with the defaults of `make bench`.
-    pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut args = Self {
-            part: Part::All,
-            narrows: "target/release/narrows".into(),
-            iperf3: "iperf3".into(),
-            iperf: "iperf".into(),
-            nuttcp: "nuttcp".into(),
-            xfr: "xfr".into(),
-            trafgen: "trafgen".into(),
-            xdp_trafficgen: "xdp-trafficgen".into(),
-            rounds: 10,
-            seconds: 5,
-            frame_rounds: 5,
-            frame_seconds: 10,
-            streams: vec![1, 2],
-            sizes: vec![1448, 64],
-            quick: false,
-            output: "target/bench.json".into(),
-        };
-        let (mut rounds, mut seconds) = (None, None);
-        let mut words = words;
-        while let Some(flag) = words.next() {
-            match flag.as_str() {
-                "tcp" => args.part = Part::Tcp,
-                "udp" => args.part = Part::Udp,
-                "pacing" => args.part = Part::Pacing,
-                "frames" => args.part = Part::Frames,
-                "all" => args.part = Part::All,
-                "--quick" => args.quick = true,
-                _ => {
-                    let value = words.next().ok_or_else(|| format!("{flag} is unknown or needs a value; {USAGE}"))?;
-                    let bad = || format!("`{value}` does not suit {flag}; {USAGE}");
-                    match flag.as_str() {
-                        "--narrows" => args.narrows = value.into(),
-                        "--iperf3" => args.iperf3 = value.into(),
-                        "--iperf" => args.iperf = value.into(),
-                        "--nuttcp" => args.nuttcp = value.into(),
-                        "--xfr" => args.xfr = value.into(),
-                        "--trafgen" => args.trafgen = value.into(),
-                        "--xdp-trafficgen" => args.xdp_trafficgen = value.into(),
-                        "--output" => args.output = value.into(),
-                        "--rounds" => {
-                            rounds = Some(value.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(bad)?);
-                        }
-                        "--seconds" => {
-                            seconds = Some(value.parse().ok().filter(|n| (1..=3600).contains(n)).ok_or_else(bad)?);
-                        }
-                        "--streams" => args.streams = list(&value, 1, 128).ok_or_else(bad)?,
-                        // The smallest that holds the header of each tool, the largest that a
-                        // packet of 1500 bytes carries.
-                        "--sizes" => args.sizes = list(&value, 64, 1472).ok_or_else(bad)?,
-                        _ => return Err(format!("`{flag}` is unknown; {USAGE}")),
-                    }
-                }
-            }
-        }
-        let quick = args.quick;
-        args.rounds = rounds.unwrap_or(if quick { 3 } else { args.rounds });
-        args.seconds = seconds.unwrap_or(if quick { 2 } else { args.seconds });
-        args.frame_rounds = rounds.unwrap_or(if quick { 3 } else { args.frame_rounds });
-        args.frame_seconds = seconds.unwrap_or(if quick { 2 } else { args.frame_seconds });
-        Ok(args)
+    pub(crate) fn rounds(&self) -> u32 {
+        self.rounds.unwrap_or(if self.quick { 3 } else { 10 })
+    }
+
+    pub(crate) fn seconds(&self) -> u32 {
+        self.seconds.unwrap_or(if self.quick { 2 } else { 5 })
+    }
+
+    pub(crate) fn frame_rounds(&self) -> u32 {
+        self.rounds.unwrap_or(if self.quick { 3 } else { 5 })
+    }
+
+    pub(crate) fn frame_seconds(&self) -> u32 {
+        self.seconds.unwrap_or(if self.quick { 2 } else { 10 })
     }
 
     /// Whether a measurement is selected.
@@ -129,23 +89,18 @@ impl Args {
     }
 }
 
-/// Comma-separated numbers within bounds.
-fn list(value: &str, least: u32, most: u32) -> Option<Vec<u32>> {
-    value.split(',').map(|word| word.parse().ok().filter(|n| (least..=most).contains(n))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn parse(words: &str) -> Result<Args, String> {
-        Args::parse(words.split_whitespace().map(str::to_owned))
+        Args::try_parse_from(["narrows-bench"].into_iter().chain(words.split_whitespace())).map_err(|it| it.to_string())
     }
 
     #[test]
     fn arguments_are_parsed() {
         let args = parse("udp --rounds 3 --streams 1,4 --sizes 512 --xfr /opt/xfr").expect("good words");
-        assert_eq!((args.rounds, args.streams.as_slice(), args.seconds), (3, [1, 4].as_slice(), 5));
+        assert_eq!((args.rounds(), args.streams.as_slice(), args.seconds()), (3, [1, 4].as_slice(), 5));
         assert_eq!((args.sizes.as_slice(), args.xfr.clone()), ([512].as_slice(), PathBuf::from("/opt/xfr")));
         assert!(args.wants(Part::Udp) && !args.wants(Part::Tcp));
     }
@@ -153,7 +108,7 @@ mod tests {
     #[test]
     fn quick_is_shorter_unless_the_length_is_given() {
         let lengths =
-            |words| parse(words).map(|args| (args.rounds, args.seconds, args.frame_rounds, args.frame_seconds));
+            |words| parse(words).map(|args| (args.rounds(), args.seconds(), args.frame_rounds(), args.frame_seconds()));
         assert_eq!(lengths("--quick"), Ok((3, 2, 3, 2)));
         assert_eq!(lengths("--seconds 4 --quick"), Ok((3, 4, 3, 4)));
         assert_eq!(lengths("frames"), Ok((10, 5, 5, 10)));
@@ -163,8 +118,8 @@ mod tests {
     #[test]
     fn an_invalid_argument_is_named() {
         for words in ["--rounds 0", "--streams 1,x", "--seconds", "--colour red", "sctp", "--sizes 20"] {
-            let sentence = parse(words).err().expect(words);
-            assert!(sentence.contains("usage"), "{sentence}");
+            let sentence = parse(words).expect_err(words);
+            assert!(sentence.contains(words.split(' ').next().expect(words)), "{sentence}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A claim: a measured value and its expected bound. It is printed as met or not met; nothing fails on it.
 
+use crate::figures::Ratio;
 use serde_json::{Value, json};
 
 /// A single value, such as a ratio of two tools.
@@ -16,16 +17,22 @@ pub(crate) struct Claim {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bound {
     AtLeast(f64),
+    AtMost(f64),
     Within(f64, f64),
-    /// Zero.
     Zero,
 }
 
 impl Claim {
+    /// The median of a ratio is at least this.
+    pub(crate) fn at_least(what: String, ratio: Ratio, bound: f64) -> Self {
+        Self { what, value: ratio.median, bound: Bound::AtLeast(bound) }
+    }
+
     /// Whether the value is within the bound.
     pub(crate) fn met(&self) -> bool {
         match self.bound {
             Bound::AtLeast(bound) => self.value >= bound,
+            Bound::AtMost(bound) => self.value <= bound,
             Bound::Within(low, high) => (low..=high).contains(&self.value),
             Bound::Zero => self.value == 0.0,
         }
@@ -33,18 +40,29 @@ impl Claim {
 
     /// One line.
     pub(crate) fn line(&self) -> String {
-        let (digits, bound) = match self.bound {
-            Bound::AtLeast(bound) => (2, format!(">= {bound}")),
-            Bound::Within(low, high) => (5, format!("{low} to {high}")),
-            Bound::Zero => (0, "none".to_owned()),
+        let digits = match self.bound {
+            Bound::AtLeast(_) | Bound::AtMost(_) => 2,
+            Bound::Within(..) => 5,
+            Bound::Zero => 0,
         };
-        let met = if self.met() { "met" } else { "NOT MET" };
-        format!("  {}: {:.digits$}, wanted {bound}: {met}\n", self.what, self.value)
+        format!("  {}: {:.digits$}, {}\n", self.what, self.value, self.judged())
+    }
+
+    /// The bound, and whether it is met.
+    pub(crate) fn judged(&self) -> String {
+        let bound = match self.bound {
+            Bound::AtLeast(bound) => format!(">= {bound}"),
+            Bound::AtMost(bound) => format!("<= {bound}"),
+            Bound::Within(low, high) => format!("{low} to {high}"),
+            Bound::Zero => "none".to_owned(),
+        };
+        format!("wanted {bound}: {}", if self.met() { "met" } else { "NOT MET" })
     }
 
     pub(crate) fn json(&self) -> Value {
         let bound = match self.bound {
             Bound::AtLeast(bound) => json!([bound, null]),
+            Bound::AtMost(bound) => json!([null, bound]),
             Bound::Within(low, high) => json!([low, high]),
             Bound::Zero => json!([0, 0]),
         };

@@ -1,4 +1,16 @@
-//! Statistics: medians, and ratios within a round with a distribution-free interval.
+//! Statistics: medians, and ratios within a round with a distribution-free interval; the order of a round.
+
+pub(crate) use narrows_stats::median;
+
+/// The order of so many contenders in a round: it rotates from round to round and is reversed in every other.
+pub(crate) fn order(contenders: usize, round: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..contenders).collect();
+    order.rotate_left(round as usize % contenders.max(1));
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
 
 /// A ratio over rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,15 +23,10 @@ pub(crate) struct Ratio {
     pub(crate) coverage: f64,
 }
 
-/// The median; for an even number the mean of the two in the middle. `None` if empty.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        length if length % 2 == 1 => Some(sorted[middle]),
-        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ([low, high], percent) = (self.interval, self.coverage * 100.0);
+        write!(f, "{:.3} [{low:.3}, {high:.3}] at {percent:.0} %", self.median)
     }
 }
 

@@ -19,6 +19,7 @@ mod tools;
 mod udp;
 
 use args::{Args, Part};
+use clap::Parser as _;
 use serde_json::{Value, json};
 
 fn main() -> std::process::ExitCode {
@@ -32,7 +33,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run() -> Result<(), String> {
-    let args = Args::parse(std::env::args().skip(1))?;
+    let args = Args::parse();
     let (tools, missing) = tools::available(&args);
     for sentence in &missing {
         eprintln!("bench: left out: {sentence}");
@@ -43,7 +44,7 @@ fn run() -> Result<(), String> {
     }
     let mut all = json!({
         "schema": "narrows.bench/2",
-        "seconds": args.seconds,
+        "seconds": args.seconds(),
         "busy_before": busy,
         "left_out": missing,
         "versions": tools.iter().map(|tool| (tool.name.to_owned(), tool.version.clone().into())).collect::<serde_json::Map<_, _>>(),

@@ -37,7 +37,7 @@ pub(crate) struct Task {
 }
 
 /// The output of a program.
-pub(crate) struct PacingReport {
+pub(crate) struct Output {
     /// On its output.
     pub(crate) output: String,
     /// Whether it succeeded, and the beginning of its standard error.
@@ -79,20 +79,14 @@ impl Task {
     }
 
     /// Waits until it ends by itself.
-    pub(crate) fn finish(mut self) -> Result<PacingReport, String> {
-        let mut output = String::new();
+    pub(crate) fn finish(mut self) -> Result<Output, String> {
+        let unread = |error| format!("cannot read what {} says: {error}", self.name);
+        let (mut output, mut errors) = (String::new(), Vec::new());
         if let Some(stdout) = self.child.stdout.take() {
-            stdout
-                .take(OUTPUT_MAX)
-                .read_to_string(&mut output)
-                .map_err(|error| format!("cannot read what {} says: {error}", self.name))?;
+            stdout.take(OUTPUT_MAX).read_to_string(&mut output).map_err(unread)?;
         }
-        let mut errors = Vec::new();
         if let Some(stderr) = self.errors.take() {
-            stderr
-                .take(OUTPUT_MAX)
-                .read_to_end(&mut errors)
-                .map_err(|error| format!("cannot read what {} says: {error}", self.name))?;
+            stderr.take(OUTPUT_MAX).read_to_end(&mut errors).map_err(unread)?;
         }
         let status = self.child.wait().map_err(|error| format!("cannot wait for {}: {error}", self.name))?;
         let failure = (!status.success()).then(|| {
@@ -100,7 +94,7 @@ impl Task {
                 String::from_utf8_lossy(&errors).lines().take(3).map(|line| line.trim().to_owned()).collect();
             format!("{} failed ({status}): {}", self.name, first.join(" / "))
         });
-        Ok(PacingReport { output, failure })
+        Ok(Output { output, failure })
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String
     let pacing = pacing::measure(&bench);
     let text = format!("{}\n{}", rate_table::text(args, &rate), pacing_table::text(args, &pacing));
     let json = json!({
-        "seconds": args.frame_seconds,
+        "seconds": args.frame_seconds(),
         "rate": rate_table::json(args, &rate),
         "pacing": pacing_table::json(&pacing),
     });

@@ -2,7 +2,7 @@
 
 use super::setup::Bench;
 use crate::network::{DEVICE, End};
-use crate::task::{Order, Task};
+use crate::task::{Order, Output, Task};
 use crate::tools::words;
 use serde_json::Value;
 use std::time::Duration;
@@ -101,17 +101,12 @@ pub(super) fn trial(
         format!("generate {DEVICE} --destination-mac {mac} {ends} --duration {seconds}s --format json --quiet {send}");
     let sent = Task::start(network, End::Client, &Order { program, words: &words(&say), limit, nice: 0, heard: true })?
         .finish()?;
-    if let Some(why) = sent.failure {
-        return Err(why);
-    }
-    let got = receiver.finish()?;
-    if let Some(why) = got.failure {
-        return Err(why);
-    }
-    let json = |said: &str| -> Result<Value, String> {
-        serde_json::from_str(said).map_err(|error| format!("narrows gave no JSON: {error}"))
+    let json = |report: Output| -> Result<Value, String> {
+        report.failure.map_or(Ok(()), Err)?;
+        serde_json::from_str(&report.output).map_err(|error| format!("narrows gave no JSON: {error}"))
     };
-    both(&json(&sent.output)?, &json(&got.output)?)
+    let sent = json(sent)?;
+    both(&sent, &json(receiver.finish()?)?)
         .ok_or_else(|| "the reports of narrows do not say what was sent and received".to_owned())
 }
 

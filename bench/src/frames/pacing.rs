@@ -17,7 +17,7 @@ pub(super) struct AtRate {
 
 /// One trial of each mode at each rate.
 pub(super) fn measure(bench: &Bench<'_>) -> Vec<AtRate> {
-    let seconds = bench.args.frame_seconds;
+    let seconds = bench.args.frame_seconds();
     let mut results = Vec::new();
     for pps in RATES_PPS {
         let mut one = |mode: &&str| {

@@ -41,7 +41,7 @@ pub(super) fn text(args: &Args, results: &[AtRate]) -> String {
         "Pacing of frames, 64 B for {} s, one trial each, in each mode of sending. `of asked`: frames received a second of those\n\
          asked for; `says`: frames sent, by the generator. Gaps are between arrivals, latency is from departure to arrival;\n\
          both are sampled. A mode that cannot reach a rate is shown with what it reached.",
-        args.frame_seconds
+        args.frame_seconds()
     );
     for at in results {
         let _ = writeln!(out, "\n{} Mpps: an even gap is {:.2} us", at.pps / 1e6, 1e6 / at.pps);

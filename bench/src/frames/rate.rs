@@ -4,6 +4,7 @@ use super::bare;
 use super::own::{self, Both, Family};
 use super::peers::{self, Peer};
 use super::setup::{Bench, WORKERS};
+use crate::figures::order;
 
 /// The sender.
 pub(super) enum Contender {
@@ -49,7 +50,7 @@ impl Contender {
     }
 
     fn measure(&self, bench: &Bench<'_>) -> Result<Figure, String> {
-        let seconds = bench.args.frame_seconds;
+        let seconds = bench.args.frame_seconds();
         match self {
             Self::Narrows(family) => {
                 let both = own::trial(bench, *family, seconds, &format!("--workers {WORKERS}"), "")?;
@@ -74,17 +75,11 @@ pub(super) fn measure(bench: &Bench<'_>) -> Rate {
     contenders.extend(peers.into_iter().map(Contender::Peer));
     let row = |contender| Row { contender, rounds: Vec::new(), failure: None };
     let mut rows: Vec<Row> = contenders.into_iter().map(row).collect();
-    for number in 0..bench.args.frame_rounds {
-        // The order rotates from round to round and is reversed in every other.
-        let mut order: Vec<usize> = (0..rows.len()).collect();
-        order.rotate_left(number % rows.len());
-        if number % 2 == 1 {
-            order.reverse();
-        }
-        for index in order {
+    for number in 0..bench.args.frame_rounds() {
+        for index in order(rows.len(), number) {
             let row = &mut rows[index];
             let name = row.contender.name();
-            eprint!("\rbench: frames, round {} of {}: {name:<24}", number + 1, bench.args.frame_rounds);
+            eprint!("\rbench: frames, round {} of {}: {name:<24}", number + 1, bench.args.frame_rounds());
             match row.contender.measure(bench) {
                 Ok(figure) => row.rounds.push(Some(figure)),
                 Err(why) => {

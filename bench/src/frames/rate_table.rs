@@ -7,6 +7,7 @@ use crate::args::Args;
 use crate::claim::{Bound, Claim};
 use crate::figures::{Ratio, median, ratio};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// 10-Gigabit Ethernet with minimum-size frames: 10^10 / (8 * (64 + 20)).
@@ -82,14 +83,10 @@ impl Rate {
             let limit = self.empty().and_then(Row::pps);
             // The machine may be slower than the line rate at the moment.
             if limit.is_some_and(|pps| pps < LINE_PPS) {
-                claims.extend(self.empty().and_then(|empty| own.to(empty)).map(|ratio| Claim {
-                    what: format!(
-                        "{name}, of what the empty pair reaches, which is below {:.2} Mpps here",
-                        LINE_PPS / 1e6
-                    ),
-                    value: ratio.median,
-                    bound: Bound::AtLeast(OF_EMPTY),
-                }));
+                let mpps = LINE_PPS / 1e6;
+                let what = format!("{name}, of what the empty pair reaches, which is below {mpps:.2} Mpps here");
+                let ratio = self.empty().and_then(|empty| own.to(empty));
+                claims.extend(ratio.map(|ratio| Claim::at_least(what, ratio, OF_EMPTY)));
             } else {
                 claims.extend(own.pps().map(|pps| Claim {
                     what: format!("{name} 64 B, Mpps received"),
@@ -108,11 +105,8 @@ impl Rate {
             }));
         }
         if let (Some(own), Some(trafgen)) = (self.narrows(Family::Ipv4), self.peer("trafgen")) {
-            claims.extend(own.to(trafgen).map(|ratio| Claim {
-                what: format!("{} to trafgen", own.contender.name()),
-                value: ratio.median,
-                bound: Bound::AtLeast(OF_TRAFGEN),
-            }));
+            let what = format!("{} to trafgen", own.contender.name());
+            claims.extend(own.to(trafgen).map(|ratio| Claim::at_least(what, ratio, OF_TRAFGEN)));
         }
         claims
     }
@@ -135,7 +129,8 @@ pub(super) fn text(args: &Args, rate: &Rate) -> String {
          are sums. narrows sends {FLOWS} flows with sequence numbers and sampled stamps and counts them itself, each once; `empty\n\
          pair` are two XDP programs that do nothing but send and drop: what the machine can; all others by the counters of the\n\
          receiving device.\n",
-        args.frame_rounds, args.frame_seconds
+        args.frame_rounds(),
+        args.frame_seconds()
     );
     let _ = writeln!(
         out,
@@ -157,23 +152,14 @@ pub(super) fn text(args: &Args, rate: &Rate) -> String {
             count(row.sum(|books| books.duplicates)),
         );
     }
-    let modes: Vec<&str> =
+    let modes: BTreeSet<&str> =
         rate.rows.iter().flat_map(Row::books).flat_map(|books| &books.modes).map(String::as_str).collect();
     if !modes.is_empty() {
-        let mut each = modes;
-        each.sort_unstable();
-        each.dedup();
-        let _ = writeln!(out, "  modes of narrows: {}", each.join(", "));
+        let modes: Vec<&str> = modes.into_iter().collect();
+        let _ = writeln!(out, "  modes of narrows: {}", modes.join(", "));
     }
     for (what, ratio) in rate.ratios() {
-        let _ = writeln!(
-            out,
-            "  {what}: {:.3} [{:.3}, {:.3}] at {:.0} %",
-            ratio.median,
-            ratio.interval[0],
-            ratio.interval[1],
-            ratio.coverage * 100.0
-        );
+        let _ = writeln!(out, "  {what}: {ratio}");
     }
     for claim in rate.claims() {
         out.push_str(&claim.line());
@@ -211,7 +197,7 @@ pub(super) fn json(args: &Args, rate: &Rate) -> Value {
     };
     let one = |(what, ratio): (String, Ratio)| json!({"what": what, "median": ratio.median, "interval": ratio.interval, "coverage": ratio.coverage});
     json!({
-        "rounds": args.frame_rounds, "workers": WORKERS, "flows": FLOWS,
+        "rounds": args.frame_rounds(), "workers": WORKERS, "flows": FLOWS,
         "contenders": rate.rows.iter().map(row).collect::<Vec<_>>(),
         "ratios": rate.ratios().into_iter().map(one).collect::<Vec<_>>(),
         "claims": rate.claims().iter().map(Claim::json).collect::<Vec<_>>(),

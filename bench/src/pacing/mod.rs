@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String
     let network = Network::up()?;
     network.segment_udp_in_software()?;
     let servers = tools.iter().map(|tool| Server::start(tool, &network)).collect::<Result<Vec<_>, _>>()?;
-    let (bytes, seconds) = (args.sizes.first().copied().unwrap_or(1448), args.seconds.min(SECONDS_MAX));
+    let (bytes, seconds) = (args.sizes.first().copied().unwrap_or(1448), args.seconds().min(SECONDS_MAX));
     let mut results = Vec::new();
     for bps in RATES_BPS {
         let load = Load { bps, bytes, seconds };

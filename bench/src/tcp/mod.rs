@@ -1,15 +1,15 @@
 //! TCP: goodput, and CPU time of the whole machine per gigabyte. Rounds are interleaved, every figure is a median over rounds,
 //! and ratios are taken within a round.
 
-mod round;
 mod table;
 
 use crate::args::Args;
+use crate::figures::order;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::tools::{Server, Tool};
-use round::{Figure, Round};
 use serde_json::Value;
+use table::{Figure, Round};
 
 /// Runs the measurement and returns its table and its JSON.
 pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String> {
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String
     let mut results = Vec::new();
     for &streams in &args.streams {
         let mut rounds = Vec::new();
-        for number in 0..args.rounds {
+        for number in 0..args.rounds() {
             rounds.push(one_round(&tools, &network, streams, number, args));
         }
         results.push((streams, rounds));
@@ -28,20 +28,14 @@ pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String
     Ok((table::text(args, &tools, &results), table::json(args, &tools, &results)))
 }
 
-/// Runs each tool once, in an order that rotates from round to round and is reversed in every other. A failed run is
-/// reported and left out of its round.
-fn one_round(tools: &[&Tool], network: &Network, streams: u32, number: usize, args: &Args) -> Round {
-    let mut order: Vec<usize> = (0..tools.len()).collect();
-    order.rotate_left(number % tools.len().max(1));
-    if number % 2 == 1 {
-        order.reverse();
-    }
-    let mut round = Round::new(tools.len());
-    for index in order {
+/// Runs each tool once. A failed run is reported and left out of its round.
+fn one_round(tools: &[&Tool], network: &Network, streams: u32, number: u32, args: &Args) -> Round {
+    let mut round = vec![None; tools.len()];
+    for index in order(tools.len(), number) {
         let tool = tools[index];
-        eprint!("\rbench: {streams} streams, round {} of {}: {:<24}", number + 1, args.rounds, tool.name);
-        match measure(tool, network, streams, args.seconds) {
-            Ok(figure) => round.put(index, figure),
+        eprint!("\rbench: {streams} streams, round {} of {}: {:<24}", number + 1, args.rounds(), tool.name);
+        match measure(tool, network, streams, args.seconds()) {
+            Ok(figure) => round[index] = Some(figure),
             Err(sentence) => eprintln!("\nbench: {sentence}"),
         }
     }

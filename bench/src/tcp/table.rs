@@ -1,63 +1,60 @@
 //! The result as a table and as JSON. Thresholds are printed as met or not met.
 
-use super::round::{Figure, Round};
 use crate::args::Args;
+use crate::claim::{Bound, Claim};
 use crate::figures::{Ratio, median, ratio};
 use crate::tools::Tool;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
+/// One measurement of one tool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Figure {
+    /// Payload bits per second, by the receiving end.
+    pub(super) goodput_bps: f64,
+    /// CPU seconds of the whole machine per 10^9 payload bytes.
+    pub(super) cpu_s_per_gb: f64,
+}
+
+/// One value per tool, in the tools' order; `None`: it did not run.
+pub(super) type Round = Vec<Option<Figure>>;
+
 type Results = [(u32, Vec<Round>)];
-
-/// A claim: a ratio of one tool to another, and its expected bound.
-struct Claim {
-    what: String,
-    ratio: Ratio,
-    bound: f64,
-    /// Whether the bound is a maximum; otherwise a minimum.
-    at_most: bool,
-}
-
-impl Claim {
-    fn met(&self) -> bool {
-        if self.at_most { self.ratio.median <= self.bound } else { self.ratio.median >= self.bound }
-    }
-}
 
 /// The values of one tool over the rounds.
 fn column(rounds: &[Round], tool: usize, of: fn(&Figure) -> f64) -> Vec<f64> {
-    rounds.iter().filter_map(|round| round.get(tool)).map(|figure| of(&figure)).collect()
+    rounds.iter().filter_map(|round| round[tool].as_ref()).map(of).collect()
 }
 
 /// The ratio of two tools, computed within each round.
 fn between(rounds: &[Round], tool: usize, to: usize, of: fn(&Figure) -> f64) -> Option<Ratio> {
     let ratios: Vec<f64> =
-        rounds.iter().filter_map(|round| Some(of(&round.get(tool)?) / of(&round.get(to)?))).collect();
+        rounds.iter().filter_map(|round| Some(of(round[tool].as_ref()?) / of(round[to].as_ref()?))).collect();
     ratio(&ratios)
 }
 
-/// The claims for the available tools.
-fn claims(tools: &[&Tool], rounds: &[Round]) -> Vec<Claim> {
+/// The claims for the available tools, with the ratio of each.
+fn claims(tools: &[&Tool], rounds: &[Round]) -> Vec<(Claim, Ratio)> {
     let by_name = |name: &str| tools.iter().position(|tool| tool.name == name);
     let goodput: fn(&Figure) -> f64 = |figure| figure.goodput_bps;
     let cpu: fn(&Figure) -> f64 = |figure| figure.cpu_s_per_gb;
     let peers = || (0..tools.len()).filter(|index| !tools[*index].own);
     let middle = |index: &usize, of| median(&column(rounds, *index, of)).unwrap_or(f64::NAN);
     let mut claims = Vec::new();
-    let mut claim = |tool: Option<usize>, to: Option<usize>, of, word: &str, bound, at_most| {
+    let mut claim = |tool: Option<usize>, to: Option<usize>, of, word: &str, bound| {
         if let (Some(tool), Some(to)) = (tool, to)
             && let Some(ratio) = between(rounds, tool, to, of)
         {
             let what = format!("{word}, {} to {}", tools[tool].name, tools[to].name);
-            claims.push(Claim { what, ratio, bound, at_most });
+            claims.push((Claim { what, value: ratio.median, bound }, ratio));
         }
     };
     // The best peer of each measure: the strictest comparison.
     let fastest = peers().max_by(|a, b| middle(a, goodput).total_cmp(&middle(b, goodput)));
     let cheapest = peers().min_by(|a, b| middle(a, cpu).total_cmp(&middle(b, cpu)));
-    claim(by_name("narrows"), fastest, goodput, "goodput", 0.97, false);
-    claim(by_name("narrows"), cheapest, cpu, "CPU s/GB", 1.05, true);
-    claim(by_name("narrows, 100 ms"), by_name("narrows, bare"), goodput, "goodput", 0.98, false);
+    claim(by_name("narrows"), fastest, goodput, "goodput", Bound::AtLeast(0.97));
+    claim(by_name("narrows"), cheapest, cpu, "CPU s/GB", Bound::AtMost(1.05));
+    claim(by_name("narrows, 100 ms"), by_name("narrows, bare"), goodput, "goodput", Bound::AtLeast(0.98));
     claims
 }
 
@@ -68,7 +65,8 @@ pub(super) fn text(args: &Args, tools: &[&Tool], results: &Results) -> String {
         out,
         "TCP over a veth pair between two network namespaces: {} interleaved rounds of {} s; medians.\n\
          CPU is that of the whole machine, both ends and the kernel, per 10^9 payload bytes.",
-        args.rounds, args.seconds
+        args.rounds(),
+        args.seconds()
     );
     for (streams, rounds) in results {
         let _ = writeln!(out, "\n{streams} stream{}", if *streams == 1 { "" } else { "s" });
@@ -78,19 +76,8 @@ pub(super) fn text(args: &Args, tools: &[&Tool], results: &Results) -> String {
             let cpu = median(&column(rounds, index, |figure| figure.cpu_s_per_gb)).unwrap_or(f64::NAN);
             let _ = writeln!(out, "  {:<18} {:>7.2} Gbit/s {:>10.3}", tool.name, goodput / 1e9, cpu);
         }
-        for claim in claims(tools, rounds) {
-            let _ = writeln!(
-                out,
-                "  {}: {:.3} [{:.3}, {:.3}] at {:.0} %, wanted {} {}: {}",
-                claim.what,
-                claim.ratio.median,
-                claim.ratio.interval[0],
-                claim.ratio.interval[1],
-                claim.ratio.coverage * 100.0,
-                if claim.at_most { "<=" } else { ">=" },
-                claim.bound,
-                if claim.met() { "met" } else { "NOT MET" }
-            );
+        for (claim, ratio) in claims(tools, rounds) {
+            let _ = writeln!(out, "  {}: {ratio}, {}", claim.what, claim.judged());
         }
     }
     out
@@ -109,16 +96,21 @@ pub(super) fn json(args: &Args, tools: &[&Tool], results: &Results) -> Value {
         (0..tools.len()).map(figures).collect()
     };
     let judged = |rounds: &[Round]| -> Vec<Value> {
-        let one = |claim: Claim| {
+        let one = |(claim, ratio): (Claim, Ratio)| {
+            let (bound, at_most) = match claim.bound {
+                Bound::AtMost(bound) => (bound, true),
+                Bound::AtLeast(bound) | Bound::Within(bound, _) => (bound, false),
+                Bound::Zero => (0.0, false),
+            };
             json!({
-                "what": claim.what, "median": claim.ratio.median, "interval": claim.ratio.interval,
-                "coverage": claim.ratio.coverage, "bound": claim.bound, "at_most": claim.at_most, "met": claim.met(),
+                "what": claim.what, "median": ratio.median, "interval": ratio.interval, "coverage": ratio.coverage,
+                "bound": bound, "at_most": at_most, "met": claim.met(),
             })
         };
         claims(tools, rounds).into_iter().map(one).collect()
     };
     json!({
-        "rounds": args.rounds,
+        "rounds": args.rounds(),
         "results": results.iter().map(|(streams, rounds)| json!({
             "streams": streams, "tools": series(rounds), "claims": judged(rounds),
         })).collect::<Vec<_>>(),

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String
 
 fn rules(args: &Args) -> Rules {
     let (passes, tries, trials_max) = if args.quick { (1, 2, 6) } else { (2, 3, 12) };
-    Rules { probe_seconds: 1, trial_seconds: args.seconds, passes, tries, trials_max }
+    Rules { probe_seconds: 1, trial_seconds: args.seconds(), passes, tries, trials_max }
 }
 
 struct Bench<'a> {
@@ -81,9 +81,9 @@ impl Bench<'_> {
             }
         }
         let lowest = records.iter().filter_map(|record| Some(record.search.confirmed()?.pps)).reduce(f64::min);
-        let common = lowest.map(|pps| load(bytes, 0.7 * pps, self.args.seconds));
+        let common = lowest.map(|pps| load(bytes, 0.7 * pps, self.args.seconds()));
         if let Some(load) = common {
-            for _ in 0..self.args.rounds.min(3) {
+            for _ in 0..self.args.rounds().min(3) {
                 for (index, record) in records.iter_mut().enumerate() {
                     record.common.extend(self.trial(index, load));
                 }

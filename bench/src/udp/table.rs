@@ -48,24 +48,17 @@ impl Sized {
     fn claims(&self, tools: &[&Tool]) -> Vec<Claim> {
         // Batching gains more with a larger payload.
         let bound = if self.bytes >= 1000 { 3.0 } else { 2.0 };
-        [
-            self.claim(tools, "rate without loss", bound, Record::lossless_pps),
-            self.claim(tools, "datagrams per CPU s of the receiver, each at its own rate", 1.5, |record| {
-                record.at_own_rate(Trial::per_receiver_s)
-            }),
-            self.claim(tools, "datagrams per CPU s of the machine, each at its own rate", 1.5, |record| {
-                record.at_own_rate(Trial::per_machine_s)
-            }),
-            self.claim(tools, "datagrams per CPU s of the receiver, all at one rate", 1.5, |record| {
-                record.at_common_rate(Trial::per_receiver_s)
-            }),
-            self.claim(tools, "datagrams per CPU s of the machine, all at one rate", 1.5, |record| {
-                record.at_common_rate(Trial::per_machine_s)
-            }),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let ends: [(&str, Of); 2] = [("receiver", Trial::per_receiver_s), ("machine", Trial::per_machine_s)];
+        let mut claims = vec![self.claim(tools, "rate without loss", bound, Record::lossless_pps)];
+        claims.extend(ends.map(|(end, of)| {
+            let what = format!("datagrams per CPU s of the {end}, each at its own rate");
+            self.claim(tools, &what, 1.5, |record| record.at_own_rate(of))
+        }));
+        claims.extend(ends.map(|(end, of)| {
+            let what = format!("datagrams per CPU s of the {end}, all at one rate");
+            self.claim(tools, &what, 1.5, |record| record.at_common_rate(of))
+        }));
+        claims.into_iter().flatten().collect()
     }
 }
 

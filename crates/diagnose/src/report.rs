@@ -6,7 +6,7 @@ use crate::evidence::udp::view::UdpView;
 use crate::experiments;
 use crate::judge::lower;
 use narrows_model::run::report::{
-    ActView, CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, SCHEMA, VerdictView,
+    CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, RoundView, SCHEMA, VerdictView,
 };
 use narrows_model::run::{Attempt, Purpose};
 use narrows_model::{Report, Run, Snapshot, Status, TcpPlan, TcpTrial, UdpTrial, Verdict};
@@ -16,7 +16,7 @@ use narrows_model::{Report, Run, Snapshot, Status, TcpPlan, TcpTrial, UdpTrial, 
 pub fn report(run: &Run) -> Option<Report> {
     let mut rounds: Vec<Diagnosis> = (0..).map_while(|round| diagnose(run, round)).collect();
     for attempt in &run.attempts {
-        let round = usize::try_from(attempt.act).ok().and_then(|round| rounds.get_mut(round));
+        let round = usize::try_from(attempt.round).ok().and_then(|round| rounds.get_mut(round));
         if let (Some(round), Some(proof)) = (round, proof(run, attempt)) {
             lower(&mut round.verdict, &attempt.cause, &proof);
         }
@@ -29,7 +29,7 @@ pub fn report(run: &Run) -> Option<Report> {
         accounts: first.accounts.clone(),
         hosts: HostsView { client: host_view(&run.client), server: host_view(&run.server) },
         experiments: experiments(run),
-        acts: if run.attempts.is_empty() {
+        rounds: if run.attempts.is_empty() {
             Vec::new()
         } else {
             (0..).zip(&rounds).map(|(round, diagnosis)| round_view(run, round, &diagnosis.verdict)).collect()
@@ -89,11 +89,11 @@ fn udp_goodput(trial: UdpTrial<'_>) -> Option<f64> {
     Some(UdpView::of(trial, *trial.plan.flows().first()?)?.goodput_bps)
 }
 
-fn round_view(run: &Run, round: u32, verdict: &Verdict) -> ActView {
-    let attempt = run.attempts.iter().find(|attempt| attempt.act == round);
+fn round_view(run: &Run, round: u32, verdict: &Verdict) -> RoundView {
+    let attempt = run.attempts.iter().find(|attempt| attempt.round == round);
     let best = verdict.causes.first().filter(|_| verdict.status != Status::Unknown);
-    ActView {
-        act: round,
+    RoundView {
+        round,
         cause: best.map(|finding| finding.id.clone()),
         at: best.map(|finding| finding.at),
         status: verdict.status,
@@ -114,7 +114,7 @@ struct Proved {
 /// What the first flow of the proof trials of a round came to, with or without the fix, in the order of pairs.
 #[allow(clippy::cast_precision_loss)] // counts of packets
 fn proof_trials(run: &Run, round: u32, with_fix: bool) -> Vec<Proved> {
-    let is_of = |purpose: &Purpose| matches!(*purpose, Purpose::Proof { act: of, fixed, .. } if of == round && fixed == with_fix);
+    let is_of = |purpose: &Purpose| matches!(*purpose, Purpose::Proof { round: of, fixed, .. } if of == round && fixed == with_fix);
     let tcp = run.trials_of().filter(|(purpose, _)| is_of(purpose));
     let udp = run.trials_of().filter(|(purpose, _)| is_of(purpose));
     let of_tcp = |trial: TcpTrial<'_>| {
@@ -132,14 +132,14 @@ fn proof_trials(run: &Run, round: u32, with_fix: bool) -> Vec<Proved> {
 /// The proof of one fix.
 #[must_use]
 pub fn proof(run: &Run, attempt: &Attempt) -> Option<ProofView> {
-    view(&proof_trials(run, attempt.act, false), &proof_trials(run, attempt.act, true), attempt)
+    view(&proof_trials(run, attempt.round, false), &proof_trials(run, attempt.round, true), attempt)
 }
 
 /// Before the first fix against after the last one that stayed.
 fn whole_proof(run: &Run) -> Option<ProofView> {
     let first = run.attempts.first()?;
-    let last = run.attempts.iter().rev().find(|attempt| attempt.kept_for_next_act).unwrap_or(first);
-    view(&proof_trials(run, first.act, false), &proof_trials(run, last.act, true), last)
+    let last = run.attempts.iter().rev().find(|attempt| attempt.kept_for_next_round).unwrap_or(first);
+    view(&proof_trials(run, first.round, false), &proof_trials(run, last.round, true), last)
 }
 
 #[allow(clippy::cast_precision_loss)]

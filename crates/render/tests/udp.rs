@@ -138,7 +138,7 @@ fn one_stream_with_trouble() {
 #[test]
 fn one_stream_at_its_best() {
     let mut trial = trial(UdpPlan { rate_up: UdpRate::Max, ..plan() }, 4, 100_000, Trouble::default());
-    end(&mut trial.server).streams[0].rcvbuf_wanted_bytes = Some(212_992);
+    end(&mut trial.server).streams[0].rcvbuf_requested_bytes = Some(212_992);
     insta::assert_snapshot!(shown_text(&of(&trial), Style::default()));
 }
 
@@ -225,7 +225,7 @@ fn a_hostile_record_breaks_nothing() {
     for end in [&mut trial.client, &mut trial.server].map(end) {
         end.remarks.push("\x1b[2J".into());
         for stream in &mut end.streams {
-            (stream.method, stream.rcvbuf_wanted_bytes) = ("\x1b]0;x\x07".into(), Some(u32::MAX));
+            (stream.method, stream.rcvbuf_requested_bytes) = ("\x1b]0;x\x07".into(), Some(u32::MAX));
             if let Some(sent) = &mut stream.sent {
                 (sent.datagrams, sent.bytes, sent.active_ns, sent.calls) = (u64::MAX, u64::MAX, 0, u64::MAX);
                 sent.unsent = Unsent { no_buffers: u64::MAX, other: u64::MAX, ..Unsent::default() };

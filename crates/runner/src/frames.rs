@@ -86,7 +86,7 @@ pub struct Order {
     /// The most frames back to back; `None`: [`GeneratePlan::usual_burst`].
     pub burst: Option<u32>,
     /// The longest stall that is made up for.
-    pub make_up: Duration,
+    pub catch_up: Duration,
     /// How long.
     pub duration: Duration,
     /// How many frames at most.
@@ -209,7 +209,7 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
         format,
         load,
         burst: order.burst.unwrap_or_else(|| GeneratePlan::usual_burst(load, workers.count)),
-        make_up_us: u32::try_from(order.make_up.as_micros()).unwrap_or(u32::MAX),
+        catch_up_us: u32::try_from(order.catch_up.as_micros()).unwrap_or(u32::MAX),
         duration_ms: millis(order.duration),
         count: order.count,
         workers: workers.count,

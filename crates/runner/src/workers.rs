@@ -47,7 +47,7 @@ fn busy(cores: &[u32], before: &[CpuTimes], after: &[CpuTimes]) -> u32 {
 /// `counted`: the frames end the load, so one worker is enough for it as fast as possible. `local`: this machine receives the
 /// frames, too, and needs a core for it.
 fn of(load: FrameLoad, counted: bool, cores: u32, busy: u32, local: bool) -> Workers {
-    let cores = cores.clamp(1, GeneratePlan::MOST_STREAMS);
+    let cores = cores.clamp(1, GeneratePlan::MAX_STREAMS);
     let needed = match load {
         FrameLoad::Max if !counted => cores,
         FrameLoad::Max => 1,

@@ -15,7 +15,7 @@ fn stored(name: &str) -> Run {
 }
 
 fn trial_of(run: &Run) -> Trial {
-    run.trials.iter().find(|it| it.purpose == Purpose::Baseline { act: 0 }).expect("a baseline").trial.clone()
+    run.trials.iter().find(|it| it.purpose == Purpose::Baseline { round: 0 }).expect("a baseline").trial.clone()
 }
 
 /// The slow run as it would be if `tcp_rmem`, and not a fixed buffer, ended the window: its fix is a setting.
@@ -160,17 +160,17 @@ fn climb(trouble: Trouble, keep: bool) -> (Run, Played, Told) {
 fn a_fix_that_helps_is_proved_in_turn_and_set_back_at_the_end() {
     let (run, ends, told) = climb(Trouble::None, false);
     assert_eq!(run.ending, Ending::Complete, "{:?}", told.results);
-    // The baseline, then A B, B A, A B, then the next act with the fix in force.
+    // The baseline, then A B, B A, A B, then the next round with the fix in force.
     assert_eq!(ends.log, [false, false, true, true, false, false, true, true]);
     assert!(ends.in_force.is_empty() && ends.kept.is_empty());
     let report = narrows_diagnose::report(&run).expect("a report");
     assert_eq!(report.verdict.causes[0].id, "tcp-receive-window");
-    assert_eq!(report.acts.len(), 2);
-    assert_eq!(report.acts[1].status, Status::Healthy);
+    assert_eq!(report.rounds.len(), 2);
+    assert_eq!(report.rounds[1].status, Status::Healthy);
     assert_eq!(diagnosis::final_status(&run), Some(Status::Healthy));
     let proof = report.proof.expect("a proof");
     assert!(proof.helped && proof.before_bps.len() == 3 && proof.after_bps.len() == 3);
-    assert!(report.acts[0].changes.iter().all(|change| !change.in_force), "{:?}", report.acts[0].changes);
+    assert!(report.rounds[0].changes.iter().all(|change| !change.in_force), "{:?}", report.rounds[0].changes);
     assert!(told.saves > ends.log.len(), "the run is saved after every step");
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 const SENT: f64 = 100_000.0;
 const CARRIED: f64 = 60_000.0;
 /// Larger ones do not fit.
-const MOST_BYTES: u32 = 1472;
+const MAX_BYTES: u32 = 1472;
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ fn udp_trial(plan: &UdpPlan, bytes: u32, carried: f64) -> Trial {
                 path_mtu_bytes: None,
                 sndbuf_bytes: None,
                 rcvbuf_bytes: None,
-                rcvbuf_wanted_bytes: None,
+                rcvbuf_requested_bytes: None,
                 method: String::new(),
                 sent: (flow.sender() == place).then_some(sent_part),
                 received: (flow.receiver() == place).then_some(received),
@@ -130,7 +130,7 @@ impl Played {
             self.order.push((SweepProtocol::Udp, plan.direction, sizes[0]));
         }
         self.next().map_err(failed)?;
-        if sizes[0] > MOST_BYTES {
+        if sizes[0] > MAX_BYTES {
             let why = format!("datagrams of {} bytes do not fit: the path MTU is 1500 bytes", sizes[0]);
             return Err(failed(EndsError::Failed(why)));
         }

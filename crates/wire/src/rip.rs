@@ -37,9 +37,9 @@ pub enum Says {
     Unreachable,
 }
 
-/// The networks of an update: so many, at most [`Modifier::MOST_NETWORKS`].
+/// The networks of an update: so many, at most [`Modifier::MAX_NETWORKS`].
 pub fn networks(count: u32) -> impl Iterator<Item = Ipv4Addr> {
-    let number = u8::try_from(count.min(Modifier::MOST_NETWORKS)).unwrap_or(0);
+    let number = u8::try_from(count.min(Modifier::MAX_NETWORKS)).unwrap_or(0);
     (0..number).map(|nth| Ipv4Addr::new(203, 0, 113, nth << (32 - PREFIX_BITS)))
 }
 

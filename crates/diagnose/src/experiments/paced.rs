@@ -111,7 +111,7 @@ mod tests {
     fn the_plans_are_sound_and_go_from_gentle_to_rough() {
         let plans = plans(100e6, Flow::Down);
         for plan in &plans {
-            assert_eq!(plan.check(), Ok(()), "{plan:?}");
+            assert_eq!(narrows_model::Plan::check(plan), Ok(()), "{plan:?}");
             assert_eq!(plan.flows(), [Flow::Down]);
         }
         let rates: Vec<_> = plans.iter().map(|plan| plan.rate_down).collect();

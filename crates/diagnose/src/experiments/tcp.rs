@@ -11,7 +11,7 @@ pub static MORE_STREAMS: Experiment = Experiment {
     words: "the same load with four times the streams",
     plan: Plan::Path(|baseline| {
         let load = short(baseline)?;
-        let streams = load.streams.saturating_mul(4).min(TcpPlan::MOST_STREAMS);
+        let streams = load.streams.saturating_mul(4).min(TcpPlan::MAX_STREAMS);
         (streams > load.streams).then_some(LoadPlan::Tcp(TcpPlan { streams, ..load }))
     }),
 };

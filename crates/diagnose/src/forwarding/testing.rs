@@ -35,7 +35,7 @@ fn frames(sent: u64, received: u64) -> FrameTrial {
                 format,
                 load: FrameLoad::Max,
                 burst: 1,
-                make_up_us: 0,
+                catch_up_us: 0,
                 duration_ms: 1_000,
                 count: None,
                 workers: 1,

@@ -7,7 +7,7 @@ use narrows_model::{Status, Verdict, Witness, words::units};
 /// trial with the fix is a witness against it.
 const CONFIDENCE: f64 = 0.3;
 
-/// Lowers the verdict of an act whose fix, for `cause`, was tried with `proof` as its outcome. Nothing where it
+/// Lowers the verdict of a round whose fix, for `cause`, was tried with `proof` as its outcome. Nothing where it
 /// helped, or where the verdict no longer names that cause first (an old run under newer rules): then the proof is of
 /// something else.
 pub(crate) fn lower(verdict: &mut Verdict, cause: &str, proof: &ProofView) {
@@ -56,25 +56,25 @@ mod tests {
         }
     }
 
-    /// A run whose act proved its fix with these goodputs, in Mbit/s.
-    fn proved(mut run: Run, act: u32, cause: &str, before: [f64; 3], after: [f64; 3]) -> Run {
+    /// A run whose round proved its fix with these goodputs, in Mbit/s.
+    fn proved(mut run: Run, round: u32, cause: &str, before: [f64; 3], after: [f64; 3]) -> Run {
         for (fixed, goodputs) in [(false, before), (true, after)] {
             for (pair, mbps) in (0..).zip(goodputs) {
                 run.trials.push(TrialRecord {
-                    purpose: Purpose::Proof { act, pair, fixed },
+                    purpose: Purpose::Proof { round, pair, fixed },
                     at_us: 0,
                     trial: Scene { goodput_bps: mbps * 1e6, ..small_window() }.trial(),
                 });
             }
         }
         run.attempts.push(Attempt {
-            act,
+            round,
             cause: cause.to_owned(),
             predicted_bps: 900_000_000,
             predicted_interval_bps: [800_000_000, 1_000_000_000],
             changes: Vec::new(),
             load: None,
-            kept_for_next_act: after[0] > before[0],
+            kept_for_next_round: after[0] > before[0],
         });
         run
     }
@@ -95,9 +95,9 @@ mod tests {
         assert!(verdict.causes[0].confidence <= 0.3, "{}", verdict.causes[0].confidence);
         let last = verdict.causes[0].witnesses.last().expect("witnesses");
         assert!(last.kind == "experiment" && last.says.contains("did not help"), "{last:?}");
-        // The act says the same as the whole.
-        assert_eq!((report.acts[0].status, &report.acts[0].headline), (Status::Suspected, &verdict.headline));
-        assert!(!report.acts[0].proof.as_ref().expect("a proof").helped);
+        // The round says the same as the whole.
+        assert_eq!((report.rounds[0].status, &report.rounds[0].headline), (Status::Suspected, &verdict.headline));
+        assert!(!report.rounds[0].proof.as_ref().expect("a proof").helped);
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
     fn a_fix_that_helped_leaves_the_verdict_as_it_was() {
         let run = proved(small_window().run(&[]), 0, "tcp-receive-window", BEFORE, [634.0, 630.0, 641.0]);
         let report = reported(&run);
-        assert_eq!((report.verdict.status, report.acts[0].status), (Status::Limited, Status::Limited));
+        assert_eq!((report.verdict.status, report.rounds[0].status), (Status::Limited, Status::Limited));
         assert!(report.verdict.causes[0].confidence > 0.5);
     }
 
@@ -121,7 +121,7 @@ mod tests {
             for (pair, buffer) in (0..).zip(losses) {
                 let died = Died { buffer, ..Died::default() };
                 let trial = UdpScene { offered: 100_000, died, ..UdpScene::default() }.trial();
-                run.trials.push(TrialRecord { purpose: Purpose::Proof { act: 0, pair, fixed }, at_us: 0, trial });
+                run.trials.push(TrialRecord { purpose: Purpose::Proof { round: 0, pair, fixed }, at_us: 0, trial });
             }
         }
         let mut run = proved(run, 0, "udp-receive-buffer", [0.0; 3], [0.0; 3]);
@@ -142,12 +142,12 @@ mod tests {
     fn a_later_act_is_lowered_by_itself_and_the_first_stays_proven() {
         let mut run = proved(small_window().run(&[]), 0, "tcp-receive-window", BEFORE, [634.0, 630.0, 641.0]);
         let second = Scene { goodput_bps: 60e6, snd_wnd: 263_000, ..small_window() }.trial();
-        run.trials.push(TrialRecord { purpose: Purpose::Baseline { act: 1 }, at_us: 0, trial: second });
+        run.trials.push(TrialRecord { purpose: Purpose::Baseline { round: 1 }, at_us: 0, trial: second });
         let run = proved(run, 1, "tcp-receive-window", [60.0, 60.1, 59.9], [60.0, 59.8, 60.2]);
         let report = reported(&run);
         assert_eq!(report.verdict.status, Status::Limited);
-        let statuses: Vec<Status> = report.acts.iter().map(|act| act.status).collect();
-        assert_eq!(statuses, [Status::Limited, Status::Suspected], "{:#?}", report.acts);
+        let statuses: Vec<Status> = report.rounds.iter().map(|round| round.status).collect();
+        assert_eq!(statuses, [Status::Limited, Status::Suspected], "{:#?}", report.rounds);
     }
 
     #[test]
@@ -162,6 +162,6 @@ mod tests {
         run.trials.retain(|record| !matches!(record.purpose, Purpose::Proof { fixed: true, .. }));
         let report = reported(&run);
         assert_eq!(report.verdict.status, Status::Limited);
-        assert!(report.acts[0].proof.is_none() && report.proof.is_none());
+        assert!(report.rounds[0].proof.is_none() && report.proof.is_none());
     }
 }

@@ -24,7 +24,7 @@ use narrows_model::{Direction, Finding, Fix, Place, Rejected, RrTrial, Witness, 
 /// The public id.
 pub(super) const ID: &str = "bufferbloat";
 /// Less is nothing that people notice.
-const LEAST_INCREASE_NS: f64 = 30e6;
+const MIN_INCREASE_NS: f64 = 30e6;
 /// What a queue of one bandwidth-delay product makes of the idle RTT.
 const ONE_PRODUCT: f64 = 2.0;
 /// The kernels' RTT explains the increase where it grew by this part of it.
@@ -35,10 +35,10 @@ pub(super) fn judge(idle_ns: f64, loaded_ns: f64, loaded: RrTrial<'_>) -> Result
     let increase = loaded_ns - idle_ns;
     let rtt = load_rtt(loaded);
     let growth = rtt.as_ref().map(|rtt| rtt.mean_ns - rtt.min_ns);
-    if increase < LEAST_INCREASE_NS || loaded_ns < ONE_PRODUCT * idle_ns {
+    if increase < MIN_INCREASE_NS || loaded_ns < ONE_PRODUCT * idle_ns {
         let adds = format!("the load adds {} to the {} of the idle path", time(increase.max(0.0)), time(idle_ns));
         let apart = rtt.zip(growth).filter(|(rtt, growth)| {
-            *growth >= LEAST_INCREASE_NS && rtt.mean_ns >= ONE_PRODUCT * rtt.min_ns && *growth >= 2.0 * increase
+            *growth >= MIN_INCREASE_NS && rtt.mean_ns >= ONE_PRODUCT * rtt.min_ns && *growth >= 2.0 * increase
         });
         return Err(match apart {
             Some((rtt, _)) => format!(
@@ -46,7 +46,7 @@ pub(super) fn judge(idle_ns: f64, loaded_ns: f64, loaded: RrTrial<'_>) -> Result
                 time(rtt.mean_ns),
                 time(rtt.min_ns)
             ),
-            None if increase < LEAST_INCREASE_NS => format!("{adds}: less than {}", time(LEAST_INCREASE_NS)),
+            None if increase < MIN_INCREASE_NS => format!("{adds}: less than {}", time(MIN_INCREASE_NS)),
             None => format!("{adds}: no more than the queue that TCP needs to fill such a path"),
         });
     }

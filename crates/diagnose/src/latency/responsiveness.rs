@@ -16,7 +16,7 @@ const INTERVAL_US: u64 = 1_000_000;
 /// Averages within this agree (`SDT`).
 const TOLERANCE: f64 = 0.05;
 /// Larger messages take longer than a round trip.
-const MOST_BYTES: u32 = 1400;
+const MAX_BYTES: u32 = 1400;
 const NS_PER_MINUTE: f64 = 60e9;
 
 /// The figure of one trial.
@@ -29,8 +29,8 @@ pub(super) fn of(trial: RrTrial<'_>) -> Result<Responsiveness, String> {
         return Err(format!("{} requests of a stream waited for each other; ask for one at a time", plan.outstanding));
     }
     let bytes = plan.request_bytes.max(plan.response_bytes);
-    if bytes > MOST_BYTES {
-        return Err(format!("messages of {bytes} bytes take more than a round trip; at most {MOST_BYTES} will do"));
+    if bytes > MAX_BYTES {
+        return Err(format!("messages of {bytes} bytes take more than a round trip; at most {MAX_BYTES} will do"));
     }
     let mean = latencies(trial).trimmed_mean(TRIMMED).filter(|mean| *mean > 0.0);
     let mean = mean.ok_or("no transaction was completed in the counted part")?;

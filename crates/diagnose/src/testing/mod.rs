@@ -321,9 +321,9 @@ impl Scene {
             facts: if flow.sender() == place { self.sender_facts.clone() } else { self.receiver_facts.clone() },
             ..Snapshot::default()
         };
-        let mut trials = vec![TrialRecord { purpose: Purpose::Baseline { act: 0 }, at_us: 0, trial: self.trial() }];
+        let mut trials = vec![TrialRecord { purpose: Purpose::Baseline { round: 0 }, at_us: 0, trial: self.trial() }];
         trials.extend(experiments.iter().map(|(id, scene)| TrialRecord {
-            purpose: Purpose::Experiment { act: 0, id: (*id).to_owned() },
+            purpose: Purpose::Experiment { round: 0, id: (*id).to_owned() },
             at_us: 0,
             trial: scene.trial(),
         }));

@@ -59,7 +59,7 @@ pub(crate) struct UdpScene {
     pub(crate) burst: Option<u32>,
     pub(crate) span_us: u64,
     pub(crate) rcvbuf: u32,
-    pub(crate) rcvbuf_wanted: u32,
+    pub(crate) rcvbuf_requested: u32,
     pub(crate) asked_rcvbuf: Option<u32>,
     pub(crate) loss_burst_max: u64,
     /// Share of the samples that find the receive buffer full.
@@ -99,7 +99,7 @@ impl Default for UdpScene {
             burst: None,
             span_us: 8_000_000,
             rcvbuf: 4_194_304,
-            rcvbuf_wanted: 4_194_304,
+            rcvbuf_requested: 4_194_304,
             asked_rcvbuf: None,
             loss_burst_max: 0,
             buffer_full: false,
@@ -328,7 +328,7 @@ impl UdpScene {
                 path_mtu_bytes: Some(1500),
                 sndbuf_bytes: Some(4_194_304),
                 rcvbuf_bytes: Some(self.rcvbuf),
-                rcvbuf_wanted_bytes: Some(self.rcvbuf_wanted),
+                rcvbuf_requested_bytes: Some(self.rcvbuf_requested),
                 method: if sending { "sendmmsg" } else { "recvmmsg" }.to_owned(),
                 sent: sending.then_some(sent),
                 received: (!sending).then_some(got),
@@ -371,9 +371,9 @@ fn record(purpose: Purpose, scene: &UdpScene) -> TrialRecord {
 }
 
 pub(crate) fn diagnosis(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Diagnosis {
-    let mut trials = vec![record(Purpose::Baseline { act: 0 }, scene)];
+    let mut trials = vec![record(Purpose::Baseline { round: 0 }, scene)];
     trials.extend(
-        experiments.iter().map(|(id, scene)| record(Purpose::Experiment { act: 0, id: (*id).to_owned() }, scene)),
+        experiments.iter().map(|(id, scene)| record(Purpose::Experiment { round: 0, id: (*id).to_owned() }, scene)),
     );
     let host = |place| Snapshot {
         facts: if scene.flow.sender() == place { scene.sender_facts.clone() } else { scene.receiver_facts.clone() },

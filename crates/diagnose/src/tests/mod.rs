@@ -1,4 +1,4 @@
-//! The diagnosis as a whole, on scenes: the three acts of the story, and healthy paths that must not be accused.
+//! The diagnosis as a whole, on scenes: the three rounds of the story, and healthy paths that must not be accused.
 
 mod healthy;
 mod paced_udp;

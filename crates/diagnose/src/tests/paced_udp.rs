@@ -35,7 +35,7 @@ fn with_udp(mut run: Run, parts: [(u64, u64); 5]) -> Run {
             span_us: 1_000_000,
             ..UdpScene::default()
         };
-        let purpose = Purpose::Experiment { act: 0, id: part.id.to_owned() };
+        let purpose = Purpose::Experiment { round: 0, id: part.id.to_owned() };
         run.trials.push(TrialRecord { purpose, at_us: 0, trial: scene.trial() });
     }
     run

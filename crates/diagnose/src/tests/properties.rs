@@ -206,16 +206,16 @@ impl Anything {
         if self.coin() {
             for (pair, fixed) in [(0, false), (1, false), (0, true), (1, true)] {
                 let trial = if fixed { other.trial() } else { base.trial() };
-                run.trials.push(TrialRecord { purpose: Purpose::Proof { act: 0, pair, fixed }, at_us: 0, trial });
+                run.trials.push(TrialRecord { purpose: Purpose::Proof { round: 0, pair, fixed }, at_us: 0, trial });
             }
             run.attempts.push(Attempt {
-                act: 0,
+                round: 0,
                 cause: "tcp-receive-window".into(),
                 predicted_bps: u64::MAX,
                 predicted_interval_bps: [0, u64::MAX],
                 changes: Vec::new(),
                 load: None,
-                kept_for_next_act: false,
+                kept_for_next_round: false,
             });
         }
         run
@@ -291,7 +291,7 @@ proptest! {
             prop_assert!(!evidence.experiments.contains_key(planned.id));
             match planned.plan {
                 LoadPlan::Tcp(plan) => {
-                    prop_assert!(plan.streams >= evidence.load.streams && plan.streams <= TcpPlan::MOST_STREAMS);
+                    prop_assert!(plan.streams >= evidence.load.streams && plan.streams <= TcpPlan::MAX_STREAMS);
                     let short = matches!(plan.limit, Limit::DurationMs(ms) if ms <= 3_000 && plan.omit_ms < ms);
                     prop_assert!(short, "{plan:?}");
                 }

@@ -23,7 +23,7 @@ use super::local_shaper::set_root_of;
 use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
 use crate::Result;
 use crate::host::Host;
-use narrows_model::load::frames::{FCS_BYTES, LEAST_FRAME_BYTES, MOST_FRAME_BYTES};
+use narrows_model::load::frames::{FCS_BYTES, MIN_FRAME_BYTES, MAX_FRAME_BYTES};
 use narrows_sys::rtnl::Qdisc;
 
 pub(super) const FAULT: Fault = Fault {
@@ -45,8 +45,8 @@ const LATENESS_NS: u64 = 250_000;
 fn inject(host: &Host, value: &Value) -> Result<Undo> {
     let [frames_per_second, frame_bytes, queue_frames] = value.numbers();
     let refused = |cause: &str| Err(FAULT.refused(&format!("{frames_per_second}x{frame_bytes}x{queue_frames}"), cause));
-    if !(u64::from(LEAST_FRAME_BYTES)..=u64::from(MOST_FRAME_BYTES)).contains(&frame_bytes) {
-        return refused(&format!("a frame has {LEAST_FRAME_BYTES} to {MOST_FRAME_BYTES} bytes with its FCS"));
+    if !(u64::from(MIN_FRAME_BYTES)..=u64::from(MAX_FRAME_BYTES)).contains(&frame_bytes) {
+        return refused(&format!("a frame has {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes with its FCS"));
     }
     match discipline(frames_per_second, frame_bytes, queue_frames) {
         Some(qdisc) => set_root_of(host, "out0", &qdisc),

@@ -73,9 +73,9 @@ pub struct ForwardingAb {
 
 impl ForwardingAb {
     /// The fewest runs of each configuration: with fewer there is no spread worth the name.
-    pub const LEAST_RUNS: u32 = 3;
+    pub const MIN_RUNS: u32 = 3;
     /// The most.
-    pub const MOST_RUNS: u32 = 200;
+    pub const MAX_RUNS: u32 = 200;
 
     /// The order of the runs: A B B A, again and again, so that a drift weighs on both alike and half the switches are saved.
     #[must_use]

@@ -2,38 +2,25 @@
 
 use crate::host::change::Setting;
 use crate::words::mac::Mac;
+use crate::words::words;
 use serde::Deserialize;
 use std::net::IpAddr;
 
-/// Whose commands they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AdviceSystem {
-    /// Linux with iproute2, ethtool and a shell.
-    Linux,
-    /// FreeBSD.
-    Freebsd,
-    /// Cisco IOS and IOS XE.
-    Cisco,
-    /// Junos.
-    Juniper,
+words! {
+    /// Whose commands they are.
+    pub enum AdviceSystem {
+        /// Linux with iproute2, ethtool and a shell.
+        Linux = "linux",
+        /// FreeBSD.
+        Freebsd = "freebsd",
+        /// Cisco IOS and IOS XE.
+        Cisco = "cisco",
+        /// Junos.
+        Juniper = "juniper",
+    }
 }
 
 impl AdviceSystem {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Linux, Self::Freebsd, Self::Cisco, Self::Juniper];
-
-    /// The word of the command line.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Linux => "linux",
-            Self::Freebsd => "freebsd",
-            Self::Cisco => "cisco",
-            Self::Juniper => "juniper",
-        }
-    }
-
     /// As its makers write it.
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -46,30 +33,15 @@ impl AdviceSystem {
     }
 }
 
-/// What a host or a device does in the benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AdviceRole {
-    /// Carries frames between the others and counts them.
-    Switch,
-    /// The device under test, a router.
-    Router,
-    /// Generates or receives.
-    Tester,
-}
-
-impl AdviceRole {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Switch, Self::Router, Self::Tester];
-
-    /// The word of the command line.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Switch => "switch",
-            Self::Router => "router",
-            Self::Tester => "tester",
-        }
+words! {
+    /// What a host or a device does in the benchmark.
+    pub enum AdviceRole {
+        /// Carries frames between the others and counts them.
+        Switch = "switch",
+        /// The device under test, a router.
+        Router = "router",
+        /// Generates or receives.
+        Tester = "tester",
     }
 }
 

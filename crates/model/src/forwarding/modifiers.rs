@@ -32,7 +32,7 @@ pub enum Modifier {
 
 impl Modifier {
     /// Networks that a RIP message holds.
-    pub const MOST_NETWORKS: u32 = 25;
+    pub const MAX_NETWORKS: u32 = 25;
     /// The least and the most that [`Modifier::Broadcast::every`] may be.
     pub const EVERY: [u32; 2] = [2, 10_000];
 

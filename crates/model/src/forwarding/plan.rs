@@ -4,7 +4,7 @@ use crate::forwarding::credentials::SnmpAgent;
 use crate::forwarding::modifiers::Modifier;
 use crate::forwarding::procedures::Tests;
 use crate::forwarding::settings::{Default as D, Kind, Value, settings};
-use crate::load::frames::{Transport, Walk, least_frame_bytes};
+use crate::load::frames::{Transport, Walk, min_frame_bytes};
 use crate::load::line_rate::frames_per_second;
 use crate::run::search::Goal;
 use crate::words::place::Family;
@@ -195,7 +195,7 @@ impl Traffic {
     /// The smallest frame with FCS that holds the headers and the signature: 64 for IPv4 and UDP, 82 for IPv6 and UDP.
     #[must_use]
     pub const fn min_bytes(&self) -> u32 {
-        least_frame_bytes(self.family, self.transport, false)
+        min_frame_bytes(self.family, self.transport, false)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::host::side_by_side::{Cell, Group};
 use crate::words::place::Place;
+use crate::words::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,27 +44,15 @@ pub struct AuditRow {
     pub hazards: Vec<String>,
 }
 
-/// How much a hazard deserves attention. None of them is a verdict: only a diagnosis under load says what limits a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Limits or breaks many transfers.
-    Warning,
-    /// Limits some transfers, or hides a fault.
-    Notice,
-    /// Good to know when something is slow.
-    Info,
-}
-
-impl Severity {
-    /// The word used in every format.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Warning => "warning",
-            Self::Notice => "notice",
-            Self::Info => "info",
-        }
+words! {
+    /// How much a hazard deserves attention. None of them is a verdict: only a diagnosis under load says what limits a path.
+    pub enum Severity {
+        /// Limits or breaks many transfers.
+        Warning = "warning",
+        /// Limits some transfers, or hides a fault.
+        Notice = "notice",
+        /// Good to know when something is slow.
+        Info = "info",
     }
 }
 

@@ -91,52 +91,25 @@ impl fmt::Display for Value {
     }
 }
 
-impl From<bool> for Value {
-    fn from(on: bool) -> Self {
-        Self::Flag(on)
-    }
+macro_rules! values {
+    ($($from:ty: $make:expr;)*) => {$(
+        impl From<$from> for Value {
+            fn from(value: $from) -> Self {
+                $make(value)
+            }
+        }
+    )*};
 }
 
-impl From<i64> for Value {
-    fn from(n: i64) -> Self {
-        Self::Integer(n)
-    }
-}
-
-impl From<u64> for Value {
-    fn from(n: u64) -> Self {
-        Self::Integer(i64::try_from(n).unwrap_or(i64::MAX))
-    }
-}
-
-impl From<u32> for Value {
-    fn from(n: u32) -> Self {
-        Self::Integer(i64::from(n))
-    }
-}
-
-impl From<f64> for Value {
-    fn from(x: f64) -> Self {
-        Self::Float(x)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<Vec<String>> for Value {
-    fn from(items: Vec<String>) -> Self {
-        Self::List(items)
-    }
+values! {
+    bool: Self::Flag;
+    i64: Self::Integer;
+    u64: |n| Self::Integer(i64::try_from(n).unwrap_or(i64::MAX));
+    u32: |n| Self::Integer(i64::from(n));
+    f64: Self::Float;
+    &str: |text: &str| Self::Text(text.to_owned());
+    String: Self::Text;
+    Vec<String>: Self::List;
 }
 
 /// What a collector promises to provide, a rule needs and a table shows: a name and the unit that it comes in. All of
@@ -212,6 +185,12 @@ pub struct Absent {
     pub why: String,
 }
 
+impl Absent {
+    pub(super) fn covers(&self, key: &str) -> bool {
+        self.what == key || self.what.strip_suffix('*').is_some_and(|prefix| key.starts_with(prefix))
+    }
+}
+
 /// How one collector did: the measurer is measured too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CollectorRun {
@@ -266,13 +245,7 @@ impl Snapshot {
     /// Why a key is missing, where a collector said so.
     #[must_use]
     pub fn why_absent(&self, key: impl AsRef<str>) -> Option<&str> {
-        let key = key.as_ref();
-        self.absent
-            .iter()
-            .find(|absent| {
-                absent.what == key || absent.what.strip_suffix('*').is_some_and(|prefix| key.starts_with(prefix))
-            })
-            .map(|absent| absent.why.as_str())
+        self.absent.iter().find(|absent| absent.covers(key.as_ref())).map(|absent| absent.why.as_str())
     }
 
     /// Sorts the facts by key; of two with one key the first stays.

@@ -223,8 +223,7 @@ impl Known<'_> {
     }
 
     fn why(&self, key: &str) -> Option<String> {
-        let covers = |what: &str| what == key || what.strip_suffix('*').is_some_and(|prefix| key.starts_with(prefix));
-        self.absent.iter().find(|absent| covers(&absent.what)).map(|absent| absent.why.clone())
+        self.absent.iter().find(|absent| absent.covers(key)).map(|absent| absent.why.clone())
     }
 }
 

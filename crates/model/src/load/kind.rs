@@ -1,8 +1,12 @@
 //! What every kind of load has to say of itself: its plan, the record of one end, and its samples.
 
+use crate::host::fact::Snapshot;
 use crate::load::host::HostSample;
 use crate::load::tcp::TcpPlan;
 use crate::words::place::{Flow, Place};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 
 /// A connection or socket that a load needs, by what carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,6 +89,31 @@ pub trait EndRecord {
     fn remarks(&self) -> &[String];
     /// The samples of each stream, in the order of time.
     fn samples(&self) -> Vec<Vec<&dyn Sample>>;
+}
+
+/// What one end saw of a load of streams.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamsRecord<S> {
+    /// Which end.
+    pub place: Place,
+    /// Its streams, by id.
+    pub streams: Vec<S>,
+    /// The host's CPUs, at the same instants as the streams' samples or near them.
+    pub host: Vec<HostSample>,
+    /// Counters of the host right before the load.
+    pub before: Snapshot,
+    /// Counters of the host right after it.
+    pub after: Snapshot,
+    /// Words on anything that went otherwise than planned (a buffer not obtained, a method not possible).
+    pub remarks: Vec<String>,
+}
+
+impl<S> StreamsRecord<S> {
+    /// The record of an end of which only the latest samples of its streams are known.
+    pub(super) fn partial(place: Place, streams: Vec<S>, remark: String) -> Self {
+        let (before, after) = (Snapshot::default(), Snapshot::default());
+        Self { place, streams, host: Vec::new(), before, after, remarks: vec![remark] }
+    }
 }
 
 /// What the plan of any kind of load answers. A plan is the same for both ends.
@@ -188,14 +217,31 @@ pub trait Member<E>: Sized {
     fn of_mut(any: &mut E) -> Option<&mut Self>;
 }
 
-/// Checks a number in a plan.
+/// Checks a number in a plan. A NaN is in no range.
 ///
 /// # Errors
 /// One sentence that names the field, its value and what is allowed.
-pub(crate) fn within(name: &str, value: u64, min: u64, max: u64) -> Result<(), String> {
+pub(crate) fn within<T: PartialOrd + Display + Copy>(name: &str, value: T, min: T, max: T) -> Result<(), String> {
     if (min..=max).contains(&value) {
-        Ok(())
-    } else {
-        Err(format!("{name} is {value}, but must be from {min} to {max}"))
+        return Ok(());
     }
+    Err(format!("{name} is {value}, but must be from {min} to {max}"))
+}
+
+/// Checks what a trial omits.
+pub(crate) fn check_omitted(omit_ms: u64, duration_ms: u64) -> Result<(), String> {
+    if omit_ms < duration_ms {
+        return Ok(());
+    }
+    Err(format!("omit is {omit_ms} ms, but the trial lasts only {duration_ms} ms"))
+}
+
+/// Checks what a plan may leave open.
+pub(crate) fn within_if<T: PartialOrd + Display + Copy>(
+    name: &str,
+    value: Option<T>,
+    min: T,
+    max: T,
+) -> Result<(), String> {
+    value.map_or(Ok(()), |value| within(name, value, min, max))
 }

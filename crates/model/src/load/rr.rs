@@ -3,7 +3,7 @@
 
 use crate::host::fact::Snapshot;
 use crate::load::host::HostSample;
-use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, TrialOf, within};
+use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, TrialOf, check_omitted, within};
 use crate::load::tcp::{TcpEndRecord, TcpPlan};
 use crate::load::udp_record::Distribution;
 use crate::words::place::{Direction, Flow, Place};
@@ -51,44 +51,17 @@ pub struct RrPlan {
 
 impl RrPlan {
     /// The most streams that an end admits.
-    pub const MOST_STREAMS: u32 = 128;
+    pub const MAX_STREAMS: u32 = 128;
     /// The most requests on their way on one stream.
-    pub const MOST_OUTSTANDING: u32 = 1024;
+    pub const MAX_OUTSTANDING: u32 = 1024;
     /// The largest request or response over TCP.
-    pub const MOST_BYTES: u32 = 16 << 20;
+    pub const MAX_BYTES: u32 = 16 << 20;
     /// A response over UDP that took longer is lost.
     pub const UDP_TIMEOUT_MS: u64 = 1_000;
     /// The smallest UDP request or response, and the smallest request that opens a connection: their header.
-    pub const LEAST_UDP_BYTES: u32 = 20;
+    pub const MIN_UDP_BYTES: u32 = 20;
     /// The longest trial that an end admits.
     pub const LONGEST_MS: u64 = 24 * 3600 * 1000;
-
-    /// What is wrong with the plan, if anything: the check that both ends make before they act on it.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
-    pub fn check(&self) -> Result<(), String> {
-        within("streams", self.streams.into(), 1, Self::MOST_STREAMS.into())?;
-        let (outstanding, least, most) = match self.transaction {
-            Transaction::Tcp => (Self::MOST_OUTSTANDING, 1, Self::MOST_BYTES),
-            Transaction::Udp => (Self::MOST_OUTSTANDING, Self::LEAST_UDP_BYTES, crate::load::udp::UdpPlan::MOST_BYTES),
-            Transaction::TcpConnect => (1, 1, Self::MOST_BYTES),
-        };
-        within("outstanding requests", self.outstanding.into(), 1, outstanding.into())?;
-        within("request bytes", self.request_bytes.into(), least.into(), most.into())?;
-        within("response bytes", self.response_bytes.into(), least.into(), most.into())?;
-        within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
-        if self.omit_ms >= self.duration_ms {
-            return Err(format!("omit is {} ms, but the trial lasts only {} ms", self.omit_ms, self.duration_ms));
-        }
-        within("interval in ms", self.interval_ms, 10, 3_600_000)?;
-        if let Some(rate) = self.rate_per_s
-            && !(rate.is_finite() && (0.01..=1e9).contains(&rate))
-        {
-            return Err(format!("transactions per second is {rate}, but must be from 0.01 to 10^9"));
-        }
-        self.load.as_ref().map_or(Ok(()), TcpPlan::check)
-    }
 }
 
 impl Default for RrPlan {
@@ -111,7 +84,24 @@ impl Default for RrPlan {
 
 impl Plan for RrPlan {
     fn check(&self) -> Result<(), String> {
-        Self::check(self)
+        within("streams", self.streams, 1, Self::MAX_STREAMS)?;
+        let (outstanding, least, most) = match self.transaction {
+            Transaction::Tcp => (Self::MAX_OUTSTANDING, 1, Self::MAX_BYTES),
+            Transaction::Udp => (Self::MAX_OUTSTANDING, Self::MIN_UDP_BYTES, crate::load::udp::UdpPlan::MAX_BYTES),
+            Transaction::TcpConnect => (1, 1, Self::MAX_BYTES),
+        };
+        within("outstanding requests", self.outstanding, 1, outstanding)?;
+        within("request bytes", self.request_bytes, least, most)?;
+        within("response bytes", self.response_bytes, least, most)?;
+        within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
+        check_omitted(self.omit_ms, self.duration_ms)?;
+        within("interval in ms", self.interval_ms, 10, 3_600_000)?;
+        if let Some(rate) = self.rate_per_s
+            && !(rate.is_finite() && (0.01..=1e9).contains(&rate))
+        {
+            return Err(format!("transactions per second is {rate}, but must be from 0.01 to 10^9"));
+        }
+        self.load.as_ref().map_or(Ok(()), Plan::check)
     }
 
     fn duration_ms(&self) -> Option<u64> {

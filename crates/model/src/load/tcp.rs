@@ -1,9 +1,9 @@
 //! TCP streams: the plan, which travels to the other end as it is, and what each end saw. Samples are cumulative and raw; rates
 //! are derived on reading.
 
-use crate::host::fact::Snapshot;
-use crate::load::host::{HostSample, SocketMemory};
-use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, TrialOf, within};
+use crate::load::host::SocketMemory;
+use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, StreamsRecord, TrialOf};
+use crate::load::kind::{check_omitted, within, within_if};
 use crate::load::tcp_info::TcpInfo;
 use crate::words::place::{Direction, Flow, Place};
 use crate::words::units;
@@ -62,7 +62,7 @@ pub struct Application {
 /// which is itself a decision: nothing is left open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpPlan {
-    /// Streams per flow (so `both` has twice as many connections), 1 to [`TcpPlan::MOST_STREAMS`].
+    /// Streams per flow (so `both` has twice as many connections), 1 to [`TcpPlan::MAX_STREAMS`].
     pub streams: u32,
     /// Which way the data goes.
     pub direction: Direction,
@@ -105,51 +105,12 @@ impl TcpPlan {
     /// The longest trial that an end admits.
     pub const LONGEST_MS: u64 = 24 * 3600 * 1000;
     /// The most streams per flow that an end admits.
-    pub const MOST_STREAMS: u32 = 128;
+    pub const MAX_STREAMS: u32 = 128;
 
     /// The flows of the trial.
     #[must_use]
     pub fn flows(&self) -> &'static [Flow] {
         self.direction.flows()
-    }
-
-    /// What is wrong with the plan, if anything: the check that both ends make before they act on it.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
-    pub fn check(&self) -> Result<(), String> {
-        within("streams", self.streams.into(), 1, Self::MOST_STREAMS.into())?;
-        match self.limit {
-            Limit::DurationMs(ms) => {
-                within("duration in ms", ms, 100, Self::LONGEST_MS)?;
-                if self.omit_ms >= ms {
-                    return Err(format!("omit is {} ms, but the trial lasts only {ms} ms", self.omit_ms));
-                }
-            }
-            Limit::BytesPerStream(bytes) => within("bytes per stream", bytes, 1, 1 << 50)?,
-        }
-        within("interval in ms", self.interval_ms, 10, 3_600_000)?;
-        within("message bytes", self.message_bytes.into(), 1, 64 << 20)?;
-        for (name, bytes) in [("send buffer", self.send_buffer_bytes), ("receive buffer", self.receive_buffer_bytes)] {
-            if let Some(bytes) = bytes {
-                within(name, bytes.into(), 1024, 1 << 30)?;
-            }
-        }
-        if let Some(mss) = self.mss_bytes {
-            within("mss", mss.into(), 88, 32_767)?;
-        }
-        within("dscp", self.dscp.into(), 0, 63)?;
-        if let Some(name) = &self.congestion_control
-            && (name.is_empty()
-                || name.len() > 15
-                || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'))
-        {
-            return Err(format!("`{}` is no name of a congestion control", name.escape_default()));
-        }
-        if let Some(bps) = self.pacing_bps {
-            within("pacing rate in bit/s", bps, 8_000, 1 << 50)?;
-        }
-        Ok(())
     }
 }
 
@@ -180,7 +141,28 @@ impl Default for TcpPlan {
 
 impl Plan for TcpPlan {
     fn check(&self) -> Result<(), String> {
-        Self::check(self)
+        within("streams", self.streams, 1, Self::MAX_STREAMS)?;
+        match self.limit {
+            Limit::DurationMs(ms) => {
+                within("duration in ms", ms, 100, Self::LONGEST_MS)?;
+                check_omitted(self.omit_ms, ms)?;
+            }
+            Limit::BytesPerStream(bytes) => within("bytes per stream", bytes, 1, 1 << 50)?,
+        }
+        within("interval in ms", self.interval_ms, 10, 3_600_000)?;
+        within("message bytes", self.message_bytes, 1, 64 << 20)?;
+        within_if("send buffer", self.send_buffer_bytes, 1024, 1 << 30)?;
+        within_if("receive buffer", self.receive_buffer_bytes, 1024, 1 << 30)?;
+        within_if("mss", self.mss_bytes, 88, 32_767)?;
+        within("dscp", self.dscp, 0, 63)?;
+        if let Some(name) = &self.congestion_control
+            && (name.is_empty()
+                || name.len() > 15
+                || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'))
+        {
+            return Err(format!("`{}` is no name of a congestion control", name.escape_default()));
+        }
+        within_if("pacing rate in bit/s", self.pacing_bps, 8_000, 1 << 50)
     }
 
     fn duration_ms(&self) -> Option<u64> {
@@ -233,24 +215,11 @@ impl Load for TcpPlan {
         let stream = |(id, flow, sample)| TcpStreamRecord {
             id,
             flow,
-            local: String::new(),
-            remote: String::new(),
-            congestion_control: None,
-            mss_bytes: None,
-            buffer_lock: None,
-            sndbuf_bytes: None,
-            rcvbuf_bytes: None,
             method: "unknown".to_owned(),
             samples: vec![sample],
+            ..TcpStreamRecord::default()
         };
-        TcpEndRecord {
-            place,
-            streams: streams.into_iter().map(stream).collect(),
-            host: Vec::new(),
-            before: Snapshot::default(),
-            after: Snapshot::default(),
-            remarks: vec![remark],
-        }
+        TcpEndRecord::partial(place, streams.into_iter().map(stream).collect(), remark)
     }
 }
 
@@ -299,7 +268,7 @@ impl Sample for TcpSample {
 }
 
 /// One stream over a trial, seen from one end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct TcpStreamRecord {
     /// From 0, the same on both ends.
     pub id: u32,
@@ -326,21 +295,7 @@ pub struct TcpStreamRecord {
 }
 
 /// What one end saw of a trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TcpEndRecord {
-    /// Which end.
-    pub place: Place,
-    /// Its streams, by id.
-    pub streams: Vec<TcpStreamRecord>,
-    /// The host's CPUs, at the same instants as the streams' samples or near them.
-    pub host: Vec<HostSample>,
-    /// Counters of the host right before the load.
-    pub before: Snapshot,
-    /// Counters of the host right after it.
-    pub after: Snapshot,
-    /// Words on anything that went otherwise than planned (a buffer not obtained, a method not possible).
-    pub remarks: Vec<String>,
-}
+pub type TcpEndRecord = StreamsRecord<TcpStreamRecord>;
 
 /// A trial of TCP streams.
 pub type TcpTrial<'a> = TrialOf<'a, TcpPlan>;

@@ -1,7 +1,7 @@
 //! UDP streams: the plan of a trial, the same for both ends.
 
-use crate::host::fact::Snapshot;
-use crate::load::kind::{Cap, Carrier, Load, Plan, StreamSpec, TrialOf, within};
+use crate::load::kind::{Cap, Carrier, Load, Plan, StreamSpec, TrialOf};
+use crate::load::kind::{check_omitted, within, within_if};
 use crate::load::tcp::TcpPlan;
 use crate::load::udp_record::{UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord};
 use crate::words::place::{Direction, Flow, Place};
@@ -48,7 +48,7 @@ pub enum Batching {
 /// One UDP trial, the same words for both ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UdpPlan {
-    /// Streams per flow, 1 to [`UdpPlan::MOST_STREAMS`].
+    /// Streams per flow, 1 to [`UdpPlan::MAX_STREAMS`].
     pub streams: u32,
     /// Which way the data goes.
     pub direction: Direction,
@@ -83,13 +83,13 @@ pub struct UdpPlan {
 
 impl UdpPlan {
     /// The most streams per flow that an end admits.
-    pub const MOST_STREAMS: u32 = 128;
+    pub const MAX_STREAMS: u32 = 128;
     /// The smallest datagram: the header of the probe.
-    pub const LEAST_BYTES: u32 = 20;
+    pub const MIN_BYTES: u32 = 20;
     /// The largest UDP payload over IPv4.
-    pub const MOST_BYTES: u32 = 65_507;
+    pub const MAX_BYTES: u32 = 65_507;
     /// The longest list of sizes.
-    pub const MOST_SIZES: usize = 1024;
+    pub const MAX_SIZES: usize = 1024;
     /// The longest trial that an end admits.
     pub const LONGEST_MS: u64 = 24 * 3600 * 1000;
 
@@ -128,43 +128,6 @@ impl UdpPlan {
             _ => self.duration_ms as f64 / 1e3,
         }
     }
-
-    /// What is wrong with the plan, if anything: the check that both ends make before they act on it.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
-    pub fn check(&self) -> Result<(), String> {
-        within("streams", self.streams.into(), 1, Self::MOST_STREAMS.into())?;
-        within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
-        if self.omit_ms >= self.duration_ms {
-            return Err(format!("omit is {} ms, but the trial lasts only {} ms", self.omit_ms, self.duration_ms));
-        }
-        within("interval in ms", self.interval_ms, 10, 3_600_000)?;
-        for flow in self.flows() {
-            match self.rate(*flow) {
-                UdpRate::Bps(bps) => within("rate in bit/s", bps, 1, 1 << 50)?,
-                UdpRate::Pps(pps) if !(pps.is_finite() && (0.01..=1e12).contains(&pps)) => {
-                    return Err(format!("rate in packets/s is {pps}, but must be from 0.01 to 10^12"));
-                }
-                UdpRate::Pps(_) | UdpRate::Max => {}
-            }
-        }
-        if let DatagramSizes::Sequence(sizes) = &self.sizes {
-            within("number of datagram sizes", sizes.len() as u64, 1, Self::MOST_SIZES as u64)?;
-            for size in sizes {
-                within("datagram size", (*size).into(), Self::LEAST_BYTES.into(), Self::MOST_BYTES.into())?;
-            }
-        }
-        if let Some(burst) = self.burst_datagrams {
-            within("burst in datagrams", burst.into(), 1, 65_536)?;
-        }
-        for (name, bytes) in [("send buffer", self.send_buffer_bytes), ("receive buffer", self.receive_buffer_bytes)] {
-            if let Some(bytes) = bytes {
-                within(name, bytes.into(), 1024, 1 << 30)?;
-            }
-        }
-        within("dscp", self.dscp.into(), 0, 63)
-    }
 }
 
 impl Default for UdpPlan {
@@ -192,7 +155,29 @@ impl Default for UdpPlan {
 
 impl Plan for UdpPlan {
     fn check(&self) -> Result<(), String> {
-        Self::check(self)
+        within("streams", self.streams, 1, Self::MAX_STREAMS)?;
+        within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
+        check_omitted(self.omit_ms, self.duration_ms)?;
+        within("interval in ms", self.interval_ms, 10, 3_600_000)?;
+        for flow in self.flows() {
+            match self.rate(*flow) {
+                UdpRate::Bps(bps) => within("rate in bit/s", bps, 1, 1 << 50)?,
+                UdpRate::Pps(pps) if !(pps.is_finite() && (0.01..=1e12).contains(&pps)) => {
+                    return Err(format!("rate in packets/s is {pps}, but must be from 0.01 to 10^12"));
+                }
+                UdpRate::Pps(_) | UdpRate::Max => {}
+            }
+        }
+        if let DatagramSizes::Sequence(sizes) = &self.sizes {
+            within("number of datagram sizes", sizes.len(), 1, Self::MAX_SIZES)?;
+            for size in sizes {
+                within("datagram size", *size, Self::MIN_BYTES, Self::MAX_BYTES)?;
+            }
+        }
+        within_if("burst in datagrams", self.burst_datagrams, 1, 65_536)?;
+        within_if("send buffer", self.send_buffer_bytes, 1024, 1 << 30)?;
+        within_if("receive buffer", self.receive_buffer_bytes, 1024, 1 << 30)?;
+        within("dscp", self.dscp, 0, 63)
     }
 
     fn duration_ms(&self) -> Option<u64> {
@@ -252,26 +237,11 @@ impl Load for UdpPlan {
         let stream = |(id, flow, sample)| UdpStreamRecord {
             id,
             flow,
-            local: String::new(),
-            remote: String::new(),
-            datagram_bytes: 0,
-            path_mtu_bytes: None,
-            sndbuf_bytes: None,
-            rcvbuf_bytes: None,
-            rcvbuf_wanted_bytes: None,
             method: "unknown".to_owned(),
-            sent: None,
-            received: None,
             samples: vec![sample],
+            ..UdpStreamRecord::default()
         };
-        UdpEndRecord {
-            place,
-            streams: streams.into_iter().map(stream).collect(),
-            host: Vec::new(),
-            before: Snapshot::default(),
-            after: Snapshot::default(),
-            remarks: vec![remark],
-        }
+        UdpEndRecord::partial(place, streams.into_iter().map(stream).collect(), remark)
     }
 }
 

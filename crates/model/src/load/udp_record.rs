@@ -1,9 +1,8 @@
 //! What each end saw of UDP streams. Counts are of datagrams (UDP payloads), not of IP fragments; every sample is cumulative.
 
-use crate::host::fact::Snapshot;
-use crate::load::host::{HostSample, SocketMemory};
-use crate::load::kind::Sample;
-use crate::words::place::{Flow, Place};
+use crate::load::host::SocketMemory;
+use crate::load::kind::{Sample, StreamsRecord};
+use crate::words::place::Flow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -180,7 +179,7 @@ impl Sample for UdpSample {
 }
 
 /// One stream over a trial, seen from one end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct UdpStreamRecord {
     /// From 0, the same on both ends.
     pub id: u32,
@@ -199,7 +198,8 @@ pub struct UdpStreamRecord {
     /// Receive buffer obtained, bytes of kernel memory.
     pub rcvbuf_bytes: Option<u32>,
     /// Receive buffer that the engine or the user wanted, in the same bytes.
-    pub rcvbuf_wanted_bytes: Option<u32>,
+    #[serde(rename = "rcvbuf_wanted_bytes")]
+    pub rcvbuf_requested_bytes: Option<u32>,
     /// How datagrams were moved: `sendmmsg`, `sendmmsg+segment`, `recvmmsg`, `recvmmsg+gro`.
     pub method: String,
     /// On the end that sends.
@@ -211,18 +211,4 @@ pub struct UdpStreamRecord {
 }
 
 /// What one end saw of a UDP trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct UdpEndRecord {
-    /// Which end.
-    pub place: Place,
-    /// Its streams, by id.
-    pub streams: Vec<UdpStreamRecord>,
-    /// The host's CPUs, at the same instants as the streams' samples or near them.
-    pub host: Vec<HostSample>,
-    /// Counters of the host right before the load.
-    pub before: Snapshot,
-    /// Counters of the host right after it.
-    pub after: Snapshot,
-    /// Words on anything that went otherwise than planned.
-    pub remarks: Vec<String>,
-}
+pub type UdpEndRecord = StreamsRecord<UdpStreamRecord>;

@@ -6,6 +6,7 @@ use crate::load::rr::RrPlan;
 use crate::load::udp_record::Distribution;
 use crate::run::measure::{EndCpu, FlowSummary, Remark};
 use crate::run::report::RunView;
+use crate::words::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -137,26 +138,14 @@ pub struct Responsiveness {
     pub variation: Option<f64>,
 }
 
-/// How stable a figure was, in the draft's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Confidence {
-    /// Fewer than four seconds of it.
-    Low,
-    /// Four seconds and more, which differ by more than 5 %.
-    Medium,
-    /// It was stable within 5 %.
-    High,
-}
-
-impl Confidence {
-    /// The word used in every format.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
+words! {
+    /// How stable a figure was, in the draft's words.
+    pub enum Confidence {
+        /// Fewer than four seconds of it.
+        Low = "low",
+        /// Four seconds and more, which differ by more than 5 %.
+        Medium = "medium",
+        /// It was stable within 5 %.
+        High = "high",
     }
 }

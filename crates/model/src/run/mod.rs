@@ -7,7 +7,10 @@ pub mod report;
 pub mod search;
 pub mod search_report;
 pub mod sweep;
+pub mod target;
 pub mod tcp_columns;
+
+pub use target::{Ending, Target};
 
 use crate::host::change::Change;
 use crate::host::fact::Snapshot;
@@ -15,23 +18,12 @@ use crate::load::LoadPlan;
 use crate::load::kind::TrialOf;
 use crate::load::trial::{Kind, Trial};
 use crate::load::udp::UdpPlan;
+use crate::run::report::RunView;
 use crate::run::search::{SearchPlan, SearchRecord};
 use crate::run::search_report::LoadUnit;
 use crate::run::sweep::{SweepPlan, SweepRecord};
-use crate::words::place::Family;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// The other end, as it was asked for and as it was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Target {
-    /// The user's word: a name, an address, an `ssh://` address.
-    pub asked: String,
-    /// `address:port` of the data connections.
-    pub address: String,
-    /// The family used.
-    pub family: Family,
-}
 
 /// A diagnosis: the load that shows the problem, and what may be done about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,22 +69,25 @@ pub enum RunPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// The load that the diagnosis looks at; after fixes were applied there is one for each act.
+    /// The load that the diagnosis looks at; after fixes were applied there is one for each round.
     Baseline {
         /// From 0: how many fixes were in force.
-        act: u32,
+        #[serde(rename = "act")]
+        round: u32,
     },
     /// It separates two hypotheses.
     Experiment {
-        /// The act it belongs to.
-        act: u32,
+        /// The round it belongs to.
+        #[serde(rename = "act")]
+        round: u32,
         /// The experiment's id: `more-streams`, `other-direction`, …
         id: String,
     },
     /// Half of a pair that proves a fix.
     Proof {
-        /// The act whose fix is proved.
-        act: u32,
+        /// The round whose fix is proved.
+        #[serde(rename = "act")]
+        round: u32,
         /// From 0.
         pair: u32,
         /// Whether the fix was in force.
@@ -113,23 +108,12 @@ pub struct TrialRecord {
     pub trial: Trial,
 }
 
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// As planned.
-    Complete,
-    /// By the user; what was measured is kept.
-    Interrupted,
-    /// By a failure; what was measured is kept.
-    Failed(String),
-}
-
-/// A fix that was tried in a run, in the order of acts.
+/// A fix that was tried in a run, in the order of rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
-    /// The act: the baseline of this number named the cause.
-    pub act: u32,
+    /// The round: the baseline of this number named the cause.
+    #[serde(rename = "act")]
+    pub round: u32,
     /// The cause that the fix was for.
     pub cause: String,
     /// What was predicted, in bits per second of goodput.
@@ -140,8 +124,9 @@ pub struct Attempt {
     pub changes: Vec<Change>,
     /// The plan after the fix, where the fix is in the application and not in the host.
     pub load: Option<LoadPlan>,
-    /// Whether the changes stayed in force for the next act.
-    pub kept_for_next_act: bool,
+    /// Whether the changes stayed in force for the next round.
+    #[serde(rename = "kept_for_next_act")]
+    pub kept_for_next_round: bool,
 }
 
 /// Everything that one command measured.
@@ -190,20 +175,36 @@ impl Run {
         self.trials.iter().filter_map(|record| Some((&record.purpose, record.trial.of()?)))
     }
 
-    /// The baseline of an act, where its load is of this kind.
+    /// The baseline of a round, where its load is of this kind.
     #[must_use]
-    pub fn baseline<L: Kind>(&self, act: u32) -> Option<TrialOf<'_, L>> {
+    pub fn baseline<L: Kind>(&self, round: u32) -> Option<TrialOf<'_, L>> {
         self.trials_of().find_map(|(purpose, trial)| match purpose {
-            Purpose::Baseline { act: of } if *of == act => Some(trial),
+            Purpose::Baseline { round: of } if *of == round => Some(trial),
             _ => None,
         })
     }
 
-    /// The experiments of an act with this kind of load, with their ids.
-    pub fn experiments<L: Kind>(&self, act: u32) -> impl Iterator<Item = (&str, TrialOf<'_, L>)> {
+    /// The experiments of a round with this kind of load, with their ids.
+    pub fn experiments<L: Kind>(&self, round: u32) -> impl Iterator<Item = (&str, TrialOf<'_, L>)> {
         self.trials_of().filter_map(move |(purpose, trial)| match purpose {
-            Purpose::Experiment { act: of, id } if *of == act => Some((id.as_str(), trial)),
+            Purpose::Experiment { round: of, id } if *of == round => Some((id.as_str(), trial)),
             _ => None,
         })
+    }
+}
+
+impl From<&Run> for RunView {
+    fn from(run: &Run) -> Self {
+        #[allow(clippy::cast_precision_loss)]
+        let elapsed_s = run.elapsed_us as f64 / 1e6;
+        Self {
+            id: run.id.clone(),
+            made_by: run.made_by.clone(),
+            started_unix_us: run.started_unix_us,
+            elapsed_s,
+            target: run.target.clone(),
+            ending: run.ending.clone(),
+            idle_rtt_us: run.idle_rtt_us.iter().min().copied(),
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::diagnosis::ledger::Ledger;
 use crate::diagnosis::verdict::{Command, Rejected, Status, Witness};
 use crate::host::change::Change;
 use crate::host::fact::{Absent, Fact};
-use crate::run::{Ending, Run, Target};
+use crate::run::target::{Ending, Target};
 use crate::words::place::{Direction, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,8 +28,9 @@ pub struct Report {
     pub hosts: HostsView,
     /// The experiments that were made to separate hypotheses.
     pub experiments: Vec<ExperimentView>,
-    /// With `--try`: the acts, one for each fix that was tried, and the last verdict.
-    pub acts: Vec<ActView>,
+    /// With `--try`: the rounds, one for each fix that was tried, and the last verdict.
+    #[serde(rename = "acts")]
+    pub rounds: Vec<RoundView>,
     /// With `--try`: the state before the first fix against the state after the last one that stayed.
     pub proof: Option<ProofView>,
 }
@@ -51,22 +52,6 @@ pub struct RunView {
     pub ending: Ending,
     /// Smallest RTT of the idle path.
     pub idle_rtt_us: Option<u64>,
-}
-
-impl From<&Run> for RunView {
-    fn from(run: &Run) -> Self {
-        #[allow(clippy::cast_precision_loss)]
-        let elapsed_s = run.elapsed_us as f64 / 1e6;
-        Self {
-            id: run.id.clone(),
-            made_by: run.made_by.clone(),
-            started_unix_us: run.started_unix_us,
-            elapsed_s,
-            target: run.target.clone(),
-            ending: run.ending.clone(),
-            idle_rtt_us: run.idle_rtt_us.iter().min().copied(),
-        }
-    }
 }
 
 /// What limits the path.
@@ -167,24 +152,25 @@ pub struct ExperimentView {
     pub goodput_bps: f64,
 }
 
-/// One act of `--try`.
+/// One round of `--try`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ActView {
+pub struct RoundView {
     /// From 0.
-    pub act: u32,
+    #[serde(rename = "act")]
+    pub round: u32,
     /// The cause that was named.
     pub cause: Option<String>,
     /// Where it is.
     pub at: Option<Place>,
-    /// The verdict of this act.
+    /// The verdict of this round.
     pub status: Status,
     /// In a sentence.
     pub headline: String,
-    /// Goodput of this act's baseline.
+    /// Goodput of this round's baseline.
     pub goodput_bps: f64,
     /// What was changed, and whether it is still in force.
     pub changes: Vec<Change>,
-    /// The proof of this act's fix.
+    /// The proof of this round's fix.
     pub proof: Option<ProofView>,
 }
 

@@ -3,6 +3,7 @@
 //! the plan and the trials, so that they can be derived again. Words as in draft-ietf-bmwg-mlrsearch-15 (RFC 9971) and
 //! RFC 2285.
 
+use crate::load::kind::{within, within_if};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -137,13 +138,13 @@ pub struct SearchPlan {
 
 impl SearchPlan {
     /// The most goals.
-    pub const MOST_GOALS: usize = 16;
+    pub const MAX_GOALS: usize = 16;
     /// The longest trial.
     pub const LONGEST_TRIAL_MS: u64 = 24 * 3600 * 1000;
     /// The longest search.
     pub const LONGEST_MS: u64 = 14 * 24 * 3600 * 1000;
     /// The most trials of a search.
-    pub const MOST_TRIALS: u32 = 100_000;
+    pub const MAX_TRIALS: u32 = 100_000;
 
     /// NDR and PDR together, for someone who waits for them: about half a minute on a quiet path, five minutes at most.
     #[must_use]
@@ -176,19 +177,17 @@ impl SearchPlan {
                 self.min_load_pps, self.max_load_pps
             ));
         }
-        within("longest search in ms", self.max_search_ms as f64, 10.0, Self::LONGEST_MS as f64)?;
-        within("most trials", self.max_trials.into(), 1.0, Self::MOST_TRIALS.into())?;
-        if let Some(pps) = self.tester_max_pps {
-            within("maximum of the tester in packets/s", pps, 0.01, 1e12)?;
-        }
-        within("number of preceding targets", self.preceding_targets.into(), 0.0, 10.0)?;
+        within("longest search in ms", self.max_search_ms, 10, Self::LONGEST_MS)?;
+        within("most trials", self.max_trials, 1, Self::MAX_TRIALS)?;
+        within_if("maximum of the tester in packets/s", self.tester_max_pps, 0.01, 1e12)?;
+        within("number of preceding targets", self.preceding_targets, 0, 10)?;
         within("expansion", self.expansion, 1.1, 100.0)?;
-        within("repetitions of an invalid trial", self.invalid_retries.into(), 0.0, 100.0)?;
+        within("repetitions of an invalid trial", self.invalid_retries, 0, 100)?;
         if let SearchMethod::LossCurve { step, trial_ms } = self.method {
             within("step of the loss curve", step, 0.001, 0.5)?;
             return self.check_trial("trial", trial_ms);
         }
-        within("number of goals", self.goals.len() as f64, 1.0, Self::MOST_GOALS as f64)?;
+        within("number of goals", self.goals.len(), 1, Self::MAX_GOALS)?;
         self.goals.iter().enumerate().try_for_each(|(index, goal)| {
             if self.goals[..index].iter().any(|other| other.name == goal.name) {
                 return Err(format!("two goals are called {}, but each must have a name of its own", goal.name));
@@ -204,14 +203,14 @@ impl SearchPlan {
         self.check_trial("initial trial", goal.initial_trial_ms)?;
         self.check_trial("final trial", goal.final_trial_ms)?;
         let longest_sum_ms = 1000 * Self::LONGEST_TRIAL_MS;
-        within("final trial in ms", goal.final_trial_ms as f64, goal.initial_trial_ms as f64, longest_sum_ms as f64)?;
-        within("duration sum in ms", goal.duration_sum_ms as f64, goal.final_trial_ms as f64, longest_sum_ms as f64)
+        within("final trial in ms", goal.final_trial_ms, goal.initial_trial_ms, longest_sum_ms)?;
+        within("duration sum in ms", goal.duration_sum_ms, goal.final_trial_ms, longest_sum_ms)
     }
 
     /// A trial is long enough for a datagram at the lowest load: otherwise there is no loss ratio.
     fn check_trial(&self, name: &str, trial_ms: u64) -> Result<(), String> {
         let longest_ms = Self::LONGEST_TRIAL_MS.min(self.max_search_ms);
-        within(&format!("{name} in ms"), trial_ms as f64, 10.0, longest_ms as f64)?;
+        within(&format!("{name} in ms"), trial_ms, 10, longest_ms)?;
         if self.min_load_pps * (trial_ms as f64) < 1_000.0 {
             return Err(format!(
                 "{name} of {trial_ms} ms holds no datagram at the lowest load, {} packets/s; raise one of them",
@@ -219,15 +218,6 @@ impl SearchPlan {
             ));
         }
         Ok(())
-    }
-}
-
-fn within(name: &str, value: f64, least: f64, most: f64) -> Result<(), String> {
-    // A NaN is in no range.
-    if (least..=most).contains(&value) {
-        Ok(())
-    } else {
-        Err(format!("{name} is {value}, but must be from {least} to {most}"))
     }
 }
 

@@ -3,9 +3,9 @@
 
 use crate::load::kind::within;
 use crate::load::udp::{UdpPlan, UdpRate};
-use crate::run::Ending;
 use crate::run::measure::{EndCpu, HostCpu};
 use crate::run::report::RunView;
+use crate::run::target::Ending;
 use crate::words::place::{Direction, Flow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,9 +59,9 @@ pub struct SweepPlan {
 
 impl SweepPlan {
     /// The most sizes.
-    pub const MOST_SIZES: usize = 256;
+    pub const MAX_SIZES: usize = 256;
     /// The most points of a sweep.
-    pub const MOST_CELLS: usize = 100_000;
+    pub const MAX_CELLS: usize = 100_000;
 
     /// Every point, a repetition after the other, so that what drifts over time does not fall on one size.
     pub fn cells(&self) -> impl Iterator<Item = SweepCell> + '_ {
@@ -79,20 +79,20 @@ impl SweepPlan {
     /// # Errors
     /// One sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
-        within("number of sizes", self.sizes.len() as u64, 1, Self::MOST_SIZES as u64)?;
-        within("number of protocols", self.protocols.len() as u64, 1, 2)?;
-        within("number of directions", self.directions.len() as u64, 1, 3)?;
-        within("streams", self.streams.into(), 1, UdpPlan::MOST_STREAMS.into())?;
-        within("repetitions", self.repetitions.into(), 1, 1000)?;
+        within("number of sizes", self.sizes.len(), 1, Self::MAX_SIZES)?;
+        within("number of protocols", self.protocols.len(), 1, 2)?;
+        within("number of directions", self.directions.len(), 1, 3)?;
+        within("streams", self.streams, 1, UdpPlan::MAX_STREAMS)?;
+        within("repetitions", self.repetitions, 1, 1000)?;
         let cells = self.sizes.len() * self.protocols.len() * self.directions.len();
-        within("points", (cells as u64).saturating_mul(self.repetitions.into()), 1, Self::MOST_CELLS as u64)?;
+        within("points", (cells as u64).saturating_mul(self.repetitions.into()), 1, Self::MAX_CELLS as u64)?;
         within("trial in ms", self.trial_ms, 100, UdpPlan::LONGEST_MS)?;
         if self.omit_ms >= self.trial_ms {
             return Err(format!("omit is {} ms, but a trial lasts only {} ms", self.omit_ms, self.trial_ms));
         }
-        let least = if self.protocols.contains(&SweepProtocol::Udp) { UdpPlan::LEAST_BYTES } else { 1 };
+        let least = if self.protocols.contains(&SweepProtocol::Udp) { UdpPlan::MIN_BYTES } else { 1 };
         for (at, size) in self.sizes.iter().enumerate() {
-            within("size", (*size).into(), least.into(), UdpPlan::MOST_BYTES.into())?;
+            within("size", *size, least, UdpPlan::MAX_BYTES)?;
             if self.sizes[..at].contains(size) {
                 return Err(format!("size {size} is there twice"));
             }

@@ -1,5 +1,6 @@
 //! Numbers as text, in addition to [`narrows_model::words::units`]: packet rates, nanoseconds, grouped counts.
 
+pub use crate::words::units::grouped;
 use crate::words::units::micros;
 
 /// A count as a float; exact up to 2^53.
@@ -99,20 +100,6 @@ pub fn nanos(value: u64) -> String {
         1_000..1_000_000 => format!("{} us", digits(float(value) / 1e3)),
         _ => micros(value / 1000),
     }
-}
-
-/// A count in groups of three: `1,234,567`.
-#[must_use]
-pub fn grouped(count: u64) -> String {
-    let plain = count.to_string();
-    let mut out = String::with_capacity(plain.len() + plain.len() / 3);
-    for (at, digit) in plain.chars().enumerate() {
-        if at > 0 && (plain.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// A difference in groups of three with its sign: `+12`, `−1,234`, `0`.

@@ -1,5 +1,36 @@
 //! Values and their spelling: units, places, addresses.
 
+/// Enums whose variants are words, a line each: the same word in JSON, in text and on the command line.
+macro_rules! words {
+    ($(
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)* }
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        pub enum $name { $($(#[$about])* #[serde(rename = $word)] $variant,)* }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
+
+            /// The word used in every format and flag.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.word())
+            }
+        }
+    )*};
+}
+pub(crate) use words;
+
 pub mod figures;
 pub mod mac;
 pub mod place;

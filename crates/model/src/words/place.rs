@@ -2,49 +2,31 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
-/// Where on the measured system something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Place {
-    /// The host that the user asked from.
-    Client,
-    /// The host that runs `narrows serve`.
-    Server,
-    /// Everything between the two hosts' network interfaces.
-    Path,
-}
-
-impl Place {
-    /// The word used in every format.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-            Self::Path => "path",
-        }
+words! {
+    /// Where on the measured system something is.
+    pub enum Place {
+        /// The host that the user asked from.
+        Client = "client",
+        /// The host that runs `narrows serve`.
+        Server = "server",
+        /// Everything between the two hosts' network interfaces.
+        Path = "path",
     }
 }
 
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+words! {
+    /// The direction that the user asks for. `up` is client to server.
+    #[derive(Default)]
+    pub enum Direction {
+        /// Client to server.
+        #[default]
+        Up = "up",
+        /// Server to client.
+        Down = "down",
+        /// Up and down at the same time.
+        Both = "both",
     }
-}
-
-/// The direction that the user asks for. `up` is client to server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Client to server.
-    #[default]
-    Up,
-    /// Server to client.
-    Down,
-    /// Up and down at the same time.
-    Both,
 }
 
 impl Direction {
@@ -57,29 +39,14 @@ impl Direction {
             Self::Both => &[Flow::Up, Flow::Down],
         }
     }
-
-    /// The word used in every format and flag.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-            Self::Both => "both",
-        }
-    }
-}
-
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
 }
 
 /// One way of data through the path: what a single stream does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Flow {
     /// Client to server.
+    #[default]
     Up,
     /// Server to client.
     Down,

@@ -49,19 +49,10 @@ fn hertz(number: f64) -> String {
 
 /// Thousands parted by commas, so that long counters can be read.
 fn grouped(value: &Value) -> String {
-    let text = value.to_string();
-    let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
-    if digits.len() < 5 || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return text;
+    match value {
+        Value::Integer(number) if number.unsigned_abs() >= 10_000 => units::grouped(*number),
+        other => other.to_string(),
     }
-    let mut out = String::from(sign);
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]

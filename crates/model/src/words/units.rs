@@ -42,14 +42,15 @@ pub(crate) fn split(word: &str) -> (&str, &str) {
     (&word[..end], &word[end..])
 }
 
+/// The number of a part of `word`, times the factor of its suffix.
 fn scaled(
     word: &str,
-    what: &'static str,
-    examples: &'static str,
+    part: &str,
+    (what, examples): (&'static str, &'static str),
     factor: impl Fn(&str) -> Option<f64>,
 ) -> Result<u64, UnitError> {
     let not_a = || UnitError::NotA { word: word.to_owned(), what, examples };
-    let (digits, suffix) = split(word);
+    let (digits, suffix) = split(part);
     let number: f64 = digits.parse().map_err(|_| not_a())?;
     let value = (number * factor(suffix).ok_or_else(not_a)?).round();
     // 2^53: beyond it an f64 no longer holds every whole number.
@@ -71,18 +72,21 @@ pub(crate) fn decimal(prefix: &str) -> Option<f64> {
     })
 }
 
+/// A rate without its unit of bits.
+pub(crate) fn without_bits(word: &str) -> &str {
+    ["bit/s", "bits/s", "bps", "bit"].iter().find_map(|unit| word.strip_suffix(unit)).unwrap_or(word)
+}
+
 /// Reads `100M`, `9.4G`, `250kbit`, `10Mbit/s`, `1.2Mpps`.
 ///
 /// # Errors
 /// The word, where it is none of these or beyond 2^53.
 pub fn parse_rate(word: &str) -> Result<Rate, UnitError> {
-    const EXAMPLES: &str = "100M, 9.4G or 1.2Mpps";
-    let lower = word.trim();
-    if let Some(packets) = lower.strip_suffix("pps") {
-        return scaled(packets, "rate", EXAMPLES, decimal).map(Rate::Packets).map_err(|error| rename(&error, word));
+    const RATE: (&str, &str) = ("rate", "100M, 9.4G or 1.2Mpps");
+    match word.trim().strip_suffix("pps") {
+        Some(packets) => scaled(word, packets, RATE, decimal).map(Rate::Packets),
+        None => scaled(word, without_bits(word.trim()), RATE, decimal).map(Rate::Bits),
     }
-    let bits = ["bit/s", "bits/s", "bps", "bit"].iter().find_map(|suffix| lower.strip_suffix(suffix)).unwrap_or(lower);
-    scaled(bits, "rate", EXAMPLES, decimal).map(Rate::Bits).map_err(|error| rename(&error, word))
 }
 
 /// What a share without a percent sign is.
@@ -116,13 +120,6 @@ pub fn parse_share(word: &str, bare: BareShare) -> Result<f64, UnitError> {
     })
 }
 
-fn rename(error: &UnitError, whole: &str) -> UnitError {
-    match *error {
-        UnitError::NotA { what, examples, .. } => UnitError::NotA { word: whole.to_owned(), what, examples },
-        UnitError::TooLarge { what, .. } => UnitError::TooLarge { word: whole.to_owned(), what },
-    }
-}
-
 /// Reads a rate in bits per second.
 ///
 /// # Errors
@@ -141,7 +138,7 @@ pub fn parse_bps(word: &str) -> Result<u64, UnitError> {
 /// # Errors
 /// The word, where it is none of these or beyond 2^53.
 pub fn parse_size(word: &str) -> Result<u64, UnitError> {
-    scaled(word.trim(), "size", "64, 9k or 4M", |suffix| {
+    scaled(word, word.trim(), ("size", "64, 9k or 4M"), |suffix| {
         let prefix = suffix.strip_suffix("iB").or_else(|| suffix.strip_suffix('B')).unwrap_or(suffix);
         Some(match prefix {
             "" => 1.0,
@@ -151,7 +148,6 @@ pub fn parse_size(word: &str) -> Result<u64, UnitError> {
             _ => return None,
         })
     })
-    .map_err(|error| rename(&error, word))
 }
 
 /// Reads `10s`, `250ms`, `1.5m`, `2h`, `90us`; a bare number is seconds.
@@ -159,7 +155,7 @@ pub fn parse_size(word: &str) -> Result<u64, UnitError> {
 /// # Errors
 /// The word, where it is none of these or longer than a year.
 pub fn parse_duration(word: &str) -> Result<Duration, UnitError> {
-    let micros = scaled(word.trim(), "duration", "10s, 250ms or 2m", |suffix| {
+    let micros = scaled(word, word.trim(), ("duration", "10s, 250ms or 2m"), |suffix| {
         Some(match suffix {
             "us" => 1.0,
             "ms" => 1e3,
@@ -168,8 +164,7 @@ pub fn parse_duration(word: &str) -> Result<Duration, UnitError> {
             "h" => 3600e6,
             _ => return None,
         })
-    })
-    .map_err(|error| rename(&error, word))?;
+    })?;
     if micros > 366 * 24 * 3600 * 1_000_000 {
         return Err(UnitError::TooLarge { word: word.to_owned(), what: "duration" });
     }

@@ -70,8 +70,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FRAMES")]
     burst: Option<u32>,
     /// The longest stall of a worker that is made up for, at a quarter above the load; what is further behind is unsent
-    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "50ms")]
-    make_up: Duration,
+    #[arg(long = "make-up", value_parser = duration, value_name = "TIME", default_value = "50ms")]
+    catch_up: Duration,
     /// Flows in pseudo-random order (RFC 4814), instead of in turns
     #[arg(long)]
     random: bool,
@@ -193,7 +193,7 @@ impl Args {
             load: self.rate.rate,
             link_bps: self.link.link_speed,
             burst: self.burst,
-            make_up: self.make_up,
+            catch_up: self.catch_up,
             duration: self.duration.duration,
             count: self.count,
             workers: self.workers,

@@ -8,7 +8,7 @@ use crate::session::{Connection, LiveLines};
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_model::run::SearchOrder;
 use narrows_model::run::search_report::SearchReport;
-use narrows_model::{Direction, Family, Goal, SearchMethod, UdpPlan, UdpRate};
+use narrows_model::{Direction, Family, Goal, Plan, SearchMethod, UdpPlan, UdpRate};
 use narrows_render::Format;
 use narrows_render::search::{curve, svg, text};
 use narrows_runner::search::{self, SearchSpec, SpecError};

@@ -92,7 +92,7 @@ impl Sizes {
             Self::Frames(frames) => {
                 // The headers of Ethernet with its FCS, of IP and of UDP.
                 let overhead = 18 + family.header_bytes() + 8;
-                let payload = |frame: &u32| frame.saturating_sub(overhead).max(UdpPlan::LEAST_BYTES);
+                let payload = |frame: &u32| frame.saturating_sub(overhead).max(UdpPlan::MIN_BYTES);
                 DatagramSizes::Sequence(frames.iter().map(payload).collect())
             }
         })

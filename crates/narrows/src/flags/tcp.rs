@@ -5,7 +5,7 @@ use super::values::{bps, size};
 use super::words;
 use crate::failure::Failure;
 use clap::Args;
-use narrows_model::{Application, Limit, Receive, TcpPlan, ZeroCopy};
+use narrows_model::{Application, Limit, Plan, Receive, TcpPlan, ZeroCopy};
 
 words! {
     /// How the sender hands its bytes over.

@@ -6,7 +6,7 @@ use super::values::rate;
 use super::words;
 use crate::failure::Failure;
 use clap::Args;
-use narrows_model::{Batching, Family, UdpPlan, UdpRate};
+use narrows_model::{Batching, Family, Plan, UdpPlan, UdpRate};
 
 words! {
     /// Whether batches pass the kernel as one.

@@ -4,6 +4,7 @@
 
 #![allow(clippy::disallowed_methods, clippy::panic)] // a test reads the tree that it judges and fails loudly; the bans are for the program
 
+mod additions;
 mod arrows;
 mod circles;
 mod pages;

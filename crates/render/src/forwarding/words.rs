@@ -33,7 +33,7 @@ pub fn traffic(of: &Traffic) -> String {
     } else {
         // Several networks are visited at random: in turns a walk would stay in one for seconds.
         let walked = if of.networks > 1 && of.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { of.walk };
-        format!("{} flows {}", grouped(of.flows.into()), walk(walked))
+        format!("{} flows {}", grouped(of.flows), walk(walked))
     };
     let networks = if of.networks > 1 { format!(" to {} networks", of.networks) } else { String::new() };
     let both = if of.bidirectional { ", both directions at once" } else { "" };
@@ -99,7 +99,7 @@ fn plain_names(of: &[Traffic]) -> Vec<String> {
             let networks = if it.networks > 1 { format!(", {} networks", it.networks) } else { String::new() };
             let both = if it.bidirectional { ", both ways" } else { "" };
             let flows = if it.flows == 1 { "flow" } else { "flows" };
-            format!("{}, {} {flows}{networks}{both}", protocol(it.family, it.transport), grouped(it.flows.into()))
+            format!("{}, {} {flows}{networks}{both}", protocol(it.family, it.transport), grouped(it.flows))
         },
     ];
     let unlike = |names: &[String]| names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));

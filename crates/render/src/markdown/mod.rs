@@ -3,9 +3,9 @@
 use crate::ledger;
 use crate::text::budget::parts;
 use crate::text::roofline::{binds, method};
-use crate::text::{acts, hosts};
+use crate::text::{hosts, rounds};
 use crate::words::{clean, range, share};
-use narrows_model::run::report::{ActView, CauseView};
+use narrows_model::run::report::{CauseView, RoundView};
 use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Ending, Report, Status};
 use std::fmt::Write as _;
@@ -24,9 +24,9 @@ pub fn report(report: &Report) -> String {
     budget(&mut out, report);
     ledger::markdown::write(&mut out, report);
     experiments(&mut out, report);
-    if !report.acts.is_empty() {
+    if !report.rounds.is_empty() {
         out.push_str("\n## What was tried\n");
-        report.acts.iter().for_each(|it| act(&mut out, it));
+        report.rounds.iter().for_each(|it| round(&mut out, it));
     }
     both_hosts(&mut out, report);
     let _ = writeln!(out, "\nRun `{}` by {}.", code(&report.run.id), text(&report.run.made_by));
@@ -99,7 +99,7 @@ fn verdict(out: &mut String, report: &Report) {
         rows.push(vec!["Confidence".into(), percent(cause.confidence)]);
     }
     if let Some(proof) = &report.proof {
-        rows.push(vec!["Tried".into(), text(&acts::outcome(proof))]);
+        rows.push(vec!["Tried".into(), text(&rounds::outcome(proof))]);
     }
     *out += &table(&["", ""], &rows);
 }
@@ -171,15 +171,15 @@ fn experiments(out: &mut String, report: &Report) {
     *out += &table(&["Experiment", "Goodput", "What"], &report.experiments.iter().map(row).collect::<Vec<_>>());
 }
 
-fn act(out: &mut String, act: &ActView) {
-    let _ = writeln!(out, "\n{}. **{}**. {}", act.act + 1, bps(act.goodput_bps), text(&act.headline));
-    for change in &act.changes {
+fn round(out: &mut String, round: &RoundView) {
+    let _ = writeln!(out, "\n{}. **{}**. {}", round.round + 1, bps(round.goodput_bps), text(&round.headline));
+    for change in &round.changes {
         let kept = if change.in_force { "in force" } else { "rolled back" };
         let _ = writeln!(out, "   - on the {}: `{}` ({kept})", change.at, code(&change.set.to_string()));
     }
-    if let Some(proof) = &act.proof {
-        let _ = writeln!(out, "   - {}", text(&acts::outcome(proof)));
-        let _ = writeln!(out, "   - {}", text(&acts::prediction(proof)));
+    if let Some(proof) = &round.proof {
+        let _ = writeln!(out, "   - {}", text(&rounds::outcome(proof)));
+        let _ = writeln!(out, "   - {}", text(&rounds::prediction(proof)));
     }
 }
 

@@ -1,11 +1,11 @@
 //! A diagnosis on a terminal: the verdict first, on one screen.
 
-pub(crate) mod acts;
 pub(crate) mod budget;
 mod experiments;
 pub(crate) mod hosts;
 pub(crate) mod page;
 pub(crate) mod roofline;
+pub(crate) mod rounds;
 mod verdict;
 
 use crate::style::Style;
@@ -21,7 +21,7 @@ pub fn report(report: &Report, style: Style) -> String {
     budget::write(&mut page, report);
     crate::ledger::text::write(&mut page, report);
     experiments::write(&mut page, report);
-    acts::write(&mut page, report);
+    rounds::write(&mut page, report);
     hosts::write(&mut page, report);
     page.finish()
 }

@@ -81,7 +81,7 @@ fn figures(page: &mut Page, report: &Report) {
             mean(&proof.after_bps),
             times(proof.gain, proof.gain_interval)
         );
-        let kept = report.acts.iter().flat_map(|act| &act.changes).any(|change| change.in_force);
+        let kept = report.rounds.iter().flat_map(|round| &round.changes).any(|change| change.in_force);
         let word = if kept { "; the changes are kept" } else { "; all changes are rolled back" };
         page.beside("  tried           ", &(text + word), None);
     }

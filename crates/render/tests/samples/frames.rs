@@ -31,7 +31,7 @@ pub(crate) fn generate_plan(load: FrameLoad, size: u32) -> GeneratePlan {
         format: format(size),
         load,
         burst: 64,
-        make_up_us: 0,
+        catch_up_us: 0,
         duration_ms: 10_000,
         count: None,
         workers: 2,

@@ -116,7 +116,7 @@ pub(crate) fn cause() -> CauseView {
     }
 }
 
-/// Limited, with a fix: the first act of the story.
+/// Limited, with a fix: the first round of the story.
 pub(crate) fn limited() -> Report {
     Report {
         schema: SCHEMA.into(),
@@ -156,7 +156,7 @@ pub(crate) fn limited() -> Report {
             what: "Four streams instead of one: goodput grew with them, so a limit of each stream binds.".into(),
             goodput_bps: 148.2e6,
         }],
-        acts: vec![],
+        rounds: vec![],
         proof: None,
     }
 }
@@ -172,7 +172,7 @@ fn sysctl(at: Place, key: &str, value: &str, before: &str) -> Change {
     }
 }
 
-/// Three acts with their proofs, all rolled back.
+/// Three rounds with their proofs, all rolled back.
 pub(crate) fn three_acts() -> Report {
     let mut report = limited();
     let proof = |before: [f64; 3], after: [f64; 3], gain: f64, interval, predicted: f64| ProofView {
@@ -186,9 +186,9 @@ pub(crate) fn three_acts() -> Report {
         predicted_interval_bps: [predicted * 0.95, predicted * 1.05],
         helped: interval[0] > 1.0,
     };
-    report.acts = vec![
-        ActView {
-            act: 0,
+    report.rounds = vec![
+        RoundView {
+            round: 0,
             cause: Some("tcp-receive-window".into()),
             at: Some(Place::Server),
             status: Status::Limited,
@@ -197,8 +197,8 @@ pub(crate) fn three_acts() -> Report {
             changes: vec![sysctl(Place::Server, "net.ipv4.tcp_rmem", "4096 131072 8388608", "4096 131072 262144")],
             proof: Some(proof([37.0e6, 37.2e6, 37.1e6], [633e6, 629e6, 641e6], 17.1, [16.7, 17.5], 634e6)),
         },
-        ActView {
-            act: 1,
+        RoundView {
+            round: 1,
             cause: Some("tcp-send-buffer".into()),
             at: Some(Place::Client),
             status: Status::Limited,
@@ -207,8 +207,8 @@ pub(crate) fn three_acts() -> Report {
             changes: vec![sysctl(Place::Client, "net.ipv4.tcp_wmem", "4096 16384 16777216", "4096 16384 4194304")],
             proof: Some(proof([633e6, 629e6, 641e6], [941e6, 940e6, 943e6], 1.484, [1.459, 1.51], 949e6)),
         },
-        ActView {
-            act: 2,
+        RoundView {
+            round: 2,
             cause: Some("path-capacity".into()),
             at: Some(Place::Path),
             status: Status::Healthy,
@@ -225,7 +225,7 @@ pub(crate) fn three_acts() -> Report {
 /// A fix that did not help.
 pub(crate) fn no_help() -> Report {
     let mut report = three_acts();
-    report.acts.truncate(1);
+    report.rounds.truncate(1);
     let proof = ProofView {
         before_bps: vec![37.0e6, 37.2e6, 37.1e6],
         after_bps: vec![37.1e6, 36.9e6, 37.2e6],
@@ -237,7 +237,7 @@ pub(crate) fn no_help() -> Report {
         predicted_interval_bps: [602e6, 666e6],
         helped: false,
     };
-    report.acts[0].proof = Some(proof.clone());
+    report.rounds[0].proof = Some(proof.clone());
     report.proof = Some(proof);
     report
 }

@@ -84,7 +84,7 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, pps: u64, trouble: Troub
         path_mtu_bytes: Some(1476),
         sndbuf_bytes: Some(425_984),
         rcvbuf_bytes: Some(425_984),
-        rcvbuf_wanted_bytes: (!sends).then_some(8 << 20),
+        rcvbuf_requested_bytes: (!sends).then_some(8 << 20),
         method: if sends { "sendmmsg+segment" } else { "recvmmsg+gro" }.into(),
         sent: sends.then(|| UdpSent {
             intended: pps * seconds,

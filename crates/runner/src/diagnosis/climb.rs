@@ -6,14 +6,14 @@ use narrows_diagnose::report;
 use narrows_model::run::{Attempt, Purpose};
 use narrows_model::{Change, Finding, LoadPlan, Setting, Status, Verdict, words::units};
 
-/// More acts than this is no climb but a loop.
-const MOST_ACTS: u32 = 6;
+/// More rounds than this is no climb but a loop.
+const MAX_ROUNDS: u32 = 6;
 
 impl Diagnosis<'_> {
-    /// Climbs from the first act until the path is healthy or no fix remains; then sets back what shall not stay.
+    /// Climbs from the first round until the path is healthy or no fix remains; then sets back what shall not stay.
     pub(super) fn climb(&mut self, first: Verdict, load: LoadPlan) -> Result<(), EndsError> {
         let mut in_force: Vec<Change> = Vec::new();
-        let outcome = self.acts(first, load, &mut in_force);
+        let outcome = self.rounds(first, load, &mut in_force);
         let keep = self.plan.keep && outcome.is_ok();
         let mut left = Vec::new();
         for change in in_force.iter().rev() {
@@ -38,9 +38,9 @@ impl Diagnosis<'_> {
         Err(EndsError::Failed(format!("could not set back {}; run `narrows tune undo all` there", left.join(", "))))
     }
 
-    fn acts(&mut self, first: Verdict, mut load: LoadPlan, in_force: &mut Vec<Change>) -> Result<(), EndsError> {
+    fn rounds(&mut self, first: Verdict, mut load: LoadPlan, in_force: &mut Vec<Change>) -> Result<(), EndsError> {
         let mut verdict = first;
-        for act in 0..MOST_ACTS {
+        for round in 0..MAX_ROUNDS {
             if verdict.status != Status::Limited {
                 return Ok(());
             }
@@ -51,14 +51,14 @@ impl Diagnosis<'_> {
                 return Ok(());
             }
             let fixed_load = fixed_load.unwrap_or_else(|| load.clone());
-            self.run.attempts.push(attempt(act, &finding));
-            let helped = self.prove(act, &finding, &load, &fixed_load, in_force)?;
+            self.run.attempts.push(attempt(round, &finding));
+            let helped = self.prove(round, &finding, &load, &fixed_load, in_force)?;
             if !helped {
                 self.watch.result(&format!("the fix for {} did not help; it is set back", finding.id));
                 return Ok(());
             }
             load = fixed_load;
-            verdict = self.act(act + 1, &load)?;
+            verdict = self.round(round + 1, &load)?;
         }
         Ok(())
     }
@@ -67,7 +67,7 @@ impl Diagnosis<'_> {
     /// the fix is in force if it helped.
     fn prove(
         &mut self,
-        act: u32,
+        round: u32,
         finding: &Finding,
         load: &LoadPlan,
         fixed_load: &LoadPlan,
@@ -75,8 +75,8 @@ impl Diagnosis<'_> {
     ) -> Result<bool, EndsError> {
         let settings: Vec<(narrows_model::Place, Setting)> = finding.fix.settings.clone();
         let mut applied: Vec<Change> = Vec::new();
-        let outcome = self.pairs(act, &settings, load, fixed_load, &mut applied);
-        let helped = outcome.is_ok() && self.helped(act);
+        let outcome = self.pairs(round, &settings, load, fixed_load, &mut applied);
+        let helped = outcome.is_ok() && self.helped(round);
         if helped {
             if applied.is_empty() {
                 self.switch(true, &settings, &mut applied)?;
@@ -86,7 +86,7 @@ impl Diagnosis<'_> {
             self.switch(false, &settings, &mut applied)?;
         }
         if let Some(attempt) = self.run.attempts.last_mut() {
-            attempt.kept_for_next_act = helped;
+            attempt.kept_for_next_round = helped;
             if helped {
                 attempt.changes = applied;
             }
@@ -97,7 +97,7 @@ impl Diagnosis<'_> {
 
     fn pairs(
         &mut self,
-        act: u32,
+        round: u32,
         settings: &[(narrows_model::Place, Setting)],
         load: &LoadPlan,
         fixed_load: &LoadPlan,
@@ -110,7 +110,7 @@ impl Diagnosis<'_> {
                 self.watch.step(&format!("proof {} of {}: {word} the fix", pair + 1, self.plan.proof_pairs));
                 self.switch(fixed, settings, applied)?;
                 let plan = if fixed { fixed_load } else { load }.for_proof();
-                self.trial(Purpose::Proof { act, pair, fixed }, &plan, On::Path)?;
+                self.trial(Purpose::Proof { round, pair, fixed }, &plan, On::Path)?;
             }
         }
         Ok(())
@@ -157,8 +157,8 @@ impl Diagnosis<'_> {
         }
     }
 
-    fn helped(&mut self, act: u32) -> bool {
-        let Some(attempt) = self.run.attempts.iter().find(|attempt| attempt.act == act) else { return false };
+    fn helped(&mut self, round: u32) -> bool {
+        let Some(attempt) = self.run.attempts.iter().find(|attempt| attempt.round == round) else { return false };
         let Some(proof) = report::proof(&self.run, attempt) else { return false };
         let lost = if proof.before_loss.is_empty() {
             String::new()
@@ -179,18 +179,18 @@ impl Diagnosis<'_> {
     }
 }
 
-fn attempt(act: u32, finding: &Finding) -> Attempt {
+fn attempt(round: u32, finding: &Finding) -> Attempt {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let whole = |bps: f64| bps.clamp(0.0, 1e15) as u64;
     let prediction = finding.prediction.as_ref();
     Attempt {
-        act,
+        round,
         cause: finding.id.clone(),
         predicted_bps: prediction.map_or(0, |prediction| whole(prediction.bps)),
         predicted_interval_bps: prediction.map_or([0, 0], |prediction| prediction.interval_bps.map(whole)),
         changes: Vec::new(),
         load: finding.fix.load.clone(),
-        kept_for_next_act: false,
+        kept_for_next_round: false,
     }
 }
 

@@ -63,23 +63,23 @@ impl Diagnosis<'_> {
         self.run.idle_rtt_us = self.ends.idle_rtt_us();
         self.save();
         let load = self.plan.load.clone();
-        let first = self.act(0, &load)?;
+        let first = self.round(0, &load)?;
         if self.plan.try_fixes {
             self.climb(first, load)?;
         }
         Ok(())
     }
 
-    /// One act: the baseline, then the experiments that are still wanted while the time lasts.
-    fn act(&mut self, act: u32, load: &LoadPlan) -> Result<Verdict, EndsError> {
-        let began = if act == 0 { self.began } else { clock::now() };
+    /// One round: the baseline, then the experiments that are still wanted while the time lasts.
+    fn round(&mut self, round: u32, load: &LoadPlan) -> Result<Verdict, EndsError> {
+        let began = if round == 0 { self.began } else { clock::now() };
         self.watch.step(&format!("load: {}", load.describe()));
-        self.trial(Purpose::Baseline { act }, load, On::Path)?;
+        self.trial(Purpose::Baseline { round }, load, On::Path)?;
         loop {
             let nothing =
                 || EndsError::Failed("nothing arrived at the receiver, so there is nothing to account for".to_owned());
             let narrows_diagnose::Diagnosis { verdict, next, .. } =
-                narrows_diagnose::diagnose(&self.run, act).ok_or_else(nothing)?;
+                narrows_diagnose::diagnose(&self.run, round).ok_or_else(nothing)?;
             let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(began) / 1000);
             let next = next.into_iter().find(|next| cost_ms(next).is_some_and(|cost| cost <= left_ms));
             let Some(next) = next else {
@@ -87,7 +87,7 @@ impl Diagnosis<'_> {
                 return Ok(verdict);
             };
             self.watch.step(&format!("experiment {}: {}", next.id, next.words));
-            let purpose = Purpose::Experiment { act, id: next.id.to_owned() };
+            let purpose = Purpose::Experiment { round, id: next.id.to_owned() };
             match self.trial(purpose, &next.plan, if next.loopback { On::Loopback } else { On::Path }) {
                 // An experiment that fails leaves its question open; it is not asked again.
                 Err(EndsError::Failed(why)) => {
@@ -137,9 +137,9 @@ pub const fn exit_code(status: Status) -> u8 {
     }
 }
 
-/// The status that a run ends with: that of its last act.
+/// The status that a run ends with: that of its last round.
 #[must_use]
 pub fn final_status(run: &Run) -> Option<Status> {
     let report = narrows_diagnose::report(run)?;
-    Some(report.acts.last().map_or(report.verdict.status, |act| act.status))
+    Some(report.rounds.last().map_or(report.verdict.status, |round| round.status))
 }

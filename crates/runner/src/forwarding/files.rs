@@ -55,7 +55,7 @@ pub fn check_directory(path: &Path) -> Result<(), FileError> {
 /// It cannot be read, or is too long to be one.
 pub fn read_plan(path: &Path) -> Result<String, FileError> {
     // One byte more than a plan has, so that a longer one is told from one that fits.
-    let bytes = files::read(path, narrows_wire::forwarding_plan::MOST_BYTES as u64 + 1)?;
+    let bytes = files::read(path, narrows_wire::forwarding_plan::MAX_BYTES as u64 + 1)?;
     String::from_utf8(bytes)
         .map_err(|_| FileError::Content { path: path.display().to_string(), why: "it is no text".to_owned() })
 }

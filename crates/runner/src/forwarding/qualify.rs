@@ -59,7 +59,7 @@ fn look(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingEr
         format: frame_format(traffic, request.sizes.clone(), &ends),
         load: FrameLoad::Max,
         burst: 64,
-        make_up_us: 0,
+        catch_up_us: 0,
         duration_ms: LOOK_MS,
         count: None,
         workers: 1,

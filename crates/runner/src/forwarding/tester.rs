@@ -30,7 +30,7 @@ const FLOODED: Duration = Duration::from_millis(50);
 /// up for, since a device near its limit could not take it. A worker that has little time to spare makes up for a millisecond; workers
 /// that have all CPUs share them with every other program of the host, and make up for the four milliseconds that the scheduler
 /// may give to one of those. A burst has no time to make up for anything.
-const fn make_up_us(load: Load, pps: f64, on_all_cpus: bool) -> u32 {
+const fn catch_up_us(load: Load, pps: f64, on_all_cpus: bool) -> u32 {
     match (load, on_all_cpus, pps > PPS_OF_ONE_WORKER) {
         (_, true, _) => 4_000,
         (_, false, true) => 1_000,
@@ -181,7 +181,7 @@ impl<'a> Tester<'a> {
     /// A generator of the row's frames, one of so many that run on its host at the same time.
     pub(super) fn generate_plan(&self, way: &Way, row: Row, load: Load, at_once: u32) -> GeneratePlan {
         let traffic = &self.plan.traffic[row.traffic];
-        let cpus = way.cpus.clamp(1, GeneratePlan::MOST_STREAMS);
+        let cpus = way.cpus.clamp(1, GeneratePlan::MAX_STREAMS);
         let pps = load.pps();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let workers = ((pps / PPS_OF_ONE_WORKER).ceil() as u32).clamp(1, cpus);
@@ -193,7 +193,7 @@ impl<'a> Tester<'a> {
             load: FrameLoad::FramesPerSecond(pps),
             burst: GeneratePlan::usual_burst(FrameLoad::FramesPerSecond(pps), workers),
             // Who shares the host's CPUs with others of its kind has them all taken.
-            make_up_us: make_up_us(load, pps / f64::from(workers), workers.saturating_mul(at_once) >= cpus),
+            catch_up_us: catch_up_us(load, pps / f64::from(workers), workers.saturating_mul(at_once) >= cpus),
             duration_ms: match load {
                 Load::Rate { .. } | Load::Cut { .. } => load.millis().max(10),
                 // The count ends it; a stall must not.

@@ -43,7 +43,7 @@ fn a_silent_client_frees_its_turn() {
 }
 
 /// Runs a trial on a server process and does something to the process as soon as both ends have told of progress.
-fn trial_interrupted_by(direction: Direction, act: impl Fn(&Process) + Sync) -> TrialError {
+fn trial_interrupted_by(direction: Direction, round: impl Fn(&Process) + Sync) -> TrialError {
     let mut outcome = None;
     world(|world| {
         let (server, port) = world.server_process(&[]);
@@ -55,7 +55,7 @@ fn trial_interrupted_by(direction: Direction, act: impl Fn(&Process) + Sync) -> 
             .trial(&plan.clone().into(), &Stop::new(), &mut |_, _| {
                 told += 1;
                 if told == 10 {
-                    act(&server);
+                    round(&server);
                 }
             })
             .expect_err("the server is gone");

@@ -85,9 +85,9 @@ fn less_evidence_says_less_or_the_same_and_never_another_cause() {
             strip(&mut stripped);
             let less = verdicts(&stripped);
             assert_eq!(less.len(), full.len(), "{name} without {what}: an act is lost");
-            for (act, (full, less)) in full.iter().zip(&less).enumerate() {
+            for (round, (full, less)) in full.iter().zip(&less).enumerate() {
                 if !is_no_other(full, less) {
-                    wrong.push(format!("{name} act {act} without {what}: {} -> {}", full.headline, less.headline));
+                    wrong.push(format!("{name} act {round} without {what}: {} -> {}", full.headline, less.headline));
                 }
             }
         }

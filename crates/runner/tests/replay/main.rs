@@ -36,7 +36,7 @@ fn report(run: &Run) -> Report {
 }
 
 fn verdicts(run: &Run) -> Vec<Verdict> {
-    (0..).map_while(|act| diagnose(run, act)).map(|act| act.verdict).collect()
+    (0..).map_while(|round| diagnose(run, round)).map(|round| round.verdict).collect()
 }
 
 /// The report of a run that is no diagnosis, on a terminal; `None` of a diagnosis.
@@ -65,8 +65,8 @@ fn shown(run: &Run) -> String {
         let rejected: Vec<&str> = cause.rejected.iter().map(|rejected| rejected.id.as_str()).collect();
         let _ = writeln!(text, "- {} at {}: {}; not {}", cause.id, cause.at, kinds.join(", "), rejected.join(", "));
     }
-    for act in &report.acts {
-        let _ = writeln!(text, "act {}: {:?}: {}", act.act, act.status, act.headline);
+    for round in &report.rounds {
+        let _ = writeln!(text, "act {}: {:?}: {}", round.round, round.status, round.headline);
     }
     text
 }

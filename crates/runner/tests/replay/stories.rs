@@ -47,12 +47,12 @@ impl Pair {
         let record = |purpose, trial: Trial, at_us| TrialRecord { purpose, at_us, trial };
         let first = baseline.trial(&self.client, &self.server);
         let mut elapsed_us = first.elapsed_us;
-        let mut trials = vec![record(Purpose::Baseline { act: 0 }, first, 0)];
+        let mut trials = vec![record(Purpose::Baseline { round: 0 }, first, 0)];
         for (id, told) in experiments {
             let trial = told.trial(&self.client, &self.server);
             let at_us = elapsed_us;
             elapsed_us += trial.elapsed_us;
-            trials.push(record(Purpose::Experiment { act: 0, id: (*id).to_owned() }, trial, at_us));
+            trials.push(record(Purpose::Experiment { round: 0, id: (*id).to_owned() }, trial, at_us));
         }
         let client = inventoried(&self.client);
         Run {

@@ -96,7 +96,7 @@ pub(crate) fn frame_trial(sent: u64, received: u64, elapsed_ns: u64) -> FrameTri
         format,
         load: FrameLoad::Max,
         burst: 1,
-        make_up_us: 0,
+        catch_up_us: 0,
         duration_ms: elapsed_ns / 1_000_000,
         count: None,
         workers: 1,

@@ -78,7 +78,7 @@ fn plans() -> impl Strategy<Value = SearchPlan> {
             fail_fast,
             tester_max_pps: Some(min * times / 2.0),
             max_search_ms: SearchPlan::LONGEST_MS,
-            max_trials: SearchPlan::MOST_TRIALS,
+            max_trials: SearchPlan::MAX_TRIALS,
             ..SearchPlan::between(min, min * times)
         }
     })

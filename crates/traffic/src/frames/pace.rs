@@ -47,7 +47,7 @@ pub(super) fn shares(plan: &GeneratePlan, flows: u64) -> Vec<Share> {
             let first = if flows < workers { 0 } else { worker * flows / workers };
             let after = if flows < workers { flows } else { (worker + 1) * flows / workers };
             let limit = plan.count.map_or(u64::MAX, |count| count / workers + u64::from(worker < count % workers));
-            let stall = (u64::from(plan.make_up_us) * 1_000) << FRACTION;
+            let stall = (u64::from(plan.catch_up_us) * 1_000) << FRACTION;
             Share {
                 stream: plan.first_stream + u16::try_from(worker).unwrap_or(0),
                 interval,

@@ -47,7 +47,7 @@ impl Answers {
     pub fn new(plan: &RrPlan) -> Self {
         let stream = || Stream { tally: Tally::new(), ends: OnceLock::new() };
         Self(Arc::new(Shared {
-            streams: (0..plan.streams.min(RrPlan::MOST_STREAMS)).map(|_| stream()).collect(),
+            streams: (0..plan.streams.min(RrPlan::MAX_STREAMS)).map(|_| stream()).collect(),
             request_bytes: plan.request_bytes.into(),
             response_bytes: plan.response_bytes.into(),
             first: OnceLock::new(),

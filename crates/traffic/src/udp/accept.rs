@@ -30,7 +30,7 @@ pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStr
     let failed = |source| UdpError::Socket { stream: id, source };
     let peer = arrival.source;
     let own = socket::connect_from(arrival.local, peer).map_err(failed)?;
-    let sizes = sizes(plan, u32::try_from(arrival.bytes).unwrap_or(UdpPlan::MOST_BYTES));
+    let sizes = sizes(plan, u32::try_from(arrival.bytes).unwrap_or(UdpPlan::MAX_BYTES));
     set_options(&own, peer, id, plan)?;
     let limited = own.set_read_timeout(Some(READ_LIMIT));
     limited.map_err(|error| failed(Error::new("set SO_RCVTIMEO of", "a UDP socket", error)))?;

@@ -105,7 +105,7 @@ fn begin(stream: &UdpStream, place: Place, plan: &UdpPlan, remarks: &mut Vec<Str
         path_mtu_bytes: stream.path_mtu_bytes,
         sndbuf_bytes: buffers.send,
         rcvbuf_bytes: buffers.receive,
-        rcvbuf_wanted_bytes: buffers.receive_target,
+        rcvbuf_requested_bytes: buffers.receive_target,
         method: String::new(),
         sent: None,
         received: None,

@@ -104,7 +104,7 @@ impl<'a> Handshake<'a> {
     /// The maximum in one packet, as far as the kernel knows.
     fn max_bytes(&self) -> Result<u32, UdpError> {
         let mtu = socket::path_mtu(self.socket, self.peer.is_ipv4()).map_err(|source| self.failed(source))?;
-        Ok(mtu.saturating_sub(self.overhead).min(UdpPlan::MOST_BYTES))
+        Ok(mtu.saturating_sub(self.overhead).min(UdpPlan::MAX_BYTES))
     }
 
     fn failed(&self, source: Error) -> UdpError {
@@ -156,7 +156,7 @@ impl<'a> Handshake<'a> {
                     if !adapts {
                         return Err(self.too_large(size, most));
                     }
-                    (size, large_attempts) = (most.max(UdpPlan::LEAST_BYTES), 0);
+                    (size, large_attempts) = (most.max(UdpPlan::MIN_BYTES), 0);
                     continue;
                 }
                 Response::AtMost(_) | Response::Nothing => {}
@@ -254,7 +254,7 @@ impl<'a> Handshake<'a> {
                 let full = length as u64 >= u64::from(hello_bytes);
                 match largest {
                     // The hello passed; an answer as long does not fit on the way back.
-                    Some(largest) if !full && largest < UdpPlan::MOST_BYTES => Ok(Response::AtMost(largest)),
+                    Some(largest) if !full && largest < UdpPlan::MAX_BYTES => Ok(Response::AtMost(largest)),
                     _ => Ok(Response::Size(hello_bytes.min(u32::try_from(length).unwrap_or(u32::MAX)))),
                 }
             }

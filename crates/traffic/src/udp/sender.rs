@@ -24,13 +24,13 @@ const GO_PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
     thread::exact_timers();
     let (plan, stream) = (worker.plan, worker.stream);
-    let mut sizes = sizes(plan, stream.datagram_bytes.max(UdpPlan::LEAST_BYTES));
+    let mut sizes = sizes(plan, stream.datagram_bytes.max(UdpPlan::MIN_BYTES));
     let mut outcome = Outcome::Complete;
     if worker.place == Place::Server {
         match await_go(worker) {
             Ok(bytes) if matches!(plan.sizes, DatagramSizes::Largest) => {
                 let most = stream.path_mtu_bytes.map_or(u32::MAX, |mtu| mtu - socket::header_bytes(&stream.peer));
-                sizes = vec![bytes.min(most).clamp(UdpPlan::LEAST_BYTES, UdpPlan::MOST_BYTES)];
+                sizes = vec![bytes.min(most).clamp(UdpPlan::MIN_BYTES, UdpPlan::MAX_BYTES)];
             }
             Ok(_) => {}
             Err(other) => outcome = other,

@@ -13,7 +13,7 @@ pub(super) fn sizes(plan: &UdpPlan, largest: u32) -> Vec<u32> {
 
 /// The largest of them.
 pub(super) fn largest(sizes: &[u32]) -> u32 {
-    sizes.iter().copied().max().unwrap_or(UdpPlan::LEAST_BYTES)
+    sizes.iter().copied().max().unwrap_or(UdpPlan::MIN_BYTES)
 }
 
 /// Sizes that are tried at once.

@@ -49,7 +49,7 @@ pub(crate) fn plan() -> GeneratePlan {
         },
         load: FrameLoad::FramesPerSecond(20_000.0),
         burst: 64,
-        make_up_us: 0,
+        catch_up_us: 0,
         // The count ends it; a slow machine may take its time.
         duration_ms: 20_000,
         count: Some(4_000),

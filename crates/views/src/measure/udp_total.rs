@@ -258,7 +258,7 @@ fn short_buffers(records: &FlowRecords<'_, UdpPlan>, plan: &UdpPlan) -> Vec<Shor
     let senders = records.pairs.iter().filter_map(|pair| Some((asked?, u64::from(pair.sender?.sndbuf_bytes?))));
     let receivers = records.pairs.iter().filter_map(|pair| {
         let it = pair.receiver?;
-        Some((u64::from(it.rcvbuf_wanted_bytes?), u64::from(it.rcvbuf_bytes?)))
+        Some((u64::from(it.rcvbuf_requested_bytes?), u64::from(it.rcvbuf_bytes?)))
     });
     let flow = records.flow;
     [

@@ -65,7 +65,7 @@ pub(super) struct Pair {
 /// The pair, if the file has one that is sound.
 pub(super) fn pair(root: &Table<'_>) -> Option<Pair> {
     let table = root.table("ab")?;
-    let range = ForwardingAb::LEAST_RUNS..=ForwardingAb::MOST_RUNS;
+    let range = ForwardingAb::MIN_RUNS..=ForwardingAb::MAX_RUNS;
     let runs = table.item("runs").and_then(|item| item.count(range)).unwrap_or(5);
     let settle_ms = table.item("settle").and_then(|item| item.duration_ms(0..=3_600_000)).unwrap_or(2_000);
     let side = |key| table.required_table(key).and_then(|table| configuration(&table));

@@ -48,7 +48,7 @@ use reader::{Ink, Item, Table};
 use toml::de::DeTable;
 
 /// The longest file.
-pub const MOST_BYTES: usize = 256 * 1024;
+pub const MAX_BYTES: usize = 256 * 1024;
 /// The slowest and the fastest line, bit/s.
 const LINK_BPS: std::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
 /// The most that is offered, frames a second.
@@ -68,8 +68,8 @@ pub struct PlanFile {
 /// # Errors
 /// Everything that is wrong with it, each with line, column, key, value and what is allowed.
 pub fn parse(text: &str) -> Result<PlanFile, Problems> {
-    if text.len() > MOST_BYTES {
-        let says = format!("the file has {} bytes, but a plan has at most {MOST_BYTES}", text.len());
+    if text.len() > MAX_BYTES {
+        let says = format!("the file has {} bytes, but a plan has at most {MAX_BYTES}", text.len());
         return Err(Problems::of(vec![Problem { line: 1, column: 1, key: String::new(), says }], 0));
     }
     let ink = Ink::new(text, &SECTIONS);

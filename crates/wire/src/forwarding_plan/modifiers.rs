@@ -129,7 +129,7 @@ fn modifier(entry: &Item<'_>, family: Family, hops: &[HopPlan]) -> Option<Modifi
         Kind::Routes => Some(Modifier::Routes {
             every_ms: item("every").map_or(Some(EVERY_MS), |item| item.duration_ms(100..=3_600_000))?,
             networks: item("networks")
-                .map_or(Some(Modifier::MOST_NETWORKS), |item| item.count(1..=Modifier::MOST_NETWORKS))?,
+                .map_or(Some(Modifier::MAX_NETWORKS), |item| item.count(1..=Modifier::MAX_NETWORKS))?,
         }),
     }
 }

@@ -148,8 +148,7 @@ pub(super) fn goal_keys() -> Section {
 }
 
 fn goals(item: &Item<'_>) -> Option<Vec<Goal>> {
-    let entries =
-        item.list(1..=SearchPlan::MOST_GOALS, "goals: \"ndr\", \"pdr\", \"rfc2544\", \"tst009\" or tables")?;
+    let entries = item.list(1..=SearchPlan::MAX_GOALS, "goals: \"ndr\", \"pdr\", \"rfc2544\", \"tst009\" or tables")?;
     let mut goals: Vec<Goal> = Vec::new();
     for entry in &entries {
         let goal = match entry.as_text().map(Goal::by_name) {

@@ -7,7 +7,7 @@ use narrows_model::Family;
 use narrows_model::forwarding::settings::Preset;
 use narrows_model::forwarding::{TesterPort, Traffic};
 use narrows_model::load::frame_words::IMIX;
-use narrows_model::load::frames::{Endpoints, FrameFormat, MOST_FRAME_BYTES, Transport, Walk};
+use narrows_model::load::frames::{Endpoints, FrameFormat, MAX_FRAME_BYTES, Transport, Walk};
 use std::net::IpAddr;
 
 /// The table's keys.
@@ -220,11 +220,11 @@ fn size(item: &Item<'_>, traffic: &Traffic) -> Option<u32> {
         ));
         return None;
     }
-    item.count(least..=MOST_FRAME_BYTES)
+    item.count(least..=MAX_FRAME_BYTES)
 }
 
 fn listed(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
-    let entries = item.list(1..=FrameFormat::MOST_SIZES, "frame sizes in bytes with FCS")?;
+    let entries = item.list(1..=FrameFormat::MAX_SIZES, "frame sizes in bytes with FCS")?;
     // Every entry is looked at before any is missed.
     let sizes: Vec<Option<u32>> = entries.iter().map(|entry| size(entry, traffic)).collect();
     sizes.into_iter().collect()
@@ -253,7 +253,7 @@ fn mix(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
         Some("imix") => Some(known(IMIX.to_vec())),
         Some(text) => {
             let letters =
-                text.strip_prefix("genome:").filter(|letters| (1..=FrameFormat::MOST_SIZES).contains(&letters.len()));
+                text.strip_prefix("genome:").filter(|letters| (1..=FrameFormat::MAX_SIZES).contains(&letters.len()));
             let size = |letter: char| GENOME.iter().find(|(known, _)| *known == letter).map(|(_, size)| *size);
             let sizes: Option<Vec<u32>> = letters.and_then(|letters| letters.chars().map(size).collect());
             sizes.map(known).or_else(|| {

@@ -3,7 +3,7 @@
 use super::flow::FlowKey;
 use super::signature::{BYTES as SIGNATURE_BYTES, Signature};
 use super::template::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, PROTOCOL_TCP, PROTOCOL_UDP};
-use narrows_model::load::frames::{FCS_BYTES, LEAST_FRAME_BYTES, Transport};
+use narrows_model::load::frames::{FCS_BYTES, MIN_FRAME_BYTES, Transport};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// EtherType of a service tag (802.1ad), which has the layout of 802.1Q's.
@@ -75,7 +75,7 @@ impl Seen {
             destination_port: word(segment, 2)?,
         };
         let frame_bytes = u32::try_from(offset + ip.packet_bytes).ok()? + FCS_BYTES;
-        Some(Self { frame_bytes: frame_bytes.max(LEAST_FRAME_BYTES), vlan, transport, flow, signature })
+        Some(Self { frame_bytes: frame_bytes.max(MIN_FRAME_BYTES), vlan, transport, flow, signature })
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
             bytes.truncate(keep);
             if let Some(seen) = Seen::parse(&bytes) {
                 prop_assert!(bytes.len() >= 14 + 20 + 8 + SIGNATURE_BYTES);
-                prop_assert!(seen.frame_bytes >= LEAST_FRAME_BYTES);
+                prop_assert!(seen.frame_bytes >= MIN_FRAME_BYTES);
             }
         }
     }

@@ -4,7 +4,7 @@ use super::checksum;
 use super::flow::{FlowKey, Flows};
 use super::signature::{BYTES as SIGNATURE_BYTES, Signature};
 use narrows_model::Family;
-use narrows_model::load::frames::{FCS_BYTES, FrameFormat, MOST_FRAME_BYTES, Transport};
+use narrows_model::load::frames::{FCS_BYTES, FrameFormat, MAX_FRAME_BYTES, Transport};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// EtherType of a frame with an 802.1Q tag.
@@ -56,7 +56,7 @@ impl Template {
     /// cannot have is replaced by the nearest possible one ([`FrameFormat::check`] names such sizes).
     #[must_use]
     pub fn build(format: &FrameFormat, size_with_fcs: u32) -> Self {
-        let size = size_with_fcs.clamp(format.least_bytes(), MOST_FRAME_BYTES);
+        let size = size_with_fcs.clamp(format.least_bytes(), MAX_FRAME_BYTES);
         let mut bytes = Vec::with_capacity(size as usize);
         ethernet(&mut bytes, format);
         let ip_offset = bytes.len();

@@ -106,7 +106,7 @@ mod tests {
     };
     use narrows_model::{BufferLock, Place, Status, Unit};
 
-    /// The second act: 4 MiB at 35 ms carry 634 Mbit/s.
+    /// The second round: 4 MiB at 35 ms carry 634 Mbit/s.
     fn truth() -> Scene {
         Scene {
             goodput_bps: 634e6,

@@ -60,7 +60,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
             .and_then(|_| says_the_same(evidence, dropped, evidence.grew(role, key), "RcvbufErrors of the host's UDP")),
         says_the_same(evidence, dropped, evidence.reason(role, "SOCKET_RCVBUFF"), "the reason SOCKET_RCVBUFF"),
         full.map(|share| counter(format!("{} of the samples found the receive buffer full", units::percent(share)))),
-        evidence.base.rcvbuf_bytes.zip(evidence.base.rcvbuf_wanted_bytes).filter(|(got, wanted)| got < wanted).map(
+        evidence.base.rcvbuf_bytes.zip(evidence.base.rcvbuf_requested_bytes).filter(|(got, wanted)| got < wanted).map(
             |(got, wanted)| {
                 let (got, wanted) = (units::bytes(got), units::bytes(wanted));
                 witness("parameter", format!("{got} of receive buffer was obtained where {wanted} was wanted"))
@@ -85,7 +85,7 @@ fn least_bytes(evidence: &UdpEvidence) -> f64 {
     let base = &evidence.base;
     let obtained = base.rcvbuf_bytes.unwrap_or(0) as f64;
     let burst = obtained + 1.25 * base.loss_burst_max as f64 * datagram_bytes(evidence);
-    burst.max(2.0 * obtained).max(base.rcvbuf_wanted_bytes.unwrap_or(0) as f64)
+    burst.max(2.0 * obtained).max(base.rcvbuf_requested_bytes.unwrap_or(0) as f64)
 }
 
 /// Kernel memory that a pause of the reader needs at the measured rate.
@@ -138,7 +138,7 @@ mod tests {
             offered: 100_000,
             died: Died { buffer: 44_000, ..Died::default() },
             rcvbuf: 262_144,
-            rcvbuf_wanted: 1_048_576,
+            rcvbuf_requested: 1_048_576,
             loss_burst_max: 180,
             ..UdpScene::default()
         }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_buffer_that_the_application_fixed_is_its_own_to_mend() {
-        let mut scene = UdpScene { asked_rcvbuf: Some(131_072), rcvbuf_wanted: 262_144, ..truth() };
+        let mut scene = UdpScene { asked_rcvbuf: Some(131_072), rcvbuf_requested: 262_144, ..truth() };
         scene.receiver_facts = crate::testing::with(
             scene.receiver_facts,
             crate::testing::fact("core.rmem.max", 4_194_304_i64, Unit::Bytes),
@@ -179,7 +179,7 @@ mod tests {
     fn an_application_asks_for_what_its_host_allows_before_the_host_is_changed() {
         // At this rate a pause of the reader would need 80 MiB.
         let allows = |bytes: i64| crate::testing::fact("core.rmem.max", bytes, Unit::Bytes);
-        let mut scene = UdpScene { asked_rcvbuf: Some(131_072), rcvbuf_wanted: 262_144, offered: 5_000_000, ..truth() };
+        let mut scene = UdpScene { asked_rcvbuf: Some(131_072), rcvbuf_requested: 262_144, offered: 5_000_000, ..truth() };
         let facts = scene.receiver_facts.clone();
         scene.receiver_facts = crate::testing::with(facts.clone(), allows(4_194_304));
         let fix = named(&scene, "udp-receive-buffer", Place::Server).fix;
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn one_witness_is_a_suspicion_and_none_is_nothing() {
-        let scene = UdpScene { socket_tells: false, watched: false, rcvbuf_wanted: 0, ..truth() };
+        let scene = UdpScene { socket_tells: false, watched: false, rcvbuf_requested: 0, ..truth() };
         suspected(&scene, "udp-receive-buffer");
         let scene = UdpScene { hidden: &["snmp", "drop."], socket_tells: false, ..truth() };
         assert_cannot_tell(&of(&scene), "neither the sockets nor the host tell");

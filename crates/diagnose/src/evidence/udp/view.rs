@@ -67,7 +67,7 @@ pub struct UdpView {
     /// Receive buffer obtained by a stream, bytes of kernel memory.
     pub rcvbuf_bytes: Option<u64>,
     /// Receive buffer that was wanted, in the same bytes.
-    pub rcvbuf_wanted_bytes: Option<u64>,
+    pub rcvbuf_requested_bytes: Option<u64>,
     /// Share of the samples that found the receive buffer at least four fifths full.
     pub buffer_full: Option<f64>,
     /// Median, 99th part in a hundred and largest delay above the smallest one, microseconds.
@@ -120,7 +120,7 @@ impl UdpView {
             behind: if intended == 0 { 0.0 } else { 1.0 - (ledger.offered as f64 / intended as f64).min(1.0) },
             loss_burst_max: largest(|got| got.loss_burst_max),
             rcvbuf_bytes: got.iter().filter_map(|stream| stream.rcvbuf_bytes).min().map(u64::from),
-            rcvbuf_wanted_bytes: got.iter().filter_map(|stream| stream.rcvbuf_wanted_bytes).max().map(u64::from),
+            rcvbuf_requested_bytes: got.iter().filter_map(|stream| stream.rcvbuf_requested_bytes).max().map(u64::from),
             buffer_full: (!memories.is_empty()).then(|| full.count() as f64 / memories.len() as f64),
             delay_us: [
                 largest(|got| got.delay_variation_ns.p50) as f64 / 1e3,

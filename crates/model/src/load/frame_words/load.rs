@@ -1,11 +1,13 @@
 //! The load of a generator: frames a second, bit/s on the wire, a share of the line, or all that can be.
 
-use super::{FrameWordError, cut};
+use super::FrameWordError;
 use crate::load::frames::FrameLoad;
 use crate::load::line_rate::frames_per_second;
-use crate::words::units::{decimal, split};
+use crate::words::units::{decimal, split, without_bits};
 
 const EXAMPLES: &str = "1.2Mpps, 9.4G (on the wire), 50% (of the line rate) or max";
+const NO_LINK: &str =
+    "is a share of the line rate, but the speed of the link is not known here; write a load like 1.2Mpps, 9.4G or max";
 /// What a generator paces, frames a second.
 const PACED: std::ops::RangeInclusive<f64> = 0.01..=1e9;
 
@@ -19,22 +21,21 @@ pub fn parse_load(word: &str, link_bps: Option<u64>, mean_bytes: f64) -> Result<
     if trimmed == "max" {
         return Ok(FrameLoad::Max);
     }
-    let not_a = || FrameWordError::NotA { word: cut(word), what: "load", examples: EXAMPLES };
-    let must = |must| FrameWordError::Load { word: cut(word), must };
+    let not_a = || FrameWordError::not_a(word, "load", EXAMPLES);
+    let must = |must| FrameWordError::of(word, &format!("is no load that can be offered: it must be {must}"));
     let frames = if let Some(percent) = trimmed.strip_suffix('%') {
         let percent = plain(percent.trim_end()).ok_or_else(not_a)?;
         if percent > 100.0 {
             return Err(must("at most 100 % of the line rate, or max"));
         }
-        let link = link_bps.filter(|bps| *bps > 0).ok_or_else(|| FrameWordError::NoLink(cut(word)))?;
+        let link = link_bps.filter(|bps| *bps > 0).ok_or_else(|| FrameWordError::of(word, NO_LINK))?;
         #[allow(clippy::cast_precision_loss)] // of no link that there is
         let link = link as f64;
         frames_per_second(link * percent / 100.0, mean_bytes)
     } else if let Some(frames) = trimmed.strip_suffix("pps") {
         scaled(frames).ok_or_else(not_a)?
     } else {
-        let bits = ["bit/s", "bits/s", "bps", "bit"].iter().find_map(|suffix| trimmed.strip_suffix(suffix));
-        frames_per_second(scaled(bits.unwrap_or(trimmed)).ok_or_else(not_a)?, mean_bytes)
+        frames_per_second(scaled(without_bits(trimmed)).ok_or_else(not_a)?, mean_bytes)
     };
     if PACED.contains(&frames) {
         Ok(FrameLoad::FramesPerSecond(frames))

@@ -10,65 +10,19 @@ use crate::load::frames::Endpoints;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thiserror::Error;
 
-/// A word that is no range, no sizes or no load.
+/// A word that is no range, no sizes or no load: the sentence that says why.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum FrameWordError {
-    /// Not as such a word is written.
-    #[error("`{word}` is no {what}; write it like {examples}")]
-    NotA {
-        /// What the user wrote.
-        word: String,
-        /// `range of addresses`, `list of frame sizes`, `load`.
-        what: &'static str,
-        /// What would be one.
-        examples: &'static str,
-    },
-    /// A range from one family to the other.
-    #[error("`{0}` goes from one family to the other: both ends of a range are IPv4, or both are IPv6")]
-    Families(String),
-    /// A range of which the first is higher than the last.
-    #[error("`{word}` ends before it begins: its first {what} is higher than its last")]
-    Backwards {
-        /// What the user wrote.
-        word: String,
-        /// `address` or `port`.
-        what: &'static str,
-    },
-    /// A size that no frame has.
-    #[error("`{word}` asks for frames of {bytes} bytes, but frames have from {least} to {most} bytes with FCS")]
-    Size {
-        /// What the user wrote.
-        word: String,
-        /// The size.
-        bytes: u64,
-        /// The smallest.
-        least: u32,
-        /// The largest.
-        most: u32,
-    },
-    /// A sequence that is too long.
-    #[error("`{word}` is a sequence of {frames} frames, but {most} are the most")]
-    Sequence {
-        /// What the user wrote.
-        word: String,
-        /// How many frames.
-        frames: u64,
-        /// The most.
-        most: usize,
-    },
-    /// A share of a line whose speed is not known.
-    #[error(
-        "`{0}` is a share of the line rate, but the speed of the link is not known here; write a load like 1.2Mpps, 9.4G or max"
-    )]
-    NoLink(String),
-    /// More than the line, or nothing, or no number that a generator could keep.
-    #[error("`{word}` is no load that can be offered: it must be {must}")]
-    Load {
-        /// What the user wrote.
-        word: String,
-        /// What would do.
-        must: &'static str,
-    },
+#[error("{0}")]
+pub struct FrameWordError(String);
+
+impl FrameWordError {
+    fn not_a(word: &str, what: &str, examples: &str) -> Self {
+        Self::of(word, &format!("is no {what}; write it like {examples}"))
+    }
+
+    fn of(word: &str, says: &str) -> Self {
+        Self(format!("`{}` {says}", shortened(word)))
+    }
 }
 
 /// What a range of addresses looks like.
@@ -82,7 +36,7 @@ const RANGE_CHARS: usize = 128;
 /// # Errors
 /// No such range, one of two families, or one that ends before it begins.
 pub fn parse_endpoints(word: &str, default_port: u16) -> Result<Endpoints, FrameWordError> {
-    let not_a = || FrameWordError::NotA { word: cut(word), what: "range of addresses", examples: RANGES };
+    let not_a = || FrameWordError::not_a(word, "range of addresses", RANGES);
     if word.len() > RANGE_CHARS {
         return Err(not_a());
     }
@@ -103,14 +57,13 @@ pub fn parse_endpoints(word: &str, default_port: u16) -> Result<Endpoints, Frame
     };
     let last_port = last_port.unwrap_or(port);
     if first.is_ipv4() != last.is_ipv4() {
-        return Err(FrameWordError::Families(cut(word)));
+        let says = "goes from one family to the other: both ends of a range are IPv4, or both are IPv6";
+        return Err(FrameWordError::of(word, says));
     }
-    let backwards = |what| FrameWordError::Backwards { word: cut(word), what };
-    if first > last {
-        return Err(backwards("address"));
-    }
-    if port > last_port {
-        return Err(backwards("port"));
+    if first > last || port > last_port {
+        let what = if first > last { "address" } else { "port" };
+        let says = format!("ends before it begins: its first {what} is higher than its last");
+        return Err(FrameWordError::of(word, &says));
     }
     Ok(Endpoints { addresses: [first, last], ports: [port, last_port], stride_bits })
 }
@@ -163,7 +116,7 @@ pub const fn is_benchmarking(address: IpAddr) -> bool {
 }
 
 /// What of a word an error repeats.
-fn cut(word: &str) -> String {
+fn shortened(word: &str) -> String {
     match word.char_indices().nth(RANGE_CHARS) {
         Some((end, _)) => format!("{}…", &word[..end]),
         None => word.to_owned(),

@@ -1,7 +1,7 @@
 //! Frame sizes: one, a list, a mix by shares, a genome.
 
-use super::{FrameWordError, cut, number};
-use crate::load::frames::{FrameFormat, LEAST_FRAME_BYTES, MOST_FRAME_BYTES};
+use super::{FrameWordError, number};
+use crate::load::frames::{FrameFormat, MAX_FRAME_BYTES, MIN_FRAME_BYTES};
 use crate::words::units::parse_size;
 
 const EXAMPLES: &str = "64, 64,128,1518, imix, imix:7x64,4x570,1x1518 or genome:aaaaaaabbg";
@@ -21,10 +21,10 @@ const GENOME: [(char, u32); 7] = [('a', 64), ('b', 128), ('c', 256), ('d', 512),
 /// - `genome:aaaaaaabbg`: a sequence of RFC 6985, letter by letter.
 ///
 /// # Errors
-/// No such word, a size out of 64 to 9216, or a sequence of more than [`FrameFormat::MOST_SIZES`]. The least size of IPv6 and of
+/// No such word, a size out of 64 to 9216, or a sequence of more than [`FrameFormat::MAX_SIZES`]. The least size of IPv6 and of
 /// TCP is larger: [`FrameFormat::check`] knows it.
 pub fn parse_sizes(word: &str) -> Result<Vec<u32>, FrameWordError> {
-    let not_a = || FrameWordError::NotA { word: cut(word), what: "list of frame sizes", examples: EXAMPLES };
+    let not_a = || FrameWordError::not_a(word, "list of frame sizes", EXAMPLES);
     let trimmed = word.trim();
     if let Some(genome) = trimmed.strip_prefix("genome:") {
         long_enough(word, genome.chars().count() as u64)?;
@@ -51,14 +51,16 @@ pub fn parse_sizes(word: &str) -> Result<Vec<u32>, FrameWordError> {
 }
 
 fn long_enough(word: &str, frames: u64) -> Result<(), FrameWordError> {
-    let most = FrameFormat::MOST_SIZES;
-    if frames > most as u64 { Err(FrameWordError::Sequence { word: cut(word), frames, most }) } else { Ok(()) }
+    let max = FrameFormat::MAX_SIZES;
+    let says = || format!("is a sequence of {frames} frames, but {max} are the most");
+    if frames > max as u64 { Err(FrameWordError::of(word, &says())) } else { Ok(()) }
 }
 
 fn frame(word: &str, bytes: u64) -> Result<u32, FrameWordError> {
-    let (least, most) = (LEAST_FRAME_BYTES, MOST_FRAME_BYTES);
-    let size = u32::try_from(bytes).ok().filter(|size| (least..=most).contains(size));
-    size.ok_or_else(|| FrameWordError::Size { word: cut(word), bytes, least, most })
+    let (min, max) = (MIN_FRAME_BYTES, MAX_FRAME_BYTES);
+    let says = || format!("asks for frames of {bytes} bytes, but frames have from {min} to {max} bytes with FCS");
+    let size = u32::try_from(bytes).ok().filter(|size| (min..=max).contains(size));
+    size.ok_or_else(|| FrameWordError::of(word, &says()))
 }
 
 /// The shortest sequence with these shares: at each place stands the size that is furthest behind its share, the first of those

@@ -3,9 +3,10 @@
 
 mod records;
 
-use crate::load::kind::within;
+use crate::load::kind::{within, within_if};
 pub use crate::words::mac::Mac;
 use crate::words::place::Family;
+use crate::words::words;
 pub use records::{
     FlowGot, FrameInterval, FrameTrial, GenerateRecord, GotSoFar, ReceiveRecord, SentSoFar, StampClock, StreamGot,
     StreamSent,
@@ -22,9 +23,9 @@ pub const OVERHEAD_BYTES: u32 = 20;
 /// The frame check sequence, which the device adds and no program sees.
 pub const FCS_BYTES: u32 = 4;
 /// The smallest Ethernet frame.
-pub const LEAST_FRAME_BYTES: u32 = 64;
+pub const MIN_FRAME_BYTES: u32 = 64;
 /// The largest frame that is sent: the common jumbo frame.
-pub const MOST_FRAME_BYTES: u32 = 9216;
+pub const MAX_FRAME_BYTES: u32 = 9216;
 /// What each frame carries so that its receiver knows it: mark, stream, sequence, time.
 pub const SIGNATURE_BYTES: u32 = 16;
 
@@ -135,30 +136,30 @@ pub struct FrameFormat {
 
 /// The smallest frame with FCS that holds the headers and the signature.
 #[must_use]
-pub const fn least_frame_bytes(family: Family, transport: Transport, tagged: bool) -> u32 {
+pub const fn min_frame_bytes(family: Family, transport: Transport, tagged: bool) -> u32 {
     let tag = if tagged { 4 } else { 0 };
     let ip = match family {
         Family::Ipv4 => 20,
         Family::Ipv6 => 40,
     };
     let bytes = 14 + tag + ip + transport.header_bytes() + SIGNATURE_BYTES + FCS_BYTES;
-    if bytes > LEAST_FRAME_BYTES { bytes } else { LEAST_FRAME_BYTES }
+    if bytes > MIN_FRAME_BYTES { bytes } else { MIN_FRAME_BYTES }
 }
 
 impl FrameFormat {
     /// The longest list of sizes.
-    pub const MOST_SIZES: usize = 64;
+    pub const MAX_SIZES: usize = 64;
 
     /// The smallest frame with FCS that holds the headers and the signature: 64 for IPv4 and UDP, 82 for IPv6 and UDP.
     #[must_use]
     pub const fn least_bytes(&self) -> u32 {
-        least_frame_bytes(self.family, self.transport, self.vlan.is_some())
+        min_frame_bytes(self.family, self.transport, self.vlan.is_some())
     }
 
     /// The largest of the sizes.
     #[must_use]
     pub fn largest(&self) -> u32 {
-        self.sizes.iter().copied().max().unwrap_or(LEAST_FRAME_BYTES)
+        self.sizes.iter().copied().max().unwrap_or(MIN_FRAME_BYTES)
     }
 
     /// The mean size over one turn of the sizes.
@@ -181,12 +182,10 @@ impl FrameFormat {
                 return Err(format!("the {name} range ends before it begins"));
             }
             let bits = if self.family == Family::Ipv4 { 31 } else { 127 };
-            within(&format!("stride of the {name} addresses in bits"), side.stride_bits.into(), 0, bits)?;
+            within(&format!("stride of the {name} addresses in bits"), side.stride_bits, 0, bits)?;
         }
-        if let Some(vlan) = self.vlan {
-            within("VLAN", vlan.into(), 0, 4095)?;
-        }
-        within("number of frame sizes", self.sizes.len() as u64, 1, Self::MOST_SIZES as u64)?;
+        within_if("VLAN", self.vlan, 0, 4095)?;
+        within("number of frame sizes", self.sizes.len(), 1, Self::MAX_SIZES)?;
         for size in &self.sizes {
             if *size < self.least_bytes() {
                 return Err(format!(
@@ -198,9 +197,9 @@ impl FrameFormat {
                     self.least_bytes()
                 ));
             }
-            within("frame size", (*size).into(), LEAST_FRAME_BYTES.into(), MOST_FRAME_BYTES.into())?;
+            within("frame size", *size, MIN_FRAME_BYTES, MAX_FRAME_BYTES)?;
         }
-        within("time to live", self.ttl.into(), 1, 255)
+        within("time to live", self.ttl, 1, 255)
     }
 }
 
@@ -214,51 +213,27 @@ pub enum FrameLoad {
     Max,
 }
 
-/// How frames reach the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SendMode {
-    /// Made inside the kernel by an XDP program (`BPF_PROG_TEST_RUN` with live frames, Linux 5.18).
-    LiveFrames,
-    /// `AF_XDP` rings.
-    AfXdp,
-    /// A packet socket.
-    AfPacket,
-}
-
-/// How frames are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReceiveMode {
-    /// An XDP program in the driver.
-    XdpNative,
-    /// An XDP program behind the driver.
-    XdpGeneric,
-    /// A packet socket.
-    AfPacket,
-}
-
-impl SendMode {
-    /// The word used in every format.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::LiveFrames => "live-frames",
-            Self::AfXdp => "af-xdp",
-            Self::AfPacket => "af-packet",
-        }
+words! {
+    /// How frames reach the device.
+    pub enum SendMode {
+        /// Made inside the kernel by an XDP program (`BPF_PROG_TEST_RUN` with live frames, Linux 5.18).
+        LiveFrames = "live-frames",
+        /// `AF_XDP` rings.
+        AfXdp = "af-xdp",
+        /// A packet socket.
+        AfPacket = "af-packet",
     }
 }
 
-impl ReceiveMode {
-    /// The word used in every format.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::XdpNative => "xdp-native",
-            Self::XdpGeneric => "xdp-generic",
-            Self::AfPacket => "af-packet",
-        }
+words! {
+    /// How frames are counted.
+    pub enum ReceiveMode {
+        /// An XDP program in the driver.
+        XdpNative = "xdp-native",
+        /// An XDP program behind the driver.
+        XdpGeneric = "xdp-generic",
+        /// A packet socket.
+        AfPacket = "af-packet",
     }
 }
 
@@ -277,8 +252,8 @@ pub struct GeneratePlan {
     pub burst: u32,
     /// How long a worker may have stood still for all that fell due meanwhile to be sent nevertheless, at no more than
     /// [`Self::CATCH_UP`] times the load; what is further behind is given up. 0: only what a burst makes up for.
-    #[serde(default)]
-    pub make_up_us: u32,
+    #[serde(rename = "make_up_us", default)]
+    pub catch_up_us: u32,
     /// How long they are sent.
     pub duration_ms: u64,
     /// After so many the generator ends, over all workers; `None`: when the time is over.
@@ -301,7 +276,7 @@ pub struct GeneratePlan {
 
 impl GeneratePlan {
     /// The most workers, and streams of one receiver.
-    pub const MOST_STREAMS: u32 = 64;
+    pub const MAX_STREAMS: u32 = 64;
     /// The longest trial: a worker counts time in 2^-20 ns, of which 64 bits hold not five hours.
     pub const LONGEST_MS: u64 = 4 * 3600 * 1000;
 
@@ -309,7 +284,7 @@ impl GeneratePlan {
     /// take than the load, and no burst.
     pub const CATCH_UP: f64 = 1.25;
     /// The longest stall that may be made up for.
-    pub const MOST_MAKE_UP_US: u32 = 1_000_000;
+    pub const MAX_CATCH_UP_US: u32 = 1_000_000;
 
     /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames.
     #[must_use]
@@ -331,12 +306,12 @@ impl GeneratePlan {
         {
             return Err(format!("load is {pps} frames/s, but must be from 0.01 to 10^9"));
         }
-        within("burst in frames", self.burst.into(), 1, 65_536)?;
-        within("stall to make up for in us", self.make_up_us.into(), 0, Self::MOST_MAKE_UP_US.into())?;
+        within("burst in frames", self.burst, 1, 65_536)?;
+        within("stall to make up for in us", self.catch_up_us, 0, Self::MAX_CATCH_UP_US)?;
         within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
-        within("workers", self.workers.into(), 1, Self::MOST_STREAMS.into())?;
+        within("workers", self.workers, 1, Self::MAX_STREAMS)?;
         // The stream of frames to all is not a worker's.
-        let streams = if self.broadcast_every > 0 { BROADCAST_STREAM.into() } else { Self::MOST_STREAMS.into() };
+        let streams = if self.broadcast_every > 0 { BROADCAST_STREAM.into() } else { Self::MAX_STREAMS.into() };
         within("last stream", u64::from(self.first_stream) + u64::from(self.workers), 1, streams)?;
         if self.broadcast_every == 1 {
             return Err(
@@ -374,7 +349,7 @@ impl ReceivePlan {
     pub fn check(&self) -> Result<(), String> {
         within("duration in ms", self.duration_ms, 10, 24 * 3600 * 1000)?;
         within("interval in ms", self.interval_ms, 10, 3_600_000)?;
-        self.idle_ms.map_or(Ok(()), |idle| within("silence in ms", idle, 10, 3_600_000))
+        within_if("silence in ms", self.idle_ms, 10, 3_600_000)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::flags::{
     slow_start_ms,
 };
 use clap::Args;
-use narrows_model::{Limit, RrPlan, RrReport, TcpPlan, Transaction};
+use narrows_model::{Limit, Plan, RrPlan, RrReport, TcpPlan, Transaction};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -90,7 +90,7 @@ impl CrrArgs {
 
 impl Common {
     fn plan(&self, transaction: Transaction, outstanding: u32) -> Result<RrPlan, Failure> {
-        let least = if transaction == Transaction::Udp { RrPlan::LEAST_UDP_BYTES } else { 1 };
+        let least = if transaction == Transaction::Udp { RrPlan::MIN_UDP_BYTES } else { 1 };
         let bytes = |what: &str, given: Option<u64>| plan_bytes(what, given.unwrap_or(least.into()));
         let duration_ms = self.duration.ms();
         let omit_ms = self.omit.ms().unwrap_or(if self.loaded { slow_start_ms(duration_ms) } else { 0 });

@@ -52,7 +52,7 @@ pub(in super::super) fn dut(report: &ForwardingReport) -> Table {
 
 fn figures(it: &DeviceView) -> Vec<Cell> {
     let median = |of: &Option<Spread>| of.as_ref().map(|it| it.median);
-    let count = |n: u32| Cell::new(grouped(n.into())).tone_if(n > 0, Tone::Bad);
+    let count = |n: u32| Cell::new(grouped(n)).tone_if(n > 0, Tone::Bad);
     vec![
         Cell::maybe(median(&it.interrupts_per_second).map(pps_short)),
         Cell::maybe(median(&it.interrupts_per_frame).map(digits)),
@@ -61,6 +61,6 @@ fn figures(it: &DeviceView) -> Vec<Cell> {
         Cell::maybe(it.interrupt_share.as_ref().map(|it| ratio(it.max))),
         count(it.resets),
         count(it.link_changes),
-        Cell::new(grouped(it.trials.into())),
+        Cell::new(grouped(it.trials)),
     ]
 }

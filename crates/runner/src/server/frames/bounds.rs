@@ -5,7 +5,7 @@ use super::super::limits::Standing;
 use super::super::refusal::Refused;
 use narrows_collect::{Host, Live};
 use narrows_model::load::frame_words::is_benchmarking;
-use narrows_model::load::frames::{FrameFormat, GeneratePlan, MOST_FRAME_BYTES, ReceivePlan};
+use narrows_model::load::frames::{FrameFormat, GeneratePlan, MAX_FRAME_BYTES, ReceivePlan};
 use narrows_wire::api::Reason;
 use narrows_wire::api::frames::{MAX_GENERATORS, QualifyRequest};
 use std::net::IpAddr;
@@ -118,11 +118,11 @@ pub(super) fn receive(plan: &ReceivePlan) -> Result<(), String> {
 pub(super) fn qualify(request: &QualifyRequest) -> Result<(), String> {
     addresses(&request.addresses)?;
     let sizes = &request.sizes;
-    if sizes.is_empty() || sizes.len() > FrameFormat::MOST_SIZES {
-        return Err(format!("there must be from 1 to {} sizes, not {}", FrameFormat::MOST_SIZES, sizes.len()));
+    if sizes.is_empty() || sizes.len() > FrameFormat::MAX_SIZES {
+        return Err(format!("there must be from 1 to {} sizes, not {}", FrameFormat::MAX_SIZES, sizes.len()));
     }
-    match sizes.iter().find(|size| **size > MOST_FRAME_BYTES) {
-        Some(size) => Err(format!("a frame has at most {MOST_FRAME_BYTES} bytes, not {size}")),
+    match sizes.iter().find(|size| **size > MAX_FRAME_BYTES) {
+        Some(size) => Err(format!("a frame has at most {MAX_FRAME_BYTES} bytes, not {size}")),
         None => Ok(()),
     }
 }
@@ -152,7 +152,7 @@ mod tests {
             },
             load: FrameLoad::FramesPerSecond(1000.0),
             burst: 64,
-            make_up_us: 0,
+            catch_up_us: 0,
             duration_ms: 1000,
             count: None,
             workers: 1,

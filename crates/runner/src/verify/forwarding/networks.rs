@@ -62,7 +62,7 @@ fn destinations(family: Family, gateway: &str, addresses: [&str; 2]) -> Result<u
         format: frame_format(&traffic, traffic.sizes.clone(), &ends),
         load,
         burst: GeneratePlan::usual_burst(load, 1),
-        make_up_us: 0,
+        catch_up_us: 0,
         duration_ms: 10_000,
         count: Some(frames),
         workers: 1,

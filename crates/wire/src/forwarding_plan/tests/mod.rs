@@ -4,7 +4,7 @@ mod families;
 mod hosts;
 mod modifiers;
 
-use super::{MOST_BYTES, PlanFile, Problems, keys, parse, reference};
+use super::{MAX_BYTES, PlanFile, Problems, keys, parse, reference};
 use narrows_model::Family;
 use narrows_model::forwarding::ab::SwitchStep;
 use narrows_model::forwarding::credentials::{Secret, SnmpAccess, SnmpAgent};
@@ -341,7 +341,7 @@ fn what_a_test_cannot_be() {
 
 #[test]
 fn a_file_that_is_too_long_or_too_wrong_has_an_end() {
-    let long = bad(&"#".repeat(MOST_BYTES + 1));
+    let long = bad(&"#".repeat(MAX_BYTES + 1));
     assert!(long.to_string().contains("but a plan has at most"), "{long}");
     let many: String = (0..500).map(|nth| format!("key{nth} = 1\n")).collect();
     let problems = bad(&many);

@@ -4,39 +4,39 @@ use super::on;
 use super::page::Page;
 use crate::style::Tone;
 use crate::words::{clean, range, times};
-use narrows_model::run::report::{ActView, ProofView};
+use narrows_model::run::report::{ProofView, RoundView};
 use narrows_model::words::units::{bps, percent};
 use narrows_model::{Report, Status};
 
 pub(super) fn write(page: &mut Page, report: &Report) {
-    if report.acts.is_empty() {
+    if report.rounds.is_empty() {
         return;
     }
     page.heading("what was tried", "");
-    for act in &report.acts {
-        write_act(page, report, act);
+    for round in &report.rounds {
+        write_round(page, report, round);
     }
 }
 
-fn write_act(page: &mut Page, report: &Report, act: &ActView) {
-    let status = match act.status {
+fn write_round(page: &mut Page, report: &Report, round: &RoundView) {
+    let status = match round.status {
         Status::Limited => "limited",
         Status::Healthy => "healthy",
         Status::Suspected => "suspected",
         Status::Unknown => "unknown",
     };
-    let cause = match (&act.cause, act.at) {
+    let cause = match (&round.cause, round.at) {
         (Some(cause), Some(at)) => format!(" by {} {}", clean(cause), on(at, report)),
         (Some(cause), None) => format!(" by {}", clean(cause)),
         _ => String::new(),
     };
-    let cause = if act.status == Status::Limited { cause } else { cause.replacen(" by ", ": ", 1) };
-    page.beside(&format!("  act {}  ", act.act + 1), &format!("{}, {status}{cause}", bps(act.goodput_bps)), None);
-    for change in &act.changes {
+    let cause = if round.status == Status::Limited { cause } else { cause.replacen(" by ", ": ", 1) };
+    page.beside(&format!("  act {}  ", round.round + 1), &format!("{}, {status}{cause}", bps(round.goodput_bps)), None);
+    for change in &round.changes {
         let kept = if change.in_force { "in force" } else { "rolled back" };
         page.line(&format!("         {}: {}  ({kept})", on(change.at, report), clean(&change.set.to_string())));
     }
-    if let Some(proof) = &act.proof {
+    if let Some(proof) = &round.proof {
         page.beside("         ", &outcome(proof), Some(if proof.helped { Tone::Good } else { Tone::Bad }));
         page.beside("         ", &prediction(proof), None);
     }
