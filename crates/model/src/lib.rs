@@ -27,18 +27,18 @@ pub use host::keys;
 pub use host::watch::{InterfaceSample, WatchView};
 pub use load::host::{CpuTimes, HostSample, SocketMemory};
 pub use load::kind::{Cap, Carrier, EndRecord, Load, Plan, Sample, StreamSpec, TrialOf};
+pub use load::rr::report::{LatencyUnderLoad, RrReport};
 pub use load::rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
 pub use load::tcp::{
     Application, BufferLock, Limit, Receive, TcpEndRecord, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial, ZeroCopy,
 };
 pub use load::tcp_info::TcpInfo;
 pub use load::trial::{Kind, Trial};
+pub use load::udp::record::{Distribution, UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord, Unsent};
+pub use load::udp::report::MeasureUdpReport;
 pub use load::udp::{Batching, DatagramSizes, UdpPlan, UdpRate, UdpTrial};
-pub use load::udp_record::{Distribution, UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord, Unsent};
 pub use load::{LoadPlan, LoadRecord, LoadSample, Progress, StreamProgress};
 pub use run::measure::MeasureReport;
-pub use run::measure_rr::{LatencyUnderLoad, RrReport};
-pub use run::measure_udp::MeasureUdpReport;
 pub use run::report::Report;
 pub use run::search::{Goal, GoalResult, LoadTrial, Observation, SearchMethod, SearchPlan, SearchRecord};
 pub use run::sweep::{

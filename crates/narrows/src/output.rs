@@ -2,6 +2,8 @@
 
 use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use narrows_model::Report;
+use narrows_render::measure::Measurement;
 use narrows_render::{Document, Format, Style};
 use std::io::{IsTerminal as _, Write as _};
 
@@ -9,21 +11,29 @@ use std::io::{IsTerminal as _, Write as _};
 pub(crate) fn formats<R: Document>() -> impl TypedValueParser<Value = Format> {
     let value = |format: Format, help| PossibleValue::new(format.word()).help(help);
     let values = R::FORMATS.iter().map(|writer| value(writer.format, writer.help));
-    PossibleValuesParser::new(values).try_map(|word| {
-        let known = R::FORMATS.iter().map(|writer| writer.format);
-        known.into_iter().find(|format| format.word() == word).ok_or("no such format")
-    })
+    PossibleValuesParser::new(values)
+        .try_map(|word| R::formats().find(|format| format.word() == word).ok_or("no such format"))
 }
 
 /// A report in a format.
 pub(crate) fn written<R: Document>(report: &R, format: Format, style: Style) -> Result<String, Failure> {
     let text = report.write(format, style).map_err(Failure::run)?;
-    text.ok_or_else(no_such_format)
+    text.ok_or_else(|| no_such_format(R::NAME, format, R::formats()))
 }
 
-/// The report does not have the format that was asked for.
-pub(crate) fn no_such_format() -> Failure {
-    Failure::usage("a measurement has no Markdown form; use text or json")
+/// A measurement of any load in a format.
+pub(crate) fn written_measurement(report: &dyn Measurement, format: Format, style: Style) -> Result<String, Failure> {
+    let text = report.write(format, style).map_err(Failure::run)?;
+    let (name, formats) = report.about();
+    text.ok_or_else(|| no_such_format(name, format, formats.into_iter()))
+}
+
+/// A report does not have the format that was asked for. Of its formats those are named that every stored run may be asked for.
+fn no_such_format(report: &str, format: Format, formats: impl Iterator<Item = Format>) -> Failure {
+    let asked_for = |format: &Format| Report::formats().any(|other| other == *format);
+    let words: Vec<&str> = formats.filter(asked_for).map(Format::word).collect();
+    let (format, words) = (format.word(), words.join(" or "));
+    Failure::usage(format!("cannot write {report} as {format}: there is no such form of it; use {words}"))
 }
 
 /// The style of text on this terminal: its colours and width.

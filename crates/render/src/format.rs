@@ -69,8 +69,15 @@ impl<R: Serialize> Writer<R> {
 
 /// A report that can be written in several formats.
 pub trait Document: Sized + 'static {
+    /// What it is, with an article: `a sweep`.
+    const NAME: &'static str;
     /// Its formats, in the order of the help.
     const FORMATS: &'static [Writer<Self>];
+
+    /// Its formats.
+    fn formats() -> impl Iterator<Item = Format> {
+        Self::FORMATS.iter().map(|writer| writer.format)
+    }
 
     /// The report in a format; `None` where the report does not have it.
     ///
@@ -83,6 +90,7 @@ pub trait Document: Sized + 'static {
 }
 
 impl Document for Report {
+    const NAME: &'static str = "a diagnosis";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(text::report(it, style))),
         Writer::json("For programs; the schema is in docs/"),
@@ -91,6 +99,7 @@ impl Document for Report {
 }
 
 impl Document for Audit {
+    const NAME: &'static str = "an audit";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(audit::text::audit(it, style))),
         Writer::json("For programs; the schema is in docs/"),
@@ -101,6 +110,7 @@ impl Document for Audit {
 const ONE_OBJECT: &str = "One object at the end";
 
 impl Document for SearchReport {
+    const NAME: &'static str = "a search";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "A line a trial, then the results", |it, style| Ok(search::text::report(it, style))),
         Writer::json(ONE_OBJECT),
@@ -108,6 +118,7 @@ impl Document for SearchReport {
 }
 
 impl Document for SweepReport {
+    const NAME: &'static str = "a sweep";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(sweep::text::report(it, style))),
         Writer::json("One object; the schema is in docs/"),
@@ -116,6 +127,7 @@ impl Document for SweepReport {
 }
 
 impl Document for FramesReport {
+    const NAME: &'static str = "a trial of frames";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "Lines and tables", |it, style| Ok(frames::text::summary(it, style))),
         Writer::json(ONE_OBJECT),
@@ -123,6 +135,7 @@ impl Document for FramesReport {
 }
 
 impl Document for LineRateReport {
+    const NAME: &'static str = "a table of line rates";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(line_rate::text::report(it, style))),
         Writer::json("One object; the schema is in docs/"),
@@ -130,6 +143,7 @@ impl Document for LineRateReport {
 }
 
 impl Document for WatchView {
+    const NAME: &'static str = "a view of interfaces";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(
             Format::Text,
@@ -141,6 +155,7 @@ impl Document for WatchView {
 }
 
 impl Document for ForwardingReport {
+    const NAME: &'static str = "a forwarding benchmark";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "Tables", |it, style| Ok(forwarding::text::report(it, style))),
         Writer::json("One object"),
@@ -149,6 +164,7 @@ impl Document for ForwardingReport {
 }
 
 impl Document for AbReport {
+    const NAME: &'static str = "a comparison";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "Tables", |it, style| Ok(forwarding::ab::text(it, style))),
         Writer::json("One object"),

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use narrows_model::run::measure_rr::{Confidence, LatencyUnderLoad, Responsiveness, RrIntervalView, RrReport};
+use narrows_model::load::rr::report::{Confidence, LatencyUnderLoad, Responsiveness, RrIntervalView, RrReport};
 use narrows_model::run::report::RunView;
 use narrows_model::*;
 use narrows_render::{Style, json, measure};

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use narrows_model::run::measure_udp::MeasureUdpReport;
+use narrows_model::load::udp::report::MeasureUdpReport;
 use narrows_model::*;
 use narrows_render::measure::{self, UdpMeasurement};
 use narrows_render::{Style, json};

@@ -5,7 +5,7 @@
 //! counted part, and stability is judged at its end.
 
 use super::seen::{TRIMMED, latencies, load_rtt};
-use narrows_model::run::measure_rr::{Confidence, Responsiveness};
+use narrows_model::load::rr::report::{Confidence, Responsiveness};
 use narrows_model::{RrTrial, Transaction};
 use narrows_stats::summary;
 

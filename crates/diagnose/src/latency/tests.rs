@@ -1,7 +1,7 @@
 //! Two trials made by hand, and what must and must not be said of them.
 
 use super::*;
-use narrows_model::run::measure_rr::{Confidence, Responsiveness};
+use narrows_model::load::rr::report::{Confidence, Responsiveness};
 use narrows_model::{
     Direction, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, Snapshot, TcpInfo, TcpPlan, TcpSample,
     TcpStreamRecord, Transaction, Trial,

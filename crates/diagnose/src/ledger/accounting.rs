@@ -1,7 +1,7 @@
 //! What both ends counted of one flow, added up over its streams.
 
+use narrows_model::load::udp::record::{UdpEndRecord, UdpStreamRecord, Unsent};
 use narrows_model::load::udp::{DatagramSizes, UdpTrial};
-use narrows_model::load::udp_record::{UdpEndRecord, UdpStreamRecord, Unsent};
 use narrows_model::{Direction, Flow, Place, Snapshot, keys};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::testing::udp::{Died, UdpScene, udp_end};
-use narrows_model::load::udp_record::Unsent;
+use narrows_model::load::udp::record::Unsent;
 use proptest::prelude::*;
 
 fn of(scene: &UdpScene) -> Ledger {

@@ -7,10 +7,10 @@ use crate::role::Role;
 use crate::{Diagnosis, diagnose};
 use narrows_model::host::fact::{Fact, Snapshot, Unit};
 use narrows_model::load::host::{CpuTimes, HostSample, SocketMemory};
-use narrows_model::load::udp::{DatagramSizes, UdpPlan, UdpRate};
-use narrows_model::load::udp_record::{
+use narrows_model::load::udp::record::{
     Distribution, UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord, Unsent,
 };
+use narrows_model::load::udp::{DatagramSizes, UdpPlan, UdpRate};
 use narrows_model::run::{Purpose, TrialRecord};
 use narrows_model::{Finding, Flow, LoadRecord, Place, Run, Status, Trial, Verdict};
 

@@ -6,7 +6,7 @@ use crate::diagnose;
 use crate::experiments::paced::PARTS;
 use crate::testing::udp::{Died, UdpScene, diagnosis, healthy, verdict_with};
 use narrows_model::load::udp::UdpRate;
-use narrows_model::load::udp_record::Unsent;
+use narrows_model::load::udp::record::Unsent;
 use narrows_model::{Flow, Place, Run, Status};
 use proptest::prelude::*;
 

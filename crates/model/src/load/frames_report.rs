@@ -3,7 +3,7 @@
 
 use crate::load::frames::{FlowGot, FrameFormat, FrameLoad, ReceiveMode, SendMode, StampClock, StreamGot, StreamSent};
 use crate::load::line_rate::wire_bits;
-use crate::load::udp_record::Distribution;
+use crate::load::udp::record::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

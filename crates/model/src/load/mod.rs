@@ -12,7 +12,6 @@ pub mod tcp;
 pub mod tcp_info;
 pub mod trial;
 pub mod udp;
-pub mod udp_record;
 
 pub use kind::{Cap, Carrier, EndRecord, Load, Member, Plan, Sample, StreamSpec};
 
@@ -24,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcp::{TcpEndRecord, TcpPlan, TcpSample};
 use udp::UdpPlan;
-use udp_record::{UdpEndRecord, UdpSample};
+use udp::record::{UdpEndRecord, UdpSample};
 
 /// An enum over all kinds of load, with the way to and from its members.
 macro_rules! one_of {

@@ -1,8 +1,6 @@
 //! Runs: the plan, what both hosts were, and what was measured. Raw, and the only thing that is stored.
 
 pub mod measure;
-pub mod measure_rr;
-pub mod measure_udp;
 pub mod report;
 pub mod search;
 pub mod search_report;

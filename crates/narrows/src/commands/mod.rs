@@ -19,7 +19,7 @@ pub(crate) mod tune;
 pub(crate) mod watch;
 
 use crate::failure::Failure;
-use crate::output::{no_such_format, written};
+use crate::output::{written, written_measurement};
 use narrows_model::Run;
 use narrows_model::run::{Ending, RunPlan};
 use narrows_render::{Document, Format, Style};
@@ -33,7 +33,7 @@ pub(crate) fn render_run(run: &Run, format: Format, style: Style) -> Result<Stri
         RunPlan::Diagnose(_) => of(narrows_runner::report(run), run, format, style),
         RunPlan::Measure(_) => {
             let report = narrows_runner::measurement(run).ok_or_else(|| nothing_measured(run))?;
-            report.write(format, style).map_err(Failure::run)?.ok_or_else(no_such_format)
+            written_measurement(&*report, format, style)
         }
         RunPlan::Search(_) => of(narrows_runner::search_report(run), run, format, style),
         RunPlan::Sweep(_) => of(narrows_runner::sweep_report(run).filter(|report| report.done > 0), run, format, style),

@@ -83,7 +83,7 @@ fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
         assert_eq!((&json["schema"], &json["done"]), (&"narrows.sweep/1".into(), &5.into()));
         assert_eq!(
             world.sentence(2, &["report", &file, "--format", "markdown"]),
-            "a measurement has no Markdown form; use text or json"
+            "cannot write a sweep as markdown: there is no such form of it; use text or json"
         );
     });
 }

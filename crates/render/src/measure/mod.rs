@@ -113,6 +113,7 @@ pub trait Measured: Serialize + Sized + 'static {
 }
 
 impl<R: Measured> Document for R {
+    const NAME: &'static str = "a measurement";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "A line an interval, then a summary", |it, style| Ok(text(it, style))),
         Writer::json("One object at the end"),
@@ -127,6 +128,9 @@ pub trait Measurement {
     /// # Errors
     /// As [`line`].
     fn summary(&self, form: Lines) -> serde_json::Result<String>;
+
+    /// What it is, and its formats.
+    fn about(&self) -> (&'static str, Vec<Format>);
 
     /// All of it in a format; `None` where it does not have the format.
     ///
@@ -148,6 +152,10 @@ impl<R: Measured> Measurement for R {
                 Ok(all? + &self.last_events()?)
             }
         }
+    }
+
+    fn about(&self) -> (&'static str, Vec<Format>) {
+        (R::NAME, R::formats().collect())
     }
 
     fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>> {

@@ -6,7 +6,7 @@ use crate::figures::{self, float};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, columns, left, plural, right};
-use narrows_model::run::measure_rr::{
+use narrows_model::load::rr::report::{
     LatencyUnderLoad, Responsiveness, RrIntervalView, RrReport, RrStreamView, RrSummary, SCHEMA,
 };
 use narrows_model::run::report::RunView;

@@ -7,11 +7,11 @@ use crate::ledger::text::ledgers;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, columns, left, or_dash, plural, right, rounded, share};
-use narrows_model::run::measure::EndCpu;
-use narrows_model::run::measure_udp::{
+use narrows_model::load::udp::report::{
     MeasureUdpReport, ReceivedTotal, SCHEMA, SentTotal, ShortBuffer, UdpFlowSummary, UdpInterval, UdpStreamView,
     UdpSummary, UdpTotal,
 };
+use narrows_model::run::measure::EndCpu;
 use narrows_model::run::report::RunView;
 use narrows_model::words::units::{bps, bytes};
 use narrows_model::{Direction, Ending, Flow, Ledger, Target, UdpPlan};

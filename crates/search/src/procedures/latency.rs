@@ -8,7 +8,7 @@ use super::procedure::{Known, Repeated, SetUp, loads};
 use super::schedule::{Scheduled, fixed};
 use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, Test};
-use narrows_model::load::udp_record::Distribution;
+use narrows_model::load::udp::record::Distribution;
 use narrows_stats::{LEVEL, mean_interval, median};
 
 /// Time stamps that a trial should have (RFC 8219, section 7.1).

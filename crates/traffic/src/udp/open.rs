@@ -6,7 +6,7 @@ use super::error::UdpError;
 use super::size::{SizeSearch, largest, sizes};
 use super::stream::UdpStream;
 use crate::common::error::TrafficError;
-use narrows_model::{DatagramSizes, Flow, Place, UdpPlan};
+use narrows_model::{DatagramSizes, Flow, Place, Plan as _, UdpPlan};
 use narrows_sys::udp::socket;
 use narrows_sys::{Error, clock, nanos};
 use narrows_wire::Key;

@@ -1,10 +1,10 @@
 //! The view of request/response trials from what both ends recorded. The counts and latencies are the client's.
 
 use super::{FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, live::Live, remarks, tcp};
-use narrows_model::run::measure::{EndCpu, FlowSummary};
-use narrows_model::run::measure_rr::{
+use narrows_model::load::rr::report::{
     LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA,
 };
+use narrows_model::run::measure::{EndCpu, FlowSummary};
 use narrows_model::run::report::RunView;
 use narrows_model::words::figures::float;
 use narrows_model::{

@@ -2,10 +2,10 @@
 
 use super::udp_total::flow_summary;
 use super::{FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
-use narrows_model::run::Run;
-use narrows_model::run::measure_udp::{
+use narrows_model::load::udp::report::{
     MeasureUdpReport, ReceivedPart, SCHEMA, SentPart, UdpInterval, UdpStreamView, UdpSummary,
 };
+use narrows_model::run::Run;
 use narrows_model::run::report::RunView;
 use narrows_model::words::figures::float;
 use narrows_model::{Flow, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord, UdpTrial};

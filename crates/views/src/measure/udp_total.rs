@@ -6,7 +6,7 @@
 use super::distribution::merged;
 use super::udp::loss;
 use super::{FlowRecords, Pair};
-use narrows_model::run::measure_udp::{ReceivedTotal, SentTotal, ShortBuffer, UdpFlowSummary, UdpTotal};
+use narrows_model::load::udp::report::{ReceivedTotal, SentTotal, ShortBuffer, UdpFlowSummary, UdpTotal};
 use narrows_model::words::figures::float;
 use narrows_model::{Flow, UdpPlan, UdpRate, UdpSample, UdpStreamRecord, Unsent};
 

@@ -71,7 +71,7 @@ mod tests {
         Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
     };
     use narrows_model::Place;
-    use narrows_model::load::udp_record::Unsent;
+    use narrows_model::load::udp::record::Unsent;
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { filter: 6_700, ..Died::default() }, ..UdpScene::default() }

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::testing::udp::{Died, UdpScene, assert_contradicts, named, rejects, suspected, assessment};
     use narrows_model::Place;
-    use narrows_model::load::udp_record::Unsent;
+    use narrows_model::load::udp::record::Unsent;
 
     fn truth() -> UdpScene {
         let refused = Unsent { would_block: 6_000, ..Unsent::default() };

@@ -4,8 +4,8 @@ use crate::evidence::cores::{self, CoreShare};
 use crate::ledger::{Accounting, ledger};
 use narrows_model::Flow;
 use narrows_model::diagnosis::ledger::{Ledger, Stage};
+use narrows_model::load::udp::record::{UdpEndRecord, UdpStreamRecord};
 use narrows_model::load::udp::{UdpPlan, UdpTrial};
-use narrows_model::load::udp_record::{UdpEndRecord, UdpStreamRecord};
 use std::collections::BTreeMap;
 
 /// One end of a UDP flow.
@@ -108,7 +108,7 @@ impl UdpView {
         let full = memories.iter().filter(|memory| {
             u64::from(memory.rmem_alloc_bytes) * 5 >= u64::from(memory.rcvbuf_bytes) * 4 && memory.rcvbuf_bytes > 0
         });
-        let largest = |of: fn(&narrows_model::load::udp_record::UdpReceived) -> u64| {
+        let largest = |of: fn(&narrows_model::load::udp::record::UdpReceived) -> u64| {
             got.iter().filter_map(|stream| stream.received.as_ref()).map(of).max().unwrap_or(0)
         };
         Some(Self {

@@ -1,7 +1,7 @@
 //! What a generator and a receiver saw: raw counts, from which rates and losses follow.
 
 use super::{GeneratePlan, ReceiveMode, ReceivePlan, SendMode};
-use crate::load::udp_record::Distribution;
+use crate::load::udp::record::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

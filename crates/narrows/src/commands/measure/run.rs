@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::{RemoteArgs, ResultArgs};
-use crate::output::{no_such_format, print, style};
+use crate::output::{print, style, written_measurement};
 use crate::session::{Connection, LiveLines};
 use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target};
 use narrows_render::measure::{Lines, Live};
@@ -80,11 +80,10 @@ pub(super) fn run<R: Document>(
             _ => Failure::run("nothing was measured"),
         });
     };
-    let text = match form {
-        Some(form) => report.summary(form).map(Some),
-        None => report.write(result.format(), style),
-    };
-    print(&text.map_err(Failure::run)?.ok_or_else(no_such_format)?)?;
+    print(&match form {
+        Some(form) => report.summary(form).map_err(Failure::run)?,
+        None => written_measurement(&*report, result.format(), style)?,
+    })?;
     finish(&run)?;
     printer.lines.end(&run.ending)
 }

@@ -1,11 +1,13 @@
 //! Request/response trials: what is asked of the two ends, and what the requesting end saw. The client requests, the server
 //! responds. Meanings as in netperf: `TCP_RR`, `UDP_RR`, `TCP_CRR`.
 
+pub mod report;
+
 use crate::host::fact::Snapshot;
 use crate::load::host::HostSample;
 use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, TrialOf, check_omitted, within};
 use crate::load::tcp::{TcpEndRecord, TcpPlan};
-use crate::load::udp_record::Distribution;
+use crate::load::udp::record::Distribution;
 use crate::words::place::{Direction, Flow, Place};
 use crate::words::units;
 use schemars::JsonSchema;

@@ -3,7 +3,7 @@
 
 use crate::diagnosis::verdict::Finding;
 use crate::load::rr::RrPlan;
-use crate::load::udp_record::Distribution;
+use crate::load::udp::record::Distribution;
 use crate::run::measure::{EndCpu, FlowSummary, Remark};
 use crate::run::report::RunView;
 use crate::words::words;

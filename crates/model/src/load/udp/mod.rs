@@ -1,9 +1,12 @@
 //! UDP streams: the plan of a trial, the same for both ends.
 
+pub mod record;
+pub mod report;
+
 use crate::load::kind::{Cap, Carrier, Load, Plan, StreamSpec, TrialOf};
 use crate::load::kind::{check_omitted, within, within_if};
 use crate::load::tcp::TcpPlan;
-use crate::load::udp_record::{UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord};
+use crate::load::udp::record::{UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord};
 use crate::words::place::{Direction, Flow, Place};
 use crate::words::units;
 use schemars::JsonSchema;

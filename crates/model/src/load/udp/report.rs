@@ -3,8 +3,8 @@
 //! What the sender's socket refused is *unsent* and never *lost*; what a missing record would have said is `None`, not zero.
 //! Rates are of UDP payload.
 
+use crate::load::udp::record::{Distribution, Unsent};
 use crate::load::udp::{UdpPlan, UdpRate};
-use crate::load::udp_record::{Distribution, Unsent};
 use crate::run::measure::{EndCpu, Remark};
 use crate::run::report::RunView;
 use crate::words::place::{Flow, Place};
