@@ -21,9 +21,6 @@ pub enum RecordError {
 }
 
 /// Writes a capture of this host into a directory that is new or empty.
-///
-/// # Errors
-/// The directory or a file in it, and the cause.
 pub fn record(directory: &Path, peer: Option<IpAddr>, addresses: bool, host_name: bool) -> Result<(), RecordError> {
     if files::exists(directory) && !files::list(directory)?.is_empty() {
         return Err(RecordError::NotEmpty(directory.to_owned()));

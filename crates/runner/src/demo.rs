@@ -5,9 +5,10 @@ use narrows_lab::{Lab, LabSpec};
 use narrows_model::lab::Impairment;
 use narrows_model::{Direction, Family, Place};
 use narrows_sys::{clock, files, net, process, random};
+use serde::de::DeserializeOwned;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -45,18 +46,12 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Brings up a lab and starts `narrows serve` in it.
-    ///
-    /// # Errors
-    /// The lab or the server does not start.
+    /// Brings up a lab and starts `narrows serve` with these flags in it.
     pub fn up(spec: &LabSpec, serve: &[&str]) -> Result<Self, StageError> {
         Self::with_program(spec, serve, process::own_program()?)
     }
 
     /// As [`Stage::up`], with another program file as narrows.
-    ///
-    /// # Errors
-    /// As [`Stage::up`].
     pub fn with_program(spec: &LabSpec, serve: &[&str], program: PathBuf) -> Result<Self, StageError> {
         let lab = Lab::up(spec)?;
         // Unique for each stage, also among the threads of a process.
@@ -97,26 +92,38 @@ impl Stage {
     }
 
     /// A command that runs narrows on the client host with these arguments and the token.
-    ///
-    /// # Errors
-    /// The host cannot be entered.
-    pub fn client(&self, words: &[&str]) -> Result<std::process::Command, StageError> {
+    pub fn client(&self, words: &[&str]) -> Result<Command, StageError> {
         let mut command = self.on_client(words)?;
         command.arg("--token-file").arg(self.scratch.join("token"));
         Ok(command)
     }
-}
 
-impl Stage {
-    /// A command that runs narrows on the client host with these arguments only.
-    ///
-    /// # Errors
-    /// The host cannot be entered.
-    pub fn on_client(&self, words: &[&str]) -> Result<std::process::Command, StageError> {
+    /// The same with these arguments only.
+    pub fn on_client(&self, words: &[&str]) -> Result<Command, StageError> {
         let mut command = self.lab.host("client")?.command(&self.program.to_string_lossy());
-        command.args(words).env("XDG_STATE_HOME", self.scratch.join("client"));
+        command.args(words).env("XDG_STATE_HOME", self.scratch.join("client")).stdin(Stdio::null());
         Ok(command)
     }
+
+    /// Runs narrows on the client host. `what` it is, for errors.
+    pub(crate) fn run(&self, what: &'static str, words: &[&str]) -> Result<(), StageError> {
+        output(what, &mut self.client(words)?).map(drop)
+    }
+
+    /// Runs narrows on the client host and reads its report, which it writes as JSON.
+    pub(crate) fn report<T: DeserializeOwned>(&self, what: &'static str, words: &[&str]) -> Result<T, StageError> {
+        let output = output(what, &mut self.client(words)?)?;
+        serde_json::from_slice(&output)
+            .map_err(|error| StageError::Failed(what, format!("its report cannot be read: {error}")))
+    }
+}
+
+fn output(what: &'static str, command: &mut Command) -> Result<Vec<u8>, StageError> {
+    let output = command.output().map_err(|error| StageError::Start(what, error))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    Err(StageError::Failed(what, String::from_utf8_lossy(&output.stderr).trim().chars().take(400).collect()))
 }
 
 impl Drop for Stage {
@@ -128,9 +135,6 @@ impl Drop for Stage {
 }
 
 /// Plays the demonstration with the output of the real program and returns its exit code.
-///
-/// # Errors
-/// The lab does not start.
 pub fn play(keep_report: Option<&Path>, say: &mut dyn FnMut(&str)) -> Result<i32, StageError> {
     let way = Impairment { rate_bps: 1_000_000_000, delay_us: 17_500, ..Impairment::default() };
     let spec = LabSpec { name: "demo".to_owned(), up: way.clone(), down: way, ..LabSpec::default() };

@@ -41,24 +41,15 @@ pub type Watch<'a> = &'a mut dyn FnMut(Place, &Progress);
 /// The two ends of a path.
 pub trait Ends {
     /// What is known of a host.
-    ///
-    /// # Errors
-    /// Where the host cannot be asked.
     fn inventory(&mut self, place: Place) -> Result<Snapshot, EndsError>;
 
     /// RTTs of the idle path, microseconds, smallest first; empty where they could not be measured.
     fn idle_rtt_us(&mut self) -> Vec<u64>;
 
     /// Runs one trial.
-    ///
-    /// # Errors
-    /// Why it ended early, and what was measured.
     fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed>;
 
     /// Changes a host; the old value is on its disk before the new one is set.
-    ///
-    /// # Errors
-    /// Where the host does not allow it or the kernel refuses.
     fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError>;
 
     /// Sets a change back.
@@ -68,16 +59,10 @@ pub trait Ends {
     fn undo(&mut self, change: &Change) -> Result<(), EndsError>;
 
     /// Lets a change stay when the run is over.
-    ///
-    /// # Errors
-    /// Where the host cannot be told.
     fn keep(&mut self, change: &Change) -> Result<(), EndsError>;
 
     /// Goes on with a new session where the other end gave up the one before, as under a load that lets nothing else pass. What
     /// the old session had changed is undone.
-    ///
-    /// # Errors
-    /// There is no other end any more.
     fn renew(&mut self) -> Result<(), EndsError> {
         Err(EndsError::Failed("these ends cannot be had anew".to_owned()))
     }

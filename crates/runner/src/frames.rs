@@ -20,14 +20,9 @@ pub enum OrderError {
     /// A word of the order.
     #[error(transparent)]
     Word(#[from] FrameWordError),
-    /// The device.
-    #[error("cannot use device {device}: {why}")]
-    Device {
-        /// Its name.
-        device: String,
-        /// What is wrong and what to do about it.
-        why: String,
-    },
+    /// The device cannot be used: why, and what to do.
+    #[error("cannot use device {0}: {1}")]
+    Device(String, String),
     /// Addresses outside of those set apart for benchmarks.
     #[error(
         "{0} is outside of 198.18.0.0/15 and 2001:2::/48, the addresses set apart for benchmarks (RFC 2544, RFC 5180); frames to \
@@ -109,7 +104,7 @@ pub struct Order {
 const STAMPS_A_SECOND: f64 = 10_000.0;
 
 fn device_error(device: &str, why: impl Into<String>) -> OrderError {
-    OrderError::Device { device: device.to_owned(), why: why.into() }
+    OrderError::Device(device.to_owned(), why.into())
 }
 
 fn link(device: &str) -> Result<Link, OrderError> {

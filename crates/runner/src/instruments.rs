@@ -2,13 +2,9 @@
 
 use narrows_collect::drop_watch::{self, DropWatch};
 use narrows_collect::{Live, Missing};
-use narrows_model::{Flow, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Snapshot, StreamSpec, TcpPlan};
-use narrows_sys::udp::Arrival;
-use narrows_traffic::udp::UdpStream;
+use narrows_model::{LoadPlan, LoadRecord, Place, Progress, Snapshot};
 use narrows_traffic::{Connections, Stop};
-use narrows_wire::{Key, probe};
-use std::net::{IpAddr, SocketAddr};
-use std::os::fd::BorrowedFd;
+use std::net::IpAddr;
 
 /// Counts the kernel's drops by reason while a trial runs.
 #[derive(Debug, Default)]
@@ -33,56 +29,14 @@ pub struct LiveInstruments {
 }
 
 impl LiveInstruments {
-    /// All that the collectors know of this host, for the route to `peer`.
-    pub(crate) fn inventory(&self, peer: Option<IpAddr>) -> Snapshot {
-        narrows_collect::inventory(&Live::new(), peer)
-    }
-
     /// The counters alone: cheap enough for right before and right after a load.
     pub(crate) fn counters(&self, peer: Option<IpAddr>) -> Snapshot {
         if self.collect { narrows_collect::counters(&Live::new(), peer) } else { Snapshot::default() }
     }
 
-    /// The interfaces of this host, with their traffic so far.
-    pub(crate) fn interfaces(&self) -> Result<Vec<InterfaceSample>, String> {
-        narrows_collect::interfaces().map_err(|missing| missing.to_string())
-    }
-
     /// Begins to count the kernel's drops.
     pub(crate) fn watch_drops(&self) -> Drops {
         if self.collect { Drops(Some(DropWatch::start())) } else { Drops::default() }
-    }
-
-    /// Sets the plan's options that belong before the handshake; on an accepted socket, right after it.
-    pub(crate) fn prepare(
-        &self,
-        socket: BorrowedFd<'_>,
-        place: Place,
-        flow: Flow,
-        plan: &TcpPlan,
-    ) -> Result<(), String> {
-        narrows_traffic::tcp::prepare(socket, place, flow, plan).map_err(|error| error.to_string())
-    }
-
-    /// The client's end of the handshake of a UDP stream.
-    pub(crate) fn open_udp(
-        &self,
-        address: SocketAddr,
-        key: &Key,
-        StreamSpec { id, flow, .. }: StreamSpec,
-        plan: &LoadPlan,
-    ) -> Result<UdpStream, String> {
-        narrows_traffic::open_udp(address, key, id, flow, plan).map_err(|error| error.to_string())
-    }
-
-    /// The server's end of the handshake: a socket of its own for the stream whose hello arrived.
-    pub(crate) fn accept_udp(
-        &self,
-        hello: &probe::Hello,
-        arrival: &Arrival,
-        plan: &LoadPlan,
-    ) -> Result<UdpStream, String> {
-        narrows_traffic::accept_udp(hello, arrival, plan).map_err(|error| error.to_string())
     }
 
     /// Runs one end of a trial until it is over or `stop` is raised. The snapshots of the record are left empty. What goes wrong after

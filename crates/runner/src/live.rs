@@ -6,8 +6,14 @@ use crate::ends::{Ends, EndsError, On, TrialFailed, Watch};
 use crate::loopback;
 use crate::remote::{Remote, RemoteError, Session, TrialError};
 use crate::tune::{TuneError, Tuner};
+use narrows_collect::Live;
 use narrows_model::{Change, LoadPlan, Place, Setting, Snapshot, Trial};
 use narrows_traffic::Stop;
+
+/// The inventory of this host, for the route to a server.
+pub(crate) fn here(remote: &Remote) -> Snapshot {
+    narrows_collect::inventory(&Live::new(), Some(remote.data_address().ip().to_canonical()))
+}
 
 /// This host and a server's session.
 pub struct LiveEnds {
@@ -54,7 +60,7 @@ impl From<TuneError> for EndsError {
 impl Ends for LiveEnds {
     fn inventory(&mut self, place: Place) -> Result<Snapshot, EndsError> {
         match place {
-            Place::Client => Ok(self.instruments.inventory(Some(self.remote.data_address().ip().to_canonical()))),
+            Place::Client => Ok(here(&self.remote)),
             Place::Server => Ok(self.session.inventory()?),
             Place::Path => Err(EndsError::Failed("a path has no inventory".to_owned())),
         }

@@ -6,7 +6,6 @@ use narrows_sys::event::{Event, wait_readable};
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
 use narrows_traffic::{Connections, DataStream, Socket, Stop};
-use narrows_wire::Key;
 use narrows_wire::probe::Hello;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd as _;
@@ -19,9 +18,6 @@ const LOCAL: Duration = Duration::from_secs(2);
 type BothEnds = (Vec<DataStream>, Vec<DataStream>);
 
 /// Runs both ends of a trial on this host.
-///
-/// # Errors
-/// Why there is no trial, in a sentence.
 pub(crate) fn trial(instruments: LiveInstruments, plan: &LoadPlan, stop: &Stop) -> Result<Trial, String> {
     if plan.connects_per_transaction() {
         return Err("transactions with a connection each need a server: they do not run over the loopback".to_owned());
@@ -29,7 +25,7 @@ pub(crate) fn trial(instruments: LiveInstruments, plan: &LoadPlan, stop: &Stop) 
     let (tcp, udp): (Vec<_>, Vec<_>) = plan.streams().into_iter().partition(|stream| stream.carrier == Carrier::Tcp);
     let (mut ours, mut theirs) = connect_tcp(&tcp)?;
     if !udp.is_empty() {
-        let (near, far) = connect_udp(instruments, plan, &udp)?;
+        let (near, far) = connect_udp(plan, &udp)?;
         ours.extend(near);
         theirs.extend(far);
     }
@@ -50,15 +46,16 @@ fn connect_tcp(streams: &[StreamSpec]) -> Result<BothEnds, String> {
     Ok((ours, theirs))
 }
 
-fn connect_udp(instruments: LiveInstruments, plan: &LoadPlan, streams: &[StreamSpec]) -> Result<BothEnds, String> {
+fn connect_udp(plan: &LoadPlan, streams: &[StreamSpec]) -> Result<BothEnds, String> {
     let home = SocketAddr::from(([127, 0, 0, 1], 0));
     let listener = UdpListener::bind_at(home).map_err(|error| error.to_string())?;
     let address = SocketAddr::new(home.ip(), listener.port());
-    let key = Key(crate::trust::random_bytes().map_err(|error| error.to_string())?);
+    let key = crate::trust::trial_key().map_err(|error| error.to_string())?;
     let (ours, theirs) = std::thread::scope(|scope| {
-        let greeter = scope.spawn(|| greet(instruments, &listener, plan, streams.len()));
+        let greeter = scope.spawn(|| greet(&listener, plan, streams.len()));
         let open = |stream: &StreamSpec| {
-            let socket = Socket::Udp(instruments.open_udp(address, &key, *stream, plan)?);
+            let socket = narrows_traffic::open_udp(address, &key, stream.id, stream.flow, plan);
+            let socket = Socket::Udp(socket.map_err(|error| error.to_string())?);
             Ok(DataStream { id: stream.id, flow: stream.flow, socket, connect_ns: None })
         };
         let ours = streams.iter().map(open).collect::<Result<Vec<_>, String>>();
@@ -68,7 +65,7 @@ fn connect_udp(instruments: LiveInstruments, plan: &LoadPlan, streams: &[StreamS
 }
 
 /// Answers the hellos of this many streams, or of as many as come in time.
-fn greet(instruments: LiveInstruments, listener: &UdpListener, plan: &LoadPlan, count: usize) -> Vec<DataStream> {
+fn greet(listener: &UdpListener, plan: &LoadPlan, count: usize) -> Vec<DataStream> {
     let mut streams = Vec::new();
     let Ok(never) = Event::new() else { return streams };
     let mut buffer = vec![0; 65_536];
@@ -76,7 +73,7 @@ fn greet(instruments: LiveInstruments, listener: &UdpListener, plan: &LoadPlan, 
         let Ok([true, _]) = wait_readable([listener.as_fd(), never.as_fd()], Some(LOCAL)) else { break };
         let Ok(Some(arrival)) = listener.receive(&mut buffer) else { continue };
         let Ok(hello) = Hello::decode(&buffer[..arrival.bytes.min(buffer.len())]) else { continue };
-        if let Ok(stream) = instruments.accept_udp(&hello, &arrival, plan) {
+        if let Ok(stream) = narrows_traffic::accept_udp(&hello, &arrival, plan) {
             let (id, flow) = (hello.stream.into(), hello.flow);
             streams.push(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: None });
         }

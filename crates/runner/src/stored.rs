@@ -9,14 +9,9 @@ use thiserror::Error;
 /// Why a run cannot be loaded.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// Neither a file nor an id.
-    #[error("there is no run `{}`: it is no file, and no id of a run in {}", word.display(), directory.display())]
-    Unknown {
-        /// The user's word.
-        word: PathBuf,
-        /// The directory of runs.
-        directory: PathBuf,
-    },
+    /// The user's word is neither a file nor an id in the directory of runs.
+    #[error("there is no run `{}`: it is no file, and no id of a run in {}", .0.display(), .1.display())]
+    Unknown(PathBuf, PathBuf),
     /// The file cannot be read.
     #[error(transparent)]
     Stored(#[from] Error),
@@ -28,50 +23,31 @@ fn directory() -> Result<PathBuf, Error> {
 }
 
 /// The file of a stored run.
-///
-/// # Errors
-/// Neither a file nor an id.
 pub fn file(word: &Path) -> Result<PathBuf, LoadError> {
     if narrows_sys::files::exists(word) || word.components().count() != 1 {
         return Ok(word.to_owned());
     }
     let directory = directory()?;
     let by_id = directory.join(narrows_store::file_name(&word.to_string_lossy()));
-    if narrows_sys::files::exists(&by_id) {
-        Ok(by_id)
-    } else {
-        Err(LoadError::Unknown { word: word.to_owned(), directory })
-    }
+    if narrows_sys::files::exists(&by_id) { Ok(by_id) } else { Err(LoadError::Unknown(word.to_owned(), directory)) }
 }
 
 /// Loads a run.
-///
-/// # Errors
-/// Neither a file nor an id; or the file cannot be read.
 pub fn load(word: &Path) -> Result<Run, LoadError> {
     Ok(narrows_store::load(&file(word)?)?)
 }
 
 /// Writes text to a file.
-///
-/// # Errors
-/// The file, and why it could not be written.
 pub fn write(path: &Path, text: &str) -> Result<(), narrows_sys::Error> {
     narrows_sys::files::write_whole(path, text.as_bytes(), 0o644)
 }
 
 /// Checks that [`write()`] can write the file, before anything is measured.
-///
-/// # Errors
-/// The file, and why it cannot be written.
 pub fn check(path: &Path) -> Result<(), narrows_sys::Error> {
     narrows_sys::files::check_writable(path)
 }
 
 /// The file of a new run: the one given, or its file in the state directory.
-///
-/// # Errors
-/// Where there is no state directory.
 pub fn place(output: Option<PathBuf>, id: &str) -> Result<PathBuf, Error> {
     match output {
         Some(path) => Ok(path),
@@ -80,17 +56,11 @@ pub fn place(output: Option<PathBuf>, id: &str) -> Result<PathBuf, Error> {
 }
 
 /// Saves a run and replaces the file atomically.
-///
-/// # Errors
-/// The file, and why it could not be written.
 pub fn save(run: &Run, file: &Path) -> Result<(), Error> {
     narrows_store::save(run, file)
 }
 
 /// The id of a new run, and the name and version of this program.
-///
-/// # Errors
-/// The kernel has no random bytes.
 pub fn new_name() -> Result<(String, String), Error> {
     let id = narrows_store::new_id(narrows_sys::clock::unix_us())?;
     Ok((id, concat!("narrows ", env!("CARGO_PKG_VERSION")).to_owned()))

@@ -1,4 +1,4 @@
-//! Who may talk to whom: the server's key and token on disk, and how they are checked.
+//! Authentication: the server's key and token on disk, and how they are checked.
 //!
 //! The server makes a self-signed key and a token at its first start. The token carries the key's fingerprint and a secret:
 //! the client pins the first, the server checks the second. No authority, no clock and no host name take part in it.
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
 
-/// What is wrong with a key or a token.
+/// A key or token that cannot be used.
 #[derive(Debug, Error)]
 pub enum TrustError {
     /// A file could not be read or written.
@@ -32,25 +32,15 @@ pub enum TrustError {
     /// `NARROWS_TOKEN` without a token.
     #[error("NARROWS_TOKEN: {0}")]
     NotATokenInEnvironment(NoToken),
-    /// A token of another server.
+    /// The token of the first file is of another server than the key of the second.
     #[error(
-        "the token in {token} is of another key than {key}; remove the token file and a new one is made (clients need it then)",
-        token = token.display(), key = key.display()
+        "the token in {} is of another key than {}; remove the token file and a new one is made (clients need it then)",
+        .0.display(), .1.display()
     )]
-    OtherKey {
-        /// The token file.
-        token: PathBuf,
-        /// The key file.
-        key: PathBuf,
-    },
-    /// A key file that holds none.
-    #[error("{path} holds no key and certificate ({why}); remove it and a new one is made (and with it a new token)", path = path.display())]
-    NotAKey {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
+    OtherKey(PathBuf, PathBuf),
+    /// The file holds no key: why.
+    #[error("{path} holds no key and certificate ({1}); remove it and a new one is made (and with it a new token)", path = .0.display())]
+    NotAKey(PathBuf, String),
     /// The key could not be made.
     #[error("cannot make a key: {0}")]
     Make(String),
@@ -70,13 +60,10 @@ pub struct Identity {
 }
 
 /// A key or a token is small.
-const FILE_MOST_BYTES: u64 = 64 << 10;
+const MAX_FILE_BYTES: u64 = 64 << 10;
 
 impl Identity {
     /// Reads the key `server.pem` and the token of a state directory, and makes what is missing, readable by the owner alone.
-    ///
-    /// # Errors
-    /// The file, and what is wrong with it.
     pub fn load_or_make(state: &Path, token_file: Option<&Path>) -> Result<Self, TrustError> {
         files::make_directory(state)?;
         let key_file = state.join("server.pem");
@@ -87,12 +74,12 @@ impl Identity {
         let fingerprint = fingerprint(&certificate);
         let token_file = token_file.map_or_else(|| state.join("token"), Path::to_path_buf);
         if !files::exists(&token_file) {
-            let token = Token { fingerprint, secret: Secret::new(random_bytes()?) };
+            let token = Token { fingerprint, secret: Secret::new(random::bytes()?) };
             files::write_if_absent(&token_file, format!("{}\n", token.reveal()).as_bytes(), 0o600)?;
         }
         let token = read_token(&token_file)?;
         if token.fingerprint != fingerprint {
-            return Err(TrustError::OtherKey { token: token_file, key: key_file });
+            return Err(TrustError::OtherKey(token_file, key_file));
         }
         Ok(Self { certificate, key, token, token_file })
     }
@@ -108,25 +95,18 @@ fn make_key() -> Result<String, TrustError> {
 }
 
 fn read_key(path: &Path) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), TrustError> {
-    let pem = files::read(path, FILE_MOST_BYTES)?;
-    let wrap =
-        |error: rustls::pki_types::pem::Error| TrustError::NotAKey { path: path.to_owned(), why: error.to_string() };
+    let pem = files::read(path, MAX_FILE_BYTES)?;
+    let wrap = |error: rustls::pki_types::pem::Error| TrustError::NotAKey(path.to_owned(), error.to_string());
     Ok((CertificateDer::from_pem_slice(&pem).map_err(wrap)?, PrivateKeyDer::from_pem_slice(&pem).map_err(wrap)?))
 }
 
 /// Reads a token file.
-///
-/// # Errors
-/// The file, where it cannot be read or holds no token.
 pub fn read_token(path: &Path) -> Result<Token, TrustError> {
-    let bytes = files::read(path, FILE_MOST_BYTES)?;
+    let bytes = files::read(path, MAX_FILE_BYTES)?;
     String::from_utf8_lossy(&bytes).parse().map_err(|source| TrustError::NotAToken { path: path.to_owned(), source })
 }
 
 /// The client's token: of the file that the user names, else of the environment variable `NARROWS_TOKEN`, else none.
-///
-/// # Errors
-/// Where one of them is there and holds no token.
 pub fn client_token(token_file: Option<&Path>) -> Result<Option<Token>, TrustError> {
     if let Some(path) = token_file {
         if !files::exists(path) {
@@ -155,20 +135,9 @@ pub fn same_secret(a: &Secret, b: &Secret) -> bool {
     a.bytes().ct_eq(b.bytes()).into()
 }
 
-/// Random bytes of the operating system.
-///
-/// # Errors
-/// Where it has none.
-pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], TrustError> {
-    Ok(random::bytes()?)
-}
-
 /// A new key of a trial.
-///
-/// # Errors
-/// Where the operating system has no random bytes.
-pub fn trial_key() -> Result<Key, TrustError> {
-    random_bytes().map(Key)
+pub fn trial_key() -> Result<Key, narrows_sys::Error> {
+    random::bytes().map(Key)
 }
 
 #[cfg(test)]

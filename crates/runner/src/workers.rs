@@ -21,9 +21,6 @@ pub(crate) struct Workers {
 }
 
 /// The workers for a load on this device; takes [`OBSERVED`].
-///
-/// # Errors
-/// The kernel does not say which cores this process may use.
 pub(crate) fn choose(device: &str, load: FrameLoad, counted: bool) -> Result<Workers, narrows_sys::Error> {
     let allowed = cpu::allowed_cpus()?;
     let before = narrows_collect::cpu_times();

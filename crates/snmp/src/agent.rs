@@ -26,9 +26,6 @@ impl fmt::Debug for Agent {
 impl Agent {
     /// Connects to an agent and reads its sysUpTime, so that a wrong address, community or password fails here.
     /// `timeout` is how long one request waits for its answer, two repeats included.
-    ///
-    /// # Errors
-    /// Names the agent, the cause, and what to do.
     pub fn open(target: &SnmpTarget, timeout: Duration) -> Result<Self, SnmpError> {
         let agent = Self { session: Session::open(target, timeout, REPEATS)? };
         agent.up_time()?;
@@ -37,9 +34,6 @@ impl Agent {
 
     /// An agent that sends each request once and waits `timeout` for its answer, so that a lost one counts as lost.
     /// Sends nothing yet.
-    ///
-    /// # Errors
-    /// The target is invalid, its name cannot be resolved, or there is no socket.
     pub fn asking_once(target: &SnmpTarget, timeout: Duration) -> Result<Self, SnmpError> {
         Ok(Self { session: Session::open(target, timeout, 0)? })
     }
@@ -57,9 +51,6 @@ impl Agent {
 
     /// sysUpTime in hundredths of a second: a cheap check that it still answers (RFC 2544, section 11.2: one
     /// management query per second).
-    ///
-    /// # Errors
-    /// It does not answer, or the answer is not a time.
     pub fn up_time(&self) -> Result<u32, SnmpError> {
         let values = self.session.get(&[(mib::SYS_UP_TIME, 0)])?;
         self.ticks(values.first(), mib::SYS_UP_TIME)
@@ -94,9 +85,6 @@ impl Agent {
     }
 
     /// The interface that a plan names: by `#number`, name or description.
-    ///
-    /// # Errors
-    /// No interface or several match; as [`Agent::interfaces`].
     pub fn interface(&self, wanted: &str) -> Result<InterfaceName, SnmpError> {
         let number = wanted.strip_prefix('#').and_then(|number| number.parse::<u32>().ok());
         if let Some(index) = number {

@@ -94,9 +94,6 @@ impl<'a> Watch<'a> {
 impl Agent {
     /// Reads an interface repeatedly until two consecutive readings agree and include what is known to have passed,
     /// or the time is over. [`Settled::state`] says which.
-    ///
-    /// # Errors
-    /// As [`Agent::counters`].
     pub fn settle(&self, interface: &InterfaceName, settling: &Settling) -> Result<Settled, SnmpError> {
         let mut watch = Watch::new(settling, clock::now());
         loop {

@@ -73,9 +73,6 @@ const LONGEST: usize = 255;
 
 impl SnmpTarget {
     /// From a plan's agent. SNMP v3 with a password signs by SHA-1 and does not encrypt.
-    ///
-    /// # Errors
-    /// One sentence that names what is wrong and what is allowed.
     pub fn of(agent: &SnmpAgent) -> Result<Self, SnmpError> {
         let signed =
             |password: &Secret| Authentication { digest: Digest::Sha1, password: password.clone(), privacy: None };
@@ -91,9 +88,6 @@ impl SnmpTarget {
     }
 
     /// What is wrong with it, if anything.
-    ///
-    /// # Errors
-    /// One sentence that names what is wrong and what is allowed.
     pub fn check(&self) -> Result<(), SnmpError> {
         let sentence = match &self.access {
             _ if self.address.is_empty() || self.address.len() > LONGEST || self.address.contains(char::is_whitespace) => {

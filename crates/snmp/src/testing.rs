@@ -109,9 +109,6 @@ pub struct TestAgent {
 impl TestAgent {
     /// Starts an agent at an address (port 0 takes a free one). It answers requests with the right community;
     /// `behave` is called for each of them.
-    ///
-    /// # Errors
-    /// The address, and what the kernel said.
     pub fn start(
         at: SocketAddr,
         community: &str,

@@ -42,7 +42,7 @@ pub fn read(bytes: &[u8], path: &Path) -> Result<Run, Error> {
 }
 
 fn read_by(forms: &[Form], bytes: &[u8], path: &Path) -> Result<Run, Error> {
-    let no_run = |why: String| Error::NoRun { path: path.to_owned(), why };
+    let no_run = |why: String| Error::NoRun(path.to_owned(), why);
     let head: Head = serde_json::from_slice(bytes).map_err(|error| no_run(error.to_string()))?;
     let newest = forms.last().map_or(0, |form| form.format);
     let known = |format: u64| forms.iter().position(|form| u64::from(form.format) == format);
@@ -51,7 +51,7 @@ fn read_by(forms: &[Form], bytes: &[u8], path: &Path) -> Result<Run, Error> {
             let made_by = head.made_by.unwrap_or_else(|| "unknown".to_owned());
             Error::TooNew { path: path.to_owned(), made_by, format: head.format, known: newest }
         } else {
-            Error::NeverExisted { path: path.to_owned(), format: head.format }
+            Error::NeverExisted(path.to_owned(), head.format)
         });
     };
     if at + 1 == forms.len() {

@@ -9,14 +9,9 @@ pub enum Error {
     /// The file could not be read or written.
     #[error(transparent)]
     File(#[from] narrows_sys::Error),
-    /// The file is not a stored run.
-    #[error("{} is no run of narrows: {why}", path.display())]
-    NoRun {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with line and column if known.
-        why: String,
-    },
+    /// The file is not a stored run: what is wrong, with line and column if known.
+    #[error("{path} is no run of narrows: {1}", path = .0.display())]
+    NoRun(PathBuf, String),
     /// The file's format is newer than this program.
     #[error(
         "{} was written by a newer narrows ({made_by}): its form is {format}, this program reads forms up to {known}; \
@@ -34,21 +29,11 @@ pub enum Error {
         known: u32,
     },
     /// The file names a format that never existed.
-    #[error("{} says that its form is {format}, which never existed; the file is damaged", path.display())]
-    NeverExisted {
-        /// The file.
-        path: PathBuf,
-        /// The format it names.
-        format: u64,
-    },
-    /// A run could not be serialised.
-    #[error("cannot write run {id}: {why}")]
-    Encode {
-        /// The run's id.
-        id: String,
-        /// What is wrong.
-        why: String,
-    },
+    #[error("{path} says that its form is {1}, which never existed; the file is damaged", path = .0.display())]
+    NeverExisted(PathBuf, u64),
+    /// The run of this id could not be serialised: why.
+    #[error("cannot write run {0}: {1}")]
+    Encode(String, String),
     /// Neither of the environment variables for the state directory is set.
     #[error("no place for runs: neither XDG_STATE_HOME nor HOME is set to an absolute path; give --output FILE")]
     NoPlace,

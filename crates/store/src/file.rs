@@ -12,13 +12,9 @@ pub const LARGEST: u64 = 256 << 20;
 ///
 /// Call it after every step of a run: a later call replaces the file of an earlier one, and a crash in between leaves
 /// the earlier one. Creates the parent directory if it is missing.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn save(run: &Run, path: &Path) -> Result<(), Error> {
     // Compact: a run is for programs, and half of an indented one would be blanks.
-    let mut bytes =
-        serde_json::to_vec(run).map_err(|error| Error::Encode { id: run.id.clone(), why: error.to_string() })?;
+    let mut bytes = serde_json::to_vec(run).map_err(|error| Error::Encode(run.id.clone(), error.to_string()))?;
     bytes.push(b'\n');
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !files::exists(parent)) {
         files::make_directory(parent)?;

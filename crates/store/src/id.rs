@@ -6,9 +6,6 @@ use crate::Error;
 pub const ENDING: &str = ".run.json";
 
 /// The id of a run that started at this time (UTC): `20250919-081500-3fa29c07`.
-///
-/// # Errors
-/// The kernel provides no random bytes.
 pub fn new_id(started_unix_us: u64) -> Result<String, Error> {
     let random = u32::from_be_bytes(narrows_sys::random::bytes::<4>()?);
     Ok(format!("{}-{random:08x}", utc(started_unix_us / 1_000_000)))

@@ -4,13 +4,11 @@
 //! newer rules can evaluate an old one.
 
 pub mod compat;
-pub mod directory;
 pub mod error;
 pub mod file;
 mod form_1;
 pub mod id;
 
-pub use directory::{Entry, list};
 pub use error::Error;
 pub use file::{LARGEST, load, save};
 pub use id::{file_name, new_id};

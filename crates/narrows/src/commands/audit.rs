@@ -28,10 +28,8 @@ impl Args {
     pub(crate) fn run(self) -> Outcome {
         let instruments = LiveInstruments { collect: true };
         let audit = match &self.host {
-            Some(host) => {
-                audit::both(&self.way.connect(host, false, instruments)?, instruments).map_err(Failure::run)?
-            }
-            None => audit::this_host(instruments),
+            Some(host) => audit::both(&self.way.connect(host, false, instruments)?).map_err(Failure::run)?,
+            None => audit::this_host(),
         };
         let mut style = style();
         style.full = self.full.full;

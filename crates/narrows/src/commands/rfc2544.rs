@@ -13,6 +13,7 @@ use narrows_model::forwarding::report::ForwardingReport;
 use narrows_render as render;
 use narrows_runner::forwarding::files::{self, Kept};
 use narrows_runner::forwarding::{self, PlanFile, words};
+use narrows_runner::stored;
 use std::path::{Path, PathBuf};
 
 /// Benchmark a device under test: throughput, latency, loss, back-to-back, with its counters reconciled
@@ -83,7 +84,7 @@ impl ReportFiles<'_> {
             files::check_directory(directory).map_err(Failure::run)?;
         }
         for path in [self.html, self.output].into_iter().flatten() {
-            files::check_output(path).map_err(Failure::run)?;
+            stored::check(path).map_err(Failure::run)?;
         }
         Ok(())
     }
@@ -91,7 +92,7 @@ impl ReportFiles<'_> {
     /// Writes the report's files.
     pub(crate) fn write(&self, report: &ForwardingReport) -> Result<(), Failure> {
         if let Some(path) = self.html {
-            files::write(path, &render::forwarding::html::report(report)).map_err(Failure::run)?;
+            stored::write(path, &render::forwarding::html::report(report)).map_err(Failure::run)?;
         }
         if let Some(directory) = self.svg {
             files::write_all(directory, &render::forwarding::svg::pictures(report)).map_err(Failure::run)?;
@@ -102,7 +103,7 @@ impl ReportFiles<'_> {
     /// Writes the files of a comparison of two configurations.
     fn write_pair(&self, report: &AbReport) -> Result<(), Failure> {
         if let Some(path) = self.html {
-            files::write(path, &render::forwarding::ab::html(report)).map_err(Failure::run)?;
+            stored::write(path, &render::forwarding::ab::html(report)).map_err(Failure::run)?;
         }
         if let Some(directory) = self.svg {
             let picture = render::forwarding::ab::svg(report).map(|svg| ("comparison".to_owned(), svg));

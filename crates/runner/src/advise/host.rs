@@ -29,9 +29,6 @@ pub struct Described<'a> {
 }
 
 /// Compares this host with the handbook. Resolves neighbours whose Ethernet address the kernel does not know.
-///
-/// # Errors
-/// An interface or bridge that does not exist.
 pub fn compare(handbook: &Handbook, host: &Described<'_>) -> Result<AdviceFound> {
     let mut links = Links::open()?;
     let mut parts =

@@ -6,9 +6,6 @@ pub mod host;
 use narrows_model::forwarding::advice::{AdviceSystem, Handbook};
 
 /// The advice for a system.
-///
-/// # Errors
-/// A file of this crate that is not a handbook; a test reads all of them.
 pub fn handbook(system: AdviceSystem) -> Result<Handbook, toml::de::Error> {
     toml::from_str(match system {
         AdviceSystem::Linux => include_str!("../../advice/linux.toml"),

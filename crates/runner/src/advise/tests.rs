@@ -90,7 +90,7 @@ fn what_narrows_sets_is_what_the_commands_say() {
 fn what_narrows_sets_is_in_the_tables_of_tune() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let allowed = |setting: Setting| match Tuner::new(folder.path(), "test").apply(&setting, Place::Client) {
-        Err(TuneError::NotInTable { allowed, .. }) => allowed,
+        Err(TuneError::NotInTable(_, allowed)) => allowed,
         other => format!("{other:?}"),
     };
     // Nothing is set: all are refused, with the list of what would not be.

@@ -42,9 +42,6 @@ pub struct Bench {
 
 impl Bench {
     /// Brings it up.
-    ///
-    /// # Errors
-    /// What could not be had.
     pub fn up() -> Result<Self, DemoError> {
         let spec = LabSpec { name: "forwarding".to_owned(), topology: Topology::Dut, ..LabSpec::default() };
         let lab = Lab::up(&spec)?;
@@ -59,9 +56,6 @@ impl Bench {
     }
 
     /// The demonstration's plan for this lab.
-    ///
-    /// # Errors
-    /// It is unsound.
     pub fn plan(&self) -> Result<ForwardingPlan, DemoError> {
         let file = super::parse(PLAN).map_err(|problems| DemoError::Plan(problems.to_string()))?;
         let mut plan = file.plan;
@@ -72,9 +66,6 @@ impl Bench {
     }
 
     /// Runs a plan on the tester.
-    ///
-    /// # Errors
-    /// The tester cannot be entered, or its ports not be used.
     pub fn run(&self, plan: &ForwardingPlan, stop: &Stop, watch: Watch<'_>) -> Result<ForwardingRecord, DemoError> {
         // A watch belongs to this thread: what happens on the tester's comes over in lines.
         let (tell, hear) = std::sync::mpsc::channel::<String>();
@@ -101,18 +92,12 @@ impl Bench {
     }
 
     /// Puts a fault into the router.
-    ///
-    /// # Errors
-    /// The fault's own.
     pub fn fault(&self, id: &str, value: &str) -> Result<(), DemoError> {
         self.lab.fault(id, Site::Router, Some(value), Direction::Up)?;
         Ok(())
     }
 
     /// Takes all faults out.
-    ///
-    /// # Errors
-    /// The fault's own.
     pub fn repair(&self, id: &str) -> Result<(), DemoError> {
         self.lab.unfault(id, Some(Site::Router))?;
         Ok(())

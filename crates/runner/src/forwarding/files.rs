@@ -16,14 +16,9 @@ pub enum FileError {
     /// The file itself.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),
-    /// What it holds.
-    #[error("{path} holds no forwarding benchmark: {why}")]
-    Content {
-        /// Which file.
-        path: String,
-        /// What is wrong.
-        why: String,
-    },
+    /// The file holds something else: why.
+    #[error("{0} holds no forwarding benchmark: {1}")]
+    Content(String, String),
 }
 
 /// Whether something is there.
@@ -32,32 +27,17 @@ pub fn is_there(path: &Path) -> bool {
     files::exists(path)
 }
 
-/// Looks whether a file can be written in the end, before hours are spent on what goes into it.
-///
-/// # Errors
-/// It cannot, and why.
-pub fn check_output(path: &Path) -> Result<(), FileError> {
-    Ok(files::check_writable(path)?)
-}
-
-/// Makes a directory for pictures, and looks whether it can be written into.
-///
-/// # Errors
-/// It cannot, and why.
+/// Makes a directory for pictures, and checks that files can be written there.
 pub fn check_directory(path: &Path) -> Result<(), FileError> {
     files::make_public_directory(path)?;
     Ok(files::check_writable(&path.join("books.svg"))?)
 }
 
 /// The text of a plan.
-///
-/// # Errors
-/// It cannot be read, or is too long to be one.
 pub fn read_plan(path: &Path) -> Result<String, FileError> {
     // One byte more than a plan has, so that a longer one is told from one that fits.
     let bytes = files::read(path, narrows_wire::forwarding_plan::MAX_BYTES as u64 + 1)?;
-    String::from_utf8(bytes)
-        .map_err(|_| FileError::Content { path: path.display().to_string(), why: "it is no text".to_owned() })
+    String::from_utf8(bytes).map_err(|_| FileError::Content(path.display().to_string(), "it is no text".to_owned()))
 }
 
 /// What a kept file holds.
@@ -71,9 +51,6 @@ pub enum Kept {
 
 impl Kept {
     /// Keeps it.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
         match self {
             Self::Plain(record) => write_record(path, record),
@@ -83,13 +60,9 @@ impl Kept {
 }
 
 /// A record as it was kept.
-///
-/// # Errors
-/// It cannot be read, or is none.
 pub fn read_record(path: &Path) -> Result<Kept, FileError> {
     let bytes = files::read(path, RECORD_BYTES)?;
-    let content =
-        |error: serde_json::Error| FileError::Content { path: path.display().to_string(), why: error.to_string() };
+    let content = |error: serde_json::Error| FileError::Content(path.display().to_string(), error.to_string());
     if is_pair(&bytes) {
         return serde_json::from_slice(&bytes).map(Kept::Pair).map_err(content);
     }
@@ -103,30 +76,16 @@ fn is_pair(bytes: &[u8]) -> bool {
 }
 
 /// Keeps a record.
-///
-/// # Errors
-/// It cannot be written.
 pub fn write_record(path: &Path, record: &impl Serialize) -> Result<(), FileError> {
     let text = serde_json::to_string(record)
-        .map_err(|error| FileError::Content { path: path.display().to_string(), why: error.to_string() })?;
-    Ok(files::write_whole(path, text.as_bytes(), 0o644)?)
-}
-
-/// Writes a page.
-///
-/// # Errors
-/// It cannot be written.
-pub fn write(path: &Path, text: &str) -> Result<(), FileError> {
+        .map_err(|error| FileError::Content(path.display().to_string(), error.to_string()))?;
     Ok(files::write_whole(path, text.as_bytes(), 0o644)?)
 }
 
 /// Writes pictures, each into a file of its name.
-///
-/// # Errors
-/// One cannot be written.
-pub fn write_all(directory: &Path, pictures: &[(String, String)]) -> Result<(), FileError> {
+pub fn write_all(directory: &Path, pictures: &[(String, String)]) -> Result<(), narrows_sys::Error> {
     files::make_public_directory(directory)?;
-    pictures.iter().try_for_each(|(name, svg)| write(&directory.join(format!("{name}.svg")), svg))
+    pictures.iter().try_for_each(|(name, svg)| crate::stored::write(&directory.join(format!("{name}.svg")), svg))
 }
 
 #[cfg(test)]

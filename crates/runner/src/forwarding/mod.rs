@@ -77,12 +77,9 @@ pub fn check(plan: &ForwardingPlan) -> Vec<String> {
     wrong
 }
 
-/// Makes the whole benchmark. What was measured is kept, however it ends: see [`ForwardingRecord::ended`].
-///
-/// Where a host of the tester is lost, the trial under way is incomplete and the host is connected to again, a few times at most.
-///
-/// # Errors
-/// The tester's ports cannot be used at all.
+/// Runs the whole benchmark. What was measured is kept, however it ends: see [`ForwardingRecord::ended`]. Where a host of the tester is
+/// lost, the trial under way is incomplete and the host is connected to again, a few times at most. Fails where the tester's ports
+/// cannot be used at all.
 pub fn run<'a>(
     plan: &'a ForwardingPlan,
     reach: &'a Reach,
@@ -92,10 +89,7 @@ pub fn run<'a>(
     run_kept(plan, reach, stop, watch, None)
 }
 
-/// The same; `keep` gets what was measured so far after each row, and between trials every so often; the whole is the caller's.
-///
-/// # Errors
-/// The tester's ports cannot be used at all.
+/// As [`run`]; `keep` gets what was measured so far after each row, and between trials every few seconds.
 pub fn run_kept<'a>(
     plan: &'a ForwardingPlan,
     reach: &'a Reach,

@@ -48,9 +48,6 @@ impl Reach {
     }
 
     /// Connects to a host. `frames`: the devices by which a server that ssh starts may send and count frames.
-    ///
-    /// # Errors
-    /// The word or the file makes no sense, or the host cannot be reached.
     pub(crate) fn connect(
         &self,
         host: &str,

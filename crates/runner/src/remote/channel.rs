@@ -48,7 +48,7 @@ pub(super) async fn over_tls(
     address: String,
     token: Option<&Token>,
 ) -> Result<Channel, RemoteError> {
-    let not_narrows = |why: String| RemoteError::NotNarrows { address: address.clone(), why };
+    let not_narrows = |why: String| RemoteError::NotNarrows(address.clone(), why);
     let pin = Pin::new(token.map(|token| token.fingerprint));
     let config = pin.config().map_err(|error| RemoteError::Here(format!("TLS cannot be set up: {error}")))?;
     let here = |error: std::io::Error| RemoteError::Connect(format!("cannot use the connection to {address}: {error}"));
@@ -99,7 +99,7 @@ pub(super) async fn over(
     let (requests, connection) = builder
         .handshake(TokioIo::new(stream))
         .await
-        .map_err(|error| RemoteError::NotNarrows { address: address.to_owned(), why: error.to_string() })?;
+        .map_err(|error| RemoteError::NotNarrows(address.to_owned(), error.to_string()))?;
     // Its end shows in every request.
     tokio::spawn(connection);
     Ok(Channel { requests, bearer, address: address.to_owned() })
@@ -112,7 +112,7 @@ fn whole(bytes: Vec<u8>) -> Body {
 
 impl Channel {
     pub(super) fn lost(&self, why: impl Into<String>) -> RemoteError {
-        RemoteError::Lost { address: self.address.clone(), why: why.into() }
+        RemoteError::Lost(self.address.clone(), why.into())
     }
 
     /// Sends a request and gives its answer as soon as it begins.
@@ -148,7 +148,7 @@ impl Channel {
         let status = response.status();
         let bytes = self.collect(response, 64 << 10, limit).await?;
         Err(serde_json::from_slice::<Refusal>(&bytes).map_or_else(
-            |_| RemoteError::NotNarrows { address: self.address.clone(), why: format!("it answers with {status}") },
+            |_| RemoteError::NotNarrows(self.address.clone(), format!("it answers with {status}")),
             RemoteError::from_refusal,
         ))
     }
@@ -172,9 +172,8 @@ impl Channel {
         let bytes = serde_json::to_vec(body).map_err(|error| RemoteError::Here(error.to_string()))?;
         let response = self.begin(method, path, whole(bytes), limit).await?;
         let answer = self.collect(response, MAX_ANSWER_BYTES, limit).await?;
-        serde_json::from_slice(&answer).map_err(|error| RemoteError::NotNarrows {
-            address: self.address.clone(),
-            why: format!("its answer to {path} cannot be read: {error}"),
+        serde_json::from_slice(&answer).map_err(|error| {
+            RemoteError::NotNarrows(self.address.clone(), format!("its answer to {path} cannot be read: {error}"))
         })
     }
 }

@@ -202,14 +202,13 @@ async fn through_ssh(
             None => return Err(error),
         },
     };
-    let data =
-        data.ok_or_else(|| RemoteError::UnknownHost { host: host.to_owned(), why: "it has no address".to_owned() })?;
+    let data = data.ok_or_else(|| RemoteError::UnknownHost(host.to_owned(), "it has no address".to_owned()))?;
     Ok((channel, ssh, hello, data))
 }
 
 /// The addresses of a host, of the family that the user insists on.
 async fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<Vec<SocketAddr>, RemoteError> {
-    let unknown = |why: String| RemoteError::UnknownHost { host: host.to_owned(), why };
+    let unknown = |why: String| RemoteError::UnknownHost(host.to_owned(), why);
     let found: Vec<SocketAddr> = tokio::net::lookup_host((host, port))
         .await
         .map_err(|error| unknown(plain_words(&error.to_string())))?
@@ -222,8 +221,8 @@ async fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<Vec<So
     fitting.dedup();
     fitting.truncate(MAX_ADDRESSES);
     match (fitting.is_empty(), family) {
-        (true, Some(Family::Ipv4)) => Err(RemoteError::NoAddressOfFamily { host: host.to_owned(), family: "IPv4" }),
-        (true, _) => Err(RemoteError::NoAddressOfFamily { host: host.to_owned(), family: "IPv6" }),
+        (true, Some(Family::Ipv4)) => Err(RemoteError::NoAddressOfFamily(host.to_owned(), "IPv4")),
+        (true, _) => Err(RemoteError::NoAddressOfFamily(host.to_owned(), "IPv6")),
         (false, _) => Ok(fitting),
     }
 }

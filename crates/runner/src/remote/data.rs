@@ -1,9 +1,9 @@
 //! Data connections: made with the plan's options before the handshake, greeted, and answered.
 
 use super::error::RemoteError;
-use crate::instruments::LiveInstruments;
 use narrows_model::{Carrier, LoadPlan, Place, StreamSpec};
 use narrows_sys::{clock, net};
+use narrows_traffic::tcp::prepare;
 use narrows_traffic::{DataStream, Socket};
 use narrows_wire::hello::MAX_ANSWER_BYTES;
 use narrows_wire::{Answer, DataHello, Key, Wanted};
@@ -33,7 +33,7 @@ fn connect(
     address: SocketAddr,
     before: impl FnOnce(BorrowedFd<'_>) -> Result<(), String>,
 ) -> Result<TcpStream, RemoteError> {
-    let data = |why| RemoteError::Data { address: address.to_string(), why };
+    let data = |why| RemoteError::Data(address.to_string(), why);
     net::connect(address, LIMIT, |socket| before(socket).map_err(Failure::Option)).map_err(|failure| match failure {
         Failure::Option(why) => data(why),
         Failure::System(error) => match RemoteError::from_connect(address.to_string(), &error) {
@@ -76,29 +76,25 @@ pub(super) fn probe(address: SocketAddr) -> Result<u64, RemoteError> {
     let start = clock::now();
     let mut stream = connect(address, |_| Ok(()))?;
     let time = clock::micros_since(start);
-    greet(&mut stream, &DataHello::probe()).map_err(|why| RemoteError::Data { address: address.to_string(), why })?;
+    greet(&mut stream, &DataHello::probe()).map_err(|why| RemoteError::Data(address.to_string(), why))?;
     Ok(time)
 }
 
-fn open(
-    address: SocketAddr,
-    key: Key,
-    spec: StreamSpec,
-    plan: &LoadPlan,
-    instruments: LiveInstruments,
-) -> Result<DataStream, RemoteError> {
+fn open(address: SocketAddr, key: Key, spec: StreamSpec, plan: &LoadPlan) -> Result<DataStream, RemoteError> {
     let StreamSpec { id, flow, carrier } = spec;
     if carrier == Carrier::Udp {
         let start = clock::now();
-        let stream = instruments.open_udp(address, &key, spec, plan).map_err(RemoteError::Here)?;
+        let stream = narrows_traffic::open_udp(address, &key, id, flow, plan)
+            .map_err(|error| RemoteError::Here(error.to_string()))?;
         return Ok(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: Some(nanos(start)) });
     }
     let start = clock::now();
     let options = plan.tcp_options(id).unwrap_or_default();
-    let mut socket = connect(address, |socket| instruments.prepare(socket, Place::Client, flow, &options))?;
+    let mut socket =
+        connect(address, |socket| prepare(socket, Place::Client, flow, &options).map_err(|error| error.to_string()))?;
     let connect_ns = Some(nanos(start));
     greet(&mut socket, &DataHello { key, wanted: Wanted::Stream { id, flow } })
-        .map_err(|why| RemoteError::Data { address: address.to_string(), why })?;
+        .map_err(|why| RemoteError::Data(address.to_string(), why))?;
     Ok(DataStream { id, flow, socket: Socket::Tcp(socket), connect_ns })
 }
 
@@ -107,18 +103,12 @@ fn nanos(since: Instant) -> u64 {
 }
 
 /// All data connections of a trial, several at a time.
-pub(super) fn open_all(
-    address: SocketAddr,
-    key: Key,
-    plan: &LoadPlan,
-    instruments: LiveInstruments,
-) -> Result<Vec<DataStream>, RemoteError> {
+pub(super) fn open_all(address: SocketAddr, key: Key, plan: &LoadPlan) -> Result<Vec<DataStream>, RemoteError> {
     let specs = plan.streams();
     let mut streams = Vec::with_capacity(specs.len());
     for some in specs.chunks(AT_ONCE) {
         let opened = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                some.iter().map(|stream| scope.spawn(|| open(address, key, *stream, plan, instruments))).collect();
+            let threads: Vec<_> = some.iter().map(|stream| scope.spawn(|| open(address, key, *stream, plan))).collect();
             threads
                 .into_iter()
                 .map(|thread| thread.join().unwrap_or_else(|_| Err(RemoteError::Here("a thread broke".to_owned()))))

@@ -7,55 +7,30 @@ use thiserror::Error;
 /// Why a server cannot be reached or used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RemoteError {
-    /// The target is invalid.
-    #[error("`{asked}` is no target: {why}")]
-    BadTarget {
-        /// The word.
-        asked: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The name has no address.
-    #[error("the host `{host}` is unknown: {why}")]
-    UnknownHost {
-        /// The name.
-        host: String,
-        /// What the resolver said.
-        why: String,
-    },
-    /// No address of the family that the user insists on.
-    #[error("the host `{host}` has no {family} address; name another one, or leave the family open")]
-    NoAddressOfFamily {
-        /// The name.
-        host: String,
-        /// `IPv4` or `IPv6`.
-        family: &'static str,
-    },
+    /// The target is invalid: the user's word, and why.
+    #[error("`{0}` is no target: {1}")]
+    BadTarget(String, String),
+    /// The name has no address: the name, and the resolver's error.
+    #[error("the host `{0}` is unknown: {1}")]
+    UnknownHost(String, String),
+    /// The host has no address of the family: the host, `IPv4` or `IPv6`.
+    #[error("the host `{0}` has no {1} address; name another one, or leave the family open")]
+    NoAddressOfFamily(String, &'static str),
     /// Nothing listens.
     #[error("nothing listens at {0}: start `narrows serve` there, or name its port")]
     Refused(String),
-    /// The network does not reach it.
-    #[error("there is no route to {address} ({why})")]
-    NoRoute {
-        /// Address and port.
-        address: String,
-        /// What the kernel said.
-        why: String,
-    },
+    /// The network does not reach the address: why.
+    #[error("there is no route to {0} ({1})")]
+    NoRoute(String, String),
     /// No answer.
     #[error("{0} does not answer: is the host up, and does a firewall let the port through?")]
     TimedOut(String),
     /// Another failure to connect.
     #[error("{0}")]
     Connect(String),
-    /// Something listens that is not narrows.
-    #[error("what listens at {address} is no narrows server ({why})")]
-    NotNarrows {
-        /// Address and port.
-        address: String,
-        /// How it shows.
-        why: String,
-    },
+    /// Something listens at the address that is not narrows: how it shows.
+    #[error("what listens at {0} is no narrows server ({1})")]
+    NotNarrows(String, String),
     /// The server is not the one of the token.
     #[error(
         "the server at {address} is not the one of the token: its key is {found}, the token's is {expected}; \
@@ -87,30 +62,15 @@ pub enum RemoteError {
     /// The server tried and failed, or did not like the request.
     #[error("the server says: {0}")]
     Server(String),
-    /// The server is gone.
-    #[error("the server at {address} is lost: {why}")]
-    Lost {
-        /// Address and port.
-        address: String,
-        /// How it shows.
-        why: String,
-    },
-    /// A data connection could not be made.
-    #[error("a data connection to {address} cannot be made: {why}")]
-    Data {
-        /// Address and port.
-        address: String,
-        /// Why.
-        why: String,
-    },
-    /// ssh did not bring us there.
-    #[error("`{command}` failed: {said}")]
-    Ssh {
-        /// The command.
-        command: String,
-        /// What it said.
-        said: String,
-    },
+    /// The server at the address is lost: how it shows.
+    #[error("the server at {0} is lost: {1}")]
+    Lost(String, String),
+    /// A data connection to the address failed: why.
+    #[error("a data connection to {0} cannot be made: {1}")]
+    Data(String, String),
+    /// ssh failed: the command, and its message.
+    #[error("`{0}` failed: {1}")]
+    Ssh(String, String),
     /// This end could not do its part.
     #[error("{0}")]
     Here(String),
@@ -133,8 +93,8 @@ impl RemoteError {
     pub(super) fn from_connect(address: String, error: &narrows_sys::Error) -> Self {
         match error.errno() {
             Some(111) => Self::Refused(address), // ECONNREFUSED
-            Some(99 | 101 | 113) => Self::NoRoute { address, why: error.source.to_string() }, // EADDRNOTAVAIL, ENETUNREACH, EHOSTUNREACH
-            Some(110) => Self::TimedOut(address),                                             // ETIMEDOUT
+            Some(99 | 101 | 113) => Self::NoRoute(address, error.source.to_string()), // EADDRNOTAVAIL, ENETUNREACH, EHOSTUNREACH
+            Some(110) => Self::TimedOut(address),                                     // ETIMEDOUT
             _ if error.source.kind() == std::io::ErrorKind::TimedOut => Self::TimedOut(address),
             _ => Self::Connect(error.to_string()),
         }

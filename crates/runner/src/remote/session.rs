@@ -210,7 +210,7 @@ impl Session {
         let key = key_from_hex(&ready.key).ok_or_else(|| self.channel.lost("it gives a key that is none"))?;
         let mut address = self.remote.data_address();
         address.set_port(ready.data_port);
-        let streams = data::open_all(address, key, &ready.plan, instruments)?;
+        let streams = data::open_all(address, key, &ready.plan)?;
         self.watch.liveness.watch(&streams);
         let per_transaction = if ready.plan.connects_per_transaction() {
             PerTransaction::Connect { address, key }

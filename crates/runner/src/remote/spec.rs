@@ -29,16 +29,12 @@ pub(super) enum Meaning {
 
 impl TargetSpec {
     /// That the word makes sense.
-    ///
-    /// # Errors
-    /// Why it does not.
     pub fn check(&self) -> Result<(), RemoteError> {
         self.meaning().map(drop)
     }
 
     pub(super) fn meaning(&self) -> Result<Meaning, RemoteError> {
-        let bad =
-            |why: &str| RemoteError::BadTarget { asked: self.asked.escape_default().to_string(), why: why.to_owned() };
+        let bad = |why: &str| RemoteError::BadTarget(self.asked.escape_default().to_string(), why.to_owned());
         let word = self.asked.trim();
         if let Some(rest) = word.strip_prefix("ssh://") {
             let rest = rest.strip_suffix('/').unwrap_or(rest);

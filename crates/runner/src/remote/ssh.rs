@@ -104,7 +104,7 @@ impl Ssh {
         }
         let words = words(destination, port, family, options);
         let command = words.join(" ");
-        let failed = |said: String| RemoteError::Ssh { command: command.clone(), said };
+        let failed = |said: String| RemoteError::Ssh(command.clone(), said);
         let (program, arguments) = words.split_first().ok_or_else(|| failed("there is no command".to_owned()))?;
         let mut start = bound_command(program);
         start.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -142,7 +142,7 @@ impl Ssh {
             (true, Ok(Ok(status))) => format!("it ended with {status}, without a word"),
             (true, _) => otherwise.to_owned(),
         };
-        RemoteError::Ssh { command: self.command.clone(), said }
+        RemoteError::Ssh(self.command.clone(), said)
     }
 
     /// Lets it end by itself, since its input was closed, and ends it where it does not.

@@ -66,9 +66,6 @@ scenarios! {
 }
 
 /// The cases of all scenarios that come with the program, in the order of the table.
-///
-/// # Errors
-/// The first scenario that is wrong; a test reads them all.
 pub fn all_cases() -> Result<Vec<Case>, ScenarioError> {
     TABLE.iter().map(|(name, text)| cases(name, text)).collect::<Result<Vec<_>, _>>().map(|cases| cases.concat())
 }

@@ -14,9 +14,6 @@ use std::time::Duration;
 const LOAD: [&str; 4] = ["--duration", "5s", "--omit", "1500ms"];
 
 /// Runs a case and returns its diagnosis.
-///
-/// # Errors
-/// Why there is no verdict.
 pub fn run(case: &Case, keep: Option<&Path>) -> Result<Diagnosed, StageError> {
     let way = Impairment {
         rate_bps: case.rate_bps,
@@ -41,7 +38,7 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Result<Diagnosed, StageError> {
     if let Some(file) = keep {
         command.arg("--output").arg(file);
     }
-    let output = command.stdin(Stdio::null()).output();
+    let output = command.output();
     for one in &mut other_load {
         let _ = one.kill();
         let _ = one.wait();
@@ -54,9 +51,6 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Result<Diagnosed, StageError> {
 }
 
 /// The diagnosis of a saved run by today's rules.
-///
-/// # Errors
-/// The run cannot be read, or holds no measurement.
 pub fn again(kept: &Path) -> Result<Diagnosed, StageError> {
     let run = crate::stored::load(kept)?;
     crate::report(&run)
@@ -82,7 +76,7 @@ fn start_other_load(case: &Case, stage: &Stage) -> Result<Vec<Child>, StageError
     }
     for _ in 0..case.neighbours {
         let mut other = stage.client(&["measure", "tcp", "server", "--duration", "30s", "--quiet"])?;
-        let other = other.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let other = other.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         other_load.push(other.map_err(|error| StageError::Start("a neighbour", error))?);
     }
     if !other_load.is_empty() {

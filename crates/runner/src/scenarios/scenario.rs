@@ -152,9 +152,6 @@ impl Case {
 }
 
 /// Reads a scenario and multiplies it into its cases.
-///
-/// # Errors
-/// What is wrong, with the file's name.
 pub fn cases(file: &str, text: &str) -> Result<Vec<Case>, ScenarioError> {
     let wrong = |why: String| ScenarioError { file: file.to_owned(), why };
     let words: Words = toml::from_str(text).map_err(|error| wrong(error.message().to_owned()))?;

@@ -85,9 +85,6 @@ fn of_udp(trial: &Trial) -> Result<UdpTrial<'_>, EndsError> {
 }
 
 /// The highest rate that the tester itself carries, in datagrams a second: both ends on the client, over its loopback.
-///
-/// # Errors
-/// Why it could not be looked at.
 pub fn qualify(ends: &mut dyn Ends, load: &UdpPlan, bytes: u32) -> Result<f64, EndsError> {
     let plan = UdpPlan {
         sizes: DatagramSizes::Sequence(vec![bytes]),
@@ -109,9 +106,6 @@ pub fn qualify(ends: &mut dyn Ends, load: &UdpPlan, bytes: u32) -> Result<f64, E
 }
 
 /// The datagram size that the path carries in one piece, and proof that anything passes: a short, slow trial.
-///
-/// # Errors
-/// Why nothing passes.
 pub fn first_look(ends: &mut dyn Ends, load: &UdpPlan, flow: Flow) -> Result<u32, EndsError> {
     let plan = at_load(load, flow, 100.0, Duration::from_millis(WARM_UP_MS));
     let trial = ends.trial(&plan.into(), On::Path, &mut |_, _| {}).map_err(|failed| failed.why)?;
@@ -123,9 +117,6 @@ pub fn first_look(ends: &mut dyn Ends, load: &UdpPlan, flow: Flow) -> Result<u32
 }
 
 /// Searches. What goes wrong on the way is in the ending; what was found until then is kept.
-///
-/// # Errors
-/// A plan that makes no sense.
 pub fn search(
     ends: &mut dyn Ends,
     load: &UdpPlan,
@@ -136,9 +127,6 @@ pub fn search(
 }
 
 /// Searches for one flow of a load. Another one that the load has goes on beside it at the load's own rate.
-///
-/// # Errors
-/// As [`search`].
 pub fn search_flow(
     ends: &mut dyn Ends,
     load: &UdpPlan,

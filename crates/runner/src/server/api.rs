@@ -18,6 +18,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, Uri, header};
 use axum::routing::{delete, get, post};
+use narrows_collect::Live;
 use narrows_model::Change;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
@@ -104,14 +105,13 @@ async fn inventory(asked: Asked, body: Body) -> Answer {
     let peer = request.peer.as_deref().map(str::parse::<IpAddr>).transpose();
     let peer = peer.map_err(|_| Refused::bad("`peer` must be an IP address"))?;
     let peer = asked.session.address.or(peer).map(|address| address.to_canonical());
-    let instruments = asked.shared.config.instruments;
-    let snapshot = blocking(move || instruments.inventory(peer)).await?;
+    let snapshot = blocking(move || narrows_collect::inventory(&Live::new(), peer)).await?;
     Ok(json(&asked.rights.standing.visible(snapshot)))
 }
 
 async fn interfaces(asked: Asked) -> Answer {
     asked.may_see("its interfaces")?;
-    let interfaces = blocking(move || asked.shared.config.instruments.interfaces()).await?.map_err(Refused::failed)?;
+    let interfaces = blocking(narrows_collect::interfaces).await?.map_err(Refused::failed)?;
     Ok(json(&interfaces))
 }
 

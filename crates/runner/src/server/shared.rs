@@ -10,7 +10,6 @@ use super::running::Expected;
 use super::session::Session;
 use super::unauthenticated::Unauthenticated;
 use crate::lock;
-use crate::trust;
 use crate::tune::{Tuner, Undone};
 use narrows_wire::Key;
 use narrows_wire::api::{Reason, SessionUse};
@@ -102,7 +101,7 @@ impl Shared {
         wanted: SessionUse,
         events: Events,
     ) -> Result<Arc<Session>, Refused> {
-        let id: [u8; 16] = trust::random_bytes().map_err(Refused::failed)?;
+        let id: [u8; 16] = narrows_sys::random::bytes().map_err(Refused::failed)?;
         let id = id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let mut table = lock(&self.table);
         if standing == Standing::Open

@@ -8,6 +8,7 @@ use crate::lock;
 use narrows_model::{Carrier, LoadPlan, LoadRecord, Place};
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::{ANSWER_LIMIT, Answering, Answers, Step};
+use narrows_traffic::tcp::prepare;
 use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop};
 use narrows_wire::api::Event;
 use narrows_wire::hello::Answer;
@@ -186,8 +187,8 @@ pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpSt
         return part(stream, &Answer::No(why).encode()).await;
     };
     let options = plan.tcp_options(id).unwrap_or_default();
-    if let Err(why) = shared.config.instruments.prepare(stream.as_fd(), Place::Server, flow, &options) {
-        return part(stream, &Answer::No(why).encode()).await;
+    if let Err(why) = prepare(stream.as_fd(), Place::Server, flow, &options) {
+        return part(stream, &Answer::No(why.to_string()).encode()).await;
     }
     // Where it is gone again, the trial will miss it and say so.
     if stream.write_all(&Answer::Ok.encode()).await.is_ok()
@@ -240,7 +241,7 @@ pub(super) fn attend_datagram(shared: &Shared, hello: &probe::Hello, arrival: &A
     let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow, Carrier::Udp));
     let Some(claimed) = claimed else { return Err("no trial of this key waits for this stream".to_owned()) };
     let Some((plan, arrived)) = claimed else { return Ok(()) };
-    let stream = shared.config.instruments.accept_udp(hello, arrival, &plan)?;
+    let stream = narrows_traffic::accept_udp(hello, arrival, &plan).map_err(|error| error.to_string())?;
     // Where the trial is gone again, nobody misses it.
     let _ = arrived.send(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: None });
     Ok(())

@@ -19,7 +19,7 @@ const WIDTH: f64 = 0.02;
 /// The lowest rate that is tried, below what arrived in the trial at full rate.
 const BELOW: f64 = 50.0;
 /// A trial of a second needs a datagram to say anything.
-const LEAST_PPS: f64 = 1.0;
+const MIN_PPS: f64 = 1.0;
 
 /// Searches for the flow of these figures. `load` has the rates of the other flow, where there is one.
 ///
@@ -44,7 +44,7 @@ pub(super) fn find(
         let remark = Some("nothing was lost at the highest rate that was sent".to_owned());
         return Ok(in_bits(Lossless { lower_pps: Some(sent), remark, ..Lossless::default() }, bits));
     }
-    let (least, most) = ((got / BELOW).max(LEAST_PPS), sent.max(got));
+    let (least, most) = ((got / BELOW).max(MIN_PPS), sent.max(got));
     if least >= most {
         return nothing("the rate is too low for a search");
     }

@@ -6,14 +6,9 @@ use thiserror::Error;
 /// Why a setting was not made or not undone.
 #[derive(Debug, Error)]
 pub enum TuneError {
-    /// Not in the table of what narrows may set.
-    #[error("narrows does not set {what}; it sets only {allowed}")]
-    NotInTable {
-        /// What was asked for.
-        what: String,
-        /// What is in the table.
-        allowed: String,
-    },
+    /// Not in the table of what narrows may set: the setting, and the table.
+    #[error("narrows does not set {0}; it sets only {1}")]
+    NotInTable(String, String),
     /// A setting that clients over the network may not make.
     #[error("`{0}` is not set for a client; it is made on that host itself, by `narrows rfc2544 advise --apply`")]
     NotForClients(String),
@@ -27,14 +22,9 @@ pub enum TuneError {
         /// The valid values.
         wanted: String,
     },
-    /// It could not be rolled back, so it is not changed.
-    #[error("{what} stays as it is, since it could not be restored exactly: {why}")]
-    NotRestorable {
-        /// What was to be set.
-        what: String,
-        /// The reason.
-        why: String,
-    },
+    /// It could not be rolled back, so it is not changed: the setting, and why.
+    #[error("{0} stays as it is, since it could not be restored exactly: {1}")]
+    NotRestorable(String, String),
     /// The kernel reported no error, but has another value.
     #[error("{what} was set to `{wanted}`, but the kernel made `{got}` of it")]
     NotObtained {
@@ -48,30 +38,15 @@ pub enum TuneError {
     /// A later change of the same setting, by its id.
     #[error("the later change {0} is of the same thing; undo it first")]
     LaterChange(String),
-    /// The change was made in another network namespace, which still exists.
-    #[error("the change {id} was made in another network namespace (net:[{inode}]); undo it from there")]
-    OtherNamespace {
-        /// The change.
-        id: String,
-        /// Its namespace.
-        inode: u64,
-    },
-    /// No such change.
-    #[error("there is no change {id} in the journal {journal}; see `narrows tune list`", journal = journal.display())]
-    NoSuchChange {
-        /// What was asked for.
-        id: String,
-        /// Where it was looked for.
-        journal: PathBuf,
-    },
-    /// An entry of the journal that cannot be read.
-    #[error("the journal entry {path} cannot be read: {why}", path = path.display())]
-    BadEntry {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
+    /// The change of this id was made in another network namespace, which still exists: its inode.
+    #[error("the change {0} was made in another network namespace (net:[{1}]); undo it from there")]
+    OtherNamespace(String, u64),
+    /// No change of this id in this journal.
+    #[error("there is no change {0} in the journal {journal}; see `narrows tune list`", journal = .1.display())]
+    NoSuchChange(String, PathBuf),
+    /// An entry of the journal cannot be read: the file, and why.
+    #[error("the journal entry {path} cannot be read: {1}", path = .0.display())]
+    BadEntry(PathBuf, String),
     /// A system call failed.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),

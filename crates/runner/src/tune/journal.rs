@@ -126,7 +126,7 @@ impl Journal {
     }
 
     pub(super) fn no_such_change(&self, id: &str) -> TuneError {
-        TuneError::NoSuchChange { id: id.to_owned(), journal: self.directory.clone() }
+        TuneError::NoSuchChange(id.to_owned(), self.directory.clone())
     }
 
     /// The file of an id; an id from outside never leaves the directory.
@@ -142,8 +142,8 @@ impl Journal {
     pub(super) fn write(&self, entry: &Entry) -> Result<(), TuneError> {
         files::make_directory(&self.directory)?;
         let path = self.path(&entry.change.id)?;
-        let bytes = serde_json::to_vec_pretty(entry)
-            .map_err(|error| TuneError::BadEntry { path: path.clone(), why: error.to_string() })?;
+        let bytes =
+            serde_json::to_vec_pretty(entry).map_err(|error| TuneError::BadEntry(path.clone(), error.to_string()))?;
         Ok(files::write_whole(&path, &bytes, 0o600)?)
     }
 
@@ -157,7 +157,7 @@ impl Journal {
             return Err(self.no_such_change(id));
         }
         let bytes = files::read(&path, MAX_ENTRY_BYTES)?;
-        serde_json::from_slice(&bytes).map_err(|error| TuneError::BadEntry { path, why: error.to_string() })
+        serde_json::from_slice(&bytes).map_err(|error| TuneError::BadEntry(path, error.to_string()))
     }
 
     /// All entries, oldest first. A file that another process removed meanwhile is no error.

@@ -53,7 +53,7 @@ fn shown(word: &str) -> String {
 /// `word` is not one of those that may be set; `kind` says what it should be.
 pub(super) fn not_in_table<'a>(kind: &str, word: &str, allowed: impl IntoIterator<Item = &'a str>) -> TuneError {
     let allowed = allowed.into_iter().collect::<Vec<_>>().join(", ");
-    TuneError::NotInTable { what: format!("{kind} `{}`", shown(word)), allowed }
+    TuneError::NotInTable(format!("{kind} `{}`", shown(word)), allowed)
 }
 
 pub(super) const fn on_off(on: bool) -> &'static str {

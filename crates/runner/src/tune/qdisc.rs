@@ -149,7 +149,7 @@ impl Knob for RootQdisc<'_> {
             return Err(not_in_table("a root qdisc", self.kind, [DEFAULT].into_iter().chain(KINDS.iter().copied())));
         }
         match self.obstacle(device::index(self.device)?)? {
-            Some(why) => Err(TuneError::NotRestorable { what: self.what(), why }),
+            Some(why) => Err(TuneError::NotRestorable(self.what(), why)),
             None => Ok(()),
         }
     }

@@ -95,7 +95,7 @@ impl Tuner {
         let namespace = entry.namespace();
         if !namespace.is(&NetworkId::current()?) {
             if NetworkId::lives(namespace.inode) {
-                return Err(TuneError::OtherNamespace { id: entry.change.id.clone(), inode: namespace.inode });
+                return Err(TuneError::OtherNamespace(entry.change.id.clone(), namespace.inode));
             }
             return Ok(Undone::Dropped(format!("its network namespace net:[{}] is gone", namespace.inode)));
         }

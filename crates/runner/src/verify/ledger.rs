@@ -1,8 +1,8 @@
 //! The packet ledger against the lab's own counters: the load makes the lab drop at one known place, and both must agree.
 
-use super::{Row, Watch, client};
 use crate::demo::{Stage, StageError};
-use narrows_lab::LabSpec;
+use crate::scenarios::SeatWord as Seat;
+use narrows_lab::{LabSpec, Row, Watch};
 use narrows_model::lab::Impairment;
 use narrows_model::{Direction, Flow, Place, Report};
 
@@ -18,14 +18,6 @@ struct Case {
     fault: Option<(&'static str, Seat, Option<&'static str>)>,
     /// The load.
     words: &'static [&'static str],
-}
-
-/// A seat in the flow.
-#[derive(Debug, Clone, Copy)]
-enum Seat {
-    Sender,
-    Path,
-    Receiver,
 }
 
 const GIGABIT: u64 = 1_000_000_000;
@@ -100,7 +92,7 @@ fn row(case: &Case, flow: Flow) -> Result<Row, StageError> {
     let before = dropped(&stage, flow)?;
     let name = file.to_string_lossy();
     let words = [&["measure", "udp", "server", "--quiet", "--output", &name, "--rate"], case.words, &load].concat();
-    client(&stage, "the load", &words)?;
+    stage.run("the load", &words)?;
     let after = dropped(&stage, flow)?;
     let run = crate::stored::load(&file)?;
     let ledger = crate::ledgers(&run).into_iter().find(|ledger| ledger.flow == flow);
@@ -131,9 +123,7 @@ fn row(case: &Case, flow: Flow) -> Result<Row, StageError> {
 /// What a diagnosis of the same load says.
 fn named(case: &Case, stage: &Stage, load: &[&str]) -> Result<String, StageError> {
     let words: &[&str] = &["diagnose", "server", "--format", "json", "--quiet", "--exit-zero", "--udp", "--rate"];
-    let output = client(stage, "the diagnosis", &[words, case.words, load].concat())?;
-    let report: Report = serde_json::from_slice(&output.stdout)
-        .map_err(|error| StageError::Failed("the diagnosis", format!("its report cannot be read: {error}")))?;
+    let report: Report = stage.report("the diagnosis", &[words, case.words, load].concat())?;
     let status = report.verdict.status;
     Ok(if status == narrows_model::diagnosis::verdict::Status::Healthy {
         "healthy".to_owned()
@@ -183,16 +173,6 @@ impl Dropped {
             "softnet" => self.softnet,
             "receive-filter" => self.filter,
             _ => 0,
-        }
-    }
-}
-
-impl Seat {
-    const fn place(self, flow: Flow) -> Place {
-        match self {
-            Self::Sender => flow.sender(),
-            Self::Path => Place::Path,
-            Self::Receiver => flow.receiver(),
         }
     }
 }

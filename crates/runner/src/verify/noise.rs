@@ -2,8 +2,8 @@
 //! one trial's word for each load.
 
 use super::search::{TRIAL, run, stage};
-use super::{Row, Watch};
 use crate::demo::StageError;
+use narrows_lab::{Row, Watch};
 use narrows_model::lab::Impairment;
 use narrows_sys::{clock, cpu, thread};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,7 @@
 //! The search for the highest load against paths whose capacity is known.
 
-use super::{Row, Watch, client};
 use crate::demo::{Stage, StageError};
-use narrows_lab::LabSpec;
+use narrows_lab::{LabSpec, Row, Watch};
 use narrows_model::lab::Impairment;
 use narrows_model::run::search::Outcome;
 use narrows_model::run::search_report::{GoalView, SearchReport};
@@ -30,55 +29,32 @@ const LIMIT: Duration = Duration::from_secs(120);
 const FRAME_BYTES: u64 = 1_538;
 
 fn cases() -> [Case; 4] {
-    let policer = |bps: u64, bucket: u64| Impairment {
-        police_bps: bps,
-        police_burst_bytes: bucket,
-        delay_us: 500,
-        ..Impairment::default()
+    let policer = |what, bps, bucket| Case {
+        what,
+        path: Impairment { police_bps: bps, police_burst_bytes: bucket, delay_us: 500, ..Impairment::default() },
+        carries_bps: bps,
+        holds_bytes: bucket,
+        loses: 0.0,
     };
-    let shaper = |bps: u64, queue: u64| Impairment {
-        rate_bps: bps,
-        queue_packets: queue,
-        delay_us: 500,
-        ..Impairment::default()
+    let shaper = |what, bps, queue, loss| Case {
+        what,
+        path: Impairment { rate_bps: bps, queue_packets: queue, loss, delay_us: 500, ..Impairment::default() },
+        carries_bps: bps,
+        holds_bytes: queue * FRAME_BYTES,
+        loses: loss,
     };
     [
-        Case {
-            what: "policer 100 Mbit/s",
-            path: policer(100_000_000, 32_000),
-            carries_bps: 100_000_000,
-            holds_bytes: 32_000,
-            loses: 0.0,
-        },
-        Case {
-            what: "policer 1 Gbit/s",
-            path: policer(1_000_000_000, 320_000),
-            carries_bps: 1_000_000_000,
-            holds_bytes: 320_000,
-            loses: 0.0,
-        },
-        // 20 packets last for 2.5 ms at this rate: longer than a virtual machine's cores stand still now and then, which makes
-        // the path drop what it would not, and with it the truth.
-        Case {
-            what: "shaper 100 Mbit/s, queue of 20 packets",
-            path: shaper(100_000_000, 20),
-            carries_bps: 100_000_000,
-            holds_bytes: 20 * FRAME_BYTES,
-            loses: 0.0,
-        },
-        Case {
-            what: "shaper 200 Mbit/s, loss 0.1 %",
-            path: Impairment { loss: 0.001, ..shaper(200_000_000, 50) },
-            carries_bps: 200_000_000,
-            holds_bytes: 50 * FRAME_BYTES,
-            loses: 0.001,
-        },
+        policer("policer 100 Mbit/s", 100_000_000, 32_000),
+        policer("policer 1 Gbit/s", 1_000_000_000, 320_000),
+        // 20 packets last for 2.5 ms at this rate: longer than the cores of a virtual machine stall now and then, which makes the
+        // path drop more than its capacity explains.
+        shaper("shaper 100 Mbit/s, queue of 20 packets", 100_000_000, 20, 0.0),
+        shaper("shaper 200 Mbit/s, loss 0.1 %", 200_000_000, 50, 0.001),
     ]
 }
 
 impl Case {
     /// The highest load of which no more than a part is lost in a trial, bits a second on the wire; `None`: every load loses more.
-    #[allow(clippy::cast_precision_loss)] // far below 2^53
     fn truth(&self, loss: f64) -> Option<f64> {
         let passes = self.carries_bps as f64 + self.holds_bytes as f64 * 8.0 / TRIAL.as_secs_f64();
         // Of a load L there arrives min(L·(1 − loses), passes): the loss comes first on this path.
@@ -89,9 +65,7 @@ impl Case {
 /// A search over a path; its report.
 pub(super) fn run(stage: &Stage, more: &[&str]) -> Result<SearchReport, StageError> {
     let words = [&["search", "server", "--ipv4", "--quiet", "--format", "json", "--duration", "1s"], more].concat();
-    let output = client(stage, "the search", &words)?;
-    serde_json::from_slice(&output.stdout)
-        .map_err(|error| StageError::Failed("the search", format!("its report cannot be read: {error}")))
+    stage.report("the search", &words)
 }
 
 /// A path with a server behind it.
@@ -132,7 +106,7 @@ fn bound(case: &Case, view: &GoalView) -> Row {
     let met = match truth {
         Some(truth) => (truth * (1.0 - BELOW)..=truth).contains(&found),
         // There may be a load so small that a trial has no packet to lose.
-        None => view.result.outcome != Outcome::Found || found < 0.01 * f64_of(case.carries_bps),
+        None => view.result.outcome != Outcome::Found || found < 0.01 * case.carries_bps as f64,
     };
     Row {
         what: format!("{}: {}, lower bound", case.what, view.goal.name),
@@ -142,11 +116,6 @@ fn bound(case: &Case, view: &GoalView) -> Row {
         tolerance: if truth.is_some() { "within 1 % below" } else { "no load, or nearly" },
         met,
     }
-}
-
-#[allow(clippy::cast_precision_loss)] // far below 2^53
-fn f64_of(bps: u64) -> f64 {
-    bps as f64
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use super::super::error::ForwardingError;
 use super::super::reach::Reach;
+use super::here::Here;
 use super::{Port, PortState, Qualified, QualifyRequest, Receiving};
 use crate::remote::{RemoteError, Session};
 use hyper::Method;
@@ -109,6 +110,28 @@ impl Far {
         session.raise_when_lost(stop);
         Ok(Self(Arc::new(Host { word: word.to_owned(), data: remote.data_address(), session })))
     }
+}
+
+/// Generator's and receiver's. A host is connected to once, by whatever words the plan calls it.
+pub(crate) fn of(
+    plan: &ForwardingPlan,
+    reach: &Reach,
+    stop: &Stop,
+    says: &mut dyn FnMut(&str),
+) -> Result<[Arc<dyn Port>; 2], ForwardingError> {
+    let mut open = |port, word: &str, known: Option<&Far>| Far::open(plan, port, word, known, reach, stop, says);
+    let here = || Arc::new(Here) as Arc<dyn Port>;
+    let (generator, receiver) = (&plan.generator, &plan.receiver);
+    Ok(match (&generator.host, &receiver.host) {
+        (None, None) => [here(), here()],
+        (Some(host), None) => [Arc::new(open(generator, host, None)?), here()],
+        (None, Some(host)) => [here(), Arc::new(open(receiver, host, None)?)],
+        (Some(sends), Some(counts)) => {
+            let first = open(generator, sends, None)?;
+            let second = if sends == counts { first.clone() } else { open(receiver, counts, Some(&first))? };
+            [Arc::new(first), Arc::new(second)]
+        }
+    })
 }
 
 impl Port for Far {
