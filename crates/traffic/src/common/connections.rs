@@ -65,7 +65,7 @@ impl Connections {
     pub fn peer(&self) -> Option<IpAddr> {
         let peer = match &self.streams.first()?.socket {
             Socket::Tcp(socket) => socket.peer_addr().ok()?,
-            Socket::Udp(stream) => stream.peer(),
+            Socket::Udp(stream) => stream.peer,
         };
         Some(peer.ip().to_canonical())
     }

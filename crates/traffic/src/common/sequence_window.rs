@@ -19,7 +19,7 @@ struct Run {
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Window {
     bits: Box<[u64]>,
     /// Words of numbers that the window has held, the newest included.
@@ -42,21 +42,8 @@ pub(crate) struct Window {
 
 impl Window {
     pub(crate) fn new() -> Self {
-        Self {
-            bits: vec![0; WORDS as usize].into_boxed_slice(),
-            top: 0,
-            next: 0,
-            distinct: 0,
-            duplicates: 0,
-            reordered: 0,
-            extent_max: 0,
-            late: 0,
-            runs: VecDeque::with_capacity(RUNS),
-            broken: true,
-            losing: 0,
-            bursts: 0,
-            burst_max: 0,
-        }
+        let bits = vec![0; WORDS as usize].into_boxed_slice();
+        Self { bits, runs: VecDeque::with_capacity(RUNS), broken: true, ..Self::default() }
     }
 
     /// Takes a number; false where it cannot be one of this stream.

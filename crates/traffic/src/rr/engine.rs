@@ -42,7 +42,7 @@ impl Engine for RrPlan {
     /// The first requests may come before the trial begins here.
     fn prepare_udp(&self, stream: &UdpStream) {
         // The trial does it again, and remarks an error.
-        let _ = sockets::prepare(stream.socket(), self);
+        let _ = sockets::prepare(&stream.socket, self);
     }
 
     fn answers(&self) -> Option<Answers> {
@@ -100,9 +100,9 @@ fn run(plan: &RrPlan, connections: Connections, end: End<'_>) -> Result<RrEndRec
                 (Some(Socket::Tcp(socket)), _, Place::Client) => TcpRequester::new(requester(), socket).run(),
                 (Some(Socket::Tcp(socket)), ..) => tcp_responder::respond(socket, worker, moving),
                 (Some(Socket::Udp(stream)), _, Place::Client) => {
-                    UdpRequester::new(requester(), stream.socket(), start).run()
+                    UdpRequester::new(requester(), &stream.socket, start).run()
                 }
-                (Some(Socket::Udp(stream)), ..) => udp_responder::respond(stream.socket(), worker, moving),
+                (Some(Socket::Udp(stream)), ..) => udp_responder::respond(&stream.socket, worker, moving),
                 (None, PerTransaction::Connect { address, key }, _) => {
                     Transactor::new(requester(), *address, *key).run()
                 }

@@ -41,7 +41,7 @@ pub(super) fn settle(
         Socket::Udp(stream) => {
             // The engine answers from here on.
             stream.answerer = None;
-            let socket = stream.socket();
+            let socket = &stream.socket;
             tcp::set_call_limit(socket, CALL_LIMIT).map_err(|error| TrafficError::option(&on, error, ""))?;
             if let Err(error) = prepare(socket, plan) {
                 remarks.push(format!("{on}: {error}"));

@@ -6,7 +6,7 @@ use narrows_stats::Histogram;
 const STEP_NS: i64 = 250;
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     first_ns: Option<u64>,
     last_ns: u64,
@@ -20,19 +20,6 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    pub(crate) fn new() -> Self {
-        Self {
-            first_ns: None,
-            last_ns: 0,
-            transit_ns: 0,
-            jitter_ns: 0.0,
-            gaps: Histogram::new(),
-            delays: Histogram::new(),
-            mark_ns: 0,
-            smallest_ns: 0,
-        }
-    }
-
     /// Takes one arrival, by the sender's and the receiver's wall clocks.
     #[inline]
     pub(crate) fn arrive(&mut self, sent_ns: u64, received_ns: u64) {
@@ -93,7 +80,7 @@ mod tests {
 
     #[test]
     fn jitter_is_that_of_rfc_3550() {
-        let mut arrivals = Arrivals::new();
+        let mut arrivals = Arrivals::default();
         // Transit 50, 66, 50 us: D is 16 us twice. J = 1, then 1 + (16 - 1) / 16.
         for (sent, received) in [(0, 50_000), (100_000, 166_000), (200_000, 250_000)] {
             arrivals.arrive(sent, received);
@@ -105,7 +92,7 @@ mod tests {
 
     #[test]
     fn delays_are_above_the_smallest_wherever_it_comes() {
-        let mut arrivals = Arrivals::new();
+        let mut arrivals = Arrivals::default();
         // The receiver's clock is an hour behind: all differences are negative.
         let behind = 3_600_000_000_000;
         for (n, delay) in [900_000_u64, 400_000, 100_000, 500_000, 100_100].iter().enumerate() {
@@ -122,7 +109,7 @@ mod tests {
 
     #[test]
     fn strange_times_are_survived() {
-        let mut arrivals = Arrivals::new();
+        let mut arrivals = Arrivals::default();
         for (sent, received) in [(u64::MAX, 0), (0, u64::MAX), (1 << 63, 0), (0, 1 << 63), (5, 5)] {
             arrivals.arrive(sent, received);
         }

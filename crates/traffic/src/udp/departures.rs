@@ -7,7 +7,7 @@ use narrows_stats::Histogram;
 const BACK_TO_BACK_NS: u64 = 1_000;
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Departures {
     pub(crate) datagrams: u64,
     pub(crate) bytes: u64,
@@ -23,21 +23,6 @@ pub(crate) struct Departures {
 }
 
 impl Departures {
-    pub(crate) fn new() -> Self {
-        Self {
-            datagrams: 0,
-            bytes: 0,
-            calls: 0,
-            errors: 0,
-            unsent: Unsent::default(),
-            first_ns: None,
-            last_ns: (0, 0),
-            gaps: Histogram::new(),
-            burst: 0,
-            burst_max: 0,
-        }
-    }
-
     /// A call sent this many datagrams.
     #[inline]
     pub(crate) fn left(&mut self, datagrams: u64, bytes: u64, began_ns: u64, over_ns: u64) {
@@ -94,7 +79,7 @@ mod tests {
 
     #[test]
     fn gaps_and_bursts_are_those_of_the_wire() {
-        let mut departures = Departures::new();
+        let mut departures = Departures::default();
         departures.left(10, 1000, 100_000, 105_000);
         departures.left(5, 500, 105_500, 108_000); // half a microsecond later: the same burst
         departures.left(7, 700, 200_000, 203_000);

@@ -103,7 +103,7 @@ impl<'a> Receiving<'a> {
             mode: if runs { Mode::Runs } else { Mode::Heads },
             began_with_runs: runs,
             window: Window::new(),
-            arrivals: Arrivals::new(),
+            arrivals: Arrivals::default(),
             datagrams: 0,
             bytes: 0,
             calls: 0,

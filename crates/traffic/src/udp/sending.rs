@@ -70,7 +70,7 @@ impl<'a> Sending<'a> {
             counts: Vec::with_capacity(MESSAGES),
             batch: SendBatch::new(MESSAGES),
             segment_max,
-            departures: Departures::new(),
+            departures: Departures::default(),
             segmented: false,
             remark: None,
         }

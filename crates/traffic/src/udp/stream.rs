@@ -15,52 +15,25 @@ pub struct UdpStream {
     pub id: u32,
     /// Which way its data goes.
     pub flow: Flow,
-    pub(crate) socket: UdpSocket,
-    pub(crate) peer: SocketAddr,
+    /// The connected socket, to set options of.
+    pub socket: UdpSocket,
+    /// The other end.
+    pub peer: SocketAddr,
     pub(crate) number: u16,
     pub(crate) key: Key,
-    /// The largest datagram that it may send, by handshake or plan.
-    pub(crate) datagram_bytes: u32,
-    pub(crate) path_mtu_bytes: Option<u32>,
+    /// The largest datagram that it may send, by handshake or plan, bytes of payload.
+    pub datagram_bytes: u32,
+    /// Bytes of the IP packet that the path was found to carry in one piece; where the plan has fixed sizes, what the kernel
+    /// takes the path to carry.
+    pub path_mtu_bytes: Option<u32>,
     pub(crate) buffers: Buffers,
     /// On the server, until the engine takes over.
     pub(crate) answerer: Option<Answerer>,
-    /// See [`UdpStream::heard`].
-    pub(crate) heard: Arc<AtomicU64>,
+    /// The number of calls that received data from the other end while the stream runs: it shows that the peer is alive.
+    pub heard: Arc<AtomicU64>,
 }
 
 impl UdpStream {
-    /// The other end.
-    #[must_use]
-    pub const fn peer(&self) -> SocketAddr {
-        self.peer
-    }
-
-    /// The number of calls that received data from the other end while the stream runs: it shows that the peer is alive.
-    #[must_use]
-    pub fn heard(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.heard)
-    }
-
-    /// The connected socket, to set options of.
-    #[must_use]
-    pub const fn socket(&self) -> &UdpSocket {
-        &self.socket
-    }
-
-    /// The largest datagram that the stream sends, bytes of payload.
-    #[must_use]
-    pub const fn datagram_bytes(&self) -> u32 {
-        self.datagram_bytes
-    }
-
-    /// Bytes of the IP packet that the path was found to carry in one piece; where the plan has fixed sizes, what the kernel
-    /// takes the path to carry.
-    #[must_use]
-    pub const fn path_mtu_bytes(&self) -> Option<u32> {
-        self.path_mtu_bytes
-    }
-
     /// Whether `place` sends on it.
     pub(crate) fn sends(&self, place: Place) -> bool {
         self.flow.sender() == place

@@ -46,7 +46,7 @@ pub(crate) fn udp_pair(plan: &RrPlan, id: u32) -> (UdpStream, UdpStream) {
 
 /// The socket of a stream, as another program would have it.
 pub(crate) fn raw_udp(stream: UdpStream) -> UdpSocket {
-    let socket = stream.socket().try_clone().unwrap();
+    let socket = stream.socket.try_clone().unwrap();
     // From here on no hello is answered.
     drop(stream);
     socket.set_read_timeout(None).unwrap();

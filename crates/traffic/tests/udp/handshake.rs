@@ -50,7 +50,7 @@ fn a_lost_hello_is_said_again() {
         });
         open(address, &KEY, 5, Flow::Down, &small()).unwrap()
     });
-    assert_eq!((stream.id, stream.flow, stream.datagram_bytes()), (5, Flow::Down, 64));
+    assert_eq!((stream.id, stream.flow, stream.datagram_bytes), (5, Flow::Down, 64));
 }
 
 #[test]

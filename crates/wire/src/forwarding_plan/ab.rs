@@ -2,56 +2,13 @@
 
 use super::procedures::command;
 use super::reader::{Item, Table};
-use super::section::{Key, Section, key};
 use narrows_model::forwarding::ab::{DeviceConfiguration, ForwardingAb, SwitchStep};
-
-/// The keys of `[ab]`.
-pub(super) fn keys() -> Section {
-    Section::of(
-        "ab",
-        "[ab]",
-        "The same plan with two configurations of the device, interleaved A B B A.",
-        vec![
-            key("runs", "runs with each, 3 to 200", "5"),
-            key("settle", "rest after a switch", "\"2s\""),
-            key("a", "table: what is compared against", "required"),
-            key("b", "table: what is compared", "required"),
-        ],
-    )
-}
 
 /// The tables of the configurations.
 pub(super) const SIDES: [&str; 2] = ["ab.a", "ab.b"];
 
-/// The keys of `[ab.a]` and `[ab.b]`.
-pub(super) fn side_keys() -> [Section; 2] {
-    let what = ["What is compared against.", "What is compared."];
-    [0, 1].map(|at| Section::of(SIDES[at], &format!("[{}]", SIDES[at]), what[at], configuration_keys()))
-}
-
-fn configuration_keys() -> Vec<Key> {
-    vec![
-        key("name", "how the report calls the configuration", "required"),
-        key(
-            "commands",
-            "what switches the device to it from the other one: a list of commands, each a list of words, run without a shell",
-            "none",
-        ),
-        key(
-            "undo",
-            "what takes the commands back, run when it is left and at the end however that comes: a list of commands",
-            "none: the commands of the other one do it",
-        ),
-        key(
-            "faults",
-            "faults of the lab at the device: a list of \"id\" or \"id=value\", put in after the other's are out",
-            "none",
-        ),
-    ]
-}
-
 /// Commands and faults of a configuration.
-const STEPS_MOST: usize = 64;
+const MAX_STEPS: usize = 64;
 
 /// What `[ab]` says beside the plan.
 #[derive(Debug)]
@@ -81,7 +38,7 @@ pub(super) fn pair(root: &Table<'_>) -> Option<Pair> {
 
 fn configuration(table: &Table<'_>) -> Option<DeviceConfiguration> {
     let name = table.required("name").and_then(|item| item.text(100, "a name"));
-    let list = |key, of: &str| table.item(key).and_then(|item| item.list(0..=STEPS_MOST, of)).unwrap_or_default();
+    let list = |key, of: &str| table.item(key).and_then(|item| item.list(0..=MAX_STEPS, of)).unwrap_or_default();
     let commands = list("commands", "commands, each a list of words");
     let faults = list("faults", "faults of the lab, like \"filter-drop=1000\"");
     let undo = list("undo", "commands, each a list of words").iter().filter_map(command).collect();

@@ -2,65 +2,16 @@
 
 use super::ports::{device, host, token_file};
 use super::reader::Table;
-use super::section::{Section, key};
 use narrows_model::forwarding::credentials::{Secret, SnmpAccess, SnmpAgent};
 use narrows_model::forwarding::{CounterSource, HopPlan};
 use std::net::{IpAddr, SocketAddr};
 
-/// The keys of `[[hop]]`.
-pub(super) fn keys() -> Section {
-    Section::of(
-        "hop",
-        "[[hop]]",
-        "A device between generator and receiver whose counters are read.",
-        vec![
-            key("name", "how the report calls it", "required"),
-            key("under-test", "whether it is the device under test; of one hop at most", "false"),
-            key("input", "its interface towards the generator", "required"),
-            key("output", "its interface towards the receiver", "required"),
-            key("source", "table: where its counters are read", "required"),
-        ],
-    )
-}
-
-/// The keys of `source`.
-pub(super) fn source_keys() -> Section {
-    Section::of(
-        "hop.source",
-        "source = { … } of a [[hop]]",
-        "Where the counters of a hop are read.",
-        vec![
-            key(
-                "kind",
-                "\"namespace\" (of this machine), \"narrows\" (a host that runs `narrows serve`) or \"snmp\" (an agent with IF-MIB)",
-                "required",
-            ),
-            key(
-                "name",
-                "of a namespace: its name as `ip netns` has it, \"pid:1234\", \"lab:NAME/HOST\" or a path",
-                "required",
-            ),
-            key(
-                "host",
-                "of narrows: the host, a name or address with or without a port, or ssh://[user@]host[:port]",
-                "required",
-            ),
-            key("token-file", "of narrows: the file with the host's token", "that of --token-file or NARROWS_TOKEN"),
-            key("agent", "of SNMP: address or address:port", "required"),
-            key("version", "of SNMP: \"2c\" or \"3\"", "\"2c\""),
-            key("community", "of SNMP 2c: the community", "required"),
-            key("user", "of SNMP 3: the user", "required"),
-            key("password", "of SNMP 3: the authentication password", "none"),
-        ],
-    )
-}
-
 /// Entries of `[[hop]]`.
-pub(super) const MOST: usize = 16;
+pub(super) const MAX: usize = 16;
 /// Names that the books have already.
 const TAKEN: [&str; 2] = ["generator", "receiver"];
 /// Characters of a name.
-const NAME_MOST: usize = 100;
+const MAX_NAME: usize = 100;
 
 /// The hops of the file; one of which anything is wrong is left out.
 pub(super) fn hops(tables: &[Table<'_>]) -> Vec<HopPlan> {
@@ -68,7 +19,7 @@ pub(super) fn hops(tables: &[Table<'_>]) -> Vec<HopPlan> {
     let mut under_test = 0;
     let mut hops = Vec::new();
     for table in tables {
-        let name = table.required("name").and_then(|item| item.text(NAME_MOST, "a name"));
+        let name = table.required("name").and_then(|item| item.text(MAX_NAME, "a name"));
         if let Some(name) = &name {
             if TAKEN.contains(&name.as_str()) {
                 table.note("name", format!("it is `{name}`, but the books call an end of the tester so"));

@@ -52,7 +52,7 @@ pub const MAX_BYTES: usize = 256 * 1024;
 /// The slowest and the fastest line, bit/s.
 const LINK_BPS: std::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
 /// The most that is offered, frames a second.
-const MOST_PPS: u64 = 1_000_000_000;
+const MAX_PPS: u64 = 1_000_000_000;
 
 /// What a plan file holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,10 +117,10 @@ fn read(root: &Table<'_>) -> Option<PlanFile> {
         ports::check_both(table, generator, receiver);
     }
 
-    let hops = hops::hops(&root.tables("hop", hops::MOST));
+    let hops = hops::hops(&root.tables("hop", hops::MAX));
     let ports = traffic::Ports { generator: generator.as_ref(), receiver: receiver.as_ref() };
     let mut traffic: Vec<_> = root
-        .tables("traffic", traffic::MOST)
+        .tables("traffic", traffic::MAX)
         .iter()
         .flat_map(|table| modifiers::modified(table, traffic::traffic(table, preset, ports), &hops))
         .collect();
@@ -174,7 +174,7 @@ fn max_load(item: &Item<'_>) -> Option<f64> {
         Some(Ok(Rate::Packets(pps))) => Some(pps),
         _ => None,
     };
-    let pps = pps.filter(|pps| (1..=MOST_PPS).contains(pps));
+    let pps = pps.filter(|pps| (1..=MAX_PPS).contains(pps));
     #[allow(clippy::cast_precision_loss)] // at most 10^9
     pps.map(|pps| pps as f64).or_else(|| item.refuse("frames per second like \"2Mpps\", from 1pps to 1Gpps"))
 }

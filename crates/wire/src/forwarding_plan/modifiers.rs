@@ -3,44 +3,13 @@
 
 use super::hops::snmp_agent;
 use super::reader::{Item, Table};
-use super::section::{Section, key};
 use narrows_model::Family;
 use narrows_model::forwarding::credentials::SnmpAgent;
 use narrows_model::forwarding::modifiers::Modifier;
 use narrows_model::forwarding::{CounterSource, HopPlan, Traffic};
 
-/// The table's keys.
-pub(super) fn keys() -> Section {
-    Section::of(
-        "traffic.modifiers",
-        "{ … } in modifiers of a [[traffic]]",
-        "What the device has to bear beside the frames (RFC 2544, section 11); each is a row of its own beside the same frames \
-           without it.",
-        vec![
-            key(
-                "kind",
-                "\"broadcast\" (frames to the hardware broadcast address among the others, 11.1), \"management\" (an SNMP query each \
-             second, 11.2) or \"routes\" (routing updates of RIP version 2, 11.3)",
-                "required",
-            ),
-            key("share", "of broadcast: the part of the load, 0.0001 to 0.5", "0.01"),
-            key(
-                "agent",
-                "of management: who is asked, address or address:port",
-                "the device under test where SNMP reads it, else the first hop that SNMP reads",
-            ),
-            key("version", "of management with an agent: \"2c\" or \"3\"", "\"2c\""),
-            key("community", "of SNMP 2c: the community", "required with an agent"),
-            key("user", "of SNMP 3: the user", "required with an agent"),
-            key("password", "of SNMP 3: the authentication password", "none"),
-            key("every", "of routes: the time between two updates; the first comes with the load", "\"30s\""),
-            key("networks", "of routes: networks of an update, 1 to 25", "25"),
-        ],
-    )
-}
-
 /// Modifiers of one traffic.
-const MOST: usize = 8;
+const MAX: usize = 8;
 /// One per cent, as RFC 2544, section 11.1 has it.
 const SHARE: f64 = 0.01;
 /// RIP's own time between updates (RFC 2453, section 3.8).
@@ -70,7 +39,7 @@ impl Kind {
 
 /// The traffic of a table, and the same with each of the table's modifiers.
 pub(super) fn modified(table: &Table<'_>, plain: Traffic, hops: &[HopPlan]) -> Vec<Traffic> {
-    let entries = table.item("modifiers").and_then(|item| item.list(0..=MOST, KINDS)).unwrap_or_default();
+    let entries = table.item("modifiers").and_then(|item| item.list(0..=MAX, KINDS)).unwrap_or_default();
     let mut all = vec![plain];
     for entry in &entries {
         let Some(modifier) = modifier(entry, all[0].family, hops) else { continue };

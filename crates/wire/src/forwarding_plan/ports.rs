@@ -1,43 +1,12 @@
 //! `[generator]` and `[receiver]`: the tester's ports, and whether their addresses are those of a lab.
 
 use super::reader::{Item, Table};
-use super::section::{Key, Section, key};
 use narrows_model::Family;
 use narrows_model::forwarding::{AddressPair, TesterPort};
 use std::net::IpAddr;
 
-/// The keys of `[generator]`.
-pub(super) fn generator_keys() -> Section {
-    Section::of("generator", "[generator]", "The tester's port that sends.", port_keys())
-}
-
-/// The keys of `[receiver]`.
-pub(super) fn receiver_keys() -> Section {
-    Section::of("receiver", "[receiver]", "The tester's port that receives.", port_keys())
-}
-
-fn port_keys() -> Vec<Key> {
-    vec![
-        key("device", "the tester's device", "required"),
-        key("address", "the tester's address there, of 198.18.0.0/15 or 2001:2::/48", "required"),
-        key("gateway", "the address of the device under test on that side", "required"),
-        key(
-            "address6",
-            "the tester's address of IPv6, where a plan has traffic of both families: address is then of IPv4",
-            "none",
-        ),
-        key("gateway6", "the device's address of IPv6 on that side", "required with address6"),
-        key(
-            "host",
-            "the host of the device, which runs `narrows serve --frames DEVICE`: a name or address with or without a port, or ssh://[user@]host[:port]",
-            "the one that makes the benchmark",
-        ),
-        key("token-file", "the file with that host's token", "that of --token-file or NARROWS_TOKEN"),
-    ]
-}
-
 /// The longest name of a Linux device (`IFNAMSIZ` less its end).
-pub(super) const DEVICE_MOST: usize = 15;
+pub(super) const MAX_DEVICE_BYTES: usize = 15;
 
 /// A family as the file writes it.
 pub(super) const fn word(family: Family) -> &'static str {
@@ -59,15 +28,15 @@ pub(super) fn is_for_benchmarks(address: &IpAddr) -> bool {
 pub(super) fn device(item: &Item<'_>) -> Option<String> {
     let name = item.as_text().filter(|name| {
         let plain = !name.chars().any(|c| c == '/' || c == ':' || c.is_whitespace() || c.is_control());
-        (1..=DEVICE_MOST).contains(&name.len()) && plain && *name != "." && *name != ".."
+        (1..=MAX_DEVICE_BYTES).contains(&name.len()) && plain && *name != "." && *name != ".."
     });
     name.map(str::to_owned).or_else(|| {
-        item.refuse(&format!("the name of a device, 1 to {DEVICE_MOST} bytes without spaces, slashes and colons"))
+        item.refuse(&format!("the name of a device, 1 to {MAX_DEVICE_BYTES} bytes without spaces, slashes and colons"))
     })
 }
 
 /// The longest path of a file with a token.
-const PATH_MOST: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
 /// A host that runs `narrows serve`: whether the word is one, is looked at where hosts are reached.
 pub(super) fn host(item: &Item<'_>) -> Option<String> {
@@ -80,7 +49,7 @@ pub(super) fn host(item: &Item<'_>) -> Option<String> {
 
 /// The file with the token of a host.
 pub(super) fn token_file(table: &Table<'_>) -> Option<String> {
-    table.item("token-file").and_then(|item| item.text(PATH_MOST, "the path of a file"))
+    table.item("token-file").and_then(|item| item.text(MAX_PATH_BYTES, "the path of a file"))
 }
 
 fn address(item: &Item<'_>, allow_any: bool, far: bool) -> Option<IpAddr> {

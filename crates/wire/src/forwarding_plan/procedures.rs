@@ -1,7 +1,7 @@
 //! The tables of the procedures, read by what each declares of its keys (`narrows_model::forwarding::procedures`).
 
 use super::reader::{Item, Table};
-use super::section::{Key, Section, key};
+use super::section::{Key, Section};
 use narrows_model::forwarding::procedures::Made;
 use narrows_model::forwarding::settings;
 use narrows_model::forwarding::settings::{Default, Kind, Preset, Settings, in_a_sentence};
@@ -26,7 +26,7 @@ pub(super) fn sections() -> Vec<Section> {
     };
     let mut all: Vec<Section> = Test::PROCEDURES.iter().map(of).collect();
     let goals = all.iter().position(|section| section.keys.iter().any(|key| key.name == "goals"));
-    all.insert(goals.map_or(0, |at| at + 1), goal_keys());
+    all.insert(goals.map_or(0, |at| at + 1), Section::of("throughput.goals"));
     all
 }
 
@@ -127,24 +127,6 @@ pub(super) fn command(item: &Item<'_>) -> Option<Vec<String>> {
     };
     let words: Vec<Option<String>> = entries.iter().enumerate().map(word).collect();
     words.into_iter().collect()
-}
-
-/// The keys of a goal's table.
-pub(super) fn goal_keys() -> Section {
-    Section::of(
-        "throughput.goals",
-        "{ … } in goals of [throughput]",
-        "A goal of one's own.",
-        vec![
-            key("name", "how the report calls it", "required"),
-            key("loss-ratio", "a trial that loses more is a high-loss trial, 0 to 0.99", "0"),
-            key("exceed-ratio", "the part of the duration sum that may be high-loss trials, 0 to 0.99", "0"),
-            key("initial-trial", "the shortest trial", "\"1s\""),
-            key("final-trial", "a shorter trial alone does not make a load pass", "\"1s\""),
-            key("duration-sum", "trials at one load after which it is decided", "the final trial"),
-            key("width", "(upper − lower) ÷ upper that is near enough, 0.0001 to 0.5", "0.005"),
-        ],
-    )
 }
 
 fn goals(item: &Item<'_>) -> Option<Vec<Goal>> {

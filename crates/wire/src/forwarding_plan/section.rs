@@ -24,13 +24,27 @@ pub struct Key {
     pub default: String,
 }
 
-/// A key whose reader is written by hand.
-pub(super) fn key(name: &'static str, what: &str, default: &str) -> Key {
-    Key { name, what: what.to_owned(), default: default.to_owned() }
-}
+/// The tables whose readers are written by hand, a block each: its name, how it is written, what it is about; then a line for each
+/// key: the key, what it is, what is taken without it.
+const TABLES: &str = include_str!("keys.txt");
 
 impl Section {
-    pub(super) fn of(name: &'static str, written: &str, what: &str, keys: Vec<Key>) -> Self {
-        Self { name, written: written.to_owned(), what: what.to_owned(), keys }
+    /// The table of that name among those with a reader of their own; a test reads a file with every one.
+    pub(super) fn of(name: &str) -> Self {
+        let block = TABLES.split("\n\n").find(|block| block.lines().next() == Some(name)).unwrap_or_default();
+        let mut lines = block.lines();
+        let mut next = || lines.next().unwrap_or_default();
+        let (name, written, what) = (next(), next().to_owned(), next().to_owned());
+        let key = |line: &'static str| {
+            let (name, rest) = line.split_once(" | ")?;
+            let (what, default) = rest.split_once(" | ")?;
+            Some(Key { name, what: what.to_owned(), default: default.to_owned() })
+        };
+        Self { name, written, what, keys: lines.filter_map(key).collect() }
+    }
+
+    /// The table of that name, whose keys are those of another one.
+    pub(super) fn like(name: &str, other: &str) -> Self {
+        Self { keys: Self::of(other).keys, ..Self::of(name) }
     }
 }

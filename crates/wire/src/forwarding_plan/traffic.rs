@@ -2,7 +2,6 @@
 
 use super::ports::{is_for_benchmarks, word};
 use super::reader::{Item, Table};
-use super::section::{Section, key};
 use narrows_model::Family;
 use narrows_model::forwarding::settings::Preset;
 use narrows_model::forwarding::{TesterPort, Traffic};
@@ -10,45 +9,8 @@ use narrows_model::load::frame_words::IMIX;
 use narrows_model::load::frames::{Endpoints, FrameFormat, MAX_FRAME_BYTES, Transport, Walk};
 use std::net::IpAddr;
 
-/// The table's keys.
-pub(super) fn keys() -> Section {
-    Section::of(
-        "traffic",
-        "[[traffic]]",
-        "Frames through the device.",
-        vec![
-            key("family", "\"ipv4\" or \"ipv6\": one that both ports have addresses of", "that of address"),
-            key("transport", "\"udp\" or \"tcp-syn\"", "\"udp\""),
-            key(
-                "sizes",
-                "frame sizes with FCS: a list, or \"rfc2544\" for 64 128 256 512 1024 1280 1518, of which one that is too small for the family becomes the smallest",
-                "quick 64, 512, 1518, rfc2544 \"rfc2544\"",
-            ),
-            key(
-                "mix",
-                "a mix beside them: a list of sizes, \"imix\" for 7 × 64, 4 × 570, 1 × 1518, or a genome of RFC 6985 like \"genome:aaagb\"",
-                "none",
-            ),
-            key("flows", "flows: source ports from 2000 on", "2000"),
-            key(
-                "networks",
-                "networks of the destinations, 1 to 256, of 24 bits in IPv4 and of 64 bits in IPv6: that of the port's address and those after it",
-                "1",
-            ),
-            key("walk", "the order of the flows, \"odometer\" or \"random\"", "\"odometer\""),
-            key("seed", "the seed of a random walk", "1"),
-            key("bidirectional", "whether both directions are loaded at the same time", "false"),
-            key(
-                "modifiers",
-                "list of \"broadcast\", \"management\", \"routes\" or tables: the same frames are measured once more under each of them",
-                "none",
-            ),
-        ],
-    )
-}
-
 /// Entries of `[[traffic]]`.
-pub(super) const MOST: usize = 8;
+pub(super) const MAX: usize = 8;
 
 /// The frame sizes of RFC 2544, section 9.1, and RFC 5180, section 5.1.1, on Ethernet.
 const RFC_2544_SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
