@@ -3,7 +3,6 @@
 use clap::{Parser, ValueEnum, value_parser};
 use std::path::PathBuf;
 
-/// What to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Part {
     /// Goodput and CPU per byte of TCP

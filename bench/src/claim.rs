@@ -5,15 +5,11 @@ use serde_json::{Value, json};
 
 /// A single value, such as a ratio of two tools.
 pub(crate) struct Claim {
-    /// What is compared.
     pub(crate) what: String,
-    /// The figure.
     pub(crate) value: f64,
-    /// The expected bound.
     pub(crate) bound: Bound,
 }
 
-/// The kind of a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bound {
     AtLeast(f64),
@@ -28,7 +24,6 @@ impl Claim {
         Self { what, value: ratio.median, bound: Bound::AtLeast(bound) }
     }
 
-    /// Whether the value is within the bound.
     pub(crate) fn met(&self) -> bool {
         match self.bound {
             Bound::AtLeast(bound) => self.value >= bound,
@@ -38,7 +33,6 @@ impl Claim {
         }
     }
 
-    /// One line.
     pub(crate) fn line(&self) -> String {
         let digits = match self.bound {
             Bound::AtLeast(_) | Bound::AtMost(_) => 2,

@@ -15,7 +15,6 @@ pub(crate) struct Machine {
     stat: Stat,
 }
 
-/// The content of `/proc/stat`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Stat {
     /// Number of CPUs.
@@ -25,7 +24,6 @@ struct Stat {
 }
 
 impl Machine {
-    /// Starts now.
     pub(crate) fn now() -> Result<Self, String> {
         Ok(Self { at: Instant::now(), stat: stat()? })
     }

@@ -76,5 +76,4 @@ fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the table and the JSON.
 type Measurement = fn(&Args, &[tools::Tool]) -> Result<(String, Value), String>;

@@ -21,7 +21,6 @@ pub(crate) struct Network {
     server: Child,
 }
 
-/// Receive counters of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) packets: u64,
@@ -29,14 +28,12 @@ pub(crate) struct Received {
     pub(crate) bytes: u64,
 }
 
-/// The protocol that a server listens on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Listens {
     Tcp,
     Udp,
 }
 
-/// Which end a program runs on.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
     Client,
@@ -44,7 +41,6 @@ pub(crate) enum End {
 }
 
 impl Network {
-    /// Makes both namespaces and the pair.
     pub(crate) fn up() -> Result<Self, String> {
         let network = Self { client: holder()?, server: holder()? };
         let peer = network.server.id().to_string();
@@ -105,7 +101,6 @@ impl Network {
         received(&text).ok_or_else(|| format!("{path} does not tell what {DEVICE} received"))
     }
 
-    /// A command that will run on one end.
     pub(crate) fn command(&self, end: End) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/proc/{}/ns/net", self.holder(end).id()));

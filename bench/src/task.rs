@@ -15,11 +15,9 @@ const KEEPER: &str =
 /// The maximum output that is read.
 const OUTPUT_MAX: u64 = 16 << 20;
 
-/// The program to start.
 pub(crate) struct Order<'a> {
     pub(crate) program: &'a Path,
     pub(crate) words: &'a [String],
-    /// Its time limit.
     pub(crate) limit: Duration,
     /// Its nice value, relative to this program's.
     pub(crate) nice: i32,
@@ -36,16 +34,13 @@ pub(crate) struct Task {
     errors: Option<BufReader<ChildStderr>>,
 }
 
-/// The output of a program.
 pub(crate) struct Output {
-    /// On its output.
     pub(crate) output: String,
     /// Whether it succeeded, and the beginning of its standard error.
     pub(crate) failure: Option<String>,
 }
 
 impl Task {
-    /// Starts it.
     pub(crate) fn start(network: &Network, end: End, order: &Order<'_>) -> Result<Self, String> {
         let Order { program, words, limit, nice, heard } = *order;
         let mut child = network
@@ -73,7 +68,6 @@ impl Task {
         }
     }
 
-    /// Whether it still runs.
     pub(crate) fn runs(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }

@@ -16,7 +16,6 @@ use crate::tools::Tool;
 use serde_json::{Value, json};
 use setup::{Bench, WORKERS};
 
-/// Runs the measurement and returns its tables and its JSON.
 pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String> {
     if !tools.iter().any(|tool| tool.own) {
         return Err(format!(

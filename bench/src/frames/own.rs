@@ -36,10 +36,8 @@ impl Family {
     }
 }
 
-/// The result from both reports.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Both {
-    /// The send and receive modes.
     pub(super) modes: [String; 2],
     /// Size with FCS.
     pub(super) frame_bytes: f64,
@@ -47,7 +45,6 @@ pub(super) struct Both {
     pub(super) due: u64,
     pub(super) sent: u64,
     pub(super) unsent: u64,
-    /// Frames sent per second.
     pub(super) sent_pps: f64,
     /// Frames received, without duplicates.
     pub(super) received: u64,

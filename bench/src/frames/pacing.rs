@@ -3,19 +3,16 @@
 use super::own::{self, Both, Family};
 use super::setup::Bench;
 
-/// Requested rates, frames per second.
 const RATES_PPS: [u32; 4] = [100_000, 1_000_000, 5_000_000, 10_000_000];
 /// The send modes, best first.
 pub(super) const MODES: [&str; 3] = ["live-frames", "af-xdp", "af-packet"];
 
-/// All modes at one rate.
 pub(super) struct AtRate {
     pub(super) pps: f64,
     /// In the order of [`MODES`]; the error if it did not run.
     pub(super) modes: Vec<Result<Both, String>>,
 }
 
-/// One trial of each mode at each rate.
 pub(super) fn measure(bench: &Bench<'_>) -> Vec<AtRate> {
     let seconds = bench.args.frame_seconds();
     let mut results = Vec::new();

@@ -33,7 +33,6 @@ fn micro(of: Option<Quantiles>, which: impl Fn(&Quantiles) -> f64) -> String {
     of.map_or_else(|| "-".to_owned(), |of| format!("{:.2}", which(&of) / 1e3))
 }
 
-/// The tables, one per rate.
 pub(super) fn text(args: &Args, results: &[AtRate]) -> String {
     let mut out = String::new();
     let _ = writeln!(
@@ -85,12 +84,10 @@ pub(super) fn text(args: &Args, results: &[AtRate]) -> String {
     out
 }
 
-/// Quantiles, in nanoseconds.
 pub(super) fn quantiles(of: Quantiles) -> Value {
     json!({"p50": of.p50, "p99": of.p99, "p99_9": of.p99_9})
 }
 
-/// The same as JSON.
 pub(super) fn json(results: &[AtRate]) -> Value {
     let trial = |at: &AtRate, both: &Both| {
         json!({

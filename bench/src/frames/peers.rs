@@ -14,7 +14,6 @@ const START: Duration = Duration::from_secs(10);
 /// Delay before counting begins.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// One of them.
 pub(super) struct Peer {
     pub(super) name: &'static str,
     pub(super) version: String,
@@ -28,7 +27,6 @@ pub(super) struct Peer {
     frame_bytes: Option<f64>,
 }
 
-/// What arrived.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Arrived {
     pub(super) pps: f64,
@@ -73,7 +71,6 @@ fn xdp_trafficgen(bench: &Bench<'_>) -> Vec<String> {
 }
 
 impl Peer {
-    /// One measurement.
     pub(super) fn measure(&self, bench: &Bench<'_>, seconds: u32) -> Result<Arrived, String> {
         let _sink = self.sink.then(|| bare::Sink::attach(&bench.network)).transpose()?;
         let before = bench.network.received(End::Server)?;

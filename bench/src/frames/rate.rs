@@ -6,7 +6,6 @@ use super::peers::{self, Peer};
 use super::setup::{Bench, WORKERS};
 use crate::figures::order;
 
-/// The sender.
 pub(super) enum Contender {
     Narrows(Family),
     /// The pair of empty programs: the machine's limit.
@@ -17,7 +16,6 @@ pub(super) enum Contender {
 /// One contender's round.
 #[derive(Debug, Clone)]
 pub(super) struct Figure {
-    /// Frames received per second.
     pub(super) pps: f64,
     /// With FCS.
     pub(super) frame_bytes: f64,
@@ -29,11 +27,9 @@ pub(super) struct Figure {
 pub(super) struct Row {
     pub(super) contender: Contender,
     pub(super) rounds: Vec<Option<Figure>>,
-    /// The last failure.
     pub(super) failure: Option<String>,
 }
 
-/// All of them.
 pub(super) struct Rate {
     pub(super) rows: Vec<Row>,
     /// A sentence for each that could not be measured.
@@ -68,7 +64,6 @@ impl Contender {
     }
 }
 
-/// The rounds.
 pub(super) fn measure(bench: &Bench<'_>) -> Rate {
     let (peers, mut left_out) = peers::available(bench);
     let mut contenders = vec![Contender::Narrows(Family::Ipv4), Contender::Narrows(Family::Ipv6), Contender::Empty];

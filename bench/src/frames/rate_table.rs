@@ -120,7 +120,6 @@ fn count(value: Option<u64>) -> String {
     value.map_or_else(|| "-".to_owned(), |count| count.to_string())
 }
 
-/// The table, the ratios, the claims.
 pub(super) fn text(args: &Args, rate: &Rate) -> String {
     let mut out = String::new();
     let _ = writeln!(
@@ -170,7 +169,6 @@ pub(super) fn text(args: &Args, rate: &Rate) -> String {
     out
 }
 
-/// The same with every round.
 pub(super) fn json(args: &Args, rate: &Rate) -> Value {
     let books = |books: &Both| {
         json!({

@@ -11,13 +11,10 @@ const ENDS: (usize, usize) = (100, 2);
 /// A train of packets without its ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Departures {
-    /// Number of packets.
     pub(crate) packets: usize,
     /// Packets per second, from the first to the last.
     pub(crate) pps: f64,
-    /// Median gap.
     pub(crate) gap_p50_ns: u64,
-    /// 99th percentile of the gaps.
     pub(crate) gap_p99_ns: u64,
     /// The longest run of packets that each followed within half of a mean gap.
     pub(crate) burst: usize,

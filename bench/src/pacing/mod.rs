@@ -17,23 +17,19 @@ const SECONDS_MAX: u32 = 5;
 /// Ethernet's header, IP's header, UDP's header.
 const HEADER_BYTES: u32 = 14 + 20 + 8;
 
-/// The result of one tool at one rate.
 struct Paced {
     tool: &'static str,
     own: bool,
-    /// The tool's own report.
     trial: Result<Trial, String>,
     /// The observer's result; the error if it has none.
     seen: Result<Departures, String>,
 }
 
-/// All tools at one rate.
 struct AtRate {
     load: Load,
     tools: Vec<Paced>,
 }
 
-/// Runs the measurement and returns its table and its JSON.
 pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String> {
     let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.udp.is_some()).collect();
     let network = Network::up()?;

@@ -39,7 +39,6 @@ fn micro(ns: u64) -> String {
     format!("{:.2}", ns as f64 / 1e3)
 }
 
-/// The tables, one per rate.
 pub(super) fn text(results: &[AtRate]) -> String {
     let mut out = String::new();
     let (bytes, seconds) = results.first().map_or((0, 0), |at| (at.load.bytes, at.load.seconds));
@@ -91,7 +90,6 @@ pub(super) fn text(results: &[AtRate]) -> String {
     out
 }
 
-/// The same as JSON.
 pub(super) fn json(results: &[AtRate]) -> Value {
     let tool = |at: &AtRate, paced: &Paced| {
         json!({

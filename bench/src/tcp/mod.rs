@@ -11,7 +11,6 @@ use crate::tools::{Server, Tool};
 use serde_json::Value;
 use table::{Figure, Round};
 
-/// Runs the measurement and returns its table and its JSON.
 pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String> {
     let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.tcp.is_some()).collect();
     let network = Network::up()?;

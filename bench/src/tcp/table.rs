@@ -7,7 +7,6 @@ use crate::tools::Tool;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// One measurement of one tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Figure {
     /// Payload bits per second, by the receiving end.
@@ -58,7 +57,6 @@ fn claims(tools: &[&Tool], rounds: &[Round]) -> Vec<(Claim, Ratio)> {
     claims
 }
 
-/// The tables, one per number of streams.
 pub(super) fn text(args: &Args, tools: &[&Tool], results: &Results) -> String {
     let mut out = String::new();
     let _ = writeln!(
@@ -83,7 +81,6 @@ pub(super) fn text(args: &Args, tools: &[&Tool], results: &Results) -> String {
     out
 }
 
-/// The same with every round.
 pub(super) fn json(args: &Args, tools: &[&Tool], results: &Results) -> Value {
     let series = |rounds: &[Round]| -> Vec<Value> {
         let figures = |index: usize| {

@@ -1,25 +1,22 @@
 //! iperf (2), as packaged, with its defaults.
 
-use super::{Load, Serving, Tool, Udp, UdpReport, version, words};
+use super::{Load, Serving, Tool, Udp, UdpReport, words};
 use crate::network::{Listens, SERVER};
 use std::path::{Path, PathBuf};
 
 /// iperf, or the program that cannot be run. Its server is restarted for each measurement: 2.1.8 crashes with a
 /// segmentation fault after some.
 pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
+    let tool = Tool::peer("iperf", program, "-v", "-s -u -e -p", 5203)?;
     Ok(Tool {
-        name: "iperf",
-        version: version(program, "-v")?,
-        own: false,
-        program: program.to_owned(),
-        serving: Serving { words: Some(words("-s -u -e -p 5203")), port: 5203, listens: Listens::Udp, once: true },
-        tcp: None,
+        serving: Serving { listens: Listens::Udp, once: true, ..tool.serving },
         udp: Some(Udp {
             ask: |port, load| {
                 words(&format!("-c {SERVER} -p {port} -u -b {} -l {} -t {} -e", load.bps, load.bytes, load.seconds))
             },
             read,
         }),
+        ..tool
     })
 }
 

@@ -1,18 +1,13 @@
 //! iperf3, as packaged, with its defaults.
 
-use super::{Serving, Tcp, TcpReport, Tool, Udp, UdpReport, version, words};
-use crate::network::{Listens, SERVER};
+use super::{Tcp, TcpReport, Tool, Udp, UdpReport, words};
+use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// iperf3, or the program that cannot be run.
 pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
     Ok(Tool {
-        name: "iperf3",
-        version: version(program, "--version")?,
-        own: false,
-        program: program.to_owned(),
-        serving: Serving { words: Some(words("-s -p 5201")), port: 5201, listens: Listens::Tcp, once: false },
         tcp: Some(Tcp {
             ask: |port, streams, seconds| words(&format!("-c {SERVER} -p {port} -P {streams} -t {seconds} -J")),
             read: read_tcp,
@@ -23,6 +18,7 @@ pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
             },
             read: |said, _| read_udp(&serde_json::from_str(said).ok()?),
         }),
+        ..Tool::peer("iperf3", program, "--version", "-s -p", 5201)?
     })
 }
 

@@ -1,7 +1,7 @@
 //! narrows itself, in three settings: as a user runs it, with everything sampled ten times a second, and with nothing sampled.
 
-use super::{PacingReport, Serving, Tcp, TcpReport, Tool, Udp, UdpReport, version, words};
-use crate::network::{Listens, SERVER};
+use super::{PacingReport, Serving, Tcp, TcpReport, Tool, Udp, UdpReport, words};
+use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -38,15 +38,9 @@ pub(super) fn bare(program: &Path) -> Result<Tool, PathBuf> {
 }
 
 fn setting(program: &Path, name: &'static str, ask: fn(u16, u32, u32) -> Vec<String>) -> Result<Tool, PathBuf> {
-    Ok(Tool {
-        name,
-        version: version(program, "--version")?,
-        own: true,
-        program: program.to_owned(),
-        serving: Serving { words: None, port: PORT, listens: Listens::Tcp, once: false },
-        tcp: Some(Tcp { ask, read: read_tcp }),
-        udp: None,
-    })
+    let tool = Tool::peer(name, program, "--version", "", PORT)?;
+    let serving = Serving { words: None, ..tool.serving };
+    Ok(Tool { own: true, serving, tcp: Some(Tcp { ask, read: read_tcp }), ..tool })
 }
 
 fn ask(port: u16, streams: u32, seconds: u32, more: &str) -> Vec<String> {

@@ -1,20 +1,12 @@
 //! nuttcp, as packaged, with its defaults.
 
-use super::{Load, Serving, Tool, Udp, UdpReport, version, words};
-use crate::network::{Listens, SERVER};
+use super::{Load, Tool, Udp, UdpReport, words};
+use crate::network::SERVER;
 use std::path::{Path, PathBuf};
 
 /// nuttcp, or the program that cannot be run.
 pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
-    Ok(Tool {
-        name: "nuttcp",
-        version: version(program, "-V")?,
-        own: false,
-        program: program.to_owned(),
-        serving: Serving { words: Some(words("-S --nofork -P 5204")), port: 5204, listens: Listens::Tcp, once: false },
-        tcp: None,
-        udp: Some(Udp { ask, read }),
-    })
+    Ok(Tool { udp: Some(Udp { ask, read }), ..Tool::peer("nuttcp", program, "-V", "-S --nofork -P", 5204)? })
 }
 
 fn ask(port: u16, load: &Load) -> Vec<String> {

@@ -5,11 +5,8 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One contender.
 pub(crate) struct Tool {
-    /// Its name in the table.
     pub(crate) name: &'static str,
-    /// Its version.
     pub(crate) version: String,
     /// Whether it is narrows in some setting, and not a peer.
     pub(crate) own: bool,
@@ -21,13 +18,11 @@ pub(crate) struct Tool {
     pub(crate) udp: Option<Udp>,
 }
 
-/// The serving end of a tool.
 pub(super) struct Serving {
     /// Its arguments; `None`: it uses another contender's server.
     pub(super) words: Option<Vec<String>>,
     /// The port that the client connects to first.
     pub(super) port: u16,
-    /// The protocol of that port.
     pub(super) listens: Listens,
     /// Whether it serves one measurement and must then be restarted.
     pub(super) once: bool,
@@ -39,7 +34,6 @@ pub(crate) struct Tcp {
     pub(super) read: fn(&Value) -> Option<TcpReport>,
 }
 
-/// What one TCP measurement moved.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TcpReport {
     /// Payload bytes received.
@@ -61,12 +55,26 @@ pub(crate) struct Load {
     pub(crate) bps: u64,
     /// UDP payload of a datagram.
     pub(crate) bytes: u32,
-    /// Duration.
     pub(crate) seconds: u32,
 }
 
+impl Tool {
+    /// A peer as packaged, with its own server; or the program that cannot be run.
+    pub(super) fn peer(
+        name: &'static str,
+        program: &Path,
+        flag: &str,
+        serve: &str,
+        port: u16,
+    ) -> Result<Self, PathBuf> {
+        let words = Some(words(&format!("{serve} {port}")));
+        let serving = Serving { words, port, listens: Listens::Tcp, once: false };
+        let version = version(program, flag)?;
+        Ok(Self { name, version, own: false, program: program.to_owned(), serving, tcp: None, udp: None })
+    }
+}
+
 impl Load {
-    /// Bits of payload in a datagram.
     pub(crate) fn datagram_bits(&self) -> f64 {
         f64::from(self.bytes) * 8.0
     }
@@ -75,9 +83,7 @@ impl Load {
 /// A tool's own report of one UDP measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct UdpReport {
-    /// Datagrams that arrived.
     pub(crate) received: f64,
-    /// Datagrams that the tool reports as lost.
     pub(crate) lost: f64,
     /// The time in which they arrived.
     pub(crate) seconds: f64,
@@ -97,7 +103,6 @@ pub(crate) struct PacingReport {
 }
 
 impl UdpReport {
-    /// Datagrams received per second.
     pub(crate) fn pps(&self) -> f64 {
         self.received / self.seconds
     }

@@ -1,23 +1,13 @@
 //! xfr, with its defaults (zero copy is one of them).
 
-use super::{Serving, Tcp, TcpReport, Tool, Udp, UdpReport, version, words};
-use crate::network::{Listens, SERVER};
+use super::{Tcp, TcpReport, Tool, Udp, UdpReport, words};
+use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// xfr, or the program that cannot be run.
 pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
     Ok(Tool {
-        name: "xfr",
-        version: version(program, "--version")?,
-        own: false,
-        program: program.to_owned(),
-        serving: Serving {
-            words: Some(words("serve --no-mdns -p 5202")),
-            port: 5202,
-            listens: Listens::Tcp,
-            once: false,
-        },
         tcp: Some(Tcp {
             ask: |port, streams, seconds| {
                 words(&format!("{SERVER} -p {port} -P {streams} -t {seconds}s --json --no-tui --no-update-check"))
@@ -33,6 +23,7 @@ pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
             },
             read: |said, load| read_udp(&serde_json::from_str(said).ok()?, load.datagram_bits()),
         }),
+        ..Tool::peer("xfr", program, "--version", "serve --no-mdns -p", 5202)?
     })
 }
 

@@ -11,25 +11,20 @@ use search::{Outcome, Rules, Search};
 use serde_json::{Value, json};
 use trial::Trial;
 
-/// All trials of one tool at one size.
 struct Record {
     search: Search,
-    /// The trials of the search.
     trials: Vec<Trial>,
     /// The trials at the rate that is common to all tools.
     common: Vec<Trial>,
 }
 
-/// All tools at one size.
 struct Sized {
     bytes: u32,
     /// The rate that is common to all tools; `None` if none has a rate without loss.
     common: Option<Load>,
-    /// In the tools' order.
     records: Vec<Record>,
 }
 
-/// Runs the measurement and returns its table and its JSON.
 pub(crate) fn run(args: &Args, tools: &[Tool]) -> Result<(String, Value), String> {
     let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.udp.is_some()).collect();
     let network = Network::up()?;

@@ -19,7 +19,6 @@ const START: usize = 5 * PER_DOUBLING;
 /// A tool reached a rate if it delivered this share of it.
 const KEPT: f64 = 0.95;
 
-/// The rate of a step.
 fn pps(step: usize) -> f64 {
     #[allow(clippy::cast_precision_loss)] // at most 112
     let octaves = step as f64 / PER_DOUBLING as f64;
@@ -29,40 +28,30 @@ fn pps(step: usize) -> f64 {
 /// The length and number of trials.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// Length of a probe.
     pub(crate) probe_seconds: u32,
-    /// Length of a full trial.
     pub(crate) trial_seconds: u32,
     /// A rate passes when this many of at most `tries` trials lose nothing.
     pub(crate) passes: usize,
-    /// See `passes`.
     pub(crate) tries: usize,
     /// The search ends after this many trials of full length.
     pub(crate) trials_max: usize,
 }
 
-/// The next trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Next {
-    /// The requested rate.
     pub(crate) pps: f64,
-    /// Its duration.
     pub(crate) seconds: u32,
 }
 
-/// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Outcome {
-    /// Datagrams received per second.
     pub(crate) pps: f64,
-    /// Whether the tool reports no loss.
     pub(crate) lossless: bool,
 }
 
 /// A rate at which enough trials of full length lost nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Confirmed {
-    /// The requested rate.
     pub(crate) asked_pps: f64,
     /// The received rate: the median of its lossless trials.
     pub(crate) pps: f64,
@@ -76,7 +65,6 @@ enum Phase {
     Done,
 }
 
-/// One search.
 #[derive(Debug)]
 pub(crate) struct Search {
     rules: Rules,
@@ -93,7 +81,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A new search.
     pub(crate) const fn new(rules: Rules) -> Self {
         Self {
             rules,

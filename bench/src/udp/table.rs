@@ -67,7 +67,6 @@ fn k(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{:.1}", value / 1e3))
 }
 
-/// The tables, one per size.
 pub(super) fn text(rules: &Rules, tools: &[&Tool], results: &[Sized]) -> String {
     let mut out = String::new();
     let _ = writeln!(
@@ -119,7 +118,6 @@ fn common(load: Option<Load>) -> String {
     })
 }
 
-/// One size with every trial.
 pub(super) fn json(tools: &[&Tool], sized: &Sized) -> Value {
     let all = |trials: &[Trial]| trials.iter().map(Trial::json).collect::<Vec<_>>();
     let tool = |(tool, record): (&&Tool, &Record)| {

@@ -5,12 +5,9 @@ use crate::network::Network;
 use crate::tools::{Load, Server, Tool, UdpReport};
 use serde_json::{Value, json};
 
-/// The result of a trial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trial {
-    /// The requested rate.
     pub(crate) load: Load,
-    /// The tool's own report.
     pub(crate) heard: UdpReport,
     /// Busy CPU seconds of the whole machine, from before the client started until after it ended.
     pub(crate) machine_s: f64,

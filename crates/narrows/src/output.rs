@@ -1,6 +1,6 @@
 //! Where results go and in which format.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use narrows_model::Report;
 use narrows_render::measure::Measurement;
@@ -53,4 +53,9 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Prints the result of a command that is done with it.
+pub(crate) fn printed(text: &str) -> Outcome {
+    print(text).map(|()| 0)
 }

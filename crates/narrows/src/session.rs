@@ -5,10 +5,10 @@ use crate::flags::RemoteArgs;
 use crate::output::print;
 use narrows_model::Ending;
 use narrows_runner::Stop;
-use narrows_runner::interrupt;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::remote::{Remote, Session};
 use narrows_runner::tune::Tuner;
+use narrows_runner::{interrupt, state};
 use std::cell::RefCell;
 
 /// The connection of a command that Ctrl-C ends.
@@ -45,6 +45,12 @@ pub(crate) fn open_session(remote: &Remote, stop: &Stop, quiet: bool) -> Result<
             !stop.is_set()
         })
         .map_err(Failure::run)
+}
+
+/// What makes changes of this host, with its journal. `role`: whose changes they are.
+pub(crate) fn tuner(role: &'static str) -> Result<Tuner, Failure> {
+    let missing = || Failure::run("there is no place for the journal of changes: set HOME or XDG_STATE_HOME");
+    Ok(Tuner::new(&state::directory().ok_or_else(missing)?, role))
 }
 
 /// A flag that Ctrl-C raises; a second one ends the process.

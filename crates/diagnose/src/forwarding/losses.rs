@@ -5,7 +5,7 @@ use super::counts::{Counts, sum};
 use narrows_model::forwarding::{AccountLine, DropCount};
 use narrows_model::words::units::grouped;
 
-/// The sentences, in the order of the way. A line whose drops are more than what is missing there is told so.
+/// The sentences, in the order of the way. A line whose drops are more than what is missing there says so.
 pub(super) fn losses(counts: &Counts, lines: &mut [AccountLine]) -> Vec<String> {
     let lost = counts.lost();
     if lost <= 0 {
@@ -40,8 +40,8 @@ pub(super) fn losses(counts: &Counts, lines: &mut [AccountLine]) -> Vec<String> 
                 hop.before.iter().chain(&hop.inside).cloned().collect()
             };
             let gap = gap(&before, &post) - std::mem::take(&mut kept);
-            let (told, trouble) = inside(gap, &before, &post, &silent, &drops, &mut sentences);
-            named += told;
+            let (counted, trouble) = inside(gap, &before, &post, &silent, &drops, &mut sentences);
+            named += counted;
             silent.clear();
             if let (Some(trouble), Some(line)) = (trouble, lines.get_mut(index + 1)) {
                 line.trouble.get_or_insert(trouble);
@@ -78,25 +78,25 @@ fn before_input(
     says: &mut Vec<String>,
 ) -> i128 {
     let error = i128::from(before.error) + i128::from(after.error);
-    let mut told = 0;
+    let mut counted = 0;
     let claimed = sum(drops);
     if claimed > 0 && claimed <= gap.max(0) + error {
         says.push(format!("{} dropped by {}: {}", frames(claimed), after.who, reasons(drops)));
-        told = claimed;
+        counted = claimed;
     }
-    let rest = gap - told;
+    let rest = gap - counted;
     if rest > error && rest > 0 {
         let by = match silent {
             [] => "which no counter explains".to_owned(),
             names => format!("where {} gave no counters", names.join(" and ")),
         };
         says.push(format!("{} lost between {} and {}, {by}", frames(rest), before.who, after.who));
-        told += rest;
+        counted += rest;
     }
-    told
+    counted
 }
 
-/// What is missing inside a hop (`gap` is it), and what its line must be told of its drops.
+/// What is missing inside a hop (`gap` is it), and what its line must say of its drops.
 fn inside(
     gap: i128,
     before: &Post,
@@ -125,18 +125,18 @@ fn inside(
         }
         return (0, Some(trouble));
     }
-    let mut told = 0;
+    let mut counted = 0;
     if claimed > 0 {
         says.push(format!("{} dropped by {}: {}", frames(claimed), after.who, reasons(drops)));
-        told = claimed;
+        counted = claimed;
     }
-    let rest = gap - told;
+    let rest = gap - counted;
     if rest > error && rest > 0 {
         let at = if own { format!("in {}", after.who) } else { format!("between {} and {}", before.who, after.who) };
         says.push(format!("{} lost {at}, which none of its counters explains", frames(rest)));
-        told += rest;
+        counted += rest;
     }
-    (told, None)
+    (counted, None)
 }
 
 /// `1 frame`, `1,234 frames`.

@@ -2,7 +2,7 @@
 
 use super::accounting::Accounting;
 use super::claim::{Claim, Entry};
-use super::sending::Told;
+use super::sending::ReportedDrops;
 use narrows_model::keys;
 
 pub(super) fn entries(accounting: &Accounting, remarks: &mut Vec<String>) -> Vec<Entry> {
@@ -66,10 +66,10 @@ fn softnet(accounting: &Accounting) -> Entry {
         1 => Claim::batches(drops, accounting.batch_got()),
         parts => Claim { low: drops.div_ceil(parts), ..Claim::batches(drops, 1) },
     };
-    // What a virtual pair's peer refused, the sender was told datagram by datagram.
-    let told = Told::of(accounting).device;
-    if told > 0 && accounting.one_kernel && accounting.sent(keys::NIC_COUNTER_TX_DROPPED).unwrap_or(0) <= drops {
-        claim.close_at(told);
+    // What a virtual pair's peer refused, the sender got an error for, datagram by datagram.
+    let reported = ReportedDrops::of(accounting).device;
+    if reported > 0 && accounting.one_kernel && accounting.sent(keys::NIC_COUNTER_TX_DROPPED).unwrap_or(0) <= drops {
+        claim.close_at(reported);
     }
     claim = claim.shared_with(accounting.delivered.max(1), others(accounting));
     if accounting.both_ways && accounting.one_kernel {

@@ -7,7 +7,7 @@ use narrows_model::keys;
 
 /// Where the drops happened that came back to the application as `ENOBUFS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Told {
+pub(super) struct ReportedDrops {
     /// In the queueing discipline.
     pub(super) qdisc: u64,
     /// In the device, or at its virtual peer.
@@ -16,14 +16,14 @@ pub(super) struct Told {
     pub(super) nowhere: u64,
 }
 
-impl Told {
+impl ReportedDrops {
     /// The queueing discipline first, since what it dropped never reached the device.
     pub(super) fn of(accounting: &Accounting) -> Self {
         let most = accounting.batch_sent();
-        let told = accounting.unsent.no_buffers;
-        let qdisc = told.min(accounting.sent(keys::QDISC_DROPS).unwrap_or(0).saturating_mul(most));
-        let device = (told - qdisc).min(device_drops(accounting).max(at_the_peer(accounting)).saturating_mul(most));
-        Self { qdisc, device, nowhere: told - qdisc - device }
+        let reported = accounting.unsent.no_buffers;
+        let qdisc = reported.min(accounting.sent(keys::QDISC_DROPS).unwrap_or(0).saturating_mul(most));
+        let device = (reported - qdisc).min(device_drops(accounting).max(at_the_peer(accounting)).saturating_mul(most));
+        Self { qdisc, device, nowhere: reported - qdisc - device }
     }
 }
 
@@ -43,23 +43,23 @@ pub(super) fn at_the_peer(accounting: &Accounting) -> u64 {
 pub(super) fn entries(accounting: &Accounting) -> Vec<Entry> {
     let at = accounting.flow.sender();
     let entry = |id, claim, source: String| Entry { id, at, claim, source };
-    let (unsent, told) = (&accounting.unsent, Told::of(accounting));
+    let (unsent, reported) = (&accounting.unsent, ReportedDrops::of(accounting));
     let refused =
-        [unsent.too_big, unsent.refused, unsent.other].iter().fold(told.nowhere, |sum, n| sum.saturating_add(*n));
+        [unsent.too_big, unsent.refused, unsent.other].iter().fold(reported.nowhere, |sum, n| sum.saturating_add(*n));
     vec![
-        entry("unsent", Claim::exactly(refused), errors(accounting, told)),
+        entry("unsent", Claim::exactly(refused), errors(accounting, reported)),
         entry("send-buffer", Claim::exactly(unsent.would_block), "EAGAIN at the send call".to_owned()),
         entry("send-filter", Claim::exactly(unsent.not_permitted), "EPERM at the send call".to_owned()),
-        qdisc(accounting, told),
+        qdisc(accounting, reported),
         device(accounting),
         Entry { id: "path", at: Place::Path, claim: Claim::unknown(), source: String::new() },
     ]
 }
 
-fn errors(accounting: &Accounting, told: Told) -> String {
+fn errors(accounting: &Accounting, reported: ReportedDrops) -> String {
     let unsent = &accounting.unsent;
     let parts: Vec<String> = [
-        ("ENOBUFS", told.nowhere),
+        ("ENOBUFS", reported.nowhere),
         ("EMSGSIZE", unsent.too_big),
         ("ECONNREFUSED", unsent.refused),
         ("other errors", unsent.other),
@@ -80,10 +80,10 @@ fn others(accounting: &Accounting) -> u64 {
     accounting.sent(keys::NIC_COUNTER_TX_PACKETS).unwrap_or(0).saturating_sub(accounting.accepted)
 }
 
-fn qdisc(accounting: &Accounting, told: Told) -> Entry {
+fn qdisc(accounting: &Accounting, reported: ReportedDrops) -> Entry {
     let at = accounting.flow.sender();
     let Some(drops) = accounting.sent(keys::QDISC_DROPS) else {
-        let claim = Claim { low: told.qdisc, high: told.qdisc, ..Claim::unknown() };
+        let claim = Claim { low: reported.qdisc, high: reported.qdisc, ..Claim::unknown() };
         return Entry { id: "qdisc", at, claim, source: "the queueing discipline gave no counters".to_owned() };
     };
     let mut claim = match (accounting.segmented, accounting.fragments_each()) {
@@ -92,11 +92,11 @@ fn qdisc(accounting: &Accounting, told: Told) -> Entry {
         (false, parts) => Claim { low: drops.div_ceil(parts), ..Claim::batches(drops, 1) },
     };
     let mut source = format!("{drops} drops of the queueing discipline");
-    if told.qdisc > claim.low {
-        claim.low = told.qdisc.min(claim.high);
+    if reported.qdisc > claim.low {
+        claim.low = reported.qdisc.min(claim.high);
     }
-    if told.qdisc > 0 {
-        source.push_str(&format!(", {} of them told to the application (ENOBUFS)", told.qdisc));
+    if reported.qdisc > 0 {
+        source.push_str(&format!(", {} of them told to the application (ENOBUFS)", reported.qdisc));
     }
     // It counts segments when it sends, and batches when it drops.
     if accounting.segmented
@@ -105,7 +105,7 @@ fn qdisc(accounting: &Accounting, told: Told) -> Entry {
     {
         let others = if accounting.tcp { 0 } else { accounting.sent(keys::SNMP_TCP_OUT_SEGS).unwrap_or(0) };
         let ours = sent.saturating_sub(others);
-        claim.close_at(accounting.accepted.saturating_add(told.qdisc).saturating_sub(ours));
+        claim.close_at(accounting.accepted.saturating_add(reported.qdisc).saturating_sub(ours));
         source.push_str(&format!(" as batches; it sent {ours} segments"));
     }
     Entry { id: "qdisc", at, claim: claim.shared_with(accounting.accepted, others(accounting)), source }

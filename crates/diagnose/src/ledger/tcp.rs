@@ -68,14 +68,14 @@ const DROPS: [&str; 3] =
     ["netstat.TcpExt.TCPBacklogDrop", "netstat.TcpExt.TCPRcvQDrop", "netstat.TcpExt.TCPZeroWindowDrop"];
 
 fn counted(accounting: &Accounting, id: &'static str, keys: &[&str]) -> Entry {
-    let told: Vec<(&str, u64)> = keys.iter().filter_map(|key| Some((*key, accounting.got(key)?))).collect();
-    let claim = if told.is_empty() {
+    let counts: Vec<(&str, u64)> = keys.iter().filter_map(|key| Some((*key, accounting.got(key)?))).collect();
+    let claim = if counts.is_empty() {
         Claim::unknown()
     } else {
-        Claim::exactly(told.iter().fold(0, |sum, (_, n)| sum.saturating_add(*n)))
+        Claim::exactly(counts.iter().fold(0, |sum, (_, n)| sum.saturating_add(*n)))
     };
     let words: Vec<String> =
-        told.iter().map(|(key, n)| format!("{n} {}", key.rsplit('.').next().unwrap_or(key))).collect();
+        counts.iter().map(|(key, n)| format!("{n} {}", key.rsplit('.').next().unwrap_or(key))).collect();
     let source = if words.is_empty() { "the counters of TCP could not be read".to_owned() } else { words.join(", ") };
     Entry { id, at: accounting.flow.receiver(), claim, source }
 }

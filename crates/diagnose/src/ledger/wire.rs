@@ -160,12 +160,12 @@ fn devices(accounting: &Accounting, entries: &[Entry]) -> Devices {
             .filter(|entry| ids.contains(&entry.id))
             .fold(0, |sum, entry| sum.saturating_add(entry.claim.dropped()))
     };
-    // What the socket took, less what was dropped before the wire; a drop that was told was not among what it took.
-    let told = super::sending::Told::of(accounting);
+    // What the socket took, less what was dropped before the wire; a drop that was reported was not among what it took.
+    let reported = super::sending::ReportedDrops::of(accounting);
     let to_wire = accounting
         .accepted
-        .saturating_add(told.qdisc)
-        .saturating_add(told.device)
+        .saturating_add(reported.qdisc)
+        .saturating_add(reported.device)
         .saturating_sub(dropped(&["qdisc", "nic-tx"]));
     let at_the_peer = super::sending::at_the_peer(accounting);
     let arrived = accounting.delivered.saturating_add(accounting.duplicated);

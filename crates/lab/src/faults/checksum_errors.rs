@@ -6,22 +6,13 @@
 //!
 //! Truth: the path's `corrupted`.
 
-use super::{Fault, PATH, Parameter, Unit, Value, Way};
-use narrows_model::lab::Impairment;
+use super::{takes, Fault, PATH, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "checksum-errors",
     about: "packets arrive with a wrong checksum",
     places: PATH,
-    parameter: Some(Parameter {
-        unit: Unit::Probability,
-        default: "1%",
-        about: "the share of packets that are spoiled",
-    }),
-    host: None,
-    path: Some(impair),
+    parameter: takes(Unit::Probability, "1%", "the share of packets that are spoiled"),
+    path: Some(|path, value, _| path.corrupt = value.probability()),
+    ..Fault::NONE
 };
-
-fn impair(path: &mut Impairment, value: &Value, _: Way) {
-    path.corrupt = value.probability();
-}

@@ -4,23 +4,13 @@
 //! little loss; the fault shows only together with loss.
 
 use super::undo::set_sysctl;
-use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
-use crate::Result;
-use crate::host::Host;
+use super::{takes, Fault, HOSTS, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "congestion-control",
     about: "another congestion control is the default",
     places: HOSTS,
-    parameter: Some(Parameter {
-        unit: Unit::Word,
-        default: "reno",
-        about: "the congestion control, as net.ipv4.tcp_available_congestion_control names it",
-    }),
-    host: Some(inject),
-    path: None,
+    parameter: takes(Unit::Word, "reno", "the congestion control, as net.ipv4.tcp_available_congestion_control names it"),
+    host: Some(|host, value| set_sysctl(host, "net.ipv4.tcp_congestion_control", &value.to_string())),
+    ..Fault::NONE
 };
-
-fn inject(host: &Host, value: &Value) -> Result<Undo> {
-    set_sysctl(host, "net.ipv4.tcp_congestion_control", &value.to_string())
-}

@@ -20,6 +20,11 @@ pub struct Parameter {
     pub about: &'static str,
 }
 
+/// A parameter with its default, as the user would write it, and its meaning.
+pub(super) const fn takes(unit: Unit, default: &'static str, about: &'static str) -> Option<Parameter> {
+    Some(Parameter { unit, default, about })
+}
+
 impl Parameter {
     /// What the parameter takes, with an example.
     fn expected(&self) -> String {
@@ -82,6 +87,9 @@ pub(super) const PATH: &[Site] = &[Site::Path];
 pub(super) const ROUTER: &[Site] = &[Site::Router];
 
 impl Fault {
+    /// Takes no number and has no effect: what the others begin from.
+    pub(super) const NONE: Self = Self { id: "", about: "", places: &[], parameter: None, host: None, path: None };
+
     /// The error for a value that parses but is not possible.
     pub(super) fn refused(&self, value: &str, cause: &str) -> Error {
         let expected = self.parameter.map_or_else(|| "none".to_owned(), |parameter| parameter.expected());

@@ -6,33 +6,16 @@
 //! Truth: the rule's counter, `filter_input_drops` of the host. Packets are not merged while the fault is active, so that one
 //! packet of the rule is one datagram.
 
-use super::{Fault, HOSTS, Parameter, Undo, Unit, Value, Way};
-use crate::Result;
-use crate::host::{Host, INPUT_FILTER};
-use narrows_model::lab::Impairment;
-use narrows_sys::nftables::{self, Hook};
+use super::undo::drop_some;
+use super::{takes, Fault, HOSTS, Unit};
+use crate::host::INPUT_FILTER;
+use narrows_sys::nftables::Hook;
 
 pub(super) const FAULT: Fault = Fault {
     id: "filter-drop",
     about: "a rule of the host's filter drops UDP packets that come in",
     places: HOSTS,
-    parameter: Some(Parameter { unit: Unit::Count, default: "100", about: "one of how many UDP packets is dropped" }),
-    host: Some(inject),
-    path: Some(impair),
+    parameter: takes(Unit::Count, "100", "one of how many UDP packets is dropped"),
+    host: Some(|host, value| drop_some(host, INPUT_FILTER, Hook::Input, value)),
+    path: Some(|path, _, way| path.single_packets |= way.is_towards_fault()),
 };
-
-fn inject(host: &Host, value: &Value) -> Result<Undo> {
-    drop_some(host, INPUT_FILTER, Hook::Input, value.number32())
-}
-
-fn impair(path: &mut Impairment, _: &Value, way: Way) {
-    path.single_packets |= way.is_towards_fault();
-}
-
-/// Adds a table with a rule to the host's network that drops one UDP packet of `one_of`; undoing it removes the table.
-pub(super) fn drop_some(host: &Host, table: &'static str, hook: Hook, one_of: u32) -> Result<Undo> {
-    const UDP: u8 = 17;
-    host.note_filter();
-    host.run(|| nftables::add_drop(table, hook, UDP, one_of))??;
-    Ok(Undo::new(move |host| Ok(host.run(|| nftables::delete_table(table))??)))
-}

@@ -6,10 +6,9 @@
 //!
 //! Truth: nothing is dropped; the counters of rules do not move for flows that are in the table.
 
-use super::forward_drop_nth::with_table;
-use super::{Fault, ROUTER, Undo, Value};
-use crate::host::Host;
-use crate::{Error, Result};
+use super::undo::with_table;
+use super::{Fault, ROUTER};
+use crate::Error;
 use narrows_sys::nftables;
 
 const TABLE: &str = "narrows-lab-flowtable";
@@ -18,18 +17,15 @@ pub(super) const FAULT: Fault = Fault {
     id: "flowtable",
     about: "the router forwards known flows by a flow table",
     places: ROUTER,
-    parameter: None,
-    host: Some(inject),
-    path: None,
+    host: Some(|host, _| {
+        with_table(host, TABLE, || nftables::add_flow_table(TABLE, &["in0", "out0"])).map_err(|error| match error {
+            Error::Filter(error) if error.is_lacking() => Error::CannotRun(
+                "this kernel has no flow tables; it needs CONFIG_NF_FLOW_TABLE, CONFIG_NF_FLOW_TABLE_INET and \
+                 CONFIG_NFT_FLOW_OFFLOAD, built in or as the modules nf_flow_table_inet and nft_flow_offload"
+                    .to_owned(),
+            ),
+            other => other,
+        })
+    }),
+    ..Fault::NONE
 };
-
-fn inject(host: &Host, _: &Value) -> Result<Undo> {
-    with_table(host, TABLE, || nftables::add_flow_table(TABLE, &["in0", "out0"])).map_err(|error| match error {
-        Error::Filter(error) if error.is_lacking() => Error::CannotRun(
-            "this kernel has no flow tables; it needs CONFIG_NF_FLOW_TABLE, CONFIG_NF_FLOW_TABLE_INET and \
-             CONFIG_NFT_FLOW_OFFLOAD, built in or as the modules nf_flow_table_inet and nft_flow_offload"
-                .to_owned(),
-        ),
-        other => other,
-    })
-}

@@ -9,10 +9,8 @@
 //! longer than the bucket takes to fill, a trial of T seconds carries rate × T + B packets. A burst of B ÷ (1 − rate ÷ its
 //! own rate) packets passes without loss, as it would through a queue of B packets in front of that rate.
 
-use super::forward_drop_nth::with_table;
-use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
-use crate::Result;
-use crate::host::Host;
+use super::undo::with_table;
+use super::{takes, Fault, ROUTER, Unit};
 use narrows_sys::nftables;
 
 const TABLE: &str = "narrows-lab-forward-police";
@@ -21,17 +19,11 @@ pub(super) const FAULT: Fault = Fault {
     id: "forward-police",
     about: "the router drops what exceeds a rate in packets/s",
     places: ROUTER,
-    parameter: Some(Parameter {
-        unit: Unit::Numbers(&["packets/s", "packets of burst"]),
-        default: "200000x1000",
-        about: "rate x bucket",
+    parameter: takes(Unit::Numbers(&["packets/s", "packets of burst"]), "200000x1000", "rate x bucket"),
+    host: Some(|host, value| {
+        let [rate, burst] = value.numbers();
+        let burst = u32::try_from(burst).unwrap_or(u32::MAX);
+        with_table(host, TABLE, || nftables::add_forward_police(TABLE, "out0", rate, burst))
     }),
-    host: Some(inject),
-    path: None,
+    ..Fault::NONE
 };
-
-fn inject(host: &Host, value: &Value) -> Result<Undo> {
-    let [rate, burst] = value.numbers();
-    let burst = u32::try_from(burst).unwrap_or(u32::MAX);
-    with_table(host, TABLE, || nftables::add_forward_police(TABLE, "out0", rate, burst))
-}

@@ -5,8 +5,8 @@
 //!
 //! Truth: nothing is dropped; the counters of the rules stay at 0.
 
-use super::forward_drop_nth::with_table;
-use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
+use super::undo::with_table;
+use super::{takes, Fault, ROUTER, Undo, Unit, Value};
 use crate::Result;
 use crate::host::Host;
 use narrows_sys::nftables;
@@ -17,9 +17,9 @@ pub(super) const FAULT: Fault = Fault {
     id: "forward-rules",
     about: "rules of the router's filter that never match are gone through for each packet",
     places: ROUTER,
-    parameter: Some(Parameter { unit: Unit::Count, default: "100", about: "how many rules, at most 100000" }),
+    parameter: takes(Unit::Count, "100", "how many rules, at most 100000"),
     host: Some(inject),
-    path: None,
+    ..Fault::NONE
 };
 
 /// The kernel adds this many within seconds, and evaluates them within a millisecond per packet.

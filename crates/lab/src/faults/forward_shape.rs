@@ -20,7 +20,7 @@
 //! - the queueing discipline drops the excess and counts it.
 
 use super::local_shaper::set_root_of;
-use super::{Fault, Parameter, ROUTER, Undo, Unit, Value};
+use super::{takes, Fault, ROUTER, Undo, Unit, Value};
 use crate::Result;
 use crate::host::Host;
 use narrows_model::load::frames::{FCS_BYTES, MIN_FRAME_BYTES, MAX_FRAME_BYTES};
@@ -30,13 +30,9 @@ pub(super) const FAULT: Fault = Fault {
     id: "forward-shape",
     about: "the router's output is shaped to a rate in frames/s, behind a queue in frames",
     places: ROUTER,
-    parameter: Some(Parameter {
-        unit: Unit::Numbers(&["frames/s", "bytes a frame", "frames of queue"]),
-        default: "20000x64x1000",
-        about: "rate x frame size with FCS x queue",
-    }),
+    parameter: takes(Unit::Numbers(&["frames/s", "bytes a frame", "frames of queue"]), "20000x64x1000", "rate x frame size with FCS x queue"),
     host: Some(inject),
-    path: None,
+    ..Fault::NONE
 };
 
 /// How late the kernel's timer may fire.

@@ -8,7 +8,7 @@
 //! Truth: datagrams above the MTU do not arrive; `Ip: ReasmFails` counts the refused fragments.
 
 use super::undo::set_sysctl;
-use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
+use super::{takes, Fault, HOSTS, Undo, Unit, Value};
 use crate::Result;
 use crate::host::Host;
 use narrows_sys::sysctl;
@@ -17,9 +17,9 @@ pub(super) const FAULT: Fault = Fault {
     id: "ip-fragmentation",
     about: "fragments find no memory to be reassembled in",
     places: HOSTS,
-    parameter: Some(Parameter { unit: Unit::Bytes, default: "1k", about: "memory for all fragments that wait" }),
+    parameter: takes(Unit::Bytes, "1k", "memory for all fragments that wait"),
     host: Some(inject),
-    path: None,
+    ..Fault::NONE
 };
 
 /// The lower threshold must never exceed the higher one: it is set first and restored last.

@@ -23,7 +23,7 @@ pub use undo::Undo;
 pub use value::{Unit, Value};
 
 use crate::{Error, Result};
-use fault::{HOSTS, PATH, ROUTER};
+use fault::{HOSTS, PATH, ROUTER, takes};
 
 /// Declares the modules of the faults and lists them.
 macro_rules! faults {

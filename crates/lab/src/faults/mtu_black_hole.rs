@@ -5,19 +5,16 @@
 //!
 //! Truth: the path's `dropped_mtu`.
 
-use super::{Fault, PATH, Parameter, Unit, Value, Way};
-use narrows_model::lab::Impairment;
+use super::{takes, Fault, PATH, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "mtu-black-hole",
     about: "packets above the path's MTU vanish without a word",
     places: PATH,
-    parameter: Some(Parameter { unit: Unit::Count, default: "1400", about: "the MTU of the path in bytes" }),
-    host: None,
-    path: Some(impair),
+    parameter: takes(Unit::Count, "1400", "the MTU of the path in bytes"),
+    path: Some(|path, value, _| {
+        path.mtu = value.number32().max(576);
+        path.mtu_icmp = false;
+    }),
+    ..Fault::NONE
 };
-
-fn impair(path: &mut Impairment, value: &Value, _: Way) {
-    path.mtu = value.number32().max(576);
-    path.mtu_icmp = false;
-}

@@ -12,9 +12,8 @@ pub(super) const FAULT: Fault = Fault {
     id: "offloads-off",
     about: "segmentation and receive offloads are off",
     places: HOSTS,
-    parameter: None,
     host: Some(inject),
-    path: None,
+    ..Fault::NONE
 };
 
 fn inject(host: &Host, _: &Value) -> Result<Undo> {

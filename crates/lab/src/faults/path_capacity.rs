@@ -2,18 +2,13 @@
 //!
 //! The path's rate is lower. To a user at full load this is healthy: only a faster path helps.
 
-use super::{Fault, PATH, Parameter, Unit, Value, Way};
-use narrows_model::lab::Impairment;
+use super::{takes, Fault, PATH, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "path-capacity",
     about: "the path has a lower rate",
     places: PATH,
-    parameter: Some(Parameter { unit: Unit::Rate, default: "100M", about: "the rate of the path" }),
-    host: None,
-    path: Some(impair),
+    parameter: takes(Unit::Rate, "100M", "the rate of the path"),
+    path: Some(|path, value, _| path.rate_bps = value.number()),
+    ..Fault::NONE
 };
-
-fn impair(path: &mut Impairment, value: &Value, _: Way) {
-    path.rate_bps = value.number();
-}

@@ -2,25 +2,22 @@
 //!
 //! A token bucket with a queue: a burst passes at once, then packets leave at the rate and wait in a queue of 50 ms.
 
-use super::{Fault, PATH, Parameter, Unit, Value, Way};
-use narrows_model::lab::Impairment;
+use super::{takes, Fault, PATH, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "path-shaper",
     about: "a shaper on the path: a burst, then a lower rate with a queue",
     places: PATH,
-    parameter: Some(Parameter { unit: Unit::Rate, default: "100M", about: "the rate of the shaper" }),
-    host: None,
-    path: Some(impair),
+    parameter: takes(Unit::Rate, "100M", "the rate of the shaper"),
+    path: Some(|path, value, _| {
+        path.rate_bps = value.number();
+        path.burst_bytes = BURST_BYTES;
+        path.queue_packets = 0;
+        path.queue_bytes = (value.number() / 8 * QUEUE_MS / 1000).max(64 << 10);
+    }),
+    ..Fault::NONE
 };
 
 /// The burst that passes at once after an idle time.
 const BURST_BYTES: u64 = 1 << 20;
 const QUEUE_MS: u64 = 50;
-
-fn impair(path: &mut Impairment, value: &Value, _: Way) {
-    path.rate_bps = value.number();
-    path.burst_bytes = BURST_BYTES;
-    path.queue_packets = 0;
-    path.queue_bytes = (value.number() / 8 * QUEUE_MS / 1000).max(64 << 10);
-}

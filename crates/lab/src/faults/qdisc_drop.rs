@@ -7,26 +7,22 @@
 //! packet.
 
 use super::local_shaper::set_root;
-use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
-use crate::Result;
-use crate::host::Host;
+use super::{takes, Fault, HOSTS, Unit};
 use narrows_sys::rtnl::Qdisc;
 
 pub(super) const FAULT: Fault = Fault {
     id: "qdisc-drop",
     about: "the queue of the host's own device drops bursts",
     places: HOSTS,
-    parameter: Some(Parameter { unit: Unit::Bytes, default: "20k", about: "the queue of the discipline" }),
-    host: Some(inject),
-    path: None,
+    parameter: takes(Unit::Bytes, "20k", "the queue of the discipline"),
+    host: Some(|host, value| {
+        let limit_bytes = value.number32();
+        set_root(host, &Qdisc::TokenBucket { rate_bps: RATE_BPS, burst_bytes: BURST_BYTES, limit_bytes })
+    }),
+    ..Fault::NONE
 };
 
 /// High, and yet lower than the speed at which a burst arrives.
 const RATE_BPS: u64 = 2_000_000_000;
 /// A little more than an Ethernet packet: super-packets are split here, and the segments queue up.
 const BURST_BYTES: u32 = 4 << 10;
-
-fn inject(host: &Host, value: &Value) -> Result<Undo> {
-    let limit_bytes = value.number32();
-    set_root(host, &Qdisc::TokenBucket { rate_bps: RATE_BPS, burst_bytes: BURST_BYTES, limit_bytes })
-}

@@ -4,19 +4,12 @@
 //! loss.
 
 use super::undo::set_sysctl;
-use super::{Fault, HOSTS, Undo, Value};
-use crate::Result;
-use crate::host::Host;
+use super::{Fault, HOSTS};
 
 pub(super) const FAULT: Fault = Fault {
     id: "sack-off",
     about: "selective acknowledgements are off",
     places: HOSTS,
-    parameter: None,
-    host: Some(inject),
-    path: None,
+    host: Some(|host, _| set_sysctl(host, "net.ipv4.tcp_sack", "0")),
+    ..Fault::NONE
 };
-
-fn inject(host: &Host, _: &Value) -> Result<Undo> {
-    set_sysctl(host, "net.ipv4.tcp_sack", "0")
-}

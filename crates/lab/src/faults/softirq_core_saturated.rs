@@ -5,23 +5,13 @@
 //! interface to one core, as a NIC with a single queue does. That core's backlog overflows when it cannot keep up.
 
 use super::costly_core::steer;
-use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
-use crate::Result;
-use crate::host::Host;
+use super::{takes, Fault, HOSTS, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "softirq-core-saturated",
     about: "each received packet costs much in the softirq of one core",
     places: HOSTS,
-    parameter: Some(Parameter {
-        unit: Unit::Count,
-        default: "128",
-        about: "packet taps, each with a filter of 4096 steps",
-    }),
-    host: Some(inject),
-    path: None,
+    parameter: takes(Unit::Count, "128", "packet taps, each with a filter of 4096 steps"),
+    host: Some(|host, value| steer(host, value.number())),
+    ..Fault::NONE
 };
-
-fn inject(host: &Host, value: &Value) -> Result<Undo> {
-    steer(host, value.number())
-}

@@ -12,30 +12,21 @@
 //! Truth: `rx_dropped` of the host's interface; packets are not merged, so one drop is one datagram.
 
 use super::costly_core::steer;
-use super::{Fault, HOSTS, Parameter, Undo, Unit, Value, Way};
-use crate::Result;
-use crate::host::Host;
-use narrows_model::lab::Impairment;
+use super::{takes, Fault, HOSTS, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "softnet-backlog",
     about: "bursts overflow the backlog of the core that receives them",
     places: HOSTS,
-    parameter: Some(Parameter { unit: Unit::Duration, default: "100ms", about: "how long packets are gathered" }),
-    host: Some(inject),
-    path: Some(impair),
+    parameter: takes(Unit::Duration, "100ms", "how long packets are gathered"),
+    host: Some(|host, _| steer(host, TAPS)),
+    path: Some(|path, value, way| {
+        if way.is_towards_fault() {
+            path.gather_us = value.number().min(1_000_000);
+            path.single_packets = true;
+        }
+    }),
 };
 
 /// About 16 µs per packet: ten times the cost of delivering one, and still 60,000 packets per second.
 const TAPS: u64 = 4;
-
-fn inject(host: &Host, _: &Value) -> Result<Undo> {
-    steer(host, TAPS)
-}
-
-fn impair(path: &mut Impairment, value: &Value, way: Way) {
-    if way.is_towards_fault() {
-        path.gather_us = value.number().min(1_000_000);
-        path.single_packets = true;
-    }
-}

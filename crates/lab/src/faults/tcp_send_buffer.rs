@@ -4,19 +4,13 @@
 //! that is in flight per round trip. Source: kernel Documentation/networking/ip-sysctl.rst.
 
 use super::undo::set_maximum;
-use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
-use crate::Result;
-use crate::host::Host;
+use super::{takes, Fault, HOSTS, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "tcp-send-buffer",
     about: "the send buffer of TCP ends early",
     places: HOSTS,
-    parameter: Some(Parameter { unit: Unit::Bytes, default: "256k", about: "the maximum of net.ipv4.tcp_wmem" }),
-    host: Some(inject),
-    path: None,
+    parameter: takes(Unit::Bytes, "256k", "the maximum of net.ipv4.tcp_wmem"),
+    host: Some(|host, value| set_maximum(host, "net.ipv4.tcp_wmem", value.number())),
+    ..Fault::NONE
 };
-
-fn inject(host: &Host, value: &Value) -> Result<Undo> {
-    set_maximum(host, "net.ipv4.tcp_wmem", value.number())
-}

@@ -8,28 +8,24 @@
 //! Truth: `qdisc_drops` of the host: the discipline splits batches (`UDP_SEGMENT`) and counts each datagram.
 
 use super::local_shaper::set_root;
-use super::{Fault, HOSTS, Parameter, Undo, Unit, Value};
-use crate::Result;
-use crate::host::Host;
+use super::{takes, Fault, HOSTS, Unit};
 use narrows_sys::rtnl::{Links, Qdisc};
 
 pub(super) const FAULT: Fault = Fault {
     id: "udp-send-queue",
     about: "the queue behind the sending socket holds few packets",
     places: HOSTS,
-    parameter: Some(Parameter { unit: Unit::Count, default: "10", about: "full-size packets that the queue holds" }),
-    host: Some(inject),
-    path: None,
+    parameter: takes(Unit::Count, "10", "full-size packets that the queue holds"),
+    host: Some(|host, value| {
+        let device = host.device();
+        // Includes the header of a device that has one.
+        let packet_bytes = host.run(|| Links::open()?.get(device))??.mtu + 14;
+        // Less than two packets at once: batches are split, and their segments queue up.
+        let burst_bytes = packet_bytes + packet_bytes / 2;
+        let limit_bytes = packet_bytes.saturating_mul(value.number32());
+        set_root(host, &Qdisc::TokenBucket { rate_bps: RATE_BPS, burst_bytes, limit_bytes })
+    }),
+    ..Fault::NONE
 };
 
 const RATE_BPS: u64 = 1_000_000_000;
-
-fn inject(host: &Host, value: &Value) -> Result<Undo> {
-    let device = host.device();
-    // Includes the header of a device that has one.
-    let packet_bytes = host.run(|| Links::open()?.get(device))??.mtu + 14;
-    // Less than two packets at once: batches are split, and their segments queue up.
-    let burst_bytes = packet_bytes + packet_bytes / 2;
-    let limit_bytes = packet_bytes.saturating_mul(value.number32());
-    set_root(host, &Qdisc::TokenBucket { rate_bps: RATE_BPS, burst_bytes, limit_bytes })
-}

@@ -1,7 +1,9 @@
 //! The undo steps of a fault on a host.
 
+use super::value::Value;
 use crate::Result;
 use crate::host::Host;
+use narrows_sys::nftables::{self, Hook};
 use narrows_sys::sysctl;
 
 type Step = Box<dyn FnOnce(&Host) -> Result<()> + Send>;
@@ -50,6 +52,23 @@ pub(super) fn set_sysctl(host: &Host, key: &'static str, value: &str) -> Result<
         Ok(before)
     })??;
     Ok(Undo::new(move |host| Ok(host.run(|| sysctl::write(key, &before))??)))
+}
+
+/// Adds a table to the host's network; undoing it removes the table.
+pub(super) fn with_table(
+    host: &Host,
+    table: &'static str,
+    make: impl FnOnce() -> nftables::Result<()> + Send,
+) -> Result<Undo> {
+    host.note_filter();
+    host.run(make)??;
+    Ok(Undo::new(move |host| Ok(host.run(|| nftables::delete_table(table))??)))
+}
+
+/// The same with a rule that drops one of so many UDP packets.
+pub(super) fn drop_some(host: &Host, table: &'static str, hook: Hook, one_of: &Value) -> Result<Undo> {
+    const UDP: u8 = 17;
+    with_table(host, table, || nftables::add_drop(table, hook, UDP, one_of.number32()))
 }
 
 /// Sets the maximum of a triple such as `net.ipv4.tcp_rmem`, and lowers the other two to it.

@@ -3,19 +3,12 @@
 //! Without the option of RFC 7323 section 2 a window has 16 bits: at most 65,535 bytes are in flight.
 
 use super::undo::set_sysctl;
-use super::{Fault, HOSTS, Undo, Value};
-use crate::Result;
-use crate::host::Host;
+use super::{Fault, HOSTS};
 
 pub(super) const FAULT: Fault = Fault {
     id: "window-scaling-off",
     about: "TCP windows are not scaled beyond 64 KiB",
     places: HOSTS,
-    parameter: None,
-    host: Some(inject),
-    path: None,
+    host: Some(|host, _| set_sysctl(host, "net.ipv4.tcp_window_scaling", "0")),
+    ..Fault::NONE
 };
-
-fn inject(host: &Host, _: &Value) -> Result<Undo> {
-    set_sysctl(host, "net.ipv4.tcp_window_scaling", "0")
-}

@@ -3,13 +3,13 @@
 use super::rfc2544::read_plan;
 use super::tune;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, style};
-use clap::{Args as ClapArgs, ValueEnum};
+use crate::flags::words;
+use crate::output::{print, printed, style};
+use crate::session::tuner;
+use clap::Args as ClapArgs;
 use narrows_model::forwarding::advice::{AdviceRole, AdviceSystem};
 use narrows_render as render;
 use narrows_runner::advise::{self, host};
-use narrows_runner::state;
-use narrows_runner::tune::Tuner;
 use std::path::Path;
 
 #[derive(Debug, ClapArgs)]
@@ -40,39 +40,25 @@ pub(super) struct Args {
     undo: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum RoleWord {
-    /// A switch between tester and device
-    Switch,
-    /// The device under test
-    Router,
-    /// The tester
-    Tester,
-}
-
-impl RoleWord {
-    const fn role(self) -> AdviceRole {
-        match self {
-            Self::Switch => AdviceRole::Switch,
-            Self::Router => AdviceRole::Router,
-            Self::Tester => AdviceRole::Tester,
-        }
+words! {
+    /// What this host is in the benchmark.
+    RoleWord for AdviceRole {
+        /// A switch between tester and device
+        Switch,
+        /// The device under test
+        Router,
+        /// The tester
+        Tester,
     }
-}
-
-fn tuner() -> Result<Tuner, Failure> {
-    let state = state::directory()
-        .ok_or_else(|| Failure::run("there is no place for the journal of changes: set HOME or XDG_STATE_HOME"))?;
-    Ok(Tuner::new(&state, host::ROLE))
 }
 
 impl Args {
     pub(super) fn run(self) -> Outcome {
         if self.undo {
-            let undone = tuner()?.undo_of_role().map_err(Failure::run)?;
+            let undone = tuner(host::ROLE)?.undo_of_role().map_err(Failure::run)?;
             return tune::print_undone(undone, "nothing of the advice is in force on this host");
         }
-        let role = self.role.map(RoleWord::role);
+        let role = self.role.map(AdviceRole::from);
         let system = AdviceSystem::ALL.into_iter().find(|system| system.word() == self.what);
         let of_this_host = self.apply || !self.devices.is_empty() || !self.bridges.is_empty();
         match system {
@@ -111,9 +97,9 @@ impl Args {
         };
         let handbook = advise::handbook(AdviceSystem::Linux).map_err(Failure::run)?;
         let found = host::compare(&handbook, &host).map_err(Failure::run)?;
-        let made = if self.apply { Some(host::apply(&tuner()?, &found).map_err(Failure::run)?) } else { None };
-        print(&render::advice::found(&found, made.as_deref(), style()))?;
-        Ok(0)
+        let made =
+            if self.apply { Some(host::apply(&tuner(host::ROLE)?, &found).map_err(Failure::run)?) } else { None };
+        printed(&render::advice::found(&found, made.as_deref(), style()))
     }
 
     fn plan(&self) -> Result<narrows_runner::forwarding::PlanFile, Failure> {

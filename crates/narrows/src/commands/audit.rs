@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FormatArg, FullArg, WayArgs};
-use crate::output::{print, style};
+use crate::output::printed;
 use narrows_model::Audit;
 use narrows_runner::audit;
 use narrows_runner::live::LiveInstruments;
@@ -31,9 +31,7 @@ impl Args {
             Some(host) => audit::both(&self.way.connect(host, false, instruments)?).map_err(Failure::run)?,
             None => audit::this_host(),
         };
-        let mut style = style();
-        style.full = self.full.full;
-        print(&self.format.write(&audit, style)?)?;
-        Ok(0)
+        let style = self.full.style();
+        printed(&self.format.write(&audit, style)?)
     }
 }

@@ -3,12 +3,12 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
 use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, TcpLoadArgs, UdpLoadArgs, slow_start_ms};
-use crate::output::{print, style};
+use crate::output::print;
 use crate::progress::{Progress, SavedRun};
-use crate::session::Connection;
+use crate::session::{Connection, tuner};
 use narrows_model::words::units;
 use narrows_model::{self as model, DiagnosePlan, Ending, Place, Report, Run};
-use narrows_runner::{diagnosis, state, stored, tune};
+use narrows_runner::{diagnosis, stored};
 use std::time::Duration;
 
 const UDP_HEADING: &str = "Load of UDP";
@@ -97,13 +97,7 @@ impl Args {
                 remote.hello().host
             )));
         }
-        let tuner = match (self.try_fixes, state::directory()) {
-            (false, _) => None,
-            (true, Some(directory)) => Some(tune::Tuner::new(&directory, "diagnose")),
-            (true, None) => {
-                return Err(Failure::run("there is no place for the journal of changes: set HOME or XDG_STATE_HOME"));
-            }
-        };
+        let tuner = self.try_fixes.then(|| tuner("diagnose")).transpose()?;
         let name = stored::new_name().map_err(Failure::run)?;
         let file = stored::place(self.result.output().map(Into::into), &name.0).map_err(Failure::run)?;
         let mut watch = Watch::new(self.result.quiet, SavedRun::new(file));
@@ -111,8 +105,7 @@ impl Args {
         let run = diagnosis::diagnose(&mut ends, &mut watch, &plan, remote.target(), name);
         drop(ends);
         watch.progress.clear();
-        let mut style = style();
-        style.full = self.full.full;
+        let style = self.full.style();
         let rendered = super::render_run(&run, self.result.format(), style);
         if let Ok(text) = &rendered {
             print(text)?;

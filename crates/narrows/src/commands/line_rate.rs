@@ -3,7 +3,7 @@
 use crate::failure::Outcome;
 use crate::flags::values::bps;
 use crate::flags::{FormatArg, FrameSizeListArg};
-use crate::output::{print, style};
+use crate::output::{printed, style};
 use narrows_model::load::line_rate::LineRateReport;
 
 /// Tell how many frames a line carries
@@ -30,7 +30,7 @@ pub(crate) struct Args {
 }
 
 fn speed(word: &str) -> Result<u64, String> {
-    match bps(word)? {
+    match bps(word).map_err(|error| error.to_string())? {
         0 => Err("a line of 0 bit/s carries nothing".to_owned()),
         bps => Ok(bps),
     }
@@ -39,7 +39,6 @@ fn speed(word: &str) -> Result<u64, String> {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let report = LineRateReport::of(&self.speed, &self.size.size);
-        print(&self.format.write(&report, style())?)?;
-        Ok(0)
+        printed(&self.format.write(&report, style())?)
     }
 }

@@ -1,7 +1,7 @@
 //! `narrows list`: the tables of causes, experiments, collectors, faults and scenarios.
 
 use crate::failure::Outcome;
-use crate::output::print;
+use crate::output::printed;
 use clap::ValueEnum;
 use narrows_runner::known;
 
@@ -38,7 +38,6 @@ impl Args {
         };
         let wide = rows.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
         let lines: Vec<String> = rows.iter().map(|(id, about)| format!("{id:<wide$}  {about}")).collect();
-        print(&lines.join("\n"))?;
-        Ok(0)
+        printed(&lines.join("\n"))
     }
 }

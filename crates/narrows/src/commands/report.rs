@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FormatArg, FullArg};
-use crate::output::{print, style};
+use crate::output::printed;
 use narrows_model::Report;
 use narrows_runner::stored;
 use std::path::PathBuf;
@@ -25,10 +25,8 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let run = stored::load(&self.run).map_err(Failure::run)?;
-        let mut style = style();
-        style.full = self.full.full;
+        let style = self.full.style();
         let text = super::render_run(&run, self.format.format, style)?;
-        print(&text)?;
-        Ok(0)
+        printed(&text)
     }
 }

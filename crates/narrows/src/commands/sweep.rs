@@ -213,8 +213,7 @@ impl Args {
     fn finish(&self, run: &Run, saved: &SavedRun) -> Outcome {
         let report = sweep_report(run).filter(|report| report.done > 0);
         if let Some(report) = &report {
-            let style = Style { full: self.full.full, ..style() };
-            print(&self.result.write(report, style)?)?;
+            print(&self.result.write(report, self.full.style())?)?;
             for (file, what) in [(&self.csv, csv::table as fn(&_) -> String), (&self.svg.svg, svg::picture)] {
                 if let Some(file) = file {
                     stored::write(file, &what(report)).map_err(Failure::run)?;

@@ -1,10 +1,10 @@
 //! `narrows tune`: changes of this host and their undo.
 
 use crate::failure::{Failure, Outcome};
-use crate::output::print;
+use crate::output::{print, printed};
+use crate::session::tuner;
 use clap::Subcommand;
-use narrows_model::{Place, Setting};
-use narrows_runner::state;
+use narrows_model::{Change, Place, Setting};
 use narrows_runner::tune::{Tuner, Undoing};
 
 /// Show, make and undo changes of this host
@@ -37,20 +37,23 @@ enum What {
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        let state = state::directory()
-            .ok_or_else(|| Failure::run("there is no place for the journal of changes: set HOME or XDG_STATE_HOME"))?;
-        let tuner = Tuner::new(&state, "tune");
+        let tuner = tuner("tune")?;
         match self.what {
             What::List => list(&tuner),
             What::Apply { settings } => apply(&tuner, &settings),
-            What::Undo { which } if which == "all" => undo_all(&tuner),
+            What::Undo { which } if which == "all" => {
+                print_undone(tuner.undo_all().map_err(Failure::run)?, "nothing is changed on this host")
+            }
             What::Undo { which } => {
                 let undone = tuner.undo(&which).map_err(Failure::run)?;
-                print(&format!("{which}: {undone}"))?;
-                Ok(0)
+                printed(&format!("{which}: {undone}"))
             }
         }
     }
+}
+
+fn print_change(change: &Change) -> Result<(), Failure> {
+    print(&format!("{}  {}  (before: {})", change.id, change.set, change.before))
 }
 
 fn list(tuner: &Tuner) -> Outcome {
@@ -59,7 +62,7 @@ fn list(tuner: &Tuner) -> Outcome {
         print("nothing is changed on this host")?;
     }
     for entry in entries {
-        print(&format!("{}  {}  (before: {})", entry.change.id, entry.change.set, entry.change.before))?;
+        print_change(&entry.change)?;
     }
     Ok(0)
 }
@@ -75,13 +78,9 @@ fn apply(tuner: &Tuner, words: &[String]) -> Outcome {
         })
         .collect::<Result<_, _>>()?;
     for change in tuner.apply_together(&settings, Place::Client).map_err(Failure::run)? {
-        print(&format!("{}  {}  (before: {})", change.id, change.set, change.before))?;
+        print_change(&change)?;
     }
     Ok(0)
-}
-
-fn undo_all(tuner: &Tuner) -> Outcome {
-    print_undone(tuner.undo_all().map_err(Failure::run)?, "nothing is changed on this host")
 }
 
 /// Prints the outcome of each undo, or `nothing` where there was none.

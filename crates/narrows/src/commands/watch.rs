@@ -2,11 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FormatArg, FullArg, IntervalArg, WayArgs};
-use crate::output::style;
 use crate::session::stop_on_interrupt;
 use narrows_model::WatchView;
 use narrows_render::watch::frame;
-use narrows_render::{Document as _, Format, Style};
+use narrows_render::{Document as _, Format};
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::Remote;
 use narrows_runner::watch::{here, there, watch};
@@ -75,7 +74,7 @@ impl Args {
     }
 
     fn show(&self, screen: &mut Screen, view: &WatchView) -> io::Result<()> {
-        let style = Style { full: self.full.full, ..style() };
+        let style = self.full.style();
         if screen.moving {
             let rows = terminal_size::terminal_size().map_or(24, |(_, rows)| usize::from(rows.0));
             return screen.paint(&frame(view, style, rows.saturating_sub(1)), style.width);

@@ -1,7 +1,7 @@
 //! What is shown and what is saved.
 
 use crate::failure::Failure;
-use crate::output::{formats, written};
+use crate::output::{formats, style, written};
 use clap::Args;
 use narrows_render::{Document, Format, Style};
 use std::marker::PhantomData;
@@ -56,6 +56,13 @@ pub(crate) struct FullArg {
     /// Show each stream
     #[arg(long)]
     pub(crate) full: bool,
+}
+
+impl FullArg {
+    /// The style of text on this terminal, with all of the result where that was asked for.
+    pub(crate) fn style(&self) -> Style {
+        Style { full: self.full, ..style() }
+    }
 }
 
 impl<R: Document> FormatArg<R> {

@@ -69,7 +69,10 @@ fn sizes(word: &str) -> Result<Sizes, String> {
         mix if mix == "imix" || mix.starts_with("imix:") || mix.starts_with("genome:") => {
             parse_sizes(mix).map(Sizes::Frames).map_err(|error| error.to_string())
         }
-        list => list.split(',').map(|one| size(one.trim())).collect::<Result<_, _>>().map(Sizes::List),
+        list => {
+            let sizes: Result<_, _> = list.split(',').map(|one| size(one.trim())).collect();
+            sizes.map(Sizes::List).map_err(|error| error.to_string())
+        }
     }
 }
 

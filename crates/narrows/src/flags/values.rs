@@ -1,45 +1,31 @@
-//! Values as the user writes them: the parsers of `narrows_model::words::units` in the form that clap takes.
+//! Values as the user writes them: the parsers of `narrows_model::words::units`.
 
 use crate::failure::Failure;
 use narrows_model::UdpRate;
-use narrows_model::words::units::{self, BareShare, Rate};
+use narrows_model::words::units::{self, BareShare, Rate, UnitError};
+pub(crate) use narrows_model::words::units::{parse_bps as bps, parse_duration as duration, parse_size as size};
 use std::time::Duration;
 
-/// Bits per second: `100M`, `9.4G`.
-pub(crate) fn bps(word: &str) -> Result<u64, String> {
-    units::parse_bps(word).map_err(|error| error.to_string())
-}
-
 /// The rate of a UDP load: payload as `100M`, datagrams as `50kpps`, or `max`.
-pub(crate) fn rate(word: &str) -> Result<UdpRate, String> {
+pub(crate) fn rate(word: &str) -> Result<UdpRate, UnitError> {
     if word == "max" {
         return Ok(UdpRate::Max);
     }
     #[allow(clippy::cast_precision_loss)] // up to 2^53, as it was read
-    match units::parse_rate(word).map_err(|error| error.to_string())? {
+    match units::parse_rate(word)? {
         Rate::Bits(bps) => Ok(UdpRate::Bps(bps)),
         Rate::Packets(pps) => Ok(UdpRate::Pps(pps as f64)),
     }
 }
 
-/// Bytes: `64`, `9k`, `4M`.
-pub(crate) fn size(word: &str) -> Result<u64, String> {
-    units::parse_size(word).map_err(|error| error.to_string())
-}
-
-/// `10s`, `250ms`, `2m`.
-pub(crate) fn duration(word: &str) -> Result<Duration, String> {
-    units::parse_duration(word).map_err(|error| error.to_string())
-}
-
 /// `1%` or `0.01`, as a ratio.
-pub(crate) fn ratio(word: &str) -> Result<f64, String> {
-    units::parse_share(word, BareShare::Ratio).map_err(|error| error.to_string())
+pub(crate) fn ratio(word: &str) -> Result<f64, UnitError> {
+    units::parse_share(word, BareShare::Ratio)
 }
 
 /// `0.5%` or `0.5`, as a ratio.
-pub(crate) fn percent(word: &str) -> Result<f64, String> {
-    units::parse_share(word, BareShare::Percent).map_err(|error| error.to_string())
+pub(crate) fn percent(word: &str) -> Result<f64, UnitError> {
+    units::parse_share(word, BareShare::Percent)
 }
 
 /// Whole milliseconds.

@@ -7,7 +7,7 @@ mod status;
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::{DirectionArg, OutputArg, words};
-use crate::output::print;
+use crate::output::{print, printed};
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
 use forwarding::ForwardingArgs;
@@ -149,8 +149,7 @@ impl Args {
             What::Up { name, path } => {
                 let status =
                     labs.up(&path.spec(&name)?, &Launcher::own().map_err(Failure::run)?).map_err(Failure::run)?;
-                print(&status::text(&status))?;
-                Ok(0)
+                printed(&status::text(&status))
             }
             What::Exec { name, host, command } => {
                 let (program, words) = command.split_first().ok_or_else(|| Failure::usage("a command is missing"))?;
@@ -170,8 +169,7 @@ impl Args {
             What::Status { name, json } => print_status(&labs, name, json),
             What::Down { name } => {
                 labs.down(&name).map_err(Failure::run)?;
-                print(&format!("lab {name} is down"))?;
-                Ok(0)
+                printed(&format!("lab {name} is down"))
             }
             // The holder has printed its error on standard output.
             What::Hold => Ok(u8::from(emulated::hold().is_err())),

@@ -50,18 +50,23 @@ fn joined(addresses: &[IpAddr]) -> String {
     addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join("  ")
 }
 
+/// The counts above 0, in words.
+fn happened(counts: &[(u64, &str)]) -> impl Iterator<Item = String> {
+    counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"))
+}
+
+fn passed(input: u64, output: u64, counts: &[(u64, &str)]) -> String {
+    let packets = [format!("{input} packets in"), format!("{output} out")];
+    packets.into_iter().chain(happened(counts)).collect::<Vec<_>>().join(", ")
+}
+
 fn counts(port: &PortStatus) -> String {
-    let mut words = vec![format!("{} packets in", port.rx_packets), format!("{} out", port.tx_packets)];
-    for (n, what) in [
+    let drops = [
         (port.rx_dropped, "dropped on receiving"),
         (port.tx_dropped, "dropped by the device on sending"),
         (port.qdisc_drops, "dropped by the queueing discipline"),
-    ] {
-        if n > 0 {
-            words.push(format!("{n} {what}"));
-        }
-    }
-    words.join(", ")
+    ];
+    passed(port.rx_packets, port.tx_packets, &drops)
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -99,14 +104,12 @@ fn dropped_by_host(count: &HostCounters, several: bool) -> String {
         (count.filter_output_drops.unwrap_or(0), "dropped by the rule for what goes out"),
         (count.filter_forward_drops.unwrap_or(0), "dropped by the rule for what is forwarded"),
     ];
-    let words = drops.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
-    words.collect::<Vec<_>>().join(", ")
+    happened(&drops).collect::<Vec<_>>().join(", ")
 }
 
 fn counters(direction: &DirectionStatus) -> String {
     let count = &direction.counters;
-    let mut words = vec![format!("{} packets in", count.taken_packets), format!("{} out", count.delivered_packets)];
-    for (n, what) in [
+    let events = [
         (count.dropped_loss, "lost"),
         (count.dropped_queue, "dropped by the queue"),
         (count.dropped_policer, "dropped by the policer"),
@@ -116,10 +119,6 @@ fn counters(direction: &DirectionStatus) -> String {
         (count.reordered, "reordered"),
         (count.corrupted, "corrupted"),
         (count.waiting_packets, "under way"),
-    ] {
-        if n > 0 {
-            words.push(format!("{n} {what}"));
-        }
-    }
-    words.join(", ")
+    ];
+    passed(count.taken_packets, count.delivered_packets, &events)
 }

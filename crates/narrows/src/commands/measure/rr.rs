@@ -119,6 +119,6 @@ impl Common {
     }
 
     fn run(&self, remote: &RemoteArgs, plan: &RrPlan) -> Outcome {
-        run(remote, &self.result, self.full.full, true, |_| Ok(plan.clone().into()), |_| Ok(()))
+        run(remote, &self.result, &self.full, true, |_| Ok(plan.clone().into()), |_| Ok(()))
     }
 }

@@ -1,8 +1,8 @@
 //! One plain measurement of any load, from the connection to the result.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{RemoteArgs, ResultArgs};
-use crate::output::{print, style, written_measurement};
+use crate::flags::{FullArg, RemoteArgs, ResultArgs};
+use crate::output::{print, written_measurement};
 use crate::session::{Connection, LiveLines};
 use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target};
 use narrows_render::measure::{Lines, Live};
@@ -50,7 +50,7 @@ impl Watch for Printer<'_> {
 pub(super) fn run<R: Document>(
     remote: &RemoteArgs,
     result: &ResultArgs<R>,
-    full: bool,
+    full: &FullArg,
     collect: bool,
     plan: impl Fn(Family) -> Result<LoadPlan, Failure>,
     finish: impl FnOnce(&Run) -> Result<(), Failure>,
@@ -60,8 +60,7 @@ pub(super) fn run<R: Document>(
     let target = connection.remote.target();
     let plan = plan(target.family)?;
     let name = stored::new_name().map_err(Failure::run)?;
-    let mut style = style();
-    style.full = full;
+    let style = full.style();
     let mut ends = connection.ends(None, result.quiet)?;
     let (form, intervals) = match result.format() {
         Format::Text => (Some(Lines::Text(style)), !result.quiet),

@@ -32,6 +32,6 @@ pub(super) struct TcpArgs {
 impl TcpArgs {
     pub(super) fn run(self) -> Outcome {
         let plan = |_| Ok(self.tcp.plan(&self.load, |_| 0)?.into());
-        run(&self.remote, &self.result, self.full.full, !self.no_collect, plan, |_| Ok(()))
+        run(&self.remote, &self.result, &self.full, !self.no_collect, plan, |_| Ok(()))
     }
 }

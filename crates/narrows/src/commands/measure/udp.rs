@@ -37,7 +37,7 @@ pub(super) struct UdpArgs {
 impl UdpArgs {
     pub(super) fn run(self) -> Outcome {
         let plan = |family| Ok(self.udp.plan(&self.load, family)?.into());
-        run(&self.remote, &self.result, self.full.full, !self.no_collect, plan, |run| {
+        run(&self.remote, &self.result, &self.full, !self.no_collect, plan, |run| {
             let Some(file) = &self.ledger else { return Ok(()) };
             let ledgers = ledgers(run);
             for ledger in &ledgers {
