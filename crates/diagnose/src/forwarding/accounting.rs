@@ -47,30 +47,26 @@ impl Post {
 /// Learning frames are not in it: counters are read after them.
 #[must_use]
 pub fn account(plan: &ForwardingPlan, trial: &ForwardingTrial, direction: usize) -> Accounting {
-    let Some(counts) = Counts::of(plan, trial, direction) else {
-        return Accounting { lines: Vec::new(), lost: 0, broadcast: None, found: Vec::new(), disagreement: None };
-    };
+    let Some(counts) = Counts::of(plan, trial, direction) else { return Accounting::default() };
     let mut lines = lines(&counts);
     let disagreement = disagreement(&counts, &mut lines);
-    let signed = |n: i128| i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX });
     let found = if disagreement.is_some() { Vec::new() } else { losses(&counts, &mut lines) };
     let broadcast = (counts.broadcast.due > 0).then_some(counts.broadcast);
     Accounting { lines, lost: signed(counts.lost()), broadcast, found, disagreement }
 }
 
+fn signed(n: i128) -> i64 {
+    i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX })
+}
+
 fn lines(counts: &Counts) -> Vec<AccountLine> {
-    let signed = |n: i128| i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX });
     let less = |a: Option<u64>, b: Option<u64>| Some(i128::from(a?) - i128::from(b?));
     let tester = |hop: &str, input, output, lost_before| AccountLine {
         hop: hop.to_owned(),
         input,
         output,
-        drops: Vec::new(),
         lost_before,
-        not_forwarded: 0,
-        unexplained: None,
-        uncertainty: 0,
-        trouble: None,
+        ..AccountLine::default()
     };
     let mut lines = vec![tester("generator", None, Some(counts.sent), None)];
     let mut before = Some(counts.sent);

@@ -6,7 +6,7 @@ use narrows_model::forwarding::{DropCount, ForwardingPlan, ForwardingTrial, HopC
 use narrows_model::load::frames::FrameTrial;
 
 /// What one hop says of one direction.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Hop {
     pub(super) name: String,
     pub(super) input: Option<u64>,
@@ -49,16 +49,7 @@ pub(super) fn sum(drops: &[DropCount]) -> i128 {
 impl Hop {
     /// `others`: frames of a modifier that it may have counted, too.
     fn of(name: &str, count: Option<&HopCount>, others: u64) -> Self {
-        let empty = |why: &str| Self {
-            name: name.to_owned(),
-            input: None,
-            output: None,
-            before: Vec::new(),
-            inside: Vec::new(),
-            not_forwarded: 0,
-            uncertainty: 0,
-            silent: Some(why.to_owned()),
-        };
+        let empty = |why: &str| Self { name: name.to_owned(), silent: Some(why.to_owned()), ..Self::default() };
         let Some(count) = count else { return empty("its counters were not read for this direction") };
         if let Some(why) = &count.silent {
             return empty(why);

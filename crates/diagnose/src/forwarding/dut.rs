@@ -80,16 +80,7 @@ fn links(before: &DeviceState, after: &DeviceState) -> Vec<String> {
 fn busiest(before: &DeviceState, after: &DeviceState) -> Option<CpuTimes> {
     let of = |now: &CpuTimes| {
         let then = before.cpus.iter().find(|then| then.cpu == now.cpu)?;
-        let grown = |of: fn(&CpuTimes) -> u64| of(now).saturating_sub(of(then));
-        Some(CpuTimes {
-            cpu: now.cpu,
-            user_us: grown(|it| it.user_us),
-            system_us: grown(|it| it.system_us),
-            irq_us: grown(|it| it.irq_us),
-            softirq_us: grown(|it| it.softirq_us),
-            steal_us: grown(|it| it.steal_us),
-            idle_us: grown(|it| it.idle_us),
-        })
+        Some(now.since(then))
     };
     after.cpus.iter().filter_map(of).max_by_key(|cpu| (cpu.irq_us.saturating_add(cpu.softirq_us), u32::MAX - cpu.cpu))
 }

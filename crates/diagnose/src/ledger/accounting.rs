@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 type Counts = BTreeMap<String, u64>;
 
 /// The raw figures of a ledger.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Accounting {
     pub(crate) flow: Flow,
     /// Handed over, refused ones included.
@@ -113,26 +113,8 @@ impl Accounting {
     }
 
     /// Nothing sent, nothing counted.
-    pub(super) const fn empty(flow: Flow) -> Self {
-        Self {
-            flow,
-            offered: 0,
-            accepted: 0,
-            unsent: Unsent { no_buffers: 0, would_block: 0, too_big: 0, not_permitted: 0, refused: 0, other: 0 },
-            delivered: 0,
-            duplicated: 0,
-            socket_drops: None,
-            segmented: false,
-            coalesced: false,
-            batch_most: 1,
-            payload: None,
-            tcp: false,
-            ipv6: false,
-            both_ways: false,
-            one_kernel: false,
-            sender: BTreeMap::new(),
-            receiver: BTreeMap::new(),
-        }
+    pub(super) fn empty(flow: Flow) -> Self {
+        Self { flow, batch_most: 1, ..Self::default() }
     }
 
     /// By how much a counter of the sending host grew.

@@ -102,17 +102,8 @@ pub const STAGES: [&str; 13] = [
 #[must_use]
 pub fn ledger(trial: UdpTrial<'_>, flow: Flow) -> Ledger {
     let Some(accounting) = Accounting::of(trial, flow) else {
-        return Ledger {
-            flow,
-            unit: "datagrams".to_owned(),
-            offered: 0,
-            stages: Vec::new(),
-            delivered: 0,
-            duplicated: 0,
-            unexplained: 0,
-            uncertainty: 0,
-            remarks: vec![format!("the trial sent nothing {}", flow.direction())],
-        };
+        let remarks = vec![format!("the trial sent nothing {}", flow.direction())];
+        return Ledger { flow, unit: "datagrams".to_owned(), remarks, ..Ledger::default() };
     };
     let mut remarks = Vec::new();
     let mut entries = sending::entries(&accounting);

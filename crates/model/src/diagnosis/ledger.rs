@@ -25,7 +25,7 @@ pub struct Stage {
 }
 
 /// The ledger of one flow over one trial. `offered = Σ dropped + delivered + unexplained`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Ledger {
     /// Which way the packets went.
     pub flow: Flow,

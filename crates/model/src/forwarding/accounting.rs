@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One hop's line in the accounting of a trial: frames in, frames out, and the drops it counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct AccountLine {
     /// `generator`, the name of a hop, `receiver`.
     pub hop: String,
@@ -30,7 +30,7 @@ pub struct AccountLine {
 }
 
 /// The counters of one direction of a trial, reconciled. Derived, never stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Accounting {
     /// From the generator to the receiver.
     pub lines: Vec<AccountLine>,

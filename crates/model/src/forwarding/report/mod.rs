@@ -1,9 +1,9 @@
 //! The view of a forwarding benchmark: what `narrows rfc2544` prints in every format. Derived from its record. It holds no password
 //! and no community.
 
-mod beside;
+mod modified;
 
-pub use beside::{DeviceView, ModifiedView, ModifierView};
+pub use modified::{DeviceView, ModifiedView, ModifierView};
 
 use crate::forwarding::accounting::Accounting;
 use crate::forwarding::plan::{TesterPort, Traffic, TrialConditions};

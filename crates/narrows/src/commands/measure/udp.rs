@@ -41,7 +41,8 @@ impl UdpArgs {
             let Some(file) = &self.ledger else { return Ok(()) };
             let ledgers = ledgers(run);
             for ledger in &ledgers {
-                let file = if ledgers.len() > 1 { beside(file, ledger.flow.direction().word()) } else { file.clone() };
+                let file =
+                    if ledgers.len() > 1 { suffixed(file, ledger.flow.direction().word()) } else { file.clone() };
                 stored::write(&file, &narrows_render::ledger::svg::waterfall(ledger)).map_err(Failure::run)?;
             }
             Ok(())
@@ -50,7 +51,7 @@ impl UdpArgs {
 }
 
 /// `loss.svg` becomes `loss-down.svg`.
-fn beside(file: &std::path::Path, word: &str) -> PathBuf {
+fn suffixed(file: &std::path::Path, word: &str) -> PathBuf {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let end = file.extension().map_or_else(String::new, |end| format!(".{}", end.to_string_lossy()));
     file.with_file_name(format!("{stem}-{word}{end}"))
