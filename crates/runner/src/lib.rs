@@ -35,6 +35,7 @@ pub use narrows_sys::interrupt;
 pub use narrows_traffic::Stop;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::Result as Joined;
 
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -44,4 +45,9 @@ pub const DEFAULT_PORT: u16 = 5220;
 /// Locks plain data: what a panic left there is as valid as before.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The result of a thread; its panic goes on in this one.
+pub(crate) fn result_of<T>(joined: Joined<T>) -> T {
+    joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

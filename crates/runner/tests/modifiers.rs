@@ -8,7 +8,7 @@ use narrows_model::forwarding::modifiers::{ModifierSeen, RoutesSeen};
 use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, ForwardingTrial, FrmolTest, Test};
 use narrows_runner::Stop;
 use narrows_runner::forwarding::views::Derived;
-use narrows_runner::forwarding::{Reach, derive, parse, run};
+use narrows_runner::forwarding::{HostAccess, derive, parse, run};
 use narrows_sys::packet_io::PacketReader;
 use narrows_sys::rtnl::{Links, Route};
 use narrows_sys::{clock, netns};
@@ -72,7 +72,7 @@ repetitions = 1
     }
 
     fn run(&self, plan: &ForwardingPlan) -> ForwardingRecord {
-        let record = self.host("tester").run(|| run(plan, &Reach::default(), &Stop::new(), &mut |_| {}));
+        let record = self.host("tester").run(|| run(plan, &HostAccess::default(), &Stop::new(), &mut |_| {}));
         record.expect("the tester can be entered").expect("its ports can be used")
     }
 }

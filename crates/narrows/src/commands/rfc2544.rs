@@ -177,7 +177,7 @@ impl Args {
             return Ok(None);
         }
         self.files_of_report().check()?;
-        let reach = self.way.reach()?;
+        let hosts = self.way.host_access()?;
         let stop = stop_on_interrupt()?;
         let mut lines = words::Lines::new(&file.plan);
         let quiet = self.result.quiet;
@@ -193,7 +193,7 @@ impl Args {
                 // A failed write is tried again after the next run, and reported at the end.
                 let _ = output.map(|output| files::write_record(output, record));
             };
-            let record = forwarding::measure_pair(ab, &reach, &stop, &mut watch, &mut keep).map_err(Failure::run)?;
+            let record = forwarding::measure_pair(ab, &hosts, &stop, &mut watch, &mut keep).map_err(Failure::run)?;
             return Ok(Some(Kept::Pair(Box::new(record))));
         }
         let mut write = |part: &ForwardingRecord| -> Result<(), String> {
@@ -201,7 +201,7 @@ impl Args {
             written.map_err(|error| error.to_string())
         };
         let keep = output.is_some().then_some(&mut write as forwarding::Write<'_>);
-        let record = forwarding::run_kept(&file.plan, &reach, &stop, &mut watch, keep).map_err(Failure::run)?;
+        let record = forwarding::run_kept(&file.plan, &hosts, &stop, &mut watch, keep).map_err(Failure::run)?;
         Ok(Some(Kept::Plain(Box::new(record))))
     }
 }

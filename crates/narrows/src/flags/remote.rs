@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use clap::Args;
 use narrows_model::Family;
-use narrows_runner::forwarding::Reach;
+use narrows_runner::forwarding::HostAccess;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
 use narrows_runner::trust;
@@ -67,11 +67,11 @@ impl WayArgs {
     }
 
     /// The way to hosts that a plan names.
-    pub(crate) fn reach(&self) -> Result<Reach, Failure> {
+    pub(crate) fn host_access(&self) -> Result<HostAccess, Failure> {
         let token = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
-        let usual = Reach::default();
+        let usual = HostAccess::default();
         let options = Options { remote_command: self.remote_command.clone(), ..usual.options };
-        Ok(Reach { port: self.port, family: self.family(), token, options })
+        Ok(HostAccess { port: self.port, family: self.family(), token, options })
     }
 
     /// Connects to a host. `tune`: whether a server that ssh starts may change its host.

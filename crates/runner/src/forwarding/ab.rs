@@ -5,7 +5,7 @@
 //! configuration that is in force is taken back.
 
 use super::command;
-use super::{Event, ForwardingError, Reach, Watch, run};
+use super::{Event, ForwardingError, HostAccess, Watch, run};
 use narrows_lab::{Labs, Site, faults};
 use narrows_model::Direction;
 use narrows_model::forwarding::ab::{AbRecord, AbRunRecord, DeviceConfiguration, ForwardingAb, Side, SwitchStep};
@@ -140,14 +140,14 @@ fn failed(configuration: &DeviceConfiguration, way: &'static str, step: &str, wh
 /// A step to a configuration failed before anything was measured, or the tester's ports cannot be used.
 pub fn measure_pair(
     ab: &ForwardingAb,
-    reach: &Reach,
+    hosts: &HostAccess,
     stop: &Stop,
     watch: Watch<'_>,
     keep: &mut dyn FnMut(&AbRecord),
 ) -> Result<AbRecord, ForwardingError> {
     let mut record = AbRecord { ab: ab.clone(), measured: Vec::new(), ended: None, remarks: Vec::new() };
     let mut device = Device { ab, at: None };
-    let outcome = in_turns(&mut device, &mut record, reach, stop, watch, keep);
+    let outcome = in_turns(&mut device, &mut record, hosts, stop, watch, keep);
     watch(Event::Says("back: the device as it was before"));
     if let Err(why) = device.restore() {
         let says = format!("the device was left as it is, look after it: {why}");
@@ -167,7 +167,7 @@ pub fn measure_pair(
 fn in_turns(
     device: &mut Device<'_>,
     record: &mut AbRecord,
-    reach: &Reach,
+    hosts: &HostAccess,
     stop: &Stop,
     watch: Watch<'_>,
     keep: &mut dyn FnMut(&AbRecord),
@@ -194,7 +194,7 @@ fn in_turns(
             settled = Some(*side);
         }
         let at_ms = clock::micros_since(began) / 1000;
-        let measured = run(&ab.plan, reach, stop, &mut |event| watch(event))?;
+        let measured = run(&ab.plan, hosts, stop, &mut |event| watch(event))?;
         let ended = measured.ended.clone();
         record.measured.push(AbRunRecord { side: *side, at_ms, record: measured });
         // Should nothing more come after this, that is what is to be said of it.

@@ -1,7 +1,8 @@
 //! A complete small forwarding benchmark on one machine: the lab's router between the two ports of its tester.
 
-use super::{ForwardingError, Reach, Watch, run};
+use super::{ForwardingError, HostAccess, Watch, run};
 use crate::demo::StageError;
+use crate::result_of;
 use narrows_lab::{Lab, LabSpec, Site, Topology};
 use narrows_model::Direction;
 use narrows_model::forwarding::{CounterSource, ForwardingPlan, ForwardingRecord};
@@ -67,15 +68,15 @@ impl Bench {
 
     /// Runs a plan on the tester.
     pub fn run(&self, plan: &ForwardingPlan, stop: &Stop, watch: Watch<'_>) -> Result<ForwardingRecord, DemoError> {
-        // A watch belongs to this thread: what happens on the tester's comes over in lines.
+        // `watch` belongs to this thread: the tester's thread sends lines.
         let (tell, hear) = std::sync::mpsc::channel::<String>();
         let mut lines = super::words::Lines::new(plan);
         std::thread::scope(|scope| {
             let tester = scope.spawn(move || {
                 self.lab.host("tester")?.run(|| {
-                    run(plan, &Reach::default(), stop, &mut |event| {
+                    run(plan, &HostAccess::default(), stop, &mut |event| {
                         if let Some(line) = lines.next(&event) {
-                            // Nobody who listens is no reason to stop.
+                            // A watcher that is gone is no reason to stop.
                             let _ = tell.send(line);
                         }
                     })
@@ -84,10 +85,7 @@ impl Bench {
             for line in hear {
                 watch(super::Event::Line(&line));
             }
-            match tester.join() {
-                Ok(record) => Ok(record??),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+            Ok(result_of(tester.join())??)
         })
     }
 

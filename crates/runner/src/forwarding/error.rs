@@ -5,14 +5,9 @@ use thiserror::Error;
 /// Why it cannot be made, or could not go on.
 #[derive(Debug, Error)]
 pub enum ForwardingError {
-    /// A port of the tester.
-    #[error("the tester's port {device} cannot be used: {why}")]
-    Port {
-        /// Its device.
-        device: String,
-        /// What is wrong and what to do about it.
-        why: String,
-    },
+    /// The tester's port on this device cannot be used: why, and what to do.
+    #[error("the tester's port {0} cannot be used: {1}")]
+    Port(String, String),
     /// A port of the tester on another host.
     #[error("the tester's host {host}: {why}")]
     Far {

@@ -2,7 +2,7 @@
 //! `narrows_search::procedures`, its counters reconciled for each trial.
 
 mod ab;
-mod beside;
+mod autosave;
 mod command;
 mod cut;
 pub mod demo;
@@ -10,11 +10,11 @@ mod error;
 pub mod files;
 pub(crate) mod format;
 mod hops;
-mod keep;
+mod hosts;
 pub(crate) mod links;
+mod modifier;
 pub(crate) mod port;
 mod qualify;
-mod reach;
 mod row;
 mod tester;
 pub mod views;
@@ -22,14 +22,14 @@ mod watch;
 pub mod words;
 
 pub use ab::{check_pair, measure_pair};
+pub use autosave::Write;
 pub use error::ForwardingError;
-pub use keep::Write;
+pub use hosts::HostAccess;
 pub use narrows_search::procedures::{Scheduled, schedule, total};
 pub use narrows_wire::forwarding_plan::{PlanFile, Problems, parse, reference};
-pub use reach::Reach;
 pub use views::{derive, report, report_pair};
 
-use keep::Keeper;
+use autosave::Autosave;
 use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord, ForwardingTrial};
 use narrows_traffic::Stop;
@@ -63,7 +63,7 @@ struct Bench<'a> {
     telling: usize,
     /// How often hosts of the tester were connected to again.
     renewals: u32,
-    keeper: Keeper<'a>,
+    autosave: Autosave<'a>,
     /// The row under way, from 1, and how many there are.
     at: (usize, usize),
 }
@@ -71,8 +71,8 @@ struct Bench<'a> {
 /// What of a plan cannot be made, a sentence each: empty where all can.
 #[must_use]
 pub fn check(plan: &ForwardingPlan) -> Vec<String> {
-    let mut wrong = reach::check_hosts(plan);
-    wrong.extend(beside::check(plan));
+    let mut wrong = hosts::check_hosts(plan);
+    wrong.extend(modifier::check(plan));
     wrong.extend(narrows_search::procedures::check(plan));
     wrong
 }
@@ -82,27 +82,27 @@ pub fn check(plan: &ForwardingPlan) -> Vec<String> {
 /// cannot be used at all.
 pub fn run<'a>(
     plan: &'a ForwardingPlan,
-    reach: &'a Reach,
+    hosts: &'a HostAccess,
     stop: &Stop,
     watch: Watch<'a>,
 ) -> Result<ForwardingRecord, ForwardingError> {
-    run_kept(plan, reach, stop, watch, None)
+    run_kept(plan, hosts, stop, watch, None)
 }
 
 /// As [`run`]; `keep` gets what was measured so far after each row, and between trials every few seconds.
 pub fn run_kept<'a>(
     plan: &'a ForwardingPlan,
-    reach: &'a Reach,
+    hosts: &'a HostAccess,
     stop: &Stop,
     watch: Watch<'a>,
     keep: Option<Write<'a>>,
 ) -> Result<ForwardingRecord, ForwardingError> {
-    let tester = Tester::open(plan, reach, stop, &mut |words| watch(Event::Says(words)))?;
+    let tester = Tester::open(plan, hosts, stop, &mut |words| watch(Event::Says(words)))?;
     let record = ForwardingRecord::of(plan.clone());
     let rows = plan.rows();
-    let keeper = Keeper::new(keep);
+    let autosave = Autosave::new(keep);
     let mut bench =
-        Bench { tester, record, watch, stop: stop.clone(), telling: 0, renewals: 0, keeper, at: (0, rows.len()) };
+        Bench { tester, record, watch, stop: stop.clone(), telling: 0, renewals: 0, autosave, at: (0, rows.len()) };
     for row in rows {
         (bench.watch)(Event::Row(row));
         bench.at.0 += 1;
@@ -131,7 +131,7 @@ impl Bench<'_> {
 
     /// Keeps what there is.
     fn keep(&mut self) {
-        if let Some(says) = self.keeper.part(&mut self.record, self.at.0, self.at.1) {
+        if let Some(says) = self.autosave.part(&mut self.record, self.at.0, self.at.1) {
             (self.watch)(Event::Says(&says));
         }
     }

@@ -24,9 +24,9 @@ const DEVICES: [&str; 2] = ["qualify0", "qualify1"];
 pub(super) fn qualify(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingError> {
     let largest = request.sizes.iter().copied().max().unwrap_or(64);
     let prepare = || -> Result<(), ForwardingError> {
-        let failed = |error: narrows_sys::rtnl::Error| ForwardingError::Port {
-            device: DEVICES[0].to_owned(),
-            why: format!("the tester cannot be looked at by itself: {error}"),
+        let failed = |error: narrows_sys::rtnl::Error| {
+            let why = format!("the tester cannot be looked at by itself: {error}");
+            ForwardingError::Port(DEVICES[0].to_owned(), why)
         };
         let here = narrows_sys::netns::network_of_this_thread()?;
         let mut links = Links::open().map_err(failed)?;
@@ -47,10 +47,8 @@ fn look(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingEr
     let mac = |device: &str| -> Result<Mac, ForwardingError> {
         let link = Links::open().and_then(|mut links| links.get(device));
         let address = link.ok().and_then(|link| link.address);
-        address.map(Mac).ok_or_else(|| ForwardingError::Port {
-            device: device.to_owned(),
-            why: "it has no Ethernet address".to_owned(),
-        })
+        let none = || ForwardingError::Port(device.to_owned(), "it has no Ethernet address".to_owned());
+        address.map(Mac).ok_or_else(none)
     };
     let ends = Ends { macs: [mac(DEVICES[0])?, mac(DEVICES[1])?], addresses: request.addresses };
     let order = GeneratePlan {

@@ -2,6 +2,7 @@
 
 use super::error::ForwardingError;
 use super::{Bench, Event, command};
+use crate::result_of;
 use narrows_diagnose::forwarding::is_lost;
 use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, ForwardingTrial, Test};
@@ -88,7 +89,7 @@ impl Bench<'_> {
     /// says so; a host of the tester that is lost is connected to again.
     fn trial(&mut self, row: Row, request: &Request) -> Result<(ForwardingTrial, Seen), ForwardingError> {
         let since = clock::now();
-        if self.keeper.is_due() {
+        if self.autosave.is_due() {
             self.keep();
         }
         clock::sleep(Duration::from_millis(self.record.plan.conditions.rest_ms));
@@ -114,10 +115,7 @@ impl Bench<'_> {
             let user = scope.spawn(|| run_command(words, within, &over));
             let trial = self.tester.trial(row, request);
             over.stop();
-            match user.join() {
-                Ok(reset) => (trial, reset.err()),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+            (trial, result_of(user.join()).err())
         })
     }
 

@@ -1,13 +1,14 @@
 //! The tester: makes one trial of frames through the device, and reads the counters of the hops around it.
 
-use super::beside::{Beside, Origin};
 use super::cut;
 use super::error::ForwardingError;
 use super::format::{Ends, frame_format};
 use super::hops::{Hop, Passed};
+use super::hosts::HostAccess;
+use super::modifier::{ModifierTraffic, Origin};
 use super::port::{self, Port, QualifyRequest, Receiving};
-use super::reach::Reach;
 use super::watch::Watch;
+use crate::result_of;
 use narrows_model::Family;
 use narrows_model::forwarding::modifiers::{Modifier, ModifierSeen};
 use narrows_model::forwarding::plan::Row;
@@ -60,11 +61,11 @@ pub(super) struct Way {
 #[derive(Debug)]
 pub(super) struct Tester<'a> {
     pub(super) plan: &'a ForwardingPlan,
-    reach: &'a Reach,
+    hosts: &'a HostAccess,
     /// Forth, and back where any traffic is bidirectional; of each family that is sent.
     ways: Vec<Way>,
     hops: Vec<Hop>,
-    beside: Beside,
+    modifier_traffic: ModifierTraffic,
     began: Instant,
     /// The user's.
     stop: Stop,
@@ -74,7 +75,7 @@ pub(super) struct Tester<'a> {
 
 impl End {
     pub(super) fn unfit(&self, why: &str) -> ForwardingError {
-        ForwardingError::Port { device: self.plan.device.clone(), why: why.to_owned() }
+        ForwardingError::Port(self.plan.device.clone(), why.to_owned())
     }
 
     fn addresses(&self, family: Family) -> Result<AddressPair, ForwardingError> {
@@ -99,15 +100,23 @@ impl<'a> Tester<'a> {
     /// Connects to the ports and finds out the device's Ethernet addresses.
     pub(super) fn open(
         plan: &'a ForwardingPlan,
-        reach: &'a Reach,
+        hosts: &'a HostAccess,
         stop: &Stop,
         says: &mut dyn FnMut(&str),
     ) -> Result<Self, ForwardingError> {
         let (began, stop, halt) = (clock::now(), stop.clone(), stop.below());
-        let mut tester =
-            Self { plan, reach, ways: Vec::new(), hops: Vec::new(), beside: Beside::default(), began, stop, halt };
+        let mut tester = Self {
+            plan,
+            hosts,
+            ways: Vec::new(),
+            hops: Vec::new(),
+            modifier_traffic: ModifierTraffic::default(),
+            began,
+            stop,
+            halt,
+        };
         tester.renew(says)?;
-        tester.hops = plan.hops.iter().map(|hop| Hop::of(hop, reach)).collect();
+        tester.hops = plan.hops.iter().map(|hop| Hop::of(hop, hosts)).collect();
         Ok(tester)
     }
 
@@ -116,7 +125,7 @@ impl<'a> Tester<'a> {
         self.ways.clear();
         self.halt = self.stop.below();
         let plan = self.plan;
-        let [generator, receiver] = port::of(plan, self.reach, &self.halt, says)?;
+        let [generator, receiver] = port::of(plan, self.hosts, &self.halt, says)?;
         let generator = End { plan: plan.generator.clone(), port: generator };
         let receiver = End { plan: plan.receiver.clone(), port: receiver };
         for family in [Family::Ipv4, Family::Ipv6] {
@@ -167,10 +176,8 @@ impl<'a> Tester<'a> {
     /// Forth.
     pub(super) fn way(&self, row: Row) -> Result<Way, ForwardingError> {
         let way = self.ways(row).into_iter().next();
-        way.ok_or_else(|| ForwardingError::Port {
-            device: self.plan.generator.device.clone(),
-            why: "the plan has no such frames".to_owned(),
-        })
+        let device = &self.plan.generator.device;
+        way.ok_or_else(|| ForwardingError::Port(device.clone(), "the plan has no such frames".to_owned()))
     }
 
     fn sizes(&self, row: Row) -> Vec<u32> {
@@ -253,7 +260,7 @@ impl<'a> Tester<'a> {
             }
         };
         let halt = self.halt.clone();
-        let (sent, modifier) = self.beside(row, || send(&ways, &plans, &halt))?;
+        let (sent, modifier) = self.with_modifier(row, || send(&ways, &plans, &halt))?;
         let mut sent = sent?;
         let parts = match sent.first_mut() {
             Some(records) if records.len() > 1 => Some(records.clone()),
@@ -284,13 +291,13 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// What the row's frames have beside them.
+    /// The modifier of the row's frames.
     pub(super) fn modifier(&self, row: Row) -> Option<&'a Modifier> {
         self.plan.traffic.get(row.traffic).and_then(|traffic| traffic.modifier.as_ref())
     }
 
-    /// Makes the load with what the modifier wants beside it.
-    pub(super) fn beside<T>(
+    /// Runs the load, and the modifier's traffic with it.
+    pub(super) fn with_modifier<T>(
         &mut self,
         row: Row,
         load: impl FnOnce() -> T,
@@ -299,7 +306,7 @@ impl<'a> Tester<'a> {
         let from =
             Origin { interface: way.from.plan.device.clone(), mac: way.ends.macs[0], address: way.ends.addresses[0] };
         let under_test = self.hops.iter().find(|hop| hop.is_under_test());
-        Ok(self.beside.during(self.modifier(row), &from, under_test, load))
+        Ok(self.modifier_traffic.during(self.modifier(row), &from, under_test, load))
     }
 
     /// Everything before the load: learning frames, receivers at work, the counters of the hops.
@@ -368,13 +375,7 @@ fn send(ways: &[Way], plans: &[Vec<GeneratePlan>], halt: &Stop) -> Result<Vec<Ve
     }
     std::thread::scope(|scope| {
         let threads: Vec<_> = ways.iter().zip(plans).map(|(way, plans)| scope.spawn(move || one(way, plans))).collect();
-        threads
-            .into_iter()
-            .map(|thread| match thread.join() {
-                Ok(records) => records,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-            .collect()
+        threads.into_iter().map(|thread| result_of(thread.join())).collect()
     })
 }
 

@@ -116,18 +116,9 @@ pub fn first_look(ends: &mut dyn Ends, load: &UdpPlan, flow: Flow) -> Result<u32
         .ok_or_else(|| EndsError::Failed("the first trial left no record of its sender".to_owned()))
 }
 
-/// Searches. What goes wrong on the way is in the ending; what was found until then is kept.
+/// Searches for one flow of a load; another flow of it has the load's own rate meanwhile. What goes wrong on the way is in the ending,
+/// what was found until then is kept. Fails where the plan is invalid.
 pub fn search(
-    ends: &mut dyn Ends,
-    load: &UdpPlan,
-    plan: &SearchPlan,
-    watch: Watch<'_>,
-) -> Result<Searched, SearchError> {
-    search_flow(ends, load, load.flows().first().copied().unwrap_or(Flow::Up), plan, watch)
-}
-
-/// Searches for one flow of a load. Another one that the load has goes on beside it at the load's own rate.
-pub fn search_flow(
     ends: &mut dyn Ends,
     load: &UdpPlan,
     flow: Flow,

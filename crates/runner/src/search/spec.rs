@@ -94,7 +94,7 @@ pub fn run(
     let plan = spec.plan(tester_max_pps, &unit)?;
     let order = SearchOrder { load: spec.load.clone(), unit, plan };
     begin(&order);
-    let searched = search(ends, &order.load, &order.plan, watch)?;
+    let searched = search(ends, &order.load, flow, &order.plan, watch)?;
     Ok(Run {
         started_unix_us,
         idle_rtt_us,

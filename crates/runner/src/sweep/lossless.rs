@@ -48,7 +48,7 @@ pub(super) fn find(
     if least >= most {
         return nothing("the rate is too low for a search");
     }
-    let searched = search::search_flow(ends, load, seen.flow, &plan(least, most), &mut |_, _, _| {})
+    let searched = search::search(ends, load, seen.flow, &plan(least, most), &mut |_, _, _| {})
         .map_err(|error| EndsError::Failed(error.to_string()))?;
     match searched.ending {
         Ending::Complete => Ok(in_bits(of(searched.record.results.first(), least * bits), bits)),

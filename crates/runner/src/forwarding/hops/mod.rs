@@ -2,8 +2,8 @@
 
 mod narrows;
 
+use super::hosts::HostAccess;
 use super::links::counters;
-use super::reach::Reach;
 use narrows::Served;
 use narrows_collect::{Missing, device_state, networks_known};
 use narrows_lab::Labs;
@@ -83,7 +83,7 @@ pub(super) struct Passed {
 }
 
 impl Reader {
-    fn of(hop: &HopPlan, reach: &Reach) -> Self {
+    fn of(hop: &HopPlan, hosts: &HostAccess) -> Self {
         match &hop.source {
             CounterSource::Namespace { name } => match (name.strip_prefix("pid:"), name.strip_prefix("lab:")) {
                 (Some(pid), _) => Self::Network(format!("/proc/{pid}/ns/net")),
@@ -95,7 +95,7 @@ impl Reader {
                 (None, None) => Self::Network(format!("/run/netns/{name}")),
             },
             CounterSource::Narrows { host, token_file } => {
-                Self::Served(Box::new(Served::open(host, token_file.as_deref(), reach)))
+                Self::Served(Box::new(Served::open(host, token_file.as_deref(), hosts)))
             }
             #[cfg(feature = "snmp")]
             CounterSource::Snmp(agent) => Self::snmp(agent, hop),
@@ -161,8 +161,8 @@ fn grown(before: &[DropCount], after: &[DropCount]) -> Vec<DropCount> {
 }
 
 impl Hop {
-    pub(super) fn of(plan: &HopPlan, reach: &Reach) -> Self {
-        Self { plan: plan.clone(), reader: Reader::of(plan, reach), before: None, began: clock::now() }
+    pub(super) fn of(plan: &HopPlan, hosts: &HostAccess) -> Self {
+        Self { plan: plan.clone(), reader: Reader::of(plan, hosts), before: None, began: clock::now() }
     }
 
     pub(super) fn name(&self) -> &str {

@@ -1,6 +1,6 @@
 //! The counters of a hop through its `narrows serve`: one session for the whole benchmark, renewed when it is lost.
 
-use super::super::reach::Reach;
+use super::super::hosts::HostAccess;
 use crate::remote::Session;
 use narrows_model::host::device_state::DeviceState;
 use narrows_sys::clock;
@@ -14,7 +14,7 @@ const AGAIN: Duration = Duration::from_secs(30);
 pub(super) struct Served {
     host: String,
     token_file: Option<String>,
-    reach: Reach,
+    hosts: HostAccess,
     session: Line,
 }
 
@@ -33,10 +33,10 @@ impl std::fmt::Debug for Served {
 
 impl Served {
     /// Connects. A host that cannot be reached is no error: its looks say why.
-    pub(super) fn open(host: &str, token_file: Option<&str>, reach: &Reach) -> Self {
+    pub(super) fn open(host: &str, token_file: Option<&str>, hosts: &HostAccess) -> Self {
         let token_file = token_file.map(str::to_owned);
         let session = Line::Closed(String::new(), clock::now());
-        let mut served = Self { host: host.to_owned(), token_file, reach: reach.clone(), session };
+        let mut served = Self { host: host.to_owned(), token_file, hosts: hosts.clone(), session };
         served.renew();
         served
     }
@@ -47,7 +47,7 @@ impl Served {
 
     fn renew(&mut self) {
         let opened = self
-            .reach
+            .hosts
             .connect(&self.host, self.token_file.as_deref(), Vec::new())
             .and_then(|remote| remote.open_look());
         self.session = match opened {

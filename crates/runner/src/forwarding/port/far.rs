@@ -2,7 +2,7 @@
 //! benchmark lasts; what was begun there ends with it.
 
 use super::super::error::ForwardingError;
-use super::super::reach::Reach;
+use super::super::hosts::HostAccess;
 use super::here::Here;
 use super::{Port, PortState, Qualified, QualifyRequest, Receiving};
 use crate::remote::{RemoteError, Session};
@@ -86,7 +86,7 @@ impl Far {
         port: &TesterPort,
         word: &str,
         known: Option<&Self>,
-        reach: &Reach,
+        hosts: &HostAccess,
         stop: &Stop,
         says: &mut dyn FnMut(&str),
     ) -> Result<Self, ForwardingError> {
@@ -94,7 +94,7 @@ impl Far {
         let ports = [&plan.generator, &plan.receiver].into_iter().filter(|port| port.host.as_deref() == Some(word));
         let mut devices: Vec<String> = ports.map(|port| port.device.clone()).collect();
         devices.dedup();
-        let remote = reach.connect(word, port.token_file.as_deref(), devices).map_err(failed)?;
+        let remote = hosts.connect(word, port.token_file.as_deref(), devices).map_err(failed)?;
         if let Some(known) = known.filter(|known| known.0.data == remote.data_address()) {
             return Ok(known.clone());
         }
@@ -115,11 +115,11 @@ impl Far {
 /// Generator's and receiver's. A host is connected to once, by whatever words the plan calls it.
 pub(crate) fn of(
     plan: &ForwardingPlan,
-    reach: &Reach,
+    hosts: &HostAccess,
     stop: &Stop,
     says: &mut dyn FnMut(&str),
 ) -> Result<[Arc<dyn Port>; 2], ForwardingError> {
-    let mut open = |port, word: &str, known: Option<&Far>| Far::open(plan, port, word, known, reach, stop, says);
+    let mut open = |port, word: &str, known: Option<&Far>| Far::open(plan, port, word, known, hosts, stop, says);
     let here = || Arc::new(Here) as Arc<dyn Port>;
     let (generator, receiver) = (&plan.generator, &plan.receiver);
     Ok(match (&generator.host, &receiver.host) {

@@ -3,6 +3,7 @@
 use super::super::error::ForwardingError;
 use super::super::qualify::qualify;
 use super::{Port, PortState, Qualified, QualifyRequest, Receiving};
+use crate::result_of;
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, Mac, ReceivePlan, ReceiveRecord};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{clock, cpu, neighbour, thread};
@@ -24,7 +25,7 @@ const LOOK_NICE: i32 = -10;
 pub(crate) struct Here;
 
 fn unfit(device: &str, why: impl Into<String>) -> ForwardingError {
-    ForwardingError::Port { device: device.to_owned(), why: why.into() }
+    ForwardingError::Port(device.to_owned(), why.into())
 }
 
 impl Port for Here {
@@ -58,13 +59,7 @@ impl Port for Here {
         }
         std::thread::scope(|scope| {
             let threads: Vec<_> = plans.iter().map(|plan| scope.spawn(move || send(plan, stop))).collect();
-            threads
-                .into_iter()
-                .map(|thread| match thread.join() {
-                    Ok(sent) => Ok(sent?),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                })
-                .collect()
+            threads.into_iter().map(|thread| Ok(result_of(thread.join())?)).collect()
         })
     }
 
@@ -78,19 +73,28 @@ fn send(plan: &GeneratePlan, stop: &Stop) -> Result<GenerateRecord, FrameError> 
     generate(plan, stop, |_| {})
 }
 
-/// A receiver that nobody disturbs while frames come.
+/// Reads a receiver's count until it is high enough or the time is over.
+fn await_frames(
+    least: u64,
+    within: Duration,
+    mut count: impl FnMut() -> Result<u64, ForwardingError>,
+) -> Result<u64, ForwardingError> {
+    let since = clock::now();
+    loop {
+        let frames = count()?;
+        if frames >= least || since.elapsed() >= within {
+            return Ok(frames);
+        }
+        clock::sleep(STEP);
+    }
+}
+
+/// A receiver that is not read while frames arrive.
 struct Alone(Receiver);
 
 impl Receiving for Alone {
     fn wait(&mut self, least: u64, within: Duration) -> Result<u64, ForwardingError> {
-        let since = clock::now();
-        loop {
-            let frames = self.0.frames()?;
-            if frames >= least || since.elapsed() >= within {
-                return Ok(frames);
-            }
-            clock::sleep(STEP);
-        }
+        await_frames(least, within, || Ok(self.0.frames()?))
     }
 
     fn finish(self: Box<Self>) -> Result<ReceiveRecord, ForwardingError> {
@@ -132,22 +136,12 @@ impl Watched {
 
 impl Receiving for Watched {
     fn wait(&mut self, least: u64, within: Duration) -> Result<u64, ForwardingError> {
-        let since = clock::now();
-        loop {
-            let frames = self.frames.load(Ordering::Relaxed);
-            if frames >= least || since.elapsed() >= within {
-                return Ok(frames);
-            }
-            clock::sleep(STEP);
-        }
+        await_frames(least, within, || Ok(self.frames.load(Ordering::Relaxed)))
     }
 
     fn finish(self: Box<Self>) -> Result<ReceiveRecord, ForwardingError> {
         let Self { over, thread, .. } = *self;
         drop(over);
-        match thread.join() {
-            Ok(receiver) => Ok(receiver?.finish()?),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        Ok(result_of(thread.join())?.finish()?)
     }
 }

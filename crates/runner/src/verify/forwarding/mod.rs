@@ -4,10 +4,10 @@
 mod networks;
 mod outages;
 
-use super::{Row, Watch};
 use crate::demo::StageError;
 use crate::forwarding::demo::{Bench, DemoError};
 use crate::forwarding::derive;
+use narrows_lab::{Row, Watch};
 use narrows_model::forwarding::{
     BackToBackTest, ForwardingPlan, ForwardingRecord, FrmolTest, Test, Tests, ThroughputTest,
 };
@@ -237,28 +237,24 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     Ok(rows)
 }
 
-/// Looks at one thing.
-type Look<T> = fn(&Bench) -> Result<T, StageError>;
+/// Verifies one property.
+type Check = fn(&Bench) -> Result<Vec<Row>, StageError>;
 
-/// Looks at each in turn.
+/// Verifies each property in turn.
 pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     let bench = Bench::up()?;
-    let looks: [(&str, Look<Row>); 3] = [("token bucket", rate), ("queue", queue), ("a rule that drops", rule)];
-    for (what, look) in looks {
-        watch.begins(&format!("forwarding, {what}"));
-        if !watch.row(&look(&bench)?) {
-            return Ok(());
-        }
-    }
-    let looks: [(&str, Look<Vec<Row>>); 4] = [
-        ("forwarding, recovery from an overload", outages::recovery),
-        ("forwarding, a reset of the device", outages::reset),
-        ("forwarding, 256 networks", networks::networks),
-        ("forwarding, agents that count wrongly", agents),
+    let checks: [(&str, Check); 7] = [
+        ("token bucket", |bench| Ok(vec![rate(bench)?])),
+        ("queue", |bench| Ok(vec![queue(bench)?])),
+        ("a rule that drops", |bench| Ok(vec![rule(bench)?])),
+        ("recovery from an overload", outages::recovery),
+        ("a reset of the device", outages::reset),
+        ("256 networks", networks::networks),
+        ("agents that count wrongly", agents),
     ];
-    for (what, look) in looks {
-        watch.begins(what);
-        for row in look(&bench)? {
+    for (what, check) in checks {
+        watch.begins(&format!("forwarding, {what}"));
+        for row in check(&bench)? {
             if !watch.row(&row) {
                 return Ok(());
             }

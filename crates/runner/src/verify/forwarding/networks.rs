@@ -1,10 +1,11 @@
 //! 256 networks behind a device (RFC 2544, section 12; RFC 5180, section 7): that frames reach them all.
 
-use super::super::Row;
 use crate::demo::StageError;
+use crate::forwarding::ForwardingError;
 use crate::forwarding::demo::Bench;
 use crate::forwarding::format::{Ends, frame_format};
 use crate::forwarding::port::{Here, Port as _};
+use narrows_lab::Row;
 use narrows_model::Family;
 use narrows_model::forwarding::Traffic;
 use narrows_model::load::frames::{FlowGot, FrameLoad, GeneratePlan, ReceivePlan, Transport, Walk};
@@ -37,8 +38,9 @@ pub(super) fn networks(bench: &Bench) -> Result<Vec<Row>, StageError> {
 
 /// In the tester's network: how many networks the destinations of the frames that come lie in.
 fn destinations(family: Family, gateway: &str, addresses: [&str; 2]) -> Result<usize, StageError> {
-    let failed = |why: String| StageError::Failed("the tester", why);
-    let address = |word: &str| word.parse::<IpAddr>().map_err(|error| failed(error.to_string()));
+    let failed = |error: ForwardingError| StageError::Failed("the tester", error.to_string());
+    let address =
+        |word: &str| word.parse::<IpAddr>().map_err(|error| StageError::Failed("the tester", error.to_string()));
     let traffic = Traffic {
         family,
         transport: Transport::Udp,
@@ -50,8 +52,9 @@ fn destinations(family: Family, gateway: &str, addresses: [&str; 2]) -> Result<u
         bidirectional: false,
         modifier: None,
     };
-    let looked = Here.look("gen0", Some(address(gateway)?)).map_err(|error| failed(error.to_string()))?;
-    let next = looked.gateway.ok_or_else(|| failed("nobody answers for the gateway".to_owned()))?;
+    let looked = Here.look("gen0", Some(address(gateway)?)).map_err(failed)?;
+    let next =
+        looked.gateway.ok_or_else(|| StageError::Failed("the tester", "nobody answers for the gateway".to_owned()))?;
     let ends = Ends { macs: [looked.own, next], addresses: [address(addresses[0])?, address(addresses[1])?] };
     // Of 256 networks visited at random one is missed by 20,000 frames with a chance of 1 in 10^31.
     let frames = 20_000;
@@ -81,10 +84,10 @@ fn destinations(family: Family, gateway: &str, addresses: [&str; 2]) -> Result<u
         gaps: false,
         interval_ms: 1_000,
     };
-    let mut counting = Here.receive(&receive, false).map_err(|error| failed(error.to_string()))?;
-    Here.generate(&[order], &Stop::new()).map_err(|error| failed(error.to_string()))?;
-    counting.wait(frames, Duration::from_millis(500)).map_err(|error| failed(error.to_string()))?;
-    let got = counting.finish().map_err(|error| failed(error.to_string()))?;
+    let mut counting = Here.receive(&receive, false).map_err(failed)?;
+    Here.generate(&[order], &Stop::new()).map_err(failed)?;
+    counting.wait(frames, Duration::from_millis(500)).map_err(failed)?;
+    let got = counting.finish().map_err(failed)?;
     let network = |flow: &FlowGot| {
         let to: SocketAddr = flow.destination.parse().ok()?;
         Some(match to.ip() {

@@ -1,10 +1,11 @@
 //! Recovery and reset against a router whose forwarding goes and comes at known times.
 
-use super::super::Row;
 use super::{plan, throughput};
 use crate::demo::StageError;
 use crate::forwarding::Event;
 use crate::forwarding::demo::Bench;
+use crate::result_of;
+use narrows_lab::Row;
 use narrows_model::forwarding::{ForwardingRecord, OutageOfSize, RecoveryTest, ResetTest, Test, Tests, ThroughputTest};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
@@ -72,10 +73,8 @@ fn away(bench: &Bench, tests: Tests, times: &[Absence]) -> Result<(ForwardingRec
             }
         });
         drop(tell);
-        match absences.join() {
-            Ok(away) => Ok((record?, away?)),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        let absences = result_of(absences.join());
+        Ok((record?, absences?))
     });
     bench.repair("forward-police")?;
     done

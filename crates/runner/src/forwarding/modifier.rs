@@ -1,8 +1,9 @@
-//! What a modifier does beside the load: the management query of each second, the routing updates (RFC 2544, 11.2 and 11.3). It
+//! The traffic of a modifier during the load: the management query of each second, the routing updates (RFC 2544, 11.2 and 11.3). It
 //! runs on a thread of its own for as long as the load does. Frames to all stations are part of the load itself
 //! (`broadcast_every` of a generator).
 
 use super::hops::Hop;
+use crate::result_of;
 use narrows_model::forwarding::modifiers::{Modifier, ModifierSeen, RoutesSeen};
 use narrows_model::load::frames::Mac;
 use narrows_sys::clock;
@@ -24,9 +25,9 @@ pub(super) struct Origin {
 /// When an update is tried again for which the port had no room.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// What is kept from trial to trial.
+/// What stays from trial to trial.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct ModifierTraffic {
     /// Whether the networks were announced last: updates take turns from trial to trial, too.
     announced: bool,
     #[cfg(feature = "snmp")]
@@ -38,8 +39,8 @@ fn is_due(over: &Receiver<()>, began: Instant, at: Duration) -> bool {
     matches!(over.recv_timeout(at.saturating_sub(began.elapsed())), Err(RecvTimeoutError::Timeout))
 }
 
-impl Beside {
-    /// Makes the load with what the modifier wants beside it.
+impl ModifierTraffic {
+    /// Runs the load, and the modifier's traffic with it.
     pub(super) fn during<T>(
         &mut self,
         modifier: Option<&Modifier>,
@@ -81,17 +82,14 @@ impl Beside {
     }
 }
 
-/// Both at once; what is beside hears when the load is over.
-fn meanwhile<T, S: Send>(load: impl FnOnce() -> T, beside: impl FnOnce(&Receiver<()>) -> S + Send) -> (T, S) {
+/// Runs the load, and the modifier's traffic until the load is over.
+fn meanwhile<T, S: Send>(load: impl FnOnce() -> T, modifier: impl FnOnce(&Receiver<()>) -> S + Send) -> (T, S) {
     let (end, over) = channel();
     std::thread::scope(|scope| {
-        let beside = scope.spawn(move || beside(&over));
+        let modifier = scope.spawn(move || modifier(&over));
         let done = load();
         drop(end);
-        match beside.join() {
-            Ok(seen) => (done, seen),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        (done, result_of(modifier.join()))
     })
 }
 

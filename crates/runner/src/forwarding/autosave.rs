@@ -1,4 +1,4 @@
-//! Keeping a record while it grows, so that a crash in hour three loses minutes: after each row, and between trials every so often.
+//! Saves a record while it grows, so that a crash in hour three loses minutes: after each row, and between trials every few seconds.
 
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_sys::clock;
@@ -12,18 +12,18 @@ const EVERY: Duration = Duration::from_secs(5);
 /// Within a row no more than one part in so many of the time goes into writing.
 const SHARE: u32 = 50;
 
-pub(super) struct Keeper<'a> {
+pub(super) struct Autosave<'a> {
     write: Option<Write<'a>>,
     began: Instant,
     last: Instant,
     pause: Duration,
-    told: Option<String>,
+    reported: Option<String>,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> Autosave<'a> {
     pub(super) fn new(write: Option<Write<'a>>) -> Self {
         let now = clock::now();
-        Self { write, began: now, last: now, pause: EVERY, told: None }
+        Self { write, began: now, last: now, pause: EVERY, reported: None }
     }
 
     /// Whether it is time again, within a row.
@@ -47,8 +47,8 @@ impl<'a> Keeper<'a> {
         self.last = clock::now();
         self.pause = EVERY.max(began.elapsed() * SHARE);
         let failed = written.err();
-        let says = failed.clone().filter(|_| failed != self.told);
-        self.told = failed;
+        let says = failed.clone().filter(|_| failed != self.reported);
+        self.reported = failed;
         says.map(|why| format!("what was measured so far could not be kept: {why}; the benchmark goes on"))
     }
 }
@@ -81,7 +81,7 @@ mod tests {
             kept.push(record.clone());
             Ok(())
         };
-        let mut keeper = Keeper::new(Some(&mut write));
+        let mut keeper = Autosave::new(Some(&mut write));
         let mut whole = record();
         assert_eq!(keeper.part(&mut whole, 2, 4), None);
         assert_eq!(whole.ended, None);
@@ -101,7 +101,7 @@ mod tests {
             Some("") | None => Ok(()),
             Some(why) => Err(why.to_owned()),
         };
-        let mut keeper = Keeper::new(Some(&mut write));
+        let mut keeper = Autosave::new(Some(&mut write));
         let mut record = record();
         let told: Vec<bool> = (0..5).map(|_| keeper.part(&mut record, 1, 1).is_some()).collect();
         assert_eq!(told, [true, false, false, true, true]);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn without_a_place_nothing_is_due() {
-        let mut keeper = Keeper::new(None);
+        let mut keeper = Autosave::new(None);
         assert!(!keeper.is_due());
         assert_eq!(keeper.part(&mut record(), 1, 1), None);
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// How the other hosts of a benchmark are reached.
 #[derive(Clone)]
-pub struct Reach {
+pub struct HostAccess {
     /// The port where a host's word names none.
     pub port: u16,
     /// The family, where the user insists on one.
@@ -22,13 +22,13 @@ pub struct Reach {
     pub options: Options,
 }
 
-impl std::fmt::Debug for Reach {
+impl std::fmt::Debug for HostAccess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reach").field("port", &self.port).field("family", &self.family).finish_non_exhaustive()
+        f.debug_struct("HostAccess").field("port", &self.port).field("family", &self.family).finish_non_exhaustive()
     }
 }
 
-impl Default for Reach {
+impl Default for HostAccess {
     /// The usual port, any family, no token.
     fn default() -> Self {
         let options = Options::new(LiveInstruments { collect: false });
@@ -36,7 +36,7 @@ impl Default for Reach {
     }
 }
 
-impl Reach {
+impl HostAccess {
     fn spec(&self, host: &str, token_file: Option<&str>) -> Result<TargetSpec, RemoteError> {
         let token = match token_file {
             Some(path) => {
