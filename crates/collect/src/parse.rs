@@ -58,6 +58,14 @@ pub(crate) fn key_values<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item
     })
 }
 
+/// The number after a word on the line that begins so: `TCP: inuse 5 orphan 0 tw 0 alloc 7 mem 2`.
+pub(crate) fn number_after(path: &str, text: &str, start: &str, word: &str) -> Result<i64, Missing> {
+    let missing = || Missing::because(format!("{path} gives no memory of {start}"));
+    let (line, content) = lines(text).find(|(_, content)| content.starts_with(start)).ok_or_else(missing)?;
+    let found = words(content).skip_while(|found| *found != word).nth(1).ok_or_else(missing)?;
+    number(path, line, found)
+}
+
 /// Pairs of lines, as in `/proc/net/netstat` and `/proc/net/snmp`: names, then numbers, both after the same prefix.
 ///
 /// Yields prefix, name and number.
@@ -183,5 +191,29 @@ mod tests {
             cpus.dedup();
             prop_assert_eq!(cpu_list("f", &ranges(&cpus).join(",")).expect("a list"), cpus);
         }
+    }
+
+    #[test]
+    fn memory_is_parsed_after_its_name() {
+        let text = "sockets: used 40
+TCP: inuse 5 orphan 0 tw 0 alloc 7 mem 2
+UDP: inuse 1
+";
+        assert_eq!(number_after("f", text, "TCP:", "mem"), Ok(2));
+        assert!(number_after("f", text, "UDP:", "mem").is_err());
+        let text = "UDP6: inuse 2
+FRAG6: inuse 3 memory 13312
+";
+        assert_eq!(number_after("f", text, "FRAG6:", "memory"), Ok(13_312));
+        assert!(
+            number_after(
+                "f",
+                "FRAG: inuse 3
+",
+                "FRAG:",
+                "memory"
+            )
+            .is_err()
+        );
     }
 }

@@ -32,7 +32,7 @@ impl Form {
 pub(crate) type Setting = (&'static str, Form);
 
 /// Reads all parameters of a table; a missing one becomes an absence.
-pub(crate) fn read(context: &Context<'_>, sink: &mut Sink<'_>, table: &[Setting]) {
+pub(crate) fn read(context: &Context<'_>, sink: &mut Sink<'_>, table: &[Setting]) -> Result<(), Missing> {
     for (file, form) in table {
         let path = format!("/proc/sys/net/{file}");
         match context.host.read(&path) {
@@ -40,6 +40,7 @@ pub(crate) fn read(context: &Context<'_>, sink: &mut Sink<'_>, table: &[Setting]
             Err(why) => form.keys().iter().for_each(|key| sink.absent(*key, &why)),
         }
     }
+    Ok(())
 }
 
 fn one(sink: &mut Sink<'_>, path: &str, text: &str, form: Form) {

@@ -25,10 +25,7 @@ struct Entry {
 }
 
 fn entry(address: IpAddr, index: u32) -> std::result::Result<Option<Entry>, netlink::Error> {
-    let (family, bytes) = match address {
-        IpAddr::V4(v4) => (libc::AF_INET as u8, v4.octets().to_vec()),
-        IpAddr::V6(v6) => (libc::AF_INET6 as u8, v6.octets().to_vec()),
-    };
+    let (family, bytes) = netlink::octets(address);
     let mut header = [0; HEADER];
     header[0] = family;
     header[4..8].copy_from_slice(&index.to_ne_bytes());

@@ -10,10 +10,7 @@ pub(super) const COLLECTOR: Collector = Collector {
     provides: &[keys::CONNTRACK_COUNT, keys::CONNTRACK_MAX],
     class: Class::Both,
     can_run: always,
-    collect: |context, sink| {
-        settings::read(context, sink, SETTINGS);
-        Ok(())
-    },
+    collect: |context, sink| settings::read(context, sink, SETTINGS),
 };
 
 const SETTINGS: &[Setting] = &[

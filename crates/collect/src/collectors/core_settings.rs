@@ -21,10 +21,7 @@ pub(super) const COLLECTOR: Collector = Collector {
     ],
     class: Class::Inventory,
     can_run: always,
-    collect: |context, sink| {
-        settings::read(context, sink, SETTINGS);
-        Ok(())
-    },
+    collect: |context, sink| settings::read(context, sink, SETTINGS),
 };
 
 const SETTINGS: &[Setting] = &[

@@ -10,10 +10,7 @@ pub(super) const COLLECTOR: Collector = Collector {
     provides: &[keys::UDP_MEM_LOW, keys::UDP_MEM_PRESSURE, keys::UDP_MEM_HIGH, keys::UDP_RMEM_MIN, keys::UDP_WMEM_MIN],
     class: Class::Inventory,
     can_run: always,
-    collect: |context, sink| {
-        settings::read(context, sink, SETTINGS);
-        Ok(())
-    },
+    collect: |context, sink| settings::read(context, sink, SETTINGS),
 };
 
 const SETTINGS: &[Setting] = &[

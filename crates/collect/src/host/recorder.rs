@@ -7,6 +7,7 @@ use crate::kernel::{Answer, Question};
 use crate::{Missing, counters, inventory};
 use narrows_model::Snapshot;
 use narrows_sys::files;
+use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -151,7 +152,7 @@ impl Writer<'_> {
             }
         }
         // Last: a directory without it is not a capture.
-        write_json(&self.directory.join("meta.json"), &meta)
+        write(self.directory, "meta.json", &json("meta.json", &meta)?)
     }
 
     fn missing(&mut self, meta: &mut Meta, what: &str, why: &Missing) {
@@ -165,13 +166,20 @@ impl Writer<'_> {
     }
 
     fn answer(&mut self, name: &str, answer: &Answer) -> Result<(), CaptureError> {
-        let json = |source| CaptureError::Json { path: format!("kernel/{name}"), source };
-        let mut value = serde_json::to_value(answer).map_err(json)?;
+        let shown = format!("kernel/{name}");
+        let mut value =
+            serde_json::to_value(answer).map_err(|source| CaptureError::Json { path: shown.clone(), source })?;
         self.scrub.json(&mut value);
-        let mut text = serde_json::to_string_pretty(&value).map_err(json)?;
-        text.push('\n');
-        write(&self.directory.join("kernel"), name, text.as_bytes())
+        write(&self.directory.join("kernel"), name, &json(&shown, &value)?)
     }
+}
+
+/// A file's text.
+fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, CaptureError> {
+    let mut text =
+        serde_json::to_vec_pretty(value).map_err(|source| CaptureError::Json { path: name.to_owned(), source })?;
+    text.push(b'\n');
+    Ok(text)
 }
 
 fn write(below: &Path, path: &str, bytes: &[u8]) -> Result<(), CaptureError> {
@@ -180,14 +188,4 @@ fn write(below: &Path, path: &str, bytes: &[u8]) -> Result<(), CaptureError> {
         files::make_directory(parent)?;
     }
     Ok(files::write_whole(&file, bytes, 0o600)?)
-}
-
-fn write_json(path: &Path, meta: &Meta) -> Result<(), CaptureError> {
-    let json = |source| CaptureError::Json { path: "meta.json".to_owned(), source };
-    let mut text = serde_json::to_string_pretty(meta).map_err(json)?;
-    text.push('\n');
-    if let Some(parent) = path.parent() {
-        files::make_directory(parent)?;
-    }
-    Ok(files::write_whole(path, text.as_bytes(), 0o600)?)
 }

@@ -3,13 +3,12 @@
 
 use super::Sockets;
 use crate::Missing;
+use narrows_sys::netlink::numbers::{RTA_DST, RTM_GETROUTE};
 use narrows_sys::netlink::{Builder, Family, Message, attributes};
 use std::net::Ipv4Addr;
 
-const RTM_GETROUTE: u16 = 26;
 const RTM_F_FIB_MATCH: u32 = 0x2000;
 const HEADER: usize = 12;
-const RTA_DST: u16 = 1;
 const AF_INET: u8 = 2;
 /// Errors if no entry matches, or a prohibiting one does: `EHOSTUNREACH`, `ENETUNREACH`, `EACCES`, `EINVAL`
 /// (blackhole).

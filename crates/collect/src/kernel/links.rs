@@ -2,6 +2,10 @@
 
 use super::Sockets;
 use crate::Missing;
+use narrows_sys::netlink::numbers::{
+    IFLA_ADDRESS, IFLA_CARRIER, IFLA_CARRIER_CHANGES, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINK, IFLA_LINK_NETNSID,
+    IFLA_LINKINFO, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, RTM_GETLINK,
+};
 use narrows_sys::netlink::{self, Builder, Family, Message, attributes, u16_at, u32_at, u64_at};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -75,21 +79,9 @@ pub(crate) const COUNTERS: [&str; 25] = [
 /// Kinds whose `IFLA_LINK` is the interface below them; for others (`veth`) it is something else.
 const STACKED: [&str; 5] = ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap"];
 
-const RTM_GETLINK: u16 = 18;
 const HEADER: usize = 16;
 const IFF_UP: u32 = 1;
 const IFF_LOOPBACK: u32 = 1 << 3;
-const IFLA_ADDRESS: u16 = 1;
-const IFLA_IFNAME: u16 = 3;
-const IFLA_MTU: u16 = 4;
-const IFLA_LINK: u16 = 5;
-const IFLA_TXQLEN: u16 = 13;
-const IFLA_LINKINFO: u16 = 18;
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_STATS64: u16 = 23;
-const IFLA_CARRIER: u16 = 33;
-const IFLA_CARRIER_CHANGES: u16 = 35;
-const IFLA_LINK_NETNSID: u16 = 37;
 
 pub(crate) fn by_name(sockets: &Sockets, device: &str) -> Result<Link, Missing> {
     let mut request = Builder::with_header(&[0; HEADER]);

@@ -2,7 +2,8 @@
 
 use super::{Sockets, links};
 use crate::Missing;
-use narrows_sys::netlink::{Builder, Family, Message, u16_at};
+use narrows_sys::netlink::numbers::RTM_GETNEIGH;
+use narrows_sys::netlink::{Builder, Family, Message, octets, u16_at};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -14,7 +15,6 @@ pub struct Neighbour {
     pub state: String,
 }
 
-const RTM_GETNEIGH: u16 = 30;
 const HEADER: usize = 12;
 const NDA_DST: u16 = 1;
 const ENOENT: i32 = 2;
@@ -23,10 +23,7 @@ const STATES: [&str; 8] = ["incomplete", "reachable", "stale", "delay", "probe",
 pub(super) fn find(sockets: &Sockets, address: IpAddr, device: &str) -> Result<Neighbour, Missing> {
     let what = format!("the neighbour {address} on {device} (RTM_GETNEIGH)");
     let index = links::by_name(sockets, device)?.index;
-    let (family, bytes): (u8, Vec<u8>) = match address {
-        IpAddr::V4(v4) => (2, v4.octets().to_vec()),
-        IpAddr::V6(v6) => (10, v6.octets().to_vec()),
-    };
+    let (family, bytes) = octets(address);
     let mut header = [0; HEADER];
     header[0] = family;
     header[4..8].copy_from_slice(&index.to_ne_bytes());

@@ -2,6 +2,9 @@
 
 use super::{Sockets, links};
 use crate::Missing;
+use narrows_sys::netlink::numbers::{
+    RT_TABLE_MAIN, RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_OIF, RTA_PREFSRC, RTA_PRIORITY, RTM_GETROUTE,
+};
 use narrows_sys::netlink::{self, Attribute, Builder, Family, Message, attributes};
 use narrows_sys::path_mtu;
 use serde::{Deserialize, Serialize};
@@ -36,20 +39,12 @@ pub struct Route {
     pub path_mtu: Option<u32>,
 }
 
-const RTM_GETROUTE: u16 = 26;
 const HEADER: usize = 12;
-const RTA_DST: u16 = 1;
-const RTA_OIF: u16 = 4;
-const RTA_GATEWAY: u16 = 5;
-const RTA_PRIORITY: u16 = 6;
-const RTA_PREFSRC: u16 = 7;
-const RTA_METRICS: u16 = 8;
 const RTA_VIA: u16 = 18;
 const RTAX_MTU: u16 = 2;
 const RTAX_WINDOW: u16 = 3;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_CC_ALGO: u16 = 16;
-const RT_TABLE_MAIN: u8 = 254;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
@@ -66,10 +61,7 @@ pub(super) fn towards(sockets: &Sockets, peer: Option<IpAddr>) -> Result<Route, 
 /// The route of a packet to the peer.
 fn lookup(sockets: &Sockets, peer: IpAddr) -> Result<(Route, u32), Missing> {
     let what = format!("the route to {peer} (RTM_GETROUTE)");
-    let (family, address): (u8, Vec<u8>) = match peer {
-        IpAddr::V4(v4) => (AF_INET, v4.octets().to_vec()),
-        IpAddr::V6(v6) => (AF_INET6, v6.octets().to_vec()),
-    };
+    let (family, address) = netlink::octets(peer);
     let mut header = [0; HEADER];
     header[0] = family;
     header[1] = u8::try_from(address.len() * 8).unwrap_or(128);

@@ -11,8 +11,28 @@ pub use error::{Error, Result};
 
 use crate::raw;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
+
+/// The numbers of messages and attributes of `NETLINK_ROUTE` that readers need.
+pub mod numbers {
+    pub use libc::{
+        IFLA_ADDRESS, IFLA_CARRIER, IFLA_CARRIER_CHANGES, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINK, IFLA_LINK_NETNSID,
+        IFLA_LINKINFO, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, RT_TABLE_MAIN, RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_OIF,
+        RTA_PREFSRC, RTA_PRIORITY, RTM_GETLINK, RTM_GETNEIGH, RTM_GETQDISC, RTM_GETROUTE, RTM_GETTCLASS, TCA_KIND,
+        TCA_OPTIONS, TCA_STATS2,
+    };
+}
+
+/// The family of an address and its bytes, as messages hold them.
+#[must_use]
+pub fn octets(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
+    }
+}
 
 /// The protocol of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

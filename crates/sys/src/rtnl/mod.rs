@@ -10,8 +10,7 @@ pub use ethernet::VethEnd;
 pub use qdisc::{Qdisc, QdiscCounters};
 pub use route::Route;
 
-use crate::netlink::{self, Builder, Family, Socket, find, u32_at, u64_at};
-use std::net::IpAddr;
+use crate::netlink::{self, Builder, Family, Socket, find, octets, u32_at, u64_at};
 use std::os::fd::BorrowedFd;
 use thiserror::Error;
 
@@ -83,13 +82,6 @@ fn link_header(index: u32, flags: u32, change: u32) -> [u8; 16] {
     header[8..12].copy_from_slice(&flags.to_ne_bytes());
     header[12..16].copy_from_slice(&change.to_ne_bytes());
     header
-}
-
-fn octets(address: IpAddr) -> (u8, Vec<u8>) {
-    match address {
-        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
-        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
-    }
 }
 
 impl Links {

@@ -5,6 +5,7 @@ mod options;
 
 use super::{Sockets, links};
 use crate::Missing;
+use narrows_sys::netlink::numbers::{RTM_GETQDISC, RTM_GETTCLASS, TCA_KIND, TCA_OPTIONS, TCA_STATS2};
 use narrows_sys::netlink::{self, Attribute, Family, Message, attributes, find, u32_at};
 use serde::{Deserialize, Serialize};
 
@@ -79,12 +80,7 @@ pub struct Class {
     pub ceil_bps: Option<u64>,
 }
 
-const RTM_GETQDISC: u16 = 38;
-const RTM_GETTCLASS: u16 = 42;
 const HEADER: usize = 20;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
-const TCA_STATS2: u16 = 7;
 const STATS_BASIC: u16 = 1;
 const STATS_QUEUE: u16 = 3;
 const STATS_PKT64: u16 = 8;
