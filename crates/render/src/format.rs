@@ -137,7 +137,7 @@ impl Document for FramesReport {
 impl Document for LineRateReport {
     const NAME: &'static str = "a table of line rates";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(line_rate::text::report(it, style))),
+        Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(line_rate::report(it, style))),
         Writer::json("One object; the schema is in docs/"),
     ];
 }

@@ -53,11 +53,3 @@ pub fn schema_names() -> impl Iterator<Item = &'static str> {
 pub fn schema(name: &str) -> serde_json::Result<Option<String>> {
     SCHEMAS.iter().find(|(of, _)| *of == name).map(|(_, make)| pretty(&make())).transpose()
 }
-
-/// The JSON Schema of a [`Report`].
-///
-/// # Errors
-/// As [`pretty`].
-pub fn report_schema() -> serde_json::Result<String> {
-    pretty(&schema_for!(Report))
-}

@@ -3,8 +3,7 @@
 
 use crate::figures::{float, grouped, nanos};
 use crate::svg::{Canvas, Entry, Font, Look, Panel, Scale, legend};
-use crate::words::clean;
-use crate::words::rounded;
+use crate::words::{clean, round_time, rounded};
 use narrows_model::Distribution;
 
 const WIDTH: f64 = 960.0;
@@ -35,9 +34,7 @@ pub struct Line<'a> {
 #[must_use]
 pub fn picture(title: &str, subtitle: &str, lines: &[Line<'_>]) -> String {
     let (title, subtitle) = (clean(title), clean(subtitle));
-    let mut canvas = Canvas::new(WIDTH, 130.0 + HIGH + 66.0, &title, &subtitle);
-    canvas.text((24.0, 34.0), &title, Font::TITLE);
-    canvas.text((24.0, 54.0), &subtitle, Font::SUBTITLE);
+    let mut canvas = Canvas::titled(WIDTH, 130.0 + HIGH + 66.0, &title, &subtitle);
     let known: Vec<(usize, &Line<'_>)> =
         lines.iter().enumerate().filter(|(_, line)| line.latency_ns.count > 0).collect();
     let entry = |(n, line): &(usize, &Line<'_>)| {
@@ -71,7 +68,7 @@ pub fn picture(title: &str, subtitle: &str, lines: &[Line<'_>]) -> String {
         xs: Scale::Logarithmic(1.0, rarest),
         ys,
     };
-    panel.grid_y(&mut canvas, "Latency (even factors)", |value| short(rounded(value)));
+    panel.grid_y(&mut canvas, "Latency (even factors)", |value| round_time(rounded(value)));
     let ticks: Vec<f64> = TICKS.iter().map(|(value, _)| *value).filter(|value| *value <= rarest).collect();
     let name =
         |value: f64| TICKS.iter().find(|(of, _)| *of == value).map_or(String::new(), |(_, name)| (*name).to_owned());
@@ -88,17 +85,6 @@ pub fn picture(title: &str, subtitle: &str, lines: &[Line<'_>]) -> String {
         }
     }
     canvas.finish()
-}
-
-/// `200 ns`, `5 us`, `10 ms`: a round time on an axis.
-fn short(ns: u64) -> String {
-    let text = nanos(ns);
-    match text.split_once(' ') {
-        Some((number, unit)) if number.contains('.') => {
-            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => text,
-    }
 }
 
 /// Each bucket at the share that ends in it: one transaction in x was slower.
@@ -126,7 +112,7 @@ mod tests {
         let of =
             Distribution { count: 100, min: 5, max: 40, buckets: vec![[10, 90], [40, 10]], ..Distribution::default() };
         assert_eq!(curve(&of, 1e6), [(1.0, 5.0), (1.0, 10.0), (10.0, 10.0), (10.0, 40.0), (100.0, 40.0)]);
-        assert_eq!(short(5_000), "5 us");
-        assert_eq!(short(200), "200 ns");
+        assert_eq!(round_time(5_000), "5 us");
+        assert_eq!(round_time(200), "200 ns");
     }
 }

@@ -1,20 +1,11 @@
 //! Text in columns: cleaning, cutting, padding, wrapping. Every character counts as one column.
 
-use narrows_model::words::units::bps;
+pub use narrows_model::words::show::{clean, plural};
 
-/// The text without anything that a terminal or a page would interpret: control characters (escape sequences included)
-/// and characters that change the writing direction become `?`; a tab or a line break becomes a blank.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\t' | '\n' | '\r' => ' ',
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => '?',
-            c if c.is_control() => '?',
-            c => c,
-        })
-        .collect()
-}
+use narrows_model::Flow;
+use narrows_model::words::figures::nanos;
+use narrows_model::words::show::nominal;
+use narrows_model::words::units::{bps, micros};
 
 /// The text, or a dash for an unknown value.
 #[must_use]
@@ -63,6 +54,38 @@ pub fn left(text: &str, wide: usize) -> String {
 pub fn right(text: &str, wide: usize) -> String {
     let text = fit(text, wide);
     " ".repeat(wide - columns(&text)) + &text
+}
+
+/// Cells in columns of these widths with a blank between them. The first `words` align left; those from `needed` on are left out
+/// where they do not fit into `room` columns.
+pub(crate) fn cells_in_columns(cells: &[String], wide: &[usize], [words, needed]: [usize; 2], room: usize) -> String {
+    let mut line = String::new();
+    for (at, (cell, wide)) in cells.iter().zip(wide).enumerate() {
+        if at >= needed && columns(&line) + 1 + wide > room {
+            break;
+        }
+        line += if at > 0 { " " } else { "" };
+        line += &if at < words { left(cell, *wide) } else { right(cell, *wide) };
+    }
+    line
+}
+
+/// Both ends of a flow.
+pub(crate) const fn ends(flow: Flow) -> &'static str {
+    match flow {
+        Flow::Up => "client to server",
+        Flow::Down => "server to client",
+    }
+}
+
+/// Milliseconds as a time.
+pub(crate) fn millis(ms: u64) -> String {
+    micros(ms.saturating_mul(1000))
+}
+
+/// `200 ns`, `5 us`: a round time on an axis.
+pub(crate) fn round_time(ns: u64) -> String {
+    nominal(&nanos(ns))
 }
 
 /// The text in lines of at most `wide` columns; a longer word is cut.
@@ -123,20 +146,9 @@ pub fn share(part: f64) -> String {
     if part > 0.0 && part < 0.01 { "<1 %".to_owned() } else { format!("{:.0} %", part * 100.0) }
 }
 
-/// `1 stream`, `4 streams`.
-#[must_use]
-pub fn plural(n: u64, word: &str) -> String {
-    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_terminal_is_not_told_what_to_do() {
-        assert_eq!(clean("a\x1b[31mred\x07\r\nb\u{202e}c"), "a?[31mred?  b?c");
-    }
 
     #[test]
     fn cutting_keeps_both_ends() {

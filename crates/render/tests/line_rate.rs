@@ -8,13 +8,13 @@ const SIZES: [u32; 8] = [64, 128, 256, 512, 1024, 1280, 1518, 9216];
 #[test]
 fn the_tables_of_the_usual_lines() {
     let report = LineRateReport::of(&[100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000_000], &SIZES);
-    insta::assert_snapshot!(line_rate::text::report(&report, Style::default()));
+    insta::assert_snapshot!(line_rate::report(&report, Style::default()));
 }
 
 #[test]
 fn no_line_is_wider_than_eighty_columns() {
     let report = LineRateReport::of(&[1, 10_000, 999_000_000_000, 9_000_000_000_000_000], &SIZES);
-    let text = line_rate::text::report(&report, Style { width: 80, ..Style::default() });
+    let text = line_rate::report(&report, Style { width: 80, ..Style::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 

@@ -28,11 +28,14 @@ pub mod verify;
 pub mod watch;
 mod workers;
 
-pub use books::{ledgers, live, measurement, search_report, sweep_report};
+pub use books::{live, measurement};
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_sys::interrupt;
 pub use narrows_traffic::Stop;
+pub use narrows_views::measure::udp::ledgers;
+pub use narrows_views::search::of_run as search_report;
+pub use narrows_views::sweep::of_run as sweep_report;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Result as Joined;

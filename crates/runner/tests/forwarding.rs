@@ -17,7 +17,7 @@ use narrows_model::host::device_state::DeviceSeen;
 use narrows_model::run::search::{Outcome, TesterLimit};
 use narrows_render::{Style, forwarding, json};
 use narrows_runner::forwarding::files::{Kept, read_record};
-use narrows_runner::forwarding::views::{AccountOfTrial, Derived, build, derive, report};
+use narrows_views::forwarding::{AccountOfTrial, Derived, build, derive, report};
 use proptest::prelude::*;
 use samples::{again, sample};
 

@@ -5,7 +5,7 @@ mod samples;
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_render::forwarding::ab;
 use narrows_render::{Style, json};
-use narrows_runner::forwarding::views::build_pair;
+use narrows_views::forwarding::{build_pair, mean_intervals};
 use samples::pair;
 
 fn built() -> AbReport {
@@ -26,8 +26,8 @@ fn as_markdown() {
 #[test]
 fn as_a_picture_and_a_page() {
     let report = built();
-    insta::assert_snapshot!("comparison.svg", ab::svg(&report).expect("a picture"));
-    let page = ab::html(&report);
+    insta::assert_snapshot!("comparison.svg", ab::svg(&report, &mean_intervals(&report)).expect("a picture"));
+    let page = ab::html(&report, &mean_intervals(&report));
     assert!(page.contains("<svg") && page.contains("B is 75.01 % ± 0.25 % slower than A"));
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("url("), "nothing is fetched or run");
 }
@@ -38,7 +38,9 @@ fn as_json_it_reads_back_and_holds_no_secret() {
     let text = json::pretty(&report).expect("json");
     assert_eq!(serde_json::from_str::<AbReport>(&text).expect("it reads back"), report);
     assert_eq!(report.b.steps, ["fault forward-rules=10000", "command ssh"]);
-    for form in [text, ab::text(&report, Style::default()), ab::markdown(&report), ab::html(&report)] {
+    for form in
+        [text, ab::text(&report, Style::default()), ab::markdown(&report), ab::html(&report, &mean_intervals(&report))]
+    {
         assert!(!form.contains("a-secret"), "{form}");
     }
 }
@@ -56,6 +58,9 @@ fn nothing_measured_is_no_picture() {
     let (mut record, _) = pair();
     record.measured.clear();
     let report = build_pair(&record, narrows_model::forwarding::ab_report::AbDerived::default());
-    assert_eq!(ab::svg(&report), None);
-    assert!(ab::html(&report).contains("it ended early") && ab::text(&report, Style::default()).contains("0 runs"));
+    assert_eq!(ab::svg(&report, &mean_intervals(&report)), None);
+    assert!(
+        ab::html(&report, &mean_intervals(&report)).contains("it ended early")
+            && ab::text(&report, Style::default()).contains("0 runs")
+    );
 }

@@ -1,9 +1,47 @@
 //! The view of a search from its record.
 
-use narrows_model::Flow;
 use narrows_model::run::report::RunView;
-use narrows_model::run::search::{GoalResult, LossPoint, Outcome, SearchPlan, SearchRecord, TesterLimit};
+use narrows_model::run::search::{GoalResult, LossPoint, Outcome, SearchMethod, SearchPlan, SearchRecord, TesterLimit};
 use narrows_model::run::search_report::{BoundsAt, GoalView, LoadUnit, SCHEMA, SearchReport};
+use narrows_model::{Flow, Run, run::RunPlan};
+use narrows_search::Search;
+use std::time::Duration;
+
+/// The search of a run; `None` where it holds none.
+#[must_use]
+pub fn of_run(run: &Run) -> Option<SearchReport> {
+    let (record, RunPlan::Search(order)) = (run.search.as_ref()?, &run.plan) else { return None };
+    let context = Context {
+        flow: order.load.flows().first().copied()?,
+        unit: order.unit,
+        history: history(record),
+        curve: curve(record),
+    };
+    Some(build(record, context, run.into()))
+}
+
+/// Where the goals stood after each trial of a record: the search, told the same again.
+fn history(record: &SearchRecord) -> Vec<BoundsAt> {
+    let Ok(mut search) = Search::new(&record.plan) else { return Vec::new() };
+    let mut history = Vec::new();
+    for trial in &record.trials {
+        let at = Duration::from_millis(trial.ended_at_ms);
+        let _ = search.next(at.saturating_sub(Duration::from_millis(trial.duration_ms)));
+        if search.observe(trial.seen.clone(), at).is_err() {
+            break;
+        }
+        history.push(BoundsAt { at_ms: trial.ended_at_ms, bounds: search.bounds() });
+    }
+    history
+}
+
+/// The loss at each load of a record.
+fn curve(record: &SearchRecord) -> Vec<LossPoint> {
+    match record.plan.method {
+        SearchMethod::LossCurve { .. } => narrows_search::loss_curve(&record.plan, &record.trials),
+        _ => Vec::new(),
+    }
+}
 
 /// Context that the record does not hold.
 #[derive(Debug, Clone, PartialEq)]

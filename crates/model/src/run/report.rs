@@ -199,3 +199,12 @@ pub struct ProofView {
     /// lies below 0, and the goodput did not fall.
     pub helped: bool,
 }
+
+impl ProofView {
+    /// The mean of what the trials of one side came to; `None` without trials.
+    #[must_use]
+    pub fn mean(trials: &[f64]) -> Option<f64> {
+        let sound = !trials.is_empty() && trials.iter().all(|value| value.is_finite());
+        sound.then(|| trials.iter().sum::<f64>() / crate::words::figures::float(trials.len() as u64))
+    }
+}

@@ -141,6 +141,19 @@ pub fn success(fraction: f64) -> String {
     text.unwrap_or_else(|| "<100 %".to_owned())
 }
 
+/// A share of the line rate: `68.7 %`, `9.41 %`; only all of it is `100 %`.
+#[must_use]
+pub fn of_line(part: f64) -> String {
+    let percent = part * 100.0;
+    match percent {
+        p if !p.is_finite() => "–".to_owned(),
+        p if (99.9..99.995).contains(&p) => "99.9 %".to_owned(),
+        p if p >= 99.995 => format!("{p:.0} %"),
+        p if p >= 9.995 => format!("{p:.1} %"),
+        p => format!("{} %", digits(p)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,5 +205,14 @@ mod tests {
         assert_eq!(success(0.963_48), "96.35 %");
         assert_eq!(success(0.999_996), "99.9996 %");
         assert_eq!(success(1.0 - 1e-14), "<100 %");
+    }
+
+    #[test]
+    fn only_all_of_the_line_is_all_of_it() {
+        assert_eq!(of_line(1.0), "100 %");
+        assert_eq!(of_line(0.9996), "99.9 %");
+        assert_eq!(of_line(0.687_4), "68.7 %");
+        assert_eq!(of_line(0.000_5), "0.050 %");
+        assert_eq!(of_line(f64::NAN), "–");
     }
 }

@@ -1,4 +1,4 @@
-//! A fact's value in a reader's words: the one place that knows how each unit is written.
+//! A fact's value in a reader's words: the one place that knows how each unit is written; and text that is safe to show.
 
 use crate::host::fact::{Unit, Value};
 use crate::words::units;
@@ -55,6 +55,26 @@ fn grouped(value: &Value) -> String {
     }
 }
 
+/// The text without anything that a terminal or a page would interpret: control characters (escape sequences included)
+/// and characters that change the writing direction become `?`; a tab or a line break becomes a blank.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\t' | '\n' | '\r' => ' ',
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => '?',
+            c if c.is_control() => '?',
+            c => c,
+        })
+        .collect()
+}
+
+/// `1 stream`, `4 streams`.
+#[must_use]
+pub fn plural(n: u64, word: &str) -> String {
+    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,5 +103,10 @@ mod tests {
         ] {
             assert_eq!(value(&held, unit), want);
         }
+    }
+
+    #[test]
+    fn a_terminal_is_not_told_what_to_do() {
+        assert_eq!(clean("a\x1b[31mred\x07\r\nb\u{202e}c"), "a?[31mred?  b?c");
     }
 }

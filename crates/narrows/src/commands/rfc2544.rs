@@ -103,10 +103,12 @@ impl ReportFiles<'_> {
     /// Writes the files of a comparison of two configurations.
     fn write_pair(&self, report: &AbReport) -> Result<(), Failure> {
         if let Some(path) = self.html {
-            stored::write(path, &render::forwarding::ab::html(report)).map_err(Failure::run)?;
+            stored::write(path, &render::forwarding::ab::html(report, &forwarding::mean_intervals(report)))
+                .map_err(Failure::run)?;
         }
         if let Some(directory) = self.svg {
-            let picture = render::forwarding::ab::svg(report).map(|svg| ("comparison".to_owned(), svg));
+            let picture = render::forwarding::ab::svg(report, &forwarding::mean_intervals(report))
+                .map(|svg| ("comparison".to_owned(), svg));
             files::write_all(directory, &picture.into_iter().collect::<Vec<_>>()).map_err(Failure::run)?;
         }
         Ok(())

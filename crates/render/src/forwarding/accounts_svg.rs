@@ -150,15 +150,7 @@ fn waterfall_of(canvas: &mut Canvas, losses: &[(String, String, u64)], sent: Opt
         let share = sent.filter(|sent| *sent > 0).map(|sent| format!(" ({})", ratio(float(*frames) / float(sent))));
         let says = format!("{}{}", grouped(*frames), share.unwrap_or_default());
         canvas.rect([from, y + 7.0, wide, LOSS - 14.0], palette::VERMILION, &format!("{hop}, {reason}: {says}"));
-        let (room, base) = (Font::LABEL.width(&says) + 12.0, y + LOSS / 2.0 + 4.0);
-        if from + wide + room < panel.right() {
-            canvas.text((from + wide + 8.0, base), &says, Font::LABEL);
-        } else if wide > room + 8.0 {
-            let inside = Font::LABEL.bold().color(palette::PAPER).anchored(Anchor::End);
-            canvas.text((from + wide - 8.0, base), &says, inside);
-        } else {
-            canvas.text((from - 8.0, base), &says, Font::LABEL.anchored(Anchor::End));
-        }
+        panel.bar_label(canvas, [from, wide, y + LOSS / 2.0 + 4.0], &says, 12.0);
     }
 }
 

@@ -105,17 +105,6 @@ pub(super) fn present(
     all.filter_map(|(at, traffic)| Some((at, traffic, find(traffic, size).filter(|it| has(it))?))).collect()
 }
 
-/// `200 ns`, `5 us`: a round time on an axis.
-pub(super) fn round_time(ns: u64) -> String {
-    let text = crate::figures::nanos(ns);
-    match text.split_once(' ') {
-        Some((number, unit)) if number.contains('.') => {
-            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => text,
-    }
-}
-
 /// A vertical span with a short bar at each end.
 pub(super) fn whisker(canvas: &mut Canvas, x: f64, (from, to): (f64, f64), half: f64, stroke: Stroke) {
     canvas.line([x, from, x, to], stroke);
@@ -123,35 +112,9 @@ pub(super) fn whisker(canvas: &mut Canvas, x: f64, (from, to): (f64, f64), half:
     canvas.line([x - half, to, x + half, to], stroke);
 }
 
-/// Places near the wanted ones that are at least `apart` from one another and within the two ends; the order stays.
-pub(super) fn spread_out(wanted: &[f64], apart: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
-    let mut places = wanted.to_vec();
-    let mut least = top;
-    for at in &order {
-        places[*at] = places[*at].max(least);
-        least = places[*at] + apart;
-    }
-    let mut most = bottom;
-    for at in order.iter().rev() {
-        places[*at] = places[*at].min(most);
-        most = places[*at] - apart;
-    }
-    places
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn labels_make_room_for_one_another() {
-        let places = spread_out(&[50.0, 51.0, 10.0, 99.0], 14.0, (0.0, 100.0));
-        assert_eq!(places, [50.0, 64.0, 10.0, 99.0]);
-        let places = spread_out(&[99.0, 98.0], 14.0, (0.0, 100.0));
-        assert_eq!(places, [100.0, 86.0]);
-    }
 
     #[test]
     fn bars_stay_in_their_column() {

@@ -13,5 +13,3 @@ pub mod svg;
 mod tables;
 pub mod text;
 mod words;
-
-pub use words::{counters, names, outcome, traffic};

@@ -1,7 +1,8 @@
 //! Tables with a row for each traffic and size, and the cells that they share.
 
+use super::words::size;
+use crate::figures::of_line;
 use crate::figures::precise;
-use crate::frames::words::of_line;
 use crate::table::{Cell, Column, Row, Table};
 use narrows_model::forwarding::report::{ForwardingReport, SizeView, TrafficView};
 use narrows_model::load::frames_report::FrameRate;
@@ -39,6 +40,29 @@ pub(super) fn row(
     all.push(first);
     all.extend(cells);
     Row::new(all)
+}
+
+/// A column of what a size has, and its cell.
+pub(super) type Figure<'a, T> = (Column, &'a dyn Fn(&T) -> Cell);
+
+/// A table with a row for each size of which `of` finds something, and its notes.
+pub(super) fn of_sizes<T, N: IntoIterator<Item = String>>(
+    report: &ForwardingReport,
+    [title, remark]: [&str; 2],
+    of: fn(&SizeView) -> Option<&T>,
+    figures: &[Figure<'_, T>],
+    notes: impl Fn(&T) -> N,
+) -> Table {
+    let columns: Vec<Column> = figures.iter().map(|(column, _)| column.clone()).collect();
+    let mut table = sized(report, title, remark, &columns);
+    for (traffic, view) in each(report) {
+        if let Some(it) = of(view) {
+            let cells = figures.iter().map(|(_, cell)| cell(it)).collect();
+            let row = row(report, &table, traffic, Cell::new(size(view.size)), cells);
+            table.rows.push(notes(it).into_iter().fold(row, |row, note| row.note(Some(note))));
+        }
+    }
+    table
 }
 
 pub(super) fn each(report: &ForwardingReport) -> impl Iterator<Item = (&TrafficView, &SizeView)> {

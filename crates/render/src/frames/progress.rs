@@ -1,9 +1,9 @@
 //! One line per interval while frames are sent or received, in columns under a heading.
 
-use super::words::of_line;
+use crate::figures::of_line;
 use crate::figures::{grouped, precise};
 use crate::style::{Style, Tone};
-use crate::words::{columns, right};
+use crate::words::{cells_in_columns, or_dash};
 use narrows_model::load::frames_report::{FrameRate, ReceivedInterval, SentInterval};
 
 /// The end that an interval belongs to.
@@ -38,17 +38,7 @@ impl End {
 }
 
 fn row(cells: &[String; CELLS], style: Style) -> String {
-    let mut line = String::new();
-    for (at, (cell, wide)) in cells.iter().zip(WIDE).enumerate() {
-        if at >= NEEDED && columns(&line) + 1 + wide > style.columns() {
-            break;
-        }
-        if at > 0 {
-            line.push(' ');
-        }
-        line += &right(cell, wide);
-    }
-    line
+    cells_in_columns(cells, &WIDE, [0, NEEDED], style.columns())
 }
 
 /// The line of a generator's interval with its line break.
@@ -93,10 +83,6 @@ fn common(from_s: f64, to_s: f64, frames: u64, rate: FrameRate) -> [String; 5] {
 fn painted(mark: bool, cells: &[String; CELLS], style: Style) -> String {
     let line = row(cells, style);
     (if mark { style.paint(Tone::Mark, &line) } else { line }) + "\n"
-}
-
-fn or_dash(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "–".to_owned())
 }
 
 fn speed(value: f64, unit: &str) -> String {

@@ -7,12 +7,10 @@ use crate::figures::{float, grouped, grouped_signed, nanos, ratio};
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Row, Table};
 use crate::text::page::Page;
-use crate::words::rounded;
-use crate::words::{clean, fit, left, plural};
+use crate::words::{clean, fit, left, millis as time, plural, rounded};
 use narrows_model::Distribution;
 use narrows_model::load::frames::{GeneratePlan, ReceivePlan, StampClock};
 use narrows_model::load::frames_report::{FrameRate, FramesLost, FramesReceived, FramesReport, FramesSent};
-use narrows_model::words::units::micros;
 
 /// Width of the labels.
 const LABEL: usize = 13;
@@ -73,10 +71,6 @@ pub fn receive_header(plan: &ReceivePlan, style: Style) -> String {
     page.finish()
 }
 
-fn time(ms: u64) -> String {
-    micros(ms.saturating_mul(1000))
-}
-
 /// The result.
 #[must_use]
 pub fn summary(report: &FramesReport, style: Style) -> String {
@@ -133,16 +127,22 @@ fn sent(page: &mut Page, it: &FramesSent) {
     if let Some(why) = &it.ended {
         line(page, "ended early", &clean(why), Some(Tone::Bad));
     }
-    if it.streams.len() > 1 {
-        let few = if page.style().full { it.streams.len() } else { STREAMS };
-        let columns = ["stream", "due", "handed over"].map(Column::figures);
-        let mut table = Table::new("", "", &columns);
-        for stream in it.streams.iter().take(few) {
-            let cells = [stream.stream.to_string(), grouped(stream.due), grouped(stream.handed)];
-            table.rows.push(Row::new(cells.map(Cell::new).into()));
-        }
-        crate::table::text(page, &table);
-        more(page, it.streams.len().saturating_sub(few), "streams");
+    let columns = ["stream", "due", "handed over"];
+    streams(page, &it.streams, columns, |it| [it.stream.to_string(), grouped(it.due), grouped(it.handed)]);
+}
+
+/// A table of the first streams, unless everything is shown.
+fn streams<T, const N: usize>(page: &mut Page, of: &[T], columns: [&str; N], cells: impl Fn(&T) -> [String; N]) {
+    if of.len() < 2 {
+        return;
+    }
+    let few = if page.style().full { of.len() } else { STREAMS };
+    let mut table = Table::new("", "", &columns.map(Column::figures));
+    table.rows.extend(of.iter().take(few).map(|it| Row::new(cells(it).map(Cell::new).into())));
+    crate::table::text(page, &table);
+    let left_out = of.len().saturating_sub(few);
+    if left_out > 0 {
+        page.beside("  ", &format!("and {left_out} more streams"), Some(Tone::Faint));
     }
 }
 
@@ -189,34 +189,16 @@ fn received(page: &mut Page, it: &FramesReceived) {
     if it.foreign > 0 {
         line(page, "foreign", &format!("{} without the signature", plural_of(it.foreign, "frame")), Some(Tone::Mark));
     }
-    if it.streams.len() > 1 {
-        let few = if page.style().full { it.streams.len() } else { STREAMS };
-        let columns = ["stream", "received", "lost", "reordered", "duplicated", "highest number"].map(Column::figures);
-        let mut table = Table::new("", "", &columns);
-        for stream in it.streams.iter().take(few) {
-            let cells = [
-                stream.stream.to_string(),
-                grouped(stream.received),
-                grouped(stream.lost()),
-                grouped(stream.reordered),
-                grouped(stream.duplicates),
-                grouped(stream.highest),
-            ];
-            table.rows.push(Row::new(cells.map(Cell::new).into()));
-        }
-        crate::table::text(page, &table);
-        more(page, it.streams.len().saturating_sub(few), "streams");
-    }
+    let columns = ["stream", "received", "lost", "reordered", "duplicated", "highest number"];
+    streams(page, &it.streams, columns, |it| {
+        let counts = [it.received, it.lost(), it.reordered, it.duplicates, it.highest].map(grouped);
+        let [received, lost, reordered, duplicates, highest] = counts;
+        [it.stream.to_string(), received, lost, reordered, duplicates, highest]
+    });
 }
 
 pub(super) fn plural_of(n: u64, word: &str) -> String {
     format!("{} {word}{}", grouped(n), if n == 1 { "" } else { "s" })
-}
-
-fn more(page: &mut Page, left_out: usize, what: &str) {
-    if left_out > 0 {
-        page.beside("  ", &format!("and {left_out} more {what}"), Some(Tone::Faint));
-    }
 }
 
 fn lost(page: &mut Page, it: &FramesLost) {
@@ -244,25 +226,13 @@ fn lost_by_number(page: &mut Page, it: &FramesReceived) {
 
 fn times(page: &mut Page, it: &FramesReceived) {
     let columns = ["", "min", "mean", "p50", "p99", "p99.9", "max", "samples"];
-    let columns: Vec<Column> = columns
-        .iter()
-        .enumerate()
-        .map(|(at, name)| if at == 0 { Column::words(name) } else { Column::figures(name) })
-        .collect();
-    let mut table = Table::new("times", "latency: stamp in the frame to arrival", &columns);
+    let mut table = Table::new("times", "latency: stamp in the frame to arrival", &columns.map(Column::figures));
+    table.columns[0].figures = false;
     let mut row = |name: &str, of: Option<&Distribution>| {
         let Some(of) = of.filter(|of| of.count > 0) else { return };
-        let cells = [
-            name.to_owned(),
-            nanos(of.min),
-            nanos(rounded(of.mean)),
-            nanos(of.p50),
-            nanos(of.p99),
-            nanos(of.p99_9),
-            nanos(of.max),
-            grouped(of.count),
-        ];
-        table.rows.push(Row::new(cells.map(Cell::new).into()));
+        let times = [of.min, rounded(of.mean), of.p50, of.p99, of.p99_9, of.max].map(nanos);
+        let cells: Vec<Cell> = times.iter().chain([&grouped(of.count)]).map(Cell::new).collect();
+        table.rows.push(Row::new([vec![Cell::new(name)], cells].into_iter().flatten().collect()));
     };
     row("latency", it.latency_ns.as_ref());
     row("gaps between arrivals", it.gaps_ns.as_ref());

@@ -5,7 +5,7 @@ use crate::figures::{float, grouped, grouped_signed, ratio, success};
 use crate::markdown::text;
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table, markdown};
-use narrows_model::{Flow, Ledger, Report};
+use narrows_model::{Ledger, Report};
 
 /// The ledgers of a trial, one for each flow.
 #[must_use]
@@ -22,10 +22,7 @@ pub(crate) fn write(out: &mut String, report: &Report) {
 }
 
 fn one(ledger: &Ledger) -> String {
-    let way = match ledger.flow {
-        Flow::Up => "up",
-        Flow::Down => "down",
-    };
+    let way = ledger.flow.direction();
     let columns = [
         Column::words("Stage"),
         Column::words("At"),

@@ -4,8 +4,8 @@
 use super::rows::{Dropped, balances, dropped, missing, names, silent};
 use crate::figures::{float, grouped, grouped_signed, ratio, success, tick};
 use crate::svg::{Anchor, Canvas, Font, Panel, Scale, Stroke, palette};
-use crate::words::clean;
-use narrows_model::{Flow, Ledger};
+use crate::words::{clean, ends};
+use narrows_model::Ledger;
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 190.0;
@@ -23,10 +23,7 @@ pub fn waterfall(ledger: &Ledger) -> String {
     let waterfall = if lines > 0 { float(lines as u64) * ROW + 92.0 } else { 0.0 };
     let height = 142.0 + waterfall + float(notes as u64) * 18.0;
     let unit = clean(&ledger.unit);
-    let way = match ledger.flow {
-        Flow::Up => "up (client to server)",
-        Flow::Down => "down (server to client)",
-    };
+    let way = format!("{} ({})", ledger.flow.direction(), ends(ledger.flow));
     let title = format!("Where the {unit} went, {way}");
     let subtitle = format!(
         "{} offered, {} delivered ({}); unexplained {} ± {}",
@@ -36,9 +33,7 @@ pub fn waterfall(ledger: &Ledger) -> String {
         grouped_signed(ledger.unexplained),
         grouped(ledger.uncertainty)
     );
-    let mut canvas = Canvas::new(WIDTH, height, &title, &subtitle);
-    canvas.text((24.0, 34.0), &title, Font::TITLE);
-    canvas.text((24.0, 54.0), &subtitle, Font::SUBTITLE);
+    let mut canvas = Canvas::titled(WIDTH, height, &title, &subtitle);
     let missing = missing(ledger);
     whole(&mut canvas, ledger, missing);
     if lines > 0 {
@@ -137,13 +132,5 @@ fn one(
         canvas.line([end, y - 8.0, end, y + 8.0], Stroke::new(palette::AXIS, 1.0));
     }
     canvas.rect([from, y + 8.0, wide, ROW - 16.0], color, &format!("{name}: {label} ({source})"));
-    let room = Font::LABEL.width(label) + 10.0;
-    let base = y + ROW / 2.0 + 4.0;
-    if from + wide + room < panel.right() {
-        canvas.text((from + wide + 8.0, base), label, Font::LABEL);
-    } else if wide > room + 8.0 {
-        canvas.text((from + wide - 8.0, base), label, Font::LABEL.bold().color(palette::PAPER).anchored(Anchor::End));
-    } else {
-        canvas.text((from - 8.0, base), label, Font::LABEL.anchored(Anchor::End));
-    }
+    panel.bar_label(canvas, [from, wide, y + ROW / 2.0 + 4.0], label, 10.0);
 }

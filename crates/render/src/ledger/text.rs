@@ -5,7 +5,7 @@ use crate::figures::{float, grouped, grouped_signed, ratio, success};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, columns, fit, left, right};
-use narrows_model::{Flow, Ledger, Report, Stage};
+use narrows_model::{Ledger, Report, Stage};
 
 const NAME: usize = 15;
 const PLACE: usize = 7;
@@ -34,10 +34,7 @@ pub(crate) fn write(page: &mut Page, report: &Report) {
 }
 
 fn one(page: &mut Page, ledger: &Ledger) {
-    let way = match ledger.flow {
-        Flow::Up => "up",
-        Flow::Down => "down",
-    };
+    let way = ledger.flow.direction();
     let missing = missing(ledger);
     let unit = clean(&ledger.unit);
     let remark = match missing {

@@ -12,10 +12,9 @@ use crate::format::{Document, Format, Writer};
 use crate::json::line;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, share};
+use crate::words::{clean, millis, share};
 use narrows_model::run::measure::{EndCpu, Remark};
 use narrows_model::run::report::RunView;
-use narrows_model::words::units::micros;
 use narrows_model::{Direction, Ending, Flow, Place, Progress, Target};
 use serde::Serialize;
 
@@ -306,9 +305,8 @@ fn way_to(direction: Direction, target: &Target) -> String {
 
 /// Milliseconds in words, and the part of them that is omitted.
 fn lasting(duration_ms: Option<u64>, omit_ms: u64) -> impl Iterator<Item = String> {
-    let time = |ms: u64| micros(ms.saturating_mul(1000));
-    let omitted = (omit_ms > 0).then(|| format!("{} omitted", time(omit_ms)));
-    duration_ms.map(time).into_iter().chain(omitted)
+    let omitted = (omit_ms > 0).then(|| format!("{} omitted", millis(omit_ms)));
+    duration_ms.map(millis).into_iter().chain(omitted)
 }
 
 const fn word(flow: Flow) -> &'static str {

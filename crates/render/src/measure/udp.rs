@@ -6,7 +6,7 @@ use crate::figures::{digits, float, grouped, nanos, pps, pps_short, ratio, succe
 use crate::ledger::text::ledgers;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, columns, left, or_dash, plural, right, rounded, share};
+use crate::words::{cells_in_columns, clean, ends, left, or_dash, plural, right, rounded, share};
 use narrows_model::load::udp::report::{
     MeasureUdpReport, ReceivedTotal, SCHEMA, SentTotal, ShortBuffer, UdpFlowSummary, UdpInterval, UdpStreamView,
     UdpSummary, UdpTotal,
@@ -14,7 +14,7 @@ use narrows_model::load::udp::report::{
 use narrows_model::run::measure::EndCpu;
 use narrows_model::run::report::RunView;
 use narrows_model::words::units::{bps, bytes};
-use narrows_model::{Direction, Ending, Flow, Ledger, Target, UdpPlan};
+use narrows_model::{Direction, Ending, Ledger, Target, UdpPlan};
 use serde::Serialize;
 
 /// Columns of the labels of a summary.
@@ -122,18 +122,7 @@ const WIDE: [usize; 12] = [5, 4, 13, 11, 6, 11, 7, 7, 7, 6, 5, 4];
 const NEEDED: usize = 8;
 
 fn row(cells: &[String; 12], style: Style) -> String {
-    let mut line = String::new();
-    for (at, (cell, wide)) in cells.iter().zip(WIDE).enumerate() {
-        let cell = if at < 2 { left(cell, wide) } else { right(cell, wide) };
-        if at >= NEEDED && columns(&line) + 1 + wide > style.columns() {
-            break;
-        }
-        if at > 0 {
-            line.push(' ');
-        }
-        line += &cell;
-    }
-    line
+    cells_in_columns(cells, &WIDE, [2, NEEDED], style.columns())
 }
 
 fn cost_words(cost: &EndCpu) -> String {
@@ -183,13 +172,6 @@ fn flow_summary(page: &mut Page, trial: &TrialView<'_, UdpPlan>, flow: &UdpFlowS
     }
     for short in &flow.short_buffers {
         line("buffer", &buffer(short), Some(Tone::Mark));
-    }
-}
-
-const fn ends(flow: Flow) -> &'static str {
-    match flow {
-        Flow::Up => "client to server",
-        Flow::Down => "server to client",
     }
 }
 

@@ -1,7 +1,7 @@
 //! The frame loss curve as a picture (RFC 2544, section 26.3): loss over the load in percent of the highest.
 
 use crate::figures::{pps, ratio, tick};
-use crate::svg::{Canvas, Entry, Font, Look, Panel, Scale, legend};
+use crate::svg::{Canvas, Entry, Look, Panel, Scale, legend};
 use crate::words::clean;
 use narrows_model::Flow;
 use narrows_model::run::search_report::SearchReport;
@@ -23,9 +23,7 @@ pub fn picture(report: &SearchReport) -> String {
         pps(highest.pps),
         bps(highest.payload_bps)
     );
-    let mut canvas = Canvas::new(WIDTH, 130.0 + HIGH + 66.0, &title, &subtitle);
-    canvas.text((24.0, 34.0), &title, Font::TITLE);
-    canvas.text((24.0, 54.0), &subtitle, Font::SUBTITLE);
+    let mut canvas = Canvas::titled(WIDTH, 130.0 + HIGH + 66.0, &title, &subtitle);
     let mut points: Vec<_> = report.curve.clone();
     points.sort_by(|a, b| a.load_percent.total_cmp(&b.load_percent));
     let (all, unsent) = (Look::nth(1), Look::nth(0).dashed("5 3"));

@@ -2,8 +2,8 @@
 //! bands that tighten.
 
 use crate::figures::{float, pps, precise, ratio, tick};
-use crate::svg::{Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke, legend, palette};
-use crate::words::clean;
+use crate::svg::{Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke, legend, palette, spread_out};
+use crate::words::{clean, or_dash};
 use narrows_model::Flow;
 use narrows_model::run::search::{GoalBounds, LoadTrial};
 use narrows_model::run::search_report::{GoalView, LoadView, SearchReport};
@@ -66,9 +66,7 @@ pub fn picture(report: &SearchReport) -> String {
     );
     let zoom = zoom(report);
     let height = TOP + WHOLE + if zoom.is_some() { 92.0 + ZOOM } else { 0.0 } + 56.0;
-    let mut canvas = Canvas::new(WIDTH, height, &title, &subtitle);
-    canvas.text((24.0, 34.0), &title, Font::TITLE);
-    canvas.text((24.0, 54.0), &subtitle, Font::SUBTITLE);
+    let mut canvas = Canvas::titled(WIDTH, height, &title, &subtitle);
     let mut entries = vec![Entry::point("no loss", Class::None.style())];
     if max_loss > 0.0 {
         entries.push(Entry::point(format!("loss up to {}", ratio(max_loss)), Class::Within.style()));
@@ -171,24 +169,12 @@ fn labels(canvas: &mut Canvas, panel: &Panel, report: &SearchReport) {
     let mut rows: Vec<(f64, &GoalView, &'static str)> =
         report.goals.iter().zip(BANDS.iter().cycle()).map(|(view, color)| (anchor(view), view, *color)).collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut places: Vec<f64> = rows.iter().map(|(anchor, ..)| *anchor).collect();
-    let mut lower = panel.top + 8.0;
-    for place in &mut places {
-        *place = place.max(lower);
-        lower = *place + LABEL;
-    }
-    let mut upper = panel.bottom() - 30.0;
-    for place in places.iter_mut().rev() {
-        *place = place.min(upper);
-        upper = *place - LABEL;
-    }
+    let anchors: Vec<f64> = rows.iter().map(|(anchor, ..)| *anchor).collect();
+    let places = spread_out(&anchors, LABEL, (panel.top + 8.0, panel.bottom() - 30.0));
     let x = panel.right() + 18.0;
     let (font, room) = (Font::LABEL, RIGHT - 26.0);
     let load = |of: Option<LoadView>| {
-        of.map_or_else(
-            || "–".to_owned(),
-            |it| format!("{}, {}", precise(it.pps, "pps", 4), precise(it.payload_bps, "bit/s", 4)),
-        )
+        or_dash(of.map(|it| format!("{}, {}", precise(it.pps, "pps", 4), precise(it.payload_bps, "bit/s", 4))))
     };
     for ((anchor, view, color), y) in rows.into_iter().zip(places) {
         canvas.line([panel.right() + 2.0, anchor, x - 4.0, y - 4.0], Stroke::new(color, 1.0));

@@ -3,10 +3,10 @@
 use crate::figures::{grouped, pps, precise, ratio};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, columns, left, plural, right};
+use crate::words::{clean, columns, left, millis, or_dash, plural, right};
 use narrows_model::run::search::{GoalBounds, LoadTrial, Outcome, SearchMethod, SearchPlan};
 use narrows_model::run::search_report::{GoalView, LoadUnit, LoadView, SearchReport};
-use narrows_model::words::units::{bps, micros, percent};
+use narrows_model::words::units::{bps, percent};
 use narrows_model::{Ending, Flow, Target};
 
 /// Width of a rate in a table.
@@ -49,22 +49,21 @@ pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, s
         SearchMethod::LossCurve { .. } => "",
     };
     if let SearchMethod::LossCurve { step, trial_ms } = plan.method {
-        let text = format!("steps of {}, {} each", percent(step), micros(trial_ms.saturating_mul(1000)));
+        let text = format!("steps of {}, {} each", percent(step), millis(trial_ms));
         page.beside("  ", &text, Some(Tone::Faint));
     } else {
         for goal in &plan.goals {
-            let time = |ms: u64| micros(ms.saturating_mul(1000));
             let loss = if goal.loss_ratio > 0.0 {
                 format!("loss up to {}", ratio(goal.loss_ratio))
             } else {
                 "no loss".to_owned()
             };
-            let (first, last) = (time(goal.initial_trial_ms), time(goal.final_trial_ms));
+            let (first, last) = (millis(goal.initial_trial_ms), millis(goal.final_trial_ms));
             let trials = if first == last { first } else { format!("{first} to {last}") };
             let text = format!(
                 "{}: {loss} ({method}; trials of {trials}, {} in all at one load, of which {} may lose more)",
                 clean(&goal.name),
-                time(goal.duration_sum_ms),
+                millis(goal.duration_sum_ms),
                 percent(goal.exceed_ratio)
             );
             page.beside("  ", &text, Some(Tone::Faint));
@@ -86,9 +85,9 @@ pub fn trial(number: usize, trial: &LoadTrial, bounds: &[GoalBounds], style: Sty
     let lead = format!(
         "{} {} {} {} ",
         right(&format!("#{number}"), 5),
-        right(&micros(trial.ended_at_ms.saturating_mul(1000)), 7),
+        right(&millis(trial.ended_at_ms), 7),
         right(&precise(trial.load_pps, "pps", SHORT), 11),
-        right(&micros(trial.duration_ms.saturating_mul(1000)), 7),
+        right(&millis(trial.duration_ms), 7),
     );
     if let Some(why) = &trial.seen.invalid {
         let room = style.columns().saturating_sub(columns(&lead) + 9);
@@ -97,7 +96,7 @@ pub fn trial(number: usize, trial: &LoadTrial, bounds: &[GoalBounds], style: Sty
     let seen = &trial.seen;
     let loss = seen.loss_ratio();
     let tone = if loss.is_some_and(|loss| loss > 0.0) { Tone::Bad } else { Tone::Good };
-    let word = format!("loss {}", loss.map_or_else(|| "–".to_owned(), ratio));
+    let word = format!("loss {}", or_dash(loss.map(ratio)));
     let unsent = if seen.unsent() > 0 { format!(" unsent {}", grouped(seen.unsent())) } else { String::new() };
     let mut used = columns(&lead) + 15;
     let mut line = lead + &style.paint(tone, &left(&word, 14)) + " ";
@@ -137,7 +136,7 @@ pub fn summary(report: &SearchReport, style: Style) -> String {
     let took = report.trials.last().map_or(0, |trial| trial.ended_at_ms);
     page.blank();
     let trials = plural(report.trials.len() as u64, "trial");
-    page.line(&format!("{trials}{invalid} in {}", micros(took.saturating_mul(1000))));
+    page.line(&format!("{trials}{invalid} in {}", millis(took)));
     for remark in &report.remarks {
         page.beside("! ", &clean(remark), Some(Tone::Mark));
     }

@@ -108,84 +108,56 @@ impl Canvas {
         Self { out }
     }
 
+    /// A sheet with its title and what is below it.
+    pub(crate) fn titled(width: f64, height: f64, title: &str, subtitle: &str) -> Self {
+        let mut canvas = Self::new(width, height, title, subtitle);
+        canvas.text((24.0, 34.0), title, Font::TITLE);
+        canvas.text((24.0, 54.0), subtitle, Font::SUBTITLE);
+        canvas
+    }
+
+    /// An element with its coordinates, then attributes as they are, and the hint that viewers show under the pointer.
+    fn shape(&mut self, name: &str, at: &[(&str, f64)], attributes: &str, hint: &str) {
+        let at: String = at.iter().map(|(key, value)| format!(" {key}=\"{}\"", number(*value))).collect();
+        let end = if hint.is_empty() { "/>".to_owned() } else { format!("><title>{}</title></{name}>", escape(hint)) };
+        let _ = writeln!(self.out, "<{name}{at}{attributes}{end}");
+    }
+
     pub(crate) fn rect(&mut self, [x, y, wide, high]: [f64; 4], fill: &str, hint: &str) {
-        let _ = writeln!(
-            self.out,
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"{}",
-            number(x),
-            number(y),
-            number(wide.max(0.0)),
-            number(high.max(0.0)),
-            hinted("rect", hint)
-        );
+        let at = [("x", x), ("y", y), ("width", wide.max(0.0)), ("height", high.max(0.0))];
+        self.shape("rect", &at, &format!(" fill=\"{fill}\""), hint);
     }
 
     pub(crate) fn line(&mut self, [x1, y1, x2, y2]: [f64; 4], stroke: Stroke) {
-        let _ = writeln!(
-            self.out,
-            "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}/>",
-            number(x1),
-            number(y1),
-            number(x2),
-            number(y2),
-            style(stroke)
-        );
+        self.shape("line", &[("x1", x1), ("y1", y1), ("x2", x2), ("y2", y2)], &style(stroke), "");
     }
 
     pub(crate) fn polyline(&mut self, points: &[(f64, f64)], stroke: Stroke) {
-        if points.len() < 2 {
-            return;
+        if points.len() >= 2 {
+            let joins = "fill=\"none\" stroke-linejoin=\"round\" stroke-linecap=\"round\"";
+            self.shape("polyline", &[], &format!("{} {joins}{}", path(points), style(stroke)), "");
         }
-        let _ = writeln!(
-            self.out,
-            "<polyline points=\"{}\" fill=\"none\" stroke-linejoin=\"round\" stroke-linecap=\"round\"{}/>",
-            path(points),
-            style(stroke)
-        );
     }
 
     pub(crate) fn polygon(&mut self, points: &[(f64, f64)], fill: &str, opacity: f64) {
-        if points.len() < 3 {
-            return;
+        if points.len() >= 3 {
+            let fill = format!(" fill=\"{fill}\" fill-opacity=\"{}\"", number(opacity));
+            self.shape("polygon", &[], &(path(points) + &fill), "");
         }
-        let _ = writeln!(
-            self.out,
-            "<polygon points=\"{}\" fill=\"{fill}\" fill-opacity=\"{}\"/>",
-            path(points),
-            number(opacity)
-        );
     }
 
     /// A marker around a point, with a thin rim in the paper's colour that separates it from its neighbours.
     pub(crate) fn marker(&mut self, marker: Marker, (x, y): (f64, f64), radius: f64, fill: &str, hint: &str) {
-        let rim = format!(" stroke=\"{}\" stroke-width=\"1\"", palette::PAPER);
-        let corner = |dx: f64, dy: f64| (x + dx * radius, y + dy * radius);
-        let _ = match marker {
-            Marker::Circle => writeln!(
-                self.out,
-                "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\"{rim}{}",
-                number(x),
-                number(y),
-                number(radius),
-                hinted("circle", hint)
-            ),
-            shape => {
-                let points = match shape {
-                    Marker::Square | Marker::Circle => {
-                        vec![corner(-0.9, -0.9), corner(0.9, -0.9), corner(0.9, 0.9), corner(-0.9, 0.9)]
-                    }
-                    Marker::Diamond => vec![corner(0.0, -1.3), corner(1.3, 0.0), corner(0.0, 1.3), corner(-1.3, 0.0)],
-                    Marker::Up => vec![corner(0.0, -1.3), corner(1.15, 0.85), corner(-1.15, 0.85)],
-                    Marker::Down => vec![corner(0.0, 1.3), corner(1.15, -0.85), corner(-1.15, -0.85)],
-                };
-                writeln!(
-                    self.out,
-                    "<polygon points=\"{}\" fill=\"{fill}\"{rim}{}",
-                    path(&points),
-                    hinted("polygon", hint)
-                )
-            }
+        let fill = format!(" fill=\"{fill}\" stroke=\"{}\" stroke-width=\"1\"", palette::PAPER);
+        let corners: &[(f64, f64)] = match marker {
+            Marker::Circle => return self.shape("circle", &[("cx", x), ("cy", y), ("r", radius)], &fill, hint),
+            Marker::Square => &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+            Marker::Diamond => &[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)],
+            Marker::Up => &[(0.0, -1.3), (1.15, 0.85), (-1.15, 0.85)],
+            Marker::Down => &[(0.0, 1.3), (1.15, -0.85), (-1.15, -0.85)],
         };
+        let points: Vec<_> = corners.iter().map(|(dx, dy)| (x + dx * radius, y + dy * radius)).collect();
+        self.shape("polygon", &[], &(path(&points) + &fill), hint);
     }
 
     pub(crate) fn text(&mut self, (x, y): (f64, f64), text: &str, font: Font) {
@@ -216,13 +188,9 @@ fn style(stroke: Stroke) -> String {
     format!(" stroke=\"{}\" stroke-width=\"{}\"{dash}", stroke.color, number(stroke.width))
 }
 
-/// The end of an element, with the hint that viewers show under the pointer.
-fn hinted(element: &str, hint: &str) -> String {
-    if hint.is_empty() { "/>".to_owned() } else { format!("><title>{}</title></{element}>", escape(hint)) }
-}
-
 fn path(points: &[(f64, f64)]) -> String {
-    points.iter().map(|(x, y)| format!("{},{}", number(*x), number(*y))).collect::<Vec<_>>().join(" ")
+    let points: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", number(*x), number(*y))).collect();
+    format!(" points=\"{}\"", points.join(" "))
 }
 
 /// A coordinate with at most two decimals. NaN and infinities become 0, so that the file stays valid.

@@ -10,5 +10,5 @@ pub(crate) mod scale;
 pub(crate) use canvas::{Anchor, Canvas, Font, Stroke};
 pub(crate) use legend::{Entry, legend};
 pub(crate) use palette::{Look, Marker};
-pub(crate) use panel::Panel;
+pub(crate) use panel::{Panel, spread_out};
 pub(crate) use scale::Scale;

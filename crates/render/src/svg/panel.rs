@@ -67,6 +67,19 @@ impl Panel {
         }
     }
 
+    /// The words of a bar from `from` on, behind it, in it or before it: where they have room, with so much air.
+    pub(crate) fn bar_label(&self, canvas: &mut Canvas, [from, wide, base]: [f64; 3], label: &str, air: f64) {
+        let room = Font::LABEL.width(label) + air;
+        if from + wide + room < self.right() {
+            canvas.text((from + wide + 8.0, base), label, Font::LABEL);
+        } else if wide > room + 8.0 {
+            let inside = Font::LABEL.bold().color(palette::PAPER).anchored(Anchor::End);
+            canvas.text((from + wide - 8.0, base), label, inside);
+        } else {
+            canvas.text((from - 8.0, base), label, Font::LABEL.anchored(Anchor::End));
+        }
+    }
+
     /// A line through the points, without markers.
     pub(crate) fn plain(&self, canvas: &mut Canvas, points: &[(f64, f64)], look: Look) {
         let at: Vec<(f64, f64)> = points.iter().map(|(x, y)| (self.x(*x), self.y(*y))).collect();
@@ -86,5 +99,36 @@ impl Panel {
         for (point, at) in points.iter().zip(at) {
             canvas.marker(look.marker, at, 4.0, look.color, &hint(*point));
         }
+    }
+}
+
+/// Places near the wanted ones that are at least `apart` from one another and within the two ends; the order stays.
+pub(crate) fn spread_out(wanted: &[f64], apart: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
+    let mut places = wanted.to_vec();
+    let mut least = top;
+    for at in &order {
+        places[*at] = places[*at].max(least);
+        least = places[*at] + apart;
+    }
+    let mut most = bottom;
+    for at in order.iter().rev() {
+        places[*at] = places[*at].min(most);
+        most = places[*at] - apart;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_make_room_for_one_another() {
+        let places = spread_out(&[50.0, 51.0, 10.0, 99.0], 14.0, (0.0, 100.0));
+        assert_eq!(places, [50.0, 64.0, 10.0, 99.0]);
+        let places = spread_out(&[99.0, 98.0], 14.0, (0.0, 100.0));
+        assert_eq!(places, [100.0, 86.0]);
     }
 }

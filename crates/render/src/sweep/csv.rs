@@ -1,9 +1,9 @@
 //! The sweep as comma-separated values: one line per row, rates in bit/s and packets/s, CPU in cores.
 
 use crate::words::clean;
+use narrows_model::SweepReport;
 use narrows_model::run::measure::HostCpu;
 use narrows_model::run::sweep::{Spread, SweepRow};
-use narrows_model::{Flow, SweepReport};
 
 const HEAD: &str = "protocol,direction,flow,size_bytes,repetitions,sending_bps,sending_pps,receiving_bps,receiving_bps_min,\
                     receiving_bps_max,receiving_pps,lossless_bps,lossless_pps,lossless_upper_pps,unsent,lost,loss_ratio,\
@@ -26,14 +26,10 @@ fn line(row: &SweepRow) -> Vec<String> {
     let rate = |value: Option<f64>| value.map(|value| format!("{value:.1}")).unwrap_or_default();
     let median = |spread: Option<Spread>| rate(spread.map(|it| it.median));
     let count = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
-    let flow = match row.flow {
-        Flow::Up => "up",
-        Flow::Down => "down",
-    };
     let mut fields = vec![
         row.protocol.word().to_lowercase(),
         row.direction.to_string(),
-        flow.to_owned(),
+        row.flow.direction().to_string(),
         row.size_bytes.to_string(),
         row.receiving_bps.or(row.sending_bps).map_or(0, |it| it.n).to_string(),
         median(row.sending_bps),

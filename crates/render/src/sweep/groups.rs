@@ -1,7 +1,7 @@
 //! The rows of a sweep in groups: one for each protocol, direction and flow.
 
 use narrows_model::run::sweep::SweepRow;
-use narrows_model::{Direction, Flow, SweepReport};
+use narrows_model::{Direction, SweepReport};
 
 /// Neighbouring rows of one protocol, direction and flow.
 pub(super) fn groups(report: &SweepReport) -> impl Iterator<Item = &[SweepRow]> {
@@ -10,12 +10,8 @@ pub(super) fn groups(report: &SweepReport) -> impl Iterator<Item = &[SweepRow]> 
 
 /// `UDP up`, `TCP down (both ways at once)`.
 pub(super) fn name(row: &SweepRow) -> String {
-    let flow = match row.flow {
-        Flow::Up => "up",
-        Flow::Down => "down",
-    };
     let at_once = if row.direction == Direction::Both { ", both ways at once" } else { "" };
-    format!("{} {flow}{at_once}", row.protocol.word())
+    format!("{} {}{at_once}", row.protocol.word(), row.flow.direction())
 }
 
 /// The unit of all bit rates of a sweep, and its factor.

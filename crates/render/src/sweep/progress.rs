@@ -2,9 +2,9 @@
 
 use crate::figures::{pps, ratio};
 use crate::style::{Style, Tone};
-use crate::words::{clean, fit, plural, right};
+use crate::words::{clean, fit, or_dash, plural, right};
 use narrows_model::words::units::bps;
-use narrows_model::{Flow, SweepCell, SweepOutcome, SweepRecord};
+use narrows_model::{SweepCell, SweepOutcome, SweepRecord};
 
 /// The line of the newest point with its line break; empty before the first.
 #[must_use]
@@ -22,8 +22,8 @@ pub fn line(record: &SweepRecord, style: Style) -> String {
         SweepOutcome::Measured(flows) => flows
             .iter()
             .map(|it| {
-                let way = if flows.len() > 1 { format!("{} ", flow(it.flow)) } else { String::new() };
-                let got = it.receiving_bps.map_or_else(|| "–".to_owned(), bps);
+                let way = if flows.len() > 1 { format!("{} ", it.flow.direction()) } else { String::new() };
+                let got = or_dash(it.receiving_bps.map(bps));
                 let rate = it.receiving_pps.map(|rate| format!(" {}", pps(rate))).unwrap_or_default();
                 let lost = it.loss.filter(|loss| *loss > 0.0).map(|loss| format!(", lost {}", ratio(loss)));
                 let lossless = it.lossless.as_ref().and_then(|it| it.lower_bps);
@@ -53,13 +53,6 @@ pub fn ahead(record: &SweepRecord, [min_ms, max_ms]: [u64; 2]) -> String {
 #[must_use]
 pub fn what(cell: SweepCell) -> String {
     format!("{} {} {} B", cell.protocol.word(), cell.direction, cell.size_bytes)
-}
-
-const fn flow(flow: Flow) -> &'static str {
-    match flow {
-        Flow::Up => "up",
-        Flow::Down => "down",
-    }
 }
 
 /// `45 s`, `6 min`, `2 h 05 min`: an estimated duration.

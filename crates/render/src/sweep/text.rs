@@ -5,11 +5,11 @@ use crate::figures::{digits, grouped, ratio};
 use crate::measure::udp_words as words;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, columns, left, plural, right};
+use crate::words::{clean, columns, ends, left, plural, right};
 use narrows_model::run::measure::HostCpu;
 use narrows_model::run::sweep::{Spread, SweepRow, Symmetry};
 use narrows_model::words::units::{bps, micros};
-use narrows_model::{Ending, Flow, SweepProtocol, SweepReport};
+use narrows_model::{Ending, SweepProtocol, SweepReport};
 
 /// Widths of a rate in bit/s and in packets/s.
 const BITS: usize = 8;
@@ -89,10 +89,7 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
     let base = 7 + (BITS + PACKETS) * if lossless { 3 } else { 2 } + if udp { 8 + 7 } else { 0 };
     let room = page.width().saturating_sub(base);
     let cpu = [Cpu::Four, Cpu::Three].into_iter().find(|it| 2 * it.wide() <= room).unwrap_or(Cpu::None);
-    let ends = match first.flow {
-        Flow::Up => "client to server",
-        Flow::Down => "server to client",
-    };
+    let ends = ends(first.flow);
     let what = if udp { "bytes of datagram" } else { "bytes of message" };
     let cores = if cpu == Cpu::None { "" } else { "; CPU in % of one core" };
     page.heading(&name(first), &format!("{ends}; size in {what}{cores}"));

@@ -9,7 +9,7 @@ pub(crate) mod rounds;
 mod verdict;
 
 use crate::style::Style;
-use narrows_model::{Place, Report};
+use narrows_model::Report;
 use page::Page;
 
 /// The whole report. At 100 columns it usually has at most 45 lines, unless `style.full` is set.
@@ -24,18 +24,4 @@ pub fn report(report: &Report, style: Style) -> String {
     rounds::write(&mut page, report);
     hosts::write(&mut page, report);
     page.finish()
-}
-
-/// `on the server (flits)`, `on the path`.
-fn on(place: Place, report: &Report) -> String {
-    let name = match place {
-        Place::Client => &report.hosts.client.name,
-        Place::Server => &report.hosts.server.name,
-        Place::Path => "",
-    };
-    if name.is_empty() {
-        format!("on the {place}")
-    } else {
-        format!("on the {place} ({})", crate::words::fit(&crate::words::clean(name), 40))
-    }
 }

@@ -1,7 +1,8 @@
 //! The page that the sections write on: lines, headings, indented paragraphs.
 
 use crate::style::{Style, Tone};
-use crate::words::{columns, fit, wrap};
+use crate::words::{clean, columns, fit, wrap};
+use narrows_model::{Place, Report};
 
 /// A text that grows line by line.
 pub(crate) struct Page {
@@ -71,4 +72,14 @@ impl Page {
     pub(crate) fn finish(self) -> String {
         self.text.trim_end().to_owned() + "\n"
     }
+}
+
+/// `on the server (flits)`, `on the path`.
+pub(super) fn on(place: Place, report: &Report) -> String {
+    let name = match place {
+        Place::Client => &report.hosts.client.name,
+        Place::Server => &report.hosts.server.name,
+        Place::Path => "",
+    };
+    if name.is_empty() { format!("on the {place}") } else { format!("on the {place} ({})", fit(&clean(name), 40)) }
 }

@@ -1,7 +1,6 @@
 //! The rounds of `--try`: the changes, their gain, and the predicted gain.
 
-use super::on;
-use super::page::Page;
+use super::page::{Page, on};
 use crate::style::Tone;
 use crate::words::{clean, range, times};
 use narrows_model::run::report::{ProofView, RoundView};
@@ -44,11 +43,8 @@ fn write_round(page: &mut Page, report: &Report, round: &RoundView) {
 
 /// The effect of a fix in a sentence.
 pub(crate) fn outcome(proof: &ProofView) -> String {
-    let runs = |runs: &[f64]| match narrows_stats::summary(runs) {
-        Some(s) => bps(s.mean),
-        None => "not measured".to_owned(),
-    };
-    let loss = |runs: &[f64]| narrows_stats::summary(runs).map(|s| percent(s.mean));
+    let runs = |runs: &[f64]| ProofView::mean(runs).map_or_else(|| "not measured".to_owned(), bps);
+    let loss = |runs: &[f64]| ProofView::mean(runs).map(percent);
     let lost = match (loss(&proof.before_loss), loss(&proof.after_loss)) {
         (Some(before), Some(after)) => format!(", lost {before} and {after}"),
         _ => String::new(),
@@ -68,11 +64,11 @@ pub(crate) fn outcome(proof: &ProofView) -> String {
 pub(crate) fn prediction(proof: &ProofView) -> String {
     let [low, high] = proof.predicted_interval_bps;
     let predicted = format!("predicted {} ({})", bps(proof.predicted_bps), range([low, high]));
-    match narrows_stats::summary(&proof.after_bps) {
+    match ProofView::mean(&proof.after_bps) {
         Some(after) if proof.predicted_bps > 0.0 => {
-            let off = (after.mean / proof.predicted_bps - 1.0) * 100.0;
-            let word = if (low..=high).contains(&after.mean) { "inside" } else { "outside" };
-            format!("{predicted}; measured {} ({off:+.1} %, {word})", bps(after.mean))
+            let off = (after / proof.predicted_bps - 1.0) * 100.0;
+            let word = if (low..=high).contains(&after) { "inside" } else { "outside" };
+            format!("{predicted}; measured {} ({off:+.1} %, {word})", bps(after))
         }
         _ => predicted,
     }

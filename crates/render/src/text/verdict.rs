@@ -1,10 +1,9 @@
 //! The verdict: the goodput measured, the goodput possible, the cause, and the command that fixes it.
 
-use super::on;
-use super::page::Page;
+use super::page::{Page, on};
 use crate::style::Tone;
-use crate::words::{clean, left, range, right, times};
-use narrows_model::run::report::{CauseView, VerdictView};
+use crate::words::{clean, left, or_dash, range, right, times};
+use narrows_model::run::report::{CauseView, ProofView, VerdictView};
 use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Direction, Ending, Report, Status};
 
@@ -74,7 +73,7 @@ fn figures(page: &mut Page, report: &Report) {
     let words: Vec<_> = [range, then].into_iter().filter(|word| !word.is_empty()).collect();
     page.beside(&figure("you could get", predicted), &words.join("; "), None);
     if let Some(proof) = &report.proof {
-        let mean = |runs: &[f64]| narrows_stats::summary(runs).map_or_else(|| "–".to_owned(), |s| bps(s.mean));
+        let mean = |runs: &[f64]| or_dash(ProofView::mean(runs).map(bps));
         let text = format!(
             "{} before, {} after: {}",
             mean(&proof.before_bps),

@@ -17,7 +17,6 @@ pub(crate) mod port;
 mod qualify;
 mod row;
 mod tester;
-pub mod views;
 mod watch;
 pub mod words;
 
@@ -26,8 +25,8 @@ pub use autosave::Write;
 pub use error::ForwardingError;
 pub use hosts::HostAccess;
 pub use narrows_search::procedures::{Scheduled, schedule, total};
+pub use narrows_views::forwarding::{derive, mean_intervals, report, report_pair};
 pub use narrows_wire::forwarding_plan::{PlanFile, Problems, parse, reference};
-pub use views::{derive, report, report_pair};
 
 use autosave::Autosave;
 use narrows_model::forwarding::plan::Row;

@@ -98,7 +98,7 @@ impl Bench<'_> {
             (Err(error), failed) => (self.reconnect(row, request, error)?, None, failed),
         };
         let effective_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let (corrected, _, invalid) = super::views::judged(&self.record.plan, &trial);
+        let (corrected, _, invalid) = narrows_views::forwarding::judged(&self.record.plan, &trial);
         if is_lost(&corrected) && !self.stop.is_set() {
             self.await_dut(row)?;
         }

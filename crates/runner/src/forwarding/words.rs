@@ -24,7 +24,7 @@ pub fn schedule(plan: &ForwardingPlan) -> String {
 fn trials(plan: &ForwardingPlan) -> (String, (u64, u64)) {
     let all = procedures::schedule(plan);
     let several = plan.traffic.len() > 1;
-    let names = narrows_render::forwarding::names(&plan.traffic);
+    let names = narrows_views::forwarding::words::names(&plan.traffic);
     let wide = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(7);
     let name = |traffic: Option<usize>| match traffic {
         _ if !several => String::new(),
@@ -140,7 +140,7 @@ impl Lines {
     /// Before the first event.
     #[must_use]
     pub fn new(plan: &ForwardingPlan) -> Self {
-        Self { names: narrows_render::forwarding::names(&plan.traffic), row: None }
+        Self { names: narrows_views::forwarding::words::names(&plan.traffic), row: None }
     }
 
     /// The line of an event, if it has one.

@@ -6,7 +6,7 @@ pub use spec::{SearchSpec, SpecError, run};
 
 use crate::ends::{Ends, EndsError, On, TrialFailed};
 use narrows_model::run::Ending;
-use narrows_model::run::search::{GoalBounds, LoadTrial, LossPoint, Observation, SearchPlan, SearchRecord};
+use narrows_model::run::search::{GoalBounds, LoadTrial, Observation, SearchPlan, SearchRecord};
 use narrows_model::run::search_report::{BoundsAt, LoadUnit};
 use narrows_model::{DatagramSizes, Family, Flow, Trial, UdpPlan, UdpRate, UdpTrial};
 use narrows_search::{Search, SearchError, Step};
@@ -173,33 +173,6 @@ pub fn search(
     }
     search.stop();
     Ok(Searched { record: search.record(), history, ending })
-}
-
-/// Where the goals stood after each trial of a record: the search, told the same again.
-#[must_use]
-pub fn history(record: &SearchRecord) -> Vec<BoundsAt> {
-    let Ok(mut search) = Search::new(&record.plan) else { return Vec::new() };
-    let mut history = Vec::new();
-    for trial in &record.trials {
-        let at = Duration::from_millis(trial.ended_at_ms);
-        let _ = search.next(at.saturating_sub(Duration::from_millis(trial.duration_ms)));
-        if search.observe(trial.seen.clone(), at).is_err() {
-            break;
-        }
-        history.push(BoundsAt { at_ms: trial.ended_at_ms, bounds: search.bounds() });
-    }
-    history
-}
-
-/// The loss at each load of a record.
-#[must_use]
-pub fn curve(record: &SearchRecord) -> Vec<LossPoint> {
-    match record.plan.method {
-        narrows_model::run::search::SearchMethod::LossCurve { .. } => {
-            narrows_search::loss_curve(&record.plan, &record.trials)
-        }
-        _ => Vec::new(),
-    }
 }
 
 /// What a datagram of a load takes on the wire; of a list the average.

@@ -19,7 +19,7 @@ use narrows_model::forwarding::*;
 use narrows_model::load::frames::{FrameTrial, Transport, Walk};
 use narrows_model::run::search::*;
 use narrows_model::run::sweep::Spread;
-use narrows_runner::forwarding::views::{AccountOfTrial, Derived, conclude};
+use narrows_views::forwarding::{AccountOfTrial, Derived, conclude};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 

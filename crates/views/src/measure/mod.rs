@@ -37,12 +37,19 @@ pub trait StreamRecord {
     /// One instant of it.
     type Sample;
 
-    /// The flow and the number of the stream.
-    fn key(&self) -> (Flow, u32);
-    /// In the order of time.
-    fn samples(&self) -> &[Self::Sample];
+    /// What all kinds of load have in common of it.
+    fn common(&self) -> Common<'_, Self::Sample>;
+}
+
+/// What all kinds of load have in common of a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Common<'a, S> {
+    flow: Flow,
+    id: u32,
     /// `address:port` of this end and of the other one.
-    fn addresses(&self) -> [&String; 2];
+    addresses: [&'a String; 2],
+    /// In the order of time.
+    samples: &'a [S],
 }
 
 /// A kind of load whose plain measurements have a view.
@@ -95,8 +102,8 @@ impl<R: StreamRecord> Pair<'_, R> {
         let at = |place: Place| {
             let (mine, theirs) =
                 if flow.sender() == place { (self.sender, self.receiver) } else { (self.receiver, self.sender) };
-            let mine = mine.map(|it| it.addresses()[0].clone());
-            mine.or_else(|| theirs.map(|it| it.addresses()[1].clone())).unwrap_or_default()
+            let mine = mine.map(|it| it.common().addresses[0].clone());
+            mine.or_else(|| theirs.map(|it| it.common().addresses[1].clone())).unwrap_or_default()
         };
         [at(Place::Client), at(Place::Server)]
     }
@@ -121,11 +128,11 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
             Flow::Up => (trial.client, trial.server),
             Flow::Down => (trial.server, trial.client),
         };
-        let of = |end: &'a L::Record| L::records(end).iter().filter(move |it| it.key().0 == flow);
-        let mut ids: Vec<u32> = of(sender).chain(of(receiver)).map(|it| it.key().1).collect();
+        let of = |end: &'a L::Record| L::records(end).iter().filter(move |it| it.common().flow == flow);
+        let mut ids: Vec<u32> = of(sender).chain(of(receiver)).map(|it| it.common().id).collect();
         ids.sort_unstable();
         ids.dedup();
-        let find = |end: &'a L::Record, id: u32| of(end).find(|it| it.key().1 == id);
+        let find = |end: &'a L::Record, id: u32| of(end).find(|it| it.common().id == id);
         let pairs = ids.into_iter().map(|id| Pair { id, sender: find(sender, id), receiver: find(receiver, id) });
         let [interval_us, omit_us] = trial.plan.times_ms().map(|ms| ms.saturating_mul(1000));
         Self { flow, pairs: pairs.collect(), interval_us, omit_us }
@@ -153,7 +160,7 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
     /// One stream's intervals.
     fn parts(&self, pair: &Pair<'a, L::Stream>) -> Vec<Part<Span<'a, L::Sample>>> {
         let Some(counted) = pair.receiver.or(pair.sender) else { return Vec::new() };
-        let samples = counted.samples();
+        let samples = counted.common().samples;
         let times: Vec<u64> = samples.iter().map(narrows_model::Sample::at_us).collect();
         let part = |ends: &[usize]| {
             let (first, last) = (samples.get(ends[0])?, samples.get(ends[1])?);
@@ -168,14 +175,14 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
 
     /// When the counted part begins. A trial that was cut before its counted part is summed up whole.
     fn counted_from_us<'b>(&self, streams: impl IntoIterator<Item = &'b L::Stream>) -> u64 {
-        let ended = |it: &L::Stream| it.samples().last().is_none_or(|last| last.at_us() <= self.omit_us);
+        let ended = |it: &L::Stream| it.common().samples.last().is_none_or(|last| last.at_us() <= self.omit_us);
         if streams.into_iter().all(ended) { 0 } else { self.omit_us }
     }
 }
 
 /// The sample nearest to an instant.
 fn nearest<R: StreamRecord<Sample: narrows_model::Sample>>(stream: &R, at_us: u64) -> Option<&R::Sample> {
-    stream.samples().iter().min_by_key(|sample| sample.at_us().abs_diff(at_us))
+    stream.common().samples.iter().min_by_key(|sample| sample.at_us().abs_diff(at_us))
 }
 
 /// In the order of time: one interval of each flow in turn.

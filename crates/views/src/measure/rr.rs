@@ -1,9 +1,11 @@
 //! The view of request/response trials from what both ends recorded. The counts and latencies are the client's.
 
-use super::{FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, live::Live, remarks, tcp};
+use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, live::Live, remarks, tcp};
+use narrows_diagnose::latency::under_load;
 use narrows_model::load::rr::report::{
     LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA,
 };
+use narrows_model::run::Run;
 use narrows_model::run::measure::{EndCpu, FlowSummary};
 use narrows_model::run::report::RunView;
 use narrows_model::words::figures::float;
@@ -17,16 +19,8 @@ impl StreamRecord for RrStreamRecord {
     type Sample = RrSample;
 
     /// Requests go up.
-    fn key(&self) -> (Flow, u32) {
-        (Flow::Up, self.id)
-    }
-
-    fn samples(&self) -> &[RrSample] {
-        &self.samples
-    }
-
-    fn addresses(&self) -> [&String; 2] {
-        [&self.local, &self.remote]
+    fn common(&self) -> Common<'_, RrSample> {
+        Common { flow: Flow::Up, id: self.id, addresses: [&self.local, &self.remote], samples: &self.samples }
     }
 }
 
@@ -99,6 +93,15 @@ impl Viewed for RrPlan {
 fn total(stream: Option<u32>, omit_us: u64, spans: &[(RrSample, RrSample)]) -> Option<RrIntervalView> {
     let parts: Vec<_> = spans.iter().map(|(from, to)| Part { sent: Some((from, to)), received: None }).collect();
     RrPlan::interval(Flow::Up, stream, omit_us, &parts)
+}
+
+/// The requests and responses of a run, idle and loaded side by side where both were measured; `None` where there are none.
+#[must_use]
+pub fn of_run(run: &Run) -> Option<RrReport> {
+    let trials: Vec<RrTrial<'_>> = run.trials_of().map(|(_, trial)| trial).collect();
+    let find = |loaded: bool| trials.iter().find(|trial| trial.plan.load.is_some() == loaded);
+    let compared = find(false).zip(find(true)).and_then(|(idle, loaded)| under_load(*idle, *loaded).ok());
+    (!trials.is_empty()).then(|| build(run.into(), &trials, compared))
 }
 
 /// The view of a run's trials, in the order in which they were measured. `under_load` is the diagnosis of two of them.

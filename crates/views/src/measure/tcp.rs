@@ -1,6 +1,6 @@
 //! The view of a measurement of TCP.
 
-use super::{FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, live::Live, remarks};
+use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, live::Live, remarks};
 use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport, SCHEMA, StreamView, SummaryView};
 use narrows_model::run::report::RunView;
 use narrows_model::run::tcp_columns::{Column, Over, TcpColumns};
@@ -14,16 +14,8 @@ const FEWEST_FOR_LAG: usize = 8;
 impl StreamRecord for TcpStreamRecord {
     type Sample = TcpSample;
 
-    fn key(&self) -> (Flow, u32) {
-        (self.flow, self.id)
-    }
-
-    fn samples(&self) -> &[TcpSample] {
-        &self.samples
-    }
-
-    fn addresses(&self) -> [&String; 2] {
-        [&self.local, &self.remote]
+    fn common(&self) -> Common<'_, TcpSample> {
+        Common { flow: self.flow, id: self.id, addresses: [&self.local, &self.remote], samples: &self.samples }
     }
 }
 

@@ -1,28 +1,21 @@
 //! The view of a measurement of UDP.
 
 use super::udp_total::flow_summary;
-use super::{FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
+use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
+use narrows_diagnose::ledger;
 use narrows_model::load::udp::report::{
     MeasureUdpReport, ReceivedPart, SCHEMA, SentPart, UdpInterval, UdpStreamView, UdpSummary,
 };
 use narrows_model::run::Run;
 use narrows_model::run::report::RunView;
 use narrows_model::words::figures::float;
-use narrows_model::{Flow, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord, UdpTrial};
+use narrows_model::{Flow, Ledger, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord, UdpTrial};
 
 impl StreamRecord for UdpStreamRecord {
     type Sample = UdpSample;
 
-    fn key(&self) -> (Flow, u32) {
-        (self.flow, self.id)
-    }
-
-    fn samples(&self) -> &[UdpSample] {
-        &self.samples
-    }
-
-    fn addresses(&self) -> [&String; 2] {
-        [&self.local, &self.remote]
+    fn common(&self) -> Common<'_, UdpSample> {
+        Common { flow: self.flow, id: self.id, addresses: [&self.local, &self.remote], samples: &self.samples }
     }
 }
 
@@ -78,6 +71,20 @@ impl Viewed for UdpPlan {
 #[must_use]
 pub fn build(run: &Run) -> Option<MeasureUdpReport> {
     Some(from_trial(run.trials_of().next()?.1, run.into()))
+}
+
+/// The packet ledger of each flow of a run's first trial of UDP; none where it holds none.
+#[must_use]
+pub fn ledgers(run: &Run) -> Vec<Ledger> {
+    let Some((_, trial)) = run.trials_of::<UdpPlan>().next() else { return Vec::new() };
+    trial.plan.flows().iter().map(|flow| ledger(trial, *flow)).collect()
+}
+
+/// The same, where the counters for them were read.
+#[must_use]
+pub fn counted_ledgers(run: &Run) -> Vec<Ledger> {
+    let counted = run.trials_of::<UdpPlan>().next().is_some_and(|(_, trial)| !trial.client.before.facts.is_empty());
+    if counted { ledgers(run) } else { Vec::new() }
 }
 
 /// The view of one trial.

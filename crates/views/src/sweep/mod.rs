@@ -7,8 +7,14 @@ mod symmetry;
 use narrows_model::run::measure::{EndCpu, HostCpu};
 use narrows_model::run::report::RunView;
 use narrows_model::run::sweep::{SCHEMA, Spread, SweepRow};
-use narrows_model::{Direction, Flow, SweepFigures, SweepOutcome, SweepProtocol, SweepRecord, SweepReport};
+use narrows_model::{Direction, Flow, Run, SweepFigures, SweepOutcome, SweepProtocol, SweepRecord, SweepReport};
 use points::{figures, points};
+
+/// The sweep of a run, as far as it got; `None` where it holds none.
+#[must_use]
+pub fn of_run(run: &Run) -> Option<SweepReport> {
+    Some(build(run.sweep.as_ref()?, run.into()))
+}
 
 /// The report of a sweep, complete or not.
 #[must_use]

@@ -1,9 +1,11 @@
 //! The user's words for frames: ranges of addresses and ports as pkt-gen writes them, frame sizes and mixes of sizes, loads.
 
 mod load;
+mod show;
 mod sizes;
 
 pub use load::parse_load;
+pub use show::{family, protocol, sizes, walk};
 pub use sizes::{IMIX, parse_sizes};
 
 use crate::load::frames::Endpoints;

@@ -8,9 +8,9 @@ use maud::html;
 use narrows_model::forwarding::ab::Difference;
 use narrows_model::forwarding::ab_report::{AbReport, AbRowView, ConfigurationView};
 
-/// The page.
+/// The page; `intervals` as for its picture.
 #[must_use]
-pub fn page(report: &AbReport) -> String {
+pub fn page(report: &AbReport, intervals: &[[Option<[f64; 2]>; 2]]) -> String {
     let class = |row: &AbRowView| {
         let proven = row.row.welch.as_ref().is_some_and(Difference::is_proven) && !is_limited(report, row);
         if proven { "good" } else { "mark" }
@@ -31,7 +31,7 @@ pub fn page(report: &AbReport) -> String {
             (says("", "B", &side(&report.b)))
             (says("bad", "Note", &remarks(report)))
         }
-        @if let Some(picture) = svg::picture(report) { section #comparison { (figure(Some(picture))) } }
+        @if let Some(picture) = svg::picture(report, intervals) { section #comparison { (figure(Some(picture))) } }
         @for (id, it) in tables { section id=(id) { (table(&it.trimmed())) } }
     };
     document(&format!("Forwarding benchmark of {}, two configurations", report.name), None, &main)

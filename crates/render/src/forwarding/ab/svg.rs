@@ -8,7 +8,6 @@ use crate::forwarding::drawing::{WIDTH, count, sheet};
 use crate::svg::{Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke, legend, palette};
 use crate::words::clean;
 use narrows_model::forwarding::ab_report::{AbReport, AbRowView, Sample};
-use narrows_stats::{LEVEL, mean_interval};
 
 const TOP: f64 = 126.0;
 /// A row's plot, and with its title and axis.
@@ -20,10 +19,11 @@ const RIGHT: f64 = 250.0;
 const A: Look = Look { color: palette::BLUE, marker: Marker::Circle, dash: "" };
 const B: Look = Look { color: palette::VERMILION, marker: Marker::Diamond, dash: "" };
 
-/// The picture; `None` where no run has a result.
+/// The picture; `None` where no run has a result. `intervals` are those of both means in each row.
 #[must_use]
-pub fn picture(report: &AbReport) -> Option<String> {
-    let drawn: Vec<&AbRowView> = report.rows.iter().filter(|row| row.a.is_some() || row.b.is_some()).collect();
+pub fn picture(report: &AbReport, intervals: &[[Option<[f64; 2]>; 2]]) -> Option<String> {
+    let drawn: Vec<_> =
+        report.rows.iter().zip(intervals).filter(|(row, _)| row.a.is_some() || row.b.is_some()).collect();
     if drawn.is_empty() {
         return None;
     }
@@ -36,15 +36,14 @@ pub fn picture(report: &AbReport) -> Option<String> {
         Entry::plain("mean and its interval at 95 %", Look { color: palette::INK, ..A }),
     ];
     legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries);
-    for (at, row) in drawn.into_iter().enumerate() {
-        one(&mut canvas, report, row, TOP + count(at) * EACH);
+    for (at, (row, intervals)) in drawn.into_iter().enumerate() {
+        one(&mut canvas, report, (row, *intervals), TOP + count(at) * EACH);
     }
     Some(canvas.finish())
 }
 
-fn one(canvas: &mut Canvas, report: &AbReport, row: &AbRowView, top: f64) {
+fn one(canvas: &mut Canvas, report: &AbReport, (row, intervals): (&AbRowView, [Option<[f64; 2]>; 2]), top: f64) {
     let sides = [(&row.row.a_pps, &row.a, A, "A"), (&row.row.b_pps, &row.b, B, "B")];
-    let intervals = sides.map(|(values, ..)| mean_interval(values, LEVEL).map(|it| it.interval));
     let values = sides.iter().flat_map(|(values, ..)| values.iter().copied());
     let all: Vec<f64> =
         values.chain(intervals.iter().flatten().flatten().copied()).filter(|value| value.is_finite()).collect();

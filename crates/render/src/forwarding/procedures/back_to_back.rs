@@ -1,16 +1,15 @@
 //! The longest bursts without loss (RFC 9004): a table, and their average with the range over the repetitions, and the buffer time
 //! that follows.
 
-use super::super::drawing::{Columns, LEFT, RIGHT, WIDTH, count, present, round_time, sheet, sizes, whisker};
+use super::super::drawing::{Columns, LEFT, RIGHT, WIDTH, count, present, sheet, sizes, whisker};
 use super::super::section::Section;
-use super::super::sized::{each, row, sized};
-use super::super::words::{size, times};
+use super::super::sized::{Figure, of_sizes};
+use super::super::words::times;
 use crate::figures::{grouped, nanos, pps, pps_short, tick};
 use crate::style::Tone;
 use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Scale, Stroke, legend, palette};
 use crate::table::{Cell, Column, Table};
-use crate::words::clean;
-use crate::words::rounded;
+use crate::words::{clean, round_time, rounded};
 use narrows_model::forwarding::procedures::back_to_back::BurstsOfSize;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::forwarding::{Test, Tests};
@@ -28,37 +27,28 @@ fn asked(tests: &Tests) -> Option<String> {
 
 /// The longest bursts without loss.
 fn back_to_back(report: &ForwardingReport) -> Table {
-    let columns = [
-        Column::figures("average burst"),
-        Column::figures("min").spare(2),
-        Column::figures("median").spare(3),
-        Column::figures("max").spare(2),
-        Column::figures("at"),
-        Column::figures("implied buffer"),
-        Column::figures("corrected"),
-        Column::figures("bursts").spare(1),
+    let frames = |of: f64| grouped(rounded(of));
+    let time = |it: &BurstsOfSize, ns: f64| format!("{}{}", more(it), nanos(rounded(ns)));
+    let figures: [Figure<'_, BurstsOfSize>; 8] = [
+        (Column::figures("average burst"), &|it| {
+            Cell::new(format!("{}{}", more(it), frames(it.mean_frames))).tone(Tone::Strong)
+        }),
+        (Column::figures("min").spare(2), &|it| Cell::new(frames(it.frames.min))),
+        (Column::figures("median").spare(3), &|it| Cell::new(frames(it.frames.median))),
+        (Column::figures("max").spare(2), &|it| Cell::new(frames(it.frames.max))),
+        (Column::figures("at"), &|it| Cell::new(pps(it.offered_pps))),
+        (Column::figures("implied buffer"), &|it| Cell::new(time(it, it.implied_ns))),
+        (Column::figures("corrected"), &|it| Cell::maybe(it.corrected_ns.map(|ns| time(it, ns))).tone(Tone::Strong)),
+        (Column::figures("bursts").spare(1), &|it| Cell::new(it.frames.n.to_string())),
     ];
     let remark = "frames; RFC 9004: implied = average ÷ rate, corrected for what left meanwhile";
-    let mut table = sized(report, "Back-to-back", remark, &columns);
-    for (traffic, view) in each(report) {
-        let Some(it) = &view.results.back_to_back.bursts else { continue };
-        let more = if it.at_least { "≥ " } else { "" };
-        let frames = |of: f64| Cell::new(grouped(rounded(of)));
-        let time = |ns: f64| format!("{more}{}", nanos(rounded(ns)));
-        let cells = vec![
-            Cell::new(format!("{more}{}", grouped(rounded(it.mean_frames)))).tone(Tone::Strong),
-            frames(it.frames.min),
-            frames(it.frames.median),
-            frames(it.frames.max),
-            Cell::new(pps(it.offered_pps)),
-            Cell::new(time(it.implied_ns)),
-            Cell::maybe(it.corrected_ns.map(time)).tone(Tone::Strong),
-            Cell::new(it.frames.n.to_string()),
-        ];
-        let note = it.at_least.then(|| "even the longest burst that was tried passed".to_owned());
-        table.rows.push(row(report, &table, traffic, Cell::new(size(view.size)), cells).note(note));
-    }
-    table
+    let note = |it: &BurstsOfSize| it.at_least.then(|| "even the longest burst that was tried passed".to_owned());
+    of_sizes(report, ["Back-to-back", remark], |it| it.results.back_to_back.bursts.as_ref(), &figures, note)
+}
+
+/// The sign of a burst that may be longer.
+const fn more(of: &BurstsOfSize) -> &'static str {
+    if of.at_least { "≥ " } else { "" }
 }
 
 const HIGH: f64 = 260.0;
@@ -119,12 +109,11 @@ fn burst(canvas: &mut Canvas, columns: &Columns, (x, wide): (f64, f64), color: &
     canvas.rect([x, y, wide, panel.bottom() - y], color, &hint);
     let (high, low) = (panel.y(it.frames.max), panel.y(it.frames.min));
     whisker(canvas, x + wide / 2.0, (high, low), (wide / 4.0).min(5.0), Stroke::new(palette::INK, 1.2));
-    let more = if it.at_least { "≥ " } else { "" };
     label(
         canvas,
         columns,
         (x + wide / 2.0, high.min(y) - 5.0),
-        &format!("{more}{}", pps_short(it.mean_frames.round())),
+        &format!("{}{}", more(it), pps_short(it.mean_frames.round())),
     );
 }
 
@@ -139,12 +128,11 @@ fn time(canvas: &mut Canvas, columns: &Columns, (x, wide): (f64, f64), color: &s
     }
     let outline = [(x, panel.bottom()), (x, implied), (x + wide, implied), (x + wide, panel.bottom())];
     canvas.polyline(&outline, Stroke { color: palette::AXIS, width: 1.2, dash: "4 3" });
-    let more = if it.at_least { "≥ " } else { "" };
     label(
         canvas,
         columns,
         (x + wide / 2.0, y.min(if y - implied < 18.0 { implied } else { y }) - 5.0),
-        &format!("{more}{}", nanos(rounded(shown))),
+        &format!("{}{}", more(it), nanos(rounded(shown))),
     );
 }
 

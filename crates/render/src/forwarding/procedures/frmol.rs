@@ -1,12 +1,13 @@
 //! Forwarding rate at maximum offered load.
 
 use super::super::section::{Mark, Section};
-use super::super::sized::{each, row, share, sized};
-use super::super::words::{size, time, times};
+use super::super::sized::{Figure, of_sizes, share};
+use super::super::words::{time, times};
 use crate::figures::{precise, ratio};
 use crate::style::Tone;
 use crate::svg::{Look, Marker, palette};
 use crate::table::{Cell, Column, Table};
+use narrows_model::forwarding::procedures::frmol::FrmolView;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::forwarding::{Test, Tests};
 use narrows_model::run::sweep::Spread;
@@ -34,32 +35,17 @@ fn left_out(invalid: u32) -> Option<String> {
 
 /// What arrived at line rate.
 fn frmol(report: &ForwardingReport) -> Table {
-    let columns = [
-        Column::figures("sent"),
-        Column::figures("received min").spare(1),
-        Column::figures("median"),
-        Column::figures("max").spare(1),
-        Column::figures("of line"),
-        Column::figures("lost"),
-        Column::figures("trials").spare(2),
+    let rate =
+        |of: Option<Spread>, what: fn(&Spread) -> f64| Cell::maybe(of.as_ref().map(|it| precise(what(it), "pps", 4)));
+    let figures: [Figure<'_, FrmolView>; 7] = [
+        (Column::figures("sent"), &|it| rate(it.offered_pps, |it| it.median)),
+        (Column::figures("received min").spare(1), &|it| rate(it.received_pps, |it| it.min)),
+        (Column::figures("median"), &|it| rate(it.received_pps, |it| it.median).tone(Tone::Strong)),
+        (Column::figures("max").spare(1), &|it| rate(it.received_pps, |it| it.max)),
+        (Column::figures("of line"), &|it| share(it.received)),
+        (Column::figures("lost"), &|it| Cell::maybe(it.loss_ratio.map(ratio))),
+        (Column::figures("trials").spare(2), &|it| Cell::new(it.repetitions.to_string())),
     ];
-    let mut table = sized(report, "Worst case", "what arrives while the line is full", &columns);
-    for (traffic, view) in each(report) {
-        let Some(it) = &view.results.frmol.rate else { continue };
-        let rate = |of: Option<Spread>, what: fn(&Spread) -> f64| {
-            Cell::maybe(of.as_ref().map(|it| precise(what(it), "pps", 4)))
-        };
-        let cells = vec![
-            rate(it.offered_pps, |it| it.median),
-            rate(it.received_pps, |it| it.min),
-            rate(it.received_pps, |it| it.median).tone(Tone::Strong),
-            rate(it.received_pps, |it| it.max),
-            share(it.received),
-            Cell::maybe(it.loss_ratio.map(ratio)),
-            Cell::new(it.repetitions.to_string()),
-        ];
-        let invalid = left_out(it.invalid);
-        table.rows.push(row(report, &table, traffic, Cell::new(size(view.size)), cells).note(invalid));
-    }
-    table
+    let words = ["Worst case", "what arrives while the line is full"];
+    of_sizes(report, words, |it| it.results.frmol.rate.as_ref(), &figures, |it| left_out(it.invalid))
 }

@@ -1,15 +1,14 @@
 //! Latency at the throughput: a table, and for each size the whole range, the part between the median and p99, p99.9, and the mean.
 
-use super::super::drawing::{Columns, LEFT, RIGHT, WIDTH, count, round_time, sheet, spread_out, whisker};
+use super::super::drawing::{Columns, LEFT, RIGHT, WIDTH, count, sheet, whisker};
 use super::super::section::Section;
 use super::super::sized::{each, row, sized};
 use super::super::words::{size, time, times};
 use crate::figures::{float, grouped, nanos, pps};
 use crate::style::Tone;
-use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Scale, Stroke, legend, palette};
+use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Scale, Stroke, legend, palette, spread_out};
 use crate::table::{Cell, Column, Table};
-use crate::words::clean;
-use crate::words::rounded;
+use crate::words::{clean, round_time, rounded};
 use narrows_model::forwarding::procedures::latency::LatencyOfSize;
 use narrows_model::forwarding::report::{ForwardingReport, TrafficView};
 use narrows_model::forwarding::{Test, Tests};

@@ -1,14 +1,13 @@
 //! Loss over the load (RFC 2544, section 26.3): a table, and a panel for each traffic, a line for each size, named at its end.
 
-use super::super::drawing::{WIDTH, count, sheet, spread_out};
+use super::super::drawing::{WIDTH, count, sheet};
 use super::super::section::Section;
 use super::super::words::{size, time};
 use crate::figures::{float, ratio, tick};
 use crate::style::Tone;
-use crate::svg::{Anchor, Canvas, Font, Look, Panel, Scale, Stroke};
+use crate::svg::{Anchor, Canvas, Font, Look, Panel, Scale, Stroke, spread_out};
 use crate::table::{Cell, Column, Row, Table};
-use crate::words::clean;
-use crate::words::rounded;
+use crate::words::{clean, rounded};
 use narrows_model::forwarding::report::{ForwardingReport, SizeView, TrafficView};
 use narrows_model::forwarding::{Test, Tests};
 use narrows_model::words::units::percent;

@@ -3,16 +3,15 @@
 
 use super::super::drawing::{Columns, LEFT, RIGHT, WIDTH, count, present, sheet, sizes, whisker};
 use super::super::section::{Mark, Section};
-use super::super::sized::{DIGITS, bits, each, frames, row, share, sized};
+use super::super::sized::{DIGITS, Figure, bits, each, frames, of_sizes, row, share, sized};
 use super::super::words::{size, time, times};
+use crate::figures::of_line;
 use crate::figures::{grouped, pps, pps_short, precise, ratio, tick};
-use crate::frames::words::of_line;
 use crate::style::Tone;
 use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Scale, Stroke, legend, palette};
 use crate::table::{Cell, Column, Table};
-use crate::words::clean;
-use crate::words::rounded;
-use narrows_model::forwarding::procedures::throughput::GoalOfSize;
+use crate::words::{clean, rounded};
+use narrows_model::forwarding::procedures::throughput::{ConfirmationView, GoalOfSize};
 use narrows_model::forwarding::report::{ForwardingReport, SizeView};
 use narrows_model::forwarding::{Test, Tests};
 use narrows_model::load::frames_report::FrameRate;
@@ -109,50 +108,41 @@ fn apart(of: &Spread) -> String {
 
 /// Repetitions at the throughput.
 fn confirmation(report: &ForwardingReport) -> Table {
-    let columns = [
-        Column::figures("load").spare(2),
-        Column::figures("passed"),
-        Column::figures("received min"),
-        Column::figures("median"),
-        Column::figures("max"),
-        Column::figures("spread"),
-        Column::figures("lost").spare(1),
-        Column::words("confirmed"),
-    ];
-    let mut table =
-        sized(report, "Repetitions at the throughput", "spread: (max − min) ÷ median of what was received", &columns);
-    for (traffic, view) in each(report) {
-        let Some(it) = &view.results.throughput.confirmation else { continue };
-        let got =
-            |of: fn(&Spread) -> f64| Cell::maybe(it.received_pps.as_ref().map(|it| precise(of(it), "pps", DIGITS)));
-        let sound = it.repetitions - it.invalid;
-        let word = match (it.all_passed, it.passed) {
+    let got = |it: &ConfirmationView, of: fn(&Spread) -> f64| {
+        Cell::maybe(it.received_pps.as_ref().map(|it| precise(of(it), "pps", DIGITS)))
+    };
+    let sound = |it: &ConfirmationView| it.repetitions - it.invalid;
+    let lost = |of: &Spread| {
+        if of.min == of.max { grouped(rounded(of.max.max(0.0))) } else { format!("{}–{}", of.min, of.max) }
+    };
+    let figures: [Figure<'_, ConfirmationView>; 8] = [
+        (Column::figures("load").spare(2), &|it| frames(it.load)),
+        (Column::figures("passed"), &|it| {
+            Cell::new(format!("{} of {}", it.passed, sound(it).max(it.planned))).tone_if(!it.holds, Tone::Bad)
+        }),
+        (Column::figures("received min"), &|it| got(it, |it| it.min)),
+        (Column::figures("median"), &|it| got(it, |it| it.median).tone(Tone::Strong)),
+        (Column::figures("max"), &|it| got(it, |it| it.max)),
+        (Column::figures("spread"), &|it| Cell::maybe(it.received_pps.as_ref().map(apart))),
+        (Column::figures("lost").spare(1), &|it| Cell::maybe(it.lost.as_ref().map(lost))),
+        (Column::words("confirmed"), &|it| match (it.all_passed, it.passed) {
             (true, _) => Cell::new("yes").tone(Tone::Good),
             (false, 0) => Cell::new("no").tone(Tone::Bad),
             _ if it.holds => Cell::new("as the goal allows").tone(Tone::Good),
-            (false, passed) if passed == sound && it.invalid > 0 => Cell::new("those that are valid").tone(Tone::Mark),
-            (false, passed) if passed == sound => Cell::new("cut short").tone(Tone::Mark),
+            (false, passed) if passed == sound(it) && it.invalid > 0 => {
+                Cell::new("those that are valid").tone(Tone::Mark)
+            }
+            (false, passed) if passed == sound(it) => Cell::new("cut short").tone(Tone::Mark),
             (false, _) => Cell::new("not always").tone(Tone::Bad),
-        };
-        let lost = it.lost.map(|it| {
-            if it.min == it.max { grouped(rounded(it.max.max(0.0))) } else { format!("{}–{}", it.min, it.max) }
-        });
-        let cells = vec![
-            frames(it.load),
-            Cell::new(format!("{} of {}", it.passed, sound.max(it.planned))).tone_if(!it.holds, Tone::Bad),
-            got(|it| it.min),
-            got(|it| it.median).tone(Tone::Strong),
-            got(|it| it.max),
-            Cell::maybe(it.received_pps.as_ref().map(apart)),
-            Cell::maybe(lost),
-            word,
-        ];
+        }),
+    ];
+    let remark = "spread: (max − min) ÷ median of what was received";
+    let note = |it: &ConfirmationView| {
         let are = if it.invalid == 1 { "is" } else { "are" };
-        let invalid =
-            (it.invalid > 0).then(|| format!("{} of the {} {are} invalid and left out", it.invalid, it.repetitions));
-        table.rows.push(row(report, &table, traffic, Cell::new(size(view.size)), cells).note(invalid));
-    }
-    table
+        (it.invalid > 0).then(|| format!("{} of the {} {are} invalid and left out", it.invalid, it.repetitions))
+    };
+    let words = ["Repetitions at the throughput", remark];
+    of_sizes(report, words, |it| it.results.throughput.confirmation.as_ref(), &figures, note)
 }
 
 const HIGH: f64 = 280.0;

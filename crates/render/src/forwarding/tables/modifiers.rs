@@ -1,34 +1,27 @@
 //! Traffics with a modifier beside the same frames without it (RFC 2544, section 11).
 
-use super::super::sized::{each, frames, row, sized};
-use super::super::words::size;
+use super::super::sized::{Figure, frames, of_sizes};
 use crate::figures::{digits, grouped, nanos};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Table};
 use crate::words::rounded;
-use narrows_model::forwarding::report::{ForwardingReport, ModifierView};
+use narrows_model::forwarding::report::{ForwardingReport, ModifiedView, ModifierView};
 
 /// One row for each size under a modifier.
 pub(in super::super) fn modifiers(report: &ForwardingReport) -> Table {
-    let columns = [
-        Column::figures("passes"),
-        Column::figures("without"),
-        Column::figures("of that"),
-        Column::words("seen of it in the trials kept"),
+    let figures: [Figure<'_, ModifiedView>; 4] = [
+        (Column::figures("passes"), &|it| frames(it.modified).tone(Tone::Strong)),
+        (Column::figures("without"), &|it| frames(it.unmodified)),
+        (Column::figures("of that"), &|it| {
+            Cell::maybe(it.ratio.map(|it| format!("{} %", digits(it * 100.0)))).tone(Tone::Strong)
+        }),
+        (Column::words("seen of it in the trials kept"), &|it| {
+            Cell::maybe(it.seen.as_ref().map(told)).tone_if(it.seen.as_ref().is_some_and(is_trouble), Tone::Bad)
+        }),
     ];
-    let mut table = sized(report, "Modifiers", "throughput with each, and without (RFC 2544, section 11)", &columns);
-    for (traffic, view) in each(report) {
-        let Some(it) = &view.modified else { continue };
-        let cells = vec![
-            frames(it.modified).tone(Tone::Strong),
-            frames(it.unmodified),
-            Cell::maybe(it.ratio.map(|it| format!("{} %", digits(it * 100.0)))).tone(Tone::Strong),
-            Cell::maybe(it.seen.as_ref().map(told)).tone_if(it.seen.as_ref().is_some_and(is_trouble), Tone::Bad),
-        ];
-        let row = row(report, &table, traffic, Cell::new(size(view.size)), cells);
-        table.rows.push(row.note(it.remark.clone()).note(it.seen.as_ref().and_then(why)));
-    }
-    table
+    let words = ["Modifiers", "throughput with each, and without (RFC 2544, section 11)"];
+    let notes = |it: &ModifiedView| [it.remark.clone(), it.seen.as_ref().and_then(why)].into_iter().flatten();
+    of_sizes(report, words, |it| it.modified.as_ref(), &figures, notes)
 }
 
 fn told(of: &ModifierView) -> String {

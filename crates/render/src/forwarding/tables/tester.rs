@@ -1,24 +1,17 @@
 //! What the tester carries by itself.
 
-use super::super::sized::{bits, each, frames, row, share, sized};
-use super::super::words::size;
+use super::super::sized::{Figure, bits, frames, of_sizes, share};
 use crate::table::{Cell, Column, Table};
-use narrows_model::forwarding::report::ForwardingReport;
+use narrows_model::forwarding::report::{ForwardingReport, TesterView};
 
 /// What the tester carries by itself.
 pub(in super::super) fn tester(report: &ForwardingReport) -> Table {
-    let columns = [
-        Column::figures("carries"),
-        Column::figures("of line"),
-        Column::figures("on the wire"),
-        Column::words("how it was found"),
+    let figures: [Figure<'_, TesterView>; 4] = [
+        (Column::figures("carries"), &|it| frames(Some(it.rate))),
+        (Column::figures("of line"), &|it| share(Some(it.rate))),
+        (Column::figures("on the wire"), &|it| bits(Some(it.rate))),
+        (Column::words("how it was found"), &|it| Cell::new(&it.method)),
     ];
-    let mut table = sized(report, "The tester by itself", "a result at this limit is the tester's", &columns);
-    for (traffic, view) in each(report) {
-        let Some(it) = &view.tester else { continue };
-        let rate = Some(it.rate);
-        let cells = vec![frames(rate), share(rate), bits(rate), Cell::new(&it.method)];
-        table.rows.push(row(report, &table, traffic, Cell::new(size(view.size)), cells));
-    }
-    table
+    let words = ["The tester by itself", "a result at this limit is the tester's"];
+    of_sizes(report, words, |it| it.tester.as_ref(), &figures, |_| None)
 }

@@ -1,7 +1,7 @@
 //! The loss curve of a row.
 
 use super::super::size::Of;
-use super::Entry;
+use super::entry::Entry;
 use narrows_model::forwarding::Test;
 use narrows_model::forwarding::procedures::Results;
 use narrows_search::loss_curve;

@@ -10,8 +10,9 @@ mod modified;
 mod procedures;
 mod size;
 mod verdict;
+pub mod words;
 
-pub use ab::{build_pair, derive_pair, report_pair};
+pub use ab::{build_pair, derive_pair, mean_intervals, report_pair};
 pub use build::build;
 
 use narrows_diagnose::forwarding::{account, correct, interrupt_notes, judge};
@@ -77,10 +78,8 @@ pub fn derive(record: &ForwardingRecord) -> Derived {
 
 /// A trial with its counts corrected, the accounts of its directions, and why it is invalid by its counts, if so: while it is
 /// measured and whenever it is read.
-pub(super) fn judged(
-    plan: &ForwardingPlan,
-    trial: &ForwardingTrial,
-) -> (ForwardingTrial, Vec<Accounting>, Option<String>) {
+#[must_use]
+pub fn judged(plan: &ForwardingPlan, trial: &ForwardingTrial) -> (ForwardingTrial, Vec<Accounting>, Option<String>) {
     let trial = correct(plan, trial);
     let accounts: Vec<Accounting> = (0..trial.directions.len()).map(|at| account(plan, &trial, at)).collect();
     let invalid = judge(&trial, &accounts);
@@ -100,7 +99,7 @@ pub fn conclude(record: ForwardingRecord, accounts: Vec<AccountOfTrial>, invalid
         }
         results.insert(row, of_row);
     }
-    let names = narrows_render::forwarding::names(&record.plan.traffic);
+    let names = words::names(&record.plan.traffic);
     for note in interrupt_notes(&record) {
         let name = names.get(note.traffic).map_or("", String::as_str);
         remarks.push(format!("{name}, {}: {}", size::word(note.size), note.says));

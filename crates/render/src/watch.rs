@@ -1,4 +1,4 @@
-//! One frame of the terminal view: each interface of both ends with now, peak and total, in and out. The caller paints it
+//! Interfaces of both ends while traffic runs, in one frame of text: each with now, peak and total, in and out. The caller paints it
 //! over the frame before.
 
 use crate::figures::{grouped, pps_short};

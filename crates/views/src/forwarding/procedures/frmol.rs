@@ -1,10 +1,10 @@
 //! The forwarding rate at maximum offered load.
 
 use super::super::size::{Of, count, lost, slower, spread};
-use super::Entry;
+use super::entry::Entry;
 use narrows_model::forwarding::procedures::frmol::FrmolView;
 use narrows_model::forwarding::{ForwardingTrial, Test};
-use narrows_render::figures::float;
+use narrows_model::words::figures::float;
 
 pub(super) const ENTRY: Entry = Entry {
     rate: Some((|it| it.frmol.rate.as_ref()?.received, "what arrives at line rate")),

@@ -1,7 +1,7 @@
 //! The bursts of a row, and the buffer that they show.
 
 use super::super::size::Of;
-use super::Entry;
+use super::entry::Entry;
 use narrows_model::forwarding::Test;
 use narrows_model::forwarding::procedures::Results;
 use narrows_model::forwarding::procedures::back_to_back::BurstsOfSize;

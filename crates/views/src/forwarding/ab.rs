@@ -1,5 +1,6 @@
 //! The view of two configurations from the record of all runs and the comparison of their throughputs.
 
+use super::words::names;
 use narrows_model::forwarding::SearchOfSize;
 use narrows_model::forwarding::ab::{
     AbRecord, AbRow, AbRun, AbRunRecord, DeviceConfiguration, Side, SwitchStep, ThroughputOfSize,
@@ -7,7 +8,6 @@ use narrows_model::forwarding::ab::{
 use narrows_model::forwarding::ab_report::{
     AbDerived, AbReport, AbRowView, AbRunView, ConfigurationView, SCHEMA, Sample,
 };
-use narrows_render::forwarding::names;
 use narrows_search::procedures::throughput;
 
 /// The report of two configurations.
@@ -59,6 +59,13 @@ fn sample(values: &[f64]) -> Option<Sample> {
     let of = narrows_stats::summary(values)?;
     let n = u32::try_from(of.n).unwrap_or(u32::MAX);
     Some(Sample { n, min: of.min, max: of.max, median: of.median, mean: of.mean, sd: of.sd })
+}
+
+/// The 95 % intervals of both means in each row, for the picture; `None` where there are fewer than two runs.
+#[must_use]
+pub fn mean_intervals(report: &AbReport) -> Vec<[Option<[f64; 2]>; 2]> {
+    let of = |values: &[f64]| Some(narrows_stats::mean_interval(values, narrows_stats::LEVEL)?.interval);
+    report.rows.iter().map(|it| [of(&it.row.a_pps), of(&it.row.b_pps)]).collect()
 }
 
 fn run(of: &AbRunRecord, found: Option<&AbRun>) -> AbRunView {

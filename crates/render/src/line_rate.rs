@@ -1,4 +1,4 @@
-//! The arithmetic of lines on a terminal: a table for each line, and the arithmetic in words.
+//! The arithmetic of lines: a table for each line, and the arithmetic in words. As JSON it is [`crate::json::pretty`] of the report.
 
 use crate::figures::{grouped, precise};
 use crate::style::{Style, Tone};

@@ -1,5 +1,6 @@
 //! The report of a forwarding benchmark from what was derived of its record.
 
+use super::words;
 use super::{Derived, accounts, dut, missing, modified, verdict};
 use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::report::{
@@ -7,7 +8,6 @@ use narrows_model::forwarding::report::{
 };
 use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord};
 use narrows_model::load::frames_report::FrameRate;
-use narrows_render::forwarding as words;
 
 /// The report of a benchmark, complete or not.
 #[must_use]

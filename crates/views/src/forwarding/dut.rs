@@ -4,7 +4,7 @@ use super::size::spread;
 use narrows_model::forwarding::ForwardingTrial;
 use narrows_model::forwarding::report::DeviceView;
 use narrows_model::host::device_state::DeviceSeen;
-use narrows_render::figures::float;
+use narrows_model::words::figures::float;
 
 /// One for each device that was watched, in the order in which they are met.
 pub(super) fn views<'a>(trials: impl Iterator<Item = &'a ForwardingTrial>) -> Vec<DeviceView> {

@@ -1,7 +1,7 @@
 //! Latency over the trials of a row.
 
 use super::super::size::{Of, word};
-use super::Entry;
+use super::entry::Entry;
 use narrows_model::forwarding::Test;
 use narrows_model::forwarding::procedures::Results;
 use narrows_model::forwarding::procedures::latency::LatencyOfSize;

@@ -1,15 +1,15 @@
 //! The search of a row, its confirmation, and what a mix should carry by the results of single sizes.
 
 use super::super::size::{Of, count, lost, slower, spread};
-use super::Entry;
+use super::super::words::outcome;
+use super::entry::Entry;
 use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::procedures::Results;
 use narrows_model::forwarding::procedures::throughput::{ConfirmationView, EstimateView, GoalOfSize, ThroughputView};
 use narrows_model::forwarding::{SearchOfSize, Test};
 use narrows_model::load::frames::{FrameLoad, FrameTrial};
 use narrows_model::run::search::{Goal, GoalResult, Outcome, SearchPlan, TesterLimit};
-use narrows_render::figures::{float, pps};
-use narrows_render::forwarding::outcome;
+use narrows_model::words::figures::{float, pps};
 use narrows_search::procedures::estimate::{OfSize, estimate};
 use narrows_search::procedures::throughput;
 

@@ -1,10 +1,10 @@
 //! Recoveries and resets of a row.
 
 use super::super::size::{Of, spread};
-use super::Entry;
+use super::entry::Entry;
 use narrows_model::forwarding::{OutageOfSize, Test};
 use narrows_model::run::sweep::Spread;
-use narrows_render::figures::{float, nanos};
+use narrows_model::words::figures::{float, nanos};
 
 pub(super) const RECOVERY: Entry = Entry::new(
     Test::Recovery,

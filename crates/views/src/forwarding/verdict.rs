@@ -4,8 +4,7 @@ use super::size::word;
 use narrows_model::forwarding::report::{
     ForwardingVerdict, InvalidTrial, LossPlace, Reconciliation, SizeView, TrafficView,
 };
-use narrows_render::figures::{grouped, pps};
-use narrows_render::frames::words::of_line;
+use narrows_model::words::figures::{grouped, of_line, pps};
 
 /// Places and invalid trials that are named; the rest is counted.
 const FEW: usize = 4;

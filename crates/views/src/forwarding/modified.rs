@@ -6,7 +6,7 @@ use narrows_model::forwarding::procedures::throughput::GoalOfSize;
 use narrows_model::forwarding::report::{ModifiedView, ModifierView, SizeView, TrafficView};
 use narrows_model::forwarding::{ForwardingPlan, ForwardingTrial};
 use narrows_model::load::frames_report::FrameRate;
-use narrows_render::figures::float;
+use narrows_model::words::figures::float;
 
 /// What the trials saw of their modifier; what it is compared with comes by [`compared`].
 pub(super) fn seen<'a>(mut trials: impl Iterator<Item = &'a ForwardingTrial>) -> ModifiedView {
