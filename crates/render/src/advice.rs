@@ -15,16 +15,16 @@ pub fn text(handbook: &Handbook, role: Option<AdviceRole>, style: Style) -> Stri
     let title = handbook.system.title();
     if chosen.is_empty() {
         let role = role.map_or("", AdviceRole::word);
-        page.beside("", &format!("There is no advice for a {role} with {title}."), None);
+        page.labelled("", &format!("There is no advice for a {role} with {title}."), None);
         return page.finish();
     }
     let whom = role.map_or_else(String::new, |role| format!(" as {}", role.word()));
     page.heading(&format!("Before a benchmark: {title}{whom}"), "so that nothing moves but the test frames");
-    page.beside("Typed ", &format!("{}.", handbook.typed), None);
+    page.labelled("Typed ", &format!("{}.", handbook.typed), None);
     let lines = || chosen.iter().flat_map(|advice| advice.commands.iter().chain(&advice.undo));
     let used = handbook.words.iter().filter(|(word, _)| lines().any(|line| line.contains(word.as_str())));
     for (word, means) in used {
-        page.beside(&format!("  {}", left(word, 9)), means, Some(Tone::Faint));
+        page.labelled(&format!("  {}", left(word, 9)), means, Some(Tone::Faint));
     }
     for advice in chosen {
         one(&mut page, advice);
@@ -36,7 +36,7 @@ fn one(page: &mut Page, advice: &Advice) {
     let roles: Vec<&str> = advice.roles.iter().map(|role| role.word()).collect();
     let set = if advice.presets.is_empty() { "" } else { "; narrows can set it" };
     page.heading(&advice.id, &format!("({}{set})", roles.join(", ")));
-    page.beside("  ", &advice.why, None);
+    page.labelled("  ", &advice.why, None);
     // Commands are copied: a long one is not broken.
     for command in &advice.commands {
         page.line(&format!("    {command}"));
@@ -45,7 +45,7 @@ fn one(page: &mut Page, advice: &Advice) {
         let lead = if at == 0 { "  undo: " } else { "        " };
         page.line(&format!("{lead}{command}"));
     }
-    page.beside("  ", &advice.source, Some(Tone::Faint));
+    page.labelled("  ", &advice.source, Some(Tone::Faint));
 }
 
 /// The settings that narrows would make on a host, or has made, each with its state. `made` is `None` where nothing was applied.
@@ -82,10 +82,10 @@ pub fn found(found: &AdviceFound, made: Option<&[Change]>, style: Style) -> Stri
             made.len()
         ),
     };
-    page.beside("", &conclusion, None);
+    page.labelled("", &conclusion, None);
     if !found.manual.is_empty() {
         let manual = found.manual.join(", ");
-        page.beside(
+        page.labelled(
             "Left to you: ",
             &format!("{manual}; `narrows rfc2544 advise linux --role {role}` has the commands."),
             None,

@@ -19,7 +19,7 @@ pub fn report(report: &LineRateReport, style: Style) -> String {
         one(&mut page, table);
     }
     page.blank();
-    page.beside("", &arithmetic(), Some(Tone::Faint));
+    page.labelled("", &arithmetic(), Some(Tone::Faint));
     page.finish()
 }
 

@@ -58,7 +58,7 @@ fn one(page: &mut Page, end: &WatchEnd, elapsed_s: f64) {
     let name = if end.host.is_empty() { String::new() } else { format!(" ({})", clean(&end.host)) };
     page.heading(&format!("{}{}", end.place, fit(&name, 50)), &format!("{elapsed_s:.0} s"));
     if let Some(why) = &end.silent {
-        page.beside("  ", &format!("silent: {}", clean(why)), Some(Tone::Bad));
+        page.labelled("  ", &format!("silent: {}", clean(why)), Some(Tone::Bad));
     }
     let mut head = left("", NAME + WAY);
     for word in ["now", "peak"] {

@@ -24,7 +24,7 @@ pub fn audit(audit: &Audit, style: Style) -> String {
     for ((place, why), labels) in reasons(audit) {
         page.blank();
         let text = format!("not known of the {place}: {}: {}", labels.join(", "), clean(&why));
-        page.beside("– ", &text, Some(Tone::Faint));
+        page.labelled("– ", &text, Some(Tone::Faint));
     }
     hazards(&mut page, audit);
     page.finish()
@@ -80,11 +80,11 @@ fn one_hazard(page: &mut Page, hazard: &Hazard) {
         Severity::Info => Tone::Faint,
     };
     let lead = format!("{} {} ", left(hazard.severity.word(), 8), left(hazard.at.word(), 7));
-    page.beside(&lead, &format!("{}: {}", clean(&hazard.id), clean(&hazard.says)), Some(tone));
+    page.labelled(&lead, &format!("{}: {}", clean(&hazard.id), clean(&hazard.says)), Some(tone));
     let indent = " ".repeat(lead.len());
     if page.style().full || hazard.severity == Severity::Warning {
-        page.beside(&indent, &format!("Why: {}", clean(&hazard.matters)), None);
-        page.beside(&indent, &format!("Harmless: {}", clean(&hazard.harmless)), None);
+        page.labelled(&indent, &format!("Why: {}", clean(&hazard.matters)), None);
+        page.labelled(&indent, &format!("Harmless: {}", clean(&hazard.harmless)), None);
     }
     if let Some(command) = &hazard.command {
         page.line(&format!("{indent}$ {}", clean(command)));

@@ -20,16 +20,16 @@ const PER_ROW: usize = 5;
 const NAMES: f64 = 250.0;
 const LOSS: f64 = 34.0;
 /// The most losses that are drawn.
-const MOST: usize = 16;
+const MAX_LOSSES: usize = 16;
 
 /// The picture of one trial's books.
 pub(super) fn picture(view: &BooksView) -> String {
     let books = &view.books;
     // Counters that disagree say nothing of losses.
-    let told_of = books.lines.iter().filter(|_| books.disagreement.is_none());
-    let mut losses: Vec<(String, String, u64)> = told_of.flat_map(AccountLine::losses).collect();
-    let left_out = losses.len().saturating_sub(MOST);
-    losses.truncate(MOST);
+    let reconciled = books.lines.iter().filter(|_| books.disagreement.is_none());
+    let mut losses: Vec<(String, String, u64)> = reconciled.flat_map(AccountLine::losses).collect();
+    let left_out = losses.len().saturating_sub(MAX_LOSSES);
+    losses.truncate(MAX_LOSSES);
     let rows = books.lines.len().div_ceil(PER_ROW).max(1);
     let wrong = view.invalid.is_some();
     let below = TOP + count(rows - 1) * ROW + BOX[1];
@@ -38,7 +38,7 @@ pub(super) fn picture(view: &BooksView) -> String {
     let height = below + waterfall + count(notes) * 22.0 + 22.0;
     let sent = books.lines.first().and_then(|line| line.output);
     let title = clean(&super::summary::title(view));
-    let subtitle = format!("{}: {}", view.telling, told(books.lost, sent));
+    let subtitle = format!("{}: {}", view.telling, lost_words(books.lost, sent));
     let mut canvas = sheet(height, &title, &clean(&subtitle));
     way(&mut canvas, &books.lines);
     if !losses.is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn picture(view: &BooksView) -> String {
     canvas.finish()
 }
 
-fn told(lost: i64, sent: Option<u64>) -> String {
+fn lost_words(lost: i64, sent: Option<u64>) -> String {
     let of = sent.map(|sent| format!(" of {} sent", grouped(sent))).unwrap_or_default();
     match lost {
         0 => format!("nothing{of} was lost"),
@@ -160,8 +160,8 @@ mod tests {
 
     #[test]
     fn what_was_lost_is_told_in_words() {
-        assert_eq!(told(0, Some(1000)), "nothing of 1,000 sent was lost");
-        assert_eq!(told(7, None), "7 lost");
-        assert_eq!(told(-3, Some(10)), "3 more came than were sent");
+        assert_eq!(lost_words(0, Some(1000)), "nothing of 1,000 sent was lost");
+        assert_eq!(lost_words(7, None), "7 lost");
+        assert_eq!(lost_words(-3, Some(10)), "3 more came than were sent");
     }
 }

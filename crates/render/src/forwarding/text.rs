@@ -17,10 +17,10 @@ const INVALID: usize = 12;
 #[must_use]
 pub fn report(report: &ForwardingReport, style: Style) -> String {
     let mut page = Page::new(style);
-    page.beside("", &format!("forwarding benchmark of {}", clean(&report.name)), Some(Tone::Strong));
+    page.labelled("", &format!("forwarding benchmark of {}", clean(&report.name)), Some(Tone::Strong));
     if let Some(run) = &report.run {
         let took = micros(crate::words::rounded(run.elapsed_s * 1e6));
-        page.beside("  ", &format!("run {}, {}, {took}", clean(&run.id), clean(&run.made_by)), Some(Tone::Faint));
+        page.labelled("  ", &format!("run {}, {}, {took}", clean(&run.id), clean(&run.made_by)), Some(Tone::Faint));
     }
     verdict(&mut page, report);
     for table in results(report) {
@@ -41,20 +41,20 @@ fn verdict(page: &mut Page, report: &ForwardingReport) {
     let verdict = &report.verdict;
     page.blank();
     for line in &verdict.throughput {
-        page.beside("", &clean(line), Some(Tone::Strong));
+        page.labelled("", &clean(line), Some(Tone::Strong));
     }
     for (at, line) in verdict.losses.iter().enumerate() {
-        page.beside(if at == 0 { "lost     " } else { "         " }, &clean(line), None);
+        page.labelled(if at == 0 { "lost     " } else { "         " }, &clean(line), None);
     }
     for (at, line) in verdict.invalid.iter().enumerate() {
-        page.beside(if at == 0 { "invalid  " } else { "         " }, &clean(line), Some(Tone::Bad));
+        page.labelled(if at == 0 { "invalid  " } else { "         " }, &clean(line), Some(Tone::Bad));
     }
-    page.beside("books    ", &reconciliation(report), None);
+    page.labelled("books    ", &reconciliation(report), None);
     for remark in &report.remarks {
-        page.beside("! ", &clean(remark), Some(Tone::Mark));
+        page.labelled("! ", &clean(remark), Some(Tone::Mark));
     }
     if let Some(why) = &report.ended {
-        page.beside("ended early: ", &clean(why), Some(Tone::Bad));
+        page.labelled("ended early: ", &clean(why), Some(Tone::Bad));
     }
 }
 
@@ -62,10 +62,10 @@ fn account(page: &mut Page, view: &BooksView) {
     page.heading(&crate::words::fit(&clean(&title(view)), page.width()), &clean(&view.telling));
     text(page, &tables::account(view));
     for line in findings(view) {
-        page.beside("  ", &clean(&line), None);
+        page.labelled("  ", &clean(&line), None);
     }
     if let Some(why) = &view.invalid {
-        page.beside("  invalid: ", &clean(why), Some(Tone::Bad));
+        page.labelled("  invalid: ", &clean(why), Some(Tone::Bad));
     }
 }
 
@@ -82,10 +82,10 @@ fn pairs(page: &mut Page, table: &Table) {
         let mut name = name.map_or("", |cell| cell.text.as_str());
         if columns(name) > wide {
             // A long name has lines of its own.
-            page.beside("  ", name, None);
+            page.labelled("  ", name, None);
             name = "";
         }
-        page.beside(
+        page.labelled(
             &format!("  {}  ", left(name, wide)),
             says.map_or("", |cell| cell.text.as_str()),
             says.and_then(|cell| cell.tone),

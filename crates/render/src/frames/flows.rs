@@ -39,7 +39,7 @@ pub(super) fn flows(page: &mut Page, it: &FramesReceived) {
     }
     if it.flows_left_out > 0 {
         let text = format!("{} of flows that found no room in the table", plural_of(it.flows_left_out, "frame"));
-        page.beside("  ! ", &text, Some(Tone::Mark));
+        page.labelled("  ! ", &text, Some(Tone::Mark));
     }
 }
 

@@ -1,7 +1,6 @@
 //! Frames on a terminal: the plan, one line per interval, then the result.
 
 use super::flows::flows;
-use super::progress::{self, End};
 use super::words::{self, endpoints, rate};
 use crate::figures::{float, grouped, grouped_signed, nanos, ratio};
 use crate::style::{Style, Tone};
@@ -17,23 +16,6 @@ const LABEL: usize = 13;
 /// Maximum number of streams with a line each, unless everything is shown.
 const STREAMS: usize = 8;
 
-/// The output of a finished run.
-#[must_use]
-pub fn report(report: &FramesReport, style: Style) -> String {
-    let mut out = String::new();
-    if let Some(it) = report.sent.as_ref().filter(|it| !it.intervals.is_empty()) {
-        out += &End::Sent.heading(style);
-        out.extend(it.intervals.iter().map(|it| progress::sent(it, style)));
-        out.push('\n');
-    }
-    if let Some(it) = report.received.as_ref().filter(|it| !it.intervals.is_empty()) {
-        out += &End::Received.heading(style);
-        out.extend(it.intervals.iter().map(|it| progress::received(it, style)));
-        out.push('\n');
-    }
-    out + &summary(report, style)
-}
-
 /// The plan of a generator; before the first frame.
 #[must_use]
 pub fn generate_header(plan: &GeneratePlan, style: Style) -> String {
@@ -44,11 +26,11 @@ pub fn generate_header(plan: &GeneratePlan, style: Style) -> String {
     };
     let workers = plural(plan.workers.into(), "worker");
     let text = format!("generate on {}: {}, {until}, {workers}", clean(&plan.device), words::load(plan.load));
-    page.beside("", &text, Some(Tone::Strong));
+    page.labelled("", &text, Some(Tone::Strong));
     if let Some(note) = &plan.workers_note {
-        page.beside("  ", &format!("{workers}: {}", clean(note)), Some(Tone::Faint));
+        page.labelled("  ", &format!("{workers}: {}", clean(note)), Some(Tone::Faint));
     }
-    page.beside("  ", &words::format(&plan.format), Some(Tone::Faint));
+    page.labelled("  ", &words::format(&plan.format), Some(Tone::Faint));
     let format = &plan.format;
     let way = format!(
         "{} to {}; {} to {}",
@@ -57,7 +39,7 @@ pub fn generate_header(plan: &GeneratePlan, style: Style) -> String {
         format.source_mac,
         format.destination_mac
     );
-    page.beside("  ", &way, Some(Tone::Faint));
+    page.labelled("  ", &way, Some(Tone::Faint));
     page.finish()
 }
 
@@ -67,7 +49,7 @@ pub fn receive_header(plan: &ReceivePlan, style: Style) -> String {
     let mut page = Page::new(style);
     let idle = plan.idle_ms.map(|ms| format!(", or {} of silence after the first frame", time(ms)));
     let text = format!("receive on {}: {}{}", clean(&plan.device), time(plan.duration_ms), idle.unwrap_or_default());
-    page.beside("", &text, Some(Tone::Strong));
+    page.labelled("", &text, Some(Tone::Strong));
     page.finish()
 }
 
@@ -99,7 +81,7 @@ fn device(name: &str) -> String {
 }
 
 pub(super) fn line(page: &mut Page, label: &str, text: &str, tone: Option<Tone>) {
-    page.beside(&format!("  {}", left(label, LABEL)), text, tone);
+    page.labelled(&format!("  {}", left(label, LABEL)), text, tone);
 }
 
 fn mode(page: &mut Page, word: &str, not_better: &[String]) {
@@ -142,7 +124,7 @@ fn streams<T, const N: usize>(page: &mut Page, of: &[T], columns: [&str; N], cel
     crate::table::text(page, &table);
     let left_out = of.len().saturating_sub(few);
     if left_out > 0 {
-        page.beside("  ", &format!("and {left_out} more streams"), Some(Tone::Faint));
+        page.labelled("  ", &format!("and {left_out} more streams"), Some(Tone::Faint));
     }
 }
 

@@ -7,12 +7,6 @@ use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table, markdown};
 use narrows_model::{Ledger, Report};
 
-/// The ledgers of a trial, one for each flow.
-#[must_use]
-pub fn ledgers(ledgers: &[Ledger]) -> String {
-    ledgers.iter().map(one).collect()
-}
-
 /// The ledgers of a diagnosis: those with losses, or those of a load without a roofline.
 pub(crate) fn write(out: &mut String, report: &Report) {
     let all = report.accounts.roofline.is_empty();
@@ -21,7 +15,9 @@ pub(crate) fn write(out: &mut String, report: &Report) {
     }
 }
 
-fn one(ledger: &Ledger) -> String {
+/// The ledger of a flow.
+#[must_use]
+pub fn one(ledger: &Ledger) -> String {
     let way = ledger.flow.direction();
     let columns = [
         Column::words("Stage"),

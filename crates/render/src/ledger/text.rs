@@ -74,14 +74,14 @@ fn one(page: &mut Page, ledger: &Ledger) {
         let (silent, blind) = silent(ledger);
         if !silent.is_empty() {
             let text = format!("dropped nothing: {}", names(&silent));
-            page.beside("  ", &text, Some(Tone::Faint));
+            page.labelled("  ", &text, Some(Tone::Faint));
         }
         if !blind.is_empty() {
-            page.beside("  ", &format!("not counted by anyone: {}", names(&blind)), Some(Tone::Faint));
+            page.labelled("  ", &format!("not counted by anyone: {}", names(&blind)), Some(Tone::Faint));
         }
     }
     for remark in &ledger.remarks {
-        page.beside("  ! ", &clean(remark), Some(Tone::Mark));
+        page.labelled("  ! ", &clean(remark), Some(Tone::Mark));
     }
 }
 
@@ -125,7 +125,7 @@ fn source(page: &mut Page, lead: &str, stage: &Stage) {
         page.line(&format!("{lead} {text}"));
     } else {
         page.line(lead);
-        page.beside("      ", &text, Some(Tone::Faint));
+        page.labelled("      ", &text, Some(Tone::Faint));
     }
 }
 

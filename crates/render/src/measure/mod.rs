@@ -270,7 +270,7 @@ fn summary_event<L: Shown>(run: &RunView, trial: &TrialView<'_, L>) -> serde_jso
 /// What will be measured; before the first interval.
 fn header<L: Shown>(target: &Target, plan: &L, style: Style) -> String {
     let mut page = Page::new(style);
-    page.beside("", &plan.title(target), Some(Tone::Strong));
+    page.labelled("", &plan.title(target), Some(Tone::Strong));
     if let Some(heading) = L::heading(style) {
         page.line(&style.paint(Tone::Faint, &heading));
     }
@@ -318,7 +318,7 @@ fn costs(page: &mut Page, ends: [&Option<EndCpu>; 2], lead: fn(Place) -> String,
     for (place, cost) in [Place::Client, Place::Server].into_iter().zip(ends) {
         let lead = lead(place);
         match cost {
-            Some(cost) => page.beside(&lead, &words(cost), None),
+            Some(cost) => page.labelled(&lead, &words(cost), None),
             None => page.line(&format!("{lead}CPU times are not known")),
         }
     }
@@ -326,7 +326,7 @@ fn costs(page: &mut Page, ends: [&Option<EndCpu>; 2], lead: fn(Place) -> String,
 
 fn remarks(page: &mut Page, remarks: &[Remark]) {
     for remark in remarks {
-        page.beside(&format!("{}  ! ", remark.at), &clean(&remark.says), Some(Tone::Mark));
+        page.labelled(&format!("{}  ! ", remark.at), &clean(&remark.says), Some(Tone::Mark));
     }
 }
 
@@ -334,7 +334,7 @@ fn ending(page: &mut Page, ending: &Ending) {
     match ending {
         Ending::Complete => {}
         Ending::Interrupted => page.line("interrupted: this is what was measured until then"),
-        Ending::Failed(why) => page.beside("failed: ", &clean(why), Some(Tone::Bad)),
+        Ending::Failed(why) => page.labelled("failed: ", &clean(why), Some(Tone::Bad)),
     }
 }
 

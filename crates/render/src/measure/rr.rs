@@ -146,11 +146,11 @@ pub fn under_load(view: &LatencyUnderLoad, style: Style) -> String {
     cells_line(&mut page, "added", &added.collect::<Vec<_>>());
     for (word, figure) in [("idle", &view.idle_rpm), ("loaded", &view.loaded_rpm)] {
         if let Some(figure) = figure {
-            page.beside(&left(word, ROW), &rpm(figure), None);
+            page.labelled(&left(word, ROW), &rpm(figure), None);
         }
     }
     for why in &view.missing {
-        page.beside("! ", &clean(why), Some(Tone::Mark));
+        page.labelled("! ", &clean(why), Some(Tone::Mark));
     }
     match &view.finding {
         Some(finding) => {
@@ -162,16 +162,16 @@ pub fn under_load(view: &LatencyUnderLoad, style: Style) -> String {
                 clean(&finding.summary),
                 finding.confidence * 100.0
             );
-            page.beside_painted(word, tone, &text);
+            page.painted_label(word, tone, &text);
             for witness in &finding.witnesses {
-                page.beside("  + ", &clean(&witness.says), None);
+                page.labelled("  + ", &clean(&witness.says), None);
             }
             for other in &finding.rejected {
-                page.beside("  - ", &format!("not {}: {}", clean(&other.id), clean(&other.why)), Some(Tone::Faint));
+                page.labelled("  - ", &format!("not {}: {}", clean(&other.id), clean(&other.why)), Some(Tone::Faint));
             }
-            page.beside("  fix  ", &clean(&finding.fix.advice), None);
+            page.labelled("  fix  ", &clean(&finding.fix.advice), None);
         }
-        None => page.beside("", &format!("no bufferbloat: {}", clean(&view.why_none)), None),
+        None => page.labelled("", &format!("no bufferbloat: {}", clean(&view.why_none)), None),
     }
     page.finish()
 }

@@ -74,7 +74,7 @@ impl Shown for TcpPlan {
             flow_summary(&mut page, trial.plan, flow);
         }
         if trial.streams.iter().any(|stream| stream.received_by.as_deref() == Some("discard")) {
-            page.beside("", DISCARDED, Some(Tone::Faint));
+            page.labelled("", DISCARDED, Some(Tone::Faint));
         }
         costs(&mut page, [&trial.summary.client, &trial.summary.server], |place| format!("{place}  "), cpu);
         remarks(&mut page, trial.remarks);
@@ -107,7 +107,7 @@ fn flow_summary(page: &mut Page, plan: &TcpPlan, flow: &FlowSummary) {
             "neighbouring intervals are correlated ({lag:.2}): for an interval of confidence repeat the run, its \
              seconds are no independent measurements"
         );
-        page.beside("      ", &text, Some(Tone::Faint));
+        page.labelled("      ", &text, Some(Tone::Faint));
     }
 }
 

@@ -157,7 +157,7 @@ fn flow_summary(page: &mut Page, trial: &TrialView<'_, UdpPlan>, flow: &UdpFlowS
         flow.streams.iter().for_each(|stream| one_stream(page, stream));
     }
     let mut line =
-        |label: &str, text: &str, tone: Option<Tone>| page.beside(&format!("  {}", left(label, LABEL)), text, tone);
+        |label: &str, text: &str, tone: Option<Tone>| page.labelled(&format!("  {}", left(label, LABEL)), text, tone);
     if !about.is_empty() {
         line("datagrams", &about.join(", "), None);
     }

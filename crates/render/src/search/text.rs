@@ -42,7 +42,7 @@ pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, s
         pps(plan.min_load_pps),
         pps(plan.max_load_pps)
     );
-    page.beside("", &text, Some(Tone::Strong));
+    page.labelled("", &text, Some(Tone::Strong));
     let method = match plan.method {
         SearchMethod::Mlr => "MLRsearch",
         SearchMethod::Bisection => "bisection",
@@ -50,7 +50,7 @@ pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, s
     };
     if let SearchMethod::LossCurve { step, trial_ms } = plan.method {
         let text = format!("steps of {}, {} each", percent(step), millis(trial_ms));
-        page.beside("  ", &text, Some(Tone::Faint));
+        page.labelled("  ", &text, Some(Tone::Faint));
     } else {
         for goal in &plan.goals {
             let loss = if goal.loss_ratio > 0.0 {
@@ -66,7 +66,7 @@ pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, s
                 millis(goal.duration_sum_ms),
                 percent(goal.exceed_ratio)
             );
-            page.beside("  ", &text, Some(Tone::Faint));
+            page.labelled("  ", &text, Some(Tone::Faint));
         }
     }
     page.finish()
@@ -138,12 +138,12 @@ pub fn summary(report: &SearchReport, style: Style) -> String {
     let trials = plural(report.trials.len() as u64, "trial");
     page.line(&format!("{trials}{invalid} in {}", millis(took)));
     for remark in &report.remarks {
-        page.beside("! ", &clean(remark), Some(Tone::Mark));
+        page.labelled("! ", &clean(remark), Some(Tone::Mark));
     }
     match &report.run.ending {
         Ending::Complete => {}
         Ending::Interrupted => page.line("interrupted: this is what was known until then"),
-        Ending::Failed(why) => page.beside("failed: ", &clean(why), Some(Tone::Bad)),
+        Ending::Failed(why) => page.labelled("failed: ", &clean(why), Some(Tone::Bad)),
     }
     format!("\n{}", page.finish())
 }
@@ -160,7 +160,7 @@ fn goals(page: &mut Page, report: &SearchReport) {
         row(page, name, "", "upper bound (fails)", view.upper, false);
         row(page, name, "", "conditional throughput", view.conditional_throughput, false);
         if let Some(why) = reason(view) {
-            page.beside(&format!("  {} ", left("", name)), &why, Some(Tone::Mark));
+            page.labelled(&format!("  {} ", left("", name)), &why, Some(Tone::Mark));
         }
     }
 }

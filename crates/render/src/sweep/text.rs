@@ -5,7 +5,7 @@ use crate::figures::{digits, grouped, ratio};
 use crate::measure::udp_words as words;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, columns, ends, left, plural, right};
+use crate::words::{clean, columns, ends, left, or_dash, plural, right};
 use narrows_model::run::measure::HostCpu;
 use narrows_model::run::sweep::{Spread, SweepRow, Symmetry};
 use narrows_model::words::units::{bps, micros};
@@ -36,7 +36,7 @@ pub fn report(report: &SweepReport, style: Style) -> String {
         Ending::Failed(why) => {
             page.blank();
             let text = format!("{} ({} of {} points were measured)", clean(why), report.done, report.planned);
-            page.beside("failed: ", &text, Some(Tone::Bad));
+            page.labelled("failed: ", &text, Some(Tone::Bad));
         }
     }
     page.finish()
@@ -59,91 +59,81 @@ fn head(page: &mut Page, report: &SweepReport) {
         words.push(format!("UDP {}", words::rate(plan.rate)));
     }
     let text = format!("sweep of {} ({}): {}", clean(&target.asked), clean(&target.address), words.join(", "));
-    page.beside("", &text, Some(Tone::Strong));
+    page.labelled("", &text, Some(Tone::Strong));
 }
 
-/// The parts of the CPU that fit.
-#[derive(Clone, Copy, PartialEq)]
-enum Cpu {
-    None,
-    Three,
-    Four,
-}
+/// Columns under one heading: each with its own heading, its width and its cell.
+type Group<'a> = (&'a str, Vec<(&'a str, usize, Box<dyn Fn(&SweepRow) -> String + 'a>)>);
+type Rate = fn(&SweepRow) -> Option<Spread>;
+/// A part of a host's CPU.
+type Part = (&'static str, fn(HostCpu) -> f64);
+const PARTS: [Part; 4] =
+    [("user", |it| it.user), ("sys", |it| it.system), ("soft", |it| it.softirq), ("idle", |it| it.idle)];
 
-impl Cpu {
-    /// Width of one end's CPU.
-    const fn wide(self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::Three => 2 + 3 * CPU,
-            Self::Four => 2 + 4 * CPU,
-        }
-    }
+/// The first parts of the CPU of one end.
+fn cpu<'a>(above: &'a str, host: fn(&SweepRow) -> Option<HostCpu>, parts: &'a [Part]) -> Group<'a> {
+    let column = |(at, (name, part)): (usize, &'a Part)| {
+        let unknown = if at + 1 == parts.len() { "–" } else { "" };
+        let cell =
+            move |row: &SweepRow| host(row).map_or_else(|| unknown.to_owned(), |it| format!("{:.0}", part(it) * 100.0));
+        (*name, if at == 0 { CPU + 2 } else { CPU }, Box::new(cell) as Box<dyn Fn(&SweepRow) -> String>)
+    };
+    (above, parts.iter().enumerate().map(column).collect())
 }
 
 fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
     let Some(first) = rows.first() else { return };
     let (unit, factor) = bit_unit(report);
     let udp = first.protocol == SweepProtocol::Udp;
-    let lossless = udp && report.plan.search_lossless;
-    let base = 7 + (BITS + PACKETS) * if lossless { 3 } else { 2 } + if udp { 8 + 7 } else { 0 };
-    let room = page.width().saturating_sub(base);
-    let cpu = [Cpu::Four, Cpu::Three].into_iter().find(|it| 2 * it.wide() <= room).unwrap_or(Cpu::None);
-    let ends = ends(first.flow);
-    let what = if udp { "bytes of datagram" } else { "bytes of message" };
-    let cores = if cpu == Cpu::None { "" } else { "; CPU in % of one core" };
-    page.heading(&name(first), &format!("{ends}; size in {what}{cores}"));
-    let pair = BITS + PACKETS;
-    let mut above = " ".repeat(7) + &right("sending", pair) + &right("receiving", pair);
-    let mut below = right("size", 7);
-    let packets = if udp { "kpps" } else { "k/s" };
-    for _ in 0..2 {
-        below += &(right(unit, BITS) + &right(packets, PACKETS));
-    }
-    if lossless {
-        above += &right("max. lossless", pair);
-        below += &(right(unit, BITS) + &right(packets, PACKETS));
+    let rates = |above, bits: Rate, packets: Rate| -> Group<'_> {
+        let cell = |of: Rate, factor: f64| -> Box<dyn Fn(&SweepRow) -> String> {
+            Box::new(move |row| or_dash(of(row).map(|it| digits(it.median / factor))))
+        };
+        let packet_unit = if udp { "kpps" } else { "k/s" };
+        (above, vec![(unit, BITS, cell(bits, factor)), (packet_unit, PACKETS, cell(packets, 1e3))])
+    };
+    let mut groups: Vec<Group<'_>> = vec![
+        ("", vec![("size", 7, Box::new(|row| row.size_bytes.to_string()))]),
+        rates("sending", |it| it.sending_bps, |it| it.sending_pps),
+        rates("receiving", |it| it.receiving_bps, if udp { |it| it.receiving_pps } else { |_| None }),
+    ];
+    if udp && report.plan.search_lossless {
+        groups.push(rates("max. lossless", |it| it.lossless_bps, |it| it.lossless_pps));
     }
     if udp {
-        above += &" ".repeat(15);
-        below += &(right("loss", 8) + &right("unsent", 7));
+        let loss = |row: &SweepRow| or_dash(row.loss.map(ratio));
+        let unsent = |row: &SweepRow| or_dash(row.unsent.map(short));
+        groups.push(("", vec![("loss", 8, Box::new(loss)), ("unsent", 7, Box::new(unsent))]));
     }
-    if cpu != Cpu::None {
-        let parts = ["user", "sys", "soft", "idle"];
-        let parts: String = parts.iter().take(if cpu == Cpu::Four { 4 } else { 3 }).map(|it| right(it, CPU)).collect();
-        above += &format!("{}{}", right("CPU of sender", cpu.wide()), right("CPU of receiver", cpu.wide()));
-        below += &format!("  {parts}  {parts}");
+    let base: usize = groups.iter().flat_map(|(_, columns)| columns).map(|column| column.1).sum();
+    let room = page.width().saturating_sub(base);
+    let wide = |parts: usize| 2 * (2 + parts * CPU);
+    let parts = [4, 3].into_iter().find(|parts| wide(*parts) <= room).unwrap_or(0);
+    if parts > 0 {
+        let parts = &PARTS[..parts];
+        groups.extend([cpu("CPU of sender", |it| it.sender, parts), cpu("CPU of receiver", |it| it.receiver, parts)]);
     }
-    for line in [above, below] {
+    let what = if udp { "bytes of datagram" } else { "bytes of message" };
+    let cores = if parts == 0 { "" } else { "; CPU in % of one core" };
+    page.heading(&name(first), &format!("{}; size in {what}{cores}", ends(first.flow)));
+    let above = groups.iter().map(|(above, columns)| right(above, columns.iter().map(|it| it.1).sum())).collect();
+    let columns: Vec<_> = groups.iter().flat_map(|(_, columns)| columns).collect();
+    let below = columns.iter().map(|(heading, wide, _)| right(heading, *wide)).collect();
+    for line in [above, below] as [String; 2] {
         page.line(&page.style().paint(Tone::Faint, line.trim_end()));
     }
     for row in rows {
-        let dash = || "–".to_owned();
-        let bits = |it: Option<Spread>| right(&it.map_or_else(dash, |it| digits(it.median / factor)), BITS);
-        let packets = |it: Option<Spread>| right(&it.map_or_else(dash, |it| digits(it.median / 1e3)), PACKETS);
-        let mut line = right(&row.size_bytes.to_string(), 7);
-        line += &(bits(row.sending_bps) + &packets(row.sending_pps));
-        line += &(bits(row.receiving_bps) + &packets(if udp { row.receiving_pps } else { None }));
-        if lossless {
-            line += &(bits(row.lossless_bps) + &packets(row.lossless_pps));
-        }
-        if udp {
-            line += &right(&row.loss.map_or_else(dash, ratio), 8);
-            line += &right(&row.unsent.map_or_else(dash, short), 7);
-        }
-        line += &(host(row.sender, cpu) + &host(row.receiver, cpu));
-        page.line(&line);
+        page.line(&columns.iter().map(|(_, wide, cell)| right(&cell(row), *wide)).collect::<String>());
         for remark in &row.remarks {
-            page.beside("        ! ", &clean(remark), Some(Tone::Mark));
+            page.labelled("        ! ", &clean(remark), Some(Tone::Mark));
         }
     }
     if let Some((size, spread)) = widest(rows).filter(|(_, spread)| *spread > 0.01) {
         let text = format!("medians; the widest spread of what was received: {} at {size} B", ratio(spread));
         page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
     }
-    if cpu == Cpu::None {
-        let needs = base + 2 * Cpu::Three.wide();
-        let text = format!("CPU of both ends: with {needs} columns, and in JSON and CSV");
+    if parts == 0 {
+        let text = format!("CPU of both ends: with {} columns, and in JSON and CSV", base + wide(3));
         page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
     }
 }
@@ -152,18 +142,6 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
 fn short(count: u64) -> String {
     let text = grouped(count);
     if columns(&text) <= 6 { text } else { crate::figures::pps_short(crate::figures::float(count)) }
-}
-
-fn host(host: Option<HostCpu>, cpu: Cpu) -> String {
-    let cell = |cores: f64| right(&format!("{:.0}", cores * 100.0), CPU);
-    match (cpu, host) {
-        (Cpu::None, _) => String::new(),
-        (_, None) => right("–", cpu.wide()),
-        (Cpu::Three, Some(it)) => format!("  {}{}{}", cell(it.user), cell(it.system), cell(it.softirq)),
-        (Cpu::Four, Some(it)) => {
-            format!("  {}{}{}{}", cell(it.user), cell(it.system), cell(it.softirq), cell(it.idle))
-        }
-    }
 }
 
 /// The size with the largest spread over its repetitions, and that spread relative to its median.

@@ -28,7 +28,7 @@ pub(crate) fn text(page: &mut Page, table: &Table) {
     if !layout.left_out.is_empty() {
         let names: Vec<&str> = layout.left_out.iter().map(|column| column.name.as_str()).collect();
         let text = format!("without room here: {}", names.join(", "));
-        page.beside("  ", &text, Some(Tone::Faint));
+        page.labelled("  ", &text, Some(Tone::Faint));
     }
 }
 
@@ -39,7 +39,7 @@ fn body(page: &mut Page, layout: &Layout, row: &Row) {
         line.cells.iter().map(|(text, tone)| tone.map_or_else(|| text.clone(), |it| style.paint(it, text))).collect();
     page.line(if style.color { &painted } else { &line.plain });
     for note in &row.notes {
-        page.beside("    ! ", note, Some(Tone::Mark));
+        page.labelled("    ! ", note, Some(Tone::Mark));
     }
 }
 

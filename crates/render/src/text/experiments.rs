@@ -14,6 +14,6 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     let longest = ids.map(|id| columns(&id)).max().unwrap_or(0).min(28);
     for experiment in &report.experiments {
         let lead = format!("  {} {}  ", left(&clean(&experiment.id), longest), right(&bps(experiment.goodput_bps), 11));
-        page.beside(&lead, &clean(&experiment.what), None);
+        page.labelled(&lead, &clean(&experiment.what), None);
     }
 }

@@ -45,7 +45,7 @@ impl Page {
     }
 
     /// A lead, and a text beside it that wraps with a hanging indent.
-    pub(crate) fn beside(&mut self, lead: &str, text: &str, tone: Option<Tone>) {
+    pub(crate) fn labelled(&mut self, lead: &str, text: &str, tone: Option<Tone>) {
         let indent = columns(lead);
         for (at, line) in wrap(text, self.width().saturating_sub(indent)).iter().enumerate() {
             let line = tone.map_or_else(|| line.clone(), |tone| self.style.paint(tone, line));
@@ -58,7 +58,7 @@ impl Page {
     }
 
     /// A painted word and a text beside it that wraps to the left edge.
-    pub(crate) fn beside_painted(&mut self, word: &str, tone: Tone, text: &str) {
+    pub(crate) fn painted_label(&mut self, word: &str, tone: Tone, text: &str) {
         let lines = wrap(&format!("{word} {text}"), self.width() - 1);
         for (at, line) in lines.iter().enumerate() {
             // `wrap` joins with single blanks; the word of the verdict is followed by two.

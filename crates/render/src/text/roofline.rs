@@ -85,7 +85,7 @@ pub(super) fn write(page: &mut Page, report: &Report) {
         };
         page.line(&format!("{lead}{bar}"));
         if page.style().full {
-            page.beside("      ", &clean(&ceiling.how), Some(Tone::Faint));
+            page.labelled("      ", &clean(&ceiling.how), Some(Tone::Faint));
         }
     }
     if ceilings.len() > shown {

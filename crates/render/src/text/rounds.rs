@@ -30,14 +30,18 @@ fn write_round(page: &mut Page, report: &Report, round: &RoundView) {
         _ => String::new(),
     };
     let cause = if round.status == Status::Limited { cause } else { cause.replacen(" by ", ": ", 1) };
-    page.beside(&format!("  act {}  ", round.round + 1), &format!("{}, {status}{cause}", bps(round.goodput_bps)), None);
+    page.labelled(
+        &format!("  act {}  ", round.round + 1),
+        &format!("{}, {status}{cause}", bps(round.goodput_bps)),
+        None,
+    );
     for change in &round.changes {
         let kept = if change.in_force { "in force" } else { "rolled back" };
         page.line(&format!("         {}: {}  ({kept})", on(change.at, report), clean(&change.set.to_string())));
     }
     if let Some(proof) = &round.proof {
-        page.beside("         ", &outcome(proof), Some(if proof.helped { Tone::Good } else { Tone::Bad }));
-        page.beside("         ", &prediction(proof), None);
+        page.labelled("         ", &outcome(proof), Some(if proof.helped { Tone::Good } else { Tone::Bad }));
+        page.labelled("         ", &prediction(proof), None);
     }
 }
 

@@ -13,14 +13,14 @@ const FEW: usize = 3;
 pub(super) fn write(page: &mut Page, report: &Report) {
     let verdict = &report.verdict;
     first_line(page, report);
-    page.beside("", &clean(&verdict.headline), None);
+    page.labelled("", &clean(&verdict.headline), None);
     match &report.run.ending {
         Ending::Complete => {}
         Ending::Interrupted => {
-            page.beside("! ", "The run was interrupted; this is what was measured until then.", None);
+            page.labelled("! ", "The run was interrupted; this is what was measured until then.", None);
         }
         Ending::Failed(why) => {
-            page.beside(
+            page.labelled(
                 "! ",
                 &format!("The run failed: {} This is what was measured until then.", sentence(why)),
                 None,
@@ -52,7 +52,7 @@ fn first_line(page: &mut Page, report: &Report) {
         }
         (_, None) => "no cause that narrows knows explains the goodput".to_owned(),
     };
-    page.beside_painted(word, tone, &rest);
+    page.painted_label(word, tone, &rest);
 }
 
 fn figures(page: &mut Page, report: &Report) {
@@ -65,13 +65,13 @@ fn figures(page: &mut Page, report: &Report) {
     };
     page.blank();
     let figure = |label: &str, value: f64| format!("  {} {}  ", left(label, 14), right(&bps(value), 12));
-    page.beside(&figure("you got", verdict.goodput_bps), &format!("{way}{rtt}"), None);
+    page.labelled(&figure("you got", verdict.goodput_bps), &format!("{way}{rtt}"), None);
     let Some(cause) = verdict.causes.first() else { return };
     let Some(predicted) = cause.predicted_bps else { return };
     let range = cause.predicted_interval_bps.map(range).unwrap_or_default();
     let then = cause.then.as_ref().map(|then| format!("then {} binds", clean(then))).unwrap_or_default();
     let words: Vec<_> = [range, then].into_iter().filter(|word| !word.is_empty()).collect();
-    page.beside(&figure("you could get", predicted), &words.join("; "), None);
+    page.labelled(&figure("you could get", predicted), &words.join("; "), None);
     if let Some(proof) = &report.proof {
         let mean = |runs: &[f64]| or_dash(ProofView::mean(runs).map(bps));
         let text = format!(
@@ -82,24 +82,24 @@ fn figures(page: &mut Page, report: &Report) {
         );
         let kept = report.rounds.iter().flat_map(|round| &round.changes).any(|change| change.in_force);
         let word = if kept { "; the changes are kept" } else { "; all changes are rolled back" };
-        page.beside("  tried           ", &(text + word), None);
+        page.labelled("  tried           ", &(text + word), None);
     }
 }
 
 fn why(page: &mut Page, cause: &CauseView) {
     page.heading("why", "");
-    page.beside("  ", &clean(&cause.summary), None);
+    page.labelled("  ", &clean(&cause.summary), None);
     for witness in &cause.witnesses {
-        page.beside(&format!("  {} ", left(&clean(&witness.kind), 10)), &clean(&witness.says), None);
+        page.labelled(&format!("  {} ", left(&clean(&witness.kind), 10)), &clean(&witness.says), None);
     }
     if page.style().full {
         for rejected in &cause.rejected {
             let text = format!("{}: {}", clean(&rejected.id), clean(&rejected.why));
-            page.beside("  not        ", &text, Some(Tone::Faint));
+            page.labelled("  not        ", &text, Some(Tone::Faint));
         }
     } else if !cause.rejected.is_empty() {
         let ids: Vec<_> = cause.rejected.iter().map(|rejected| clean(&rejected.id)).collect();
-        page.beside("  not        ", &format!("{} (--full says why)", ids.join(", ")), Some(Tone::Faint));
+        page.labelled("  not        ", &format!("{} (--full says why)", ids.join(", ")), Some(Tone::Faint));
     }
 }
 
@@ -109,7 +109,7 @@ fn what_to_do(page: &mut Page, report: &Report, cause: &CauseView) {
     }
     page.heading("what to do", "");
     if !cause.fix.advice.is_empty() {
-        page.beside("  ", &clean(&cause.fix.advice), None);
+        page.labelled("  ", &clean(&cause.fix.advice), None);
     }
     let mut at = None;
     for command in &cause.fix.commands {
@@ -138,7 +138,7 @@ fn others(page: &mut Page, report: &Report) {
             percent(cause.confidence),
             clean(&cause.summary)
         );
-        page.beside("  ", &text, None);
+        page.labelled("  ", &text, None);
     }
     more(page, causes.len() - 1, shown, "(--full shows them)");
 }
@@ -150,7 +150,7 @@ fn list(page: &mut Page, title: &str, items: &[String]) {
     page.heading(title, "");
     let shown = if page.style().full { items.len() } else { FEW + 1 };
     for item in items.iter().take(shown) {
-        page.beside("  - ", &clean(item), None);
+        page.labelled("  - ", &clean(item), None);
     }
     more(page, items.len(), shown, "(--full shows them)");
 }

@@ -2,15 +2,15 @@
 //! load adds to them is in the file of its name.
 
 mod cpu;
-mod cut;
 mod distribution;
+mod interval_ends;
 pub mod live;
 pub mod rr;
 pub mod tcp;
 pub mod udp;
 mod udp_total;
 
-use cut::cut;
+use interval_ends::interval_ends;
 use narrows_model::load::Member;
 use narrows_model::run::measure::Remark;
 use narrows_model::{EndRecord as _, Flow, Load, LoadSample, Place, Progress, Sample as _, TrialOf};
@@ -141,18 +141,18 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
     /// Each interval: its streams, then all of them together.
     fn intervals(&self) -> Vec<Vec<L::Interval>> {
         let pairs = L::counted(&self.pairs);
-        let cuts: Vec<_> = pairs.iter().map(|pair| self.parts(pair)).collect();
-        let most = cuts.iter().map(Vec::len).max().unwrap_or(0);
+        let all: Vec<_> = pairs.iter().map(|pair| self.parts(pair)).collect();
+        let most = all.iter().map(Vec::len).max().unwrap_or(0);
         let one = |k: usize| {
             let parts: Vec<_> =
-                pairs.iter().zip(&cuts).filter_map(|(pair, cuts)| Some((pair.id, *cuts.get(k)?))).collect();
+                pairs.iter().zip(&all).filter_map(|(pair, parts)| Some((pair.id, *parts.get(k)?))).collect();
             let single = parts.iter().filter_map(|(id, part)| {
                 let mut view = L::interval(self.flow, Some(*id), self.omit_us, &[*part])?;
                 L::add_details(&mut view, part);
                 Some(view)
             });
-            let all: Vec<_> = parts.iter().map(|(_, part)| *part).collect();
-            single.chain(L::interval(self.flow, None, self.omit_us, &all)).collect()
+            let together: Vec<_> = parts.iter().map(|(_, part)| *part).collect();
+            single.chain(L::interval(self.flow, None, self.omit_us, &together)).collect()
         };
         (0..most).map(one).collect()
     }
@@ -170,7 +170,7 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
                 None => Part { sent: Some((first, last)), received: None },
             })
         };
-        cut(&times, self.interval_us).windows(2).filter_map(part).collect()
+        interval_ends(&times, self.interval_us).windows(2).filter_map(part).collect()
     }
 
     /// When the counted part begins. A trial that was cut before its counted part is summed up whole.

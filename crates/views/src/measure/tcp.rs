@@ -9,7 +9,7 @@ use narrows_model::words::figures::float;
 use narrows_model::{Flow, Place, Progress, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial};
 
 /// Below this many intervals a correlation between neighbours says nothing.
-const FEWEST_FOR_LAG: usize = 8;
+const MIN_FOR_LAG: usize = 8;
 
 impl StreamRecord for TcpStreamRecord {
     type Sample = TcpSample;
@@ -195,7 +195,7 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
         streams: parts.iter().filter_map(|(id, part)| of(Some(*id), &[*part])).collect(),
         sent_bytes: whole.iter().map(|part| part.sent.map(|(from, to)| to.bytes.saturating_sub(from.bytes))).sum(),
         min_rtt_us: pairs.iter().filter_map(|pair| min_rtt(pair.sender?)).min(),
-        lag1: (rates.len() >= FEWEST_FOR_LAG).then(|| narrows_stats::lag1(&rates)).flatten(),
+        lag1: (rates.len() >= MIN_FOR_LAG).then(|| narrows_stats::lag1(&rates)).flatten(),
     })
 }
 

@@ -16,7 +16,7 @@ pub(in super::super) fn modifiers(report: &ForwardingReport) -> Table {
             Cell::maybe(it.ratio.map(|it| format!("{} %", digits(it * 100.0)))).tone(Tone::Strong)
         }),
         (Column::words("seen of it in the trials kept"), &|it| {
-            Cell::maybe(it.seen.as_ref().map(told)).tone_if(it.seen.as_ref().is_some_and(is_trouble), Tone::Bad)
+            Cell::maybe(it.seen.as_ref().map(seen_words)).tone_if(it.seen.as_ref().is_some_and(is_trouble), Tone::Bad)
         }),
     ];
     let words = ["Modifiers", "throughput with each, and without (RFC 2544, section 11)"];
@@ -24,7 +24,7 @@ pub(in super::super) fn modifiers(report: &ForwardingReport) -> Table {
     of_sizes(report, words, |it| it.modified.as_ref(), &figures, notes)
 }
 
-fn told(of: &ModifierView) -> String {
+fn seen_words(of: &ModifierView) -> String {
     match of {
         ModifierView::Broadcast { sent, received } => {
             format!("{} sent, {} came out", grouped(*sent), grouped(*received))

@@ -7,10 +7,10 @@
 /// last one: it is the draining of what was under way.
 ///
 /// `times_us` are the samples' times, in their order.
-pub(super) fn cut(times_us: &[u64], interval_us: u64) -> Vec<usize> {
+pub(super) fn interval_ends(times_us: &[u64], interval_us: u64) -> Vec<usize> {
     let Some(last) = times_us.len().checked_sub(1) else { return Vec::new() };
     let interval_us = interval_us.max(1);
-    let mut cuts = vec![0];
+    let mut ends = vec![0];
     let end = times_us[last];
     // No more boundaries than samples, whatever the times in a record from outside say.
     for boundary in (1..=times_us.len() as u64).map(|k| k.saturating_mul(interval_us)).take_while(|at| *at <= end) {
@@ -18,17 +18,17 @@ pub(super) fn cut(times_us: &[u64], interval_us: u64) -> Vec<usize> {
         let before = after.saturating_sub(1);
         let off = |at: usize| times_us[at].abs_diff(boundary);
         let nearest = if off(before) < off(after) { before } else { after };
-        if off(nearest) <= interval_us / 2 && cuts.last().is_some_and(|cut| nearest > *cut) {
-            cuts.push(nearest);
+        if off(nearest) <= interval_us / 2 && ends.last().is_some_and(|newest| nearest > *newest) {
+            ends.push(nearest);
         }
     }
-    if let Some(&cut) = cuts.last().filter(|cut| **cut < last) {
-        if cuts.len() > 1 && end.saturating_sub(times_us[cut]) < interval_us / 4 {
-            cuts.pop();
+    if let Some(&newest) = ends.last().filter(|newest| **newest < last) {
+        if ends.len() > 1 && end.saturating_sub(times_us[newest]) < interval_us / 4 {
+            ends.pop();
         }
-        cuts.push(last);
+        ends.push(last);
     }
-    cuts
+    ends
 }
 
 #[cfg(test)]
@@ -42,24 +42,24 @@ mod tests {
     #[test]
     fn early_samples_are_passed_over_and_a_short_rest_joins_the_last() {
         let samples = at(&[0, 10, 20, 50, 100, 1001, 1999, 3002, 3040]);
-        assert_eq!(cut(&samples, 1_000_000), [0, 5, 6, 8]);
+        assert_eq!(interval_ends(&samples, 1_000_000), [0, 5, 6, 8]);
     }
 
     #[test]
     fn a_long_rest_is_an_interval_of_its_own() {
-        assert_eq!(cut(&at(&[0, 1000, 2000, 2600]), 1_000_000), [0, 1, 2, 3]);
+        assert_eq!(interval_ends(&at(&[0, 1000, 2000, 2600]), 1_000_000), [0, 1, 2, 3]);
     }
 
     #[test]
     fn a_missing_sample_makes_a_longer_interval() {
-        assert_eq!(cut(&at(&[0, 1000, 3000, 4000]), 1_000_000), [0, 1, 2, 3]);
+        assert_eq!(interval_ends(&at(&[0, 1000, 3000, 4000]), 1_000_000), [0, 1, 2, 3]);
     }
 
     #[test]
     fn nothing_of_nothing() {
-        assert!(cut(&[], 1000).is_empty());
-        assert_eq!(cut(&at(&[0]), 1000), [0]);
-        assert_eq!(cut(&at(&[0, 300]), 1_000_000), [0, 1]);
-        assert_eq!(cut(&at(&[0, u64::MAX / 1000]), 1).len(), 2);
+        assert!(interval_ends(&[], 1000).is_empty());
+        assert_eq!(interval_ends(&at(&[0]), 1000), [0]);
+        assert_eq!(interval_ends(&at(&[0, 300]), 1_000_000), [0, 1]);
+        assert_eq!(interval_ends(&at(&[0, u64::MAX / 1000]), 1).len(), 2);
     }
 }
