@@ -54,7 +54,7 @@ const ADDITIONS: &[Addition] = &[
         tables: &[
             "crates/model/src/forwarding/procedures/mod.rs",
             "crates/search/src/procedures/mod.rs",
-            "crates/runner/src/forwarding/views/procedures/mod.rs",
+            "crates/views/src/forwarding/procedures/mod.rs",
             "crates/render/src/forwarding/procedures/mod.rs",
         ],
         max: 4,
