@@ -27,6 +27,10 @@ pub use host::keys;
 pub use host::watch::{InterfaceSample, WatchView};
 pub use load::host::{CpuTimes, HostSample, SocketMemory};
 pub use load::kind::{Cap, Carrier, EndRecord, Load, Plan, Sample, StreamSpec, TrialOf};
+pub use load::profile::{
+    ProfileEndRecord, ProfilePlan, ProfileProbe, ProfileSample, ProfileStep, ProfileStream, ProfileTrial, StepPart,
+    StepReceived, StepRecord, StepSent,
+};
 pub use load::rr::report::{LatencyUnderLoad, RrReport};
 pub use load::rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
 pub use load::tcp::{

@@ -16,6 +16,7 @@ pub fn measurement(run: &Run) -> Option<Box<dyn Measurement>> {
             Box::new(UdpMeasurement { report, ledgers })
         }
         LoadPlan::Rr(_) => Box::new(measure::rr::of_run(run)?),
+        LoadPlan::Profile(_) => return None,
     })
 }
 

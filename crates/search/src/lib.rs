@@ -24,6 +24,7 @@ pub mod goal;
 pub mod loss_curve;
 pub mod mlr;
 pub mod procedures;
+pub mod profile;
 pub mod results;
 pub mod search;
 pub mod strategy;

@@ -1,6 +1,6 @@
 //! Engines that load a path: a plan and connected sockets in, one end's record out.
 //!
-//! - [`tcp`]: bulk data, [`udp`]: paced datagrams, [`rr`]: requests and responses; each has the same sampler (`common`).
+//! - [`tcp`]: bulk data, [`udp`]: paced datagrams, [`rr`]: requests and responses, `profile`: steps that show what a path does; each has the same sampler (`common`).
 //! - [`frames`]: raw Ethernet frames, generated and received.
 //!
 //! Plain threads and blocking calls, no async: one thread moves the data of one stream, the caller's thread takes the samples.
@@ -8,6 +8,7 @@
 mod common;
 mod engines;
 pub mod frames;
+mod profile;
 pub mod rr;
 pub mod tcp;
 pub mod udp;
@@ -27,5 +28,6 @@ const fn engine(plan: &LoadPlan) -> &dyn Engine {
         LoadPlan::Tcp(plan) => plan,
         LoadPlan::Udp(plan) => plan,
         LoadPlan::Rr(plan) => plan,
+        LoadPlan::Profile(plan) => plan,
     }
 }

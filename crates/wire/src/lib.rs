@@ -7,6 +7,7 @@
 //! - [`hello`]: the fixed-length hello of a data connection, and its answer.
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
 //! - [`probe`]: the datagrams of a UDP trial.
+//! - [`profile`]: what the ends of a path profile say to each other.
 //! - [`rip`]: routing updates as frames.
 //! - [`rr`]: the header of a request and a response over UDP.
 //! - [`token`]: the string that identifies both sides.
@@ -18,6 +19,7 @@ pub mod forwarding_plan;
 pub mod frame;
 pub mod hello;
 pub mod probe;
+pub mod profile;
 pub mod rip;
 pub mod rr;
 pub mod token;

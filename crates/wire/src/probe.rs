@@ -16,6 +16,7 @@
 //! | go | client | 0 | datagram size to use (4) |
 //! | fin | sender | how many were sent | – |
 //! | fin-ack | receiver | of the fin | – |
+//! | note | both | 0 | see [`crate::profile`] |
 //!
 //! A hello is padded to the size that is probed, and its ok to the same size. A refusal is never longer than the hello, so
 //! the port amplifies nothing.
@@ -57,10 +58,12 @@ pub enum Kind {
     Fin,
     /// The receiver has seen the fin.
     FinAck,
+    /// What the ends of a path profile say to each other; see [`crate::profile`].
+    Note,
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [Self::Data, Self::Hello, Self::Ok, Self::No, Self::Go, Self::Fin, Self::FinAck];
+    const ALL: [Self; 8] = [Self::Data, Self::Hello, Self::Ok, Self::No, Self::Go, Self::Fin, Self::FinAck, Self::Note];
 
     const fn number(self) -> u8 {
         self as u8
@@ -306,7 +309,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_round_trips(kind in 0..7_usize, stream: u16, sequence: u64, time_ns: u64) {
+        fn a_header_round_trips(kind in 0..8_usize, stream: u16, sequence: u64, time_ns: u64) {
             let header = Header { kind: Kind::ALL[kind], stream, sequence, time_ns };
             prop_assert_eq!(Header::decode(&header.encode()), Ok(header));
         }

@@ -7,6 +7,7 @@ pub mod frames_report;
 pub mod host;
 pub mod kind;
 pub mod line_rate;
+pub mod profile;
 pub mod rr;
 pub mod tcp;
 pub mod tcp_info;
@@ -18,6 +19,7 @@ pub use kind::{Cap, Carrier, EndRecord, Load, Member, Plan, Sample, StreamSpec};
 use crate::host::fact::Snapshot;
 use crate::words::place::{Flow, Place};
 use host::HostSample;
+use profile::{ProfileEndRecord, ProfilePlan, ProfileSample};
 use rr::{RrEndRecord, RrPlan, RrSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -192,6 +194,8 @@ loads! {
     Udp(UdpPlan, UdpEndRecord, UdpSample);
     /// Requests and responses.
     Rr(RrPlan, RrEndRecord, RrSample);
+    /// A profile of the path.
+    Profile(ProfilePlan, ProfileEndRecord, ProfileSample);
 }
 
 impl LoadRecord {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 const LAYERS: &[&[&str]] = &[
     &["model"],
     &["stats", "sys", "wire"],
-    &["collect", "diagnose", "lab", "search", "snmp", "store", "traffic"],
+    &["search"],
+    &["collect", "diagnose", "lab", "snmp", "store", "traffic"],
     &["views"],
     &["render"],
     &["runner"],

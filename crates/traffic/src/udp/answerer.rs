@@ -90,7 +90,7 @@ fn serve(socket: &UdpSocket, key: &Key, end: &Event) {
         let mut head = [0; HEADER_BYTES];
         match socket.peek(&mut head).map(|_| Header::decode(&head)) {
             Err(_) => {}
-            Ok(Err(_) | Ok(Header { kind: Kind::Data | Kind::Go | Kind::Fin, .. })) => return,
+            Ok(Err(_) | Ok(Header { kind: Kind::Data | Kind::Go | Kind::Fin | Kind::Note, .. })) => return,
             Ok(Ok(_)) => {
                 if let Ok(length) = socket.recv(&mut buffer) {
                     answer(socket, key, &buffer[..length], length);

@@ -1,0 +1,203 @@
+//! What the steps of a profile show of the path.
+
+use super::step_view::StepView;
+use narrows_model::{Direction, ProfileEndRecord, ProfilePlan, ProfileProbe, StepRecord};
+
+/// How a quantity spreads, microseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The least.
+    pub min: f64,
+    /// Its median.
+    pub median: f64,
+    /// Its 95th percentile.
+    pub p95: f64,
+}
+
+/// The rate that the path sustains: bits of IP packets a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Capacity {
+    /// The best estimate.
+    pub bps: f64,
+    /// What the steps allow.
+    pub interval_bps: [f64; 2],
+}
+
+/// What happens to what exceeds the capacity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Plateau {
+    /// It waits in a queue, then it is dropped: an ordinary bottleneck.
+    Queue,
+    /// It waits in a queue, but so many bytes pass first at a higher rate.
+    Shaper {
+        /// Depth of the bucket.
+        bucket_bytes: f64,
+    },
+    /// It is dropped at once, though single bursts pass at a higher rate.
+    Policer {
+        /// Depth of the bucket, at least.
+        bucket_bytes: f64,
+    },
+    /// It is dropped after a queue that is too short to see.
+    ShortQueue,
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// Round trips of short probes on the idle path.
+    pub idle_rtt_us: Option<Spread>,
+    /// Variation of the one-way delay of the idle path above its least, in the direction of the profile: 90th percentile.
+    pub jitter_us: f64,
+    /// What the path sustains, where a step went beyond it.
+    pub capacity: Option<Capacity>,
+    /// What happens beyond it.
+    pub plateau: Option<Plateau>,
+    /// The highest rate that the path kept up with.
+    pub carried_bps: f64,
+    /// Whether no higher rate was tried because the sender could not send it.
+    pub sender_limited: bool,
+    /// The longest queue, microseconds.
+    pub queue_us: f64,
+    /// Datagrams sent at rates that the path carries …
+    pub sent_below: u64,
+    /// … and those of them that were lost.
+    pub lost_below: u64,
+    /// Rate at which short bursts pass the idle path.
+    pub burst_bps: Option<f64>,
+    /// Of all datagrams that arrived, those after a later one, and those that came twice.
+    pub reordered: f64,
+    /// See above.
+    pub duplicated: f64,
+    /// Every step but the trains, in the order of time.
+    pub steps: Vec<StepView>,
+}
+
+impl Shape {
+    /// The shape of a profile; `None` where no step was seen at both ends.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    pub fn of(plan: &ProfilePlan, record: &ProfileEndRecord) -> Option<Self> {
+        let base = base_delay_ns(&record.probes, &record.steps, plan.direction, record.datagram_bytes);
+        let views = || record.steps.iter().filter_map(|step| StepView::of(step, record.header_bytes, base));
+        let steps: Vec<StepView> = views().filter(|view| !view.is_train).collect();
+        if steps.is_empty() {
+            return None;
+        }
+        let burst_bps = train_bps(&record.steps, record.header_bytes);
+        let jitter_us = jitter_us(&record.probes, plan.direction);
+        let usual_loss = steps.iter().map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
+        let capacity = capacity(&steps, usual_loss);
+        let carried = steps.iter().filter(|view| !view.saturated(usual_loss));
+        let carried_bps = carried.map(|view| view.sustained_bps.min(view.offered_bps)).fold(0.0, f64::max);
+        let below_bps = capacity.map_or(f64::MAX, |capacity| 0.93 * capacity.interval_bps[0]);
+        let below = || steps.iter().filter(|view| view.offered_bps < below_bps);
+        let arrived = || record.steps.iter().filter_map(|step| step.received.as_ref());
+        let total: u64 = arrived().map(|received| u64::from(received.datagrams)).sum();
+        let part = |count: u64| count as f64 / total.max(1) as f64;
+        let rtts: Vec<f64> = record.probes.iter().map(|probe| probe.rtt_ns as f64 / 1e3).collect();
+        let least = |p| narrows_stats::quantile(&rtts, p);
+        Some(Self {
+            idle_rtt_us: least(0.0).zip(least(0.5)).zip(least(0.95)).map(|((min, median), p95)| Spread {
+                min,
+                median,
+                p95,
+            }),
+            jitter_us,
+            plateau: capacity.map(|capacity| plateau(&steps, usual_loss, capacity.bps, burst_bps, jitter_us)),
+            capacity,
+            carried_bps,
+            sender_limited: steps.iter().any(|view| view.sender_behind),
+            queue_us: steps.iter().map(|view| view.queue_us).fold(0.0, f64::max),
+            sent_below: below().map(|view| u64::from(view.sent)).sum(),
+            lost_below: below().map(|view| u64::from(view.lost)).sum(),
+            burst_bps,
+            reordered: part(arrived().map(|received| u64::from(received.reordered)).sum()),
+            duplicated: part(arrived().map(|received| u64::from(received.duplicates)).sum()),
+            steps,
+        })
+    }
+
+    /// The part of datagrams that is lost at rates that the path carries.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    pub fn loss_below(&self) -> f64 {
+        self.lost_below as f64 / self.sent_below.max(1) as f64
+    }
+}
+
+/// The least delay of datagrams of this size, by two clocks: of the idle probes and of all steps.
+pub(super) fn base_delay_ns(probes: &[ProfileProbe], steps: &[StepRecord], way: Direction, bytes: u32) -> i64 {
+    let large = probes.iter().filter(|probe| probe.bytes == bytes).map(|probe| one_way(probe, way));
+    let steps = steps.iter().filter(|record| record.step.datagram_bytes == bytes);
+    let steps = steps.filter_map(|record| record.received.as_ref()).filter(|received| received.datagrams > 0);
+    large.chain(steps.map(|received| received.min_delay_ns)).min().unwrap_or(0)
+}
+
+const fn one_way(probe: &ProfileProbe, way: Direction) -> i64 {
+    if matches!(way, Direction::Down) { probe.down_ns } else { probe.up_ns }
+}
+
+/// The 90th percentile of the one-way delay of the idle path above its least, of probes of one size.
+#[allow(clippy::cast_precision_loss)] // differences of delays
+pub(super) fn jitter_us(probes: &[ProfileProbe], way: Direction) -> f64 {
+    let of_size = |bytes: u32| {
+        let delays = || probes.iter().filter(move |probe| probe.bytes == bytes).map(|probe| one_way(probe, way));
+        let least = delays().min()?;
+        let above: Vec<f64> = delays().map(|delay| (delay - least) as f64 / 1e3).collect();
+        narrows_stats::quantile(&above, 0.9)
+    };
+    let sizes = probes.iter().map(|probe| probe.bytes);
+    [sizes.clone().min(), sizes.max()].into_iter().flatten().filter_map(of_size).fold(0.0, f64::max)
+}
+
+/// The rate at which trains arrived: the median of their rates.
+#[allow(clippy::cast_precision_loss)] // counts and times of one train
+pub(super) fn train_bps(steps: &[StepRecord], header_bytes: u32) -> Option<f64> {
+    let rate = |record: &StepRecord| {
+        let received = record.received.as_ref().filter(|received| received.datagrams >= 5 && received.span_ns > 0)?;
+        let bits = f64::from(record.step.datagram_bytes + header_bytes) * 8.0;
+        // What is lost at the end of a train only shortens it.
+        Some(f64::from(received.datagrams - 1) * bits * 1e9 / received.span_ns as f64)
+    };
+    let rates: Vec<f64> = steps.iter().filter(|record| record.step.gap_ns == 0).filter_map(rate).collect();
+    (rates.len() >= 2).then(|| narrows_stats::median(&rates))?
+}
+
+/// The rate of arrival in the steps that the path did not keep up with, weighted by what it was read off.
+fn capacity(steps: &[StepView], usual_loss: f64) -> Option<Capacity> {
+    let beyond: Vec<&StepView> = steps.iter().filter(|view| view.saturated(usual_loss)).collect();
+    let most = beyond.iter().map(|view| view.sustained_count).max()?;
+    // A step that ended early tells less.
+    let exact = || beyond.iter().filter(|view| 4 * view.sustained_count >= most);
+    let weight: f64 = exact().map(|view| f64::from(view.sustained_count)).sum();
+    let mean = exact().map(|view| view.sustained_bps * f64::from(view.sustained_count)).sum::<f64>() / weight;
+    // A loss that the path has at any rate is not part of its capacity.
+    let bps = mean / (1.0 - usual_loss);
+    let spread = exact().map(|view| (view.sustained_bps / mean - 1.0).abs()).fold(0.0, f64::max);
+    // One packet more or less at either end of what was counted.
+    let grain = 2.0 / f64::from(most.max(2));
+    let part = spread.max(grain).clamp(0.01, 0.2);
+    Some(Capacity { bps, interval_bps: [bps * (1.0 - part), bps * (1.0 + part)] })
+}
+
+/// Bursts that pass at this many times the sustained rate pass by credit, and not by the noise of arrivals.
+const CREDIT: f64 = 1.5;
+
+fn plateau(steps: &[StepView], usual_loss: f64, bps: f64, burst_bps: Option<f64>, jitter_us: f64) -> Plateau {
+    let beyond = || steps.iter().filter(|view| view.saturated(usual_loss));
+    let packet_bits = steps.first().map_or(12_000.0, |view| view.packet_bits);
+    let packets = |count: f64| count * packet_bits / bps * 1e6;
+    let queue_us = beyond().map(|view| view.queue_us).fold(0.0, f64::max);
+    let queued = queue_us > (3.0 * jitter_us).max(packets(4.0)).max(300.0);
+    let credit = burst_bps.is_some_and(|burst| burst >= CREDIT * bps);
+    let bucket =
+        |passed: fn(&StepView) -> u32| beyond().map(|view| view.bucket_bytes(passed(view), bps)).fold(0.0, f64::max);
+    if queued {
+        let bucket_bytes = bucket(|view| view.before_queue);
+        // Less is the queue of a device that works in batches.
+        let deep = bucket_bytes * 8.0 > 12.0 * packet_bits;
+        return if credit && deep { Plateau::Shaper { bucket_bytes } } else { Plateau::Queue };
+    }
+    if credit { Plateau::Policer { bucket_bytes: bucket(|view| view.before_loss) } } else { Plateau::ShortQueue }
+}

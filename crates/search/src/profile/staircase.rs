@@ -1,0 +1,240 @@
+//! Which step of a path profile comes next. No clock and no socket: the caller says what time it is and what each step showed.
+
+use super::shape::{base_delay_ns, jitter_us};
+use super::step_view::StepView;
+use narrows_model::{ProfilePlan, ProfileProbe, ProfileStep, StepRecord};
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Wait, so that the queue of the last step drains, then send this step.
+    Step {
+        /// What to send.
+        step: ProfileStep,
+        /// How long to wait first.
+        wait_ns: u64,
+    },
+    /// Nothing more to learn, or no time left.
+    Done,
+}
+
+/// Trains of datagrams back to back at the beginning: their spacing on arrival shows the rate of the slowest link, past any bucket of
+/// tokens.
+const TRAINS: usize = 4;
+/// Datagrams of a train: fewer than common buckets and queues hold.
+const TRAIN: u32 = 10;
+/// How far the next rate goes up while nothing is near …
+const FAR: f64 = 2.0;
+/// … and where the trains say that the limit is near, or nothing is known.
+const NEAR: f64 = 1.4;
+/// The rate of a step that holds the path just above what it delivers.
+const ABOVE: f64 = 1.15;
+/// Steps just above.
+const PLATEAU_STEPS: usize = 2;
+/// The rate of the step just below, where only loss that no rate explains is left.
+const BELOW: f64 = 0.85;
+/// A step lasts this long at least, with this many datagrams at least, and so long at most.
+const STEP_NS: u64 = 250_000_000;
+const STEP_DATAGRAMS: u64 = 100;
+const LONGEST_NS: u64 = 1_200_000_000;
+/// A step that is to be exact.
+const EXACT_NS: u64 = 400_000_000;
+const EXACT_DATAGRAMS: u64 = 200;
+/// Between two steps, so that stragglers and credit of the last one are gone.
+const PAUSE_NS: u64 = 20_000_000;
+/// More pauses than this for one queue to drain are no use.
+const LONGEST_PAUSE_NS: u64 = 2_000_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    Trains(usize),
+    /// Rates that grow.
+    Climb(f64),
+    /// Half of the rate at which loss without a queue was seen first: does it stay?
+    Half {
+        lossy_bps: f64,
+        loss: f64,
+    },
+    /// Just above what was delivered.
+    Plateau {
+        left: usize,
+        bps: f64,
+    },
+    Below(f64),
+    /// After a pause, well above a rate that drops what exceeds it: how much passes first.
+    Bucket(f64),
+    Done,
+}
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct Staircase {
+    plan: ProfilePlan,
+    header_bytes: u32,
+    datagram_bytes: u32,
+    probes: Vec<ProfileProbe>,
+    records: Vec<StepRecord>,
+    phase: Phase,
+    usual_loss: f64,
+    /// The highest rate that the path kept up with.
+    carried_bps: f64,
+    queue_us: f64,
+    lost_without_queue: bool,
+    /// How often a plateau turned out to be none.
+    mistaken: u32,
+}
+
+impl Staircase {
+    /// The steps of a plan, in datagrams of this size, after these probes of the idle path.
+    #[must_use]
+    pub fn new(plan: &ProfilePlan, header_bytes: u32, datagram_bytes: u32, probes: &[ProfileProbe]) -> Self {
+        Self {
+            plan: plan.clone(),
+            header_bytes,
+            datagram_bytes,
+            probes: probes.to_vec(),
+            records: Vec::new(),
+            phase: Phase::Trains(TRAINS),
+            usual_loss: 0.0,
+            carried_bps: 0.0,
+            queue_us: 0.0,
+            lost_without_queue: false,
+            mistaken: 0,
+        }
+    }
+
+    /// The next step, `at_ns` after the trial began.
+    #[must_use]
+    pub fn next(&self, at_ns: u64) -> Next {
+        if at_ns >= self.plan.limit_ms * 1_000_000 {
+            return Next::Done;
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // microseconds of one queue
+        let drain_ns = (self.queue_us * 1_300.0) as u64;
+        let pause_ns = match self.phase {
+            Phase::Bucket(_) => 400_000_000,
+            _ => PAUSE_NS,
+        };
+        let wait_ns = (drain_ns + pause_ns).min(LONGEST_PAUSE_NS);
+        let step = match self.phase {
+            Phase::Trains(_) => ProfileStep { datagrams: TRAIN, gap_ns: 0, stop_above_us: 0, ..self.step(1.0, 0, 1) },
+            Phase::Climb(bps) => self.step(bps, STEP_NS, STEP_DATAGRAMS),
+            Phase::Half { lossy_bps, .. } => self.step(0.5 * lossy_bps, EXACT_NS, EXACT_DATAGRAMS),
+            Phase::Plateau { bps, .. } => self.step(ABOVE * bps, EXACT_NS, EXACT_DATAGRAMS),
+            Phase::Below(bps) => ProfileStep { stop_above_us: 0, ..self.step(BELOW * bps, EXACT_NS, EXACT_DATAGRAMS) },
+            Phase::Bucket(bps) => self.step(2.0 * bps, STEP_NS, STEP_DATAGRAMS),
+            Phase::Done => return Next::Done,
+        };
+        Next::Step { step, wait_ns }
+    }
+
+    fn step(&self, bps: f64, least_ns: u64, datagrams: u64) -> ProfileStep {
+        let bits = f64::from(self.datagram_bytes + self.header_bytes) * 8.0;
+        #[allow(clippy::cast_precision_loss)] // rates below 2^40
+        let bps = bps.clamp(ProfilePlan::MIN_BPS as f64, self.plan.max_bps as f64);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // positive and small
+        let gap_ns = ((bits * 1e9 / bps).ceil() as u64).max(1);
+        let long_ns = (datagrams * gap_ns).clamp(least_ns, LONGEST_NS.max(least_ns));
+        let count = (long_ns / gap_ns).clamp(10, ProfilePlan::MAX_DATAGRAMS.into());
+        ProfileStep {
+            id: u16::try_from(self.records.len() + 1).unwrap_or(u16::MAX),
+            datagrams: u32::try_from(count).unwrap_or(ProfilePlan::MAX_DATAGRAMS),
+            datagram_bytes: self.datagram_bytes,
+            gap_ns,
+            stop_above_us: self.stop_above_us(),
+        }
+    }
+
+    /// A queue that ends a step: well above what the idle path varies by, so that others on the path are not held up for long.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // microseconds of one delay
+    fn stop_above_us(&self) -> u32 {
+        (3.0 * jitter_us(&self.probes, self.plan.direction)).clamp(8_000.0, 500_000.0) as u32
+    }
+
+    /// The rate of the slowest link by the trains, where they agree with each other.
+    fn train_bps(&self) -> Option<f64> {
+        super::shape::train_bps(&self.records, self.header_bytes)
+    }
+
+    /// Takes what a step showed.
+    pub fn observe(&mut self, record: StepRecord) {
+        self.records.push(record);
+        let base = base_delay_ns(&self.probes, &self.records, self.plan.direction, self.datagram_bytes);
+        let view = self.records.last().and_then(|record| StepView::of(record, self.header_bytes, base));
+        let Some(view) = view else {
+            // Nothing arrived, or the account of it was lost: once more, at half of the rate.
+            self.queue_us = 100_000.0;
+            let failed = self.records.iter().rev().take_while(|record| record.received.is_none()).count();
+            self.phase = match self.phase {
+                _ if failed >= 3 => Phase::Done,
+                Phase::Trains(left) if left > 1 => Phase::Trains(left - 1),
+                Phase::Climb(bps) if self.carried_bps == 0.0 => Phase::Climb(0.5 * bps),
+                Phase::Climb(_) | Phase::Done => Phase::Done,
+                Phase::Trains(_) => Phase::Climb(self.start_bps()),
+                other => other,
+            };
+            return;
+        };
+        self.queue_us = view.queue_us;
+        let saturated = view.saturated(self.usual_loss);
+        if !saturated && !view.is_train {
+            self.carried_bps = self.carried_bps.max(view.sustained_bps.min(view.offered_bps));
+        }
+        self.phase = self.after(&view, saturated);
+    }
+
+    fn after(&mut self, view: &StepView, saturated: bool) -> Phase {
+        let queued = view.queue_us > self.queue_from_us(view);
+        match self.phase {
+            Phase::Trains(left) if left > 1 => Phase::Trains(left - 1),
+            Phase::Trains(_) => Phase::Climb(self.start_bps()),
+            Phase::Climb(bps) if !saturated => self.further(bps, view),
+            Phase::Climb(_) => {
+                self.lost_without_queue = !queued;
+                if !queued && self.carried_bps == 0.0 {
+                    return Phase::Half { lossy_bps: view.offered_bps, loss: view.loss() };
+                }
+                Phase::Plateau { left: PLATEAU_STEPS, bps: view.sustained_bps }
+            }
+            // The same part is lost at half of the rate: it is no limit of the rate.
+            Phase::Half { lossy_bps, loss } if view.loss() > 0.5 * loss => {
+                self.usual_loss = view.loss();
+                self.carried_bps = view.offered_bps;
+                Phase::Climb(NEAR * lossy_bps)
+            }
+            Phase::Half { lossy_bps, loss } => Phase::Plateau { left: PLATEAU_STEPS, bps: lossy_bps * (1.0 - loss) },
+            // The path carried more than it seemed: a bucket was not empty yet, or it changed.
+            Phase::Plateau { bps, .. } if !saturated && self.mistaken < 3 => {
+                self.mistaken += 1;
+                self.further(ABOVE * bps, view)
+            }
+            Phase::Plateau { left, .. } if left > 1 => Phase::Plateau { left: left - 1, bps: view.sustained_bps },
+            Phase::Plateau { .. } => {
+                self.lost_without_queue = !queued;
+                Phase::Below(view.sustained_bps)
+            }
+            Phase::Below(bps) if self.lost_without_queue => Phase::Bucket(bps / BELOW.max(0.1) * BELOW),
+            Phase::Below(_) | Phase::Bucket(_) | Phase::Done => Phase::Done,
+        }
+    }
+
+    /// A queue of so many microseconds is one: more than the idle path varies by, and more than two packets take.
+    fn queue_from_us(&self, view: &StepView) -> f64 {
+        let packets_us = 3.0 * view.packet_bits / view.sustained_bps.max(1.0) * 1e6;
+        (3.0 * jitter_us(&self.probes, self.plan.direction)).max(packets_us).max(300.0)
+    }
+
+    #[allow(clippy::cast_precision_loss)] // rates below 2^40
+    fn further(&self, bps: f64, view: &StepView) -> Phase {
+        if view.sender_behind || bps >= 0.99 * self.plan.max_bps as f64 {
+            return Phase::Done;
+        }
+        let near = self.train_bps().is_none_or(|train| FAR * bps > 0.75 * train);
+        Phase::Climb(bps * if near { NEAR } else { FAR })
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn start_bps(&self) -> f64 {
+        self.plan.start_bps as f64
+    }
+}

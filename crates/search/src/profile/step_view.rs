@@ -1,0 +1,116 @@
+//! One step in terms of rates and delays.
+
+use narrows_model::{StepPart, StepRecord};
+
+/// What one step showed. Rates are bits of IP packets a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepView {
+    /// What the sender put onto the path.
+    pub offered_bps: f64,
+    /// What arrived over the later half of the step: what the path sustains, once bursts that it lets pass are over.
+    pub sustained_bps: f64,
+    /// Datagrams that `sustained_bps` was read off.
+    pub sustained_count: u32,
+    /// Datagrams sent.
+    pub sent: u32,
+    /// Datagrams that the path lost.
+    pub lost: u32,
+    /// Datagrams before the first one that was lost.
+    pub before_loss: u32,
+    /// Delay of the last quarter above the least delay of the profile, microseconds.
+    pub queue_us: f64,
+    /// Datagrams before the delay began to rise for good.
+    pub before_queue: u32,
+    /// Whether datagrams left back to back.
+    pub is_train: bool,
+    /// Whether the sender fell behind its plan.
+    pub sender_behind: bool,
+    /// Bits of one IP packet.
+    pub packet_bits: f64,
+}
+
+impl StepView {
+    /// The view of a step; `None` where nothing is known of its arrival or too little was sent. `base_delay_ns`: the least delay of
+    /// datagrams of this size.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // nanoseconds of a minute, and counts of one step
+    pub fn of(record: &StepRecord, header_bytes: u32, base_delay_ns: i64) -> Option<Self> {
+        let received = record.received.as_ref()?;
+        let packet_bits = f64::from(record.step.datagram_bytes + header_bytes) * 8.0;
+        let sent = record.sent.datagrams;
+        if sent < 2 {
+            return None;
+        }
+        let span_s = record.sent.span_ns.max(1) as f64 / 1e9;
+        let offered_bps = f64::from(sent - 1) * packet_bits / span_s;
+        let asked_bps = if record.step.gap_ns == 0 { 0.0 } else { packet_bits * 1e9 / record.step.gap_ns as f64 };
+        let (sustained_bps, sustained_count) = sustained(&received.parts, packet_bits).unwrap_or_default();
+        let last_quarter: Vec<f64> = received.parts[received.parts.len() * 3 / 4..]
+            .iter()
+            .filter(|part| part.received > 0)
+            .map(|part| (part.delay_ns - base_delay_ns) as f64 / 1e3)
+            .collect();
+        let queue_us = narrows_stats::quantile(&last_quarter, 0.5).unwrap_or(0.0).max(0.0);
+        Some(Self {
+            offered_bps,
+            sustained_bps,
+            sustained_count,
+            sent,
+            lost: sent.saturating_sub(received.datagrams).saturating_sub(received.socket_drops),
+            before_loss: received.first_missing.unwrap_or(sent),
+            queue_us,
+            before_queue: before_queue(&received.parts, base_delay_ns, queue_us).unwrap_or(sent),
+            is_train: record.step.gap_ns == 0,
+            sender_behind: asked_bps > 0.0 && offered_bps < 0.85 * asked_bps,
+            packet_bits,
+        })
+    }
+
+    /// Lost datagrams per datagram sent.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        f64::from(self.lost) / f64::from(self.sent.max(1))
+    }
+
+    /// Whether the path delivers less than is offered, beyond a loss of `usual_loss` that it has at any rate.
+    #[must_use]
+    pub fn saturated(&self, usual_loss: f64) -> bool {
+        // Two standard deviations of how many are lost by chance.
+        let chance = 2.0 * (usual_loss * (1.0 - usual_loss) / f64::from(self.sustained_count.max(1))).sqrt();
+        !self.is_train
+            && self.sustained_count >= 10
+            && self.sustained_bps < KEEPS_UP * self.offered_bps * (1.0 - usual_loss - chance)
+    }
+
+    /// Bytes of IP packets that passed above the sustained rate before it held: the depth of a bucket of tokens, where `passed`
+    /// datagrams went through at first.
+    #[must_use]
+    pub fn bucket_bytes(&self, passed: u32, sustained_bps: f64) -> f64 {
+        let part = (1.0 - sustained_bps / self.offered_bps.max(1.0)).max(0.0);
+        f64::from(passed) * self.packet_bits / 8.0 * part
+    }
+}
+
+/// Arrivals at less than this part of what was offered fall behind. Arrivals of 50 datagrams and more that a busy host delays by a
+/// millisecond or two in a tenth of a second differ by less.
+const KEEPS_UP: f64 = 0.94;
+
+/// The rate of arrival over the later half, and the datagrams that it was read off.
+#[allow(clippy::cast_precision_loss)] // counts and times of one step
+fn sustained(parts: &[StepPart], packet_bits: f64) -> Option<(f64, u32)> {
+    let arrived: Vec<&StepPart> = parts.iter().filter(|part| part.received > 0).collect();
+    let half = arrived.get(arrived.len().checked_sub(1)? / 2)?;
+    let later = &arrived[(arrived.len() - 1) / 2 + 1..];
+    let count: u32 = later.iter().map(|part| part.received).sum();
+    let span_ns = later.last()?.last_ns.checked_sub(half.last_ns).filter(|ns| *ns > 0)?;
+    Some((f64::from(count) * packet_bits * 1e9 / span_ns as f64, count))
+}
+
+/// Datagrams before the part from which on the delay stays above a third of its final rise; `None` where it never rose.
+#[allow(clippy::cast_precision_loss)]
+fn before_queue(parts: &[StepPart], base_delay_ns: i64, queue_us: f64) -> Option<u32> {
+    let risen = |part: &&StepPart| (part.delay_ns - base_delay_ns) as f64 / 1e3 > queue_us / 3.0;
+    let arrived: Vec<&StepPart> = parts.iter().filter(|part| part.received > 0).collect();
+    let from = arrived.iter().rposition(|part| !risen(part)).map_or(0, |last_flat| last_flat + 1);
+    arrived.get(from).map(|part| part.from)
+}

@@ -1,0 +1,248 @@
+//! Profiles of simulated paths: a queue, a policer, random loss, jitter.
+
+use super::{Next, Plateau, Shape, Staircase};
+use narrows_model::{
+    Direction, Place, ProfileEndRecord, ProfilePlan, ProfileProbe, ProfileStep, StepPart, StepReceived, StepRecord,
+    StepSent,
+};
+use proptest::prelude::*;
+
+const HEADER: u32 = 28;
+const BYTES: u32 = 1472;
+
+/// A path: a policer before a queue before a delay.
+#[derive(Debug, Clone)]
+struct Path {
+    rate_bps: f64,
+    queue_bytes: f64,
+    police: Option<(f64, f64)>,
+    loss: f64,
+    jitter_ns: u64,
+    delay_ns: u64,
+    seed: u64,
+    tokens: f64,
+    tokens_at: f64,
+    busy_until: f64,
+}
+
+impl Path {
+    fn new(rate_bps: f64, queue_bytes: f64) -> Self {
+        Self {
+            rate_bps,
+            queue_bytes,
+            police: None,
+            loss: 0.0,
+            jitter_ns: 0,
+            delay_ns: 10_000_000,
+            seed: 88_172_645_463_325_252,
+            tokens: f64::MAX,
+            tokens_at: 0.0,
+            busy_until: 0.0,
+        }
+    }
+
+    fn random(&mut self) -> f64 {
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 7;
+        self.seed ^= self.seed << 17;
+        (self.seed >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// When a packet that enters at `at` leaves, in ns; `None` where it is lost.
+    fn pass(&mut self, at: f64, bytes: f64) -> Option<f64> {
+        if self.random() < self.loss {
+            return None;
+        }
+        if let Some((rate, burst)) = self.police {
+            self.tokens = (self.tokens.min(burst) + (at - self.tokens_at) * rate / 8e9).min(burst);
+            self.tokens_at = at;
+            if self.tokens < bytes {
+                return None;
+            }
+            self.tokens -= bytes;
+        }
+        let start = at.max(self.busy_until);
+        if (start - at) * self.rate_bps / 8e9 + bytes > self.queue_bytes {
+            return None;
+        }
+        self.busy_until = start + bytes * 8e9 / self.rate_bps;
+        Some(self.busy_until + self.delay_ns as f64 + self.random() * self.jitter_ns as f64)
+    }
+
+    fn run(&mut self, step: &ProfileStep, begin: f64) -> (StepRecord, f64) {
+        let bytes = f64::from(step.datagram_bytes + HEADER);
+        // A sender's own link.
+        let gap = if step.gap_ns == 0 { 2_000.0 } else { step.gap_ns as f64 };
+        let mut arrivals = Vec::new();
+        let mut sent = 0;
+        let mut since_queue = 0;
+        for n in 0..step.datagrams {
+            let at = begin + f64::from(n) * gap;
+            sent = n + 1;
+            if let Some(out) = self.pass(at, bytes) {
+                arrivals.push((n, out, out - at));
+                if out - at > self.delay_ns as f64 + f64::from(step.stop_above_us) * 1e3 {
+                    since_queue += 1;
+                }
+            }
+            if step.stop_above_us > 0
+                && ((since_queue >= 60 && f64::from(since_queue) * gap > 60e6)
+                    || (n >= 60 && n as usize + 1 - arrivals.len() >= 100))
+            {
+                break;
+            }
+        }
+        let end = begin + f64::from(sent) * gap;
+        let record = StepRecord {
+            at_us: 0,
+            step: *step,
+            sent: StepSent { datagrams: sent, span_ns: (f64::from(sent - 1) * gap) as u64, late_ns: 0 },
+            received: Some(received(&arrivals, sent)),
+        };
+        (record, end.max(self.busy_until))
+    }
+}
+
+fn received(arrivals: &[(u32, f64, f64)], sent: u32) -> StepReceived {
+    let Some(first) = arrivals.first() else { return StepReceived::default() };
+    let width = sent.div_ceil(StepReceived::PARTS);
+    let parts = (0..sent.div_ceil(width)).map(|part| {
+        let from = arrivals.partition_point(|(n, ..)| n / width < part);
+        let mut within: Vec<_> = arrivals[from..].iter().take_while(|(n, ..)| n / width == part).collect();
+        within.sort_by(|a, b| a.2.total_cmp(&b.2));
+        let last = within.iter().map(|(_, at, _)| *at).fold(first.1, f64::max);
+        StepPart {
+            from: part * width,
+            received: within.len() as u32,
+            last_ns: (last - first.1) as u64,
+            delay_ns: within.get(within.len() / 2).map_or(0, |(.., delay)| *delay as i64),
+        }
+    });
+    let seen: std::collections::HashSet<u32> = arrivals.iter().map(|(n, ..)| *n).collect();
+    let mut missing = (0..sent).filter(|n| !seen.contains(n));
+    let last = arrivals.iter().map(|(_, at, _)| *at).fold(first.1, f64::max);
+    StepReceived {
+        datagrams: arrivals.len() as u32,
+        span_ns: (last - first.1) as u64,
+        first_missing: missing.next(),
+        min_delay_ns: arrivals.iter().map(|(.., delay)| *delay as i64).min().unwrap_or(0),
+        parts: parts.collect(),
+        ..StepReceived::default()
+    }
+}
+
+fn profile(path: &mut Path, start_bps: u64) -> (Shape, f64) {
+    let plan = ProfilePlan { start_bps, limit_ms: 8_000, ..ProfilePlan::default() };
+    let probes: Vec<ProfileProbe> = (0..50)
+        .map(|n| {
+            let bytes = if n % 2 == 0 { 100 } else { BYTES };
+            let serial = f64::from(bytes + HEADER) * 8e9 / path.rate_bps;
+            let up_ns = (path.delay_ns as f64 + serial + path.random() * path.jitter_ns as f64) as i64;
+            ProfileProbe { bytes, rtt_ns: up_ns as u64 * 2, up_ns, down_ns: up_ns }
+        })
+        .collect();
+    let mut staircase = Staircase::new(&plan, HEADER, BYTES, &probes);
+    let mut at = 0.0;
+    let mut record = ProfileEndRecord {
+        header_bytes: HEADER,
+        datagram_bytes: BYTES,
+        probes,
+        ..ProfileEndRecord::empty(Place::Client)
+    };
+    while let Next::Step { step, wait_ns } = staircase.next(at as u64) {
+        assert_eq!(step.check(plan.max_bps, HEADER), Ok(()));
+        let (seen, end) = path.run(&step, at + wait_ns as f64);
+        at = end + 2.0 * path.delay_ns as f64;
+        record.steps.push(seen.clone());
+        staircase.observe(seen);
+        assert!(record.steps.len() < 60, "it ends");
+    }
+    (Shape::of(&plan, &record).expect("steps"), at / 1e9)
+}
+
+fn near(value: f64, truth: f64, part: f64) -> bool {
+    (value / truth - 1.0).abs() <= part
+}
+
+#[test]
+fn a_queue_is_a_plateau_with_delay() {
+    let (shape, seconds) = profile(&mut Path::new(100e6, 200_000.0), 90_000_000);
+    let capacity = shape.capacity.expect("saturated");
+    assert!(near(capacity.bps, 100e6, 0.02), "{capacity:?}");
+    assert_eq!(shape.plateau, Some(Plateau::Queue));
+    assert_eq!(shape.lost_below, 0);
+    assert!(seconds < 3.0, "{seconds}");
+}
+
+#[test]
+fn a_limit_far_above_what_tcp_got_is_found() {
+    let (shape, seconds) = profile(&mut Path::new(950e6, 500_000.0), 20_000_000);
+    assert!(near(shape.capacity.expect("saturated").bps, 950e6, 0.02));
+    assert!(seconds < 4.5, "{seconds}");
+}
+
+#[test]
+fn a_policer_loses_at_once_what_a_link_that_bursts_pass_would_carry() {
+    let mut path = Path { police: Some((40e6, 50_000.0)), ..Path::new(300e6, 300_000.0) };
+    let (shape, _) = profile(&mut path, 25_000_000);
+    assert!(near(shape.capacity.expect("saturated").bps, 40e6, 0.03), "{:?}", shape.capacity);
+    assert!(shape.burst_bps.is_some_and(|bps| near(bps, 300e6, 0.1)), "{:?}", shape.burst_bps);
+    let Some(Plateau::Policer { bucket_bytes }) = shape.plateau else { panic!("{:?}", shape.plateau) };
+    assert!(near(bucket_bytes, 50_000.0, 0.25), "{bucket_bytes}");
+}
+
+#[test]
+fn loss_at_any_rate_is_no_limit_of_the_rate() {
+    for loss in [0.004, 0.03, 0.12] {
+        let (shape, _) = profile(&mut Path { loss, ..Path::new(100e6, 300_000.0) }, 20_000_000);
+        assert!(near(shape.capacity.expect("saturated").bps, 100e6, 0.04), "{loss}: {:?}", shape.capacity);
+        assert!((0.5..1.8).contains(&(shape.loss_below() / loss)), "{loss}: {}", shape.loss_below());
+    }
+}
+
+#[test]
+fn a_path_without_a_limit_in_reach_is_said_to_carry_at_least_what_was_tried() {
+    let plan = ProfilePlan { start_bps: 10_000_000, max_bps: 50_000_000, limit_ms: 8_000, ..ProfilePlan::default() };
+    let mut path = Path::new(1e9, 300_000.0);
+    let mut staircase = Staircase::new(&plan, HEADER, BYTES, &[]);
+    let mut record =
+        ProfileEndRecord { header_bytes: HEADER, datagram_bytes: BYTES, ..ProfileEndRecord::empty(Place::Client) };
+    let mut at = 0.0;
+    while let Next::Step { step, .. } = staircase.next(at as u64) {
+        let (seen, end) = path.run(&step, at);
+        at = end;
+        record.steps.push(seen.clone());
+        staircase.observe(seen);
+    }
+    let shape = Shape::of(&plan, &record).expect("steps");
+    assert_eq!((shape.capacity, shape.plateau), (None, None));
+    assert!(near(shape.carried_bps, 50e6, 0.02), "{}", shape.carried_bps);
+}
+
+#[test]
+fn steps_whose_account_is_lost_end_the_profile() {
+    let plan = ProfilePlan { direction: Direction::Down, ..ProfilePlan::default() };
+    let mut staircase = Staircase::new(&plan, HEADER, BYTES, &[]);
+    let mut steps = 0;
+    while let Next::Step { step, .. } = staircase.next(0) {
+        staircase.observe(StepRecord { at_us: 0, step, sent: StepSent::default(), received: None });
+        steps += 1;
+    }
+    assert!(steps <= 6, "{steps}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn capacity_is_within_3_percent_of_the_truth(
+        mbps in 2.0..2_000.0_f64, bdp in 0.3..4.0_f64, part in 0.1..1.2_f64, jitter_ms in 0_u64..4, delay_ms in 1_u64..80,
+    ) {
+        let rate = mbps * 1e6;
+        let queue = (rate / 8.0 * (2.0 * delay_ms as f64 / 1e3) * bdp).max(30_000.0);
+        let mut path = Path { jitter_ns: jitter_ms * 100_000, delay_ns: delay_ms * 1_000_000, ..Path::new(rate, queue) };
+        let (shape, seconds) = profile(&mut path, ((rate * part) as u64).max(100_000));
+        let capacity = shape.capacity.expect("saturated");
+        prop_assert!(near(capacity.bps, rate, 0.03), "{capacity:?} of {rate}");
+        prop_assert!(seconds < 12.0, "{}", seconds);
+    }
+}

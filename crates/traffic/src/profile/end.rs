@@ -1,0 +1,266 @@
+//! One end of a profile: its socket, what it sends, what it hears.
+
+use super::arrivals::Arrivals;
+use crate::common::engine;
+use crate::common::error::TrafficError;
+use crate::udp::{UdpError, UdpStream};
+use narrows_model::{
+    HostSample, ProfileEndRecord, ProfilePlan, ProfileSample, ProfileStep, ProfileStream, Progress,
+    StepReceived, StepSent, StreamProgress,
+};
+use narrows_sys::udp::{Outgoing, ReceiveBatch, SendBatch, socket};
+use narrows_sys::{nanos, tcp};
+use narrows_wire::probe::{HEADER_BYTES, Header};
+use narrows_wire::profile::{self, Note};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Datagrams of one call.
+const BATCH: usize = 32;
+/// Datagrams that are due within this time leave together.
+const TOGETHER_NS: u64 = 150_000;
+/// A sender that is later than this skips the time: no burst makes up for it.
+const LATE_NS: u64 = 1_500_000;
+/// A call waits no longer for a datagram.
+const LISTEN: Duration = Duration::from_millis(5);
+/// What a batch takes of each datagram: notes as a whole.
+const ROOM: usize = 4096;
+
+/// A note of the peer, with its clock at sending and this end's at arrival.
+pub(super) struct Heard {
+    pub(super) note: Note,
+    pub(super) sent_ns: u64,
+    pub(super) arrived_ns: u64,
+}
+
+/// See the module.
+pub(super) struct End<'a, 'o> {
+    pub(super) plan: &'a ProfilePlan,
+    pub(super) stream: UdpStream,
+    pub(super) record: ProfileEndRecord,
+    pub(super) began_ns: u64,
+    /// The step that is received.
+    pub(super) arrivals: Arrivals,
+    /// What is known of it beforehand.
+    pub(super) expected: Option<ProfileStep>,
+    observer: engine::End<'o>,
+    batch: ReceiveBatch,
+    out: SendBatch,
+    sample: ProfileSample,
+    /// The least delay of full datagrams so far.
+    least_ns: Option<i64>,
+    drops_before: u32,
+    told_enough_ns: u64,
+    reported_ns: u64,
+}
+
+impl<'a, 'o> End<'a, 'o> {
+    pub(super) fn new(
+        plan: &'a ProfilePlan,
+        mut stream: UdpStream,
+        observer: engine::End<'o>,
+    ) -> Result<Self, TrafficError> {
+        stream.answerer = None;
+        let option = |source| UdpError::Socket { stream: stream.id, source };
+        socket::set_receive_stamps(&stream.socket, true).map_err(option)?;
+        socket::set_coalescing(&stream.socket, false).map_err(option)?;
+        let _ = stream.socket.set_read_timeout(Some(LISTEN));
+        let header_bytes = socket::header_bytes(&stream.peer);
+        let record = ProfileEndRecord {
+            header_bytes,
+            datagram_bytes: stream.datagram_bytes,
+            host: vec![HostSample { at_us: 0, cpus: (observer.cpu_times)() }],
+            ..ProfileEndRecord::empty(observer.place)
+        };
+        Ok(Self {
+            plan,
+            stream,
+            record,
+            began_ns: nanos::monotonic(),
+            arrivals: Arrivals::new(0),
+            expected: None,
+            observer,
+            batch: ReceiveBatch::new(64, ROOM),
+            out: SendBatch::new(BATCH),
+            sample: ProfileSample::default(),
+            least_ns: None,
+            drops_before: 0,
+            told_enough_ns: 0,
+            reported_ns: 0,
+        })
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.observer.stop.is_set()
+    }
+
+    /// Since the trial began.
+    pub(super) fn at_ns(&self) -> u64 {
+        nanos::monotonic().saturating_sub(self.began_ns)
+    }
+
+    /// Sends a note; one that is lost is repeated by who waits for its answer.
+    pub(super) fn say(&self, note: &Note) {
+        let _ = self.stream.socket.send(&profile::encode(note, &self.stream.key, nanos::real()));
+    }
+
+    /// Sends a note filled up to a size.
+    pub(super) fn say_filled(&self, note: &Note, bytes: usize) {
+        let mut datagram = profile::encode(note, &self.stream.key, nanos::real());
+        // JSON allows for spaces at its end.
+        datagram.resize(datagram.len().max(bytes), b' ');
+        let _ = self.stream.socket.send(&datagram);
+    }
+
+    /// Receives what is there, or within a few milliseconds: counts datagrams of steps, returns notes.
+    pub(super) fn listen(&mut self, wait: bool) -> Vec<Heard> {
+        let mut notes = Vec::new();
+        let Ok(count) = self.batch.receive(&self.stream.socket, wait) else { return notes };
+        let now_ns = nanos::real();
+        for message in (0..count).filter_map(|index| self.batch.message(index)) {
+            let arrived_ns = message.stamp_ns.unwrap_or(now_ns);
+            let Ok(header) = Header::decode(message.bytes) else { continue };
+            if let Some((step, n)) = profile::of_step(&header) {
+                if step > self.arrivals.id {
+                    self.arrivals = Arrivals::new(step);
+                }
+                if step == self.arrivals.id && step > 0 {
+                    let delay_ns = i64::try_from(arrived_ns).unwrap_or(0) - i64::try_from(header.time_ns).unwrap_or(0);
+                    let least_ns = self.least_ns.map_or(delay_ns, |least| least.min(delay_ns));
+                    self.least_ns = Some(least_ns);
+                    self.sample.bytes += message.length as u64;
+                    self.arrivals.take(n, arrived_ns, delay_ns, delay_ns - least_ns, self.expected.as_ref());
+                }
+            } else if let Some((note, sent_ns)) = profile::decode(message.bytes, &self.stream.key) {
+                notes.push(Heard { note, sent_ns, arrived_ns });
+            }
+        }
+        self.stream.heard.fetch_add(1, Ordering::Relaxed);
+        // Said again now and then: it may be lost on a path that loses much.
+        let monotonic = nanos::monotonic();
+        let stops = self.expected.is_none_or(|step| step.stop_above_us > 0);
+        if stops && self.arrivals.is_enough() && monotonic - self.told_enough_ns > 20_000_000 {
+            self.told_enough_ns = monotonic;
+            self.say(&Note::Enough { id: self.arrivals.id });
+        }
+        notes
+    }
+
+    /// Waits for a note that `wanted` takes, until `until_ns` by the monotonic clock.
+    pub(super) fn hear<T>(&mut self, until_ns: u64, mut wanted: impl FnMut(&Heard) -> Option<T>) -> Option<T> {
+        while nanos::monotonic() < until_ns && !self.is_stopped() {
+            if let Some(found) = self.listen(true).iter().find_map(&mut wanted) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Sends a step, until it is over, its receiver has seen enough, or the trial is stopped.
+    pub(super) fn send(&mut self, step: &ProfileStep) -> StepSent {
+        let bytes = (step.datagram_bytes as usize).max(HEADER_BYTES);
+        let mut buffer = vec![0; bytes * BATCH];
+        let (mut sent, mut first_ns, mut last_ns, mut late_ns) = (0_u32, 0, 0, 0);
+        let mut start_ns = nanos::monotonic();
+        let mut checked_ns = start_ns;
+        let limit_ns = start_ns + step.planned_ns() + ProfilePlan::MAX_STEP_MS * 1_000_000;
+        while sent < step.datagrams && !self.is_stopped() {
+            let due_ns = start_ns + u64::from(sent) * step.gap_ns;
+            let mut now_ns = nanos::monotonic();
+            if now_ns < due_ns {
+                nanos::sleep_until(due_ns);
+                now_ns = nanos::monotonic();
+            }
+            if now_ns > limit_ns {
+                break;
+            }
+            let late = now_ns.saturating_sub(due_ns);
+            late_ns = late_ns.max(late);
+            if step.gap_ns > 0 && late > LATE_NS {
+                start_ns += late;
+            }
+            let count = match step.gap_ns {
+                0 => BATCH as u64,
+                gap => (late.min(LATE_NS) / gap + 1).max(TOGETHER_NS / gap),
+            };
+            let left = u64::from(step.datagrams - sent);
+            let count = usize::try_from(count.min(left)).unwrap_or(BATCH).clamp(1, BATCH);
+            for (index, slot) in buffer.chunks_exact_mut(bytes).take(count).enumerate() {
+                let n = sent + u32::try_from(index).unwrap_or(0);
+                slot[..HEADER_BYTES].copy_from_slice(&profile::data(step.id, n, nanos::real()).encode());
+            }
+            let messages: Vec<Outgoing> =
+                (0..count).map(|index| Outgoing { from: index * bytes, bytes, segment_bytes: 0 }).collect();
+            match self.out.send(&self.stream.socket, &buffer, &messages) {
+                Ok(taken) => {
+                    if sent == 0 {
+                        first_ns = now_ns;
+                    }
+                    sent += u32::try_from(taken).unwrap_or(0);
+                    last_ns = now_ns;
+                    self.sample.bytes += (taken * bytes) as u64;
+                }
+                // No room in the device's queue; or an ICMP error of an earlier datagram.
+                Err(_) => nanos::sleep_until(nanos::monotonic() + 200_000),
+            }
+            if now_ns - checked_ns > 2_000_000 && step.stop_above_us > 0 {
+                checked_ns = now_ns;
+                let id = step.id;
+                if self.listen(false).iter().any(|heard| heard.note == Note::Enough { id }) {
+                    break;
+                }
+            }
+        }
+        StepSent { datagrams: sent, span_ns: last_ns.saturating_sub(first_ns), late_ns }
+    }
+
+    /// Begins to receive a step.
+    pub(super) fn expect(&mut self, step: ProfileStep) {
+        if self.arrivals.id != step.id {
+            self.arrivals = Arrivals::new(step.id);
+        }
+        self.expected = Some(step);
+        self.drops_before = self.drops();
+    }
+
+    /// What arrived of the step that is received, of which so many datagrams were sent.
+    pub(super) fn account(&self, sent: u32) -> StepReceived {
+        self.arrivals.account(sent, self.drops().saturating_sub(self.drops_before))
+    }
+
+    /// The same of a step by its number; nothing of it where a later one was received.
+    pub(super) fn account_of(&mut self, id: u16, sent: u32) -> StepReceived {
+        let sent = sent.min(ProfilePlan::MAX_DATAGRAMS);
+        if self.arrivals.id != id {
+            return Arrivals::new(id).account(sent, 0);
+        }
+        self.account(sent)
+    }
+
+    fn drops(&self) -> u32 {
+        tcp::memory(&self.stream.socket).map_or(0, |memory| memory.drops)
+    }
+
+    /// Reports the progress, a few times a second at most.
+    pub(super) fn report(&mut self, steps: u32) {
+        let now_ns = self.at_ns();
+        if now_ns.saturating_sub(self.reported_ns) < 200_000_000 {
+            return;
+        }
+        self.reported_ns = now_ns;
+        (self.sample.at_us, self.sample.steps) = (now_ns / 1000, steps);
+        let stream = StreamProgress { id: self.stream.id, flow: self.stream.flow, sample: self.sample.into() };
+        (self.observer.on_progress)(Progress { at_us: self.sample.at_us, streams: vec![stream] });
+    }
+
+    /// The record, once the trial is over.
+    pub(super) fn into_record(mut self) -> ProfileEndRecord {
+        let at_us = self.at_ns() / 1000;
+        self.sample.at_us = at_us;
+        self.sample.steps = u32::try_from(self.record.steps.len()).unwrap_or(u32::MAX);
+        self.record.host.push(HostSample { at_us, cpus: (self.observer.cpu_times)() });
+        self.record.streams =
+            vec![ProfileStream { flow: self.stream.flow, samples: vec![ProfileSample::default(), self.sample] }];
+        self.record
+    }
+}

@@ -1,0 +1,139 @@
+//! What the two ends of a path profile say to each other, on the socket that carries the steps.
+//!
+//! The datagrams of a step are [`probe`](crate::probe) data whose sequence number holds the step (upper 32 bits) and the number in
+//! it. Notes have the same header, the key of the trial, and a [`Note`] in JSON.
+//!
+//! ```text
+//! 0         20    52
+//! | header | key | JSON |
+//! ```
+
+use crate::hello::Key;
+use crate::probe::{HEADER_BYTES, Header, Kind};
+use narrows_model::{ProfileStep, StepReceived, StepSent};
+use serde::{Deserialize, Serialize};
+
+/// A longer note is not one of ours.
+pub const MAX_NOTE_BYTES: usize = 4096;
+/// Where the JSON begins.
+const BODY: usize = HEADER_BYTES + 32;
+
+/// A note. All may be lost, repeated or late: each says which step or probe it is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Note {
+    /// Client: answer at once.
+    Probe {
+        /// Number of the probe.
+        n: u32,
+    },
+    /// Server: the answer.
+    Echo {
+        /// Number of the probe.
+        n: u32,
+        /// When the probe arrived, by the server's clock.
+        arrived_ns: u64,
+    },
+    /// Client: send this step. Repeated until it arrives.
+    Send {
+        /// The step.
+        step: ProfileStep,
+    },
+    /// Sender: the step is over.
+    Sent {
+        /// The step.
+        step: ProfileStep,
+        /// What was sent of it.
+        sent: StepSent,
+    },
+    /// Receiver: enough of this step was seen.
+    Enough {
+        /// Number of the step.
+        id: u16,
+    },
+    /// Server: what arrived of a step, the answer to `sent`.
+    Received {
+        /// Number of the step.
+        id: u16,
+        /// What arrived.
+        received: StepReceived,
+    },
+    /// Server: it does not send this step.
+    Refused {
+        /// Number of the step.
+        id: u16,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// Client: the profile is over.
+    End,
+}
+
+/// Encodes a note, with the sender's clock in its header.
+#[must_use]
+pub fn encode(note: &Note, key: &Key, time_ns: u64) -> Vec<u8> {
+    let mut bytes = Header { kind: Kind::Note, stream: 0, sequence: 0, time_ns }.alone();
+    bytes.extend_from_slice(&key.0);
+    // A note is plain data: it always has a JSON form.
+    bytes.extend(serde_json::to_vec(note).unwrap_or_default());
+    bytes
+}
+
+/// Decodes a note of this trial and the sender's clock; `None` for anything else.
+#[must_use]
+pub fn decode(bytes: &[u8], key: &Key) -> Option<(Note, u64)> {
+    let header = Header::decode(bytes).ok()?;
+    if header.kind != Kind::Note || bytes.len() > MAX_NOTE_BYTES || bytes.get(HEADER_BYTES..BODY)? != key.0 {
+        return None;
+    }
+    Some((serde_json::from_slice(bytes.get(BODY..)?).ok()?, header.time_ns))
+}
+
+/// The header of a datagram of a step.
+#[must_use]
+pub const fn data(step: u16, n: u32, time_ns: u64) -> Header {
+    Header { kind: Kind::Data, stream: 0, sequence: (step as u64) << 32 | n as u64, time_ns }
+}
+
+/// The step and the number in it of a datagram's header; `None` where it is none of a step.
+#[must_use]
+pub fn of_step(header: &Header) -> Option<(u16, u32)> {
+    let step = u16::try_from(header.sequence >> 32).ok()?;
+    #[allow(clippy::cast_possible_truncation)] // the lower half
+    (header.kind == Kind::Data).then_some((step, header.sequence as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn notes_pass_with_their_key_only() {
+        let step = ProfileStep { id: 3, datagrams: 100, datagram_bytes: 1472, gap_ns: 50, stop_above_us: 8_000 };
+        let note = Note::Sent { step, sent: StepSent { datagrams: 90, span_ns: 5, late_ns: 1 } };
+        let bytes = encode(&note, &Key([7; 32]), 42);
+        assert_eq!(decode(&bytes, &Key([7; 32])), Some((note, 42)));
+        assert_eq!(decode(&bytes, &Key([8; 32])), None);
+        let full = StepReceived {
+            parts: vec![
+                narrows_model::StepPart { last_ns: u64::MAX / 2, delay_ns: i64::MIN / 2, ..Default::default() };
+                16
+            ],
+            ..StepReceived::default()
+        };
+        assert!(encode(&Note::Received { id: 9, received: full }, &Key([7; 32]), 42).len() < MAX_NOTE_BYTES);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_decoded_or_not(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&bytes, &Key([0; 32]));
+        }
+
+        #[test]
+        fn steps_and_numbers_survive(step in any::<u16>(), n in any::<u32>()) {
+            prop_assert_eq!(of_step(&data(step, n, 1)), Some((step, n)));
+        }
+    }
+}
