@@ -2,7 +2,7 @@
 
 use narrows_model::run::RunPlan;
 use narrows_model::{LoadPlan, Run};
-use narrows_render::measure::{Live, Measurement, Running, Shown, UdpMeasurement};
+use narrows_render::measure::{Live, Measurement, Running, Shown, Silent, UdpMeasurement};
 use narrows_views::measure::{self, Viewed};
 
 /// The plain measurement of a run, in the words of its load; `None` where the run holds none.
@@ -31,5 +31,6 @@ pub fn live(plan: &LoadPlan) -> Box<dyn Live> {
         LoadPlan::Tcp(plan) => of(plan),
         LoadPlan::Udp(plan) => of(plan),
         LoadPlan::Rr(plan) => of(plan),
+        LoadPlan::Profile(_) => Box::new(Silent),
     }
 }

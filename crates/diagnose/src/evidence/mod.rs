@@ -2,5 +2,6 @@
 
 pub(crate) mod cores;
 pub mod paced;
+pub mod profile;
 pub mod tcp;
 pub mod udp;

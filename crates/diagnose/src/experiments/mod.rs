@@ -1,6 +1,7 @@
 //! The experiments that a diagnosis can make: one definition each, one line each in the table of its protocol.
 
 pub mod paced;
+pub mod profile;
 pub mod tcp;
 pub mod udp;
 
@@ -8,6 +9,7 @@ use crate::judge::Experiment;
 
 /// Those of a diagnosis of TCP, most useful first.
 pub static TCP: &[&Experiment] = &[
+    &profile::PATH_PROFILE,
     &tcp::MORE_STREAMS,
     &tcp::OTHER_DIRECTION,
     &tcp::LARGER_BUFFER,
@@ -19,7 +21,8 @@ pub static TCP: &[&Experiment] = &[
 ];
 
 /// Those of a diagnosis of UDP, most useful first.
-pub static UDP: &[&Experiment] = &[&paced::PACED_UDP, &udp::LARGER_DATAGRAMS, &udp::UNFRAGMENTED];
+pub static UDP: &[&Experiment] =
+    &[&profile::PATH_PROFILE, &paced::PACED_UDP, &udp::LARGER_DATAGRAMS, &udp::UNFRAGMENTED];
 
 /// The experiment of that id, or the part of one.
 #[must_use]

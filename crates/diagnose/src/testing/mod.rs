@@ -336,6 +336,8 @@ impl Scene {
             plan: RunPlan::Diagnose(DiagnosePlan {
                 load: self.load.clone().into(),
                 budget_ms: 20_000,
+                profile: false,
+                max_bps: None,
                 try_fixes: false,
                 keep: false,
                 proof_pairs: 3,

@@ -138,8 +138,8 @@ impl ProfileStep {
     /// # Errors
     /// One sentence that names the field, its value and what is allowed.
     pub fn check(&self, max_bps: u64, header_bytes: u32) -> Result<(), String> {
-        within("datagrams of a step", self.datagrams.into(), 1, ProfilePlan::MAX_DATAGRAMS.into())?;
-        within("bytes of a datagram", self.datagram_bytes.into(), 64, 65_507)?;
+        within("datagrams of a step", self.datagrams, 1, ProfilePlan::MAX_DATAGRAMS)?;
+        within("bytes of a datagram", self.datagram_bytes, 64, 65_507)?;
         within("length of a step in ms", self.planned_ns() / 1_000_000, 0, ProfilePlan::MAX_STEP_MS)?;
         let bits = u64::from(self.datagram_bytes + header_bytes) * 8;
         // Back to back only what a train is.

@@ -30,6 +30,12 @@ pub struct DiagnosePlan {
     pub load: LoadPlan,
     /// The whole diagnosis ends within this time, its experiments included.
     pub budget_ms: u64,
+    /// Whether the path is profiled by steps of UDP.
+    #[serde(default)]
+    pub profile: bool,
+    /// The profile offers no more, bits a second; `None`: as much as it takes to find the path's limit.
+    #[serde(default)]
+    pub max_bps: Option<u64>,
     /// Whether fixes are tried: applied, measured in turn with the state before, and rolled back.
     pub try_fixes: bool,
     /// Whether fixes that helped stay.

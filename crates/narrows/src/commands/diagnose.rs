@@ -45,6 +45,12 @@ pub(crate) struct Args {
     /// The diagnosis ends within this time, its experiments included
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
+    /// Do not profile the path by short steps of UDP; what it could carry is then less well known
+    #[arg(long)]
+    no_profile: bool,
+    /// The profile offers no more than this rate
+    #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "no_profile")]
+    max_rate: Option<u64>,
     /// Apply each fix at run time, measure with and without it in turn, climb to the next ceiling, and set all back
     #[arg(long = "try")]
     try_fixes: bool,
@@ -87,6 +93,8 @@ impl Args {
                 None => self.datagrams.plan(&self.load, remote.target().family)?.into(),
             },
             budget_ms: millis(self.budget),
+            profile: !self.no_profile,
+            max_bps: self.max_rate,
             try_fixes: self.try_fixes,
             keep: self.keep,
             proof_pairs: self.pairs,

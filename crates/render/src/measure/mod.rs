@@ -208,6 +208,20 @@ pub trait Live {
     fn push(&mut self, at: Place, progress: &Progress, form: Lines) -> serde_json::Result<String>;
 }
 
+/// A trial of which nothing is shown while it runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Live for Silent {
+    fn start(&self, _: &Target, _: Lines) -> serde_json::Result<String> {
+        Ok(String::new())
+    }
+
+    fn push(&mut self, _: Place, _: &Progress, _: Lines) -> serde_json::Result<String> {
+        Ok(String::new())
+    }
+}
+
 /// The running trial of a plan, and what cuts the progress of its ends into intervals.
 pub struct Running<L, F> {
     /// The plan.

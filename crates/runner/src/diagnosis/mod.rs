@@ -75,29 +75,61 @@ impl Diagnosis<'_> {
         let began = if round == 0 { self.began } else { clock::now() };
         self.watch.step(&format!("load: {}", load.describe()));
         self.trial(Purpose::Baseline { round }, load, On::Path)?;
+        if round == 0 && self.plan.profile {
+            self.profile(round)?;
+        }
+        // An experiment that failed leaves its question open; it is not asked again.
+        let mut failed: Vec<&'static str> = Vec::new();
         loop {
             let nothing =
                 || EndsError::Failed("nothing arrived at the receiver, so there is nothing to account for".to_owned());
             let narrows_diagnose::Diagnosis { verdict, next, .. } =
                 narrows_diagnose::diagnose(&self.run, round).ok_or_else(nothing)?;
             let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(began) / 1000);
-            let next = next.into_iter().find(|next| cost_ms(next).is_some_and(|cost| cost <= left_ms));
+            let mut open = next.into_iter().filter(|next| !failed.contains(&next.id));
+            let next = open.find(|next| cost_ms(next).is_some_and(|cost| cost <= left_ms));
             let Some(next) = next else {
                 self.watch.result(&verdict.headline);
                 return Ok(verdict);
             };
             self.watch.step(&format!("experiment {}: {}", next.id, next.words));
-            let purpose = Purpose::Experiment { round, id: next.id.to_owned() };
-            match self.trial(purpose, &next.plan, if next.loopback { On::Loopback } else { On::Path }) {
-                // An experiment that fails leaves its question open; it is not asked again.
-                Err(EndsError::Failed(why)) => {
-                    self.watch.result(&format!("the experiment failed: {why}"));
-                    self.watch.result(&verdict.headline);
-                    return Ok(verdict);
-                }
-                other => other?,
+            if !self.experiment(round, &next)? {
+                failed.push(next.id);
             }
         }
+    }
+
+    /// Makes the trial of an experiment; whether it was made.
+    fn experiment(&mut self, round: u32, planned: &Planned) -> Result<bool, EndsError> {
+        let purpose = Purpose::Experiment { round, id: planned.id.to_owned() };
+        let before = self.run.trials.len();
+        match self.trial(purpose, &planned.plan, if planned.loopback { On::Loopback } else { On::Path }) {
+            Err(EndsError::Failed(why)) => {
+                // What came of it would be taken for the whole.
+                self.run.trials.truncate(before);
+                self.watch.result(&format!("the experiment failed: {why}"));
+                Ok(false)
+            }
+            other => other.map(|()| true),
+        }
+    }
+
+    /// Profiles the path, as far as the time lasts; without it the diagnosis knows less, and goes on.
+    fn profile(&mut self, round: u32) -> Result<(), EndsError> {
+        let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
+        let Some(mut planned) = narrows_diagnose::path_profile(&self.run, round) else { return Ok(()) };
+        if let LoadPlan::Profile(plan) = &mut planned.plan {
+            plan.limit_ms = plan.limit_ms.min(left_ms / 2).max(1_000);
+            plan.max_bps = self.plan.max_bps.map_or(plan.max_bps, |bps| bps.min(plan.max_bps));
+            plan.start_bps = plan.start_bps.min(plan.max_bps);
+        }
+        self.watch.step(planned.words);
+        if self.experiment(round, &planned)?
+            && let Some(words) = narrows_diagnose::evidence::profile::of_run(&self.run, round)
+        {
+            self.watch.result(&words);
+        }
+        Ok(())
     }
 
     /// Makes a trial and puts it into the run, whole or as far as it came.

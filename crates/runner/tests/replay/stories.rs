@@ -64,6 +64,8 @@ impl Pair {
             plan: RunPlan::Diagnose(DiagnosePlan {
                 load: baseline.plan.clone().into(),
                 budget_ms: 60_000,
+                profile: false,
+                max_bps: None,
                 try_fixes: false,
                 keep: false,
                 proof_pairs: 3,

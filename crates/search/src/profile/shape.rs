@@ -171,14 +171,13 @@ fn capacity(steps: &[StepView], usual_loss: f64) -> Option<Capacity> {
     // A step that ended early tells less.
     let exact = || beyond.iter().filter(|view| 4 * view.sustained_count >= most);
     let weight: f64 = exact().map(|view| f64::from(view.sustained_count)).sum();
-    let mean = exact().map(|view| view.sustained_bps * f64::from(view.sustained_count)).sum::<f64>() / weight;
-    // A loss that the path has at any rate is not part of its capacity.
-    let bps = mean / (1.0 - usual_loss);
-    let spread = exact().map(|view| (view.sustained_bps / mean - 1.0).abs()).fold(0.0, f64::max);
+    let bps = exact().map(|view| view.sustained_bps * f64::from(view.sustained_count)).sum::<f64>() / weight;
+    let spread = exact().map(|view| (view.sustained_bps / bps - 1.0).abs()).fold(0.0, f64::max);
     // One packet more or less at either end of what was counted.
     let grain = 2.0 / f64::from(most.max(2));
     let part = spread.max(grain).clamp(0.01, 0.2);
-    Some(Capacity { bps, interval_bps: [bps * (1.0 - part), bps * (1.0 + part)] })
+    // Where the path loses some at any rate, that may be before its slowest link or behind it.
+    Some(Capacity { bps, interval_bps: [bps * (1.0 - part), bps * (1.0 + part) / (1.0 - usual_loss)] })
 }
 
 /// Bursts that pass at this many times the sustained rate pass by credit, and not by the noise of arrivals.
@@ -188,8 +187,11 @@ fn plateau(steps: &[StepView], usual_loss: f64, bps: f64, burst_bps: Option<f64>
     let beyond = || steps.iter().filter(|view| view.saturated(usual_loss));
     let packet_bits = steps.first().map_or(12_000.0, |view| view.packet_bits);
     let packets = |count: f64| count * packet_bits / bps * 1e6;
-    let queue_us = beyond().map(|view| view.queue_us).fold(0.0, f64::max);
-    let queued = queue_us > (3.0 * jitter_us).max(packets(4.0)).max(300.0);
+    // Against the steps that the path kept up with: what delays those is no queue. Medians of many vary less than single delays.
+    let kept_up = steps.iter().filter(|view| !view.saturated(usual_loss)).map(|view| view.queue_us);
+    let quiet_us = kept_up.reduce(f64::min).unwrap_or(0.0);
+    let queue_us = beyond().map(|view| view.queue_us).fold(0.0, f64::max) - quiet_us;
+    let queued = queue_us > (0.5 * jitter_us).max(packets(3.0)).max(150.0);
     let credit = burst_bps.is_some_and(|burst| burst >= CREDIT * bps);
     let bucket =
         |passed: fn(&StepView) -> u32| beyond().map(|view| view.bucket_bytes(passed(view), bps)).fold(0.0, f64::max);

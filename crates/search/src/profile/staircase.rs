@@ -213,7 +213,7 @@ impl Staircase {
                 self.lost_without_queue = !queued;
                 Phase::Below(view.sustained_bps)
             }
-            Phase::Below(bps) if self.lost_without_queue => Phase::Bucket(bps / BELOW.max(0.1) * BELOW),
+            Phase::Below(bps) if self.lost_without_queue => Phase::Bucket(bps),
             Phase::Below(_) | Phase::Bucket(_) | Phase::Done => Phase::Done,
         }
     }

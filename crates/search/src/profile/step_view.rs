@@ -23,8 +23,10 @@ pub struct StepView {
     pub before_queue: u32,
     /// Whether datagrams left back to back.
     pub is_train: bool,
-    /// Whether the sender fell behind its plan.
+    /// Whether the sender fell far behind its plan.
     pub sender_behind: bool,
+    /// Whether it fell behind by so much that the step is of another rate than was asked for.
+    pub fell_short: bool,
     /// Bits of one IP packet.
     pub packet_bits: f64,
 }
@@ -59,9 +61,10 @@ impl StepView {
             lost: sent.saturating_sub(received.datagrams).saturating_sub(received.socket_drops),
             before_loss: received.first_missing.unwrap_or(sent),
             queue_us,
-            before_queue: before_queue(&received.parts, base_delay_ns, queue_us).unwrap_or(sent),
+            before_queue: before_queue(&received.parts, base_delay_ns, queue_us).unwrap_or(0),
             is_train: record.step.gap_ns == 0,
             sender_behind: asked_bps > 0.0 && offered_bps < 0.85 * asked_bps,
+            fell_short: asked_bps > 0.0 && offered_bps < 0.95 * asked_bps,
             packet_bits,
         })
     }
@@ -106,11 +109,19 @@ fn sustained(parts: &[StepPart], packet_bits: f64) -> Option<(f64, u32)> {
     Some((f64::from(count) * packet_bits * 1e9 / span_ns as f64, count))
 }
 
-/// Datagrams before the part from which on the delay stays above a third of its final rise; `None` where it never rose.
-#[allow(clippy::cast_precision_loss)]
+/// Datagrams before the delay began to rise: the line through its rise from a third to two thirds of the queue, followed back to where
+/// the delay was least. `None` where it never rose.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counts of one step
 fn before_queue(parts: &[StepPart], base_delay_ns: i64, queue_us: f64) -> Option<u32> {
-    let risen = |part: &&StepPart| (part.delay_ns - base_delay_ns) as f64 / 1e3 > queue_us / 3.0;
-    let arrived: Vec<&StepPart> = parts.iter().filter(|part| part.received > 0).collect();
-    let from = arrived.iter().rposition(|part| !risen(part)).map_or(0, |last_flat| last_flat + 1);
-    arrived.get(from).map(|part| part.from)
+    let points = parts.iter().filter(|part| part.received > 0);
+    let points: Vec<(f64, f64)> =
+        points.map(|part| (f64::from(part.from), (part.delay_ns - base_delay_ns) as f64 / 1e3)).collect();
+    let (n1, d1) = *points.iter().find(|(_, delay)| *delay > queue_us / 3.0)?;
+    let (n2, d2) = *points.iter().find(|(n, delay)| *n > n1 && *delay > queue_us * 2.0 / 3.0)?;
+    if d2 <= d1 {
+        return None;
+    }
+    // A part stands for its middle.
+    let half = points.get(1).map_or(0.0, |(second, _)| second / 2.0);
+    Some((n1 + half - d1 * (n2 - n1) / (d2 - d1)).clamp(0.0, n1) as u32)
 }

@@ -5,8 +5,8 @@ use crate::common::engine;
 use crate::common::error::TrafficError;
 use crate::udp::{UdpError, UdpStream};
 use narrows_model::{
-    HostSample, ProfileEndRecord, ProfilePlan, ProfileSample, ProfileStep, ProfileStream, Progress,
-    StepReceived, StepSent, StreamProgress,
+    HostSample, ProfileEndRecord, ProfilePlan, ProfileSample, ProfileStep, ProfileStream, Progress, StepReceived,
+    StepSent, StreamProgress,
 };
 use narrows_sys::udp::{Outgoing, ReceiveBatch, SendBatch, socket};
 use narrows_sys::{nanos, tcp};

@@ -37,7 +37,12 @@ pub(crate) fn window_ceiling(
     how: String,
 ) -> Option<Ceiling> {
     let best = evidence.window_bps(window_bytes)?;
-    let worst = evidence.link_bps().map_or(0.8 * best, |link| best / (1.0 + best / link));
+    let link = evidence.carries_bps().or_else(|| evidence.link_bps());
+    let mut worst = link.map_or(0.8 * best, |link| best / (1.0 + best / link));
+    // By Little's law a window that is in flight as a whole gives this at the round trip that it saw: jitter raises it.
+    if let Some(rtt) = evidence.base.rtt_us.zip(evidence.min_rtt_us).map(|(rtt, least)| rtt.max(least) / least) {
+        worst = worst.min(0.92 * best / rtt);
+    }
     // Acknowledgements soon space a window out that takes a small part of the round trip; a large part stays a burst.
     let likely = best / (1.0 + 0.5 * (best / worst - 1.0).min(0.5));
     let mut ceiling = ceiling_at(id, evidence, role, likely, [1.0, 1.0], method, how)?;
@@ -59,7 +64,8 @@ pub(crate) fn raised_max(
 /// The buffer that the path needs once this limit is gone: twice the product of the fastest rate known and the RTT,
 /// so that half of it may be overhead, rounded up to a power of two; at least 4 MiB.
 pub(crate) fn needed_buffer_bytes(evidence: &TcpEvidence) -> Option<u64> {
-    let target_bps = evidence.link_bps().unwrap_or(10.0 * evidence.goodput_bps()).max(evidence.goodput_bps());
+    let known = evidence.capacity_goodput_bps().or_else(|| evidence.link_bps());
+    let target_bps = known.unwrap_or(10.0 * evidence.goodput_bps()).max(evidence.goodput_bps());
     let bdp = target_bps / 8.0 * evidence.min_rtt_us? / 1e6;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let twice = (2.0 * bdp / 0.5).max(f64::from(4 << 20)) as u64;

@@ -77,7 +77,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             units::percent(share)
         ));
     }
-    if queue {
+    if queue && !evidence.path_has_room() {
         return contradicts("the congestion window is large enough to keep a queue on the path");
     }
     if too_short(evidence) {

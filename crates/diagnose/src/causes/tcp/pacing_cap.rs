@@ -51,7 +51,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             units::percent(shares.receive_window)
         ));
     }
-    if evidence.queue_stood() == Some(true) {
+    if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
         return contradicts("a queue stands on the path: it takes less than the cap");
     }
     Assessment::Supports {

@@ -18,9 +18,10 @@ use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counte
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use super::congestion_control::window_share;
-use crate::evidence::tcp::{EndView, TcpEvidence};
+use crate::evidence::tcp::{AT_CAPACITY, EndView, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
+use narrows_search::profile::Plateau;
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -40,6 +41,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let goodput = evidence.goodput_bps();
+    if let Some(ceiling) = profiled(evidence, role) {
+        return Some(ceiling);
+    }
     // A queue on the path is the direct sign; without one the slower link is the most that the path can be.
     if evidence.queue_stood() == Some(true) && !cpu_bound(evidence) {
         let measured = goodput.max(more_streams(evidence).map_or(0.0, |more| more.min(1.1 * goodput)));
@@ -54,6 +58,66 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let how = format!("slower link {} less headers", units::bps(evidence.link_bps()?));
     ceiling_at(CAUSE.id, evidence, role, link, [0.95, 1.01], Method::Computed, how)
 }
+
+/// The ceiling by the profile of the path: what it sustains, or beyond a policer or shaper the rate at which bursts pass it.
+fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
+    let shape = &evidence.profile.as_ref()?.shape;
+    let part = evidence.payload_part()?;
+    let (bps, spread, how) = match (shape.capacity, shape.plateau) {
+        (Some(capacity), Some(Plateau::Policer { .. } | Plateau::Shaper { .. })) => {
+            let burst = shape.burst_bps.filter(|burst| *burst > 1.2 * capacity.bps)?;
+            (burst, [0.7, 1.3], format!("bursts pass the path at {} (path profile), less headers", units::bps(burst)))
+        }
+        (Some(capacity), _) => {
+            let how = format!("the path sustains {} (path profile), less headers", units::bps(capacity.bps));
+            (capacity.bps, [AT_CAPACITY, 1.03], how)
+        }
+        // The path is no limit up to there; where it ends is not known.
+        (None, _) => {
+            let carried = shape.carried_bps;
+            if carried * part < 1.15 * evidence.goodput_bps() {
+                return None;
+            }
+            (carried, [0.9, 3.0], format!("the path carries at least {} (path profile), less headers", units::bps(carried)))
+        }
+    };
+    ceiling_at(CAUSE.id, evidence, role, bps * part, spread, Method::Measured, how)
+}
+
+/// What a profile of the path says; `None` where it leaves the question to the other evidence.
+fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
+    let profile = evidence.profile.as_ref()?;
+    let shape = &profile.shape;
+    let goodput = evidence.goodput_bps();
+    let (Some(filled), Some(plateau)) = (evidence.filled(), shape.plateau) else {
+        let carries = evidence.carries_bps().filter(|carries| goodput < AT_CAPACITY * carries)?;
+        return Some(contradicts(format!("the path carried {} of UDP: it has room", units::bps(carries))));
+    };
+    let words = profile.words();
+    match plateau {
+        Plateau::Policer { .. } => return Some(contradicts(format!("{words}: what exceeds it is dropped without a queue"))),
+        Plateau::Shaper { .. } => return Some(contradicts(format!("{words}, though bursts pass faster"))),
+        Plateau::Queue | Plateau::ShortQueue => {}
+    }
+    let says = format!("{words} (UDP in steps); the goodput and its headers are {} of it", units::percent(filled));
+    if filled >= AT_CAPACITY {
+        return Some(Assessment::Supports { share: 0.95, witnesses: vec![experiment(says)] });
+    }
+    // A loss-based congestion control that halves its window when a short queue overflows leaves a part of the path unused.
+    let overflowed = evidence.base.rtt_peak_us?.max(evidence.base.rtt_high_us?) - evidence.min_rtt_us? >= 0.8 * shape.queue_us;
+    let lost = evidence.base.loss_whole.is_some_and(|loss| loss.lost() > 0);
+    let by_window = window_share(evidence).is_some_and(|share| share >= 0.7) && end_bound(evidence).is_none();
+    let clean = shape.lost_below == 0;
+    if filled >= SAWTOOTH && overflowed && lost && by_window && clean && !cpu_bound(evidence) {
+        let queue = counter("the congestion window filled the queue of the path, lost packets, and shrank".to_owned());
+        return Some(Assessment::Supports { share: 0.75, witnesses: vec![experiment(says), queue] });
+    }
+    Some(contradicts(says))
+}
+
+/// The least part of its path that a loss-based congestion control uses in a few seconds: it halves its window (Reno) at each overflow of a
+/// queue that is short, and takes a while to fill a long path.
+const SAWTOOTH: f64 = 0.6;
 
 /// A queue that takes this long to drain is none of packets that wait for a core: a thread that may run waits for
 /// some slices of a few milliseconds, and the backlog of a core (1000 packets) is worked off in a few more.
@@ -117,6 +181,9 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let goodput = evidence.goodput_bps();
+    if let Some(known) = by_profile(evidence) {
+        return known;
+    }
     let at_link = evidence.fills_link();
     let queue = evidence.queue_stood();
     let mut witnesses = Vec::new();

@@ -20,6 +20,7 @@ use crate::evidence::paced::PacedUdp;
 use crate::evidence::tcp::{TcpEvidence, FlowView, Loss};
 use crate::role::Role;
 use narrows_model::{Fix, keys, words::units};
+use narrows_search::profile::Plateau;
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -32,6 +33,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 6,
     excludes: Excludes::Hosts,
+    explains_link: true,
     ..Cause::COMMON
 };
 
@@ -109,6 +111,29 @@ fn queueless(evidence: &TcpEvidence) -> bool {
     evidence.never_queued().unwrap_or(goes_on && evidence.queue_filled_at_times() == Some(false))
 }
 
+/// What a profile of the path says; `None` where it reached no limit.
+fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
+    let profile = evidence.profile.as_ref()?;
+    let (filled, plateau) = (evidence.filled()?, profile.shape.plateau?);
+    let Plateau::Policer { bucket_bytes } = plateau else { return Some(contradicts(profile.words())) };
+    // A loss-based congestion control gets two thirds of a policer's rate, and less where the bucket is small.
+    if filled < 0.25 {
+        return Some(contradicts(format!("the goodput is only {} of the policer's rate", units::percent(filled))));
+    }
+    let burst = profile.shape.burst_bps.map_or_else(String::new, |bps| format!(", while bursts pass at {}", units::bps(bps)));
+    Some(Assessment::Supports {
+        share: 0.92,
+        witnesses: vec![
+            experiment(format!(
+                "UDP above {} is dropped without a queue{burst}; the bucket holds {} at least",
+                units::bps(profile.shape.capacity?.bps),
+                units::bytes(bucket_bytes as u64)
+            )),
+            counter(format!("TCP lost {} of its segments and carried {} of that rate", units::percent(loss.rate()), units::percent(filled))),
+        ],
+    })
+}
+
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     // Slow start counts: it is what overshoots, and a cautious sender hardly loses anything after it.
     let Some(loss) = evidence.base.loss_whole else {
@@ -122,6 +147,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     if lost_at_home(evidence) {
         return contradicts("the sender's own queue dropped them");
+    }
+    if let Some(known) = by_profile(evidence, loss) {
+        return known;
     }
     match evidence.queue_seen() {
         None => {

@@ -13,11 +13,12 @@
 
 use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::tcp::ceiling_at;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
-use crate::evidence::tcp::TcpEvidence;
+use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
+use narrows_search::profile::Plateau;
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -35,6 +36,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 5,
     excludes: Excludes::Hosts,
+    explains_link: true,
     ..Cause::COMMON
 };
 
@@ -71,6 +73,27 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     None
 }
 
+/// What a profile of the path says; `None` where it reached no limit.
+fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
+    let profile = evidence.profile.as_ref()?;
+    let (filled, plateau) = (evidence.filled()?, profile.shape.plateau?);
+    let Plateau::Shaper { bucket_bytes } = plateau else { return Some(contradicts(profile.words())) };
+    if filled < AT_CAPACITY {
+        return Some(contradicts(format!("the goodput is only {} of what the shaper lets pass", units::percent(filled))));
+    }
+    Some(Assessment::Supports {
+        share: 0.92,
+        witnesses: vec![
+            experiment(format!(
+                "UDP above {} waits in a queue, but {} passed faster first",
+                units::bps(profile.shape.capacity?.bps),
+                units::bytes(bucket_bytes as u64)
+            )),
+            counter(format!("the goodput and its headers are {} of that rate", units::percent(filled))),
+        ],
+    })
+}
+
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let goodput = evidence.goodput_bps();
     if evidence.number(Role::Sender, keys::QDISC_RATE).is_some_and(|rate| goodput > 0.85 * rate) {
@@ -84,6 +107,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     if super::receiver_app_slow::leaves_unread(evidence) {
         return contradicts("data waits unread at the receiver: its buffer took the first burst");
+    }
+    if let Some(known) = by_profile(evidence) {
+        return known;
     }
     match evidence.queue_seen() {
         None => return cannot_tell("the RTT could not be read, so a queue on the path cannot be seen"),

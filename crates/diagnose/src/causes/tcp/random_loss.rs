@@ -18,9 +18,10 @@ use crate::experiments::tcp::{OTHER_CONGESTION_CONTROL, PACED_HALF};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use super::path_policer::{Paced, by_paced_udp, loss_does_not_bind, lost_at_home, paced};
 use crate::causes::udp;
-use crate::evidence::tcp::{TcpEvidence, FlowView};
+use crate::evidence::tcp::{TcpEvidence, FlowView, Loss};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
+use narrows_search::profile::Plateau;
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -55,7 +56,7 @@ fn at_a_higher_rate(evidence: &TcpEvidence) -> Option<&FlowView> {
 /// Segments per RTT that a loss-based congestion control averages at loss rate `p` (RFC 9438: CUBIC, never below Reno).
 fn response_segments(p: f64, rtt_s: f64) -> f64 {
     let reno = (1.5 / p).sqrt();
-    let cubic = 1.17 * (rtt_s / p).powf(0.75) / rtt_s.max(1e-6) * rtt_s;
+    let cubic = 1.054 * (rtt_s / p).powf(0.75) / rtt_s.max(1e-6) * rtt_s;
     reno.max(cubic)
 }
 
@@ -76,6 +77,45 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [0.45, 2.2], Method::Inferred, how)
 }
 
+/// What a profile of the path says; `None` where it sent too little to say.
+fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
+    let profile = evidence.profile.as_ref()?;
+    let shape = &profile.shape;
+    if matches!(shape.plateau, Some(Plateau::Policer { .. })) && evidence.filled().is_some_and(|part| part > 0.25) {
+        return Some(contradicts(profile.words()));
+    }
+    if !evidence.path_has_room() {
+        return Some(contradicts(format!("{}: the loss is how a full path slows TCP down", profile.words())));
+    }
+    let below = shape.loss_below();
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    let expected = loss.rate() * shape.sent_below as f64;
+    // What chance makes of so many expected ones in less than 1 of 100 trials.
+    if expected >= 8.0 && below < loss.rate() / 5.0 {
+        return Some(contradicts(format!(
+            "UDP at rates that the path carries lost {} of {}: far less than TCP",
+            shape.lost_below, shape.sent_below
+        )));
+    }
+    (shape.lost_below >= 3 && below >= COMMON).then(|| Assessment::Supports {
+        share: 0.9,
+        witnesses: vec![
+            counter(format!(
+                "{} of the segments were lost ({} of {}), though the path has room",
+                units::percent(loss.rate()),
+                loss.lost(),
+                loss.sent
+            )),
+            experiment(format!(
+                "UDP at rates that the path carries lost {} of {}, {}",
+                shape.lost_below,
+                shape.sent_below,
+                units::percent(below)
+            )),
+        ],
+    })
+}
+
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(loss) = evidence.base.loss else { return cannot_tell("the sender's retransmissions could not be read") };
     if loss.lost() < 5 || loss.rate() < COMMON {
@@ -92,8 +132,13 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if lost_at_home(evidence) {
         return contradicts("the sender's own queue dropped them");
     }
+    if let Some(known) = by_profile(evidence, loss) {
+        return known;
+    }
     match evidence.queue_stood() {
         None => return cannot_tell("the RTT could not be read, so a full queue cannot be told from random loss"),
+        // The path has room: what stands in it are the sender's own bursts.
+        Some(true) if evidence.path_has_room() => {}
         Some(true) => return contradicts("a queue stood on the path: the loss is how a full queue slows TCP down"),
         Some(false) => {}
     }

@@ -84,7 +84,9 @@ impl Evidence for TcpEvidence {
 
     /// A goodput above the speed of the link says that the speed was never enforced.
     fn fills_link(&self) -> bool {
-        self.link_goodput_bps().is_some_and(|link| (0.95..=1.03).contains(&(self.base.goodput_bps / link)))
+        let at_link =
+            self.link_goodput_bps().is_some_and(|link| (0.95..=1.03).contains(&(self.base.goodput_bps / link)));
+        at_link || self.filled().is_some_and(|part| part >= super::FULL)
     }
 
     fn cannot_exclude(&self, what: Excludes, role: Role) -> Option<String> {

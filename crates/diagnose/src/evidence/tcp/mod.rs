@@ -15,6 +15,7 @@ pub use shares::Shares;
 
 use crate::evidence::cores::CoreShare;
 use crate::evidence::paced::PacedUdp;
+use crate::evidence::profile::PathProfile;
 use crate::experiments::tcp::AWAKE_CORES;
 use crate::judge::{Evidence as _, Experiment};
 use crate::role::Role;
@@ -35,6 +36,8 @@ pub struct TcpEvidence {
     pub experiments: BTreeMap<String, FlowView>,
     /// What UDP below and above the goodput showed of the path.
     pub paced_udp: PacedUdp,
+    /// What the path does by itself, where it was measured.
+    pub profile: Option<PathProfile>,
     /// Smallest RTT seen on the idle path or under load, microseconds.
     pub min_rtt_us: Option<f64>,
     sender: Snapshot,
@@ -65,6 +68,7 @@ impl TcpEvidence {
             flow,
             load: trial.plan.clone(),
             paced_udp: PacedUdp::of(run.experiments(round), flow, base.goodput_bps),
+            profile: PathProfile::of(run, round, flow),
             base,
             experiments,
             min_rtt_us,
@@ -123,6 +127,38 @@ impl TcpEvidence {
             return None;
         }
         self.number(role, keys::NIC_SPEED).filter(|bps| *bps > 0.0)
+    }
+
+    /// Payload bits per bit of full IP packets.
+    #[must_use]
+    pub fn payload_part(&self) -> Option<f64> {
+        let mss = self.base.mss_bytes?;
+        Some(mss / (mss + f64::from(self.segment_header_bytes())))
+    }
+
+    /// Goodput that the measured capacity of the path carries; `None` where it was not measured or not reached.
+    #[must_use]
+    pub fn capacity_goodput_bps(&self) -> Option<f64> {
+        Some(self.profile.as_ref()?.shape.capacity?.bps * self.payload_part()?)
+    }
+
+    /// The goodput as a part of what the path sustains, where that was measured.
+    #[must_use]
+    pub fn filled(&self) -> Option<f64> {
+        Some(self.base.goodput_bps / self.capacity_goodput_bps()?)
+    }
+
+    /// Goodput that the path is known to carry: its measured capacity, or what it carried of UDP.
+    #[must_use]
+    pub fn carries_bps(&self) -> Option<f64> {
+        let carried = self.profile.as_ref()?.shape.carried_bps * self.payload_part()?;
+        Some(self.capacity_goodput_bps().unwrap_or(carried))
+    }
+
+    /// Whether the path is known to carry clearly more than the goodput, so that the path is not what limits it.
+    #[must_use]
+    pub fn path_has_room(&self) -> bool {
+        self.carries_bps().is_some_and(|bps| self.base.goodput_bps < AT_CAPACITY * bps)
     }
 
     /// The slower of the two links in bits per second on the wire, where both or one are known and real.
@@ -211,6 +247,13 @@ impl TcpEvidence {
         Some(self.base.rtt_high_us? - self.min_rtt_us? >= SHORT_QUEUE_US)
     }
 }
+
+/// TCP in its steady state carries this part of what a path sustains, and more: a loss-based congestion control that finds a queue of
+/// half a bandwidth-delay product falls below it only for a part of the time (RFC 9438, figure 1).
+pub const AT_CAPACITY: f64 = 0.88;
+
+/// Where so much of the capacity is used, nothing that is mended gives a tenth more.
+const FULL: f64 = 0.91;
 
 /// The limited time is needed: without it nothing is known. Samples count where they are a majority.
 fn held(limited_time: Option<f64>, sampled: Option<f64>) -> Option<f64> {
