@@ -1,6 +1,7 @@
 //! The diagnosis of one round of a run, whatever its load.
 
 use crate::causes;
+use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::TcpEvidence;
 use crate::evidence::tcp::budget::time_budget;
 use crate::evidence::udp::UdpEvidence;
@@ -39,14 +40,23 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     let Judgement { verdict, ceilings, next } = judge(&evidence, causes::tcp::TABLE);
     let baseline = run.baseline::<TcpPlan>(round)?;
     let ledger = baseline.plan.flows().iter().filter_map(|flow| tcp_ledger(baseline, *flow)).collect();
-    let accounts = AccountsView { roofline: ceilings, time_budget: time_budget(&evidence), ledger };
+    let accounts = AccountsView {
+        roofline: ceilings,
+        time_budget: time_budget(&evidence),
+        path_profile: evidence.profile.as_ref().map(PathProfile::view),
+        ledger,
+    };
     Some(Diagnosis { accounts, verdict, next })
 }
 
 fn worst_udp(run: &Run, round: u32) -> Option<(Vec<UdpEvidence>, UdpEvidence)> {
     let baseline = run.baseline(round)?;
     let experiments: Vec<_> = run.experiments(round).collect();
-    let of = |flow: &Flow| UdpEvidence::of(baseline, &experiments, *flow, &run.client, &run.server);
+    let of = |flow: &Flow| {
+        let mut evidence = UdpEvidence::of(baseline, &experiments, *flow, &run.client, &run.server)?;
+        evidence.profile = PathProfile::of(run, round, *flow);
+        Some(evidence)
+    };
     let flows: Vec<UdpEvidence> = baseline.plan.flows().iter().filter_map(of).collect();
     let worst =
         flows.iter().reduce(|worst, other| if other.base.loss() > worst.base.loss() { other } else { worst })?;
@@ -59,5 +69,10 @@ fn of_udp(run: &Run, round: u32) -> Option<Diagnosis> {
     let (flows, judged) = worst_udp(run, round)?;
     let Judgement { verdict, ceilings, next } = judge(&judged, causes::udp::TABLE);
     let ledger = flows.iter().map(|flow| flow.base.ledger.clone()).collect();
-    Some(Diagnosis { accounts: AccountsView { roofline: ceilings, time_budget: None, ledger }, verdict, next })
+    let path_profile = judged.profile.as_ref().map(PathProfile::view);
+    Some(Diagnosis {
+        accounts: AccountsView { roofline: ceilings, time_budget: None, path_profile, ledger },
+        verdict,
+        next,
+    })
 }

@@ -116,9 +116,58 @@ pub struct AccountsView {
     pub roofline: Vec<Ceiling>,
     /// Fractions of the sender's time.
     pub time_budget: Option<TimeBudget>,
+    /// What the path does by itself, where it was profiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_profile: Option<PathProfileView>,
     /// Where the packets went: of each flow, stage by stage; empty where the counters do not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledger: Vec<Ledger>,
+}
+
+/// What the path does by itself, from a path profile. Rates are bits of IP packets a second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathProfileView {
+    /// What it is, in a sentence.
+    pub summary: String,
+    /// What the path sustains; `null` where no step went beyond it.
+    pub capacity_bps: Option<f64>,
+    /// What the steps allow of it.
+    pub capacity_interval_bps: Option<[f64; 2]>,
+    /// What happens to what exceeds it: `queue`, `short-queue`, `shaper` or `policer`.
+    pub limit: Option<String>,
+    /// Bytes that pass a shaper or policer faster at first.
+    pub bucket_bytes: Option<f64>,
+    /// The highest rate that the path kept up with.
+    pub carried_bps: f64,
+    /// The rate at which short bursts pass the idle path.
+    pub burst_bps: Option<f64>,
+    /// Least, median and 95th percentile of the idle round trip, microseconds.
+    pub idle_rtt_us: Option<[f64; 3]>,
+    /// Variation of the idle one-way delay above its least: 90th percentile, microseconds.
+    pub jitter_us: f64,
+    /// The longest queue that a step made, microseconds.
+    pub queue_us: f64,
+    /// Datagrams that were sent at rates that the path carries, and those of them that were lost.
+    pub lost_below: [u64; 2],
+    /// Of the datagrams that arrived, the part that came after a later one.
+    pub reordered: f64,
+    /// Of the datagrams that arrived, the part that came twice.
+    pub duplicated: f64,
+    /// The steps, by rate.
+    pub steps: Vec<ProfileStepView>,
+}
+
+/// One step of a path profile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileStepView {
+    /// What was offered.
+    pub offered_bps: f64,
+    /// What arrived over its later half.
+    pub delivered_bps: f64,
+    /// Of the datagrams sent, the part that was lost.
+    pub loss: f64,
+    /// Delay at its end above the least, microseconds.
+    pub queue_us: f64,
 }
 
 /// Both hosts.

@@ -3,7 +3,7 @@
 use crate::ledger;
 use crate::text::budget::parts;
 use crate::text::roofline::{binds, method};
-use crate::text::{hosts, rounds};
+use crate::text::{hosts, path_profile, rounds};
 use crate::words::{clean, range, share};
 use narrows_model::run::report::{CauseView, RoundView};
 use narrows_model::words::units::{bps, micros, percent};
@@ -21,6 +21,7 @@ pub fn report(report: &Report) -> String {
     list(&mut out, "Could not be seen", &report.verdict.missing);
     list(&mut out, "Worth mending, not limiting now", &report.verdict.hazards);
     roofline(&mut out, report);
+    profiled(&mut out, report);
     budget(&mut out, report);
     ledger::markdown::write(&mut out, report);
     experiments(&mut out, report);
@@ -151,6 +152,17 @@ fn roofline(out: &mut String, report: &Report) {
         })
         .collect();
     *out += &table(&["Ceiling", "At", "Goodput", "Interval", "How", ""], &rows);
+}
+
+fn profiled(out: &mut String, report: &Report) {
+    let Some(profile) = &report.accounts.path_profile else { return };
+    out.push_str("\n## What the path does by itself\n\n");
+    path_profile::sentences(profile).iter().for_each(|sentence| out.push_str(&format!("- {}\n", text(sentence))));
+    out.push('\n');
+    let row = |step: &narrows_model::run::report::ProfileStepView| {
+        vec![bps(step.offered_bps), bps(step.delivered_bps), share(step.loss), format!("{:.1} ms", step.queue_us / 1e3)]
+    };
+    *out += &table(&["Offered", "Delivered", "Lost", "Queue"], &profile.steps.iter().map(row).collect::<Vec<_>>());
 }
 
 fn budget(out: &mut String, report: &Report) {

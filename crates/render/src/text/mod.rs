@@ -4,6 +4,7 @@ pub(crate) mod budget;
 mod experiments;
 pub(crate) mod hosts;
 pub(crate) mod page;
+pub(crate) mod path_profile;
 pub(crate) mod roofline;
 pub(crate) mod rounds;
 mod verdict;
@@ -18,6 +19,7 @@ pub fn report(report: &Report, style: Style) -> String {
     let mut page = Page::new(style);
     verdict::write(&mut page, report);
     roofline::write(&mut page, report);
+    path_profile::write(&mut page, report);
     budget::write(&mut page, report);
     crate::ledger::text::write(&mut page, report);
     experiments::write(&mut page, report);

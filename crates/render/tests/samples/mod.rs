@@ -141,6 +141,7 @@ pub(crate) fn limited() -> Report {
         accounts: AccountsView {
             ledger: vec![],
             roofline: roofline(),
+            path_profile: None,
             time_budget: Some(TimeBudget {
                 app_idle: 0.001,
                 receive_window: 0.968,
@@ -318,7 +319,7 @@ pub(crate) fn unknown() -> Report {
     };
     report.run.ending = Ending::Failed("the server was lost after 4.1 s".into());
     report.run.idle_rtt_us = None;
-    report.accounts = AccountsView { roofline: vec![], time_budget: None, ledger: vec![] };
+    report.accounts = AccountsView { roofline: vec![], time_budget: None, path_profile: None, ledger: vec![] };
     report.experiments.clear();
     report.hosts.server = HostView {
         name: String::new(),

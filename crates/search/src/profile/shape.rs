@@ -180,8 +180,8 @@ fn capacity(steps: &[StepView], usual_loss: f64) -> Option<Capacity> {
     Some(Capacity { bps, interval_bps: [bps * (1.0 - part), bps * (1.0 + part) / (1.0 - usual_loss)] })
 }
 
-/// Bursts that pass at this many times the sustained rate pass by credit, and not by the noise of arrivals.
-const CREDIT: f64 = 1.5;
+/// Bursts that pass at this many times the sustained rate pass by credit: trains of one link agree within a few percent.
+const CREDIT: f64 = 1.15;
 
 fn plateau(steps: &[StepView], usual_loss: f64, bps: f64, burst_bps: Option<f64>, jitter_us: f64) -> Plateau {
     let beyond = || steps.iter().filter(|view| view.saturated(usual_loss));

@@ -2,6 +2,8 @@
 
 pub(crate) mod bound;
 pub(crate) mod paced;
+pub(crate) mod profile;
 pub(crate) mod tcp;
+pub(crate) mod tcp_stage;
 pub(crate) mod udp;
 pub(crate) mod words;

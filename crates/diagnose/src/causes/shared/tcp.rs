@@ -1,9 +1,10 @@
 //! What rules of TCP share: ceilings, buffers, names of the ends.
 
+use crate::causes::shared::words::experiment;
 use crate::evidence::tcp::TcpEvidence;
 use crate::judge::Evidence as _;
 use crate::role::Role;
-use narrows_model::{Ceiling, FactKey, Method};
+use narrows_model::{Ceiling, FactKey, Method, Witness, words::units};
 
 /// A ceiling with a relative interval around its value.
 pub(crate) fn ceiling_at(
@@ -43,11 +44,27 @@ pub(crate) fn window_ceiling(
     if let Some(rtt) = evidence.base.rtt_us.zip(evidence.min_rtt_us).map(|(rtt, least)| rtt.max(least) / least) {
         worst = worst.min(0.92 * best / rtt);
     }
+    if evidence.path_has_room() {
+        worst = worst.min(ROOM * best);
+    }
     // Acknowledgements soon space a window out that takes a small part of the round trip; a large part stays a burst.
     let likely = best / (1.0 + 0.5 * (best / worst - 1.0).min(0.5));
     let mut ceiling = ceiling_at(id, evidence, role, likely, [1.0, 1.0], method, how)?;
     ceiling.interval_bps = [worst.min(0.9 * likely), best];
     Some(ceiling)
+}
+
+/// A window or buffer that holds a sender back for most of the time, on a path that carries more, gives this part of its ceiling at
+/// least: bursts, wake-ups and late acknowledgements take the rest.
+pub(crate) const ROOM: f64 = 0.6;
+
+/// That the path carries more than the goodput, as a witness against the path.
+pub(crate) fn path_has_room(evidence: &TcpEvidence) -> Option<Witness> {
+    let carries = evidence.carries_bps().filter(|_| evidence.path_has_room())?;
+    Some(experiment(format!(
+        "UDP showed that the path carries {} of goodput: it is not what limits",
+        units::bps(carries)
+    )))
 }
 
 /// The three words of `tcp_rmem` or `tcp_wmem` with a new maximum, in the kernel's form.

@@ -1,5 +1,6 @@
 //! What rules of UDP share: the stages of the packet ledger as witnesses.
 
+use crate::causes::shared::profile::{Met, by_profile};
 use crate::causes::shared::words::{cannot_tell, contradicts, counter};
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::udp::UdpEvidence;
@@ -83,8 +84,9 @@ pub(crate) fn rounded(bytes: f64, most: u64) -> u64 {
 
 /// What a rule says where the loss is on the path: the word of the paced trials. They are asked for where the path lost
 /// more than a quarter of what is missing.
-pub(crate) fn on_the_path(evidence: &UdpEvidence, rule: fn(&PacedUdp) -> Assessment) -> Assessment {
-    let assessment = at_stage(evidence, "path", None).map_or_else(|other| other, |_| rule(&evidence.paced));
+pub(crate) fn on_the_path(evidence: &UdpEvidence, met: Met, rule: fn(&PacedUdp) -> Assessment) -> Assessment {
+    let known = || by_profile(evidence, met).unwrap_or_else(|| rule(&evidence.paced));
+    let assessment = at_stage(evidence, "path", None).map_or_else(|other| other, |_| known());
     let (_, lost) = evidence.base.on_the_path();
     match assessment {
         Assessment::CannotTell { why, ask: None } if lost > evidence.base.missing() / 4 => {

@@ -17,7 +17,10 @@ macro_rules! causes {
 
 causes! {
     app_core_saturated,
+    cgroup_cpu_throttle,
+    checksum_errors,
     congestion_control,
+    filter_drop,
     link_speed,
     local_shaper,
     mtu_mismatch,
@@ -29,10 +32,12 @@ causes! {
     pcie_width,
     qdisc_drop,
     random_loss,
+    receive_autotuning_off,
     receiver_app_slow,
     sack_off,
     sender_app_slow,
     softirq_core_saturated,
+    softnet_backlog,
     tcp_receive_buffer_fixed,
     tcp_receive_window,
     tcp_send_buffer,

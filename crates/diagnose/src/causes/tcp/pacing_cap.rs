@@ -10,7 +10,7 @@
 //!
 //! Source: `include/net/sock.h`, `sk_max_pacing_rate`; tc-fq(8).
 
-use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::tcp::{ceiling_at, path_has_room};
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
 use crate::judge::{Assessment, Cause};
 use crate::evidence::tcp::TcpEvidence;
@@ -56,13 +56,18 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     Assessment::Supports {
         share: (1.0 - windows).max(0.5),
-        witnesses: vec![
-            parameter(format!(
+        witnesses: [
+            Some(parameter(format!(
                 "the kernel reports a cap of {} on the socket (SO_MAX_PACING_RATE or fq maxrate)",
                 units::bps(cap)
-            )),
-            counter("no queue stood on the path and the receive window did not hold the sender back".to_owned()),
-        ],
+            ))),
+            path_has_room(evidence).or_else(|| {
+                Some(counter("no queue stood on the path and the receive window did not hold the sender back"))
+            }),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::experiments::paced::PACED_UDP;
 use crate::experiments::tcp::{MORE_STREAMS, OTHER_CONGESTION_CONTROL, PACED_HALF};
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use super::congestion_control::window_share;
+use crate::causes::shared::tcp_stage::in_a_host;
 use crate::causes::udp;
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::tcp::{TcpEvidence, FlowView, Loss};
@@ -67,7 +68,7 @@ pub(super) fn paced(before: Loss, paced: &FlowView) -> Option<Paced> {
 }
 
 /// Why loss cannot be what limits, where the congestion window is not: loss slows a sender down through it alone.
-pub(super) fn loss_does_not_bind(evidence: &TcpEvidence) -> Option<Assessment> {
+pub(in crate::causes) fn loss_does_not_bind(evidence: &TcpEvidence) -> Option<Assessment> {
     match window_share(evidence) {
         None => Some(cannot_tell("the sender's kernel does not say what held it back")),
         Some(share) if share < 0.5 => Some(contradicts(format!(
@@ -87,12 +88,12 @@ pub(super) fn by_paced_udp(evidence: &TcpEvidence, rule: fn(&PacedUdp) -> Assess
     }
 }
 
-/// Whether the sender's own queue dropped about as much as was lost.
+/// Whether a host itself, as the sender's own queue, dropped about as much as was lost.
 pub(super) fn lost_at_home(evidence: &TcpEvidence) -> bool {
     let (Some(drops), Some(loss)) = (evidence.grew(Role::Sender, keys::QDISC_DROPS), evidence.base.loss_whole) else {
         return false;
     };
-    drops > 0 && drops >= loss.lost().div_ceil(2)
+    (drops > 0 && drops >= loss.lost().div_ceil(2)) || in_a_host(evidence).is_some()
 }
 
 /// An experiment that carried twice as much: a policer lets nobody have more than its rate, of which a loss-based congestion
@@ -146,7 +147,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return assessment;
     }
     if lost_at_home(evidence) {
-        return contradicts("the sender's own queue dropped them");
+        return contradicts(in_a_host(evidence).unwrap_or_else(|| "the sender's own queue dropped them".to_owned()));
     }
     if let Some(known) = by_profile(evidence, loss) {
         return known;

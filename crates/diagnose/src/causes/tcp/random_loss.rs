@@ -17,6 +17,7 @@ use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counte
 use crate::experiments::tcp::{OTHER_CONGESTION_CONTROL, PACED_HALF};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use super::path_policer::{Paced, by_paced_udp, loss_does_not_bind, lost_at_home, paced};
+use crate::causes::shared::tcp_stage::in_a_host;
 use crate::causes::udp;
 use crate::evidence::tcp::{TcpEvidence, FlowView, Loss};
 use crate::role::Role;
@@ -130,7 +131,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return contradicts(format!("BBR does not slow down at a loss of {}", units::percent(loss.rate())));
     }
     if lost_at_home(evidence) {
-        return contradicts("the sender's own queue dropped them");
+        return contradicts(in_a_host(evidence).unwrap_or_else(|| "the sender's own queue dropped them".to_owned()));
     }
     if let Some(known) = by_profile(evidence, loss) {
         return known;

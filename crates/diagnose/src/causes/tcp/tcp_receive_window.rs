@@ -14,7 +14,7 @@
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323.
 
-use crate::causes::shared::tcp::{ceiling_at, needed_buffer_bytes, raised_max, window_ceiling};
+use crate::causes::shared::tcp::{ceiling_at, needed_buffer_bytes, path_has_room, raised_max, window_ceiling};
 use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
@@ -30,6 +30,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::TCP_RMEM_MIN,
         keys::TCP_RMEM_DEFAULT,
         keys::TCP_RMEM_MAX,
+        keys::TCP_MODERATE_RCVBUF,
         keys::NIC_KIND,
         keys::NIC_SPEED,
     ],
@@ -47,6 +48,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
+/// A sender that waits for the window so much of the time is limited by the window that it sees, whatever the sysctls allow.
+const HELD: f64 = 0.5;
+
 /// Of a fully grown receive buffer, the part that becomes window where it was not observed: between
 /// `tcp_adv_win_scale` 1 (a half) and a payload that fills its memory well (`scaling_ratio`, net/ipv4/tcp_input.c); two
 /// thirds where segments of 1448 bytes come in buffers of 2304.
@@ -59,7 +63,8 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     }
     let max = evidence.number(role, keys::TCP_RMEM_MAX)?;
     let rtt = units::micros(evidence.min_rtt_us? as u64);
-    if let (true, Some(window)) = (grown(evidence, max), base.snd_wnd_bytes) {
+    let held = evidence.held_by_window().is_some_and(|held| held >= HELD);
+    if let (true, Some(window)) = (held || grown(evidence, max), base.snd_wnd_bytes) {
         let how = format!(
             "window of {} (all that tcp_rmem max {} gives) / RTT {rtt} and its own transmission",
             units::bytes(window as u64),
@@ -110,6 +115,19 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(max) = evidence.number(role, keys::TCP_RMEM_MAX) else {
         return cannot_tell("the receiver's tcp_rmem could not be read");
     };
+    if buffer < 0.9 * max && evidence.flag(role, keys::TCP_MODERATE_RCVBUF) == Some(false) {
+        return contradicts("the buffer may not grow: receive autotuning is off");
+    }
+    // A window that ends the sender whatever tcp_rmem says: a route's window, tcp_mem, memory of the control group.
+    if buffer < 0.9 * max && held >= HELD && path_has_room(evidence).is_some() {
+        let waited = counter(format!(
+            "the sender waited for the receive window {} of the time; its buffer stood at {}, below the tcp_rmem maximum of {}",
+            units::percent(held),
+            units::bytes(buffer as u64),
+            units::bytes(max as u64)
+        ));
+        return Assessment::Supports { share: held, witnesses: std::iter::once(waited).chain(path_has_room(evidence)).collect() };
+    }
     if buffer < 0.9 * max {
         return contradicts(format!(
             "the receive buffer stands at {} and tcp_rmem would let it grow to {}",
@@ -117,16 +135,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             units::bytes(max as u64)
         ));
     }
-    Assessment::Supports {
-        share: held,
-        witnesses: vec![counter(format!(
-            "the sender waited for the receive window {} of the time, while only {} waited unread at the receiver \
-             and its buffer stood at the tcp_rmem maximum of {}",
-            units::percent(held),
-            units::bytes(unread as u64),
-            units::bytes(max as u64)
-        ))],
-    }
+    let waited = counter(format!(
+        "the sender waited for the receive window {} of the time, while only {} waited unread at the receiver \
+         and its buffer stood at the tcp_rmem maximum of {}",
+        units::percent(held),
+        units::bytes(unread as u64),
+        units::bytes(max as u64)
+    ));
+    Assessment::Supports { share: held, witnesses: std::iter::once(waited).chain(path_has_room(evidence)).collect() }
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

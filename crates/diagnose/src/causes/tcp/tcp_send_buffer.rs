@@ -12,7 +12,7 @@
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`; `net/core/stream.c`, `sk_stream_wait_memory`.
 
-use crate::causes::shared::tcp::{ceiling_at, needed_buffer_bytes, raised_max};
+use crate::causes::shared::tcp::{ceiling_at, needed_buffer_bytes, path_has_room, raised_max};
 use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
@@ -75,15 +75,13 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             units::bytes(max as u64)
         ));
     }
-    Assessment::Supports {
-        share: held,
-        witnesses: vec![counter(format!(
-            "the sender waited for room in its send buffer {} of the time, and the buffer stood at the tcp_wmem \
-             maximum of {}",
-            units::percent(held),
-            units::bytes(max as u64)
-        ))],
-    }
+    let waited = counter(format!(
+        "the sender waited for room in its send buffer {} of the time, and the buffer stood at the tcp_wmem \
+         maximum of {}",
+        units::percent(held),
+        units::bytes(max as u64)
+    ));
+    Assessment::Supports { share: held, witnesses: std::iter::once(waited).chain(path_has_room(evidence)).collect() }
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

@@ -13,7 +13,7 @@
 //! Source: `net/core/sock.c`, `SO_SNDBUF`; socket(7).
 
 use narrows_model::keys;
-use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::tcp::{ROOM, ceiling_at};
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
 use crate::experiments::tcp::LARGER_BUFFER;
 use crate::judge::{Assessment, Cause, Evidence as _};
@@ -61,7 +61,10 @@ pub(super) fn from_buffer(evidence: &TcpEvidence, buffer: f64, name: &str) -> Op
         units::bytes(in_flight as u64),
         units::micros(evidence.min_rtt_us? as u64)
     );
-    Some((evidence.window_bps(in_flight)?, SPREAD, how))
+    let [low, high] = SPREAD;
+    let late = evidence.base.rtt_us.zip(evidence.min_rtt_us).map_or(1.0, |(rtt, least)| (rtt / least).max(1.0));
+    let low = if evidence.path_has_room() { low.min(ROOM) } else { low.min(0.92 / late) };
+    Some((evidence.window_bps(in_flight)?, [low, high], how))
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {

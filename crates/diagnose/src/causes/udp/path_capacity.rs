@@ -13,6 +13,7 @@
 use crate::judge::Cause;
 use crate::evidence::udp::UdpEvidence;
 use crate::causes::shared::paced::{plateau, queue};
+use crate::causes::shared::profile::Met;
 use crate::causes::shared::udp::on_the_path;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
@@ -25,7 +26,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-capacity",
     about: "the path is at capacity: this is what it carries",
     roles: &[Role::Path],
-    assess: |evidence, _| on_the_path(evidence, by_paced_udp),
+    assess: |evidence, _| on_the_path(evidence, Met::Full, by_paced_udp),
     look_alikes: &["random-loss", "shallow-queue", "path-policer"],
     fix: |_, _| advice("nothing to mend: more than this needs more capacity on the path"),
     stages: &["path"],

@@ -14,6 +14,7 @@ use crate::judge::Cause;
 use crate::evidence::udp::UdpEvidence;
 use super::shallow_queue;
 use crate::causes::shared::paced::{Lost, lost, plateau, queue};
+use crate::causes::shared::profile::Met;
 use crate::causes::shared::udp::on_the_path;
 use crate::causes::shared::words::{advice, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
@@ -27,7 +28,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-policer",
     about: "a policer on the path drops what exceeds its rate",
     roles: &[Role::Path],
-    assess: |evidence, _| on_the_path(evidence, by_paced_udp),
+    assess: |evidence, _| on_the_path(evidence, Met::Policed, by_paced_udp),
     look_alikes: &["random-loss", "shallow-queue", "path-capacity"],
     fix: |evidence, _| {
         advice(format!(

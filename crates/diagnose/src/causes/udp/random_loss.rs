@@ -13,6 +13,7 @@
 use crate::judge::Cause;
 use crate::evidence::udp::UdpEvidence;
 use crate::causes::shared::paced::{ENOUGH, lost};
+use crate::causes::shared::profile::Met;
 use crate::causes::shared::udp::on_the_path;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
@@ -26,7 +27,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "random-loss",
     about: "the path loses packets whatever the rate",
     roles: &[Role::Path],
-    assess: |evidence, _| on_the_path(evidence, by_paced_udp),
+    assess: |evidence, _| on_the_path(evidence, Met::Lossy, by_paced_udp),
     look_alikes: &["path-policer", "shallow-queue", "path-capacity"],
     fix: |_, _| advice("find the hop that loses packets by its error counters (cables, optics, radio, duplex)"),
     stages: &["path"],

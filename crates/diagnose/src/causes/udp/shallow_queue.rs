@@ -13,6 +13,7 @@
 use crate::judge::Cause;
 use crate::evidence::udp::UdpEvidence;
 use crate::causes::shared::paced::{ENOUGH, lost};
+use crate::causes::shared::profile::Met;
 use crate::causes::shared::udp::on_the_path;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
@@ -25,7 +26,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "shallow-queue",
     about: "a queue on the path is too short for bursts",
     roles: &[Role::Path],
-    assess: |evidence, _| on_the_path(evidence, by_paced_udp),
+    assess: |evidence, _| on_the_path(evidence, Met::Bursts, by_paced_udp),
     look_alikes: &["random-loss", "path-policer", "path-capacity"],
     fix: |_, _| {
         advice(

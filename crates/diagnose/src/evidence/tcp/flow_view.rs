@@ -60,6 +60,8 @@ pub struct FlowView {
     pub streams: usize,
     /// Length of the counted part, seconds.
     pub counted_s: f64,
+    /// Length of the whole trial, seconds.
+    pub whole_s: f64,
     /// What the receiving application got, bits per second.
     pub goodput_bps: f64,
     /// Goodput of each sampling interval, of the whole trial.
@@ -184,6 +186,7 @@ impl FlowView {
             flow,
             streams: got.len(),
             counted_s,
+            whole_s: trial.elapsed_us as f64 / 1e6,
             goodput_bps,
             interval_bps: intervals(&counted(receiving, flow, 0)),
             rtt_us: median(each(&sent, |sample| sample.tcp.rtt_us)),

@@ -18,9 +18,10 @@ use crate::evidence::paced::PacedUdp;
 use crate::evidence::profile::PathProfile;
 use crate::experiments::tcp::AWAKE_CORES;
 use crate::judge::{Evidence as _, Experiment};
+use crate::ledger::tcp_ledger;
 use crate::role::Role;
 use narrows_model::load::tcp::TcpPlan;
-use narrows_model::{Direction, Flow, Place, Run, Snapshot, keys};
+use narrows_model::{Direction, Flow, Ledger, Place, Run, Snapshot, keys};
 use std::collections::BTreeMap;
 
 /// Everything known of one round.
@@ -38,6 +39,8 @@ pub struct TcpEvidence {
     pub paced_udp: PacedUdp,
     /// What the path does by itself, where it was measured.
     pub profile: Option<PathProfile>,
+    /// Where its segments went; `None` where the counters do not say.
+    pub ledger: Option<Ledger>,
     /// Smallest RTT seen on the idle path or under load, microseconds.
     pub min_rtt_us: Option<f64>,
     sender: Snapshot,
@@ -69,6 +72,7 @@ impl TcpEvidence {
             load: trial.plan.clone(),
             paced_udp: PacedUdp::of(run.experiments(round), flow, base.goodput_bps),
             profile: PathProfile::of(run, round, flow),
+            ledger: tcp_ledger(trial, flow),
             base,
             experiments,
             min_rtt_us,

@@ -4,6 +4,7 @@ mod judged;
 pub mod view;
 
 use super::paced::PacedUdp;
+use super::profile::PathProfile;
 use crate::role::Role;
 use narrows_model::load::udp::UdpTrial;
 use narrows_model::{Flow, Place, Snapshot};
@@ -19,6 +20,8 @@ pub struct UdpEvidence {
     pub experiments: BTreeMap<String, UdpView>,
     /// The experiments that tell losses of the path apart.
     pub paced: PacedUdp,
+    /// What the path does by itself, where it was measured.
+    pub profile: Option<PathProfile>,
     sender: Snapshot,
     receiver: Snapshot,
 }
@@ -40,6 +43,7 @@ impl UdpEvidence {
         Some(Self {
             experiments: experiments.iter().filter_map(view).collect(),
             paced: PacedUdp::of(experiments.iter().copied(), flow, base.goodput_bps),
+            profile: None,
             base,
             sender: host(flow.sender()).clone(),
             receiver: host(flow.receiver()).clone(),

@@ -1,0 +1,99 @@
+//! Questions that the causes of lost datagrams ask of the path profile.
+
+use crate::causes::shared::words::{contradicts, experiment};
+use crate::evidence::profile::PathProfile;
+use crate::evidence::udp::UdpEvidence;
+use crate::judge::Assessment;
+use narrows_model::Witness;
+use narrows_model::words::units;
+use narrows_search::profile::Plateau;
+
+/// What a load of UDP met on the path, by its profile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Met {
+    /// It was offered at more than the path sustains, behind a queue.
+    Full,
+    /// The same, where what exceeds the capacity is dropped at once by a policer.
+    Policed,
+    /// The path loses about the same part at any rate.
+    Lossy,
+    /// Evenly spaced, the path carries the rate without loss: its bursts are what was lost.
+    Bursts,
+}
+
+/// Loss that the path has at any rate explains this part of a load's loss, at least.
+const SAME: f64 = 0.4;
+
+/// What it met; `None` where there is no profile or it does not tell.
+pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
+    let shape = &evidence.profile.as_ref()?.shape;
+    let (sent, lost) = evidence.base.on_the_path();
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    let loss = lost as f64 / sent.max(1) as f64;
+    let offered_bps = offered_bps(evidence);
+    if shape.lost_below >= 5 && shape.loss_below() >= SAME * loss {
+        return Some(Met::Lossy);
+    }
+    match (shape.capacity, shape.plateau) {
+        (Some(capacity), Some(plateau)) if offered_bps > 0.97 * capacity.interval_bps[0] => match plateau {
+            Plateau::Policer { .. } => Some(Met::Policed),
+            Plateau::Queue | Plateau::Shaper { .. } => Some(Met::Full),
+            // Too short to see: whether bursts or the rate overflowed it is the paced trials' to say.
+            Plateau::ShortQueue => (offered_bps > 1.1 * capacity.interval_bps[1]).then_some(Met::Full),
+        },
+        _ if shape.carried_bps >= 0.95 * offered_bps && shape.lost_below == 0 => Some(Met::Bursts),
+        _ => None,
+    }
+}
+
+/// What the load offered, as IP packets.
+fn offered_bps(evidence: &UdpEvidence) -> f64 {
+    let size = evidence.base.size_bytes.max(1) as f64;
+    evidence.base.offered_bps * (size + HEADERS) / size
+}
+
+/// Bytes of an IPv4 and a UDP header.
+const HEADERS: f64 = 28.0;
+
+/// The assessment of a cause that `met` stands for; `None` where the profile does not tell.
+pub(crate) fn by_profile(evidence: &UdpEvidence, of: Met) -> Option<Assessment> {
+    let profile = evidence.profile.as_ref()?;
+    let met = met(evidence)?;
+    let words = sentence(evidence, profile, met);
+    if met != of {
+        return Some(contradicts(words));
+    }
+    // Bursts below the rate are shown by trials of their own.
+    (met != Met::Bursts)
+        .then(|| Assessment::Supports { share: 0.95, witnesses: vec![experiment(words), second(profile, met)] })
+}
+
+fn sentence(evidence: &UdpEvidence, profile: &PathProfile, met: Met) -> String {
+    let (shape, offered) = (&profile.shape, units::bps(offered_bps(evidence)));
+    match met {
+        Met::Lossy => format!(
+            "at rates that the path carries it lost {} of {} all the same, {}",
+            shape.lost_below,
+            shape.sent_below,
+            units::percent(shape.loss_below())
+        ),
+        Met::Full | Met::Policed => format!("{}, and {offered} were offered (headers included)", profile.words()),
+        Met::Bursts => format!("evenly spaced, the path carried {} without loss", units::bps(shape.carried_bps)),
+    }
+}
+
+fn second(profile: &PathProfile, met: Met) -> Witness {
+    let shape = &profile.shape;
+    experiment(match met {
+        Met::Policed => format!(
+            "above that rate the delay stays at its least ({:.0} us), and bursts pass at {}",
+            shape.steps.iter().map(|step| step.queue_us).fold(f64::MAX, f64::min),
+            shape.burst_bps.map_or_else(|| "an unknown rate".to_owned(), units::bps)
+        ),
+        Met::Full => format!(
+            "above that rate a queue of {} stood before datagrams were lost",
+            units::micros(shape.queue_us as u64)
+        ),
+        Met::Lossy | Met::Bursts => format!("the path kept up with {}", units::bps(shape.carried_bps)),
+    })
+}

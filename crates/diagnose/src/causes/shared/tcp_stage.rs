@@ -1,0 +1,77 @@
+//! Stages of the packet ledger as witnesses of TCP: segments that a host dropped itself.
+
+use crate::causes::shared::tcp::path_has_room;
+use crate::causes::shared::words::{cannot_tell, contradicts, counter};
+use crate::causes::tcp::path_policer::loss_does_not_bind;
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::Assessment;
+use narrows_model::{Stage, Witness, words::units};
+
+/// Stages that lie in a host: what they drop the path did not.
+const IN_HOSTS: [&str; 6] = ["qdisc", "nic-rx", "softnet", "receive-filter", "checksum", "receive-buffer"];
+
+/// Fewer losses than this over a trial do not slow it down.
+const FEW: u64 = 20;
+
+/// A stage explains the loss of a connection where it dropped this part of it.
+const PART: f64 = 0.5;
+
+fn stage<'a>(evidence: &'a TcpEvidence, id: &str) -> Option<&'a Stage> {
+    evidence.ledger.as_ref()?.stages.iter().find(|stage| stage.id == id)
+}
+
+/// The part of the lost segments that a stage dropped for certain; batches count as one packet where a host hands them down as one.
+fn part(evidence: &TcpEvidence, id: &str) -> Option<(u64, f64)> {
+    let (stage, loss) = (stage(evidence, id)?, evidence.base.loss_whole?);
+    let certain = stage.dropped.saturating_sub(stage.uncertainty / 2);
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    let part = certain as f64 / loss.lost().max(1) as f64;
+    (stage.dropped > 2 * stage.uncertainty.min(stage.dropped / 2 + 1) || stage.uncertainty == 0)
+        .then_some((stage.dropped, part))
+}
+
+/// The stage of a host that explains why segments were lost, in a sentence.
+pub(crate) fn in_a_host(evidence: &TcpEvidence) -> Option<String> {
+    IN_HOSTS.iter().find_map(|id| {
+        let (dropped, part) = part(evidence, id)?;
+        (dropped >= FEW && part >= PART).then(|| format!("a host dropped {dropped} of them itself ({id})"))
+    })
+}
+
+/// What the ledger says of a cause that drops segments at one stage.
+pub(crate) fn dropped_at(evidence: &TcpEvidence, id: &str, second: Option<Witness>) -> Assessment {
+    let Some(loss) = evidence.base.loss_whole else {
+        return cannot_tell("the sender's retransmissions could not be read");
+    };
+    if loss.lost() < FEW {
+        return contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
+    }
+    if let Some(assessment) = loss_does_not_bind(evidence) {
+        return assessment;
+    }
+    let Some(stage) = stage(evidence, id) else { return cannot_tell(format!("the ledger has no stage {id}")) };
+    if stage.dropped == 0 {
+        return if stage.counted {
+            contradicts(format!("{id}: nothing was dropped there"))
+        } else {
+            cannot_tell(&*stage.source)
+        };
+    }
+    let Some((dropped, part)) = part(evidence, id) else {
+        return cannot_tell(format!(
+            "{id}: {} drops, of which up to {} may be of other traffic",
+            stage.dropped, stage.uncertainty
+        ));
+    };
+    if part < PART {
+        return contradicts(format!("{id}: only {dropped} of {} lost segments were dropped there", loss.lost()));
+    }
+    let ledger = counter(format!("the ledger: {dropped} segments ended at {id} ({})", stage.source));
+    let lost = counter(format!(
+        "TCP had to send {} segments again: the drops account for {}",
+        loss.lost(),
+        units::percent(part.min(1.0))
+    ));
+    let witnesses = [Some(ledger), Some(lost), second, path_has_room(evidence)];
+    Assessment::Supports { share: part.min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
+}

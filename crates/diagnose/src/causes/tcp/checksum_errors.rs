@@ -1,0 +1,42 @@
+//! # checksum-errors
+//!
+//! Segments arrive damaged and fail their checksum.
+//!
+//! **Shows**: `InCsumErrors` of the receiver's TCP grows about as much as TCP retransmits.
+//!
+//! **Mistaken for**: loss without a trace.
+//!
+//! **Fix**: the hop that damages them: a cable, a card's memory, an offload.
+//!
+//! Source: RFC 9293 3.1; `net/ipv4/tcp_ipv4.c`.
+
+use crate::causes::shared::tcp_stage::dropped_at;
+use crate::causes::shared::words::{advice, counter};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Fix, keys};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "checksum-errors",
+    about: "segments arrive damaged and fail their checksum",
+    roles: &[Role::Path],
+    needs: &[keys::NIC_COUNTER_RX_CRC_ERRORS],
+    assess,
+    look_alikes: &["random-loss", "filter-drop"],
+    fix,
+    rank: 8,
+    stages: &["checksum"],
+    ..Cause::COMMON
+};
+
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+    let crc = evidence.grew(Role::Receiver, keys::NIC_COUNTER_RX_CRC_ERRORS).filter(|n| *n > 0);
+    let second = crc.map(|n| counter(format!("the receiver's link counted {n} CRC errors")));
+    dropped_at(evidence, "checksum", second)
+}
+
+fn fix(_: &TcpEvidence, _: Role) -> Fix {
+    advice("find the hop that damages packets: error counters of cables and cards; try without receive checksum offload")
+}

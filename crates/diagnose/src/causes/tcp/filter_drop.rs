@@ -1,0 +1,43 @@
+//! # filter-drop
+//!
+//! A packet filter of the receiver drops segments.
+//!
+//! **Shows**: the counter of a rule that drops grows about as much as TCP retransmits, though the segments reached the device.
+//!
+//! **Mistaken for**: loss on the path.
+//!
+//! **Fix**: the rule.
+//!
+//! Source: kernel `net/netfilter/core.c`, `nf_hook_slow`; nft(8).
+
+use crate::causes::shared::tcp_stage::dropped_at;
+use crate::causes::shared::words::{command_fix, counter};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Fix, keys};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "filter-drop",
+    about: "a packet filter of the host drops the segments",
+    roles: &[Role::Receiver],
+    needs: &[keys::FILTER_DROP_PACKETS, keys::DROP_REASON_NETFILTER_DROP],
+    assess,
+    look_alikes: &["random-loss", "path-policer", "softnet-backlog"],
+    fix,
+    rank: 8,
+    stages: &["receive-filter"],
+    ..Cause::COMMON
+};
+
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+    let rules = evidence.grew(Role::Receiver, keys::FILTER_DROP_PACKETS).filter(|n| *n > 0);
+    let second = rules.map(|n| counter(format!("the counters of rules that drop grew by {n}")));
+    dropped_at(evidence, "receive-filter", second)
+}
+
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    let advice = "find the rule that drops them, and let them pass".to_owned();
+    command_fix(evidence, role, advice, ["nft list ruleset | grep -n -e drop -e reject".to_owned()])
+}

@@ -1,0 +1,61 @@
+//! # receive-autotuning-off
+//!
+//! The receiver's kernel does not let receive buffers grow: each keeps its initial size.
+//!
+//! **Shows**: `tcp_moderate_rcvbuf` is 0, and the sender waits for a window that stays at the default.
+//!
+//! **Mistaken for**: a maximum that is too small (the buffer stands below it), a slow reader.
+//!
+//! **Fix**: `net.ipv4.tcp_moderate_rcvbuf=1`.
+//!
+//! Source: kernel `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; tcp(7).
+
+use crate::causes::shared::tcp::path_has_room;
+use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter, sysctl_fix};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Fix, keys, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "receive-autotuning-off",
+    about: "the receiver's kernel does not let receive buffers grow",
+    roles: &[Role::Receiver],
+    needs: &[keys::TCP_MODERATE_RCVBUF],
+    assess,
+    look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "receiver-app-slow"],
+    fix,
+    rank: 7,
+    ..Cause::COMMON
+};
+
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    match evidence.flag(role, keys::TCP_MODERATE_RCVBUF) {
+        None => return cannot_tell("whether receive buffers may grow could not be read"),
+        Some(true) => return contradicts("receive autotuning is on"),
+        Some(false) => {}
+    }
+    let Some(held) = evidence.held_by_window() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
+    if held < 0.2 {
+        return contradicts(format!("the receive window held the sender back only {} of the time", units::percent(held)));
+    }
+    if evidence.base.receive_locked == Some(true) {
+        return contradicts("the application fixed the receive buffer (SO_RCVBUF)");
+    }
+    if super::receiver_app_slow::leaves_unread(evidence) {
+        return contradicts("data waits unread at the receiver: its application is slow");
+    }
+    let witnesses = [
+        Some(counter(format!("the sender waited for the receive window {} of the time", units::percent(held)))),
+        Some(parameter("net.ipv4.tcp_moderate_rcvbuf is 0: the buffer keeps its initial size")),
+        path_has_room(evidence),
+    ];
+    Assessment::Supports { share: held, witnesses: witnesses.into_iter().flatten().collect() }
+}
+
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    sysctl_fix(evidence, role, "let receive buffers grow by themselves", "net.ipv4.tcp_moderate_rcvbuf", "1")
+}

@@ -1,0 +1,45 @@
+//! # softnet-backlog
+//!
+//! The receiver's queue of packets that wait for a CPU overflows.
+//!
+//! **Shows**: `dropped` of softnet grows about as much as TCP retransmits: receive packet steering, veth, tunnels.
+//!
+//! **Mistaken for**: loss on the path.
+//!
+//! **Fix**: `net.core.netdev_max_backlog`; more cores where one is full.
+//!
+//! Source: kernel `net/core/dev.c`, `enqueue_to_backlog`.
+
+use crate::causes::shared::tcp_stage::dropped_at;
+use crate::causes::shared::words::{counter, sysctl_fix};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Fix, keys};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "softnet-backlog",
+    about: "the receiver's queue of packets that wait for a CPU overflows",
+    roles: &[Role::Receiver],
+    needs: &[keys::SOFTNET_DROPPED, keys::CORE_NETDEV_MAX_BACKLOG],
+    assess,
+    look_alikes: &["filter-drop", "random-loss", "path-policer"],
+    fix,
+    rank: 8,
+    stages: &["softnet"],
+    ..Cause::COMMON
+};
+
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+    let softnet = evidence.grew(Role::Receiver, keys::SOFTNET_DROPPED).filter(|n| *n > 0);
+    let second = softnet.map(|n| counter(format!("softnet of the receiver dropped {n} packets")));
+    dropped_at(evidence, "softnet", second)
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a sysctl
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    let now = evidence.number(role, keys::CORE_NETDEV_MAX_BACKLOG).unwrap_or(1000.0) as u64;
+    let packets = (4 * now).clamp(4096, 1 << 20);
+    sysctl_fix(evidence, role, "let more packets wait for a CPU", "net.core.netdev_max_backlog", packets.to_string())
+}
