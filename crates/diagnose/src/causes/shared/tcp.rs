@@ -40,10 +40,6 @@ pub(crate) fn window_ceiling(
     let best = evidence.window_bps(window_bytes)?;
     let link = evidence.carries_bps().or_else(|| evidence.link_bps());
     let mut worst = link.map_or(0.8 * best, |link| best / (1.0 + best / link));
-    // By Little's law a window that is in flight as a whole gives this at the round trip that it saw: jitter raises it.
-    if let Some(rtt) = evidence.base.rtt_us.zip(evidence.min_rtt_us).map(|(rtt, least)| rtt.max(least) / least) {
-        worst = worst.min(0.92 * best / rtt);
-    }
     if evidence.path_has_room() {
         worst = worst.min(ROOM * best);
     }

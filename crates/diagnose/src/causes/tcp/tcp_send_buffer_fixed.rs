@@ -62,8 +62,7 @@ pub(super) fn from_buffer(evidence: &TcpEvidence, buffer: f64, name: &str) -> Op
         units::micros(evidence.min_rtt_us? as u64)
     );
     let [low, high] = SPREAD;
-    let late = evidence.base.rtt_us.zip(evidence.min_rtt_us).map_or(1.0, |(rtt, least)| (rtt / least).max(1.0));
-    let low = if evidence.path_has_room() { low.min(ROOM) } else { low.min(0.92 / late) };
+    let low = if evidence.path_has_room() { low.min(ROOM) } else { low };
     Some((evidence.window_bps(in_flight)?, [low, high], how))
 }
 
