@@ -1,0 +1,69 @@
+//! # reverse-path-congested
+//!
+//! The way back is full: acknowledgements wait there, so that TCP sends less than the way forth carries.
+//!
+//! **Shows**: the path carries far more of UDP in this direction than TCP got, yet the RTT grows under load, and hardly a segment is
+//! lost: what waits is not the data.
+//!
+//! **Mistaken for**: a path at capacity (a queue stands, but not in this direction), random loss.
+//!
+//! **Fix**: the rate of the other direction, or what else fills it; fewer acknowledgements.
+//!
+//! Source: RFC 3449 section 2 (TCP over asymmetric paths).
+
+use crate::causes::shared::bound::end_bound;
+use crate::causes::shared::tcp::path_has_room;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause};
+use crate::role::Role;
+use narrows_model::{Fix, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "reverse-path-congested",
+    about: "the way back is full, and TCP waits for its acknowledgements",
+    roles: &[Role::Path],
+    assess,
+    look_alikes: &["path-capacity", "random-loss", "tcp-receive-window"],
+    fix,
+    rank: 5,
+    ..Cause::COMMON
+};
+
+/// So much loss would hold TCP back by itself.
+const LOSS: f64 = 1e-3;
+
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+    let Some(room) = path_has_room(evidence) else {
+        return if evidence.profile.is_some() {
+            contradicts("the goodput is what the path carries in this direction")
+        } else {
+            cannot_tell("what the path carries in this direction was not measured")
+        };
+    };
+    if let Some(why) = end_bound(evidence) {
+        return contradicts(why);
+    }
+    let idle = evidence.profile.as_ref().and_then(|profile| profile.shape.idle_rtt_us);
+    let (Some(rise_us), Some(idle)) = (evidence.queue_us(), idle) else {
+        return cannot_tell("the RTT could not be read");
+    };
+    // What the idle path varies by is the yardstick.
+    let from_us = (3.0 * (idle.p95 - idle.min)).max(3_000.0).max(0.3 * idle.min);
+    if rise_us < from_us {
+        return contradicts(format!("the RTT under load is hardly longer than that of the idle path ({rise_us:.0} us more)"));
+    }
+    if let Some(loss) = evidence.base.loss.filter(|loss| loss.rate() >= LOSS) {
+        return contradicts(format!("{} of the segments were lost", units::percent(loss.rate())));
+    }
+    let waited = counter(format!(
+        "the RTT rose by {} under load, though the data has room and hardly a segment was lost: acknowledgements wait",
+        units::micros(rise_us as u64)
+    ));
+    Assessment::Supports { share: 0.8, witnesses: vec![room, waited] }
+}
+
+fn fix(_: &TcpEvidence, _: Role) -> Fix {
+    advice("look at what fills the other direction, or at its rate; TCP needs one acknowledgement for every two segments on its way back")
+}
