@@ -1,15 +1,18 @@
 //! The diagnosis of one round of a run, whatever its load.
 
+use crate::Role;
 use crate::causes;
 use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::TcpEvidence;
 use crate::evidence::tcp::budget::time_budget;
 use crate::evidence::udp::UdpEvidence;
 use crate::experiments::profile::PATH_PROFILE;
-use crate::judge::{Evidence as _, Judgement, Planned, judge};
+use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
 use crate::ledger::tcp_ledger;
-use narrows_model::run::report::AccountsView;
-use narrows_model::{Flow, Run, TcpPlan, Verdict};
+use narrows_model::run::report::{AccountsView, Weighed};
+use narrows_model::run::{DiagnosePlan, RunPlan};
+use narrows_model::{FactKey, Flow, Run, TcpPlan, Verdict};
+use narrows_model::{Status, words::units};
 
 /// What is said of one round.
 #[derive(Debug, Clone)]
@@ -35,9 +38,51 @@ pub fn path_profile(run: &Run, round: u32) -> Option<Planned> {
     of_tcp.or_else(|| PATH_PROFILE.planned(&worst_udp(run, round)?.1.baseline()))
 }
 
+/// An assessment in a word and in sentences.
+fn words(assessment: Assessment) -> (&'static str, Vec<String>) {
+    match assessment {
+        Assessment::Supports { witnesses, .. } => (
+            "speaks for it",
+            witnesses.into_iter().map(|witness| format!("{}: {}", witness.kind, witness.says)).collect(),
+        ),
+        Assessment::Contradicts(why) => ("speaks against it", vec![why]),
+        Assessment::CannotTell { why, ask } => {
+            let ask = ask.map(|experiment| format!("would tell: {}", experiment.words));
+            ("does not tell", std::iter::once(why).chain(ask).collect())
+        }
+    }
+}
+
+/// What was weighed for and against a cause in a round; `None` where no cause has that id or the baseline was not measured.
+#[must_use]
+pub fn weigh(run: &Run, round: u32, id: &str) -> Option<Vec<Weighed>> {
+    fn of<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>], id: &str) -> Option<Vec<Weighed>> {
+        let cause = causes.iter().find(|cause| cause.id == id)?;
+        let weighed = |role: &Role| {
+            let (word, says) = words((cause.assess)(evidence, *role));
+            let known = |key: &FactKey| Some(evidence.host(*role)?.get(*key)?.value.to_string());
+            Weighed {
+                at: evidence.place(*role),
+                word: word.to_owned(),
+                says,
+                ceiling: (cause.ceiling)(evidence, *role),
+                read: cause.needs.iter().map(|key| (key.name.to_owned(), known(key))).collect(),
+            }
+        };
+        Some(cause.roles.iter().map(weighed).collect())
+    }
+    match TcpEvidence::of(run, round) {
+        Some(evidence) => of(&evidence, causes::tcp::TABLE, id),
+        None => of(&worst_udp(run, round)?.1, causes::udp::TABLE, id),
+    }
+}
+
 fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     let evidence = TcpEvidence::of(run, round)?;
-    let Judgement { verdict, ceilings, next } = judge(&evidence, causes::tcp::TABLE);
+    let Judgement { mut verdict, ceilings, next } = judge(&evidence, causes::tcp::TABLE);
+    if let RunPlan::Diagnose(DiagnosePlan { expect_bps: Some(expected), .. }) = run.plan {
+        expect(&mut verdict, expected);
+    }
     let baseline = run.baseline::<TcpPlan>(round)?;
     let ledger = baseline.plan.flows().iter().filter_map(|flow| tcp_ledger(baseline, *flow)).collect();
     let accounts = AccountsView {
@@ -47,6 +92,25 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
         ledger,
     };
     Some(Diagnosis { accounts, verdict, next })
+}
+
+/// Less than this part of what the user was promised is too little.
+const AS_EXPECTED: f64 = 0.9;
+
+/// A path that is at capacity, but below what the user was promised, is limited by its capacity.
+#[allow(clippy::cast_precision_loss)] // bits per second
+fn expect(verdict: &mut Verdict, expected_bps: u64) {
+    let (got, expected) = (verdict.goodput_bps, expected_bps as f64);
+    if verdict.status != Status::Healthy || got >= AS_EXPECTED * expected {
+        return;
+    }
+    verdict.status = Status::Limited;
+    verdict.headline = format!(
+        "limited to {} by the capacity of the path: {} of the {} that were expected",
+        units::bps(got),
+        units::percent(got / expected),
+        units::bps(expected)
+    );
 }
 
 fn worst_udp(run: &Run, round: u32) -> Option<(Vec<UdpEvidence>, UdpEvidence)> {

@@ -21,7 +21,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use diagnosis::{Diagnosis, diagnose, path_profile};
+pub use diagnosis::{Diagnosis, diagnose, path_profile, weigh};
 pub use ledger::{ledger, tcp_ledger};
 pub use report::report;
 pub use role::Role;

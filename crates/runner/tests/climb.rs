@@ -150,8 +150,16 @@ impl Watch for Told {
 fn climb(trouble: Trouble, keep: bool) -> (Run, Played, Told) {
     let (mut ends, mut told) = (Played::new(trouble), Told::default());
     let load = trial_of(&ends.before).plan;
-    let plan =
-        DiagnosePlan { load, budget_ms: 0, profile: false, max_bps: None, try_fixes: true, keep, proof_pairs: 3 };
+    let plan = DiagnosePlan {
+        load,
+        budget_ms: 0,
+        profile: false,
+        max_bps: None,
+        expect_bps: None,
+        try_fixes: true,
+        keep,
+        proof_pairs: 3,
+    };
     let target = ends.before.target.clone();
     let run = diagnosis::diagnose(&mut ends, &mut told, &plan, target, ("test".into(), "test".into()));
     (run, ends, told)

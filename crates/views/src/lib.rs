@@ -9,3 +9,5 @@ pub mod measure;
 pub mod search;
 pub mod sweep;
 pub mod watch;
+
+pub use narrows_diagnose::weigh;

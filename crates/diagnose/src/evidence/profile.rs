@@ -3,7 +3,7 @@
 use crate::experiments::profile::PATH_PROFILE;
 use narrows_model::run::report::{PathProfileView, ProfileStepView};
 use narrows_model::words::units;
-use narrows_model::{Direction, Flow, ProfilePlan, Run};
+use narrows_model::{Direction, FactKey, Flow, ProfilePlan, ProfileTrial, Run, keys};
 use narrows_search::profile::{Plateau, Shape, StepView};
 
 /// A path profile of the judged direction.
@@ -11,6 +11,22 @@ use narrows_search::profile::{Plateau, Shape, StepView};
 pub struct PathProfile {
     /// What its steps showed.
     pub shape: Shape,
+}
+
+/// Hosts that dropped this part of what the steps lost leave nothing to say of the path.
+const BY_HOSTS: f64 = 0.2;
+
+/// Packets that the two hosts themselves dropped during a profile, whoever's they were.
+fn dropped_by_hosts(trial: ProfileTrial<'_>, flow: Flow) -> u64 {
+    let grew = |place, keys: &[FactKey]| {
+        let counts = trial.end(place).map(|end| end.after.counts_since(&end.before)).unwrap_or_default();
+        keys.iter().filter_map(|key| counts.get(key.name)).sum::<u64>()
+    };
+    grew(flow.sender(), &[keys::QDISC_DROPS])
+        + grew(
+            flow.receiver(),
+            &[keys::SOFTNET_DROPPED, keys::NIC_COUNTER_RX_MISSED_ERRORS, keys::NIC_COUNTER_RX_FIFO_ERRORS],
+        )
 }
 
 impl PathProfile {
@@ -22,7 +38,11 @@ impl PathProfile {
             let (_, trial) = run.experiments::<ProfilePlan>(round).filter(of_flow).last()?;
             let direction = flow.direction();
             let fits = trial.plan.direction == direction && direction != Direction::Both;
-            fits.then(|| Shape::of(trial.plan, trial.client)).flatten().map(|shape| Self { shape })
+            let shape = fits.then(|| Shape::of(trial.plan, trial.client)).flatten()?;
+            let dropped = dropped_by_hosts(trial, flow);
+            let lost: u64 = shape.steps.iter().map(|step| u64::from(step.lost)).sum();
+            let by_host = lost > 0 && dropped as f64 >= BY_HOSTS * lost as f64;
+            Some(Self { shape: if by_host { shape.limited_by_host() } else { shape } })
         })
     }
 

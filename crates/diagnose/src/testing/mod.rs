@@ -338,6 +338,7 @@ impl Scene {
                 budget_ms: 20_000,
                 profile: false,
                 max_bps: None,
+                expect_bps: None,
                 try_fixes: false,
                 keep: false,
                 proof_pairs: 3,

@@ -36,6 +36,9 @@ pub struct DiagnosePlan {
     /// The profile offers no more, bits a second; `None`: as much as it takes to find the path's limit.
     #[serde(default)]
     pub max_bps: Option<u64>,
+    /// What the path should carry, bits a second of goodput: less of it is a finding, even where the path is at capacity.
+    #[serde(default)]
+    pub expect_bps: Option<u64>,
     /// Whether fixes are tried: applied, measured in turn with the state before, and rolled back.
     pub try_fixes: bool,
     /// Whether fixes that helped stay.

@@ -190,6 +190,21 @@ pub struct HostView {
     pub absent: Vec<Absent>,
 }
 
+/// What was weighed for and against one cause at one place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Weighed {
+    /// Where it would be.
+    pub at: Place,
+    /// What the evidence does: `speaks for it`, `speaks against it`, `does not tell`.
+    pub word: String,
+    /// Its sentences.
+    pub says: Vec<String>,
+    /// Goodput under this limit alone, where it could be given a value.
+    pub ceiling: Option<Ceiling>,
+    /// The facts that its rule reads, with their values where they were known.
+    pub read: Vec<(String, Option<String>)>,
+}
+
 /// An experiment and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExperimentView {

@@ -38,6 +38,7 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
     narrows diagnose server --token-file token\n  \
     narrows diagnose ssh://admin@server --direction down\n  \
     narrows diagnose server --token-file token --try      (server: narrows serve --allow-tune)\n  \
+    narrows diagnose server --token-file token --expect 900M      at capacity is not enough\n  \
     narrows diagnose server --token-file token --udp --rate 500M      where do datagrams die at this rate?\n  \
     narrows diagnose server --token-file token --format json | jq .verdict"
 )]
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// The profile offers no more than this rate
     #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "no_profile")]
     max_rate: Option<u64>,
+    /// What the path should carry: a path at capacity that carries less than nine tenths of it is reported, and exits with 3
+    #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "udp")]
+    expect: Option<u64>,
     /// Apply each fix at run time, measure with and without it in turn, climb to the next ceiling, and set all back
     #[arg(long = "try")]
     try_fixes: bool,
@@ -95,6 +99,7 @@ impl Args {
             budget_ms: millis(self.budget),
             profile: !self.no_profile,
             max_bps: self.max_rate,
+            expect_bps: self.expect,
             try_fixes: self.try_fixes,
             keep: self.keep,
             proof_pairs: self.pairs,

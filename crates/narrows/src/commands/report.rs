@@ -11,7 +11,9 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("full", |it| it.help("Show every parameter, every rejected look-alike and each ceiling's arithmetic")),
-    after_help = "Example: narrows report 20260101-120000-1a2b3c4d --format markdown"
+    after_help = "Examples:\n  \
+    narrows report 20260101-120000-1a2b3c4d --format markdown\n  \
+    narrows report 20260101-120000-1a2b3c4d --why-not tcp-receive-window"
 )]
 pub(crate) struct Args {
     /// A run's file, or the id of a run in the state directory
@@ -20,12 +22,22 @@ pub(crate) struct Args {
     format: FormatArg<Report>,
     #[command(flatten)]
     full: FullArg,
+    /// Tell what was weighed for and against this cause, instead of the report
+    #[arg(long, value_name = "CAUSE")]
+    why_not: Option<String>,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let run = stored::load(&self.run).map_err(Failure::run)?;
         let style = self.full.style();
+        if let Some(id) = &self.why_not {
+            let weighed = narrows_views::weigh(&run, 0, id).ok_or_else(|| {
+                let known = "`narrows list causes` names them all";
+                Failure::usage(format!("the run has no diagnosis that knows a cause `{id}`; {known}"))
+            })?;
+            return printed(&narrows_render::text::weighed(id, &weighed, style));
+        }
         let text = super::render_run(&run, self.format.format, style)?;
         printed(&text)
     }

@@ -8,10 +8,12 @@ pub(crate) mod path_profile;
 pub(crate) mod roofline;
 pub(crate) mod rounds;
 mod verdict;
+mod weighed;
 
 use crate::style::Style;
 use narrows_model::Report;
 use page::Page;
+pub use weighed::weighed;
 
 /// The whole report. At 100 columns it usually has at most 45 lines, unless `style.full` is set.
 #[must_use]

@@ -66,6 +66,7 @@ impl Pair {
                 budget_ms: 60_000,
                 profile: false,
                 max_bps: None,
+                expect_bps: None,
                 try_fixes: false,
                 keep: false,
                 proof_pairs: 3,

@@ -55,8 +55,8 @@ pub struct Shape {
     pub plateau: Option<Plateau>,
     /// The highest rate that the path kept up with.
     pub carried_bps: f64,
-    /// Whether no higher rate was tried because the sender could not send it.
-    pub sender_limited: bool,
+    /// Whether a host, and not the path, ended the steps: it could not send more, or dropped what arrived.
+    pub host_limited: bool,
     /// The longest queue, microseconds.
     pub queue_us: f64,
     /// Datagrams sent at rates that the path carries …
@@ -107,7 +107,7 @@ impl Shape {
             plateau: capacity.map(|capacity| plateau(&steps, usual_loss, capacity.bps, burst_bps, jitter_us)),
             capacity,
             carried_bps,
-            sender_limited: steps.iter().any(|view| view.sender_behind),
+            host_limited: steps.iter().any(|view| view.sender_behind || view.receiver_behind),
             queue_us: steps.iter().map(|view| view.queue_us).fold(0.0, f64::max),
             sent_below: below().map(|view| u64::from(view.sent)).sum(),
             lost_below: below().map(|view| u64::from(view.lost)).sum(),
@@ -116,6 +116,12 @@ impl Shape {
             duplicated: part(arrived().map(|received| u64::from(received.duplicates)).sum()),
             steps,
         })
+    }
+
+    /// The same where counters say that a host dropped what the steps lost: nothing is known of the path beyond what it carried.
+    #[must_use]
+    pub fn limited_by_host(self) -> Self {
+        Self { capacity: None, plateau: None, host_limited: true, sent_below: 0, lost_below: 0, ..self }
     }
 
     /// The part of datagrams that is lost at rates that the path carries.

@@ -21,6 +21,8 @@ pub struct StepView {
     pub queue_us: f64,
     /// Datagrams before the delay began to rise for good.
     pub before_queue: u32,
+    /// Whether the receiving socket dropped so many that the step says nothing of the path.
+    pub receiver_behind: bool,
     /// Whether datagrams left back to back.
     pub is_train: bool,
     /// Whether the sender fell far behind its plan.
@@ -62,6 +64,7 @@ impl StepView {
             before_loss: received.first_missing.unwrap_or(sent),
             queue_us,
             before_queue: before_queue(&received.parts, base_delay_ns, queue_us).unwrap_or(0),
+            receiver_behind: received.socket_drops > sent / 50,
             is_train: record.step.gap_ns == 0,
             sender_behind: asked_bps > 0.0 && offered_bps < 0.85 * asked_bps,
             fell_short: asked_bps > 0.0 && offered_bps < 0.95 * asked_bps,
@@ -81,6 +84,7 @@ impl StepView {
         // Two standard deviations of how many are lost by chance.
         let chance = 2.0 * (usual_loss * (1.0 - usual_loss) / f64::from(self.sustained_count.max(1))).sqrt();
         !self.is_train
+            && !self.receiver_behind
             && self.sustained_count >= 10
             && self.sustained_bps < KEEPS_UP * self.offered_bps * (1.0 - usual_loss - chance)
     }

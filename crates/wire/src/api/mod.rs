@@ -31,10 +31,10 @@ pub const MAX_ANSWER_BYTES: usize = 256 << 20;
 pub const HEARTBEAT_MS: u64 = 250;
 /// A client that was silent for longer, and of whose data nothing moves either, is gone: its session ends, its trial
 /// stops, its changes are undone.
-pub const CLIENT_SILENCE_MS: u64 = 1_400;
+pub const CLIENT_SILENCE_MS: u64 = 6_000;
 /// A server that was silent for longer, and of whose data nothing moves either, is gone. Longer than the client's, so
 /// that the end that has changes to undo decides first.
-pub const SERVER_SILENCE_MS: u64 = 3_000;
+pub const SERVER_SILENCE_MS: u64 = 9_000;
 
 /// What the server permits this client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -34,6 +34,7 @@ causes! {
     random_loss,
     receive_autotuning_off,
     receiver_app_slow,
+    reordering,
     reverse_path_congested,
     sack_off,
     sender_app_slow,

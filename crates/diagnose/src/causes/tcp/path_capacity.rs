@@ -18,7 +18,7 @@ use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counte
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use super::congestion_control::window_share;
-use crate::evidence::tcp::{AT_CAPACITY, EndView, TcpEvidence};
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, EndView, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 use narrows_search::profile::Plateau;
@@ -93,6 +93,10 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
         let carries = evidence.carries_bps().filter(|carries| goodput < AT_CAPACITY * carries)?;
         return Some(contradicts(format!("the path carried {} of UDP: it has room", units::bps(carries))));
     };
+    // TCP went beyond it: the profile is of another moment, or the path treats UDP in a way of its own.
+    if filled > BEYOND {
+        return None;
+    }
     let words = profile.words();
     match plateau {
         Plateau::Policer { .. } => return Some(contradicts(format!("{words}: what exceeds it is dropped without a queue"))),

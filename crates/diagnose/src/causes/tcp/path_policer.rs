@@ -18,7 +18,7 @@ use super::congestion_control::window_share;
 use crate::causes::shared::tcp_stage::in_a_host;
 use crate::causes::udp;
 use crate::evidence::paced::PacedUdp;
-use crate::evidence::tcp::{TcpEvidence, FlowView, Loss};
+use crate::evidence::tcp::{BEYOND, FlowView, Loss, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Fix, keys, words::units};
 use narrows_search::profile::Plateau;
@@ -117,6 +117,9 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     let profile = evidence.profile.as_ref()?;
     let (filled, plateau) = (evidence.filled()?, profile.shape.plateau?);
     let Plateau::Policer { bucket_bytes } = plateau else { return Some(contradicts(profile.words())) };
+    if filled > BEYOND {
+        return None;
+    }
     // A loss-based congestion control gets two thirds of a policer's rate, and less where the bucket is small.
     if filled < 0.25 {
         return Some(contradicts(format!("the goodput is only {} of the policer's rate", units::percent(filled))));

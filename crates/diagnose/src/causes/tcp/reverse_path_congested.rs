@@ -45,6 +45,12 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if let Some(why) = end_bound(evidence) {
         return contradicts(why);
     }
+    if super::path_capacity::cpu_bound(evidence) {
+        return contradicts("a core is full, so packets wait in the host and not on the path");
+    }
+    if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
+        return open;
+    }
     let idle = evidence.profile.as_ref().and_then(|profile| profile.shape.idle_rtt_us);
     let (Some(rise_us), Some(idle)) = (evidence.queue_us(), idle) else {
         return cannot_tell("the RTT could not be read");

@@ -9,6 +9,7 @@
 //! memory of its socket; without the facts of a host its slow link, its MTU or its own shaper like the path.
 
 use super::TcpEvidence;
+use crate::evidence::tcp::BEYOND;
 use crate::experiments;
 use crate::judge::{Baseline, Evidence, Excludes, Experiment};
 use crate::role::Role;
@@ -86,7 +87,7 @@ impl Evidence for TcpEvidence {
     fn fills_link(&self) -> bool {
         let at_link =
             self.link_goodput_bps().is_some_and(|link| (0.95..=1.03).contains(&(self.base.goodput_bps / link)));
-        at_link || self.filled().is_some_and(|part| part >= super::FULL)
+        at_link || self.filled().is_some_and(|part| (super::FULL..=BEYOND).contains(&part))
     }
 
     fn cannot_exclude(&self, what: Excludes, role: Role) -> Option<String> {

@@ -146,10 +146,19 @@ impl TcpEvidence {
         Some(self.profile.as_ref()?.shape.capacity?.bps * self.payload_part()?)
     }
 
+    /// The goodput once slow start is over: of a transfer that ends by bytes, which may be all slow start, that of its fastest tenth.
+    fn settled_bps(&self) -> f64 {
+        let goodput = self.base.goodput_bps;
+        if matches!(self.load.limit, narrows_model::Limit::DurationMs(_)) {
+            return goodput;
+        }
+        narrows_stats::quantile(&self.base.interval_bps, 0.9).map_or(goodput, |fastest| fastest.max(goodput))
+    }
+
     /// The goodput as a part of what the path sustains, where that was measured.
     #[must_use]
     pub fn filled(&self) -> Option<f64> {
-        Some(self.base.goodput_bps / self.capacity_goodput_bps()?)
+        Some(self.settled_bps() / self.capacity_goodput_bps()?)
     }
 
     /// Goodput that the path is known to carry: its measured capacity, or what it carried of UDP.
@@ -162,7 +171,7 @@ impl TcpEvidence {
     /// Whether the path is known to carry clearly more than the goodput, so that the path is not what limits it.
     #[must_use]
     pub fn path_has_room(&self) -> bool {
-        self.carries_bps().is_some_and(|bps| self.base.goodput_bps < AT_CAPACITY * bps)
+        self.carries_bps().is_some_and(|bps| self.settled_bps() < AT_CAPACITY * bps)
     }
 
     /// The slower of the two links in bits per second on the wire, where both or one are known and real.
@@ -255,6 +264,10 @@ impl TcpEvidence {
 /// TCP in its steady state carries this part of what a path sustains, and more: a loss-based congestion control that finds a queue of
 /// half a bandwidth-delay product falls below it only for a part of the time (RFC 9438, figure 1).
 pub const AT_CAPACITY: f64 = 0.88;
+
+/// A goodput of so many times the profile's capacity is not explained by it: the profile is of another moment, or the path treats UDP
+/// in a way of its own.
+pub const BEYOND: f64 = 1.08;
 
 /// Where so much of the capacity is used, nothing that is mended gives a tenth more.
 const FULL: f64 = 0.91;
