@@ -45,6 +45,9 @@ const PAUSE_NS: u64 = 20_000_000;
 /// More pauses than this for one queue to drain are no use.
 const LONGEST_PAUSE_NS: u64 = 2_000_000_000;
 
+/// Steps of a profile that are made again because the sender was late.
+const MAX_REPEATED: u32 = 4;
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     Trains(usize),
@@ -80,6 +83,8 @@ pub struct Staircase {
     carried_bps: f64,
     queue_us: f64,
     lost_without_queue: bool,
+    /// Steps that were made again.
+    repeated: u32,
     /// How often a plateau turned out to be none.
     mistaken: u32,
 }
@@ -99,6 +104,7 @@ impl Staircase {
             carried_bps: 0.0,
             queue_us: 0.0,
             lost_without_queue: false,
+            repeated: 0,
             mistaken: 0,
         }
     }
@@ -185,6 +191,11 @@ impl Staircase {
 
     fn after(&mut self, view: &StepView, saturated: bool) -> Phase {
         let queued = view.queue_us > self.queue_from_us(view);
+        // A busy host was late with it: once more.
+        if view.fell_short && !saturated && self.repeated < MAX_REPEATED {
+            self.repeated += 1;
+            return self.phase;
+        }
         match self.phase {
             Phase::Trains(left) if left > 1 => Phase::Trains(left - 1),
             Phase::Trains(_) => Phase::Climb(self.start_bps()),
