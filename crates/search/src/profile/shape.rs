@@ -157,7 +157,8 @@ pub(super) fn jitter_us(probes: &[ProfileProbe], way: Direction) -> f64 {
     [sizes.clone().min(), sizes.max()].into_iter().flatten().filter_map(of_size).fold(0.0, f64::max)
 }
 
-/// The rate at which trains arrived: the median of their rates.
+/// The rate at which trains arrived: the lower quartile of their rates, since a host that stands still for a moment takes what came
+/// meanwhile at one go.
 #[allow(clippy::cast_precision_loss)] // counts and times of one train
 pub(super) fn train_bps(steps: &[StepRecord], header_bytes: u32) -> Option<f64> {
     let rate = |record: &StepRecord| {
@@ -167,7 +168,7 @@ pub(super) fn train_bps(steps: &[StepRecord], header_bytes: u32) -> Option<f64> 
         Some(f64::from(received.datagrams - 1) * bits * 1e9 / received.span_ns as f64)
     };
     let rates: Vec<f64> = steps.iter().filter(|record| record.step.gap_ns == 0).filter_map(rate).collect();
-    (rates.len() >= 2).then(|| narrows_stats::median(&rates))?
+    (rates.len() >= 2).then(|| narrows_stats::quantile(&rates, 0.25))?
 }
 
 /// The rate of arrival in the steps that the path did not keep up with, weighted by what it was read off.
@@ -204,7 +205,7 @@ fn plateau(steps: &[StepView], usual_loss: f64, bps: f64, burst_bps: Option<f64>
     if queued {
         let bucket_bytes = bucket(|view| view.before_queue);
         // Less is the queue of a device that works in batches.
-        let deep = bucket_bytes * 8.0 > 12.0 * packet_bits;
+        let deep = bucket_bytes * 8.0 > 12.0 * packet_bits && queue_us > 2.0 * jitter_us;
         return if credit && deep { Plateau::Shaper { bucket_bytes } } else { Plateau::Queue };
     }
     if credit { Plateau::Policer { bucket_bytes: bucket(|view| view.before_loss) } } else { Plateau::ShortQueue }
