@@ -22,7 +22,7 @@ fn stage(fault: &str, at: Place) -> Stage {
 }
 
 fn climb(stage: &Stage) -> Child {
-    let words = ["diagnose", "server", "--try", "--duration", "1s", "--omit", "300ms", "--no-profile", "--quiet"];
+    let words = ["diagnose", "server", "--try", "--duration", "1s", "--omit", "300ms", "--quiet"];
     let mut command = stage.client(&words).expect("a client");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a process")
 }
