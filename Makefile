@@ -30,7 +30,7 @@ demo-forwarding: .cables build ## a small RFC 2544 benchmark of a router in an e
 	$(NARROWS) lab demo-forwarding
 
 bank: .lab build ## every fault and every healthy scenario, with the confusion matrix (long)
-	$(NARROWS) lab bank
+	$(NARROWS) lab scenarios
 
 verify: .lab build ## emulator, packet ledger and search against what the lab knows for certain (six minutes)
 	$(NARROWS) lab verify

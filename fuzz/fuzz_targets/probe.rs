@@ -3,6 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows_wire::probe::{HELLO_BYTES, Header, Hello, Reply, go_bytes};
+use narrows_wire::{Key, profile};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(header) = Header::decode(bytes) {
@@ -15,4 +16,9 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(hello.no(bytes.len(), "why").len() <= bytes.len());
     }
     let _ = go_bytes(bytes);
+    // The key that a fuzzer finds at once.
+    let key = Key([0; 32]);
+    if let Some((note, time_ns)) = profile::decode(bytes, &key) {
+        assert_eq!(profile::decode(&profile::encode(&note, &key, time_ns), &key), Some((note, time_ns)));
+    }
 });

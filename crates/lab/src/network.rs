@@ -254,8 +254,7 @@ fn start_path(spec: &LabSpec, hosts: &[Host], reserved: &Arc<Reserved>) -> Resul
     let (near, far) = (end(Wire::PathNear)?, end(Wire::PathFar)?);
     let path = Path::start(near, far, spec.up.clone(), spec.down.clone(), spec.seed, reserved)?;
     for host in hosts.iter().filter(|host| host.tun().is_some()) {
-        let sends = if host.has_wire(Wire::PathNear) { &spec.up } else { &spec.down };
-        host.set_link_speed(spec.link_speed_mbps(sends))?;
+        host.set_link_speed(spec.link_speed_mbps())?;
     }
     Ok(path)
 }

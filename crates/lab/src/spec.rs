@@ -17,8 +17,7 @@ pub struct LabSpec {
     pub up: Impairment,
     /// The impairment of packets from the server to the client.
     pub down: Impairment,
-    /// The speed that the hosts' interfaces report, in bits per second; `None`: the path's rate in the direction in
-    /// which that host sends, or 10 Gbit/s if it has none.
+    /// The speed that the hosts' interfaces report, in bits per second: what a card says of itself, which tells nothing of the path.
     pub link_speed_bps: Option<u64>,
     /// The MTU of every interface, in bytes.
     pub mtu: u32,
@@ -67,13 +66,10 @@ impl LabSpec {
         Ok(())
     }
 
-    /// The speed that an interface reports if its host sends with `impairment`, in Mbit/s.
+    /// The speed that interfaces report, in Mbit/s: 10 Gbit/s where nothing else is asked for.
     #[must_use]
-    pub fn link_speed_mbps(&self, impairment: &Impairment) -> u32 {
-        let bps = self.link_speed_bps.unwrap_or(match impairment.rate_bps {
-            0 => 10_000_000_000,
-            rate => rate,
-        });
+    pub fn link_speed_mbps(&self) -> u32 {
+        let bps = self.link_speed_bps.unwrap_or(10_000_000_000);
         u32::try_from(bps / 1_000_000).unwrap_or(u32::MAX - 1).max(1)
     }
 }
@@ -173,11 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn the_link_speed_defaults_to_the_path_rate() {
+    fn the_link_speed_says_nothing_of_the_path() {
         let gigabit = Impairment { rate_bps: 1_000_000_000, ..Impairment::default() };
-        assert_eq!(LabSpec::default().link_speed_mbps(&gigabit), 1000);
-        assert_eq!(LabSpec::default().link_speed_mbps(&Impairment::default()), 10_000);
-        let told = LabSpec { link_speed_bps: Some(25_000_000_000), ..LabSpec::default() };
-        assert_eq!(told.link_speed_mbps(&gigabit), 25_000);
+        assert_eq!(LabSpec { up: gigabit, ..LabSpec::default() }.link_speed_mbps(), 10_000);
+        let asked = LabSpec { link_speed_bps: Some(25_000_000_000), ..LabSpec::default() };
+        assert_eq!(asked.link_speed_mbps(), 25_000);
     }
 }

@@ -132,6 +132,15 @@ mod tests {
         }
 
         #[test]
+        fn any_json_behind_a_sound_header_is_decoded_or_not(json in r#"\{"(sent|send|received|probe|end)":.{0,200}\}?"#) {
+            let mut bytes = encode(&Note::End, &Key([0; 32]), 1)[..BODY].to_vec();
+            bytes.extend(json.into_bytes());
+            if let Some((note, time_ns)) = decode(&bytes, &Key([0; 32])) {
+                prop_assert_eq!(decode(&encode(&note, &Key([0; 32]), time_ns), &Key([0; 32])), Some((note, time_ns)));
+            }
+        }
+
+        #[test]
         fn steps_and_numbers_survive(step in any::<u16>(), n in any::<u32>()) {
             prop_assert_eq!(of_step(&data(step, n, 1)), Some((step, n)));
         }

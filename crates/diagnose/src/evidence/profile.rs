@@ -63,7 +63,7 @@ impl PathProfile {
             loss: view.loss(),
             queue_us: view.queue_us,
         };
-        let mut steps: Vec<ProfileStepView> = shape.steps.iter().map(step).collect();
+        let mut steps: Vec<ProfileStepView> = shape.steps.iter().filter(|view| !view.disturbed).map(step).collect();
         steps.sort_by(|a, b| a.offered_bps.total_cmp(&b.offered_bps));
         PathProfileView {
             summary: self.words(),
@@ -96,6 +96,9 @@ impl PathProfile {
                     Plateau::ShortQueue => "behind a short queue",
                 };
                 format!("the path sustains {} {what}", units::bps(capacity.bps))
+            }
+            _ if shape.host_limited => {
+                format!("the path carries at least {}; a host ended the steps there", units::bps(shape.carried_bps))
             }
             _ => format!("the path carries at least {}", units::bps(shape.carried_bps)),
         }

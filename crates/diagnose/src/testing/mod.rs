@@ -1,6 +1,7 @@
 //! A scene for the tests of rules: a run of one baseline, told in the terms of the rules and written as raw samples.
 
 mod asking;
+pub(crate) mod profile;
 pub(crate) mod udp;
 
 pub(crate) use asking::*;
@@ -60,6 +61,12 @@ pub(crate) struct Scene {
     /// How long the data flowed.
     pub(crate) span_us: u64,
     pub(crate) hidden: &'static [Hidden],
+    /// What a profile of the path showed, where one was made.
+    pub(crate) profile: Option<profile::ProfiledPath>,
+    /// Whether the kernel marks the sender as limited by its application.
+    pub(crate) starved: bool,
+    /// Of what TCP sent again, what the receiver had had already.
+    pub(crate) spurious: u64,
 }
 
 /// What a kernel or a host does not tell.
@@ -178,6 +185,9 @@ impl Default for Scene {
             wobble: 0.0,
             span_us: 8_000_000,
             hidden: &[],
+            profile: None,
+            starved: false,
+            spurious: 0,
         }
     }
 }
@@ -220,7 +230,8 @@ impl Scene {
             options: self.tells(Hidden::Options, self.options),
             snd_mss_bytes: self.tells(Hidden::Mss, self.mss),
             // No more is in flight than either window allows.
-            unacked: Some(self.cwnd.min(self.snd_wnd / self.mss.max(1))),
+            unacked: Some(if self.starved { self.cwnd / 2 } else { self.cwnd.min(self.snd_wnd / self.mss.max(1)) }),
+            flags: Some(u64::from(self.starved)),
             snd_cwnd: Some(self.cwnd),
             rtt_us: self.tells(Hidden::Rtt, high),
             min_rtt_us: self.tells(Hidden::Rtt, self.min_rtt_us),
@@ -230,6 +241,11 @@ impl Scene {
             rwnd_limited_us: share(self.rwnd),
             sndbuf_limited_us: share(self.sndbuf),
             data_segs_out: segments(self.segments),
+            // Only a scene with a profile tells it: it makes a ledger.
+            data_segs_in: self
+                .profile
+                .and_then(|_| segments(self.segments.saturating_sub(self.lost.saturating_sub(self.spurious)))),
+            dsack_dups: Some((self.spurious as f64 * part) as u64 / streams),
             total_retrans: segments(self.lost),
             notsent_bytes: Some(self.unsent),
             snd_wnd_bytes: Some(self.snd_wnd),
@@ -327,7 +343,7 @@ impl Scene {
             at_us: 0,
             trial: scene.trial(),
         }));
-        Run {
+        let run = Run {
             format: Run::FORMAT,
             id: "test".into(),
             made_by: "test".into(),
@@ -352,6 +368,10 @@ impl Scene {
             sweep: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
+        };
+        match self.profile {
+            Some(path) => path.beside(run),
+            None => run,
         }
     }
 }

@@ -371,6 +371,11 @@ fn record(purpose: Purpose, scene: &UdpScene) -> TrialRecord {
 }
 
 pub(crate) fn diagnosis(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Diagnosis {
+    diagnose(&run(scene, experiments), 0).expect("a baseline")
+}
+
+/// The run with this baseline and those experiments.
+pub(crate) fn run(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Run {
     let mut trials = vec![record(Purpose::Baseline { round: 0 }, scene)];
     trials.extend(
         experiments.iter().map(|(id, scene)| record(Purpose::Experiment { round: 0, id: (*id).to_owned() }, scene)),
@@ -379,9 +384,7 @@ pub(crate) fn diagnosis(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> 
         facts: if scene.flow.sender() == place { scene.sender_facts.clone() } else { scene.receiver_facts.clone() },
         ..Snapshot::default()
     };
-    let run =
-        Run { trials, client: host(Place::Client), server: host(Place::Server), ..super::Scene::default().run(&[]) };
-    diagnose(&run, 0).expect("a baseline")
+    Run { trials, client: host(Place::Client), server: host(Place::Server), ..super::Scene::default().run(&[]) }
 }
 
 pub(crate) fn verdict_with(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Verdict {

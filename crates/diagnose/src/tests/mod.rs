@@ -2,6 +2,7 @@
 
 mod healthy;
 mod paced_udp;
+mod profiled;
 mod properties;
 mod udp;
 

@@ -3,6 +3,7 @@
 use crate::causes::tcp::TABLE;
 use crate::evidence::tcp::TcpEvidence;
 use crate::experiments;
+use crate::testing::profile::{Excess, ProfiledPath};
 use crate::testing::{Hidden, Scene, fact};
 use crate::{diagnose, report};
 use narrows_model::host::fact::{Fact, Unit, Value};
@@ -120,6 +121,20 @@ impl Anything {
         ])
     }
 
+    /// A path of any rate that does anything with what exceeds it.
+    fn profiled(&mut self) -> ProfiledPath {
+        let passes = self.number32() % 2_000;
+        ProfiledPath {
+            rate_bps: self.0.random_range(1e4..1e11),
+            burst_bps: self.0.random_range(1e4..1e11),
+            excess: self.one_of(&[Excess::Waits, Excess::WaitsAfter(passes), Excess::DroppedAfter(passes)]),
+            one_lost_of: self.coin().then(|| 1 + self.number32() % 1_000),
+            reordered: self.share(),
+            idle_rtt_us: self.number() % 10_000_000,
+            tried_bps: self.0.random_range(1e4..1e11),
+        }
+    }
+
     /// Any scene: each field anywhere in the range of its type.
     fn scene(&mut self) -> Scene {
         Scene {
@@ -157,6 +172,9 @@ impl Anything {
             load: self.load(),
             family: self.one_of(&[Family::Ipv4, Family::Ipv6]),
             unsent: self.number(),
+            profile: self.coin().then(|| self.profiled()),
+            starved: self.coin(),
+            spurious: self.number(),
             ramp: self.0.random_range(0.0..1.9),
             wobble: self.0.random_range(0.0..0.9),
             span_us: self.one_of(&[0, 1, 300_000, 8_000_000, u64::MAX]),

@@ -33,6 +33,8 @@ impl ProfilePlan {
     pub const MIN_BPS: u64 = 50_000;
     /// The highest rate of a step.
     pub const MAX_BPS: u64 = 1 << 40;
+    /// Bytes of UDP payload of the largest datagram that is used: that of a jumbo frame. Loopback takes more, in coarse steps.
+    pub const MAX_DATAGRAM_BYTES: u32 = 8_972;
     /// The most datagrams of a step.
     pub const MAX_DATAGRAMS: u32 = 1 << 17;
     /// The longest step.

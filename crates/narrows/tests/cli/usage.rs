@@ -117,7 +117,23 @@ fn unknown_commands_tables_and_names_are_refused() {
         "invalid value 'x' for '--peer <ADDRESS>': invalid IP address syntax"
     );
     assert_eq!(
-        alone().sentence(2, &["lab", "bank", "no-such-scenario"]),
+        alone().sentence(2, &["lab", "scenarios", "no-such-scenario"]),
         "no scenario has such a name; `narrows list scenarios` shows them"
+    );
+    assert!(alone().run(&["lab", "scenarios", "-n", "5"]).err.contains("--draw <SEED>"));
+}
+
+#[test]
+fn a_report_says_what_was_weighed_for_and_against_a_cause() {
+    let run = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/runs/long-path-before.run.json");
+    let said = alone().run(&["report", run, "--why-not", "tcp-receive-buffer-fixed"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    assert!(said.out.starts_with("tcp-receive-buffer-fixed at the server  the evidence speaks for it\n"), "{said:?}");
+    assert!(said.out.contains("\n  read     "), "{said:?}");
+    let said = alone().run(&["report", run, "--why-not", "pacing-cap"]);
+    assert!(said.out.contains("the evidence speaks against it"), "{said:?}");
+    assert_eq!(
+        alone().sentence(2, &["report", run, "--why-not", "gremlins"]),
+        "the run has no diagnosis that knows a cause `gremlins`; `narrows list causes` names them all"
     );
 }

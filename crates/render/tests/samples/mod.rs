@@ -273,9 +273,41 @@ pub(crate) fn healthy() -> Report {
     report.accounts.roofline.drain(..2);
     report.accounts.time_budget =
         Some(TimeBudget { congestion_window: 0.97, recovery: 0.02, unexplained: 0.01, ..TimeBudget::default() });
+    report.accounts.path_profile = Some(profile());
     report.hosts.server = usual("umfs05", 33_554_432, 4_194_304);
     report.experiments.clear();
     report
+}
+
+/// A path of 1 Gbit/s with a queue, that loses one datagram of a thousand.
+fn profile() -> PathProfileView {
+    let step = |offered_bps: f64, loss, queue_us| ProfileStepView {
+        offered_bps,
+        delivered_bps: offered_bps.min(978e6),
+        loss,
+        queue_us,
+    };
+    PathProfileView {
+        summary: "the path sustains 978 Mbit/s behind a queue".into(),
+        capacity_bps: Some(978e6),
+        capacity_interval_bps: Some([968e6, 988e6]),
+        limit: Some("queue".into()),
+        bucket_bytes: None,
+        carried_bps: 830e6,
+        burst_bps: Some(981e6),
+        idle_rtt_us: Some([34_851.0, 34_902.0, 35_310.0]),
+        jitter_us: 140.0,
+        queue_us: 12_400.0,
+        lost_below: [12_000, 12],
+        reordered: 0.0,
+        duplicated: 0.0,
+        steps: vec![
+            step(415e6, 0.001, 20.0),
+            step(830e6, 0.001, 31.0),
+            step(1_120e6, 0.02, 11_800.0),
+            step(1_177e6, 0.17, 12_400.0),
+        ],
+    }
 }
 
 /// One witness only, and a second hypothesis left.

@@ -14,6 +14,12 @@ pub struct Diagnosed {
     pub causes: Vec<(String, Place)>,
     /// Goodput, bits per second.
     pub goodput_bps: f64,
+    /// Confidence in the first cause.
+    pub confidence: Option<f64>,
+    /// Goodput that is predicted without the first cause, and its interval.
+    pub predicted: Option<(f64, [f64; 2])>,
+    /// How long the diagnosis took.
+    pub seconds: f64,
 }
 
 impl Diagnosed {
@@ -66,7 +72,7 @@ pub fn grade(case: &Case, said: Option<&Diagnosed>) -> Grade {
 }
 
 /// The class of a verdict in the matrix.
-fn class(said: Option<&Diagnosed>) -> String {
+pub(super) fn class(said: Option<&Diagnosed>) -> String {
     match said {
         None => "(failed)".to_owned(),
         Some(said) => match (said.status, said.causes.first()) {
@@ -170,9 +176,7 @@ mod tests {
             truth: truth.map(|(id, at)| (id.to_owned(), at)),
             also: Vec::new(),
             flow: narrows_model::Flow::Up,
-            rtt_us: 1000,
-            rate_bps: 0,
-            queue_packets: 0,
+            ways: Default::default(),
             faults: Vec::new(),
             args: Vec::new(),
             ipv6: false,
@@ -183,7 +187,7 @@ mod tests {
 
     fn said(status: Status, causes: &[(&str, Place)]) -> Diagnosed {
         let causes = causes.iter().map(|(id, at)| ((*id).to_owned(), *at)).collect();
-        Diagnosed { status, causes, goodput_bps: 1e6 }
+        Diagnosed { status, causes, goodput_bps: 1e6, confidence: None, predicted: None, seconds: 12.0 }
     }
 
     #[test]

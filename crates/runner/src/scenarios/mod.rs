@@ -1,11 +1,15 @@
 //! The scenario suite: every injectable cause and healthy paths, run in the lab and graded against the injected fault.
 
+mod draw;
+mod drawn;
 mod judge;
 mod run;
 mod scenario;
 
+pub use draw::{Drawn, DrawnPart, draw};
+pub use drawn::{DrawnResult, Interventions, Outcome, outcome, table};
 pub use judge::{Diagnosed, Grade, Tally, grade};
-pub use run::{again, run};
+pub use run::{again, drawn_again, run, run_drawn};
 pub use scenario::{Case, CaseFault, ScenarioError, SeatWord, cases};
 
 /// The table: one file, one line.
@@ -20,6 +24,7 @@ scenarios! {
     "app-core-saturated-receiver",
     "app-core-saturated-sender",
     "checksum-errors",
+    "competing-traffic",
     "congestion-control",
     "filter-drop",
     "healthy-1ms",
@@ -29,7 +34,6 @@ scenarios! {
     "healthy-idle-path",
     "healthy-ipv6",
     "healthy-small-transfer",
-    "healthy-two-clients",
     "healthy-udp",
     "healthy-udp-busy-cpu",
     "healthy-udp-ipv6",
@@ -84,7 +88,7 @@ mod tests {
                 .map(|case| &case.scenario)
                 .collect::<std::collections::BTreeSet<_>>()
                 .len(),
-            12
+            11
         );
     }
 }

@@ -1,5 +1,6 @@
 //! Scenarios: one TOML file each, which names its truth and multiplies into cases.
 
+use narrows_model::lab::Impairment;
 use narrows_model::{Flow, Place, words::units};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -125,12 +126,8 @@ pub struct Case {
     pub also: Vec<String>,
     /// Which way the data goes.
     pub flow: Flow,
-    /// Round-trip time, microseconds.
-    pub rtt_us: u64,
-    /// The path's rate each way, bits per second; 0 = not limited.
-    pub rate_bps: u64,
-    /// The path's queue in packets; 0 = the lab's default.
-    pub queue_packets: u64,
+    /// What the path does from the client to the server and back, before anything is injected.
+    pub ways: [Impairment; 2],
     /// What is injected.
     pub faults: Vec<CaseFault>,
     /// Flags for `narrows diagnose`.
@@ -147,7 +144,13 @@ impl Case {
     /// `tcp-receive-window up 35 ms`.
     #[must_use]
     pub fn name(&self) -> String {
-        format!("{} {} {}", self.scenario, self.flow.direction(), units::micros(self.rtt_us))
+        format!("{} {} {}", self.scenario, self.flow.direction(), units::micros(self.rtt_us()))
+    }
+
+    /// Round-trip time, microseconds.
+    #[must_use]
+    pub const fn rtt_us(&self) -> u64 {
+        self.ways[0].delay_us + self.ways[1].delay_us
     }
 }
 
@@ -192,15 +195,19 @@ fn case(file: &str, words: &Words, flow: Flow, rtt: &str) -> Result<Case, String
         // A flag without a value is written with an empty one.
         args.extend((!value.is_empty()).then(|| value.to_owned()));
     }
+    let way = Impairment {
+        rate_bps,
+        delay_us: u64::try_from(rtt_us).unwrap_or(u64::MAX) / 2,
+        queue_packets: words.queue_packets.unwrap_or(0),
+        ..Impairment::default()
+    };
     Ok(Case {
         scenario: file.to_owned(),
         about: words.about.clone(),
         truth,
         also: words.also.clone(),
         flow,
-        rtt_us: u64::try_from(rtt_us).unwrap_or(u64::MAX),
-        rate_bps,
-        queue_packets: words.queue_packets.unwrap_or(0),
+        ways: [way.clone(), way],
         faults: words
             .fault
             .iter()

@@ -63,6 +63,8 @@ pub struct Shape {
     pub sent_below: u64,
     /// … and those of them that were lost.
     pub lost_below: u64,
+    /// The same, where losses in a row count once.
+    pub loss_events_below: u64,
     /// Rate at which short bursts pass the idle path.
     pub burst_bps: Option<f64>,
     /// Of all datagrams that arrived, those after a later one, and those that came twice.
@@ -86,6 +88,9 @@ impl Shape {
         }
         let burst_bps = train_bps(&record.steps, record.header_bytes);
         let jitter_us = jitter_us(&record.probes, plan.direction);
+        let all = steps;
+        // A sender that was late sent bursts of it, at a rate that nobody knows.
+        let steps: Vec<StepView> = all.iter().filter(|view| !view.disturbed).copied().collect();
         let usual_loss = steps.iter().map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
         let capacity = capacity(&steps, usual_loss);
         let carried = steps.iter().filter(|view| !view.saturated(usual_loss));
@@ -104,24 +109,36 @@ impl Shape {
                 p95,
             }),
             jitter_us,
-            plateau: capacity.map(|capacity| plateau(&steps, usual_loss, capacity.bps, burst_bps, jitter_us)),
+            plateau: capacity.map(|capacity| {
+                let credit = credit(&record.steps, record.header_bytes, capacity.bps);
+                plateau(&steps, usual_loss, capacity.bps, credit, jitter_us)
+            }),
             capacity,
             carried_bps,
-            host_limited: steps.iter().any(|view| view.sender_behind || view.receiver_behind),
+            host_limited: all.iter().any(|view| view.sender_behind || view.receiver_behind),
             queue_us: steps.iter().map(|view| view.queue_us).fold(0.0, f64::max),
             sent_below: below().map(|view| u64::from(view.sent)).sum(),
             lost_below: below().map(|view| u64::from(view.lost)).sum(),
+            loss_events_below: below().map(|view| u64::from(view.loss_events)).sum(),
             burst_bps,
             reordered: part(arrived().map(|received| u64::from(received.reordered)).sum()),
             duplicated: part(arrived().map(|received| u64::from(received.duplicates)).sum()),
-            steps,
+            steps: all,
         })
     }
 
     /// The same where counters say that a host dropped what the steps lost: nothing is known of the path beyond what it carried.
     #[must_use]
     pub fn limited_by_host(self) -> Self {
-        Self { capacity: None, plateau: None, host_limited: true, sent_below: 0, lost_below: 0, ..self }
+        Self {
+            capacity: None,
+            plateau: None,
+            host_limited: true,
+            sent_below: 0,
+            lost_below: 0,
+            loss_events_below: 0,
+            ..self
+        }
     }
 
     /// The part of datagrams that is lost at rates that the path carries.
@@ -157,8 +174,8 @@ pub(super) fn jitter_us(probes: &[ProfileProbe], way: Direction) -> f64 {
     [sizes.clone().min(), sizes.max()].into_iter().flatten().filter_map(of_size).fold(0.0, f64::max)
 }
 
-/// The rate at which trains arrived: the lower quartile of their rates, since a host that stands still for a moment takes what came
-/// meanwhile at one go.
+/// The rate at which trains arrived: the lower quartile of their rates, since a host that stalls for a moment receives
+/// what arrived meanwhile in one batch. Where longer trains were sent they count alone.
 #[allow(clippy::cast_precision_loss)] // counts and times of one train
 pub(super) fn train_bps(steps: &[StepRecord], header_bytes: u32) -> Option<f64> {
     let rate = |record: &StepRecord| {
@@ -167,18 +184,23 @@ pub(super) fn train_bps(steps: &[StepRecord], header_bytes: u32) -> Option<f64> 
         // What is lost at the end of a train only shortens it.
         Some(f64::from(received.datagrams - 1) * bits * 1e9 / received.span_ns as f64)
     };
-    let rates: Vec<f64> = steps.iter().filter(|record| record.step.gap_ns == 0).filter_map(rate).collect();
-    (rates.len() >= 2).then(|| narrows_stats::quantile(&rates, 0.25))?
+    let trains = || steps.iter().filter(|record| record.step.gap_ns == 0);
+    let of_length = |length: u32| {
+        let rates: Vec<f64> = trains().filter(|record| record.step.datagrams == length).filter_map(rate).collect();
+        (rates.len() >= 2).then(|| narrows_stats::quantile(&rates, 0.25))?
+    };
+    let lengths = || trains().map(|record| record.step.datagrams);
+    of_length(lengths().max()?).or_else(|| of_length(lengths().min()?))
 }
 
-/// The rate of arrival in the steps that the path did not keep up with, weighted by what it was read off.
+/// The median rate of arrival in the steps that the path did not keep up with.
 fn capacity(steps: &[StepView], usual_loss: f64) -> Option<Capacity> {
     let beyond: Vec<&StepView> = steps.iter().filter(|view| view.saturated(usual_loss)).collect();
     let most = beyond.iter().map(|view| view.sustained_count).max()?;
     // A step that ended early tells less.
     let exact = || beyond.iter().filter(|view| 4 * view.sustained_count >= most);
-    let weight: f64 = exact().map(|view| f64::from(view.sustained_count)).sum();
-    let bps = exact().map(|view| view.sustained_bps * f64::from(view.sustained_count)).sum::<f64>() / weight;
+    let rates: Vec<f64> = exact().map(|view| view.sustained_bps).collect();
+    let bps = narrows_stats::quantile(&rates, 0.5)?;
     let spread = exact().map(|view| (view.sustained_bps / bps - 1.0).abs()).fold(0.0, f64::max);
     // One packet more or less at either end of what was counted.
     let grain = 2.0 / f64::from(most.max(2));
@@ -187,26 +209,53 @@ fn capacity(steps: &[StepView], usual_loss: f64) -> Option<Capacity> {
     Some(Capacity { bps, interval_bps: [bps * (1.0 - part), bps * (1.0 + part) / (1.0 - usual_loss)] })
 }
 
-/// Bursts that pass at this many times the sustained rate pass by credit: trains of one link agree within a few percent.
+/// Bursts that pass at this many times the sustained rate pass by credit: trains of one link agree within a few percent …
 const CREDIT: f64 = 1.15;
+/// … and take shorter by so much: a host that wakes up late for the first datagram of a train makes it look shorter by less.
+const WAKE_UP_US: f64 = 100.0;
+/// A bucket holds credit for so long at least: less is the queue of a device that works in batches.
+const BUCKET_US: f64 = 1_000.0;
 
-fn plateau(steps: &[StepView], usual_loss: f64, bps: f64, burst_bps: Option<f64>, jitter_us: f64) -> Plateau {
+/// Whether trains passed clearly faster than `bps`; `None` where they are too short to tell.
+#[allow(clippy::cast_precision_loss)] // counts and times of one train
+pub(super) fn credit(steps: &[StepRecord], header_bytes: u32, bps: f64) -> Option<bool> {
+    let burst = train_bps(steps, header_bytes)?;
+    let trains = steps.iter().filter(|record| record.step.gap_ns == 0);
+    let longest = trains.max_by_key(|record| record.step.datagrams)?;
+    let bits = f64::from(longest.step.datagrams - 1) * f64::from(longest.step.datagram_bytes + header_bytes) * 8.0;
+    let us = |rate: f64| bits / rate * 1e6;
+    (us(bps) > 3.0 * WAKE_UP_US).then_some(burst >= CREDIT * bps && us(bps) - us(burst) > WAKE_UP_US)
+}
+
+fn plateau(steps: &[StepView], usual_loss: f64, bps: f64, credit: Option<bool>, jitter_us: f64) -> Plateau {
     let beyond = || steps.iter().filter(|view| view.saturated(usual_loss));
     let packet_bits = steps.first().map_or(12_000.0, |view| view.packet_bits);
-    let packets = |count: f64| count * packet_bits / bps * 1e6;
+    let us = |bits: f64| bits / bps * 1e6;
     // Against the steps that the path kept up with: what delays those is no queue. Medians of many vary less than single delays.
     let kept_up = steps.iter().filter(|view| !view.saturated(usual_loss)).map(|view| view.queue_us);
     let quiet_us = kept_up.reduce(f64::min).unwrap_or(0.0);
     let queue_us = beyond().map(|view| view.queue_us).fold(0.0, f64::max) - quiet_us;
-    let queued = queue_us > (0.5 * jitter_us).max(packets(3.0)).max(150.0);
-    let credit = burst_bps.is_some_and(|burst| burst >= CREDIT * bps);
-    let bucket =
-        |passed: fn(&StepView) -> u32| beyond().map(|view| view.bucket_bytes(passed(view), bps)).fold(0.0, f64::max);
-    if queued {
-        let bucket_bytes = bucket(|view| view.before_queue);
-        // Less is the queue of a device that works in batches.
-        let deep = bucket_bytes * 8.0 > 12.0 * packet_bits && queue_us > 2.0 * jitter_us;
-        return if credit && deep { Plateau::Shaper { bucket_bytes } } else { Plateau::Queue };
+    let least_us = (0.5 * jitter_us).max(us(3.0 * packet_bits)).max(150.0);
+    // The deepest first; a sender that was late by as much says nothing.
+    let buckets = |passed: fn(&StepView) -> u32| {
+        let bucket = |view: &StepView| (view.bucket_bytes(passed(view), bps), view.late_us);
+        let known = beyond().map(bucket).filter(|(bytes, late_us)| us(bytes * 8.0) > 3.0 * late_us);
+        let mut buckets: Vec<f64> = known.map(|(bytes, _)| bytes).collect();
+        buckets.sort_by(|a, b| b.total_cmp(a));
+        buckets
+    };
+    if queue_us > least_us {
+        let deep = |bytes: f64| us(bytes * 8.0) > us(12.0 * packet_bits).max(BUCKET_US);
+        // What was seen once may be a host that stalled.
+        return match buckets(|view| view.before_queue)[..] {
+            [bucket_bytes, second, ..] if credit != Some(false) && deep(second) && queue_us > 2.0 * jitter_us => {
+                Plateau::Shaper { bucket_bytes }
+            }
+            _ => Plateau::Queue,
+        };
     }
-    if credit { Plateau::Policer { bucket_bytes: bucket(|view| view.before_loss) } } else { Plateau::ShortQueue }
+    let bucket_bytes = buckets(|view| view.before_loss).first().copied().unwrap_or(0.0);
+    // What exceeded the rate and passed waited nowhere: a queue of as many bytes would have been seen.
+    let by_tokens = us(bucket_bytes * 8.0) > 2.0 * least_us && bucket_bytes * 8.0 > 6.0 * packet_bits;
+    if credit == Some(true) || by_tokens { Plateau::Policer { bucket_bytes } } else { Plateau::ShortQueue }
 }

@@ -42,11 +42,13 @@ const EXACT_NS: u64 = 400_000_000;
 const EXACT_DATAGRAMS: u64 = 200;
 /// Between two steps, so that stragglers and credit of the last one are gone.
 const PAUSE_NS: u64 = 20_000_000;
+/// Most buckets of tokens are full again after so long.
+const REFILL_NS: u64 = 400_000_000;
 /// More pauses than this for one queue to drain are no use.
 const LONGEST_PAUSE_NS: u64 = 2_000_000_000;
 
 /// Steps of a profile that are made again because the sender was late.
-const MAX_REPEATED: u32 = 4;
+const MAX_REPEATED: u32 = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
@@ -64,8 +66,14 @@ enum Phase {
         bps: f64,
     },
     Below(f64),
-    /// After a pause, well above a rate that drops what exceeds it: how much passes first.
+    /// After a pause, well above a rate that bursts may exceed: how much passes first.
     Bucket(f64),
+    /// Trains that the bucket just lets pass: the rate of the link before it, more exact than short trains tell.
+    LongTrains {
+        left: usize,
+        datagrams: u32,
+        bps: f64,
+    },
     Done,
 }
 
@@ -85,6 +93,8 @@ pub struct Staircase {
     lost_without_queue: bool,
     /// Steps that were made again.
     repeated: u32,
+    /// How often the last one was.
+    again: u32,
     /// How often a plateau turned out to be none.
     mistaken: u32,
 }
@@ -105,6 +115,7 @@ impl Staircase {
             queue_us: 0.0,
             lost_without_queue: false,
             repeated: 0,
+            again: 0,
             mistaken: 0,
         }
     }
@@ -118,12 +129,17 @@ impl Staircase {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // microseconds of one queue
         let drain_ns = (self.queue_us * 1_300.0) as u64;
         let pause_ns = match self.phase {
-            Phase::Bucket(_) => 400_000_000,
+            Phase::Bucket(_) => REFILL_NS,
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below what LONGEST_PAUSE_NS allows
+            Phase::LongTrains { datagrams, bps, .. } => {
+                REFILL_NS / 4 + (1.5e9 * f64::from(datagrams) * self.packet_bits() / bps) as u64
+            }
             _ => PAUSE_NS,
         };
         let wait_ns = (drain_ns + pause_ns).min(LONGEST_PAUSE_NS);
         let step = match self.phase {
-            Phase::Trains(_) => ProfileStep { datagrams: TRAIN, gap_ns: 0, stop_above_us: 0, ..self.step(1.0, 0, 1) },
+            Phase::Trains(_) => self.train(TRAIN),
+            Phase::LongTrains { datagrams, .. } => self.train(datagrams),
             Phase::Climb(bps) => self.step(bps, STEP_NS, STEP_DATAGRAMS),
             Phase::Half { lossy_bps, .. } => self.step(0.5 * lossy_bps, EXACT_NS, EXACT_DATAGRAMS),
             Phase::Plateau { bps, .. } => self.step(ABOVE * bps, EXACT_NS, EXACT_DATAGRAMS),
@@ -134,13 +150,21 @@ impl Staircase {
         Next::Step { step, wait_ns }
     }
 
+    fn train(&self, datagrams: u32) -> ProfileStep {
+        ProfileStep { datagrams, gap_ns: 0, stop_above_us: 0, ..self.step(1.0, 0, 1) }
+    }
+
+    fn packet_bits(&self) -> f64 {
+        f64::from(self.datagram_bytes + self.header_bytes) * 8.0
+    }
+
     fn step(&self, bps: f64, least_ns: u64, datagrams: u64) -> ProfileStep {
-        let bits = f64::from(self.datagram_bytes + self.header_bytes) * 8.0;
+        let bits = self.packet_bits();
         #[allow(clippy::cast_precision_loss)] // rates below 2^40
         let bps = bps.clamp(ProfilePlan::MIN_BPS as f64, self.plan.max_bps as f64);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // positive and small
         let gap_ns = ((bits * 1e9 / bps).ceil() as u64).max(1);
-        let long_ns = (datagrams * gap_ns).clamp(least_ns, LONGEST_NS.max(least_ns));
+        let long_ns = (datagrams * gap_ns).clamp(least_ns, LONGEST_NS);
         let count = (long_ns / gap_ns).clamp(10, ProfilePlan::MAX_DATAGRAMS.into());
         ProfileStep {
             id: u16::try_from(self.records.len() + 1).unwrap_or(u16::MAX),
@@ -175,7 +199,7 @@ impl Staircase {
                 _ if failed >= 3 => Phase::Done,
                 Phase::Trains(left) if left > 1 => Phase::Trains(left - 1),
                 Phase::Climb(bps) if self.carried_bps == 0.0 => Phase::Climb(0.5 * bps),
-                Phase::Climb(_) | Phase::Done => Phase::Done,
+                Phase::Climb(_) | Phase::LongTrains { .. } | Phase::Done => Phase::Done,
                 Phase::Trains(_) => Phase::Climb(self.start_bps()),
                 other => other,
             };
@@ -183,7 +207,7 @@ impl Staircase {
         };
         self.queue_us = view.queue_us;
         let saturated = view.saturated(self.usual_loss);
-        if !saturated && !view.is_train {
+        if !saturated && !view.is_train && !view.disturbed {
             self.carried_bps = self.carried_bps.max(view.sustained_bps.min(view.offered_bps));
         }
         self.phase = self.after(&view, saturated);
@@ -191,11 +215,13 @@ impl Staircase {
 
     fn after(&mut self, view: &StepView, saturated: bool) -> Phase {
         let queued = view.queue_us > self.queue_from_us(view);
-        // A busy host was late with it: once more.
-        if view.fell_short && !saturated && self.repeated < MAX_REPEATED {
+        // A busy host was late with it: once more, though a host that cannot send so fast is late each time.
+        if view.disturbed && self.again < 2 && self.repeated < MAX_REPEATED {
+            self.again += 1;
             self.repeated += 1;
             return self.phase;
         }
+        self.again = 0;
         match self.phase {
             Phase::Trains(left) if left > 1 => Phase::Trains(left - 1),
             Phase::Trains(_) => Phase::Climb(self.start_bps()),
@@ -224,9 +250,30 @@ impl Staircase {
                 self.lost_without_queue = !queued;
                 Phase::Below(view.sustained_bps)
             }
-            Phase::Below(bps) if self.lost_without_queue => Phase::Bucket(bps),
-            Phase::Below(_) | Phase::Bucket(_) | Phase::Done => Phase::Done,
+            Phase::Below(bps) if self.lost_without_queue || self.bursts_may_pass(bps) => Phase::Bucket(bps),
+            Phase::Bucket(bps) => self.long_trains(view, bps),
+            Phase::LongTrains { left, datagrams, bps } if left > 1 => {
+                Phase::LongTrains { left: left - 1, datagrams, bps }
+            }
+            Phase::Below(_) | Phase::LongTrains { .. } | Phase::Done => Phase::Done,
         }
+    }
+
+    /// Whether it is worth looking for a bucket of tokens.
+    fn bursts_may_pass(&self, bps: f64) -> bool {
+        super::shape::credit(&self.records, self.header_bytes, bps) != Some(false)
+    }
+
+    /// Trains of what passed of a step after a pause.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a small count
+    fn long_trains(&self, view: &StepView, bps: f64) -> Phase {
+        let passed = if self.lost_without_queue { view.before_loss } else { view.before_queue };
+        let bucket = (0.7 * view.bucket_bytes(passed, bps) * 8.0 / view.packet_bits) as u32;
+        let datagrams = bucket.min(ProfileStep::MAX_TRAIN);
+        if datagrams < TRAIN * 3 / 2 {
+            return Phase::Done;
+        }
+        Phase::LongTrains { left: TRAINS, datagrams, bps }
     }
 
     /// A queue of so many microseconds is one: more than the idle path varies by, and more than two packets take.

@@ -27,8 +27,12 @@ pub struct StepView {
     pub is_train: bool,
     /// Whether the sender fell far behind its plan.
     pub sender_behind: bool,
-    /// Whether it fell behind by so much that the step is of another rate than was asked for.
-    pub fell_short: bool,
+    /// Whether it was late, so that the step is of another rate than was asked for, or has bursts of what was late.
+    pub disturbed: bool,
+    /// Gaps in what arrived: losses in a row count once.
+    pub loss_events: u32,
+    /// The longest time that the sender was behind its schedule, microseconds.
+    pub late_us: f64,
     /// Bits of one IP packet.
     pub packet_bits: f64,
 }
@@ -67,7 +71,10 @@ impl StepView {
             receiver_behind: received.socket_drops > sent / 50,
             is_train: record.step.gap_ns == 0,
             sender_behind: asked_bps > 0.0 && offered_bps < 0.85 * asked_bps,
-            fell_short: asked_bps > 0.0 && offered_bps < 0.95 * asked_bps,
+            disturbed: asked_bps > 0.0
+                && (offered_bps < 0.95 * asked_bps || record.sent.late_ns as f64 / 1e9 > LATE_S + LATE_PART * span_s),
+            loss_events: received.gaps,
+            late_us: record.sent.late_ns as f64 / 1e3,
             packet_bits,
         })
     }
@@ -102,15 +109,28 @@ impl StepView {
 /// millisecond or two in a tenth of a second differ by less.
 const KEEPS_UP: f64 = 0.94;
 
-/// The rate of arrival over the later half, and the datagrams that it was read off.
+/// A sender that was late by this and this part of its step was late for a moment, or for long.
+const LATE_S: f64 = 0.002;
+const LATE_PART: f64 = 0.05;
+
+/// The rate of arrival over the later half, and the datagrams that it was read off: the median of the slopes between any two of its
+/// parts (Theil 1950, Sen 1968), since a host that stalls for a moment moves single parts, and the difference of the ends with them.
 #[allow(clippy::cast_precision_loss)] // counts and times of one step
 fn sustained(parts: &[StepPart], packet_bits: f64) -> Option<(f64, u32)> {
     let arrived: Vec<&StepPart> = parts.iter().filter(|part| part.received > 0).collect();
-    let half = arrived.get(arrived.len().checked_sub(1)? / 2)?;
-    let later = &arrived[(arrived.len() - 1) / 2 + 1..];
-    let count: u32 = later.iter().map(|part| part.received).sum();
-    let span_ns = later.last()?.last_ns.checked_sub(half.last_ns).filter(|ns| *ns > 0)?;
-    Some((f64::from(count) * packet_bits * 1e9 / span_ns as f64, count))
+    let later = &arrived[arrived.len().checked_sub(1)? / 2..];
+    let mut count = 0;
+    let mut points = Vec::new();
+    for (index, part) in later.iter().enumerate() {
+        count += if index == 0 { 0 } else { part.received };
+        points.push((f64::from(count), part.last_ns as f64));
+    }
+    let mut gaps_ns = Vec::new();
+    for (index, (n, at)) in points.iter().enumerate() {
+        gaps_ns.extend(points[..index].iter().map(|(before, since)| (at - since) / (n - before)));
+    }
+    let gap_ns = narrows_stats::quantile(&gaps_ns, 0.5).filter(|ns| *ns > 0.0)?;
+    Some((packet_bits * 1e9 / gap_ns, count))
 }
 
 /// Datagrams before the delay began to rise: the line through its rise from a third to two thirds of the queue, followed back to where

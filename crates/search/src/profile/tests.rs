@@ -19,6 +19,8 @@ struct Path {
     loss: f64,
     jitter_ns: u64,
     delay_ns: u64,
+    /// A host on the way stalls once in so many ns, for so many ns.
+    stalls: Option<(f64, f64)>,
     seed: u64,
     tokens: f64,
     tokens_at: f64,
@@ -34,6 +36,7 @@ impl Path {
             loss: 0.0,
             jitter_ns: 0,
             delay_ns: 10_000_000,
+            stalls: None,
             seed: 88_172_645_463_325_252,
             tokens: f64::MAX,
             tokens_at: 0.0,
@@ -66,7 +69,9 @@ impl Path {
             return None;
         }
         self.busy_until = start + bytes * 8e9 / self.rate_bps;
-        Some(self.busy_until + self.delay_ns as f64 + self.random() * self.jitter_ns as f64)
+        let out = self.busy_until + self.delay_ns as f64 + self.random() * self.jitter_ns as f64;
+        let stalled = self.stalls.map_or(0.0, |(period, length)| (length - out % period).max(0.0));
+        Some(out + stalled)
     }
 
     fn run(&mut self, step: &ProfileStep, begin: f64) -> (StepRecord, f64) {
@@ -120,11 +125,13 @@ fn received(arrivals: &[(u32, f64, f64)], sent: u32) -> StepReceived {
     });
     let seen: std::collections::HashSet<u32> = arrivals.iter().map(|(n, ..)| *n).collect();
     let mut missing = (0..sent).filter(|n| !seen.contains(n));
+    let gaps = (0..sent).filter(|n| !seen.contains(n) && (*n == 0 || seen.contains(&(n - 1)))).count() as u32;
     let last = arrivals.iter().map(|(_, at, _)| *at).fold(first.1, f64::max);
     StepReceived {
         datagrams: arrivals.len() as u32,
         span_ns: (last - first.1) as u64,
         first_missing: missing.next(),
+        gaps,
         min_delay_ns: arrivals.iter().map(|(.., delay)| *delay as i64).min().unwrap_or(0),
         parts: parts.collect(),
         ..StepReceived::default()
@@ -189,6 +196,24 @@ fn a_policer_loses_at_once_what_a_link_that_bursts_pass_would_carry() {
     assert!(shape.burst_bps.is_some_and(|bps| near(bps, 300e6, 0.1)), "{:?}", shape.burst_bps);
     let Some(Plateau::Policer { bucket_bytes }) = shape.plateau else { panic!("{:?}", shape.plateau) };
     assert!(near(bucket_bytes, 50_000.0, 0.25), "{bucket_bytes}");
+}
+
+#[test]
+fn longer_trains_tell_the_link_before_a_policer_with_a_deep_bucket() {
+    let mut path = Path { police: Some((40e6, 200_000.0)), jitter_ns: 40_000, ..Path::new(900e6, 400_000.0) };
+    let (shape, _) = profile(&mut path, 25_000_000);
+    assert!(shape.burst_bps.is_some_and(|bps| near(bps, 900e6, 0.1)), "{:?}", shape.burst_bps);
+    assert!(matches!(shape.plateau, Some(Plateau::Policer { .. })), "{:?}", shape.plateau);
+}
+
+#[test]
+fn hosts_that_stall_make_no_shaper_and_no_policer() {
+    for (period_ms, length_ms) in [(400, 20), (170, 12), (90, 4), (1_300, 60)] {
+        let stalls = Some((f64::from(period_ms) * 1e6, f64::from(length_ms) * 1e6));
+        let (shape, _) = profile(&mut Path { stalls, ..Path::new(50e6, 400_000.0) }, 40_000_000);
+        assert_eq!(shape.plateau, Some(Plateau::Queue), "{period_ms} ms, {length_ms} ms: {shape:#?}");
+        assert!(near(shape.capacity.expect("saturated").bps, 50e6, 0.05), "{period_ms}: {:?}", shape.capacity);
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) fn run(mut end: End<'_, '_>) -> ProfileEndRecord {
     }
     while let Next::Step { step, wait_ns } = staircase.next(end.at_ns()) {
         let until_ns = nanos::monotonic() + wait_ns;
-        let _ = end.hear(until_ns, |_| None::<()>);
+        let _ = end.wait_for(until_ns, |_| None::<()>);
         if end.is_stopped() {
             break;
         }
@@ -43,7 +43,7 @@ pub(super) fn run(mut end: End<'_, '_>) -> ProfileEndRecord {
         end.report(steps);
     }
     for _ in 0..3 {
-        end.say(&Note::End);
+        end.send_note(&Note::End);
     }
     end.into_record()
 }
@@ -59,7 +59,7 @@ fn probe(end: &mut End<'_, '_>) {
         if sent < PROBES && nanos::monotonic() >= begin_ns + u64::from(sent) * PROBE_GAP_NS {
             asked[sent as usize] = nanos::real();
             let large = sent % 2 == 1 && end.plan.direction == Direction::Up;
-            end.say_filled(&Note::Probe { n: sent }, if large { full as usize } else { 0 });
+            end.send_filled_note(&Note::Probe { n: sent }, if large { full as usize } else { 0 });
             sent += 1;
         }
         for heard in end.listen(true) {
@@ -89,7 +89,7 @@ fn send(end: &mut End<'_, '_>, step: ProfileStep, ask_ns: u64) -> (StepSent, Opt
     let sent = end.send(&step);
     let mut received = ask(end, step, sent, ask_ns);
     if received.as_ref().is_some_and(|received| received.datagrams < sent.datagrams) {
-        let _ = end.hear(nanos::monotonic() + STRAGGLERS_NS, |_| None::<()>);
+        let _ = end.wait_for(nanos::monotonic() + STRAGGLERS_NS, |_| None::<()>);
         received = ask(end, step, sent, ask_ns).or(received);
     }
     (sent, received)
@@ -99,9 +99,9 @@ fn ask(end: &mut End<'_, '_>, step: ProfileStep, sent: StepSent, ask_ns: u64) ->
     let limit_ns = nanos::monotonic() + ASK_LIMIT_NS;
     let mut wait_ns = ask_ns;
     while nanos::monotonic() < limit_ns && !end.is_stopped() {
-        end.say(&Note::Sent { step, sent });
+        end.send_note(&Note::Sent { step, sent });
         let until_ns = nanos::monotonic() + wait_ns;
-        let answer = end.hear(until_ns, |heard| match &heard.note {
+        let answer = end.wait_for(until_ns, |heard| match &heard.note {
             Note::Received { id, received } if *id == step.id => Some(received.clone()),
             _ => None,
         });
@@ -119,18 +119,18 @@ fn receive(end: &mut End<'_, '_>, step: ProfileStep, ask_ns: u64) -> (StepSent, 
     let limit_ns = nanos::monotonic() + step.planned_ns() + ASK_LIMIT_NS;
     let mut wait_ns = ask_ns;
     while nanos::monotonic() < limit_ns && !end.is_stopped() {
-        end.say(&Note::Send { step });
+        end.send_note(&Note::Send { step });
         let until_ns = nanos::monotonic() + step.planned_ns() + wait_ns;
-        let sent = end.hear(until_ns, |heard| match &heard.note {
+        let sent = end.wait_for(until_ns, |heard| match &heard.note {
             Note::Sent { step: of, sent } if of.id == step.id => Some(Some(*sent)),
             Note::Refused { id, .. } if *id == step.id => Some(None),
             _ => None,
         });
         if let Some(sent) = sent {
             let Some(sent) = sent else { break };
-            let _ = end.hear(nanos::monotonic() + STRAGGLERS_NS / 4, |_| None::<()>);
+            let _ = end.wait_for(nanos::monotonic() + STRAGGLERS_NS / 4, |_| None::<()>);
             if end.account(sent.datagrams).datagrams < sent.datagrams {
-                let _ = end.hear(nanos::monotonic() + STRAGGLERS_NS, |_| None::<()>);
+                let _ = end.wait_for(nanos::monotonic() + STRAGGLERS_NS, |_| None::<()>);
             }
             return (sent, Some(end.account(sent.datagrams)));
         }

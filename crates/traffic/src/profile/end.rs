@@ -50,7 +50,7 @@ pub(super) struct End<'a, 'o> {
     /// The least delay of full datagrams so far.
     least_ns: Option<i64>,
     drops_before: u32,
-    told_enough_ns: u64,
+    enough_sent_ns: u64,
     reported_ns: u64,
 }
 
@@ -68,7 +68,7 @@ impl<'a, 'o> End<'a, 'o> {
         let header_bytes = socket::header_bytes(&stream.peer);
         let record = ProfileEndRecord {
             header_bytes,
-            datagram_bytes: stream.datagram_bytes,
+            datagram_bytes: stream.datagram_bytes.min(ProfilePlan::MAX_DATAGRAM_BYTES),
             host: vec![HostSample { at_us: 0, cpus: (observer.cpu_times)() }],
             ..ProfileEndRecord::empty(observer.place)
         };
@@ -85,7 +85,7 @@ impl<'a, 'o> End<'a, 'o> {
             sample: ProfileSample::default(),
             least_ns: None,
             drops_before: 0,
-            told_enough_ns: 0,
+            enough_sent_ns: 0,
             reported_ns: 0,
         })
     }
@@ -99,13 +99,13 @@ impl<'a, 'o> End<'a, 'o> {
         nanos::monotonic().saturating_sub(self.began_ns)
     }
 
-    /// Sends a note; one that is lost is repeated by who waits for its answer.
-    pub(super) fn say(&self, note: &Note) {
+    /// Sends a note; whoever waits for an answer sends it again.
+    pub(super) fn send_note(&self, note: &Note) {
         let _ = self.stream.socket.send(&profile::encode(note, &self.stream.key, nanos::real()));
     }
 
     /// Sends a note filled up to a size.
-    pub(super) fn say_filled(&self, note: &Note, bytes: usize) {
+    pub(super) fn send_filled_note(&self, note: &Note, bytes: usize) {
         let mut datagram = profile::encode(note, &self.stream.key, nanos::real());
         // JSON allows for spaces at its end.
         datagram.resize(datagram.len().max(bytes), b' ');
@@ -136,20 +136,20 @@ impl<'a, 'o> End<'a, 'o> {
             }
         }
         self.stream.heard.fetch_add(1, Ordering::Relaxed);
-        // Said again now and then: it may be lost on a path that loses much.
+        // Sent again now and then: it may be lost on a path that loses much.
         let monotonic = nanos::monotonic();
         let stops = self.expected.is_none_or(|step| step.stop_above_us > 0);
-        if stops && self.arrivals.is_enough() && monotonic - self.told_enough_ns > 20_000_000 {
-            self.told_enough_ns = monotonic;
-            self.say(&Note::Enough { id: self.arrivals.id });
+        if stops && self.arrivals.is_enough() && monotonic - self.enough_sent_ns > 20_000_000 {
+            self.enough_sent_ns = monotonic;
+            self.send_note(&Note::Enough { id: self.arrivals.id });
         }
         notes
     }
 
-    /// Waits for a note that `wanted` takes, until `until_ns` by the monotonic clock.
-    pub(super) fn hear<T>(&mut self, until_ns: u64, mut wanted: impl FnMut(&Heard) -> Option<T>) -> Option<T> {
+    /// Waits for a note that `accept` takes, until `until_ns` by the monotonic clock.
+    pub(super) fn wait_for<T>(&mut self, until_ns: u64, mut accept: impl FnMut(&Heard) -> Option<T>) -> Option<T> {
         while nanos::monotonic() < until_ns && !self.is_stopped() {
-            if let Some(found) = self.listen(true).iter().find_map(&mut wanted) {
+            if let Some(found) = self.listen(true).iter().find_map(&mut accept) {
                 return Some(found);
             }
         }

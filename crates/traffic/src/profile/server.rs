@@ -16,16 +16,16 @@ pub(super) fn run(mut end: End<'_, '_>) -> ProfileEndRecord {
                 Note::Probe { n } => {
                     let large = n % 2 == 1 && end.plan.direction == Direction::Down;
                     let bytes = if large { end.record.datagram_bytes as usize } else { 0 };
-                    end.say_filled(&Note::Echo { n, arrived_ns: heard.arrived_ns }, bytes);
+                    end.send_filled_note(&Note::Echo { n, arrived_ns: heard.arrived_ns }, bytes);
                 }
                 Note::Sent { step, sent } => {
                     end.expected = None;
                     let received = end.account_of(step.id, sent.datagrams);
-                    end.say(&Note::Received { id: step.id, received });
+                    end.send_note(&Note::Received { id: step.id, received });
                     steps = steps.max(u32::from(step.id));
                 }
                 Note::Send { step } => match step.check(end.plan.max_bps, end.record.header_bytes) {
-                    Err(why) => end.say(&Note::Refused { id: step.id, why }),
+                    Err(why) => end.send_note(&Note::Refused { id: step.id, why }),
                     Ok(()) if last.is_some_and(|(id, _)| id > step.id) => {}
                     Ok(()) => {
                         let sent = match last {
@@ -33,7 +33,7 @@ pub(super) fn run(mut end: End<'_, '_>) -> ProfileEndRecord {
                             _ => end.send(&step),
                         };
                         last = Some((step.id, sent));
-                        end.say(&Note::Sent { step, sent });
+                        end.send_note(&Note::Sent { step, sent });
                         steps = steps.max(u32::from(step.id));
                     }
                 },

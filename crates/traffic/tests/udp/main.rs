@@ -7,3 +7,4 @@ mod handshake;
 mod hosts;
 mod order;
 mod path;
+mod profile;

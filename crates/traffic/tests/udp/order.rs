@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Opens stream 0 of a server as a client would, by hand.
-fn shake_hands(address: SocketAddr) -> UdpSocket {
+pub(crate) fn shake_hands(address: SocketAddr) -> UdpSocket {
     let own = socket::connect(address).unwrap();
     own.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let hello = Hello { key: KEY, stream: 0, flow: Flow::Up, attempt: 1, time_ns: 5 };

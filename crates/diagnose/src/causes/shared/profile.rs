@@ -31,7 +31,7 @@ pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     let loss = lost as f64 / sent.max(1) as f64;
     let offered_bps = offered_bps(evidence);
-    if shape.lost_below >= 5 && shape.loss_below() >= SAME * loss {
+    if shape.loss_events_below >= 5 && shape.loss_below() >= SAME * loss {
         return Some(Met::Lossy);
     }
     match (shape.capacity, shape.plateau) {
@@ -46,14 +46,12 @@ pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
     }
 }
 
-/// What the load offered, as IP packets.
+/// What the load offered, with the headers of IP and UDP.
 fn offered_bps(evidence: &UdpEvidence) -> f64 {
     let size = evidence.base.size_bytes.max(1) as f64;
-    evidence.base.offered_bps * (size + HEADERS) / size
+    let headers = if evidence.base.accounting.ipv6 { 48.0 } else { 28.0 };
+    evidence.base.offered_bps * (size + headers) / size
 }
-
-/// Bytes of an IPv4 and a UDP header.
-const HEADERS: f64 = 28.0;
 
 /// The assessment of a cause that `met` stands for; `None` where the profile does not tell.
 pub(crate) fn by_profile(evidence: &UdpEvidence, of: Met) -> Option<Assessment> {
@@ -86,7 +84,7 @@ fn second(profile: &PathProfile, met: Met) -> Witness {
     let shape = &profile.shape;
     experiment(match met {
         Met::Policed => format!(
-            "above that rate the delay stays at its least ({:.0} us), and bursts pass at {}",
+            "above that rate the delay stays at its minimum ({:.0} us), and bursts pass at {}",
             shape.steps.iter().map(|step| step.queue_us).fold(f64::MAX, f64::min),
             shape.burst_bps.map_or_else(|| "an unknown rate".to_owned(), units::bps)
         ),

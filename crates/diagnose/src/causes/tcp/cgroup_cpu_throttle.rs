@@ -1,6 +1,6 @@
 //! # cgroup-cpu-throttle
 //!
-//! The control group of an end may use no more CPU time than it does: its threads stand still until the next period.
+//! The control group of an end has used up its CPU quota: its threads are stopped until the next period.
 //!
 //! **Shows**: `nr_throttled` and `throttled_usec` of the group grow during the trial, while the machine has time left.
 //!
@@ -20,7 +20,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cgroup-cpu-throttle",
-    about: "the CPU quota of an end's control group makes it stand still",
+    about: "the CPU quota of an end's control group stops its threads",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::CGROUP_CPU_QUOTA, keys::CGROUP_CPU_PERIODS, keys::CGROUP_CPU_THROTTLED, keys::CGROUP_CPU_THROTTLED_US],
     assess,
@@ -30,7 +30,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-/// A group that stands still for less of the time hardly slows a bulk transfer down.
+/// A group that is throttled for less of the time hardly slows a bulk transfer down.
 const PART: f64 = 0.1;
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
@@ -38,13 +38,13 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(quota) = evidence.number(role, keys::CGROUP_CPU_QUOTA) else {
         return contradicts(format!("the control group of {who} has no CPU quota"));
     };
-    let (Some(stood_us), Some(times)) =
+    let (Some(throttled_us), Some(times)) =
         (evidence.grew(role, keys::CGROUP_CPU_THROTTLED_US), evidence.grew(role, keys::CGROUP_CPU_THROTTLED))
     else {
         return cannot_tell(format!("the statistics of the control group of {who} could not be read"));
     };
     #[allow(clippy::cast_precision_loss)] // microseconds of one trial
-    let part = stood_us as f64 / 1e6 / evidence.base.whole_s.max(1e-3);
+    let part = throttled_us as f64 / 1e6 / evidence.base.whole_s.max(1e-3);
     if times == 0 || part < PART {
         return contradicts(format!("the CPU quota of {who} held it up {} of the time", units::percent(part)));
     }

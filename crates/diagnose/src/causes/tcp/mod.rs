@@ -19,6 +19,7 @@ causes! {
     app_core_saturated,
     cgroup_cpu_throttle,
     checksum_errors,
+    competing_traffic,
     congestion_control,
     filter_drop,
     link_speed,

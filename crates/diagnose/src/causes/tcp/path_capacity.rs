@@ -17,6 +17,7 @@ use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
+use super::competing_traffic::TAKEN;
 use super::congestion_control::window_share;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, EndView, TcpEvidence};
 use crate::role::Role;
@@ -70,7 +71,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         }
         (Some(capacity), _) => {
             let how = format!("the path sustains {} (path profile), less headers", units::bps(capacity.bps));
-            (capacity.bps, [AT_CAPACITY, 1.03], how)
+            (capacity.bps, [if is_sawtooth(evidence) { SAWTOOTH } else { AT_CAPACITY }, 1.03], how)
         }
         // The path is no limit up to there; where it ends is not known.
         (None, _) => {
@@ -104,19 +105,32 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
         Plateau::Queue | Plateau::ShortQueue => {}
     }
     let says = format!("{words} (UDP in steps); the goodput and its headers are {} of it", units::percent(filled));
+    let taken = evidence.others_bps.zip(shape.capacity).map_or(0.0, |(others, capacity)| others / capacity.bps);
+    if taken >= TAKEN {
+        return Some(contradicts(format!("{words}, of which other traffic takes {}", units::percent(taken))));
+    }
     if filled >= AT_CAPACITY {
         return Some(Assessment::Supports { share: 0.95, witnesses: vec![experiment(says)] });
     }
-    // A loss-based congestion control that halves its window when a short queue overflows leaves a part of the path unused.
-    let overflowed = evidence.base.rtt_peak_us?.max(evidence.base.rtt_high_us?) - evidence.min_rtt_us? >= 0.8 * shape.queue_us;
-    let lost = evidence.base.loss_whole.is_some_and(|loss| loss.lost() > 0);
-    let by_window = window_share(evidence).is_some_and(|share| share >= 0.7) && end_bound(evidence).is_none();
-    let clean = shape.lost_below == 0;
-    if filled >= SAWTOOTH && overflowed && lost && by_window && clean && !cpu_bound(evidence) {
+    if is_sawtooth(evidence) {
         let queue = counter("the congestion window filled the queue of the path, lost packets, and shrank".to_owned());
         return Some(Assessment::Supports { share: 0.75, witnesses: vec![experiment(says), queue] });
     }
     Some(contradicts(says))
+}
+
+/// Whether a loss-based congestion control that halves its window when a short queue overflows leaves a part of the path unused.
+fn is_sawtooth(evidence: &TcpEvidence) -> bool {
+    let base = &evidence.base;
+    let Some(shape) = evidence.profile.as_ref().map(|profile| &profile.shape) else { return false };
+    let rise_us = base.rtt_peak_us.zip(base.rtt_high_us).zip(evidence.min_rtt_us).map(|((peak, high), min)| peak.max(high) - min);
+    evidence.filled().is_some_and(|filled| filled >= SAWTOOTH)
+        && rise_us.is_some_and(|rise| rise >= 0.8 * shape.queue_us)
+        && base.loss_whole.is_some_and(|loss| loss.lost() > 0)
+        && window_share(evidence).is_some_and(|share| share >= 0.7)
+        && end_bound(evidence).is_none()
+        && shape.lost_below == 0
+        && !cpu_bound(evidence)
 }
 
 /// The least part of its path that a loss-based congestion control uses in a few seconds: it halves its window (Reno) at each overflow of a

@@ -98,7 +98,23 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
             shape.lost_below, shape.sent_below
         )));
     }
-    (shape.lost_below >= 3 && below >= COMMON).then(|| Assessment::Supports {
+    if expected < 8.0 && is_rare(evidence, loss) {
+        return Some(Assessment::Supports {
+            share: 0.85,
+            witnesses: vec![
+                counter(format!(
+                    "segments were lost at {} moments apart ({} of {}), while no queue stood",
+                    loss.moments, loss.lost(), loss.sent
+                )),
+                experiment(format!(
+                    "{}: with {} of that in use nothing on it is full",
+                    profile.words(),
+                    units::percent(evidence.filled()?)
+                )),
+            ],
+        });
+    }
+    (shape.loss_events_below >= 3 && below >= COMMON).then(|| Assessment::Supports {
         share: 0.9,
         witnesses: vec![
             counter(format!(
@@ -116,6 +132,19 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         ],
     })
 }
+
+/// Whether TCP lost segments again and again at a rate far below what the path sustains behind a queue that never filled.
+fn is_rare(evidence: &TcpEvidence, loss: Loss) -> bool {
+    let plateau = evidence.profile.as_ref().and_then(|profile| profile.shape.plateau);
+    loss.moments >= MOMENTS
+        && plateau == Some(Plateau::Queue)
+        && evidence.filled().is_some_and(|part| part < 0.6)
+        && evidence.queue_stood() == Some(false)
+        && evidence.queue_filled_at_times() == Some(false)
+}
+
+/// So often a congestion control fills no queue that is seen nowhere else.
+const MOMENTS: u64 = 5;
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(loss) = evidence.base.loss else { return cannot_tell("the sender's retransmissions could not be read") };

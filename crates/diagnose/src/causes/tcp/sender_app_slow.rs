@@ -77,6 +77,12 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             units::percent(room)
         )));
     }
+    if let Some(starved) = evidence.starved() {
+        witnesses.push(counter(format!(
+            "the kernel had sent all that the application gave it, and might have sent more, in {} of the samples",
+            units::percent(starved)
+        )));
+    }
     // BBR keeps about half of its window in flight when it is busy.
     if let (Some(in_flight), Some(window)) = (base.in_flight_bytes, base.cwnd_bytes)
         && in_flight < 0.4 * window

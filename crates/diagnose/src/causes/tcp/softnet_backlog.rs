@@ -40,6 +40,6 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a sysctl
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let now = evidence.number(role, keys::CORE_NETDEV_MAX_BACKLOG).unwrap_or(1000.0) as u64;
-    let packets = (4 * now).clamp(4096, 1 << 20);
+    let packets = now.saturating_mul(4).clamp(4096, 1 << 20);
     sysctl_fix(evidence, role, "let more packets wait for a CPU", "net.core.netdev_max_backlog", packets.to_string())
 }

@@ -7,12 +7,14 @@ use narrows_model::TimeBudget;
 #[must_use]
 pub fn time_budget(evidence: &TcpEvidence) -> Option<TimeBudget> {
     let shares = evidence.base.shares?;
-    let app_idle = (1.0 - shares.busy).max(0.0);
+    // The clock of busy time goes on while anything is in flight, though the application gives nothing more.
+    let app_idle = (1.0 - shares.busy).max(evidence.starved().unwrap_or(0.0));
+    let busy = 1.0 - app_idle;
     // The two limited times are parts of `busy`; jiffies can make their sum exceed it.
     let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
     let limited = window + buffer;
-    let excess = (limited - shares.busy).max(0.0);
-    let rest = (shares.busy - limited).max(0.0);
+    let excess = (limited - busy).max(0.0);
+    let rest = (busy - limited).max(0.0);
     let recovery = shares.recovery.min(rest);
     let whole = app_idle + limited + rest;
     // Rounding may leave less than nothing.

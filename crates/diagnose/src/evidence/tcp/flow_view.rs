@@ -86,6 +86,8 @@ pub struct FlowView {
     pub buffer_full_share: Option<f64>,
     /// Share of samples that found the send buffer less than half full: the writer had room and did not use it.
     pub buffer_room_share: Option<f64>,
+    /// Share of samples in which the kernel waited for the application: nothing unsent, and room in the congestion window.
+    pub starved_share: Option<f64>,
     /// What was lost.
     pub loss: Option<Loss>,
     /// Loss over the whole trial, the omitted part included.
@@ -199,6 +201,7 @@ impl FlowView {
             window_full_share: share_of(&sent, window_full),
             buffer_full_share: share_of(&sent, buffer_full),
             buffer_room_share: share_of(&sent, buffer_room),
+            starved_share: share_of(&sent, starved),
             loss: Loss::of(sent.iter().map(|(_, samples)| *samples)),
             loss_whole: Loss::of(whole.iter().map(|(_, samples)| *samples)),
             snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
@@ -279,6 +282,18 @@ fn buffer_full(sample: &TcpSample) -> Option<bool> {
 fn buffer_room(sample: &TcpSample) -> Option<bool> {
     let memory = sample.memory?;
     Some(u64::from(memory.wmem_queued_bytes) * 2 < u64::from(memory.sndbuf_bytes))
+}
+
+/// What the kernel marks as limited by the application (`net/ipv4/tcp_rate.c`, `tcp_rate_check_app_limited`). A send buffer that is
+/// full looks the same.
+fn starved(sample: &TcpSample) -> Option<bool> {
+    let tcp = &sample.tcp;
+    let unsent = tcp.notsent_bytes? >= tcp.snd_mss_bytes?;
+    Some(
+        tcp.delivery_rate_app_limited()?
+            && !unsent
+            && tcp.unacked?.saturating_mul(10) < tcp.snd_cwnd?.saturating_mul(9),
+    )
 }
 
 /// Payload per byte of send memory, where enough was queued for the ratio to mean something.

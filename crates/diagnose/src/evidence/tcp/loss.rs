@@ -11,7 +11,12 @@ pub struct Loss {
     pub retransmitted: u64,
     /// Segments that the receiver reported to have had already: retransmissions without a loss.
     pub spurious: u64,
+    /// Moments at which segments were sent again, a few round trips apart: one overflow of a queue is one.
+    pub moments: u64,
 }
+
+/// Round trips within which the repairs of one overflow lie.
+const REPAIR: u64 = 4;
 
 impl Loss {
     pub(super) fn of<'a>(streams: impl Iterator<Item = &'a [TcpSample]>) -> Option<Self> {
@@ -22,6 +27,15 @@ impl Loss {
             sum.sent = sum.sent.saturating_add(grew(|sample| sample.tcp.data_segs_out)?);
             sum.retransmitted = sum.retransmitted.saturating_add(grew(|sample| sample.tcp.total_retrans)?);
             sum.spurious = sum.spurious.saturating_add(grew(|sample| sample.tcp.dsack_dups).unwrap_or(0));
+            let mut quiet_until_us = 0;
+            for pair in samples.windows(2) {
+                let [before, sample] = pair else { continue };
+                if sample.tcp.total_retrans > before.tcp.total_retrans {
+                    sum.moments += u64::from(sample.at_us >= quiet_until_us);
+                    let rtt_us = sample.tcp.rtt_us.unwrap_or(0).min(1_000_000);
+                    quiet_until_us = sample.at_us.saturating_add(REPAIR * rtt_us);
+                }
+            }
         }
         Some(sum)
     }

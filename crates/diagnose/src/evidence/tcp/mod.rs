@@ -21,7 +21,7 @@ use crate::judge::{Evidence as _, Experiment};
 use crate::ledger::tcp_ledger;
 use crate::role::Role;
 use narrows_model::load::tcp::TcpPlan;
-use narrows_model::{Direction, Flow, Ledger, Place, Run, Snapshot, keys};
+use narrows_model::{Direction, FactKey, Flow, Ledger, Place, Run, Snapshot, keys};
 use std::collections::BTreeMap;
 
 /// Everything known of one round.
@@ -43,9 +43,22 @@ pub struct TcpEvidence {
     pub ledger: Option<Ledger>,
     /// Smallest RTT seen on the idle path or under load, microseconds.
     pub min_rtt_us: Option<f64>,
+    /// Bits of IP packets a second that the devices of both hosts carried in the flow's direction beyond its own.
+    pub others_bps: Option<f64>,
     sender: Snapshot,
     receiver: Snapshot,
     header_bytes: u32,
+}
+
+/// See [`TcpEvidence::others_bps`]. `header_bytes`: of IP and TCP.
+#[allow(clippy::cast_precision_loss)] // counts of one trial
+fn others_bps(base: &FlowView, header_bytes: u32) -> Option<f64> {
+    let own = base.loss_whole?.sent as f64 * (base.mss_bytes? + f64::from(header_bytes));
+    let beyond = |end: &EndView, key: FactKey| Some((*end.counts.get(key.name)? as f64 - own).max(0.0));
+    let bytes =
+        beyond(&base.sender, keys::NIC_COUNTER_TX_BYTES)?.min(beyond(&base.receiver, keys::NIC_COUNTER_RX_BYTES)?);
+    // Ethernet headers and the control connection are less.
+    Some(if bytes > 0.05 * own { bytes * 8.0 / base.whole_s.max(1e-3) } else { 0.0 })
 }
 
 impl TcpEvidence {
@@ -73,6 +86,7 @@ impl TcpEvidence {
             paced_udp: PacedUdp::of(run.experiments(round), flow, base.goodput_bps),
             profile: PathProfile::of(run, round, flow),
             ledger: tcp_ledger(trial, flow),
+            others_bps: others_bps(&base, run.target.family.header_bytes() + 20),
             base,
             experiments,
             min_rtt_us,
@@ -155,10 +169,14 @@ impl TcpEvidence {
         narrows_stats::quantile(&self.base.interval_bps, 0.9).map_or(goodput, |fastest| fastest.max(goodput))
     }
 
-    /// The goodput as a part of what the path sustains, where that was measured.
+    /// The goodput, and what else the two hosts send each other, as a part of what the path sustains, where that was measured.
     #[must_use]
     pub fn filled(&self) -> Option<f64> {
-        Some(self.settled_bps() / self.capacity_goodput_bps()?)
+        Some((self.settled_bps() + self.others_goodput_bps()) / self.capacity_goodput_bps()?)
+    }
+
+    fn others_goodput_bps(&self) -> f64 {
+        self.others_bps.zip(self.payload_part()).map_or(0.0, |(bps, part)| bps * part)
     }
 
     /// Goodput that the path is known to carry: its measured capacity, or what it carried of UDP.
@@ -171,7 +189,7 @@ impl TcpEvidence {
     /// Whether the path is known to carry clearly more than the goodput, so that the path is not what limits it.
     #[must_use]
     pub fn path_has_room(&self) -> bool {
-        self.carries_bps().is_some_and(|bps| self.settled_bps() < AT_CAPACITY * bps)
+        self.carries_bps().is_some_and(|bps| self.settled_bps() + self.others_goodput_bps() < AT_CAPACITY * bps)
     }
 
     /// The slower of the two links in bits per second on the wire, where both or one are known and real.
@@ -209,7 +227,7 @@ impl TcpEvidence {
 
     /// How much of the time the sending application offered less than the connection took: the time with nothing to send or,
     /// where small writes keep TCP's clock of busy time running, the samples that found more than half of the send buffer
-    /// unused. On the fault bank a writer that was always ready and had a core to run on left so much room in 5 % of the
+    /// unused, or the kernel itself waiting for the application. On the fault bank a writer that was always ready and had a core to run on left so much room in 5 % of the
     /// samples at most (with a buffer of 48 KiB; else in none); one that waits for a full machine leaves it, too.
     #[must_use]
     pub fn writer_behind(&self) -> Option<f64> {
@@ -217,7 +235,15 @@ impl TcpEvidence {
         // A transfer that ends by bytes has nothing more to write at its end.
         let ends_by_time = matches!(self.load.limit, narrows_model::Limit::DurationMs(_));
         let room = self.base.buffer_room_share.filter(|share| ends_by_time && *share > 0.5);
-        Some(idle.max(room.unwrap_or(0.0)))
+        let starved = self.starved().filter(|_| ends_by_time);
+        Some(idle.max(room.unwrap_or(0.0)).max(starved.unwrap_or(0.0)))
+    }
+
+    /// How often the kernel waited for the application, where it did so mostly and not for room in the send buffer.
+    #[must_use]
+    pub fn starved(&self) -> Option<f64> {
+        let buffer = self.held_by_buffer()?;
+        self.base.starved_share.filter(|share| *share > 0.5 && buffer < 0.2)
     }
 
     /// How much the RTT grew under load: its median less the smallest one, microseconds.

@@ -104,18 +104,29 @@ enum What {
     DemoForwarding(ForwardingArgs),
     /// Play the story of the small receive window: three acts on 1 Gbit/s and 35 ms
     Demo(OutputArg),
-    /// Run the fault bank: every injectable cause and healthy paths, judged by the injector's truth
-    Bank {
+    /// Diagnose paths of known truth: named scenarios, or drawn ones; prints what was right
+    #[command(alias = "bank")]
+    Scenarios {
         /// Only scenarios whose name contains one of these words
         #[arg(value_name = "WORD")]
         only: Vec<String>,
+        /// Instead of the named scenarios, draw paths and faults at random from this seed; what is true of each is then measured
+        /// with plain loads, with and without each fault
+        #[arg(long, value_name = "SEED", conflicts_with_all = ["only", "repetitions"])]
+        draw: Option<u64>,
+        /// How many to draw
+        #[arg(short = 'n', long = "number", default_value_t = 20, value_name = "N", requires = "draw")]
+        number: u64,
+        /// Draw loads of UDP, not of TCP
+        #[arg(long, requires = "draw")]
+        udp: bool,
         /// Runs of each case
         #[arg(long, short = 'r', default_value_t = 1, value_name = "N")]
         repetitions: u32,
         /// Keep each run in this directory
         #[arg(long, value_name = "DIRECTORY")]
         keep: Option<PathBuf>,
-        /// Run nothing: judge the runs that an earlier bank kept in this directory by today's rules
+        /// Run nothing: judge the runs that were kept in this directory by today's rules
         #[arg(long, value_name = "DIRECTORY", conflicts_with = "keep")]
         again: Option<PathBuf>,
     },
@@ -180,10 +191,21 @@ impl Args {
                     demo::play(output.as_deref(), &mut |line| anstream::eprintln!("{line}")).map_err(Failure::run)?;
                 Ok(u8::try_from(code).unwrap_or(1))
             }
-            What::Bank { only, repetitions, again: Some(kept), .. } => {
+            What::Scenarios { draw: Some(seed), number, udp, keep, again, .. } => {
+                let drawn = (0..number).map(|number| scenarios::draw(seed, number, udp)).collect();
+                match again {
+                    Some(kept) => run_drawn(drawn, |case, file| scenarios::drawn_again(case, &kept.join(file))),
+                    None => prepare_privileges().and_then(|()| {
+                        run_drawn(drawn, |case, file| {
+                            scenarios::run_drawn(case, keep.as_ref().map(|directory| directory.join(file)).as_deref())
+                        })
+                    }),
+                }
+            }
+            What::Scenarios { only, repetitions, again: Some(kept), .. } => {
                 run_scenarios(&only, repetitions, |_, file| scenarios::again(&kept.join(file)))
             }
-            What::Bank { only, repetitions, keep, .. } => prepare_privileges().and_then(|()| {
+            What::Scenarios { only, repetitions, keep, .. } => prepare_privileges().and_then(|()| {
                 run_scenarios(&only, repetitions, |case, file| {
                     scenarios::run(case, keep.as_ref().map(|directory| directory.join(file)).as_deref())
                 })
@@ -266,6 +288,34 @@ fn run_scenarios(
     }
     print(&tally.text())?;
     Ok(u8::from(!tally.passes()))
+}
+
+/// Runs drawn cases; `one` gets the file name under which a case is kept.
+fn run_drawn(
+    drawn: Vec<scenarios::Drawn>,
+    one: impl Fn(&scenarios::Drawn, &Path) -> Result<scenarios::DrawnResult, demo::StageError>,
+) -> Outcome {
+    let stop = stop_on_interrupt()?;
+    let total = drawn.len();
+    let mut results = Vec::new();
+    for (index, drawn) in drawn.into_iter().enumerate() {
+        if stop.is_set() {
+            anstream::eprintln!("interrupted; what follows is what was run");
+            break;
+        }
+        let name = drawn.case.name();
+        let words = match one(&drawn, Path::new(&format!("{}.run.json", drawn.case.scenario))) {
+            Ok(result) => {
+                let words = result.words();
+                results.push(result);
+                words
+            }
+            Err(why) => format!("could not be run: {why}"),
+        };
+        anstream::eprintln!("{}/{total} {name:<30} {words}", index + 1);
+    }
+    print(&scenarios::table(&results))?;
+    Ok(u8::from(results.len() < total))
 }
 
 fn verify_parts(only: &[Part]) -> Outcome {

@@ -23,7 +23,7 @@ enum Shape {
 #[derive(Debug, Args)]
 #[command(
     mut_arg("direction", |it| it.default_value("both").help("Only this direction gets what follows; the other stays clean")),
-    mut_arg("link_speed", |it| it.help("What the hosts' links say they run at (default: the path's rate, or 10G)"))
+    mut_arg("link_speed", |it| it.help("What the hosts' links say they run at (default: 10G)"))
 )]
 pub(super) struct PathArgs {
     /// Shape of the network

@@ -1,0 +1,65 @@
+//! # competing-traffic
+//!
+//! Other traffic between the same two hosts takes a part of the path.
+//!
+//! **Shows**: the devices of both hosts carry more than this connection, and both together fill what the path sustains.
+//!
+//! **Mistaken for**: a congestion control that makes too little of the path, random loss, a path of less capacity.
+//!
+//! **Fix**: another time for one of them, or a class of its own.
+//!
+//! Source: counters of the devices (`rtnl_link_stats64`); RFC 5681 on how flows share a path.
+
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
+use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
+use crate::judge::{Assessment, Cause};
+use crate::role::Role;
+use narrows_model::{Fix, keys, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "competing-traffic",
+    about: "other traffic between the two hosts takes a part of the path",
+    roles: &[Role::Path],
+    needs: &[keys::NIC_COUNTER_TX_BYTES, keys::NIC_COUNTER_RX_BYTES],
+    assess,
+    look_alikes: &["path-capacity", "congestion-control", "random-loss"],
+    fix,
+    rank: 6,
+    explains_link: true,
+    ..Cause::COMMON
+};
+
+/// Less of the path gives the connection too little to matter.
+pub(super) const TAKEN: f64 = 0.15;
+
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+    let Some(others) = evidence.others_bps else {
+        return cannot_tell("the counters of the devices, or the segments of the connection, could not be read");
+    };
+    let Some(capacity) = evidence.profile.as_ref().and_then(|profile| profile.shape.capacity) else {
+        return cannot_tell("what the path sustains was not measured");
+    };
+    let (taken, filled) = (others / capacity.bps, evidence.filled().unwrap_or(0.0));
+    if taken < TAKEN {
+        return contradicts(format!("other traffic of both hosts takes {} of the path", units::percent(taken)));
+    }
+    if filled < AT_CAPACITY {
+        return contradicts(format!("with all other traffic of both hosts the path is filled to {}", units::percent(filled)));
+    }
+    Assessment::Supports {
+        share: 0.9,
+        witnesses: vec![
+            counter(format!("the devices of both hosts carried {} besides this connection", units::bps(others))),
+            experiment(format!(
+                "the path sustains {} (UDP in steps): with this connection that is {} of it",
+                units::bps(capacity.bps),
+                units::percent(filled.min(1.0))
+            )),
+        ],
+    }
+}
+
+fn fix(_: &TcpEvidence, _: Role) -> Fix {
+    advice("find what else the two hosts send each other (ss -tnip, ss -unp); run it at another time, or give it a class of its own")
+}

@@ -1,0 +1,214 @@
+//! Verdicts where a profile of the path was made: what it says counts for more than what TCP's own figures suggest.
+
+use super::Scene;
+use crate::judge::Assessment;
+use crate::testing::profile::{Excess, ProfiledPath};
+use crate::testing::udp::{self, Died, UdpScene};
+use crate::testing::{assert_contradicts, assessment, fact, named, ordinary_host, verdict, with};
+use crate::{causes, diagnose};
+use narrows_model::host::fact::Unit;
+use narrows_model::run::RunPlan;
+use narrows_model::{Place, Status, Verdict};
+
+/// A path of 1 Gbit/s and 35 ms that TCP gets 37 Mbit/s of.
+fn slow() -> Scene {
+    Scene {
+        goodput_bps: 37e6,
+        rtt_us: 35_100,
+        segments: 25_500,
+        cwnd: 112,
+        early_peak_bps: 40e6,
+        profile: Some(ProfiledPath::default()),
+        ..Scene::default()
+    }
+}
+
+/// The same with one segment of 150 lost, which the receiver's device saw or did not see.
+fn lossy(seen: i64, counts: &[(&'static str, i64)]) -> Scene {
+    let mut receiver_counts = vec![("nic.counter.rx_packets", seen)];
+    receiver_counts.extend(counts);
+    let sender_counts = vec![("nic.counter.tx_packets", 25_500), ("qdisc.drops", 0)];
+    Scene { lost: 170, receiver_counts, sender_counts, ..slow() }
+}
+
+fn cause(id: &str) -> &'static crate::judge::Cause<crate::evidence::tcp::TcpEvidence> {
+    causes::tcp::TABLE.iter().find(|cause| cause.id == id).expect("in the table")
+}
+
+#[test]
+fn segments_that_a_filter_drops_are_not_the_paths() {
+    let scene = lossy(25_500, &[("filter.drop.packets", 170)]);
+    named(&scene, &[], "filter-drop", Place::Server);
+    // A tenth of them is not what slows it down.
+    let few = lossy(25_347, &[("filter.drop.packets", 17)]);
+    assert_contradicts(&assessment(cause("filter-drop"), crate::role::Role::Receiver, &few, &[]), "only 17 of 170");
+}
+
+#[test]
+fn segments_that_wait_for_a_cpu_in_vain_are_not_the_paths() {
+    let finding = named(&lossy(25_500, &[("softnet.dropped", 170)]), &[], "softnet-backlog", Place::Server);
+    assert!(finding.fix.commands[0].run.contains("net.core.netdev_max_backlog="), "{:?}", finding.fix);
+}
+
+#[test]
+fn damaged_segments_are_told_from_lost_ones() {
+    let finding = named(&lossy(25_500, &[("snmp.Tcp.InCsumErrors", 170)]), &[], "checksum-errors", Place::Path);
+    assert!(finding.witnesses.len() >= 2, "{finding:#?}");
+}
+
+#[test]
+fn loss_that_udp_meets_at_any_rate_is_the_paths() {
+    let path = ProfiledPath { one_lost_of: Some(150), ..ProfiledPath::default() };
+    // 15 segments a round trip at a loss of one of 150.
+    let scene = Scene { goodput_bps: 5e6, segments: 3_450, lost: 23, cwnd: 15, profile: Some(path), ..slow() };
+    named(&scene, &[], "random-loss", Place::Path);
+}
+
+#[test]
+fn a_quota_that_stops_the_threads_is_named_at_its_end() {
+    let counts = vec![("cgroup.cpu.periods", 80), ("cgroup.cpu.throttled", 78), ("cgroup.cpu.throttled_us", 7_000_000)];
+    let facts = with(ordinary_host(), fact("cgroup.cpu_quota", 0.03, Unit::Fraction));
+    let scene = Scene { receiver_counts: counts, receiver_facts: facts.clone(), ..slow() };
+    named(&scene, &[], "cgroup-cpu-throttle", Place::Server);
+    // A quota that hardly stops them is none.
+    let counts = vec![("cgroup.cpu.periods", 80), ("cgroup.cpu.throttled", 2), ("cgroup.cpu.throttled_us", 50_000)];
+    let scene = Scene { receiver_counts: counts, receiver_facts: facts, ..slow() };
+    let rule = cause("cgroup-cpu-throttle");
+    assert_contradicts(&assessment(rule, crate::role::Role::Receiver, &scene, &[]), "held it up");
+}
+
+#[test]
+fn a_writer_that_the_kernel_waits_for_is_slow_though_something_is_always_in_flight() {
+    let scene = Scene { starved: true, cwnd: 800, ..slow() };
+    named(&scene, &[], "sender-app-slow", Place::Client);
+    // A send buffer that is full looks the same to the kernel.
+    let rule = cause("sender-app-slow");
+    let scene = Scene { sndbuf: 0.9, ..scene };
+    assert_contradicts(&assessment(rule, crate::role::Role::Sender, &scene, &[]), "had data to send 100 %");
+}
+
+#[test]
+fn loss_too_rare_for_the_profile_is_told_by_the_room_that_the_path_has() {
+    let path = ProfiledPath { rate_bps: 347e6, burst_bps: 347e6, ..ProfiledPath::default() };
+    let scene = Scene { goodput_bps: 40e6, segments: 27_600, lost: 6, profile: Some(path), ..slow() };
+    named(&scene, &[], "random-loss", Place::Path);
+    // Where the queue filled now and then, that is where they were lost.
+    let filled = Scene { rtt_high_us: Some(40_000), ..scene };
+    let rule = assessment(cause("random-loss"), crate::role::Role::Path, &filled, &[]);
+    assert!(matches!(rule, Assessment::CannotTell { .. }), "{rule:?}");
+}
+
+#[test]
+fn a_buffer_that_may_not_grow_is_no_small_maximum() {
+    let facts = with(ordinary_host(), fact("tcp.moderate_rcvbuf", false, Unit::Flag));
+    let scene =
+        Scene { rwnd: 0.97, snd_wnd: 65_536, rcvbuf: 131_072, goodput_bps: 14.5e6, receiver_facts: facts, ..slow() };
+    let finding = named(&scene, &[], "receive-autotuning-off", Place::Server);
+    assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1");
+}
+
+#[test]
+fn packets_out_of_order_are_no_loss() {
+    let path = ProfiledPath { reordered: 0.01, ..ProfiledPath::default() };
+    let scene = Scene { spurious: 160, profile: Some(path), ..lossy(25_500, &[]) };
+    named(&scene, &[], "reordering", Place::Path);
+    // In order, nothing is to be said of it.
+    let rule = cause("reordering");
+    let scene = Scene { profile: Some(ProfiledPath::default()), ..scene };
+    assert_contradicts(&assessment(rule, crate::role::Role::Path, &scene, &[]), "out of order");
+}
+
+#[test]
+fn a_full_way_back_is_no_path_at_capacity() {
+    let scene = Scene { rtt_us: 180_000, rtt_high_us: Some(260_000), cwnd: 700, ..slow() };
+    named(&scene, &[], "reverse-path-congested", Place::Path);
+    // Where UDP shows that this direction carries no more, it is the path that is full.
+    let path = ProfiledPath { rate_bps: 39.5e6, burst_bps: 39.5e6, ..ProfiledPath::default() };
+    let verdict = verdict(&Scene { profile: Some(path), ..scene }, &[]);
+    assert_eq!((verdict.status, &*verdict.causes[0].id), (Status::Healthy, "path-capacity"), "{verdict:#?}");
+}
+
+#[test]
+fn a_window_counts_for_more_than_a_queue_where_the_path_has_room() {
+    let scene = Scene {
+        rwnd: 0.9,
+        snd_wnd: 162_000,
+        rcvbuf: 262_144,
+        receiver_facts: with(ordinary_host(), fact("tcp.rmem.max", 262_144_i64, Unit::Bytes)),
+        profile: Some(ProfiledPath { rate_bps: 100e6, burst_bps: 100e6, ..ProfiledPath::default() }),
+        ..slow()
+    };
+    let finding = named(&scene, &[], "tcp-receive-window", Place::Server);
+    // The path that was measured is what comes next, not the link of 1 Gbit/s.
+    let prediction = finding.prediction.expect("a prediction");
+    assert!((90e6..100e6).contains(&prediction.bps), "{prediction:#?}");
+}
+
+#[test]
+fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
+    let at = |excess| ProfiledPath { rate_bps: 40e6, burst_bps: 900e6, excess, ..ProfiledPath::default() };
+    let policed = Scene { lost: 300, profile: Some(at(Excess::DroppedAfter(40))), ..slow() };
+    let finding = named(&policed, &[], "path-policer", Place::Path);
+    assert!(finding.prediction.is_some_and(|prediction| prediction.bps > 500e6), "bursts passed at 900 Mbit/s");
+    let shaped = Scene { rtt_us: 90_000, cwnd: 300, profile: Some(at(Excess::WaitsAfter(60))), ..slow() };
+    named(&shaped, &[], "path-shaper", Place::Path);
+    // The same queue without a first burst is an ordinary bottleneck.
+    let path = ProfiledPath { rate_bps: 40e6, burst_bps: 40e6, ..ProfiledPath::default() };
+    let verdict = verdict(&Scene { profile: Some(path), ..shaped }, &[]);
+    assert_eq!((verdict.status, &*verdict.causes[0].id), (Status::Healthy, "path-capacity"), "{verdict:#?}");
+}
+
+#[test]
+fn a_path_at_capacity_below_what_was_promised_is_limited_by_it() {
+    let expecting = |bps| {
+        let mut run = Scene { profile: Some(ProfiledPath::default()), ..Scene::default() }.run(&[]);
+        let RunPlan::Diagnose(plan) = &mut run.plan else { panic!("a diagnosis") };
+        plan.expect_bps = Some(bps);
+        diagnose(&run, 0).expect("a baseline").verdict
+    };
+    assert_eq!(expecting(1_000_000_000).status, Status::Healthy);
+    let verdict = expecting(2_000_000_000);
+    assert_eq!((verdict.status, &*verdict.causes[0].id), (Status::Limited, "path-capacity"));
+    assert_eq!(
+        verdict.headline,
+        "limited to 941 Mbit/s by the capacity of the path: 47 % of the 2.00 Gbit/s that were expected"
+    );
+}
+
+#[test]
+fn what_else_two_hosts_send_each_other_is_named_and_not_the_path() {
+    // 37 Mbit/s for 8 s are 39 MB; as much again is not of this connection.
+    let path = ProfiledPath { rate_bps: 80e6, burst_bps: 80e6, ..ProfiledPath::default() };
+    let of = |bytes| Scene {
+        profile: Some(path),
+        sender_counts: vec![("nic.counter.tx_bytes", bytes)],
+        receiver_counts: vec![("nic.counter.rx_bytes", bytes)],
+        ..slow()
+    };
+    named(&of(78_000_000), &[], "competing-traffic", Place::Path);
+    // The connection alone leaves half of the path unused, for another reason.
+    let rule = cause("competing-traffic");
+    assert_contradicts(&assessment(rule, crate::role::Role::Path, &of(38_500_000), &[]), "takes 0 % of the path");
+}
+
+/// The verdict on 100 Mbit/s of UDP of which one of twenty datagrams died on the path.
+fn of_udp(path: ProfiledPath) -> Verdict {
+    let scene = UdpScene { died: Died { path: 3_400, ..Died::default() }, ..UdpScene::default() };
+    diagnose(&path.beside(udp::run(&scene, &[])), 0).expect("a baseline").verdict
+}
+
+#[test]
+fn what_udp_met_on_the_path_is_told_by_its_profile() {
+    let first = |path| {
+        let verdict = of_udp(path);
+        (verdict.status, verdict.causes.first().map(|finding| finding.id.clone()).unwrap_or_default())
+    };
+    let at = |excess| ProfiledPath { rate_bps: 96.5e6, excess, ..ProfiledPath::default() };
+    assert_eq!(first(at(Excess::DroppedAfter(30))), (Status::Limited, "path-policer".to_owned()));
+    assert_eq!(
+        first(ProfiledPath { burst_bps: 96.5e6, ..at(Excess::Waits) }),
+        (Status::Healthy, "path-capacity".to_owned())
+    );
+    let lossy = ProfiledPath { one_lost_of: Some(20), ..ProfiledPath::default() };
+    assert_eq!(first(lossy), (Status::Limited, "random-loss".to_owned()));
+}
