@@ -65,6 +65,23 @@ fn loss_that_udp_meets_at_any_rate_is_the_paths() {
 }
 
 #[test]
+fn much_loss_is_the_paths_though_its_capacity_was_not_reached() {
+    // The steps ended at 4 Mbit/s, and BBR itself slows down at a loss of a fifth.
+    let path = ProfiledPath { rate_bps: 16e6, tried_bps: 4.1e6, one_lost_of: Some(5), ..ProfiledPath::default() };
+    let scene = Scene {
+        goodput_bps: 3.7e6,
+        congestion_control: "bbr",
+        segments: 3_730,
+        lost: 763,
+        cwnd: 30,
+        recovery: 0.8,
+        profile: Some(path),
+        ..slow()
+    };
+    named(&scene, &[], "random-loss", Place::Path);
+}
+
+#[test]
 fn a_quota_that_stops_the_threads_is_named_at_its_end() {
     let counts = vec![("cgroup.cpu.periods", 80), ("cgroup.cpu.throttled", 78), ("cgroup.cpu.throttled_us", 7_000_000)];
     let facts = with(ordinary_host(), fact("cgroup.cpu_quota", 0.03, Unit::Fraction));
@@ -92,6 +109,8 @@ fn loss_too_rare_for_the_profile_is_told_by_the_room_that_the_path_has() {
     let path = ProfiledPath { rate_bps: 347e6, burst_bps: 347e6, ..ProfiledPath::default() };
     let scene = Scene { goodput_bps: 40e6, segments: 27_600, lost: 6, profile: Some(path), ..slow() };
     named(&scene, &[], "random-loss", Place::Path);
+    // Three times far apart are enough where nothing on the path ever filled.
+    named(&Scene { goodput_bps: 30e6, segments: 20_700, lost: 3, ..scene.clone() }, &[], "random-loss", Place::Path);
     // Where the queue filled now and then, that is where they were lost.
     let filled = Scene { rtt_high_us: Some(40_000), ..scene };
     let rule = assessment(cause("random-loss"), crate::role::Role::Path, &filled, &[]);

@@ -24,7 +24,7 @@ pub trait Watch {
     fn save(&mut self, run: &Run);
 }
 
-/// What is left of an experiment's cost when the time budget is checked: set-up, tear-down and the grace for the last bytes.
+/// What an experiment takes beside its load, at least: set-up, tear-down and the grace for the last bytes.
 const OVERHEAD_MS: u64 = 400;
 
 /// A diagnosis under way.
@@ -34,6 +34,8 @@ pub(crate) struct Diagnosis<'a> {
     plan: DiagnosePlan,
     run: Run,
     began: Instant,
+    /// The most that a trial took beside its load.
+    overhead_ms: u64,
 }
 
 /// Diagnoses the path between two ends. What went wrong on the way is in the run's ending; what was measured is in the run.
@@ -46,7 +48,7 @@ pub fn diagnose(
 ) -> Run {
     let began = clock::now();
     let run = measure::empty_run(RunPlan::Diagnose(plan.clone()), target, name);
-    let mut diagnosis = Diagnosis { ends, watch, plan: plan.clone(), run, began };
+    let mut diagnosis = Diagnosis { ends, watch, plan: plan.clone(), run, began, overhead_ms: OVERHEAD_MS };
     if let Err(why) = diagnosis.go() {
         diagnosis.run.ending = measure::ending(why);
     }
@@ -87,7 +89,7 @@ impl Diagnosis<'_> {
                 narrows_diagnose::diagnose(&self.run, round).ok_or_else(nothing)?;
             let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(began) / 1000);
             let mut open = next.into_iter().filter(|next| !failed.contains(&next.id));
-            let next = open.find(|next| cost_ms(next).is_some_and(|cost| cost <= left_ms));
+            let next = open.find(|next| next.plan.duration_ms().is_some_and(|cost| cost + self.overhead_ms <= left_ms));
             let Some(next) = next else {
                 self.watch.result(&verdict.headline);
                 return Ok(verdict);
@@ -119,7 +121,7 @@ impl Diagnosis<'_> {
         let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
         let Some(mut planned) = narrows_diagnose::path_profile(&self.run, round) else { return Ok(()) };
         if let LoadPlan::Profile(plan) = &mut planned.plan {
-            plan.limit_ms = plan.limit_ms.min(left_ms / 2).max(1_000);
+            plan.limit_ms = plan.limit_ms.min(left_ms.saturating_sub(self.overhead_ms) / 2).max(1_000);
             plan.max_bps = self.plan.max_bps.map_or(plan.max_bps, |bps| bps.min(plan.max_bps));
             plan.start_bps = plan.start_bps.min(plan.max_bps);
         }
@@ -139,7 +141,11 @@ impl Diagnosis<'_> {
         }
         let at_us = clock::micros_since(self.began);
         let (planned_ms, watch) = (plan.duration_ms(), &mut *self.watch);
+        let began = clock::now();
         let outcome = self.ends.trial(plan, on, &mut |place, progress| watch.progress(place, progress, planned_ms));
+        // A control connection over a path that loses much takes its time.
+        let took_ms = clock::micros_since(began) / 1000;
+        self.overhead_ms = self.overhead_ms.max(took_ms.saturating_sub(planned_ms.unwrap_or(took_ms)));
         let (trial, result) = match outcome {
             Ok(trial) => (Some(trial), Ok(())),
             Err(TrialFailed { why, partial }) => (partial.map(|trial| *trial), Err(why)),
@@ -153,11 +159,6 @@ impl Diagnosis<'_> {
         self.run.elapsed_us = clock::micros_since(self.began);
         self.watch.save(&self.run);
     }
-}
-
-/// How long a trial of an experiment takes; `None` where its plan does not say.
-fn cost_ms(planned: &Planned) -> Option<u64> {
-    Some(planned.plan.duration_ms()? + OVERHEAD_MS)
 }
 
 /// The exit code of a verdict: 0 healthy or nothing found, 3 a limiting cause was found.

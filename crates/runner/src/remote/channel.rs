@@ -12,6 +12,7 @@ use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use narrows_wire::Token;
 use narrows_wire::api::{MAX_ANSWER_BYTES, Refusal};
+use narrows_wire::pack::{ENCODING, Unpacker};
 use narrows_wire::version::{PROTOCOL_HEADER, protocol_header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -126,7 +127,8 @@ impl Channel {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("https://narrows{path}"))
-            .header(PROTOCOL_HEADER, protocol_header(VERSION));
+            .header(PROTOCOL_HEADER, protocol_header(VERSION))
+            .header("accept-encoding", ENCODING);
         if let Some(bearer) = &self.bearer {
             request = request.header("authorization", bearer);
         }
@@ -154,7 +156,12 @@ impl Channel {
     }
 
     async fn collect(&self, response: Response<Incoming>, most: usize, limit: Duration) -> Result<Bytes, RemoteError> {
+        let packed = is_packed(&response);
         match timeout(limit, Limited::new(response.into_body(), most).collect()).await {
+            Ok(Ok(collected)) if packed => match Unpacker::default().unpack(&collected.to_bytes(), most) {
+                Ok(bytes) => Ok(bytes.into()),
+                Err(error) => Err(self.lost(error.to_string())),
+            },
             Ok(Ok(collected)) => Ok(collected.to_bytes()),
             Ok(Err(error)) => Err(self.lost(error.to_string())),
             Err(_) => Err(self.lost(format!("no whole answer within {} s", limit.as_secs()))),
@@ -176,6 +183,11 @@ impl Channel {
             RemoteError::NotNarrows(self.address.clone(), format!("its answer to {path} cannot be read: {error}"))
         })
     }
+}
+
+/// Whether an answer is packed, as it may be since the request says so.
+pub(super) fn is_packed(response: &Response<Incoming>) -> bool {
+    response.headers().get("content-encoding").is_some_and(|encoding| encoding == ENCODING)
 }
 
 /// An error with its causes: the library's outermost words say little.

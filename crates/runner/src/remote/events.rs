@@ -1,15 +1,17 @@
 //! The events of a session as they come in, and the beats that go out. Both are kept by tasks, whatever the caller does.
 
-use super::channel::{Body, Channel, words};
+use super::channel::{Body, Channel, is_packed, words};
 use super::error::RemoteError;
 use crate::liveness::{AGAIN, Liveness};
 use crate::lock;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
+use hyper::Response;
 use hyper::body::{Frame, Incoming};
 use narrows_traffic::Stop;
 use narrows_wire::api::{Event, HEARTBEAT_MS, MAX_ANSWER_BYTES, SERVER_SILENCE_MS};
+use narrows_wire::pack::Unpacker;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -81,10 +83,10 @@ impl Watch {
 pub(super) type Incomings = mpsc::UnboundedReceiver<Result<Event, RemoteError>>;
 
 /// Reads events until the stream ends or falls silent.
-pub(super) fn read(channel: Channel, body: Incoming, watch: Arc<Watch>) -> Incomings {
+pub(super) fn read(channel: Channel, events: Response<Incoming>, watch: Arc<Watch>) -> Incomings {
     let (sender, receiver) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        let error = pump(&channel, body, &watch, &sender).await;
+        let error = pump(&channel, events, &watch, &sender).await;
         // First the word, then the flag: who sees the flag finds the word.
         let _ = watch.lost.set(error.clone());
         let _ = sender.send(Err(error));
@@ -95,13 +97,15 @@ pub(super) fn read(channel: Channel, body: Incoming, watch: Arc<Watch>) -> Incom
 
 async fn pump(
     channel: &Channel,
-    mut body: Incoming,
+    events: Response<Incoming>,
     watch: &Watch,
     sender: &mpsc::UnboundedSender<Result<Event, RemoteError>>,
 ) -> RemoteError {
     let silence = Duration::from_millis(SERVER_SILENCE_MS);
     let mut wait = silence;
     let mut pending: Vec<u8> = Vec::new();
+    let mut unpacker = is_packed(&events).then(Unpacker::default);
+    let mut body = events.into_body();
     loop {
         let data = match timeout(wait, body.frame()).await {
             Ok(Some(Ok(frame))) => {
@@ -115,6 +119,11 @@ async fn pump(
             Ok(Some(Err(error))) => return channel.lost(words(&error)),
             Ok(None) => return channel.lost("it ended the session"),
             Err(_) => return channel.lost(format!("it has been silent for {} s", silence.as_secs())),
+        };
+        let data = match unpacker.as_mut().map(|unpacker| unpacker.unpack(&data, MAX_ANSWER_BYTES)) {
+            None => data,
+            Some(Ok(unpacked)) => unpacked.into(),
+            Some(Err(error)) => return channel.lost(format!("it sends events that cannot be unpacked: {error}")),
         };
         pending.extend_from_slice(&data);
         if pending.len() > MAX_ANSWER_BYTES {

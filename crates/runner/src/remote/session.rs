@@ -57,7 +57,7 @@ impl Session {
         let (beats, events) = remote.runtime().block_on(async {
             let (body, beats) = events::beats();
             let response = channel.begin(Method::POST, path, body, REQUEST).await?;
-            Ok::<_, RemoteError>((beats, events::read(channel.clone(), response.into_body(), watch.clone())))
+            Ok::<_, RemoteError>((beats, events::read(channel.clone(), response, watch.clone())))
         })?;
         let mut session =
             Self { channel, id: String::new(), beats: Some(beats), events, watch, remote: remote.clone() };

@@ -4,7 +4,7 @@ use super::{Case, Diagnosed, Drawn, DrawnPart, DrawnResult, Interventions};
 use crate::demo::{Stage, StageError};
 use narrows_lab::LabSpec;
 use narrows_model::{Direction, MeasureReport, MeasureUdpReport, Report};
-use narrows_sys::{clock, files, process};
+use narrows_sys::{clock, files, process, sysctl};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -14,7 +14,7 @@ const LOAD: [&str; 4] = ["--duration", "5s", "--omit", "1500ms"];
 
 /// Runs a case and returns its diagnosis.
 pub fn run(case: &Case, keep: Option<&Path>) -> Result<Diagnosed, StageError> {
-    let stage = stage(case)?;
+    let stage = stage(case, &[])?;
     let mut other_load = start_other_load(case, &stage)?;
     let load: &[&str] = if case.args.iter().any(|word| word == "--bytes") { &[] } else { &LOAD };
     let said = diagnose(&stage, case, load, keep);
@@ -25,12 +25,19 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Result<Diagnosed, StageError> {
     said
 }
 
-/// A lab with a case's path, faults and server.
-fn stage(case: &Case) -> Result<Stage, StageError> {
+/// Parameters of both hosts with room for any path that is drawn, so that no default is what limits.
+const ROOM: [(&str, &str); 2] =
+    [("net.ipv4.tcp_rmem", "4096 131072 67108864"), ("net.ipv4.tcp_wmem", "4096 16384 67108864")];
+
+/// A lab with a case's path, faults and server; `settings` are those of both hosts.
+fn stage(case: &Case, settings: &[(&str, &str)]) -> Result<Stage, StageError> {
     let [up, down] = case.ways.clone();
     let name = "bank".to_owned();
     let spec = LabSpec { name, up, down, ..LabSpec::default() };
     let stage = Stage::up(&spec, &["--parallel", "4"])?;
+    for host in stage.lab.hosts() {
+        host.run(|| settings.iter().try_for_each(|(key, value)| sysctl::write(key, value)))??;
+    }
     for fault in &case.faults {
         stage.lab.fault(&fault.id, fault.at, fault.value.as_deref(), Direction::Both)?;
     }
@@ -65,7 +72,7 @@ fn diagnose(stage: &Stage, case: &Case, load: &[&str], keep: Option<&Path>) -> R
 /// Runs a drawn case as users would, then finds out what is true of it: plain loads with everything, without each part, and without all.
 pub fn run_drawn(drawn: &Drawn, keep: Option<&Path>) -> Result<DrawnResult, StageError> {
     let case = &drawn.case;
-    let stage = stage(case)?;
+    let stage = stage(case, &ROOM)?;
     let said = diagnose(&stage, case, &[], keep);
     let udp = case.args.iter().any(|word| word == "--udp");
     let lab = &stage.lab;

@@ -15,15 +15,18 @@ use crate::tune::{TuneError, Tuner};
 use crate::{VERSION, lock, trust};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderValue, Response, Uri, header};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
+use axum::middleware::{Next, from_fn};
 use axum::routing::{delete, get, post};
+use hyper::body::Body as HttpBody;
 use narrows_collect::Live;
 use narrows_model::Change;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
-    ChangeRequest, Hello, InventoryRequest, Reason, SessionUse, TrialReady, TrialRequest, key_to_hex,
+    ChangeRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, Reason, SessionUse, TrialReady, TrialRequest, key_to_hex,
 };
+use narrows_wire::pack::{ENCODING, Packer};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -52,8 +55,38 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/sessions/{id}/frames/{job}", delete(frames::end))
         .fallback(nothing_here)
         .method_not_allowed_fallback(nothing_here)
+        .layer(from_fn(packed))
         .with_state(shared)
 }
+
+/// Whether a client takes packed answers.
+fn takes_packed(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::ACCEPT_ENCODING)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.contains(ENCODING))
+}
+
+/// Packs an answer that is long enough for it to matter.
+async fn packed(request: Request, next: Next) -> Response<Body> {
+    let takes = takes_packed(request.headers());
+    let answer = next.run(request).await;
+    let is_json = answer.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    let long = HttpBody::size_hint(answer.body()).lower() >= LONG_BYTES;
+    if !(takes && is_json && long) {
+        return answer;
+    }
+    let (mut parts, body) = answer.into_parts();
+    let Ok(bytes) = axum::body::to_bytes(body, MAX_ANSWER_BYTES).await else {
+        return Response::from_parts(parts, Body::empty());
+    };
+    parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(ENCODING));
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(Packer::default().pack(&bytes)))
+}
+
+/// Shorter answers fit into a packet as they are.
+const LONG_BYTES: u64 = 1_200;
 
 async fn nothing_here(_: Rights, uri: Uri) -> Refused {
     let path = uri.path().chars().take(100).collect::<String>();
@@ -82,7 +115,7 @@ async fn hello(rights: Rights, State(shared): Server) -> Answer {
 }
 
 /// The body is the client's heartbeat, so it is not read here.
-async fn open_session(rights: Rights, State(shared): Server, uri: Uri, beats: Body) -> Answer {
+async fn open_session(rights: Rights, State(shared): Server, uri: Uri, headers: HeaderMap, beats: Body) -> Answer {
     let wanted = match uri.query() {
         None | Some("" | "use=load") => SessionUse::Load,
         Some("use=look") => SessionUse::Look,
@@ -93,10 +126,14 @@ async fn open_session(rights: Rights, State(shared): Server, uri: Uri, beats: Bo
     if let Some(pending) = &rights.pending {
         pending.admit();
     }
-    let body = EventBody::new(lines, session.end.clone());
+    let packed = takes_packed(&headers);
+    let body = EventBody::new(lines, session.end.clone(), packed);
     tokio::spawn(life::live(shared, session, beats));
     let mut response = Response::new(Body::new(body));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    if packed {
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(ENCODING));
+    }
     Ok(response)
 }
 

@@ -3,6 +3,7 @@
 use axum::body::Bytes;
 use hyper::body::{Body, Frame};
 use narrows_wire::api::Event;
+use narrows_wire::pack::Packer;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,6 +20,7 @@ pub(super) struct Events(mpsc::Sender<Option<Bytes>>);
 pub(super) struct EventBody {
     lines: mpsc::Receiver<Option<Bytes>>,
     end: End,
+    packer: Option<Packer>,
 }
 
 /// The end of a session, with its reason.
@@ -83,8 +85,8 @@ impl Events {
 }
 
 impl EventBody {
-    pub(super) const fn new(lines: mpsc::Receiver<Option<Bytes>>, end: End) -> Self {
-        Self { lines, end }
+    pub(super) fn new(lines: mpsc::Receiver<Option<Bytes>>, end: End, packed: bool) -> Self {
+        Self { lines, end, packer: packed.then(Packer::default) }
     }
 }
 
@@ -96,7 +98,12 @@ impl Body for EventBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.lines.poll_recv(context).map(|line| line.flatten().map(|bytes| Ok(Frame::data(bytes))))
+        let line = self.lines.poll_recv(context).map(Option::flatten);
+        line.map(|line| {
+            let bytes = line?;
+            let packed = self.packer.as_mut().map(|packer| Bytes::from(packer.pack(&bytes)));
+            Some(Ok(Frame::data(packed.unwrap_or(bytes))))
+        })
     }
 }
 

@@ -62,7 +62,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let how = format!(
         "median congestion window {} / RTT {}",
         units::bytes(window as u64),
-        units::micros(evidence.min_rtt_us? as u64)
+        units::micros(evidence.window_rtt_us()? as u64)
     );
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [0.8, 1.2], Method::Inferred, how)
 }

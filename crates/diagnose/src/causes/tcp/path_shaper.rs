@@ -66,6 +66,10 @@ fn mean(rates: &[f64]) -> f64 {
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
+    let plateau = evidence.profile.as_ref().and_then(|profile| profile.shape.plateau);
+    if plateau.is_some_and(|plateau| !matches!(plateau, Plateau::Shaper { .. })) {
+        return None;
+    }
     if evidence.queue_seen()? && burst(evidence)? >= BURST {
         let how = "steady goodput behind the shaper's queue".to_owned();
         return ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.97, 1.03], Method::Measured, how);

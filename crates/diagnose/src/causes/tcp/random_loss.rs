@@ -85,7 +85,8 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     if matches!(shape.plateau, Some(Plateau::Policer { .. })) && evidence.filled().is_some_and(|part| part > 0.25) {
         return Some(contradicts(profile.words()));
     }
-    if !evidence.path_has_room() {
+    // Where the profile found no capacity, what the path carried is no limit either.
+    if shape.capacity.is_some() && !evidence.path_has_room() {
         return Some(contradicts(format!("{}: the loss is how a full path slows TCP down", profile.words())));
     }
     let below = shape.loss_below();
@@ -118,7 +119,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         share: 0.9,
         witnesses: vec![
             counter(format!(
-                "{} of the segments were lost ({} of {}), though the path has room",
+                "{} of the segments were lost ({} of {}), though the path was not full",
                 units::percent(loss.rate()),
                 loss.lost(),
                 loss.sent
@@ -143,12 +144,12 @@ fn is_rare(evidence: &TcpEvidence, loss: Loss) -> bool {
         && evidence.queue_filled_at_times() == Some(false)
 }
 
-/// So often a congestion control fills no queue that is seen nowhere else.
-const MOMENTS: u64 = 5;
+/// Once or twice a burst may overflow a queue that no sample of the RTT saw.
+const MOMENTS: u64 = 3;
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(loss) = evidence.base.loss else { return cannot_tell("the sender's retransmissions could not be read") };
-    if loss.lost() < 5 || loss.rate() < COMMON {
+    if (loss.lost() < 5 && !is_rare(evidence, loss)) || loss.rate() < COMMON {
         return contradicts(format!("only {} of {} segments were lost", loss.lost(), loss.sent));
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {

@@ -76,7 +76,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         "window of {} (all that SO_RCVBUF {} gives) / RTT {}",
         units::bytes(window as u64),
         units::bytes(base.rcvbuf_bytes? as u64),
-        units::micros(evidence.min_rtt_us? as u64)
+        units::micros(evidence.window_rtt_us()? as u64)
     );
     window_ceiling(CAUSE.id, evidence, role, window, Method::Inferred, how)
 }

@@ -62,7 +62,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         return None;
     }
     let max = evidence.number(role, keys::TCP_RMEM_MAX)?;
-    let rtt = units::micros(evidence.min_rtt_us? as u64);
+    let rtt = units::micros(evidence.window_rtt_us()? as u64);
     let reader_keeps_up = !super::receiver_app_slow::leaves_unread(evidence);
     let held = reader_keeps_up && evidence.held_by_window().is_some_and(|held| held >= HELD);
     if let (true, Some(window)) = (held || grown(evidence, max), base.snd_wnd_bytes) {

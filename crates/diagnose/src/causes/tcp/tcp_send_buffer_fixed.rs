@@ -59,7 +59,7 @@ pub(super) fn from_buffer(evidence: &TcpEvidence, buffer: f64, name: &str) -> Op
         "{name} {} keeps {} in flight / RTT {}",
         units::bytes(buffer as u64),
         units::bytes(in_flight as u64),
-        units::micros(evidence.min_rtt_us? as u64)
+        units::micros(evidence.window_rtt_us()? as u64)
     );
     let [low, high] = SPREAD;
     let low = if evidence.path_has_room() { low.min(ROOM) } else { low };

@@ -52,7 +52,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         return None;
     }
     let how =
-        format!("64 KiB, the largest window without scaling / RTT {}", units::micros(evidence.min_rtt_us? as u64));
+        format!("64 KiB, the largest window without scaling / RTT {}", units::micros(evidence.window_rtt_us()? as u64));
     // The receiver announces less than the whole field where its buffer's overhead eats into it.
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(WINDOW_BYTES)?, [0.4, 1.02], Method::Computed, how)
 }

@@ -74,6 +74,8 @@ pub struct FlowView {
     pub rtt_peak_us: Option<f64>,
     /// Smallest RTT that TCP saw, microseconds.
     pub min_rtt_us: Option<f64>,
+    /// 5th percentile of the smoothed RTT, microseconds: single packets that overtook others do not move it.
+    pub low_srtt_us: Option<f64>,
     /// Payload of a full segment, bytes.
     pub mss_bytes: Option<f64>,
     /// Whether timestamps were negotiated.
@@ -194,6 +196,7 @@ impl FlowView {
             rtt_us: median(each(&sent, |sample| sample.tcp.rtt_us)),
             rtt_peak_us: largest(&each(&whole, |sample| sample.tcp.rtt_us)),
             rtt_high_us: narrows_stats::quantile(&each(&sent, |sample| sample.tcp.rtt_us), 0.9),
+            low_srtt_us: narrows_stats::quantile(&each(&whole, |sample| sample.tcp.rtt_us), 0.05),
             min_rtt_us: smallest(&each(&whole, |sample| sample.tcp.min_rtt_us.filter(|&us| us < u64::from(u32::MAX)))),
             mss_bytes,
             timestamps: last.tcp.negotiated(narrows_model::TcpInfo::OPT_TIMESTAMPS).unwrap_or(true),

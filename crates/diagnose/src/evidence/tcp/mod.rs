@@ -204,12 +204,18 @@ impl TcpEvidence {
         Some(self.link_bps()? * self.wire_efficiency(self.base.mss_bytes?))
     }
 
-    /// Goodput of windows of `bytes` on each stream at the smallest RTT.
+    /// Goodput of windows of `bytes` on each stream, each once in the RTT.
     #[must_use]
     pub fn window_bps(&self, bytes: f64) -> Option<f64> {
         #[allow(clippy::cast_precision_loss)]
         let streams = self.base.streams as f64;
-        Some(streams * bytes * 8.0 / (self.min_rtt_us? / 1e6))
+        Some(streams * bytes * 8.0 / (self.window_rtt_us()? / 1e6))
+    }
+
+    /// The RTT that a window takes at least: the smallest, or the lowest that it usually was where single packets overtook others.
+    #[must_use]
+    pub fn window_rtt_us(&self) -> Option<f64> {
+        Some(self.min_rtt_us?.max(self.base.low_srtt_us.unwrap_or(0.0)))
     }
 
     /// How much of the time the receiver's window held the sender back: by TCP's limited-time counters or, where their jiffies
