@@ -169,6 +169,12 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
     let policed = Scene { lost: 300, profile: Some(at(Excess::DroppedAfter(40))), ..slow() };
     let finding = named(&policed, &[], "path-policer", Place::Path);
     assert!(finding.prediction.is_some_and(|prediction| prediction.bps > 500e6), "bursts passed at 900 Mbit/s");
+    // What else holds TCP back below the policer's rate gives the policer's rate once it is gone, and not that of bursts.
+    let mut paced = Scene { goodput_bps: 9.5e6, max_pacing_bytes_s: 1_200_000, cwnd: 400, ..policed.clone() };
+    paced.lost = 0;
+    paced.load.pacing_bps = Some(9_600_000);
+    let finding = named(&paced, &[], "pacing-cap", Place::Client);
+    assert!(finding.prediction.is_some_and(|prediction| (25e6..40e6).contains(&prediction.bps)), "the policer is next");
     let shaped = Scene { rtt_us: 90_000, cwnd: 300, profile: Some(at(Excess::WaitsAfter(60))), ..slow() };
     named(&shaped, &[], "path-shaper", Place::Path);
     // The same queue without a first burst is an ordinary bottleneck.

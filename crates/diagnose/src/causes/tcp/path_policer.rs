@@ -10,6 +10,7 @@
 //!
 //! Source: RFC 2475 2.3.3.4; Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016.
 
+use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::paced::PACED_UDP;
 use crate::experiments::tcp::{MORE_STREAMS, OTHER_CONGESTION_CONTROL, PACED_HALF};
@@ -20,7 +21,7 @@ use crate::causes::udp;
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::tcp::{BEYOND, FlowView, Loss, TcpEvidence};
 use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 use narrows_search::profile::Plateau;
 
 /// See the file's head.
@@ -29,6 +30,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "a policer on the path drops what exceeds its rate",
     roles: &[Role::Path],
     needs: &[keys::QDISC_DROPS],
+    ceiling,
     assess,
     look_alikes: &["random-loss", "path-shaper", "path-capacity", "qdisc-drop", "congestion-control"],
     fix,
@@ -113,6 +115,18 @@ fn queueless(evidence: &TcpEvidence) -> bool {
 }
 
 /// What a profile of the path says; `None` where it reached no limit.
+/// Of a policer's rate, what TCP gets at least …
+const LEAST: f64 = 0.25;
+/// … and mostly: its window halves whenever the bucket is empty.
+const MOSTLY: f64 = 0.8;
+
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
+    let Plateau::Policer { .. } = evidence.profile.as_ref()?.shape.plateau? else { return None };
+    let bps = MOSTLY * evidence.capacity_goodput_bps()?;
+    let how = "most of what the policer lets pass (path profile), less headers".to_owned();
+    ceiling_at(CAUSE.id, evidence, role, bps, [LEAST / MOSTLY, BEYOND / MOSTLY], Method::Measured, how)
+}
+
 fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     let profile = evidence.profile.as_ref()?;
     let (filled, plateau) = (evidence.filled()?, profile.shape.plateau?);
@@ -121,7 +135,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         return None;
     }
     // A loss-based congestion control gets two thirds of a policer's rate, and less where the bucket is small.
-    if filled < 0.25 {
+    if filled < LEAST {
         return Some(contradicts(format!("the goodput is only {} of the policer's rate", units::percent(filled))));
     }
     let burst = profile.shape.burst_bps.map_or_else(String::new, |bps| format!(", while bursts pass at {}", units::bps(bps)));

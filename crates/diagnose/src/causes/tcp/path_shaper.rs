@@ -15,7 +15,7 @@ use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
-use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 use narrows_search::profile::Plateau;
@@ -67,8 +67,11 @@ fn mean(rates: &[f64]) -> f64 {
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let plateau = evidence.profile.as_ref().and_then(|profile| profile.shape.plateau);
-    if plateau.is_some_and(|plateau| !matches!(plateau, Plateau::Shaper { .. })) {
-        return None;
+    if let Some(plateau) = plateau {
+        let Plateau::Shaper { .. } = plateau else { return None };
+        let how = "what the shaper lets pass (path profile), less headers".to_owned();
+        let bps = evidence.capacity_goodput_bps()?;
+        return ceiling_at(CAUSE.id, evidence, role, bps, [AT_CAPACITY, BEYOND], Method::Measured, how);
     }
     if evidence.queue_seen()? && burst(evidence)? >= BURST {
         let how = "steady goodput behind the shaper's queue".to_owned();
