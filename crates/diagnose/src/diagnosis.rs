@@ -5,13 +5,14 @@ use crate::causes;
 use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::TcpEvidence;
 use crate::evidence::tcp::budget::time_budget;
+use crate::evidence::tcp::phases::phases;
 use crate::evidence::udp::UdpEvidence;
 use crate::experiments::profile::PATH_PROFILE;
 use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
 use crate::ledger::tcp_ledger;
-use narrows_model::run::report::{AccountsView, Weighed};
+use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
 use narrows_model::run::{DiagnosePlan, RunPlan};
-use narrows_model::{FactKey, Flow, Run, TcpPlan, Verdict};
+use narrows_model::{FactKey, Flow, Limit, Run, TcpPlan, Verdict};
 use narrows_model::{Status, words::units};
 
 /// What is said of one round.
@@ -80,6 +81,8 @@ pub fn weigh(run: &Run, round: u32, id: &str) -> Option<Vec<Weighed>> {
 fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     let evidence = TcpEvidence::of(run, round)?;
     let Judgement { mut verdict, ceilings, next } = judge(&evidence, causes::tcp::TABLE);
+    let phases = phases_of(&evidence);
+    changed(&mut verdict, &phases);
     if let RunPlan::Diagnose(DiagnosePlan { expect_bps: Some(expected), .. }) = run.plan {
         expect(&mut verdict, expected);
     }
@@ -89,9 +92,36 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
         roofline: ceilings,
         time_budget: time_budget(&evidence),
         path_profile: evidence.profile.as_ref().map(PathProfile::view),
+        phases,
         ledger,
     };
     Some(Diagnosis { accounts, verdict, next })
+}
+
+/// The phases of the counted part of a load that ends by time.
+#[allow(clippy::cast_precision_loss)] // milliseconds of one trial
+fn phases_of(evidence: &TcpEvidence) -> Vec<PhaseView> {
+    if !matches!(evidence.load.limit, Limit::DurationMs(_)) {
+        return Vec::new();
+    }
+    let from_s = evidence.load.omit_ms.max(100) as f64 / 1e3;
+    phases(&evidence.base.counted_bps, from_s, from_s + evidence.base.counted_s)
+}
+
+/// The mean of a load whose rate changed for good is that of no time: what holds of it does not hold of either phase.
+fn changed(verdict: &mut Verdict, phases: &[PhaseView]) {
+    if phases.len() < 2 || verdict.status != Status::Healthy {
+        return;
+    }
+    let words: Vec<String> =
+        phases.iter().map(|phase| format!("{} until {:.1} s", units::bps(phase.goodput_bps), phase.to_s)).collect();
+    verdict.status = Status::Unknown;
+    verdict.headline = format!("the rate changed during the load ({}); what changed it is unknown", words.join(", "));
+    verdict
+        .missing
+        .push("what changed on the path or the hosts: a load of its own for each phase would tell".to_owned());
+    verdict.causes.clear();
+    verdict.hazards.clear();
 }
 
 /// Less than this part of what the user was promised is too little.
@@ -135,7 +165,7 @@ fn of_udp(run: &Run, round: u32) -> Option<Diagnosis> {
     let ledger = flows.iter().map(|flow| flow.base.ledger.clone()).collect();
     let path_profile = judged.profile.as_ref().map(PathProfile::view);
     Some(Diagnosis {
-        accounts: AccountsView { roofline: ceilings, time_budget: None, path_profile, ledger },
+        accounts: AccountsView { roofline: ceilings, time_budget: None, path_profile, phases: Vec::new(), ledger },
         verdict,
         next,
     })

@@ -26,6 +26,24 @@ impl Packer {
         let _ = self.0.write_all(bytes).and_then(|()| self.0.flush());
         std::mem::take(self.0.get_mut())
     }
+
+    /// The packed form of these bytes, the last ones, with the stream's end and checksum.
+    #[must_use]
+    pub fn finish(mut self, bytes: &[u8]) -> Vec<u8> {
+        // Writing into memory does not fail.
+        let _ = self.0.write_all(bytes);
+        self.0.finish().unwrap_or_default()
+    }
+}
+
+/// Whether a client takes packed answers, by its `Accept-Encoding` (RFC 9110 12.5.3).
+#[must_use]
+pub fn is_taken(accepts: &str) -> bool {
+    accepts.split(',').any(|one| {
+        let mut words = one.split(';').map(str::trim);
+        let refused = |word: &str| word.strip_prefix("q=").is_some_and(|weight| weight.parse() == Ok(0.0));
+        words.next() == Some(ENCODING) && !words.any(refused)
+    })
 }
 
 /// Unpacks a stream.
@@ -56,6 +74,14 @@ impl Unpacker {
         }
         Ok(whole)
     }
+
+    /// Ends the stream.
+    ///
+    /// # Errors
+    /// It was cut short, or its checksum is not that of what it held.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.0.try_finish()
+    }
 }
 
 #[cfg(test)]
@@ -76,6 +102,23 @@ mod tests {
         fn any_bytes_are_unpacked_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = Unpacker::default().unpack(&bytes, 1 << 20);
         }
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_short_is_noticed() {
+        let whole = Packer::default().finish(b"an answer");
+        let mut unpacker = Unpacker::default();
+        assert_eq!(unpacker.unpack(&whole, 100).expect("sound"), b"an answer");
+        assert!(unpacker.finish().is_ok());
+        let mut unpacker = Unpacker::default();
+        let _ = unpacker.unpack(&whole[..whole.len() - 5], 100);
+        assert!(unpacker.finish().is_err());
+    }
+
+    #[test]
+    fn clients_say_what_they_take() {
+        assert!(is_taken("gzip") && is_taken("br, gzip;q=0.5"));
+        assert!(!is_taken("") && !is_taken("gzip;q=0") && !is_taken("br, gzip; q=0.0") && !is_taken("xgzip"));
     }
 
     #[test]

@@ -4,7 +4,9 @@ use super::Scene;
 use crate::judge::Assessment;
 use crate::testing::profile::{Excess, ProfiledPath};
 use crate::testing::udp::{self, Died, UdpScene};
-use crate::testing::{assert_contradicts, assessment, fact, named, ordinary_host, verdict, with};
+use crate::testing::{
+    assert_cannot_tell, assert_contradicts, assessment, fact, named, ordinary_host, tcp_end, verdict, with,
+};
 use crate::{causes, diagnose};
 use narrows_model::host::fact::Unit;
 use narrows_model::run::RunPlan;
@@ -98,6 +100,8 @@ fn a_quota_that_stops_the_threads_is_named_at_its_end() {
 fn a_writer_that_the_kernel_waits_for_is_slow_though_something_is_always_in_flight() {
     let scene = Scene { starved: true, cwnd: 800, ..slow() };
     named(&scene, &[], "sender-app-slow", Place::Client);
+    // A few losses do not slow a connection down that waits for its writer.
+    named(&Scene { lost: 3, ..scene.clone() }, &[], "sender-app-slow", Place::Client);
     // A send buffer that is full looks the same to the kernel.
     let rule = cause("sender-app-slow");
     let scene = Scene { sndbuf: 0.9, ..scene };
@@ -184,6 +188,36 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
 }
 
 #[test]
+fn a_path_that_changed_in_the_middle_is_not_healthy_at_the_mean() {
+    let mut run = Scene::default().run(&[]);
+    for end in [true, false] {
+        let trial = &mut run.trials[0].trial;
+        for sample in &mut tcp_end(if end { &mut trial.client } else { &mut trial.server }).streams[0].samples {
+            // 300 Mbit/s for four seconds, then 40.
+            sample.bytes = sample.at_us.min(4_000_000) * 37 + sample.at_us.saturating_sub(4_000_000) * 5;
+        }
+    }
+    let diagnosis = diagnose(&run, 0).expect("a baseline");
+    assert_eq!(diagnosis.accounts.phases.len(), 2, "{:?}", diagnosis.accounts.phases);
+    assert_ne!(diagnosis.verdict.status, Status::Healthy, "{:#?}", diagnosis.verdict);
+}
+
+#[test]
+fn a_path_that_is_full_of_small_packets_is_no_path_at_capacity() {
+    let small = |bytes: i64| with(ordinary_host(), fact("nic.mtu", bytes, Unit::Bytes));
+    let scene = Scene {
+        goodput_bps: 238e6,
+        mss: 348,
+        rtt_us: 44_000,
+        sender_facts: with(small(1500), fact("nic.kind", "veth", Unit::Text)),
+        receiver_facts: with(small(400), fact("nic.kind", "veth", Unit::Text)),
+        profile: Some(ProfiledPath { rate_bps: 274e6, burst_bps: 274e6, ..ProfiledPath::default() }),
+        ..Scene::default()
+    };
+    named(&scene, &[], "mtu-mismatch", Place::Server);
+}
+
+#[test]
 fn a_path_at_capacity_below_what_was_promised_is_limited_by_it() {
     let expecting = |bps| {
         let mut run = Scene { profile: Some(ProfiledPath::default()), ..Scene::default() }.run(&[]);
@@ -211,6 +245,11 @@ fn what_else_two_hosts_send_each_other_is_named_and_not_the_path() {
         ..slow()
     };
     named(&of(78_000_000), &[], "competing-traffic", Place::Path);
+    // Ten times as much did not pass this path.
+    assert_cannot_tell(
+        &assessment(cause("competing-traffic"), crate::role::Role::Path, &of(390_000_000), &[]),
+        "elsewhere",
+    );
     // The connection alone leaves half of the path unused, for another reason.
     let rule = cause("competing-traffic");
     assert_contradicts(&assessment(rule, crate::role::Role::Path, &of(38_500_000), &[]), "takes 0 % of the path");

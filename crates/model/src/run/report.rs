@@ -119,9 +119,23 @@ pub struct AccountsView {
     /// What the path does by itself, where it was profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_profile: Option<PathProfileView>,
+    /// Parts of the load between which its rate changed for good; empty where it did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseView>,
     /// Where the packets went: of each flow, stage by stage; empty where the counters do not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledger: Vec<Ledger>,
+}
+
+/// A part of the load with a rate of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseView {
+    /// Begin, seconds since the load began.
+    pub from_s: f64,
+    /// End.
+    pub to_s: f64,
+    /// Application bits per second.
+    pub goodput_bps: f64,
 }
 
 /// What the path does by itself, from a path profile. Rates are bits of IP packets a second.

@@ -1,7 +1,7 @@
 //! A diagnosis for a ticket or a wiki: GitHub-flavoured Markdown, tables where the terminal has columns.
 
 use crate::ledger;
-use crate::text::budget::parts;
+use crate::text::budget::{parts, phases};
 use crate::text::roofline::{binds, method};
 use crate::text::{hosts, path_profile, rounds};
 use crate::words::{clean, range, share};
@@ -166,6 +166,10 @@ fn profiled(out: &mut String, report: &Report) {
 }
 
 fn budget(out: &mut String, report: &Report) {
+    if !report.accounts.phases.is_empty() {
+        out.push_str("\n## The rate changed during the load\n\n");
+        phases(report).iter().for_each(|phase| out.push_str(&format!("- {phase}\n")));
+    }
     let Some(budget) = &report.accounts.time_budget else { return };
     out.push_str("\n## Where the sender's time went\n\n");
     let rows: Vec<_> = parts(budget).iter().map(|(_, name, part)| vec![(*name).to_owned(), share(*part)]).collect();

@@ -2,6 +2,8 @@
 
 use super::page::Page;
 use crate::words::{share, wrap};
+use narrows_model::run::report::PhaseView;
+use narrows_model::words::units::bps;
 use narrows_model::{Report, TimeBudget};
 
 /// The parts in the order of the budget: their fill and their name.
@@ -16,7 +18,18 @@ pub(crate) fn parts(budget: &TimeBudget) -> [(char, &'static str, f64); 6] {
     ]
 }
 
+/// The phases of the load, in sentences.
+pub(crate) fn phases(report: &Report) -> Vec<String> {
+    let words =
+        |phase: &PhaseView| format!("{} from {:.1} to {:.1} s", bps(phase.goodput_bps), phase.from_s, phase.to_s);
+    report.accounts.phases.iter().map(words).collect()
+}
+
 pub(super) fn write(page: &mut Page, report: &Report) {
+    if !report.accounts.phases.is_empty() {
+        page.heading("the rate changed during the load", "");
+        phases(report).iter().for_each(|phase| page.line(&format!("  {phase}")));
+    }
     let Some(budget) = &report.accounts.time_budget else { return };
     page.heading("where the sender's time went", "");
     let parts = parts(budget);

@@ -142,6 +142,7 @@ pub(crate) fn limited() -> Report {
             ledger: vec![],
             roofline: roofline(),
             path_profile: None,
+            phases: vec![],
             time_budget: Some(TimeBudget {
                 app_idle: 0.001,
                 receive_window: 0.968,
@@ -351,7 +352,9 @@ pub(crate) fn unknown() -> Report {
     };
     report.run.ending = Ending::Failed("the server was lost after 4.1 s".into());
     report.run.idle_rtt_us = None;
-    report.accounts = AccountsView { roofline: vec![], time_budget: None, path_profile: None, ledger: vec![] };
+    let phase = |from_s, to_s, goodput_bps| PhaseView { from_s, to_s, goodput_bps };
+    let phases = vec![phase(2.0, 4.2, 300e6), phase(4.2, 8.0, 40.2e6)];
+    report.accounts = AccountsView { roofline: vec![], time_budget: None, path_profile: None, phases, ledger: vec![] };
     report.experiments.clear();
     report.hosts.server = HostView {
         name: String::new(),

@@ -145,7 +145,9 @@ impl Diagnosis<'_> {
         let outcome = self.ends.trial(plan, on, &mut |place, progress| watch.progress(place, progress, planned_ms));
         // A control connection over a path that loses much takes its time.
         let took_ms = clock::micros_since(began) / 1000;
-        self.overhead_ms = self.overhead_ms.max(took_ms.saturating_sub(planned_ms.unwrap_or(took_ms)));
+        if outcome.is_ok() && !matches!(plan, LoadPlan::Profile(_)) {
+            self.overhead_ms = self.overhead_ms.max(took_ms.saturating_sub(planned_ms.unwrap_or(took_ms)));
+        }
         let (trial, result) = match outcome {
             Ok(trial) => (Some(trial), Ok(())),
             Err(TrialFailed { why, partial }) => (partial.map(|trial| *trial), Err(why)),

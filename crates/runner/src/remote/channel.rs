@@ -158,10 +158,12 @@ impl Channel {
     async fn collect(&self, response: Response<Incoming>, most: usize, limit: Duration) -> Result<Bytes, RemoteError> {
         let packed = is_packed(&response);
         match timeout(limit, Limited::new(response.into_body(), most).collect()).await {
-            Ok(Ok(collected)) if packed => match Unpacker::default().unpack(&collected.to_bytes(), most) {
-                Ok(bytes) => Ok(bytes.into()),
-                Err(error) => Err(self.lost(error.to_string())),
-            },
+            Ok(Ok(collected)) if packed => {
+                let mut unpacker = Unpacker::default();
+                let bytes = unpacker.unpack(&collected.to_bytes(), most);
+                let whole = bytes.and_then(|bytes| unpacker.finish().map(|()| bytes));
+                whole.map(Bytes::from).map_err(|error| self.lost(format!("its answer cannot be unpacked: {error}")))
+            }
             Ok(Ok(collected)) => Ok(collected.to_bytes()),
             Ok(Err(error)) => Err(self.lost(error.to_string())),
             Err(_) => Err(self.lost(format!("no whole answer within {} s", limit.as_secs()))),

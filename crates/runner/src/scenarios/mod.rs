@@ -30,13 +30,26 @@ scenarios! {
     "healthy-1ms",
     "healthy-80ms",
     "healthy-at-capacity",
+    "healthy-bbr",
+    "healthy-buffers-above",
     "healthy-busy-cpu",
+    "healthy-deep-queue",
+    "healthy-four-streams",
     "healthy-idle-path",
     "healthy-ipv6",
+    "healthy-ipv6-long",
+    "healthy-pacing-above",
+    "healthy-reno",
+    "healthy-short-queue",
+    "healthy-slow-link",
     "healthy-small-transfer",
+    "healthy-small-writes",
     "healthy-udp",
     "healthy-udp-busy-cpu",
+    "healthy-udp-full",
     "healthy-udp-ipv6",
+    "healthy-udp-slow",
+    "healthy-writer-above",
     "ip-fragmentation",
     "link-speed",
     "local-shaper",
@@ -88,7 +101,7 @@ mod tests {
                 .map(|case| &case.scenario)
                 .collect::<std::collections::BTreeSet<_>>()
                 .len(),
-            11
+            24
         );
     }
 }

@@ -18,6 +18,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
 use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse as _;
 use axum::routing::{delete, get, post};
 use hyper::body::Body as HttpBody;
 use narrows_collect::Live;
@@ -26,7 +27,7 @@ use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
     ChangeRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, Reason, SessionUse, TrialReady, TrialRequest, key_to_hex,
 };
-use narrows_wire::pack::{ENCODING, Packer};
+use narrows_wire::pack::{ENCODING, Packer, is_taken};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -61,10 +62,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
 
 /// Whether a client takes packed answers.
 fn takes_packed(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::ACCEPT_ENCODING)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| value.contains(ENCODING))
+    headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).is_some_and(is_taken)
 }
 
 /// Packs an answer that is long enough for it to matter.
@@ -78,11 +76,11 @@ async fn packed(request: Request, next: Next) -> Response<Body> {
     }
     let (mut parts, body) = answer.into_parts();
     let Ok(bytes) = axum::body::to_bytes(body, MAX_ANSWER_BYTES).await else {
-        return Response::from_parts(parts, Body::empty());
+        return Refused::failed("an answer could not be packed").into_response();
     };
     parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(ENCODING));
     parts.headers.remove(header::CONTENT_LENGTH);
-    Response::from_parts(parts, Body::from(Packer::default().pack(&bytes)))
+    Response::from_parts(parts, Body::from(Packer::default().finish(&bytes)))
 }
 
 /// Shorter answers fit into a packet as they are.

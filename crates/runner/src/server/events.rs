@@ -100,9 +100,13 @@ impl Body for EventBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let line = self.lines.poll_recv(context).map(Option::flatten);
         line.map(|line| {
-            let bytes = line?;
-            let packed = self.packer.as_mut().map(|packer| Bytes::from(packer.pack(&bytes)));
-            Some(Ok(Frame::data(packed.unwrap_or(bytes))))
+            let bytes = match (line, self.packer.as_mut()) {
+                (Some(line), Some(packer)) => packer.pack(&line).into(),
+                (Some(line), None) => line,
+                // The end of what was packed comes once.
+                (None, _) => self.packer.take()?.finish(&[]).into(),
+            };
+            Some(Ok(Frame::data(bytes)))
         })
     }
 }

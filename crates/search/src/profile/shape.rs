@@ -86,7 +86,7 @@ impl Shape {
         if steps.is_empty() {
             return None;
         }
-        let burst_bps = train_bps(&record.steps, record.header_bytes);
+        let burst_bps = train_bps(&record.steps, record.header_bytes).map(|(bps, _)| bps);
         let jitter_us = jitter_us(&record.probes, plan.direction);
         let all = steps;
         // A sender that was late sent bursts of it, at a rate that nobody knows.
@@ -175,9 +175,9 @@ pub(super) fn jitter_us(probes: &[ProfileProbe], way: Direction) -> f64 {
 }
 
 /// The rate at which trains arrived: the lower quartile of their rates, since a host that stalls for a moment receives
-/// what arrived meanwhile in one batch. Where longer trains were sent they count alone.
+/// what arrived meanwhile in one batch; and the datagrams of such a train. Where longer trains were sent they count alone.
 #[allow(clippy::cast_precision_loss)] // counts and times of one train
-pub(super) fn train_bps(steps: &[StepRecord], header_bytes: u32) -> Option<f64> {
+pub(super) fn train_bps(steps: &[StepRecord], header_bytes: u32) -> Option<(f64, u32)> {
     let rate = |record: &StepRecord| {
         let received = record.received.as_ref().filter(|received| received.datagrams >= 5 && received.span_ns > 0)?;
         let bits = f64::from(record.step.datagram_bytes + header_bytes) * 8.0;
@@ -187,7 +187,8 @@ pub(super) fn train_bps(steps: &[StepRecord], header_bytes: u32) -> Option<f64> 
     let trains = || steps.iter().filter(|record| record.step.gap_ns == 0);
     let of_length = |length: u32| {
         let rates: Vec<f64> = trains().filter(|record| record.step.datagrams == length).filter_map(rate).collect();
-        (rates.len() >= 2).then(|| narrows_stats::quantile(&rates, 0.25))?
+        let bps = (rates.len() >= 2).then(|| narrows_stats::quantile(&rates, 0.25))??;
+        Some((bps, length))
     };
     let lengths = || trains().map(|record| record.step.datagrams);
     of_length(lengths().max()?).or_else(|| of_length(lengths().min()?))
@@ -219,10 +220,9 @@ const BUCKET_US: f64 = 1_000.0;
 /// Whether trains passed clearly faster than `bps`; `None` where they are too short to tell.
 #[allow(clippy::cast_precision_loss)] // counts and times of one train
 pub(super) fn credit(steps: &[StepRecord], header_bytes: u32, bps: f64) -> Option<bool> {
-    let burst = train_bps(steps, header_bytes)?;
-    let trains = steps.iter().filter(|record| record.step.gap_ns == 0);
-    let longest = trains.max_by_key(|record| record.step.datagrams)?;
-    let bits = f64::from(longest.step.datagrams - 1) * f64::from(longest.step.datagram_bytes + header_bytes) * 8.0;
+    let (burst, length) = train_bps(steps, header_bytes)?;
+    let bytes = steps.iter().find(|record| record.step.datagrams == length)?.step.datagram_bytes;
+    let bits = f64::from(length.saturating_sub(1)) * f64::from(bytes + header_bytes) * 8.0;
     let us = |rate: f64| bits / rate * 1e6;
     (us(bps) > 3.0 * WAKE_UP_US).then_some(burst >= CREDIT * bps && us(bps) - us(burst) > WAKE_UP_US)
 }

@@ -131,12 +131,11 @@ impl Staircase {
         let pause_ns = match self.phase {
             Phase::Bucket(_) => REFILL_NS,
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below what LONGEST_PAUSE_NS allows
-            Phase::LongTrains { datagrams, bps, .. } => {
-                REFILL_NS / 4 + (1.5e9 * f64::from(datagrams) * self.packet_bits() / bps) as u64
-            }
+            Phase::LongTrains { datagrams, bps, .. } => (REFILL_NS / 4)
+                .saturating_add((1.5e9 * f64::from(datagrams) * self.packet_bits() / bps.max(1.0)) as u64),
             _ => PAUSE_NS,
         };
-        let wait_ns = (drain_ns + pause_ns).min(LONGEST_PAUSE_NS);
+        let wait_ns = drain_ns.saturating_add(pause_ns).min(LONGEST_PAUSE_NS);
         let step = match self.phase {
             Phase::Trains(_) => self.train(TRAIN),
             Phase::LongTrains { datagrams, .. } => self.train(datagrams),
@@ -183,7 +182,7 @@ impl Staircase {
 
     /// The rate of the slowest link by the trains, where they agree with each other.
     fn train_bps(&self) -> Option<f64> {
-        super::shape::train_bps(&self.records, self.header_bytes)
+        super::shape::train_bps(&self.records, self.header_bytes).map(|(bps, _)| bps)
     }
 
     /// Takes what a step showed.

@@ -2,15 +2,13 @@
 
 use crate::common::{KEY, LOOPBACK, cpus, serve};
 use crate::order::shake_hands;
-use narrows_model::{Direction, Place, ProfileEndRecord, ProfilePlan, ProfileStep, UdpPlan, UdpRate};
-use narrows_sys::clock;
+use narrows_model::{Direction, Place, ProfileEndRecord, ProfilePlan, ProfileStep, Progress, UdpPlan, UdpRate};
 use narrows_sys::udp::UdpListener;
 use narrows_traffic::udp::{UdpStream, open};
 use narrows_traffic::{Connections, DataStream, Socket, Stop};
 use narrows_wire::profile::{Note, decode, encode};
 use std::net::SocketAddr;
 use std::thread;
-use std::time::Duration;
 
 fn plan(direction: Direction) -> ProfilePlan {
     ProfilePlan { direction, start_bps: 2_000_000, max_bps: 20_000_000, limit_ms: 3_000 }
@@ -22,10 +20,20 @@ fn handshake(plan: &ProfilePlan) -> UdpPlan {
 }
 
 fn run(place: Place, plan: &ProfilePlan, stream: UdpStream, stop: &Stop) -> ProfileEndRecord {
+    run_until(place, plan, stream, stop, &mut |_| {})
+}
+
+fn run_until(
+    place: Place,
+    plan: &ProfilePlan,
+    stream: UdpStream,
+    stop: &Stop,
+    on_progress: &mut dyn FnMut(Progress),
+) -> ProfileEndRecord {
     let flow = stream.flow;
     let streams = vec![DataStream { id: 0, flow, socket: Socket::Udp(stream), connect_ns: None }];
     let record =
-        narrows_traffic::run(place, &plan.clone().into(), Connections::of(streams), stop, &cpus, &mut |_| {}).unwrap();
+        narrows_traffic::run(place, &plan.clone().into(), Connections::of(streams), stop, &cpus, on_progress).unwrap();
     record.get::<ProfileEndRecord>().unwrap().clone()
 }
 
@@ -69,13 +77,12 @@ fn a_stop_ends_both_ends() {
     let client = thread::scope(|scope| {
         let server = scope.spawn(|| run(Place::Server, &plan, one(serve(&listener, &streams, 1)), &stop));
         let stream = open(address, &KEY, 0, Direction::Up.flows()[0], &streams).unwrap();
-        let client = scope.spawn(|| run(Place::Client, &plan, stream, &stop));
-        clock::sleep(Duration::from_millis(300));
-        stop.stop();
+        // The first step has been made; then the user has enough.
+        let client = scope.spawn(|| run_until(Place::Client, &plan, stream, &stop, &mut |_| stop.stop()));
         server.join().unwrap();
         client.join().unwrap()
     });
-    assert!(client.probes_sent > 0, "what was measured is kept");
+    assert!(client.probes_sent > 0 && !client.steps.is_empty(), "what was measured is kept");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn part(evidence: &TcpEvidence, id: &str) -> Option<(u64, f64)> {
     let certain = stage.dropped.saturating_sub(stage.uncertainty / 2);
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     let part = certain as f64 / loss.lost().max(1) as f64;
-    (stage.dropped > 2 * stage.uncertainty).then_some((stage.dropped, part))
+    (stage.dropped / 2 > stage.uncertainty).then_some((stage.dropped, part))
 }
 
 /// The stage of a host that explains why segments were lost, in a sentence.

@@ -11,8 +11,8 @@
 //! Source: counters of the devices (`rtnl_link_stats64`); RFC 5681 on how flows share a path.
 
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
-use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
-use crate::judge::{Assessment, Cause};
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, TcpEvidence};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use narrows_model::{Fix, keys, words::units};
 
@@ -43,6 +43,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let (taken, filled) = (others / capacity.bps, evidence.filled().unwrap_or(0.0));
     if taken < TAKEN {
         return contradicts(format!("other traffic of both hosts takes {} of the path", units::percent(taken)));
+    }
+    if taken + evidence.goodput_bps() / capacity.bps > BEYOND {
+        return cannot_tell("the devices carried more than the path sustains: a part of it went elsewhere");
     }
     if filled < AT_CAPACITY {
         return contradicts(format!("with all other traffic of both hosts the path is filled to {}", units::percent(filled)));

@@ -50,7 +50,7 @@ fn too_short(evidence: &TcpEvidence) -> bool {
 
 /// The part of the time in which nothing but the congestion window (or recovery) held the sender back.
 pub(super) fn window_share(evidence: &TcpEvidence) -> Option<f64> {
-    let busy = evidence.base.shares?.busy;
+    let busy = evidence.base.shares?.busy.min(1.0 - evidence.starved().unwrap_or(0.0));
     Some((busy - evidence.held_by_window()? - evidence.held_by_buffer()?).max(0.0))
 }
 

@@ -12,9 +12,9 @@
 //! Source: RFC 8899, RFC 1191; `IP_MTU`, ip(7).
 
 use crate::causes::shared::tcp::{ceiling_at, who};
-use crate::causes::shared::words::{self, cannot_tell, contradicts, counter, parameter, setting_fix};
+use crate::causes::shared::words::{self, cannot_tell, contradicts, counter, experiment, parameter, setting_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::TcpEvidence;
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, Setting, keys, words::units};
 
@@ -71,8 +71,13 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if at != role || small > (1.0 - COST) * large {
         return None;
     }
-    let link = evidence.link_bps()?;
     let (mtu, ..) = mtus(evidence)?;
+    // The path was profiled with packets of that size.
+    if let Some(bps) = evidence.capacity_goodput_bps() {
+        let how = format!("what the path sustains of packets of {mtu:.0} bytes (path profile), less headers");
+        return ceiling_at(CAUSE.id, evidence, role, bps, [AT_CAPACITY, BEYOND], Method::Measured, how);
+    }
+    let link = evidence.link_bps()?;
     let how = format!("link of {} x {small:.3} payload at an MTU of {mtu:.0}", units::bps(link));
     ceiling_at(CAUSE.id, evidence, role, link * small, [0.93, 1.02], Method::Computed, how)
 }
@@ -99,6 +104,12 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         units::percent(small),
         units::percent(large)
     ))];
+    if let Some(filled) = evidence.filled().filter(|filled| (AT_CAPACITY..BEYOND).contains(filled)) {
+        witnesses.push(experiment(format!(
+            "the goodput and its headers are {} of what the path sustains of packets of that size",
+            units::percent(filled)
+        )));
+    }
     if let Some(queue) = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true)) {
         witnesses.push(counter(format!("the wire is full: a queue of {} stands", units::micros(queue as u64))));
     }

@@ -106,7 +106,7 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     }
     let says = format!("{words} (UDP in steps); the goodput and its headers are {} of it", units::percent(filled));
     let taken = evidence.others_bps.zip(shape.capacity).map_or(0.0, |(others, capacity)| others / capacity.bps);
-    if taken >= TAKEN {
+    if taken >= TAKEN && filled > goodput / evidence.capacity_goodput_bps()? + TAKEN / 2.0 {
         return Some(contradicts(format!("{words}, of which other traffic takes {}", units::percent(taken))));
     }
     if filled >= AT_CAPACITY {

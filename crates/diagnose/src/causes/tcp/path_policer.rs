@@ -114,7 +114,6 @@ fn queueless(evidence: &TcpEvidence) -> bool {
     evidence.never_queued().unwrap_or(goes_on && evidence.queue_filled_at_times() == Some(false))
 }
 
-/// What a profile of the path says; `None` where it reached no limit.
 /// Of a policer's rate, what TCP gets at least …
 const LEAST: f64 = 0.25;
 /// … and mostly: its window halves whenever the bucket is empty.
@@ -122,11 +121,14 @@ const MOSTLY: f64 = 0.8;
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let Plateau::Policer { .. } = evidence.profile.as_ref()?.shape.plateau? else { return None };
-    let bps = MOSTLY * evidence.capacity_goodput_bps()?;
-    let how = "most of what the policer lets pass (path profile), less headers".to_owned();
-    ceiling_at(CAUSE.id, evidence, role, bps, [LEAST / MOSTLY, BEYOND / MOSTLY], Method::Measured, how)
+    // Whatever gets more than that may get all of it.
+    let part = if evidence.filled()? > 0.7 { 1.0 } else { MOSTLY };
+    let how = "what TCP gets of what the policer lets pass (path profile), less headers".to_owned();
+    let bps = part * evidence.capacity_goodput_bps()?;
+    ceiling_at(CAUSE.id, evidence, role, bps, [LEAST / part, BEYOND / part], Method::Measured, how)
 }
 
+/// What a profile of the path says; `None` where it reached no limit.
 fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     let profile = evidence.profile.as_ref()?;
     let (filled, plateau) = (evidence.filled()?, profile.shape.plateau?);

@@ -19,10 +19,10 @@ use crate::judge::{Assessment, Cause, Evidence as _};
 use super::path_policer::{Paced, by_paced_udp, loss_does_not_bind, lost_at_home, paced};
 use crate::causes::shared::tcp_stage::in_a_host;
 use crate::causes::udp;
-use crate::evidence::tcp::{TcpEvidence, FlowView, Loss};
+use crate::evidence::tcp::{FlowView, Loss, SHORT_QUEUE_US, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
-use narrows_search::profile::Plateau;
+use narrows_search::profile::{Plateau, Shape};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -86,7 +86,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         return Some(contradicts(profile.words()));
     }
     // Where the profile found no capacity, what the path carried is no limit either.
-    if shape.capacity.is_some() && !evidence.path_has_room() {
+    if !evidence.path_has_room() && (shape.capacity.is_some() || evidence.queue_seen() != Some(false)) {
         return Some(contradicts(format!("{}: the loss is how a full path slows TCP down", profile.words())));
     }
     let below = shape.loss_below();
@@ -136,9 +136,12 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
 
 /// Whether TCP lost segments again and again at a rate far below what the path sustains behind a queue that never filled.
 fn is_rare(evidence: &TcpEvidence, loss: Loss) -> bool {
-    let plateau = evidence.profile.as_ref().and_then(|profile| profile.shape.plateau);
+    let shape = evidence.profile.as_ref().map(|profile| &profile.shape);
+    // A queue that overflows would have been seen in the RTT.
+    let visible = |shape: &&Shape| shape.plateau == Some(Plateau::Queue) && shape.queue_us >= 2.0 * SHORT_QUEUE_US;
     loss.moments >= MOMENTS
-        && plateau == Some(Plateau::Queue)
+        && loss.spurious < loss.retransmitted.div_ceil(2)
+        && shape.filter(visible).is_some()
         && evidence.filled().is_some_and(|part| part < 0.6)
         && evidence.queue_stood() == Some(false)
         && evidence.queue_filled_at_times() == Some(false)

@@ -66,6 +66,8 @@ pub struct FlowView {
     pub goodput_bps: f64,
     /// Goodput of each sampling interval, of the whole trial.
     pub interval_bps: Vec<f64>,
+    /// The same over the counted part, and from 100 ms on at least: sampling is closer before.
+    pub counted_bps: Vec<f64>,
     /// Median of the smoothed RTT, microseconds.
     pub rtt_us: Option<f64>,
     /// The RTT that a tenth of the samples exceed, microseconds.
@@ -193,6 +195,7 @@ impl FlowView {
             whole_s: trial.elapsed_us as f64 / 1e6,
             goodput_bps,
             interval_bps: intervals(&counted(receiving, flow, 0)),
+            counted_bps: intervals(&counted(receiving, flow, omit_us.max(100_000))),
             rtt_us: median(each(&sent, |sample| sample.tcp.rtt_us)),
             rtt_peak_us: largest(&each(&whole, |sample| sample.tcp.rtt_us)),
             rtt_high_us: narrows_stats::quantile(&each(&sent, |sample| sample.tcp.rtt_us), 0.9),

@@ -15,27 +15,28 @@ pub struct Loss {
     pub moments: u64,
 }
 
-/// Round trips within which the repairs of one overflow lie.
+/// Round trips within which the repairs of one overflow lie, over all streams …
 const REPAIR: u64 = 4;
+/// … and the least that moments are apart: a few samples.
+const LEAST_APART_US: u64 = 300_000;
 
 impl Loss {
     pub(super) fn of<'a>(streams: impl Iterator<Item = &'a [TcpSample]>) -> Option<Self> {
-        let mut sum = Self::default();
+        let (mut sum, mut repairs) = (Self::default(), Vec::new());
         for samples in streams {
             let (first, last) = (samples.first()?, samples.last()?);
             let grew = |of: fn(&TcpSample) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?));
             sum.sent = sum.sent.saturating_add(grew(|sample| sample.tcp.data_segs_out)?);
             sum.retransmitted = sum.retransmitted.saturating_add(grew(|sample| sample.tcp.total_retrans)?);
             sum.spurious = sum.spurious.saturating_add(grew(|sample| sample.tcp.dsack_dups).unwrap_or(0));
-            let mut quiet_until_us = 0;
-            for pair in samples.windows(2) {
-                let [before, sample] = pair else { continue };
-                if sample.tcp.total_retrans > before.tcp.total_retrans {
-                    sum.moments += u64::from(sample.at_us >= quiet_until_us);
-                    let rtt_us = sample.tcp.rtt_us.unwrap_or(0).min(1_000_000);
-                    quiet_until_us = sample.at_us.saturating_add(REPAIR * rtt_us);
-                }
-            }
+            let repaired = samples.windows(2).filter(|pair| pair[1].tcp.total_retrans > pair[0].tcp.total_retrans);
+            repairs.extend(repaired.map(|pair| (pair[1].at_us, pair[1].tcp.rtt_us.unwrap_or(0).min(1_000_000))));
+        }
+        repairs.sort_unstable();
+        let mut quiet_until_us = 0;
+        for (at_us, rtt_us) in repairs {
+            sum.moments += u64::from(at_us >= quiet_until_us);
+            quiet_until_us = quiet_until_us.max(at_us.saturating_add((REPAIR * rtt_us).max(LEAST_APART_US)));
         }
         Some(sum)
     }

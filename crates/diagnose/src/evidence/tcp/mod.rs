@@ -7,6 +7,7 @@ pub mod budget;
 mod flow_view;
 mod judged;
 mod loss;
+pub mod phases;
 mod shares;
 
 pub use flow_view::{EndView, FlowView};
@@ -50,14 +51,17 @@ pub struct TcpEvidence {
     header_bytes: u32,
 }
 
+const ETHERNET_BYTES: u32 = 14;
+
 /// See [`TcpEvidence::others_bps`]. `header_bytes`: of IP and TCP.
 #[allow(clippy::cast_precision_loss)] // counts of one trial
 fn others_bps(base: &FlowView, header_bytes: u32) -> Option<f64> {
+    let header_bytes = header_bytes + if base.timestamps { 12 } else { 0 } + ETHERNET_BYTES;
     let own = base.loss_whole?.sent as f64 * (base.mss_bytes? + f64::from(header_bytes));
     let beyond = |end: &EndView, key: FactKey| Some((*end.counts.get(key.name)? as f64 - own).max(0.0));
     let bytes =
         beyond(&base.sender, keys::NIC_COUNTER_TX_BYTES)?.min(beyond(&base.receiver, keys::NIC_COUNTER_RX_BYTES)?);
-    // Ethernet headers and the control connection are less.
+    // The control connection is less.
     Some(if bytes > 0.05 * own { bytes * 8.0 / base.whole_s.max(1e-3) } else { 0.0 })
 }
 
@@ -176,7 +180,10 @@ impl TcpEvidence {
     }
 
     fn others_goodput_bps(&self) -> f64 {
-        self.others_bps.zip(self.payload_part()).map_or(0.0, |(bps, part)| bps * part)
+        let others = self.others_bps.zip(self.payload_part()).map_or(0.0, |(bps, part)| bps * part);
+        // More than the path sustains went elsewhere.
+        let fits = self.capacity_goodput_bps().is_none_or(|capacity| self.settled_bps() + others <= BEYOND * capacity);
+        if fits { others } else { 0.0 }
     }
 
     /// Goodput that the path is known to carry: its measured capacity, or what it carried of UDP.
@@ -215,7 +222,9 @@ impl TcpEvidence {
     /// The RTT that a window takes at least: the smallest, or the lowest that it usually was where single packets overtook others.
     #[must_use]
     pub fn window_rtt_us(&self) -> Option<f64> {
-        Some(self.min_rtt_us?.max(self.base.low_srtt_us.unwrap_or(0.0)))
+        // Never above that of the idle path: a queue that stands takes windows along.
+        let idle_us = self.profile.as_ref().and_then(|profile| profile.shape.idle_rtt_us).map(|rtt| rtt.median);
+        Some(self.min_rtt_us?.max(idle_us.zip(self.base.low_srtt_us).map_or(0.0, |(idle, low)| low.min(idle))))
     }
 
     /// How much of the time the receiver's window held the sender back: by TCP's limited-time counters or, where their jiffies
@@ -241,15 +250,16 @@ impl TcpEvidence {
         // A transfer that ends by bytes has nothing more to write at its end.
         let ends_by_time = matches!(self.load.limit, narrows_model::Limit::DurationMs(_));
         let room = self.base.buffer_room_share.filter(|share| ends_by_time && *share > 0.5);
-        let starved = self.starved().filter(|_| ends_by_time);
-        Some(idle.max(room.unwrap_or(0.0)).max(starved.unwrap_or(0.0)))
+        Some(idle.max(room.unwrap_or(0.0)).max(self.starved().unwrap_or(0.0)))
     }
 
     /// How often the kernel waited for the application, where it did so mostly and not for room in the send buffer.
     #[must_use]
     pub fn starved(&self) -> Option<f64> {
         let buffer = self.held_by_buffer()?;
-        self.base.starved_share.filter(|share| *share > 0.5 && buffer < 0.2)
+        // A transfer that ends by bytes has nothing more to write at its end.
+        let ends_by_time = matches!(self.load.limit, narrows_model::Limit::DurationMs(_));
+        self.base.starved_share.filter(|share| ends_by_time && *share > 0.5 && buffer < 0.2)
     }
 
     /// How much the RTT grew under load: its median less the smallest one, microseconds.
@@ -310,4 +320,4 @@ fn held(limited_time: Option<f64>, sampled: Option<f64>) -> Option<f64> {
 }
 
 /// A tenth of the RTT samples lies this far above the smallest RTT where a short queue fills now and then.
-const SHORT_QUEUE_US: f64 = 1_000.0;
+pub const SHORT_QUEUE_US: f64 = 1_000.0;
