@@ -13,7 +13,9 @@
 
 use crate::causes::shared::tcp::{ceiling_at, who};
 use crate::causes::shared::words::{self, cannot_tell, contradicts, counter, experiment, parameter, setting_fix};
+use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _};
+use super::path_capacity::NO_MORE;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, Setting, keys, words::units};
@@ -66,6 +68,11 @@ fn efficiencies(evidence: &TcpEvidence) -> Option<(f64, f64, Role)> {
     Some((evidence.wire_efficiency(small - headers), evidence.wire_efficiency(large - headers), role))
 }
 
+/// Whether packets that are smaller than they need be cost goodput: what the path carries of them is not its capacity.
+pub(super) fn costs(evidence: &TcpEvidence) -> bool {
+    efficiencies(evidence).is_some_and(|(small, large, _)| small <= (1.0 - COST) * large)
+}
+
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let (small, large, at) = efficiencies(evidence)?;
     if at != role || small > (1.0 - COST) * large {
@@ -108,6 +115,12 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         witnesses.push(experiment(format!(
             "the goodput and its headers are {} of what the path sustains of packets of that size",
             units::percent(filled)
+        )));
+    }
+    if let Some(more) = evidence.made(&MORE_STREAMS).filter(|more| more.goodput_bps < NO_MORE * evidence.goodput_bps()) {
+        witnesses.push(experiment(format!(
+            "four times the streams carried {}, no more: the path is full of small packets",
+            units::bps(more.goodput_bps)
         )));
     }
     if let Some(queue) = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true)) {

@@ -156,7 +156,7 @@ pub(super) fn cpu_bound(evidence: &TcpEvidence) -> bool {
 
 /// Four times the streams that carry less than this much more carry no more: what two trials of one path differ by
 /// anyway.
-const NO_MORE: f64 = 1.1;
+pub(super) const NO_MORE: f64 = 1.1;
 
 /// Goodput of four times the streams, where it was measured.
 fn more_streams(evidence: &TcpEvidence) -> Option<f64> {
@@ -178,6 +178,9 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
             ask(&MORE_STREAMS, "no queue stood on the path; whether more streams carry more was not measured")
         };
     };
+    if super::mtu_mismatch::costs(evidence) {
+        return contradicts("its packets are smaller than they need be: it would carry more of larger ones");
+    }
     if more >= NO_MORE * evidence.goodput_bps() {
         return contradicts(format!("four times the streams carried {}", units::bps(more)));
     }
