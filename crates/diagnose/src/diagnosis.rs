@@ -12,7 +12,7 @@ use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
 use crate::ledger::tcp_ledger;
 use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
 use narrows_model::run::{DiagnosePlan, RunPlan};
-use narrows_model::{FactKey, Flow, Limit, Run, TcpPlan, Verdict};
+use narrows_model::{FactKey, Flow, Run, TcpPlan, Verdict};
 use narrows_model::{Status, words::units};
 
 /// What is said of one round.
@@ -101,7 +101,7 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
 /// The phases of the counted part of a load that ends by time.
 #[allow(clippy::cast_precision_loss)] // milliseconds of one trial
 fn phases_of(evidence: &TcpEvidence) -> Vec<PhaseView> {
-    if !matches!(evidence.load.limit, Limit::DurationMs(_)) {
+    if !evidence.ends_by_time() {
         return Vec::new();
     }
     let from_s = evidence.load.omit_ms.max(100) as f64 / 1e3;

@@ -22,7 +22,7 @@ pub use rank::{Shift, shift};
 pub use ratio::{Gain, gain};
 pub use series::{Trend, lag1, trend};
 pub use student::{Estimate, difference, mean_interval, t_quantile};
-pub use summary::{Summary, summary};
+pub use summary::{Summary, mean, summary};
 
 /// The confidence level of every interval that a user sees, unless stated otherwise.
 pub const LEVEL: f64 = 0.95;

@@ -18,7 +18,7 @@ pub struct Judgement {
     pub next: Vec<Planned>,
 }
 
-/// How often a cause with so many witnesses was right.
+/// How often a first cause with so many witnesses was right, set by hand after about 120 drawn paths (tuning seeds): too few to fit it.
 const RIGHT: [f64; 5] = [0.2, 0.45, 0.92, 0.95, 0.97];
 
 /// Independent witnesses that prove a cause.
@@ -38,8 +38,7 @@ impl<E> Candidate<'_, E> {
         self.witnesses.len() >= PROOF
     }
 
-    /// By witnesses, a little less where it explains a part of the time only: so often a first cause was right on drawn paths
-    /// (`narrows lab scenarios --draw 1`; `docs/accounts.md` has the table of fresh seeds).
+    /// By witnesses, a little less where it explains a part of the time only. `narrows lab scenarios --draw` prints how often it holds.
     fn confidence(&self) -> f64 {
         RIGHT[self.witnesses.len().min(RIGHT.len() - 1)] * (0.85 + 0.15 * self.share)
     }

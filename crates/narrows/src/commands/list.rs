@@ -15,7 +15,7 @@ enum What {
     Collectors,
     /// What the lab can do to a host or a path
     Faults,
-    /// The scenarios of the bank
+    /// The named scenarios of `narrows lab scenarios`
     Scenarios,
 }
 

@@ -106,15 +106,15 @@ pub struct DrawnResult {
     pub drawn: Drawn,
     /// What is true of it.
     pub truth: Interventions,
-    /// What was said of it.
-    pub said: Option<Diagnosed>,
+    /// What was said of it, or why the diagnosis failed.
+    pub said: Result<Diagnosed, String>,
 }
 
 impl DrawnResult {
     /// How it did.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        outcome(&self.truth, self.said.as_ref())
+        outcome(&self.truth, self.said.as_ref().ok())
     }
 
     /// `Right: path-policer at path 4.2 times; Limited 37 Mbit/s [...]`.
@@ -123,13 +123,13 @@ impl DrawnResult {
         let causes: Vec<String> =
             self.truth.causes().iter().map(|(id, at, gain)| format!("{id} at {at} ({gain:.1} times)")).collect();
         let truth = if causes.is_empty() { "nothing binds".to_owned() } else { causes.join(", ") };
-        let said = self.said.as_ref().map_or_else(|| "no verdict".to_owned(), Diagnosed::words);
+        let said = self.said.as_ref().map_or_else(Clone::clone, Diagnosed::words);
         format!("{:?}: {truth}; said: {said}", self.outcome())
     }
 
     /// Predicted against measured goodput without the cause that was named first, and whether it lies in the interval.
     fn prediction(&self) -> Option<(f64, bool)> {
-        let said = self.said.as_ref().filter(|_| self.outcome() == Outcome::Right)?;
+        let said = self.said.as_ref().ok().filter(|_| self.outcome() == Outcome::Right)?;
         let ((id, at), (bps, [low, high])) = (said.causes.first()?, said.predicted?);
         let measured = self.truth.without_bps(id, *at).filter(|bps| *bps > 0.0)?;
         Some((bps / measured - 1.0, (low..=high).contains(&measured)))
@@ -143,7 +143,7 @@ pub fn table(results: &[DrawnResult]) -> String {
     let mut matrix: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
     for result in results {
         let truth = result.truth.causes().first().map_or_else(|| "nothing".to_owned(), |(id, ..)| (*id).to_owned());
-        *matrix.entry(truth).or_default().entry(super::judge::class(result.said.as_ref())).or_default() += 1;
+        *matrix.entry(truth).or_default().entry(super::judge::class(result.said.as_ref().ok())).or_default() += 1;
     }
     for (truth, verdicts) in &matrix {
         let verdicts: Vec<String> = verdicts.iter().map(|(verdict, n)| format!("{verdict} {n}")).collect();
@@ -186,7 +186,7 @@ pub fn table(results: &[DrawnResult]) -> String {
             errors.len()
         );
     }
-    let times: Vec<f64> = results.iter().filter_map(|result| Some(result.said.as_ref()?.seconds)).collect();
+    let times: Vec<f64> = results.iter().filter_map(|result| Some(result.said.as_ref().ok()?.seconds)).collect();
     if let Some((median, most)) = narrows_stats::quantile(&times, 0.5).zip(narrows_stats::quantile(&times, 1.0)) {
         let _ = writeln!(text, "  time of a diagnosis: median {median:.1} s, longest {most:.1} s");
     }
@@ -204,7 +204,7 @@ fn part(hits: usize, of: usize) -> f64 {
 fn reliability(results: &[DrawnResult]) -> String {
     let mut bins: BTreeMap<usize, Vec<(f64, bool)>> = BTreeMap::new();
     for result in results {
-        let Some(confidence) = result.said.as_ref().and_then(|said| said.confidence) else { continue };
+        let Some(confidence) = result.said.as_ref().ok().and_then(|said| said.confidence) else { continue };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 0 to 1
         let bin = ((confidence * 10.0) as usize).min(9);
         bins.entry(bin).or_default().push((confidence, result.outcome() == Outcome::Right));
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_table_counts_and_measures_predictions() {
-        let result = |truth: Interventions, said| DrawnResult { drawn: draw(1, 1, false), truth, said: Some(said) };
+        let result = |truth: Interventions, said| DrawnResult { drawn: draw(1, 1, false), truth, said: Ok(said) };
         let results = [
             result(truth(&[("random-loss", 40e6)], 40e6), said(Status::Limited, &["random-loss"])),
             result(truth(&[], 10e6), said(Status::Limited, &["random-loss"])),

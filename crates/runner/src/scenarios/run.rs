@@ -109,8 +109,11 @@ pub fn run_drawn(drawn: &Drawn, keep: Option<&Path>) -> Result<DrawnResult, Stag
             figure(&drawn.parts.iter().collect::<Vec<_>>(), with)?
         }
     };
-    let result =
-        DrawnResult { drawn: drawn.clone(), truth: Interventions { udp, with, without, clean }, said: said.ok() };
+    let result = DrawnResult {
+        drawn: drawn.clone(),
+        truth: Interventions { udp, with, without, clean },
+        said: said.map_err(|why| why.to_string()),
+    };
     if let Some(file) = keep {
         let text = serde_json::to_vec_pretty(&result.truth).unwrap_or_default();
         files::write_whole(&truth_file(file), &text, 0o644)?;
@@ -126,7 +129,7 @@ pub fn drawn_again(drawn: &Drawn, kept: &Path) -> Result<DrawnResult, StageError
     let text = files::read(&truth_file(kept), 1 << 20)?;
     let truth = serde_json::from_slice(&text)
         .map_err(|error| StageError::Failed("the truth of a kept case", error.to_string()))?;
-    Ok(DrawnResult { drawn: drawn.clone(), truth, said: again(kept).ok() })
+    Ok(DrawnResult { drawn: drawn.clone(), truth, said: again(kept).map_err(|why| why.to_string()) })
 }
 
 /// Beside `x.run.json`: `x.truth.json`.

@@ -11,8 +11,8 @@
 //! Source: counters of the devices (`rtnl_link_stats64`); RFC 5681 on how flows share a path.
 
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
-use crate::evidence::tcp::{AT_CAPACITY, BEYOND, TcpEvidence};
-use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
+use crate::judge::{Assessment, Cause};
 use crate::role::Role;
 use narrows_model::{Fix, keys, words::units};
 
@@ -37,15 +37,14 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(others) = evidence.others_bps else {
         return cannot_tell("the counters of the devices, or the segments of the connection, could not be read");
     };
-    let Some(capacity) = evidence.profile.as_ref().and_then(|profile| profile.shape.capacity) else {
+    let (Some(profile), Some(taken), Some(filled)) = (&evidence.profile, evidence.taken(), evidence.filled()) else {
         return cannot_tell("what the path sustains was not measured");
     };
-    let (taken, filled) = (others / capacity.bps, evidence.filled().unwrap_or(0.0));
+    if taken == 0.0 && others > 0.0 {
+        return cannot_tell("the devices carried more than the path sustains: a part of it went elsewhere");
+    }
     if taken < TAKEN {
         return contradicts(format!("other traffic of both hosts takes {} of the path", units::percent(taken)));
-    }
-    if taken + evidence.goodput_bps() / capacity.bps > BEYOND {
-        return cannot_tell("the devices carried more than the path sustains: a part of it went elsewhere");
     }
     if filled < AT_CAPACITY {
         return contradicts(format!("with all other traffic of both hosts the path is filled to {}", units::percent(filled)));
@@ -55,8 +54,8 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         witnesses: vec![
             counter(format!("the devices of both hosts carried {} besides this connection", units::bps(others))),
             experiment(format!(
-                "the path sustains {} (UDP in steps): with this connection that is {} of it",
-                units::bps(capacity.bps),
+                "{} (UDP in steps): with this connection that is {} of it",
+                profile.words(),
                 units::percent(filled.min(1.0))
             )),
         ],

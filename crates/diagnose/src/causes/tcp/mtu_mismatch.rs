@@ -74,8 +74,8 @@ pub(super) fn costs(evidence: &TcpEvidence) -> bool {
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
-    let (small, large, at) = efficiencies(evidence)?;
-    if at != role || small > (1.0 - COST) * large {
+    let (small, _, at) = efficiencies(evidence)?;
+    if at != role || !costs(evidence) {
         return None;
     }
     let (mtu, ..) = mtus(evidence)?;
@@ -99,7 +99,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if at != role {
         return contradicts(format!("the smaller MTU is at {}", who(evidence, at)));
     }
-    if small > (1.0 - COST) * large {
+    if !costs(evidence) {
         return contradicts(format!(
             "MTUs differ ({mtu:.0} and {large_mtu:.0}), which costs less than {} of the goodput",
             units::percent(COST)

@@ -105,8 +105,8 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
         Plateau::Queue | Plateau::ShortQueue => {}
     }
     let says = format!("{words} (UDP in steps); the goodput and its headers are {} of it", units::percent(filled));
-    let taken = evidence.others_bps.zip(shape.capacity).map_or(0.0, |(others, capacity)| others / capacity.bps);
-    if taken >= TAKEN && filled > goodput / evidence.capacity_goodput_bps()? + TAKEN / 2.0 {
+    let taken = evidence.taken().unwrap_or(0.0);
+    if taken >= TAKEN {
         return Some(contradicts(format!("{words}, of which other traffic takes {}", units::percent(taken))));
     }
     if filled >= AT_CAPACITY {

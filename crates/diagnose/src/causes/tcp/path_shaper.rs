@@ -60,9 +60,7 @@ fn steady(evidence: &TcpEvidence) -> Option<bool> {
 }
 
 fn mean(rates: &[f64]) -> f64 {
-    #[allow(clippy::cast_precision_loss)]
-    let n = rates.len() as f64;
-    rates.iter().sum::<f64>() / n
+    narrows_stats::mean(rates).unwrap_or(0.0)
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {

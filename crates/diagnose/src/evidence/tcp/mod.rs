@@ -53,11 +53,12 @@ pub struct TcpEvidence {
 
 const ETHERNET_BYTES: u32 = 14;
 
-/// See [`TcpEvidence::others_bps`]. `header_bytes`: of IP and TCP.
+/// See [`TcpEvidence::others_bps`].
 #[allow(clippy::cast_precision_loss)] // counts of one trial
-fn others_bps(base: &FlowView, header_bytes: u32) -> Option<f64> {
-    let header_bytes = header_bytes + if base.timestamps { 12 } else { 0 } + ETHERNET_BYTES;
-    let own = base.loss_whole?.sent as f64 * (base.mss_bytes? + f64::from(header_bytes));
+fn others_bps(evidence: &TcpEvidence) -> Option<f64> {
+    let base = &evidence.base;
+    let header_bytes = f64::from(evidence.segment_header_bytes() + ETHERNET_BYTES);
+    let own = base.loss_whole?.sent as f64 * (base.mss_bytes? + header_bytes);
     let beyond = |end: &EndView, key: FactKey| Some((*end.counts.get(key.name)? as f64 - own).max(0.0));
     let bytes =
         beyond(&base.sender, keys::NIC_COUNTER_TX_BYTES)?.min(beyond(&base.receiver, keys::NIC_COUNTER_RX_BYTES)?);
@@ -84,20 +85,22 @@ impl TcpEvidence {
         let idle = run.idle_rtt_us.iter().min().map(|&us| us as f64);
         let min_rtt_us = [idle, base.min_rtt_us].into_iter().flatten().reduce(f64::min).filter(|us| *us > 0.0);
         let host = |place| if place == Place::Client { &run.client } else { &run.server };
-        Some(Self {
+        let mut evidence = Self {
             flow,
             load: trial.plan.clone(),
             paced_udp: PacedUdp::of(run.experiments(round), flow, base.goodput_bps),
             profile: PathProfile::of(run, round, flow),
             ledger: tcp_ledger(trial, flow),
-            others_bps: others_bps(&base, run.target.family.header_bytes() + 20),
+            others_bps: None,
             base,
             experiments,
             min_rtt_us,
             sender: host(flow.sender()).clone(),
             receiver: host(flow.receiver()).clone(),
             header_bytes: run.target.family.header_bytes() + 20,
-        })
+        };
+        evidence.others_bps = others_bps(&evidence);
+        Some(evidence)
     }
 
     /// The experiment of that id, where it was made.
@@ -167,7 +170,7 @@ impl TcpEvidence {
     /// The goodput once slow start is over: of a transfer that ends by bytes, which may be all slow start, that of its fastest tenth.
     fn settled_bps(&self) -> f64 {
         let goodput = self.base.goodput_bps;
-        if matches!(self.load.limit, narrows_model::Limit::DurationMs(_)) {
+        if self.ends_by_time() {
             return goodput;
         }
         narrows_stats::quantile(&self.base.interval_bps, 0.9).map_or(goodput, |fastest| fastest.max(goodput))
@@ -177,6 +180,13 @@ impl TcpEvidence {
     #[must_use]
     pub fn filled(&self) -> Option<f64> {
         Some((self.settled_bps() + self.others_goodput_bps()) / self.capacity_goodput_bps()?)
+    }
+
+    /// What else the two hosts send each other, as a part of what the path sustains, where both are known; 0 where it does not fit.
+    #[must_use]
+    pub fn taken(&self) -> Option<f64> {
+        self.others_bps?;
+        Some(self.others_goodput_bps() / self.capacity_goodput_bps()?)
     }
 
     fn others_goodput_bps(&self) -> f64 {
@@ -242,24 +252,27 @@ impl TcpEvidence {
 
     /// How much of the time the sending application offered less than the connection took: the time with nothing to send or,
     /// where small writes keep TCP's clock of busy time running, the samples that found more than half of the send buffer
-    /// unused, or the kernel itself waiting for the application. On the fault bank a writer that was always ready and had a core to run on left so much room in 5 % of the
-    /// samples at most (with a buffer of 48 KiB; else in none); one that waits for a full machine leaves it, too.
+    /// unused, or the kernel itself waiting for the application. In the lab's scenarios a writer that was always ready and had a core
+    /// to run on left so much room in 5 % of the samples at most (with a buffer of 48 KiB; else in none); one that waits for a full
+    /// machine leaves it, too.
     #[must_use]
     pub fn writer_behind(&self) -> Option<f64> {
         let idle = 1.0 - self.base.shares?.busy;
-        // A transfer that ends by bytes has nothing more to write at its end.
-        let ends_by_time = matches!(self.load.limit, narrows_model::Limit::DurationMs(_));
-        let room = self.base.buffer_room_share.filter(|share| ends_by_time && *share > 0.5);
+        let room = self.base.buffer_room_share.filter(|share| self.ends_by_time() && *share > 0.5);
         Some(idle.max(room.unwrap_or(0.0)).max(self.starved().unwrap_or(0.0)))
+    }
+
+    /// Whether the load ends by time: one that ends by bytes has nothing more to write at its end.
+    #[must_use]
+    pub const fn ends_by_time(&self) -> bool {
+        matches!(self.load.limit, narrows_model::Limit::DurationMs(_))
     }
 
     /// How often the kernel waited for the application, where it did so mostly and not for room in the send buffer.
     #[must_use]
     pub fn starved(&self) -> Option<f64> {
         let buffer = self.held_by_buffer()?;
-        // A transfer that ends by bytes has nothing more to write at its end.
-        let ends_by_time = matches!(self.load.limit, narrows_model::Limit::DurationMs(_));
-        self.base.starved_share.filter(|share| ends_by_time && *share > 0.5 && buffer < 0.2)
+        self.base.starved_share.filter(|share| self.ends_by_time() && *share > 0.5 && buffer < 0.2)
     }
 
     /// How much the RTT grew under load: its median less the smallest one, microseconds.

@@ -60,9 +60,8 @@ fn are_steps(logs: &[f64], cuts: &[usize]) -> bool {
     least >= STEP.ln() && parts.iter().all(level)
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of intervals
 fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
+    narrows_stats::mean(values).unwrap_or(0.0)
 }
 
 fn squares(values: &[f64]) -> f64 {
