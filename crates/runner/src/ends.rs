@@ -49,6 +49,19 @@ pub trait Ends {
     /// Runs one trial.
     fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed>;
 
+    /// Runs one trial, which ends before its time once `enough` says so of the progress of an end. Ends that cannot end one early run it
+    /// whole.
+    fn trial_until(
+        &mut self,
+        plan: &LoadPlan,
+        on: On,
+        enough: &mut dyn FnMut(Place, &Progress) -> bool,
+    ) -> Result<Trial, TrialFailed> {
+        self.trial(plan, on, &mut |place, progress| {
+            enough(place, progress);
+        })
+    }
+
     /// Changes a host; the old value is on its disk before the new one is set.
     fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError>;
 

@@ -7,7 +7,7 @@ use crate::loopback;
 use crate::remote::{Remote, RemoteError, Session, TrialError};
 use crate::tune::{TuneError, Tuner};
 use narrows_collect::Live;
-use narrows_model::{Change, LoadPlan, Place, Setting, Snapshot, Trial};
+use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, Trial};
 use narrows_traffic::Stop;
 
 /// The inventory of this host, for the route to a server.
@@ -72,10 +72,28 @@ impl Ends for LiveEnds {
     }
 
     fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed> {
+        self.trial_until(plan, on, &mut |place, progress| {
+            watch(place, progress);
+            false
+        })
+    }
+
+    fn trial_until(
+        &mut self,
+        plan: &LoadPlan,
+        on: On,
+        enough: &mut dyn FnMut(Place, &Progress) -> bool,
+    ) -> Result<Trial, TrialFailed> {
+        let stop = self.stop.below();
+        let mut watch = |place: Place, progress: &Progress| {
+            if enough(place, progress) {
+                stop.stop();
+            }
+        };
         match on {
             On::Path => self
                 .session
-                .trial(plan, &self.stop, watch)
+                .trial(plan, &stop, &mut watch)
                 .map_err(|TrialError { partial, why }| TrialFailed { why: why.into(), partial }),
             On::Loopback => loopback::trial(self.instruments, plan, &self.stop)
                 .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None }),

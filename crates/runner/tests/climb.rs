@@ -151,6 +151,7 @@ fn climb(trouble: Trouble, keep: bool) -> (Run, Played, Told) {
     let (mut ends, mut told) = (Played::new(trouble), Told::default());
     let load = trial_of(&ends.before).plan;
     let plan = DiagnosePlan {
+        known_within: 0.0,
         load,
         budget_ms: 0,
         profile: false,

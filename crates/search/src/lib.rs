@@ -27,6 +27,7 @@ pub mod procedures;
 pub mod profile;
 pub mod results;
 pub mod search;
+pub mod steady;
 pub mod strategy;
 
 #[cfg(test)]
@@ -37,3 +38,4 @@ mod tests;
 pub use loss_curve::loss_curve;
 pub use results::results;
 pub use search::{Search, SearchError, Step};
+pub use steady::Steady;

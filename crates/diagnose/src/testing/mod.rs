@@ -350,6 +350,7 @@ impl Scene {
             started_unix_us: 0,
             elapsed_us: self.span_us,
             plan: RunPlan::Diagnose(DiagnosePlan {
+                known_within: 0.0,
                 load: self.load.clone().into(),
                 budget_ms: 20_000,
                 profile: false,

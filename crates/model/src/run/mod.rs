@@ -36,6 +36,9 @@ pub struct DiagnosePlan {
     /// The profile offers no more, bits a second; `None`: as much as it takes to find the path's limit.
     #[serde(default)]
     pub max_bps: Option<u64>,
+    /// A load of TCP ends before its time once its goodput is known within this part of itself (at 95 %); 0: none does.
+    #[serde(default)]
+    pub known_within: f64,
     /// What the path should carry, bits a second of goodput: less of it is a finding, even where the path is at capacity.
     #[serde(default)]
     pub expect_bps: Option<u64>,

@@ -11,6 +11,12 @@ use narrows_model::{self as model, DiagnosePlan, Ending, Place, Report, Run};
 use narrows_runner::{diagnosis, stored};
 use std::time::Duration;
 
+/// A part of the goodput, in percent.
+fn percent(text: &str) -> Result<f64, String> {
+    let percent: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| "this is no number of percent".to_owned())?;
+    if (0.0..=50.0).contains(&percent) { Ok(percent) } else { Err("from 0 to 50 percent".to_owned()) }
+}
+
 const UDP_HEADING: &str = "Load of UDP";
 
 /// The flags of a UDP load are refused without `--udp`.
@@ -46,6 +52,9 @@ pub(crate) struct Args {
     /// The diagnosis ends within this time, its experiments included
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
+    /// A load of TCP ends before its time once its goodput is known within this many percent; 0: each takes its whole time
+    #[arg(long, value_parser = percent, default_value = "3", value_name = "PERCENT")]
+    within: f64,
     /// Do not profile the path by short steps of UDP; what it could carry is then less well known
     #[arg(long)]
     no_profile: bool,
@@ -99,6 +108,7 @@ impl Args {
             budget_ms: millis(self.budget),
             profile: !self.no_profile,
             max_bps: self.max_rate,
+            known_within: self.within / 100.0,
             expect_bps: self.expect,
             try_fixes: self.try_fixes,
             keep: self.keep,

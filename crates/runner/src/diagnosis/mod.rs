@@ -8,7 +8,8 @@ use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;
 use narrows_diagnose::judge::Planned;
 use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
-use narrows_model::{LoadPlan, Place, Progress, Run, Status, Target, Verdict};
+use narrows_model::{Flow, Limit, LoadPlan, Place, Progress, Run, Status, Target, Verdict};
+use narrows_search::Steady;
 use narrows_sys::clock;
 use std::time::Instant;
 
@@ -141,8 +142,12 @@ impl Diagnosis<'_> {
         }
         let at_us = clock::micros_since(self.began);
         let (planned_ms, watch) = (plan.duration_ms(), &mut *self.watch);
+        let mut known = Known::of(&purpose, plan, self.plan.known_within, self.run.idle_rtt_us.first().copied());
         let began = clock::now();
-        let outcome = self.ends.trial(plan, on, &mut |place, progress| watch.progress(place, progress, planned_ms));
+        let outcome = self.ends.trial_until(plan, on, &mut |place, progress| {
+            watch.progress(place, progress, planned_ms);
+            known.as_mut().is_some_and(|known| known.hear(place, progress))
+        });
         // A control connection over a path that loses much takes its time.
         let took_ms = clock::micros_since(began) / 1000;
         if outcome.is_ok() && !matches!(plan, LoadPlan::Profile(_)) {
@@ -160,6 +165,41 @@ impl Diagnosis<'_> {
     fn save(&mut self) {
         self.run.elapsed_us = clock::micros_since(self.began);
         self.watch.save(&self.run);
+    }
+}
+
+/// The load of a baseline or an experiment whose goodput may be known before its time.
+struct Known {
+    flow: Flow,
+    steady: Steady,
+}
+
+impl Known {
+    /// What a load is counted for at least, milliseconds: the rules of a baseline read more off it than its goodput.
+    const BASELINE_MS: u64 = 3_000;
+    const EXPERIMENT_MS: u64 = 1_200;
+
+    /// `None` of a load that takes its whole time: proofs, loads of UDP and those that end by bytes.
+    fn of(purpose: &Purpose, plan: &LoadPlan, within: f64, idle_rtt_us: Option<u64>) -> Option<Self> {
+        let LoadPlan::Tcp(tcp) = plan else { return None };
+        let least_ms = match purpose {
+            Purpose::Baseline { .. } => Self::BASELINE_MS,
+            Purpose::Experiment { .. } => Self::EXPERIMENT_MS,
+            _ => return None,
+        };
+        let [flow] = *tcp.flows() else { return None };
+        let by_time = matches!(tcp.limit, Limit::DurationMs(_)) && within > 0.0;
+        let steady = Steady::new(within, tcp.omit_ms * 1000, least_ms * 1000, idle_rtt_us.unwrap_or(0));
+        by_time.then_some(Self { flow, steady })
+    }
+
+    /// Takes the progress of an end; whether the goodput is known.
+    fn hear(&mut self, place: Place, progress: &Progress) -> bool {
+        if place != self.flow.receiver() {
+            return false;
+        }
+        self.steady.observe(progress.at_us, progress.streams.iter().map(|stream| stream.sample.bytes()).sum());
+        self.steady.is_known()
     }
 }
 

@@ -62,6 +62,7 @@ impl Pair {
             started_unix_us: client.taken_unix_us,
             elapsed_us,
             plan: RunPlan::Diagnose(DiagnosePlan {
+                known_within: 0.0,
                 load: baseline.plan.clone().into(),
                 budget_ms: 60_000,
                 profile: false,

@@ -115,7 +115,7 @@ impl Shape {
             }),
             capacity,
             carried_bps,
-            host_limited: all.iter().any(|view| view.sender_behind || view.receiver_behind),
+            host_limited: steps.is_empty() || all.iter().any(StepView::host_too_slow),
             queue_us: steps.iter().map(|view| view.queue_us).fold(0.0, f64::max),
             sent_below: below().map(|view| u64::from(view.sent)).sum(),
             lost_below: below().map(|view| u64::from(view.lost)).sum(),

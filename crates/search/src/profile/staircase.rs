@@ -283,7 +283,7 @@ impl Staircase {
 
     #[allow(clippy::cast_precision_loss)] // rates below 2^40
     fn further(&self, bps: f64, view: &StepView) -> Phase {
-        if view.sender_behind || view.receiver_behind || bps >= 0.99 * self.plan.max_bps as f64 {
+        if view.host_too_slow() || bps >= 0.99 * self.plan.max_bps as f64 {
             return Phase::Done;
         }
         let near = self.train_bps().is_none_or(|train| FAR * bps > 0.75 * train);

@@ -25,6 +25,8 @@ pub struct StepView {
     pub receiver_behind: bool,
     /// Whether datagrams left back to back.
     pub is_train: bool,
+    /// What was asked for; 0 of a train.
+    pub asked_bps: f64,
     /// Whether the sender fell far behind its plan.
     pub sender_behind: bool,
     /// Whether it was late, so that the step is of another rate than was asked for, or has bursts of what was late.
@@ -70,6 +72,7 @@ impl StepView {
             before_queue: before_queue(&received.parts, base_delay_ns, queue_us).unwrap_or(0),
             receiver_behind: received.socket_drops > sent / 50,
             is_train: record.step.gap_ns == 0,
+            asked_bps,
             sender_behind: asked_bps > 0.0 && offered_bps < 0.85 * asked_bps,
             disturbed: asked_bps > 0.0
                 && (offered_bps < 0.95 * asked_bps || record.sent.late_ns as f64 / 1e9 > LATE_S + LATE_PART * span_s),
@@ -96,6 +99,12 @@ impl StepView {
             && self.sustained_bps < KEEPS_UP * self.offered_bps * (1.0 - usual_loss - chance)
     }
 
+    /// Whether a host cannot send or receive so fast. One that is late with less than any host sends was stopped for a moment.
+    #[must_use]
+    pub fn host_too_slow(&self) -> bool {
+        self.receiver_behind || (self.sender_behind && self.asked_bps > ANY_HOST_PPS * self.packet_bits)
+    }
+
     /// Bytes of IP packets that passed above the sustained rate before it held: the depth of a bucket of tokens, where `passed`
     /// datagrams went through at first.
     #[must_use]
@@ -108,6 +117,9 @@ impl StepView {
 /// Arrivals at less than this part of what was offered fall behind. Arrivals of 50 datagrams and more that a busy host delays by a
 /// millisecond or two in a tenth of a second differ by less.
 const KEEPS_UP: f64 = 0.94;
+
+/// Datagrams a second that any host sends.
+const ANY_HOST_PPS: f64 = 10_000.0;
 
 /// A sender that was late by this and this part of its step was late for a moment, or for long.
 const LATE_S: f64 = 0.002;

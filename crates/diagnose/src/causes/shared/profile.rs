@@ -1,8 +1,10 @@
 //! Questions that the causes of lost datagrams ask of the path profile.
 
+use crate::causes::shared::paced::lost;
 use crate::causes::shared::words::{contradicts, experiment};
 use crate::evidence::profile::PathProfile;
 use crate::evidence::udp::UdpEvidence;
+use crate::experiments::paced::{HALF, TENTH};
 use crate::judge::Assessment;
 use narrows_model::Witness;
 use narrows_model::words::units;
@@ -31,7 +33,8 @@ pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     let loss = lost as f64 / sent.max(1) as f64;
     let offered_bps = offered_bps(evidence);
-    if shape.loss_events_below >= 5 && shape.loss_below() >= SAME * loss {
+    let gentle = gentle(evidence);
+    if gentle.events >= 5 && gentle.loss() >= SAME * loss {
         return Some(Met::Lossy);
     }
     match (shape.capacity, shape.plateau) {
@@ -44,6 +47,42 @@ pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
         _ if shape.carried_bps >= 0.95 * offered_bps && shape.lost_below == 0 => Some(Met::Bursts),
         _ => None,
     }
+}
+
+/// What was sent evenly spaced at rates that the path carries, and how much of it was lost.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Gentle {
+    pub(crate) sent: u64,
+    pub(crate) lost: u64,
+    /// Losses in a row count once, where that is known.
+    pub(crate) events: u64,
+}
+
+#[allow(clippy::cast_precision_loss)] // counts of one trial
+impl Gentle {
+    pub(crate) fn loss(self) -> f64 {
+        self.lost as f64 / self.sent.max(1) as f64
+    }
+
+    /// Losses to expect at another rate of loss.
+    pub(crate) fn expected(self, rate: f64) -> f64 {
+        self.sent as f64 * rate
+    }
+}
+
+/// The steps of the profile below the capacity, and paced trials below the goodput.
+pub(crate) fn gentle(evidence: &UdpEvidence) -> Gentle {
+    let profile = evidence.profile.as_ref().map(|profile| &profile.shape);
+    let steps = profile.map_or_else(Gentle::default, |shape| Gentle {
+        sent: shape.sent_below,
+        lost: shape.lost_below,
+        events: shape.loss_events_below,
+    });
+    [TENTH, HALF].iter().filter_map(|id| lost(&evidence.paced, id)).fold(steps, |sum, trial| Gentle {
+        sent: sum.sent + trial.sent,
+        lost: sum.lost + trial.lost,
+        events: sum.events + trial.lost,
+    })
 }
 
 /// What the load offered, with the headers of IP and UDP.
@@ -69,12 +108,11 @@ pub(crate) fn by_profile(evidence: &UdpEvidence, of: Met) -> Option<Assessment> 
 fn sentence(evidence: &UdpEvidence, profile: &PathProfile, met: Met) -> String {
     let (shape, offered) = (&profile.shape, units::bps(offered_bps(evidence)));
     match met {
-        Met::Lossy => format!(
-            "at rates that the path carries it lost {} of {} all the same, {}",
-            shape.lost_below,
-            shape.sent_below,
-            units::percent(shape.loss_below())
-        ),
+        Met::Lossy => {
+            let Gentle { sent, lost, .. } = gentle(evidence);
+            let part = units::percent(gentle(evidence).loss());
+            format!("evenly spaced at rates that the path carries {lost} of {sent} were lost all the same, {part}")
+        }
         Met::Full | Met::Policed => format!("{}, and {offered} were offered (headers included)", profile.words()),
         Met::Bursts => format!("evenly spaced, the path carried {} without loss", units::bps(shape.carried_bps)),
     }

@@ -53,8 +53,12 @@ const DENSITY: f64 = 0.97;
 
 /// Goodput from a send buffer of so many bytes, the interval around it as ratios, and the arithmetic.
 pub(super) fn from_buffer(evidence: &TcpEvidence, buffer: f64, name: &str) -> Option<(f64, [f64; 2], String)> {
-    let payload = buffer * evidence.base.send_density.unwrap_or(DENSITY);
-    let in_flight = (payload * FILL + OVERSHOOT_BYTES).min(payload);
+    let density = evidence.base.send_density.unwrap_or(DENSITY);
+    let payload = buffer * density;
+    // The kernel asks before it queues, not after: a call of any size may follow the last free byte.
+    let [mean, most] = evidence.base.queued_bytes.unwrap_or_default().map(|bytes| bytes * density);
+    let filled = (payload * FILL + OVERSHOOT_BYTES).min(payload);
+    let in_flight = if mean > payload { mean } else { filled };
     let how = format!(
         "{name} {} keeps {} in flight / RTT {}",
         units::bytes(buffer as u64),
@@ -63,6 +67,7 @@ pub(super) fn from_buffer(evidence: &TcpEvidence, buffer: f64, name: &str) -> Op
     );
     let [low, high] = SPREAD;
     let low = if evidence.path_has_room() { low.min(ROOM) } else { low };
+    let high = if most > payload { high.max(most / in_flight) } else { high };
     Some((evidence.window_bps(in_flight)?, [low, high], how))
 }
 

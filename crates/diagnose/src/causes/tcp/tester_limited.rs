@@ -41,9 +41,15 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if busy < 0.3 {
         return None;
     }
-    let how = format!("goodput / {} of all cores that were busy", units::percent(busy));
-    let spread = if busy > 0.9 { [0.9, 1.1] } else { [0.6, 1.5] };
-    ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / busy.min(1.0), spread, Method::Inferred, how)
+    if busy > 0.9 {
+        let how = format!("goodput / {} of all cores that were busy", units::percent(busy));
+        return ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / busy.min(1.0), [0.9, 1.1], Method::Inferred, how);
+    }
+    // What other programs take stays with them.
+    let own = evidence.end(role)?.load_busy()?.min(busy);
+    let part = own / (1.0 - (busy - own));
+    let how = format!("goodput / {} of what other programs leave of all cores", units::percent(part));
+    ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / part, [0.6, 1.5], Method::Inferred, how)
 }
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {

@@ -12,8 +12,8 @@
 
 use crate::judge::Cause;
 use crate::evidence::udp::UdpEvidence;
-use crate::causes::shared::paced::{ENOUGH, lost};
-use crate::causes::shared::profile::Met;
+use crate::causes::shared::paced::{ENOUGH, Lost, lost, plateau};
+use crate::causes::shared::profile::{Met, gentle, met};
 use crate::causes::shared::udp::on_the_path;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
@@ -26,7 +26,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "shallow-queue",
     about: "a queue on the path is too short for bursts",
     roles: &[Role::Path],
-    assess: |evidence, _| on_the_path(evidence, Met::Bursts, by_paced_udp),
+    assess,
     look_alikes: &["random-loss", "path-policer", "path-capacity"],
     fix: |_, _| {
         advice(
@@ -61,19 +61,45 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
             bursts.words()
         ));
     }
-    Assessment::Supports {
-        share: 0.95,
-        witnesses: vec![
-            experiment(format!("UDP at half of the rate in bursts of {BURST}: {}", bursts.words())),
-            experiment(format!("the same rate evenly spaced: {}", even.words())),
-        ],
+    let half = experiment(format!(
+        "UDP at half of the rate in bursts of {BURST}: {}; evenly spaced: {}",
+        bursts.words(),
+        even.words()
+    ));
+    // A policer lets half of its rate pass and stops bursts, too: what tells them apart is whether the whole rate passes evenly spaced.
+    let whole = match plateau(paced) {
+        Err(Assessment::Contradicts(why)) => Some(experiment(why)),
+        _ => None,
+    };
+    Assessment::Supports { share: 0.95, witnesses: std::iter::once(half).chain(whole).collect() }
+}
+
+/// Where the profile showed that the path carries the rate evenly spaced, that is the other witness.
+fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
+    let (gentle, load) = (gentle(evidence), Lost::of(&evidence.base));
+    if gentle.expected(load.rate()) >= ENOUGH && gentle.loss() >= 0.4 * load.rate() {
+        return contradicts(format!(
+            "evenly spaced {} of {} were lost, about the same part as of the load",
+            gentle.lost, gentle.sent
+        ));
     }
+    let mut assessment = on_the_path(evidence, Met::Bursts, by_paced_udp);
+    if let (Assessment::Supports { witnesses, .. }, Some(profile)) = (&mut assessment, &evidence.profile)
+        && witnesses.len() == 1
+        && met(evidence) == Some(Met::Bursts)
+    {
+        witnesses.push(experiment(format!("{}: evenly spaced the load is not too much", profile.words())));
+    }
+    assessment
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_contradicts, lost, named_with, assessment};
+    use crate::testing::udp::{
+        Died, UdpScene, assert_cannot_tell, assert_contradicts, assessment, assessment_with, lost, named_with, verdict_with,
+    };
+    use narrows_model::Status;
 
     #[test]
     fn the_paced_trials_name_it_and_without_them_it_is_open() {
@@ -84,7 +110,19 @@ mod tests {
             ("paced-udp-half-bursts", &lost(900, 50)),
             ("paced-udp-plateau", &lost(300, 900)),
         ];
+        // A policer with a small bucket looks the same, until evenly spaced datagrams pass at the rate.
+        let verdict = verdict_with(&base, &with);
+        assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Suspected, "shallow-queue"), "{verdict:#?}");
+        let mut with = with;
+        let clean = lost(0, 50);
+        with[3].1 = &clean;
+        let with: Vec<_> = with.into_iter().chain([("paced-udp-above", &clean)]).collect();
         named_with(&base, &with, "shallow-queue", narrows_model::Place::Path);
+        // What is lost of evenly spaced ones as well is not lost by bursts.
+        let lossy = lost(100, 50);
+        let bursts = lost(900, 50);
+        let with = [("paced-udp-tenth", &lossy), ("paced-udp-half", &lossy), ("paced-udp-half-bursts", &bursts)];
+        assert_contradicts(&assessment_with(&CAUSE, Role::Path, &lost(110, 50), &with), "about the same part");
         assert_cannot_tell(&assessment(&CAUSE, Role::Path, &base), "was not measured");
     }
 

@@ -49,6 +49,15 @@ impl EndView {
         let cores = self.cores.len() as f64;
         (cores > 0.0).then(|| self.cores.iter().map(|core| core.busy + core.steal).sum::<f64>() / cores)
     }
+
+    /// What the load takes of all cores: its data threads and soft interrupts. `None` where that cannot be read or is nothing.
+    #[must_use]
+    pub fn load_busy(&self) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss)]
+        let cores = self.cores.len() as f64;
+        let softirq: f64 = self.cores.iter().map(|core| core.softirq).sum();
+        Some((self.threads_share? + softirq) / cores).filter(|share| *share > 0.0 && share.is_finite())
+    }
 }
 
 /// One flow of one trial.
@@ -107,6 +116,8 @@ pub struct FlowView {
     /// How full the receive buffer of a stream was on average, in kernel memory: a packet that is read in part still holds
     /// all of its own.
     pub rcvbuf_filled: Option<f64>,
+    /// Kernel memory in the send queue of a stream: the mean, and what a tenth of the samples exceed, bytes.
+    pub queued_bytes: Option<[f64; 2]>,
     /// Median of payload in flight per stream, bytes.
     pub in_flight_bytes: Option<f64>,
     /// Median of the congestion window per stream, bytes.
@@ -219,6 +230,7 @@ impl FlowView {
                 .and_then(|mss| median(each(&sent, |sample| sample.tcp.unacked)).map(|segments| segments * mss)),
             cwnd_bytes: mss_bytes
                 .and_then(|mss| median(each(&sent, |sample| sample.tcp.snd_cwnd)).map(|segments| segments * mss)),
+            queued_bytes: queued(&sent),
             send_density: density(&sent),
             receive_locked: locked(|stream| stream.buffer_lock.map(|lock| lock.receive), &got),
             send_locked: locked(|stream| stream.buffer_lock.map(|lock| lock.send), &sent),
@@ -300,6 +312,12 @@ fn starved(sample: &TcpSample) -> Option<bool> {
             && !unsent
             && tcp.unacked?.saturating_mul(10) < tcp.snd_cwnd?.saturating_mul(9),
     )
+}
+
+/// See [`FlowView::queued_bytes`].
+fn queued(sent: &Counted<'_>) -> Option<[f64; 2]> {
+    let queued = each(sent, |sample| sample.memory.map(|memory| memory.wmem_queued_bytes.into()));
+    Some([narrows_stats::mean(&queued)?, narrows_stats::quantile(&queued, 0.9)?])
 }
 
 /// Payload per byte of send memory, where enough was queued for the ratio to mean something.

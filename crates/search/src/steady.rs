@@ -1,0 +1,119 @@
+//! When a running load has told its goodput: whether it may end before its time.
+
+/// Batches that the counted time is looked at by: their means are nearly independent of each other, where single samples are not
+/// (batch means, Law: *Simulation Modeling and Analysis*, chapter 9).
+const BATCHES: u32 = 8;
+/// Round trips before which a congestion control has shown nothing.
+const ROUND_TRIPS: u64 = 40;
+/// A batch that differs from the mean by so many times the wanted part belongs to something that is not over.
+const OUTLIER: f64 = 4.0;
+
+/// Follows the bytes that arrived. No clock: the caller says when.
+#[derive(Debug, Clone)]
+pub struct Steady {
+    within: f64,
+    from_us: u64,
+    least_us: u64,
+    points: Vec<(u64, u64)>,
+}
+
+impl Steady {
+    /// A load whose goodput is wanted `within` this part of itself, at 95 %: counted from `from_us` on, for `least_us` at least and for
+    /// some tens of round trips.
+    #[must_use]
+    pub fn new(within: f64, from_us: u64, least_us: u64, rtt_us: u64) -> Self {
+        Self { within, from_us, least_us: least_us.max(rtt_us.saturating_mul(ROUND_TRIPS)), points: Vec::new() }
+    }
+
+    /// Takes how many bytes had arrived at an instant of the load.
+    pub fn observe(&mut self, at_us: u64, bytes: u64) {
+        let later = self.points.last().is_none_or(|(last_us, before)| at_us > *last_us && bytes >= *before);
+        if at_us >= self.from_us && later {
+            self.points.push((at_us, bytes));
+        }
+    }
+
+    /// Whether the goodput is known as well as it was wanted.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        let (Some((from_us, _)), Some((to_us, _))) = (self.points.first(), self.points.last()) else { return false };
+        let span_us = to_us - from_us;
+        // Samples that are as far apart as the batches say nothing of them.
+        if span_us < self.least_us || self.points.len() < 2 * BATCHES as usize {
+            return false;
+        }
+        let rates: Vec<f64> = (0..BATCHES).map(|n| self.rate(*from_us, span_us, n)).collect();
+        let Some(estimate) = narrows_stats::mean_interval(&rates, 0.95).filter(|estimate| estimate.value > 0.0) else {
+            return false;
+        };
+        let off = |bps: f64| (bps / estimate.value - 1.0).abs();
+        off(estimate.interval[0]) <= self.within && rates.iter().all(|rate| off(*rate) <= OUTLIER * self.within)
+    }
+
+    /// Bytes a microsecond of one batch.
+    #[allow(clippy::cast_precision_loss)] // microseconds and bytes of one load
+    fn rate(&self, from_us: u64, span_us: u64, batch: u32) -> f64 {
+        let at = |n: u32| from_us as f64 + span_us as f64 * f64::from(n) / f64::from(BATCHES);
+        (self.bytes_at(at(batch + 1)) - self.bytes_at(at(batch))) * f64::from(BATCHES) / span_us as f64
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn bytes_at(&self, at_us: f64) -> f64 {
+        let after = self.points.partition_point(|(us, _)| (*us as f64) < at_us).clamp(1, self.points.len() - 1);
+        let [(t0, b0), (t1, b1)] = [self.points[after - 1], self.points[after]];
+        b0 as f64 + (b1 - b0) as f64 * (at_us - t0 as f64) / (t1 - t0) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// When a load of 8 s that carries so many bytes in each tenth of a second is known within 3 %, in seconds.
+    fn known_at(rtt_us: u64, rate: impl Fn(u64) -> u64) -> Option<f64> {
+        let mut steady = Steady::new(0.03, 2_000_000, 3_000_000, rtt_us);
+        let mut bytes = 0;
+        (0..=80_u64).find_map(|n| {
+            steady.observe(n * 100_000, bytes);
+            bytes += rate(n);
+            #[allow(clippy::cast_precision_loss)]
+            steady.is_known().then_some(n as f64 / 10.0)
+        })
+    }
+
+    #[test]
+    fn a_level_rate_is_known_after_the_least_time_and_some_tens_of_round_trips() {
+        assert_eq!(known_at(1_000, |_| 1_000_000), Some(5.0));
+        assert_eq!(known_at(100_000, |_| 1_000_000), Some(6.0));
+        assert_eq!(known_at(200_000, |_| 1_000_000), None);
+    }
+
+    #[test]
+    fn a_rate_that_changes_grows_or_swings_for_long_is_not() {
+        assert_eq!(known_at(1_000, |n| if n < 40 { 1_000_000 } else { 150_000 }), None);
+        assert_eq!(known_at(1_000, |n| 100_000 + 20_000 * n), None);
+        assert_eq!(known_at(1_000, |n| 500_000 + 25_000 * (n % 20)), None);
+        assert_eq!(known_at(1_000, |_| 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_called_known_is(noise in prop::collection::vec(0.8..1.2_f64, 81)) {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let rate = |n: u64| (1e6 * noise[n as usize]) as u64;
+            if let Some(at) = known_at(1_000, rate) {
+                prop_assert!(at >= 5.0);
+            }
+        }
+
+        #[test]
+        fn foreign_samples_never_panic(points in prop::collection::vec((0..u64::MAX, 0..u64::MAX), 0..40)) {
+            let mut steady = Steady::new(0.03, 0, 0, 0);
+            for (at_us, bytes) in points {
+                steady.observe(at_us, bytes);
+                let _ = steady.is_known();
+            }
+        }
+    }
+}
