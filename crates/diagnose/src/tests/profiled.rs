@@ -115,8 +115,8 @@ fn loss_too_rare_for_the_profile_is_told_by_the_room_that_the_path_has() {
     named(&scene, &[], "random-loss", Place::Path);
     // Three times far apart are enough where nothing on the path ever filled.
     named(&Scene { goodput_bps: 30e6, segments: 20_700, lost: 3, ..scene.clone() }, &[], "random-loss", Place::Path);
-    // Where the queue filled now and then, that is where they were lost.
-    let filled = Scene { rtt_high_us: Some(40_000), ..scene };
+    // Where they were lost behind a queue, that is what dropped them.
+    let filled = Scene { rtt_us: 60_000, ..scene };
     let rule = assessment(cause("random-loss"), crate::role::Role::Path, &filled, &[]);
     assert!(matches!(rule, Assessment::CannotTell { .. }), "{rule:?}");
 }

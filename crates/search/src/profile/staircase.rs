@@ -290,8 +290,11 @@ impl Staircase {
         Phase::Climb(bps * if near { NEAR } else { FAR })
     }
 
+    /// Half of what the trains say where that is far above what is known: steps at low rates take long and tell little.
     #[allow(clippy::cast_precision_loss)]
     fn start_bps(&self) -> f64 {
-        self.plan.start_bps as f64
+        let known = self.plan.start_bps as f64;
+        let far = self.train_bps().filter(|train| 0.25 * train > known);
+        far.map_or(known, |train| 0.5 * train)
     }
 }

@@ -144,7 +144,7 @@ fn is_rare(evidence: &TcpEvidence, loss: Loss) -> bool {
         && shape.filter(visible).is_some()
         && evidence.filled().is_some_and(|part| part < 0.6)
         && evidence.queue_stood() == Some(false)
-        && evidence.queue_filled_at_times() == Some(false)
+        && shape.is_some_and(|shape| evidence.rise_before_loss_us().is_some_and(|rise_us| rise_us < 0.5 * shape.queue_us))
 }
 
 /// Once or twice a burst may overflow a queue that no sample of the RTT saw.

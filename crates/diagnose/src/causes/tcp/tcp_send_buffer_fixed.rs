@@ -66,7 +66,7 @@ pub(super) fn from_buffer(evidence: &TcpEvidence, buffer: f64, name: &str) -> Op
         units::micros(evidence.window_rtt_us()? as u64)
     );
     let [low, high] = SPREAD;
-    let low = if evidence.path_has_room() { low.min(ROOM) } else { low };
+    let low = if evidence.path_has_room() { low.min(ROOM) } else { low } * filled / in_flight;
     let high = if most > payload { high.max(most / in_flight) } else { high };
     Some((evidence.window_bps(in_flight)?, [low, high], how))
 }

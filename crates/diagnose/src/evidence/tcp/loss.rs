@@ -13,6 +13,8 @@ pub struct Loss {
     pub spurious: u64,
     /// Moments at which segments were sent again, a few round trips apart: one overflow of a queue is one.
     pub moments: u64,
+    /// Median of the smoothed RTT in the samples before them: behind a queue that overflowed it had risen by the queue. Microseconds.
+    pub rtt_before_us: Option<u64>,
 }
 
 /// Round trips within which the repairs of one overflow lie, over all streams …
@@ -30,11 +32,17 @@ impl Loss {
             sum.retransmitted = sum.retransmitted.saturating_add(grew(|sample| sample.tcp.total_retrans)?);
             sum.spurious = sum.spurious.saturating_add(grew(|sample| sample.tcp.dsack_dups).unwrap_or(0));
             let repaired = samples.windows(2).filter(|pair| pair[1].tcp.total_retrans > pair[0].tcp.total_retrans);
-            repairs.extend(repaired.map(|pair| (pair[1].at_us, pair[1].tcp.rtt_us.unwrap_or(0).min(1_000_000))));
+            repairs.extend(
+                repaired
+                    .map(|pair| (pair[1].at_us, pair[1].tcp.rtt_us.unwrap_or(0).min(1_000_000), pair[0].tcp.rtt_us)),
+            );
         }
         repairs.sort_unstable();
+        let mut before: Vec<u64> = repairs.iter().filter_map(|(.., rtt_us)| *rtt_us).collect();
+        before.sort_unstable();
+        sum.rtt_before_us = before.get(before.len() / 2).copied();
         let mut quiet_until_us = 0;
-        for (at_us, rtt_us) in repairs {
+        for (at_us, rtt_us, _) in repairs {
             sum.moments += u64::from(at_us >= quiet_until_us);
             quiet_until_us = quiet_until_us.max(at_us.saturating_add((REPAIR * rtt_us).max(LEAST_APART_US)));
         }

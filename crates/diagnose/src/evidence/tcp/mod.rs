@@ -314,6 +314,13 @@ impl TcpEvidence {
     pub fn queue_filled_at_times(&self) -> Option<bool> {
         Some(self.base.rtt_high_us? - self.min_rtt_us? >= SHORT_QUEUE_US)
     }
+
+    /// How far the RTT had risen where segments were lost, microseconds: what was done about the loss raises it, too.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // microseconds of one round trip
+    pub fn rise_before_loss_us(&self) -> Option<f64> {
+        Some(self.base.loss?.rtt_before_us? as f64 - self.min_rtt_us?)
+    }
 }
 
 /// TCP in its steady state carries this part of what a path sustains, and more: a loss-based congestion control that finds a queue of
