@@ -60,7 +60,7 @@ pub fn weigh(run: &Run, round: u32, id: &str) -> Option<Vec<Weighed>> {
     fn of<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>], id: &str) -> Option<Vec<Weighed>> {
         let cause = causes.iter().find(|cause| cause.id == id)?;
         let weighed = |role: &Role| {
-            let (word, says) = words((cause.assess)(evidence, *role));
+            let (word, says) = words(cause.weigh(evidence, *role));
             let known = |key: &FactKey| Some(evidence.host(*role)?.get(*key)?.value.to_string());
             Weighed {
                 at: evidence.place(*role),
@@ -81,6 +81,7 @@ pub fn weigh(run: &Run, round: u32, id: &str) -> Option<Vec<Weighed>> {
 fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     let evidence = TcpEvidence::of(run, round)?;
     let Judgement { mut verdict, ceilings, next } = judge(&evidence, causes::tcp::TABLE);
+    untried(&mut verdict, &next);
     let phases = phases_of(&evidence);
     changed(&mut verdict, &phases);
     if let RunPlan::Diagnose(DiagnosePlan { expect_bps: Some(expected), .. }) = run.plan {
@@ -96,6 +97,20 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
         ledger,
     };
     Some(Diagnosis { accounts, verdict, next })
+}
+
+/// What an open verdict would have tried with more time.
+fn untried(verdict: &mut Verdict, next: &[Planned]) {
+    if matches!(verdict.status, Status::Unknown | Status::Suspected) {
+        let words = |planned: &Planned| {
+            let time = planned
+                .plan
+                .duration_ms()
+                .map_or_else(String::new, |ms| format!(" (up to {})", units::micros(ms * 1000)));
+            format!("not tried: {}{time}", planned.words)
+        };
+        verdict.missing.extend(next.iter().map(words));
+    }
 }
 
 /// The phases of the counted part of a load that ends by time.
@@ -161,7 +176,8 @@ fn worst_udp(run: &Run, round: u32) -> Option<(Vec<UdpEvidence>, UdpEvidence)> {
 /// Of a trial both ways, the flow that lost the larger part is judged.
 fn of_udp(run: &Run, round: u32) -> Option<Diagnosis> {
     let (flows, judged) = worst_udp(run, round)?;
-    let Judgement { verdict, ceilings, next } = judge(&judged, causes::udp::TABLE);
+    let Judgement { mut verdict, ceilings, next } = judge(&judged, causes::udp::TABLE);
+    untried(&mut verdict, &next);
     let ledger = flows.iter().map(|flow| flow.base.ledger.clone()).collect();
     let path_profile = judged.profile.as_ref().map(PathProfile::view);
     Some(Diagnosis {

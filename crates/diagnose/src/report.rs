@@ -40,6 +40,8 @@ pub fn report(run: &Run) -> Option<Report> {
 
 fn verdict_view(verdict: &Verdict) -> VerdictView {
     VerdictView {
+        both_bps: verdict.both.as_ref().map(|both| both.bps),
+        both_interval_bps: verdict.both.as_ref().map(|both| both.interval_bps),
         status: verdict.status,
         headline: verdict.headline.clone(),
         goodput_bps: verdict.goodput_bps,

@@ -14,6 +14,7 @@ pub static TCP: &[&Experiment] = &[
     &tcp::OTHER_DIRECTION,
     &tcp::LARGER_BUFFER,
     &tcp::OTHER_CONGESTION_CONTROL,
+    &tcp::AGAIN,
     &tcp::PACED_HALF,
     &paced::PACED_UDP,
     &tcp::AWAKE_CORES,

@@ -16,6 +16,13 @@ pub static MORE_STREAMS: Experiment = Experiment {
     }),
 };
 
+/// Whether a small difference is one of the load that was changed, or of the path from one time to the next.
+pub static AGAIN: Experiment = Experiment {
+    id: "again",
+    words: "the same load once more, for as long as the experiment that it is compared with",
+    plan: Plan::Path(|baseline| short(baseline).map(LoadPlan::Tcp)),
+};
+
 /// Tells a limit of both ways from a limit of one.
 pub static OTHER_DIRECTION: Experiment = Experiment {
     id: "other-direction",

@@ -29,6 +29,8 @@ pub struct Cause<E: 'static> {
     pub rank: u8,
     /// What must be known not to bind before this cause is believed.
     pub excludes: Excludes,
+    /// Whether it limits each connection by itself: then more connections carry more, where the path has room.
+    pub per_connection: bool,
     /// Whether it says why a link that is full carries no more: a full link makes all other causes harmless.
     pub explains_link: bool,
     /// Whether its ceiling may be the next one after another cause is fixed. Not where it is read off the limited load.
@@ -66,12 +68,26 @@ impl<E> Cause<E> {
         healthy: false,
         rank: 0,
         excludes: Excludes::Nothing,
+        per_connection: false,
         explains_link: false,
         predicts: true,
         removed_by: None,
         confirmed_by: None,
         stages: &[],
     };
+}
+
+impl<E: Evidence> Cause<E> {
+    /// What the evidence says of it at a role, the experiment that would contradict it included.
+    #[must_use]
+    pub fn weigh(&self, evidence: &E, role: Role) -> Assessment {
+        let assessment = (self.assess)(evidence, role);
+        let refuted = self.per_connection.then(|| evidence.no_limit_of_connections()).flatten();
+        match (assessment, refuted) {
+            (Assessment::Supports { .. }, Some(why)) => Assessment::Contradicts(why),
+            (assessment, _) => assessment,
+        }
+    }
 }
 
 /// What the judge asks of the evidence of any protocol. Rules read the rest from the type itself.
@@ -134,6 +150,16 @@ pub trait Evidence: Clone + 'static {
     /// Whether the goodput is all that the slower link carries.
     fn fills_link(&self) -> bool {
         false
+    }
+
+    /// Why no limit of each connection can be what binds, where an experiment showed it.
+    fn no_limit_of_connections(&self) -> Option<String> {
+        None
+    }
+
+    /// What would show it, where that was not measured and nothing else says that the path has room.
+    fn more_connections(&self) -> Option<&'static Experiment> {
+        None
     }
 
     /// Why what a cause excludes cannot be excluded; `None` where it can.

@@ -38,6 +38,15 @@ impl<E> Candidate<'_, E> {
         self.witnesses.len() >= PROOF
     }
 
+    /// Whether it would hold the goodput down by itself: its ceiling is no reading of the goodput, and says what lies above.
+    fn holds(&self) -> bool {
+        let ceiling = self.placed.map(|placed| placed.ceiling.method);
+        self.proven()
+            && !self.cause.healthy
+            && self.cause.predicts
+            && ceiling.is_some_and(|method| method != Method::Inferred)
+    }
+
     /// By witnesses, a little less where it explains a part of the time only. `narrows lab scenarios --draw` prints how often it holds.
     fn confidence(&self) -> f64 {
         RIGHT[self.witnesses.len().min(RIGHT.len() - 1)] * (0.85 + 0.15 * self.share)
@@ -65,7 +74,7 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
     let ceilings = ceilings(evidence, causes);
     let (mut candidates, mut open, mut hazards) = (Vec::new(), Vec::new(), Vec::new());
     for (cause, role) in every_role(causes) {
-        match (cause.assess)(evidence, role) {
+        match cause.weigh(evidence, role) {
             Assessment::Supports { share, mut witnesses } => {
                 let placed = ceilings.iter().find(|placed| std::ptr::eq(placed.cause, cause) && placed.role == role);
                 if let Some(but) = harmless(evidence, cause, role) {
@@ -103,13 +112,14 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
         None => Status::Unknown,
     };
     let findings: Vec<Finding> =
-        candidates.iter().map(|candidate| finding(evidence, causes, &ceilings, candidate)).collect();
+        candidates.iter().map(|candidate| finding(evidence, causes, &ceilings, candidate, &candidates)).collect();
     let verdict = Verdict {
         status,
         headline: evidence.headline(status, findings.first()),
         goodput_bps: evidence.goodput_bps(),
         direction: evidence.flow().direction(),
         causes: findings,
+        both: both(evidence, causes, &ceilings, &candidates),
         missing: if decided || clean { Vec::new() } else { missing(evidence, &open) },
         hazards,
     };
@@ -152,7 +162,9 @@ fn next<E: Evidence>(evidence: &E, candidates: &[Candidate<'_, E>], open: &[Open
     let settled = evidence.settled(explained);
     let asked = open.iter().filter(|_| !settled).filter(decisive).filter_map(|open| open.ask);
     let unproven = candidates.iter().filter(|candidate| !candidate.proven());
-    let asked: Vec<&Experiment> = asked.chain(unproven.filter_map(|candidate| candidate.cause.confirmed_by)).collect();
+    let asked = asked.chain(unproven.filter_map(|candidate| candidate.cause.confirmed_by));
+    let refuting = best.filter(|best| best.cause.per_connection).and_then(|_| evidence.more_connections());
+    let asked: Vec<&Experiment> = asked.chain(refuting).collect();
     E::EXPERIMENTS
         .iter()
         .filter(|experiment| asked.contains(experiment))
@@ -172,9 +184,10 @@ fn finding<E: Evidence>(
     causes: &'static [&'static Cause<E>],
     ceilings: &[PlacedCeiling<E>],
     candidate: &Candidate<'_, E>,
+    candidates: &[Candidate<'_, E>],
 ) -> Finding {
     let cause = candidate.cause;
-    let prediction = if cause.healthy { None } else { predict(evidence, causes, ceilings, candidate) };
+    let prediction = if cause.healthy { None } else { predict(evidence, causes, ceilings, &[candidate], candidates) };
     Finding {
         id: cause.id.to_owned(),
         at: evidence.place(candidate.role),
@@ -193,7 +206,7 @@ fn rejected<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>], id:
     let other = causes.iter().find(|cause| cause.id == id)?;
     let mut reasons = Vec::new();
     for role in other.roles {
-        let Assessment::Contradicts(why) = (other.assess)(evidence, *role) else { return None };
+        let Assessment::Contradicts(why) = other.weigh(evidence, *role) else { return None };
         reasons.push(why);
     }
     Some(Rejected { id: id.to_owned(), why: reasons.into_iter().next().unwrap_or_default() })
@@ -203,30 +216,54 @@ fn rejected<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>], id:
 /// gets cheaper, so a limited load says nothing of the core at ten times its rate.
 const EXTRAPOLATION: f64 = 2.5;
 
-/// What to expect once the cause is gone: what was measured without it, what its drops would have added, or the lowest
+/// What to expect once the first two causes are gone, where both are proven and the second would go on to bind.
+fn both<E: Evidence>(
+    evidence: &E,
+    causes: &'static [&'static Cause<E>],
+    ceilings: &[PlacedCeiling<E>],
+    candidates: &[Candidate<'_, E>],
+) -> Option<Prediction> {
+    let [first, second, ..] = candidates else { return None };
+    (first.proven() && second.holds() && !first.cause.healthy).then_some(())?;
+    predict(evidence, causes, ceilings, &[first, second], candidates)
+}
+
+/// What to expect once the causes are gone: what was measured without it, what its drops would have added, or the lowest
 /// of the other ceilings that lies above the goodput. Ceilings that were read off the limited load itself (a congestion
 /// window that was never needed, a core that was hardly used) are left out.
 fn predict<E: Evidence>(
     evidence: &E,
     causes: &'static [&'static Cause<E>],
     ceilings: &[PlacedCeiling<E>],
-    candidate: &Candidate<'_, E>,
+    gone: &[&Candidate<'_, E>],
+    candidates: &[Candidate<'_, E>],
 ) -> Option<Prediction> {
     let goodput = evidence.goodput_bps();
     let at_capacity = |bps, interval_bps| {
         let capacity = causes.iter().find(|cause| cause.healthy)?;
         Some(Prediction { bps, interval_bps, then: capacity.id.to_owned(), then_at: Place::Path })
     };
-    // An experiment that already removed the cause is the best prediction there is.
-    if let Some(bps) = candidate.cause.removed_by.and_then(|experiment| evidence.experiment_bps(experiment.id)) {
-        return at_capacity(bps, [bps * 0.85, bps * 1.1]);
+    if let [candidate] = gone {
+        // An experiment that already removed the cause is the best prediction there is.
+        if let Some(bps) = candidate.cause.removed_by.and_then(|experiment| evidence.experiment_bps(experiment.id)) {
+            return at_capacity(bps, [bps * 0.85, bps * 1.1]);
+        }
+        if let Some(bps) = evidence.without_drops(candidate.cause.stages) {
+            return at_capacity(bps, [goodput + 0.5 * (bps - goodput), bps]);
+        }
     }
-    if let Some(bps) = evidence.without_drops(candidate.cause.stages) {
-        return at_capacity(bps, [goodput + 0.5 * (bps - goodput), bps]);
+    let is_gone =
+        |cause, role| gone.iter().any(|candidate| std::ptr::eq(candidate.cause, cause) && candidate.role == role);
+    // Another cause that holds the goodput down as well goes on to do so.
+    let other = candidates.iter().find(|other| other.holds() && !is_gone(other.cause, other.role));
+    if let Some(ceiling) = other.and_then(|other| Some(&other.placed?.ceiling)) {
+        let [low, high] = ceiling.interval_bps.map(|bps| bps.max(goodput));
+        let (then, then_at) = (ceiling.id.clone(), ceiling.at);
+        return Some(Prediction { bps: ceiling.bps.clamp(low, high), interval_bps: [low, high], then, then_at });
     }
     let next = ceilings
         .iter()
-        .filter(|placed| !(std::ptr::eq(placed.cause, candidate.cause) && placed.role == candidate.role))
+        .filter(|placed| !is_gone(placed.cause, placed.role))
         .filter(|placed| placed.cause.predicts && placed.ceiling.bps > goodput * (1.0 + TOLERANCE))
         .map(|placed| &placed.ceiling)
         .filter(|ceiling| ceiling.method != Method::Inferred || ceiling.bps < EXTRAPOLATION * goodput)

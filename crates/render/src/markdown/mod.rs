@@ -88,6 +88,12 @@ fn verdict(out: &mut String, report: &Report) {
         let range = cause.predicted_interval_bps.map(|ends| format!(" ({})", range(ends))).unwrap_or_default();
         let then = cause.then.as_ref().map(|then| format!("; then `{}` binds", code(then))).unwrap_or_default();
         rows.push(vec!["You could get".into(), format!("**{}**{range}{then}", bps(predicted))]);
+        if let (Some(both), Some(second)) = (verdict.both_bps, verdict.causes.get(1)) {
+            rows.push(vec![
+                "With both".into(),
+                format!("**{}** once `{}` is mended, too", bps(both), code(&second.id)),
+            ]);
+        }
     }
     rows.push(vec![
         "Between".into(),

@@ -4,6 +4,7 @@
 //! Some of them are made here from the figures of documents; after a change of `stories.rs`, `UPDATE_RUNS=1` writes them anew.
 
 mod ablation;
+mod drawn;
 mod stories;
 mod told;
 

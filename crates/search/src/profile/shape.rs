@@ -141,6 +141,24 @@ impl Shape {
         }
     }
 
+    /// Losses that no rate explains lie apart: on average no more than so many are lost in a row.
+    pub const BUNCH: u64 = 4;
+
+    /// Whether datagrams were lost again and again at rates that the path carries. Many at one moment are lost by a host that was stopped,
+    /// and by the burst that follows.
+    #[must_use]
+    pub const fn loses_below(&self) -> bool {
+        self.loss_events_below >= 3 && self.lost_below <= Self::BUNCH * self.loss_events_below
+    }
+
+    /// Datagrams that were sent at rates of up to `part` of the capacity, and those of them that were lost.
+    #[must_use]
+    pub fn well_below(&self, part: f64) -> (u64, u64) {
+        let below_bps = self.capacity.map_or(f64::MAX, |capacity| part * capacity.bps);
+        let steps = self.steps.iter().filter(|view| !view.disturbed && view.offered_bps < below_bps);
+        steps.fold((0, 0), |(sent, lost), view| (sent + u64::from(view.sent), lost + u64::from(view.lost)))
+    }
+
     /// The part of datagrams that is lost at rates that the path carries.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // counts of one trial

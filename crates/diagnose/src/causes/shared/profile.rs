@@ -8,7 +8,7 @@ use crate::experiments::paced::{HALF, TENTH};
 use crate::judge::Assessment;
 use narrows_model::Witness;
 use narrows_model::words::units;
-use narrows_search::profile::Plateau;
+use narrows_search::profile::{Plateau, Shape};
 
 /// What a load of UDP met on the path, by its profile.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +34,7 @@ pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
     let loss = lost as f64 / sent.max(1) as f64;
     let offered_bps = offered_bps(evidence);
     let gentle = gentle(evidence);
-    if gentle.events >= 5 && gentle.loss() >= SAME * loss {
+    if gentle.events >= 5 && gentle.lost <= Shape::BUNCH * gentle.events && gentle.loss() >= SAME * loss {
         return Some(Met::Lossy);
     }
     match (shape.capacity, shape.plateau) {

@@ -27,6 +27,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["sender-app-slow", "path-shaper", "local-shaper", "path-capacity", "tcp-send-buffer"],
     fix,
     rank: 7,
+    per_connection: true,
     ..Cause::COMMON
 };
 

@@ -129,7 +129,7 @@ fn is_sawtooth(evidence: &TcpEvidence) -> bool {
         && base.loss_whole.is_some_and(|loss| loss.lost() > 0)
         && window_share(evidence).is_some_and(|share| share >= 0.7)
         && end_bound(evidence).is_none()
-        && shape.lost_below == 0
+        && !shape.loses_below()
         && !cpu_bound(evidence)
 }
 
@@ -156,7 +156,7 @@ pub(super) fn cpu_bound(evidence: &TcpEvidence) -> bool {
 
 /// Four times the streams that carry less than this much more carry no more: what two trials of one path differ by
 /// anyway.
-pub(super) const NO_MORE: f64 = 1.1;
+pub(crate) const NO_MORE: f64 = 1.1;
 
 /// Goodput of four times the streams, where it was measured.
 fn more_streams(evidence: &TcpEvidence) -> Option<f64> {

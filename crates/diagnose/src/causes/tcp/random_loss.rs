@@ -36,8 +36,12 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 6,
     predicts: false,
+    per_connection: true,
     ..Cause::COMMON
 };
+
+/// Just below what a path sustains, bursts overflow a short queue; at this part of it they do not.
+const WELL_BELOW: f64 = 0.75;
 
 /// Loss below this is what long paths have; a congestion control must cope with it.
 const COMMON: f64 = 1e-4;
@@ -99,6 +103,14 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
             shape.lost_below, shape.sent_below
         )));
     }
+    let (sent, lost) = shape.well_below(WELL_BELOW);
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    if sent as f64 * loss.rate() >= 8.0 && (lost as f64) < sent as f64 * loss.rate() / 5.0 {
+        return Some(contradicts(format!(
+            "UDP at up to {} of what the path sustains lost {lost} of {sent}: the loss grows with the rate",
+            units::percent(WELL_BELOW)
+        )));
+    }
     if expected < 8.0 && is_rare(evidence, loss) {
         return Some(Assessment::Supports {
             share: 0.85,
@@ -115,7 +127,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
             ],
         });
     }
-    (shape.loss_events_below >= 3 && below >= COMMON).then(|| Assessment::Supports {
+    (shape.loses_below() && below >= COMMON).then(|| Assessment::Supports {
         share: 0.9,
         witnesses: vec![
             counter(format!(

@@ -27,6 +27,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "receiver-app-slow"],
     fix,
     rank: 7,
+    per_connection: true,
     ..Cause::COMMON
 };
 

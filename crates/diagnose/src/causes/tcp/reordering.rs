@@ -28,6 +28,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["random-loss", "congestion-control", "path-policer"],
     fix,
     rank: 7,
+    per_connection: true,
     ..Cause::COMMON
 };
 

@@ -38,6 +38,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 6,
     removed_by: Some(&LARGER_BUFFER),
+    per_connection: true,
     ..Cause::COMMON
 };
 

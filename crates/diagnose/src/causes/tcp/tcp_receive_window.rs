@@ -45,6 +45,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ],
     fix,
     rank: 5,
+    per_connection: true,
     ..Cause::COMMON
 };
 

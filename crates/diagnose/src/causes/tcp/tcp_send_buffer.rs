@@ -42,6 +42,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ],
     fix,
     rank: 5,
+    per_connection: true,
     ..Cause::COMMON
 };
 

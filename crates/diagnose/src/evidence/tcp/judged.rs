@@ -9,8 +9,9 @@
 //! memory of its socket; without the facts of a host its slow link, its MTU or its own shaper like the path.
 
 use super::TcpEvidence;
-use crate::evidence::tcp::BEYOND;
-use crate::experiments;
+use crate::causes::tcp::path_capacity::NO_MORE;
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND};
+use crate::experiments::{self, tcp::MORE_STREAMS};
 use crate::judge::{Baseline, Evidence, Excludes, Experiment};
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
@@ -49,6 +50,24 @@ impl Evidence for TcpEvidence {
 
     fn experiment_bps(&self, id: &str) -> Option<f64> {
         self.experiments.get(id).map(|view| view.goodput_bps).or_else(|| Some(self.paced_udp.get(id)?.goodput_bps))
+    }
+
+    fn no_limit_of_connections(&self) -> Option<String> {
+        let more = self.made(&MORE_STREAMS)?;
+        let busy =
+            [&more.sender, &more.receiver].into_iter().any(|end| end.machine_busy().is_none_or(|busy| busy > 0.9));
+        // Where the machine or the path has no room for more, more connections say nothing.
+        let says = !busy
+            && more.goodput_bps < NO_MORE * self.base.goodput_bps
+            && self.filled().is_none_or(|part| part < AT_CAPACITY);
+        says.then(|| {
+            let (more, one) = (units::bps(more.goodput_bps), units::bps(self.base.goodput_bps));
+            format!("four times the connections carried {more}, no more than {one}: it is no limit of each connection")
+        })
+    }
+
+    fn more_connections(&self) -> Option<&'static Experiment> {
+        (self.carries_bps().is_none() || !self.path_has_room()).then_some(&MORE_STREAMS)
     }
 
     fn scaled(&self, factor: f64) -> Self {

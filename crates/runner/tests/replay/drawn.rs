@@ -1,0 +1,194 @@
+//! Diagnoses of drawn paths, with what was injected: `fixtures/runs/drawn.jsonl.zst`, one JSON object a line. A change of a rule shows
+//! which verdicts it changes, and no fact that is missing may make one of them wrong.
+//!
+//! The paths were those of two emulators, the lab's and one that shares nothing with it; they are of seeds that the rules were made on.
+
+use narrows_diagnose::diagnose;
+use narrows_model::{Place, Run, Status, Verdict, words::units};
+use serde::Deserialize;
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// One diagnosis.
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    /// The causes that are right as a first one; none of a path that nothing binds.
+    truth: Vec<(String, Place)>,
+    run: Value,
+}
+
+fn cases() -> Vec<Case> {
+    let file = std::fs::File::open(crate::folder().join("drawn.jsonl.zst")).expect("the drawn runs");
+    let text = zstd::decode_all(file).expect("compressed lines");
+    serde_json::Deserializer::from_slice(&text).into_iter().map(|case| case.expect("a case")).collect()
+}
+
+fn verdict(run: Value) -> Verdict {
+    let run: Run = serde_json::from_value(run).expect("a run");
+    diagnose(&run, 0).expect("a baseline").verdict
+}
+
+/// How a verdict does: `None` where it abstains.
+fn is_right(truth: &[(String, Place)], verdict: &Verdict) -> Option<bool> {
+    let first = verdict.causes.first();
+    match verdict.status {
+        Status::Unknown => None,
+        Status::Healthy => Some(truth.is_empty()),
+        Status::Limited | Status::Suspected => {
+            Some(truth.iter().any(|(id, at)| first.is_some_and(|first| first.id == *id && first.at == *at)))
+        }
+    }
+}
+
+fn words(truth: &[(String, Place)]) -> String {
+    let causes: Vec<String> = truth.iter().map(|(id, at)| format!("{id} at {at}")).collect();
+    if causes.is_empty() { "nothing binds".to_owned() } else { causes.join(" or ") }
+}
+
+#[test]
+fn the_verdicts_stay_as_they_are() {
+    let mut text = String::new();
+    for Case { name, truth, run } in cases() {
+        let verdict = verdict(run);
+        let grade = is_right(&truth, &verdict).map_or("open", |right| if right { "right" } else { "WRONG" });
+        let _ = write!(
+            text,
+            "{grade:<6}{name:<18}{}: {:?} {}",
+            words(&truth),
+            verdict.status,
+            units::bps(verdict.goodput_bps)
+        );
+        for cause in &verdict.causes {
+            let _ = write!(text, " [{} at {}]", cause.id, cause.at);
+        }
+        let predicted = verdict.causes.first().and_then(|cause| cause.prediction.as_ref());
+        let _ = writeln!(text, "{}", predicted.map_or_else(String::new, |to| format!(" -> {}", units::bps(to.bps))));
+    }
+    insta::assert_snapshot!("drawn", text);
+}
+
+/// Calls `change` on each object of a document.
+fn each_object(value: &mut Value, change: &mut dyn FnMut(&mut serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            change(object);
+            object.values_mut().for_each(|value| each_object(value, change));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| each_object(value, change)),
+        _ => {}
+    }
+}
+
+/// Facts whose keys begin so are not known.
+fn without_facts(run: &mut Value, prefixes: &[&str]) {
+    each_object(run, &mut |object| {
+        if let Some(Value::Array(facts)) = object.get_mut("facts") {
+            facts.retain(|fact| {
+                !prefixes.iter().any(|prefix| fact["key"].as_str().is_some_and(|key| key.starts_with(prefix)))
+            });
+        }
+    });
+}
+
+/// Fields of samples are not known.
+fn without_fields(run: &mut Value, fields: &[&str]) {
+    each_object(run, &mut |object| {
+        for field in fields {
+            if let Some(value) = object.get_mut(*field) {
+                *value = Value::Null;
+            }
+        }
+    });
+}
+
+/// Trials of these kinds were not made, but for the baseline.
+fn without_trials(run: &mut Value, kinds: &[&str]) {
+    let Some(Value::Array(trials)) = run.get_mut("trials") else { return };
+    trials.retain(|record| {
+        record["purpose"].get("baseline").is_some()
+            || !kinds.iter().any(|kind| record["trial"]["plan"].get(kind).is_some())
+    });
+}
+
+/// The clock of one end is so far ahead of the other one.
+fn clocks_apart(run: &mut Value, ns: i64) {
+    each_object(run, &mut |object| {
+        for (field, by) in [("up_ns", ns), ("down_ns", -ns), ("min_delay_ns", ns), ("delay_ns", ns)] {
+            if let Some(value) = object.get_mut(field).filter(|value| value.is_i64()) {
+                *value = (value.as_i64().unwrap_or(0) + by).into();
+            }
+        }
+    });
+}
+
+type Ablation = fn(&mut Value);
+
+const ABLATIONS: &[(&str, Ablation)] = &[
+    ("without the right to watch drops", |run| without_facts(run, &["drop."])),
+    ("without /proc/net/netstat and snmp", |run| without_facts(run, &["netstat.", "snmp"])),
+    ("without sysctls", |run| without_facts(run, &["tcp.", "core."])),
+    ("without the counters of devices", |run| without_facts(run, &["nic.counter.", "qdisc."])),
+    ("with the TCP_INFO of Linux 4.18", |run| {
+        let newer = [
+            "bytes_sent",
+            "bytes_retrans",
+            "dsack_dups",
+            "reord_seen",
+            "rcv_ooopack",
+            "snd_wnd_bytes",
+            "rcv_wnd_bytes",
+            "total_rto",
+            "total_rto_recoveries",
+            "total_rto_time_ms",
+            "received_ce",
+            "rehash",
+        ];
+        without_fields(run, &newer);
+    }),
+    ("with the TCP_INFO of Linux 4.8", |run| {
+        let newer = [
+            "busy_time_us",
+            "rwnd_limited_us",
+            "sndbuf_limited_us",
+            "delivered",
+            "delivered_ce",
+            "bytes_sent",
+            "bytes_retrans",
+            "dsack_dups",
+            "reord_seen",
+            "rcv_ooopack",
+            "snd_wnd_bytes",
+            "rcv_wnd_bytes",
+            "total_rto",
+            "delivery_rate_bytes_s",
+        ];
+        without_fields(run, &newer);
+    }),
+    ("without socket memory", |run| without_fields(run, &["memory"])),
+    ("without the times of CPUs", |run| without_fields(run, &["thread_cpu_us"])),
+    ("without UDP", |run| without_trials(run, &["udp", "profile"])),
+    ("without a profile", |run| without_trials(run, &["profile"])),
+    ("without experiments", |run| without_trials(run, &["udp", "profile", "tcp"])),
+    ("with clocks an hour apart", |run| clocks_apart(run, 3_600_000_000_000)),
+];
+
+#[test]
+fn a_fact_that_is_missing_makes_no_verdict_wrong() {
+    let mut wrong = Vec::new();
+    for Case { name, truth, run } in cases() {
+        let full = verdict(run.clone());
+        if is_right(&truth, &full) == Some(false) {
+            continue;
+        }
+        for (how, ablate) in ABLATIONS {
+            let mut run = run.clone();
+            ablate(&mut run);
+            let less = verdict(run);
+            if is_right(&truth, &less) == Some(false) {
+                wrong.push(format!("{name} {how}: {} -> {}", words(&truth), less.headline));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} verdicts:\n{}", wrong.len(), wrong.join("\n"));
+}
