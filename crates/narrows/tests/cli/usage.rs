@@ -149,6 +149,7 @@ fn two_diagnoses_are_compared_and_other_runs_refused() {
     assert!(json.starts_with("{\n  \"schema\": \"narrows.diff/1\""), "{json}");
     let refused = alone().sentence(2, &["report", &before, "--diff", &other]);
     assert!(refused.starts_with("cannot compare run ") && refused.contains("it is no diagnosis"), "{refused}");
+    assert!(alone().sentence(1, &["report", &before, "--svg", "p.svg"]).ends_with("diagnose without --no-profile"));
     let missing = alone().sentence(1, &["report", &before, "--diff", "nowhere"]);
     assert!(missing.starts_with("there is no run `nowhere`: "), "{missing}");
 }
