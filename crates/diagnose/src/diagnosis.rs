@@ -5,7 +5,7 @@ use crate::causes;
 use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::TcpEvidence;
 use crate::evidence::tcp::budget::time_budget;
-use crate::evidence::tcp::phases::phases;
+use crate::evidence::tcp::phases::{self, phases};
 use crate::evidence::udp::UdpEvidence;
 use crate::experiments::profile::PATH_PROFILE;
 use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
@@ -82,12 +82,13 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     let evidence = TcpEvidence::of(run, round)?;
     let Judgement { mut verdict, ceilings, next } = judge(&evidence, causes::tcp::TABLE);
     untried(&mut verdict, &next);
-    let phases = phases_of(&evidence);
+    let baseline = run.baseline::<TcpPlan>(round)?;
+    let mut phases = phases_of(&evidence);
+    phases::account(&mut phases, baseline, evidence.flow);
     changed(&mut verdict, &phases);
     if let RunPlan::Diagnose(DiagnosePlan { expect_bps: Some(expected), .. }) = run.plan {
         expect(&mut verdict, expected);
     }
-    let baseline = run.baseline::<TcpPlan>(round)?;
     let ledger = baseline.plan.flows().iter().filter_map(|flow| tcp_ledger(baseline, *flow)).collect();
     let accounts = AccountsView {
         roofline: ceilings,
@@ -120,7 +121,7 @@ fn phases_of(evidence: &TcpEvidence) -> Vec<PhaseView> {
         return Vec::new();
     }
     let from_s = evidence.load.omit_ms.max(100) as f64 / 1e3;
-    phases(&evidence.base.counted_bps, from_s, from_s + evidence.base.counted_s)
+    phases(&evidence.base.counted_bps, from_s, evidence.load.omit_ms as f64 / 1e3 + evidence.base.counted_s)
 }
 
 /// The mean of a load whose rate changed for good is that of no time: what holds of it does not hold of either phase.
@@ -131,12 +132,26 @@ fn changed(verdict: &mut Verdict, phases: &[PhaseView]) {
     let words: Vec<String> =
         phases.iter().map(|phase| format!("{} until {:.1} s", units::bps(phase.goodput_bps), phase.to_s)).collect();
     verdict.status = Status::Unknown;
-    verdict.headline = format!("the rate changed during the load ({}); what changed it is unknown", words.join(", "));
+    verdict.headline = format!(
+        "the rate changed during the load ({}){}; what changed it is unknown",
+        words.join(", "),
+        costliest(phases).unwrap_or_default()
+    );
     verdict
         .missing
         .push("what changed on the path or the hosts: a load of its own for each phase would tell".to_owned());
     verdict.causes.clear();
     verdict.hazards.clear();
+}
+
+/// The phase that cost most, and what was worse in it.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of one trial
+fn costliest(phases: &[PhaseView]) -> Option<String> {
+    let (best, worst, bits) = phases::costliest(phases)?;
+    let worse = phases::worse(&best, &worst);
+    let worse = if worse.is_empty() { String::new() } else { format!(": {}", worse.join(", ")) };
+    let (from, to, less) = (worst.from_s, worst.to_s, units::bytes((bits / 8.0) as u64));
+    Some(format!("; the phase from {from:.1} to {to:.1} s cost most, {less} against the fastest{worse}"))
 }
 
 /// Less than this part of what the user was promised is too little.

@@ -4,6 +4,7 @@
 
 pub mod advice;
 pub mod audit;
+pub mod diff;
 pub mod format;
 pub mod forwarding;
 pub mod frames;
@@ -13,6 +14,7 @@ pub mod ledger;
 pub mod line_rate;
 pub mod markdown;
 pub mod measure;
+pub mod path_profile;
 pub mod search;
 pub mod style;
 pub mod svg;

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use narrows_render::{Style, text};
+use narrows_render::{Style, path_profile, text};
 
 #[test]
 fn every_shape() {
@@ -52,4 +52,18 @@ fn colours_change_nothing_but_colour() {
         let trim = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
         assert_eq!(trim(&plain), trim(&stripped), "{name}");
     }
+}
+
+#[test]
+fn the_path_profile_as_a_picture() {
+    let mut report = samples::healthy();
+    insta::assert_snapshot!("path-profile.svg", path_profile::picture(&report).expect("it has a profile"));
+    let profile = report.accounts.path_profile.as_mut().expect("it has a profile");
+    profile.steps[0].offered_bps = 4e6;
+    profile.steps[0].delivered_bps = 4e6;
+    (profile.capacity_bps, profile.capacity_interval_bps) = (None, None);
+    insta::assert_snapshot!("path-profile-wide.svg", path_profile::picture(&report).expect("it has a profile"));
+    report.accounts.path_profile.as_mut().expect("it has a profile").steps.clear();
+    assert!(path_profile::picture(&report).expect("it has a profile").contains("No step was made."));
+    assert_eq!(path_profile::picture(&samples::limited()), None);
 }

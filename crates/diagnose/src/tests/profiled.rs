@@ -10,7 +10,7 @@ use crate::testing::{
 use crate::{causes, diagnose};
 use narrows_model::host::fact::Unit;
 use narrows_model::run::RunPlan;
-use narrows_model::{Place, Status, Verdict};
+use narrows_model::{Place, Status, TcpPlan, Verdict};
 
 /// A path of 1 Gbit/s and 35 ms that TCP gets 37 Mbit/s of.
 fn slow() -> Scene {
@@ -189,17 +189,35 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
 
 #[test]
 fn a_path_that_changed_in_the_middle_is_not_healthy_at_the_mean() {
-    let mut run = Scene::default().run(&[]);
+    let load = TcpPlan { interval_ms: 100, ..Scene::default().load };
+    let mut run = Scene { load, ..Scene::default() }.run(&[]);
     for end in [true, false] {
         let trial = &mut run.trials[0].trial;
         for sample in &mut tcp_end(if end { &mut trial.client } else { &mut trial.server }).streams[0].samples {
             // 300 Mbit/s for four seconds, then 40.
-            sample.bytes = sample.at_us.min(4_000_000) * 37 + sample.at_us.saturating_sub(4_000_000) * 5;
+            let (early, late) = (sample.at_us.min(4_000_000), sample.at_us.saturating_sub(4_000_000));
+            sample.bytes = early * 37 + late * 5;
+            // In the second phase one segment of 50 is lost, the RTT rises, and the receiver's window is full for half of the time.
+            sample.tcp.data_segs_out = Some((early * 37 + late * 5) / 1000);
+            sample.tcp.total_retrans = Some(late * 5 / 50_000);
+            sample.tcp.rtt_us = Some(if late > 0 { 80_000 } else { 44_000 });
+            sample.tcp.rwnd_limited_us = Some(late / 2);
         }
     }
     let diagnosis = diagnose(&run, 0).expect("a baseline");
     assert_eq!(diagnosis.accounts.phases.len(), 2, "{:?}", diagnosis.accounts.phases);
     assert_ne!(diagnosis.verdict.status, Status::Healthy, "{:#?}", diagnosis.verdict);
+    let [first, second] = diagnosis.accounts.phases[..] else { panic!("two phases") };
+    assert_eq!((first.rtt_us, second.rtt_us), (Some(44_000.0), Some(80_000.0)));
+    assert!(first.retransmitted.is_some_and(|again| again <= 20), "a phase ends near its step: {first:?}");
+    let (sent, again) = (second.sent.expect("sent"), second.retransmitted.expect("counted"));
+    assert!((15_000..=25_000).contains(&sent) && (370..=410).contains(&again), "{sent} {again}");
+    let shares = second.shares.expect("limited times");
+    assert!((shares.receive_window - 0.5).abs() < 0.02 && shares.send_buffer == 0.0, "{shares:?}");
+    assert!((shares.receive_window + shares.send_buffer + shares.rest - 1.0).abs() < 1e-9);
+    let headline = &diagnosis.verdict.headline;
+    assert!(headline.contains(" to 7.9 s cost most, "), "{headline}");
+    assert!(headline.contains(": the RTT was 80.0 ms instead of 44.0 ms, "), "{headline}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Runs: the plan, what both hosts were, and what was measured. Raw, and the only thing that is stored.
 
+pub mod diff;
 pub mod measure;
 pub mod report;
 pub mod search;

@@ -132,7 +132,7 @@ pub struct AccountsView {
 }
 
 /// A part of the load with a rate of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct PhaseView {
     /// Begin, seconds since the load began.
     pub from_s: f64,
@@ -140,6 +140,29 @@ pub struct PhaseView {
     pub to_s: f64,
     /// Application bits per second.
     pub goodput_bps: f64,
+    /// Segments with payload that were sent in it, retransmissions included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<u64>,
+    /// Of them, retransmissions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmitted: Option<u64>,
+    /// Median of the smoothed RTT, microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_us: Option<f64>,
+    /// Where the sender's time went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<PhaseShares>,
+}
+
+/// Where the sender's time went in a phase, as fractions of it by TCP's limited-time counters; they sum to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct PhaseShares {
+    /// The receiver's window was full.
+    pub receive_window: f64,
+    /// The send buffer was full.
+    pub send_buffer: f64,
+    /// All other time.
+    pub rest: f64,
 }
 
 /// What the path does by itself, from a path profile. Rates are bits of IP packets a second.

@@ -1,19 +1,25 @@
 //! `narrows report`: a stored run, rendered and diagnosed again.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FormatArg, FullArg};
-use crate::output::printed;
+use crate::flags::{FormatArg, FullArg, SvgArg};
+use crate::output::{printed, written};
 use narrows_model::Report;
-use narrows_runner::stored;
+use narrows_model::run::RunPlan;
+use narrows_render::path_profile;
+use narrows_runner::{report, stored};
 use std::path::PathBuf;
 
 /// Render a stored run again
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("svg", |it| {
+        it.help("Draw the path profile of a diagnosis into this file (SVG)").conflicts_with_all(["why_not", "diff"])
+    }),
     mut_arg("full", |it| it.help("Show every parameter, every rejected look-alike and each ceiling's arithmetic")),
     after_help = "Examples:\n  \
     narrows report 20260101-120000-1a2b3c4d --format markdown\n  \
-    narrows report 20260101-120000-1a2b3c4d --why-not tcp-receive-window"
+    narrows report 20260101-120000-1a2b3c4d --why-not tcp-receive-window\n  \
+    narrows report before.run.json --diff after.run.json"
 )]
 pub(crate) struct Args {
     /// A run's file, or the id of a run in the state directory
@@ -22,9 +28,14 @@ pub(crate) struct Args {
     format: FormatArg<Report>,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    svg: SvgArg,
     /// Tell what was weighed for and against this cause, instead of the report
     #[arg(long, value_name = "CAUSE")]
     why_not: Option<String>,
+    /// Show the diagnosis side by side with that of this run (file or id): what differs between them
+    #[arg(long, value_name = "RUN2", conflicts_with = "why_not")]
+    diff: Option<PathBuf>,
 }
 
 impl Args {
@@ -37,6 +48,27 @@ impl Args {
                 Failure::usage(format!("the run has no diagnosis that knows a cause `{id}`; {known}"))
             })?;
             return printed(&narrows_render::text::weighed(id, &weighed, style));
+        }
+        if let Some(other) = &self.diff {
+            let other = stored::load(other).map_err(Failure::run)?;
+            let diff = narrows_views::diff::of_runs(&run, &other).map_err(|run| {
+                let why = match run.plan {
+                    RunPlan::Diagnose(_) => "nothing was measured in it",
+                    _ => "it is no diagnosis; give two runs of `narrows diagnose`",
+                };
+                Failure::usage(format!("cannot compare run {}: {why}", run.id))
+            })?;
+            return printed(&written(&diff, self.format.format, style)?);
+        }
+        if let Some(file) = &self.svg.svg {
+            let picture = report(&run).as_ref().and_then(path_profile::picture);
+            let picture = picture.ok_or_else(|| {
+                Failure::run(format!(
+                    "cannot draw run {}: it has no path profile; diagnose without --no-profile",
+                    run.id
+                ))
+            })?;
+            stored::write(file, &picture).map_err(Failure::run)?;
         }
         let text = super::render_run(&run, self.format.format, style)?;
         printed(&text)

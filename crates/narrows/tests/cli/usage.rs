@@ -137,3 +137,19 @@ fn a_report_says_what_was_weighed_for_and_against_a_cause() {
         "the run has no diagnosis that knows a cause `gremlins`; `narrows list causes` names them all"
     );
 }
+
+#[test]
+fn two_diagnoses_are_compared_and_other_runs_refused() {
+    let run = |name: &str| format!("{}/../../fixtures/runs/{name}.run.json", env!("CARGO_MANIFEST_DIR"));
+    let (before, after, other) = (run("long-path-before"), run("long-path-after"), run("measure-tcp"));
+    let said = alone().run(&["report", &before, "--diff", &after]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    assert!(said.out.contains("first cause: tcp-receive-buffer-fixed at the server"), "{said:?}");
+    let json = alone().run(&["report", &before, "--diff", &after, "--format", "json"]).out;
+    assert!(json.starts_with("{\n  \"schema\": \"narrows.diff/1\""), "{json}");
+    let refused = alone().sentence(2, &["report", &before, "--diff", &other]);
+    assert!(refused.starts_with("cannot compare run ") && refused.contains("it is no diagnosis"), "{refused}");
+    assert!(alone().sentence(1, &["report", &before, "--svg", "p.svg"]).ends_with("diagnose without --no-profile"));
+    let missing = alone().sentence(1, &["report", &before, "--diff", "nowhere"]);
+    assert!(missing.starts_with("there is no run `nowhere`: "), "{missing}");
+}

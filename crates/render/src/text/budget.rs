@@ -1,9 +1,9 @@
 //! The time budget of the sender: one stacked bar and its legend.
 
 use super::page::Page;
-use crate::words::{share, wrap};
+use crate::words::{rounded, share, wrap};
 use narrows_model::run::report::PhaseView;
-use narrows_model::words::units::bps;
+use narrows_model::words::units::{bps, grouped, micros};
 use narrows_model::{Report, TimeBudget};
 
 /// The parts in the order of the budget: their fill and their name.
@@ -18,17 +18,26 @@ pub(crate) fn parts(budget: &TimeBudget) -> [(char, &'static str, f64); 6] {
     ]
 }
 
-/// The phases of the load, in sentences.
+/// The phases of the load and the account of each, in sentences.
 pub(crate) fn phases(report: &Report) -> Vec<String> {
-    let words =
-        |phase: &PhaseView| format!("{} from {:.1} to {:.1} s", bps(phase.goodput_bps), phase.from_s, phase.to_s);
+    let words = |phase: &PhaseView| {
+        let rate = format!("{} from {:.1} to {:.1} s", bps(phase.goodput_bps), phase.from_s, phase.to_s);
+        let rtt = phase.rtt_us.map(|us| format!("RTT {}", micros(rounded(us))));
+        let lost = phase.retransmitted.zip(phase.sent);
+        let lost = lost.map(|(again, sent)| format!("{} of {} segments retransmitted", grouped(again), grouped(sent)));
+        let time = phase.shares.map(|it| {
+            let [window, buffer, rest] = [it.receive_window, it.send_buffer, it.rest].map(share);
+            format!("receiver's window full {window}, send buffer full {buffer}, rest {rest}")
+        });
+        [Some(rate), rtt, lost, time].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    };
     report.accounts.phases.iter().map(words).collect()
 }
 
 pub(super) fn write(page: &mut Page, report: &Report) {
     if !report.accounts.phases.is_empty() {
         page.heading("the rate changed during the load", "");
-        phases(report).iter().for_each(|phase| page.line(&format!("  {phase}")));
+        phases(report).iter().for_each(|phase| page.labelled("  ", phase, None));
     }
     let Some(budget) = &report.accounts.time_budget else { return };
     page.heading("where the sender's time went", "");

@@ -18,12 +18,7 @@ pub(super) fn write(page: &mut Page, report: &Report) {
 }
 
 fn write_round(page: &mut Page, report: &Report, round: &RoundView) {
-    let status = match round.status {
-        Status::Limited => "limited",
-        Status::Healthy => "healthy",
-        Status::Suspected => "suspected",
-        Status::Unknown => "unknown",
-    };
+    let status = status(round.status);
     let cause = match (&round.cause, round.at) {
         (Some(cause), Some(at)) => format!(" by {} {}", clean(cause), on(at, report)),
         (Some(cause), None) => format!(" by {}", clean(cause)),
@@ -42,6 +37,16 @@ fn write_round(page: &mut Page, report: &Report, round: &RoundView) {
     if let Some(proof) = &round.proof {
         page.labelled("         ", &outcome(proof), Some(if proof.helped { Tone::Good } else { Tone::Bad }));
         page.labelled("         ", &prediction(proof), None);
+    }
+}
+
+/// The verdict in a word.
+pub(crate) const fn status(status: Status) -> &'static str {
+    match status {
+        Status::Limited => "limited",
+        Status::Healthy => "healthy",
+        Status::Suspected => "suspected",
+        Status::Unknown => "unknown",
     }
 }
 

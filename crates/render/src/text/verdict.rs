@@ -68,13 +68,13 @@ fn figures(page: &mut Page, report: &Report) {
     page.labelled(&figure("you got", verdict.goodput_bps), &format!("{way}{rtt}"), None);
     let Some(cause) = verdict.causes.first() else { return };
     let Some(predicted) = cause.predicted_bps else { return };
-    let range = cause.predicted_interval_bps.map(range).unwrap_or_default();
+    let within = cause.predicted_interval_bps.map(range).unwrap_or_default();
     let then = cause.then.as_ref().map(|then| format!("then {} binds", clean(then))).unwrap_or_default();
-    let words: Vec<_> = [range, then].into_iter().filter(|word| !word.is_empty()).collect();
+    let words: Vec<_> = [within, then].into_iter().filter(|word| !word.is_empty()).collect();
     page.labelled(&figure("you could get", predicted), &words.join("; "), None);
     if let (Some(both), Some(second)) = (verdict.both_bps, verdict.causes.get(1)) {
-        let range = verdict.both_interval_bps.map(|ends| format!("{}; ", range(ends))).unwrap_or_default();
-        page.labelled(&figure("with both", both), &format!("{range}once {} is mended, too", clean(&second.id)), None);
+        let within = verdict.both_interval_bps.map(|ends| format!("{}; ", range(ends))).unwrap_or_default();
+        page.labelled(&figure("with both", both), &format!("{within}once {} is mended, too", clean(&second.id)), None);
     }
     if let Some(proof) = &report.proof {
         let mean = |runs: &[f64]| or_dash(ProofView::mean(runs).map(bps));

@@ -352,8 +352,15 @@ pub(crate) fn unknown() -> Report {
     };
     report.run.ending = Ending::Failed("the server was lost after 4.1 s".into());
     report.run.idle_rtt_us = None;
-    let phase = |from_s, to_s, goodput_bps| PhaseView { from_s, to_s, goodput_bps };
-    let phases = vec![phase(2.0, 4.2, 300e6), phase(4.2, 8.0, 40.2e6)];
+    let phase = |from_s, to_s, goodput_bps| PhaseView { from_s, to_s, goodput_bps, ..PhaseView::default() };
+    let slow = PhaseView {
+        sent: Some(13_200),
+        retransmitted: Some(271),
+        rtt_us: Some(54_800.0),
+        shares: Some(PhaseShares { receive_window: 0.004, send_buffer: 0.0, rest: 0.996 }),
+        ..phase(4.2, 8.0, 40.2e6)
+    };
+    let phases = vec![phase(2.0, 4.2, 300e6), slow];
     report.accounts = AccountsView { roofline: vec![], time_budget: None, path_profile: None, phases, ledger: vec![] };
     report.experiments.clear();
     report.hosts.server = HostView {

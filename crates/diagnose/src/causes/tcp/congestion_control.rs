@@ -91,6 +91,10 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if in_use.starts_with("bbr") {
         return cannot_tell("BBR is in use, and there is none to try that could make more of the path");
     }
+    let lossy = evidence.base.loss.is_some_and(|loss| loss.moments >= 2) && !queue;
+    if lossy && evidence.profile.is_none() {
+        return cannot_tell("segments were lost while no queue stood: without a profile of the path its loss cannot be excluded");
+    }
     let Some(other) = evidence.made(&OTHER_CONGESTION_CONTROL) else {
         return ask(
             &OTHER_CONGESTION_CONTROL,

@@ -231,6 +231,20 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     {
         return open;
     }
+    if queue == Some(true) && !at_link {
+        // Bursts, jitter and windows make a small queue, too: whether it is the path that is full an experiment tells.
+        match more_streams(evidence) {
+            None => return ask(&MORE_STREAMS, "a queue stood, but what the path carries by itself was not measured"),
+            Some(more) if more >= NO_MORE * goodput => {
+                return contradicts(format!("four times the streams carried {}", units::bps(more)));
+            }
+            Some(more) => witnesses.push(experiment(format!(
+                "four times the streams carried {}, no more than {}",
+                units::bps(more),
+                units::bps(goodput)
+            ))),
+        }
+    }
     match queue {
         Some(true) => witnesses.push(counter(format!(
             "a queue of {} stood on the path (RTT {} idle, {} loaded)",

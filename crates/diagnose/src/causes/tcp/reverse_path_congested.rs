@@ -15,7 +15,7 @@ use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::tcp::path_has_room;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
 use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause};
+use crate::judge::{Assessment, Cause, Excludes};
 use crate::role::Role;
 use narrows_model::{Fix, words::units};
 
@@ -28,6 +28,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["path-capacity", "random-loss", "tcp-receive-window"],
     fix,
     rank: 5,
+    excludes: Excludes::Hosts,
     ..Cause::COMMON
 };
 

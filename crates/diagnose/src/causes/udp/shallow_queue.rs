@@ -77,7 +77,10 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
 /// Where the profile showed that the path carries the rate evenly spaced, that is the other witness.
 fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
     let (gentle, load) = (gentle(evidence), Lost::of(&evidence.base));
-    if gentle.expected(load.rate()) >= ENOUGH && gentle.loss() >= 0.4 * load.rate() {
+    if load.lost < 8 {
+        return cannot_tell(format!("only {} of {} were lost: too few to tell bursts from chance", load.lost, load.sent));
+    }
+    if gentle.lost >= 3 && gentle.loss() >= 0.4 * load.rate() {
         return contradicts(format!(
             "evenly spaced {} of {} were lost, about the same part as of the load",
             gentle.lost, gentle.sent

@@ -128,12 +128,19 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
         let at = evidence.place(role);
         return Some(format!("nothing is known of the device of the {at}, so a limit there cannot be excluded"));
     }
+    if evidence.text(Role::Sender, keys::QDISC_ROOT_KIND).is_none() {
+        let at = evidence.place(Role::Sender);
+        return Some(format!("nothing is known of the queueing discipline of the {at}, so a shaper there cannot be excluded"));
+    }
     // At the rate of the slower link no host can be what holds it back.
     if evidence.fills_link() {
         return None;
     }
     if evidence.base.shares.is_none() {
         return Some("the sender's kernel does not say what held it back, so its ends cannot be excluded".to_owned());
+    }
+    if evidence.base.window_full_share.is_none() {
+        return Some("the window that the receiver announced could not be read, so a slow reader cannot be excluded".to_owned());
     }
     if evidence.base.buffer_room_share.is_none() {
         return Some(

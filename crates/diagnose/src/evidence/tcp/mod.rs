@@ -271,7 +271,8 @@ impl TcpEvidence {
     /// How often the kernel waited for the application, where it did so mostly and not for room in the send buffer.
     #[must_use]
     pub fn starved(&self) -> Option<f64> {
-        let buffer = self.held_by_buffer()?;
+        // Without the samples of the buffer a full one cannot be told from a slow writer.
+        let buffer = self.held_by_buffer()?.max(self.base.buffer_full_share?);
         self.base.starved_share.filter(|share| self.ends_by_time() && *share > 0.5 && buffer < 0.2)
     }
 

@@ -1,6 +1,10 @@
 //! Phases of a trial: a rate that changed for good in its middle, so that its mean is that of no time.
 
-use narrows_model::run::report::PhaseView;
+use super::{Loss, Shares};
+use narrows_model::load::tcp::TcpSample;
+use narrows_model::run::report::{PhaseShares, PhaseView};
+use narrows_model::words::units::{micros, percent};
+use narrows_model::{Flow, TcpTrial};
 
 /// Means of the rate that a trial is looked at by.
 const GROUPS: usize = 32;
@@ -38,8 +42,99 @@ pub fn phases(rates: &[f64], from_s: f64, to_s: f64) -> Vec<PhaseView> {
     let Some(cuts) = [best(1), best(2)].into_iter().flatten().find(good) else { return Vec::new() };
     let at = |group: usize| from_s + (to_s - from_s) * (group * width) as f64 / rates.len() as f64;
     parts(n, &cuts)
-        .map(|(from, to)| PhaseView { from_s: at(from), to_s: at(to), goodput_bps: mean(&means[from..to]) })
+        .map(|(from, to)| PhaseView {
+            from_s: at(from),
+            to_s: at(to),
+            goodput_bps: mean(&means[from..to]),
+            ..PhaseView::default()
+        })
         .collect()
+}
+
+/// Adds to each phase what the sender's samples say of it; what they do not say stays unknown.
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // microseconds of one trial
+pub fn account(phases: &mut [PhaseView], trial: TcpTrial<'_>, flow: Flow) {
+    let Some(sender) = trial.end(flow.sender()) else { return };
+    // A phase begins and ends near a sample.
+    let half_us = trial.plan.interval_ms.saturating_mul(500);
+    for phase in phases {
+        let (from_us, to_us) = ((phase.from_s * 1e6) as u64, (phase.to_s * 1e6) as u64);
+        let within: Vec<&[TcpSample]> = sender
+            .streams
+            .iter()
+            .filter(|stream| stream.flow == flow)
+            .map(|stream| {
+                let from = stream.samples.partition_point(|sample| sample.at_us.saturating_add(half_us) < from_us);
+                let to = stream.samples.partition_point(|sample| sample.at_us <= to_us.saturating_add(half_us));
+                stream.samples.get(from..to).unwrap_or_default()
+            })
+            .collect();
+        let loss = Loss::of(within.iter().copied()).filter(|loss| loss.sent > 0);
+        (phase.sent, phase.retransmitted) = (loss.map(|loss| loss.sent), loss.map(|loss| loss.retransmitted));
+        let rtts = within.iter().flat_map(|samples| samples.iter()).filter_map(|sample| sample.tcp.rtt_us);
+        phase.rtt_us = narrows_stats::median(&rtts.map(|us| us as f64).collect::<Vec<_>>());
+        phase.shares = Shares::of(within.iter().copied()).map(|shares| {
+            // Jiffies can make the two exceed the time.
+            let rest = (1.0 - shares.receive_window - shares.send_buffer).max(0.0);
+            let whole = shares.receive_window + shares.send_buffer + rest;
+            PhaseShares {
+                receive_window: shares.receive_window / whole,
+                send_buffer: shares.send_buffer / whole,
+                rest: rest / whole,
+            }
+        });
+    }
+}
+
+/// The fastest phase, the one that cost most against it, and the bits that it cost; `None` without two phases.
+#[must_use]
+pub fn costliest(phases: &[PhaseView]) -> Option<(PhaseView, PhaseView, f64)> {
+    let best = *phases.iter().max_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps))?;
+    let cost = |phase: &PhaseView| (best.goodput_bps - phase.goodput_bps) * (phase.to_s - phase.from_s);
+    let worst = *phases.iter().max_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    (cost(&worst) > 0.0).then(|| (best, worst, cost(&worst)))
+}
+
+/// An RTT that grew by this factor and by a millisecond is not scheduling.
+const RTT_ROSE: f64 = 1.25;
+/// Retransmissions that doubled, and by this part of the segments at least.
+const LOSS_ROSE: f64 = 0.001;
+/// A part of the time that another limit holds the sender back.
+const HELD_MORE: f64 = 0.2;
+
+/// What is worse in a phase than in the fastest one, as far as their accounts show it.
+#[must_use]
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // counts and times of one trial
+pub fn worse(best: &PhaseView, phase: &PhaseView) -> Vec<String> {
+    let mut words = Vec::new();
+    if let (Some(before), Some(after)) = (best.rtt_us, phase.rtt_us)
+        && after > RTT_ROSE * before
+        && after > before + 1_000.0
+    {
+        words.push(format!("the RTT was {} instead of {}", micros(after as u64), micros(before as u64)));
+    }
+    let rate = |of: &PhaseView| Some(of.retransmitted? as f64 / of.sent.filter(|sent| *sent > 0)? as f64);
+    if let (Some(before), Some(after)) = (rate(best), rate(phase))
+        && after > 2.0 * before
+        && after > before + LOSS_ROSE
+    {
+        words.push(format!("{} of the segments were retransmitted instead of {}", percent(after), percent(before)));
+    }
+    if let (Some(before), Some(after)) = (best.shares, phase.shares) {
+        for (what, before, after) in [
+            ("receiver's window", before.receive_window, after.receive_window),
+            ("send buffer", before.send_buffer, after.send_buffer),
+        ] {
+            if after > before + HELD_MORE {
+                words.push(format!(
+                    "the {what} was full for {} of the time instead of {}",
+                    percent(after),
+                    percent(before)
+                ));
+            }
+        }
+    }
+    words
 }
 
 fn parts(n: usize, cuts: &[usize]) -> impl Iterator<Item = (usize, usize)> {
@@ -99,6 +194,38 @@ mod tests {
         assert!(of(|n| 50e6 + 1e6 * (n % 20) as f64).is_empty());
         assert!(of(|_| 100e6).is_empty());
         assert!(phases(&[1e6; 20], 0.0, 2.0).is_empty(), "too few to say");
+    }
+
+    #[test]
+    fn the_phase_that_cost_most_is_the_one_that_was_slow_for_long() {
+        let phase = |from_s, to_s, goodput_bps| PhaseView { from_s, to_s, goodput_bps, ..PhaseView::default() };
+        let phases = [phase(0.0, 2.0, 100e6), phase(2.0, 3.0, 10e6), phase(3.0, 8.0, 60e6)];
+        let (best, worst, cost) = costliest(&phases).expect("two phases");
+        assert_eq!((best, worst), (phases[0], phases[2]), "40 Mbit/s for 5 s are more than 90 Mbit/s for 1 s");
+        assert!((cost - 200e6).abs() < 1.0);
+        assert_eq!(costliest(&phases[..1]), None);
+        assert!(worse(&best, &worst).is_empty(), "nothing is known of either");
+    }
+
+    #[test]
+    fn only_what_clearly_rose_is_worse() {
+        let of = |rtt_us, retransmitted, window| PhaseView {
+            sent: Some(10_000),
+            retransmitted: Some(retransmitted),
+            rtt_us: Some(rtt_us),
+            shares: Some(PhaseShares { receive_window: window, send_buffer: 0.0, rest: 1.0 - window }),
+            ..PhaseView::default()
+        };
+        let best = of(20_000.0, 5, 0.0);
+        assert!(worse(&best, &of(21_000.0, 9, 0.1)).is_empty());
+        assert_eq!(
+            worse(&best, &of(55_000.0, 210, 0.8)),
+            [
+                "the RTT was 55.0 ms instead of 20.0 ms",
+                "2.1 % of the segments were retransmitted instead of 0.050 %",
+                "the receiver's window was full for 80 % of the time instead of 0 %"
+            ]
+        );
     }
 
     proptest! {
