@@ -49,5 +49,6 @@ causes! {
     tcp_send_buffer,
     tcp_send_buffer_fixed,
     tester_limited,
+    vm_steal,
     window_scaling_off,
 }
