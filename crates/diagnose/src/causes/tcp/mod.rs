@@ -33,6 +33,7 @@ causes! {
     path_capacity,
     path_policer,
     path_shaper,
+    pause_frames,
     pcie_width,
     qdisc_drop,
     random_loss,
