@@ -19,6 +19,7 @@ causes! {
     app_core_saturated,
     cgroup_cpu_throttle,
     checksum_errors,
+    cloud_allowance,
     competing_traffic,
     congestion_control,
     duplex_mismatch,
