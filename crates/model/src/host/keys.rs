@@ -232,7 +232,6 @@ keys! {
     NETSTAT_IP_EXT = "netstat.IpExt.*", Count;
     NETSTAT_TCP_EXT_TCP_TO_ZERO_WINDOW_ADV = "netstat.TcpExt.TCPToZeroWindowAdv", Count;
     NETSTAT_TCP_EXT_TCP_RENO_RECOVERY = "netstat.TcpExt.TCPRenoRecovery", Count;
-    NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES = "netstat.TcpExt.TCPMemoryPressures", Count;
     NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO = "netstat.TcpExt.TCPMemoryPressuresChrono", Count;
     NETSTAT_IP_EXT_IN_NO_ECT_PKTS = "netstat.IpExt.InNoECTPkts", Count;
     NETSTAT_TCP_EXT_IP_REVERSE_PATH_FILTER = "netstat.TcpExt.IPReversePathFilter", Count;

@@ -46,6 +46,7 @@ causes! {
     sender_app_slow,
     softirq_core_saturated,
     softnet_backlog,
+    swapping,
     tcp_receive_buffer_fixed,
     tcp_receive_window,
     tcp_send_buffer,
