@@ -47,6 +47,7 @@ causes! {
     softirq_core_saturated,
     softnet_backlog,
     swapping,
+    tcp_memory_pressure,
     tcp_receive_buffer_fixed,
     tcp_receive_window,
     tcp_send_buffer,
