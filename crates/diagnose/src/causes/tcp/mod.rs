@@ -42,6 +42,7 @@ causes! {
     receiver_app_slow,
     reordering,
     reverse_path_congested,
+    rp_filter,
     sack_off,
     sender_app_slow,
     softirq_core_saturated,
