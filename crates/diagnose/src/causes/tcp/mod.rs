@@ -45,6 +45,7 @@ causes! {
     rp_filter,
     sack_off,
     sender_app_slow,
+    single_queue,
     softirq_core_saturated,
     softnet_backlog,
     swapping,
