@@ -22,6 +22,7 @@ causes! {
     cloud_allowance,
     competing_traffic,
     congestion_control,
+    cpu_frequency,
     duplex_mismatch,
     filter_drop,
     link_errors,
