@@ -40,6 +40,9 @@ const STOLEN: f64 = 0.15;
 /// … where this much of the core is used or stolen: it had no time left.
 const SHORT: f64 = 0.9;
 
+/// A core that spends this much on packets processes those of the load.
+const PACKETS: f64 = 0.3;
+
 /// The core with the most stolen time of those that had none left and moved data: in system calls and interrupts, as TCP does.
 fn short_core(cores: &[CoreShare]) -> Option<&CoreShare> {
     let short = |core: &&CoreShare| core.busy + core.steal >= SHORT && core.softirq + core.system >= core.user;
@@ -61,6 +64,10 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if let Some(why) = cpu_innocent(evidence) {
         return contradicts(why);
     }
+    let thread = evidence.end(role).and_then(|end| end.thread_share).unwrap_or(0.0);
+    if core.softirq < PACKETS && thread + core.steal < SHORT {
+        return contradicts(format!("time was stolen from {who}, but its data needed little of any core"));
+    }
     let squeezed = evidence.grew(role, keys::SOFTNET_TIME_SQUEEZE).filter(|n| *n > 0);
     let witnesses = [
         Some(counter(format!(
@@ -73,7 +80,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         squeezed.map(|n| counter(format!("its softirq had to stop {n} times with packets left (time_squeeze)"))),
         path_has_room(evidence),
     ];
-    Assessment::Supports { share: (0.5 + core.steal).min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
+    Assessment::Supports { share: (2.0 * core.steal).min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
@@ -113,6 +120,10 @@ mod tests {
         assert_contradicts(&of(&stolen(0.45, 0.3)), "had time left");
         assert_contradicts(&of(&stolen(0.1, 0.0)), "10 % of a core");
         assert_contradicts(&of(&stolen(0.0, 0.9)), "0 % of a core");
+        // Somebody else's system calls fill the core.
+        let CpuTimes { softirq_us, .. } = stolen(0.45, 0.02).receiver_core;
+        let receiver_core = CpuTimes { system_us: softirq_us, softirq_us: 0, ..stolen(0.45, 0.02).receiver_core };
+        assert_contradicts(&of(&Scene { receiver_core, ..slow() }), "needed little of any core");
     }
 
     #[test]
