@@ -65,6 +65,16 @@ fn pauses(evidence: &TcpEvidence, role: Role) -> Option<u64> {
     statistic(evidence, role, if role == Role::Sender { &GOT } else { &SENT }).map(|(_, n)| n)
 }
 
+/// Pauses of so much of the time cost something, whatever their number.
+const PAUSED: f64 = 0.2;
+
+/// The part of the time for which an end's card was paused, or asked for it, where its driver counts that in microseconds: mlx5.
+#[allow(clippy::cast_precision_loss)] // microseconds of one trial
+fn paused(evidence: &TcpEvidence, role: Role) -> Option<f64> {
+    let name = if role == Role::Sender { "rx_global_pause_duration" } else { "tx_global_pause_duration" };
+    Some(statistic(evidence, role, &[name])?.1 as f64 / 1e6 / evidence.base.whole_s.max(1e-3))
+}
+
 #[allow(clippy::cast_precision_loss)] // counts of one trial
 fn many(evidence: &TcpEvidence, pauses: Option<u64>) -> bool {
     pauses.is_some_and(|n| n as f64 >= MANY * evidence.base.whole_s)
@@ -72,17 +82,15 @@ fn many(evidence: &TcpEvidence, pauses: Option<u64>) -> bool {
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let who = who(evidence, role);
-    match evidence.text(role, keys::NIC_KIND) {
-        Some("physical") => {}
-        Some(kind) => return contradicts(format!("the device of {who} ({kind}) has no flow control of Ethernet")),
-        None => return cannot_tell(format!("nothing is known of the device of {who}")),
-    }
     let (key, verb) = if role == Role::Sender { (keys::NIC_PAUSE_RX, "got") } else { (keys::NIC_PAUSE_TX, "sent") };
     if evidence.flag(role, key) == Some(false) {
         return contradicts(format!("the flow control of {who} is off"));
     }
     let Some(own) = pauses(evidence, role) else {
-        return cannot_tell(format!("the driver of {who} does not count pause frames"));
+        return match evidence.text(role, keys::NIC_KIND) {
+            None | Some("physical") => cannot_tell(format!("the driver of {who} does not count pause frames")),
+            Some(kind) => contradicts(format!("the device of {who} ({kind}) counts no pause frames")),
+        };
     };
     if !many(evidence, Some(own)) {
         return contradicts(format!("{who} {verb} {own} pause frames"));
@@ -106,7 +114,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             return contradicts("the path is full: pauses are how a switch says so");
         }
     }
-    let queue = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true));
+    // A sender that is paused has a queue, and so has one whose path is full.
+    let queue = evidence.queue_us().filter(|_| role == Role::Receiver && evidence.queue_stood() == Some(true));
+    let paused = paused(evidence, role).filter(|part| *part >= PAUSED);
     let peer = pauses(evidence, Role::Sender).filter(|n| role == Role::Receiver && many(evidence, Some(*n)));
     let witnesses = [
         Some(counter(format!("the card of {who} {verb} {own} pause frames"))),
@@ -115,6 +125,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             let queue = units::micros(us as u64);
             counter(format!("a queue of {queue} stood, though nothing was lost and the link was not full"))
         }),
+        paused.map(|part| counter(format!("they asked for pauses of {} of the time", units::percent(part.min(1.0))))),
         path_has_room(evidence),
     ];
     Assessment::Supports { share: 0.85, witnesses: witnesses.into_iter().flatten().collect() }
@@ -137,7 +148,7 @@ mod tests {
         Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, link, named, ordinary_host, verdict,
         virtual_hosts, with,
     };
-    use narrows_model::Place;
+    use narrows_model::{Place, Status};
     use narrows_model::host::fact::{Fact, Unit};
 
     /// 3 Gbit/s of a link of ten behind a queue, and nothing lost, since the receiver's card asks for pauses.
@@ -164,8 +175,14 @@ mod tests {
     fn a_receiver_that_asks_for_pauses_is_named() {
         named(&paused(9_000, 8_900), &[], "pause-frames", Place::Server);
         assert_contradicts(&of(Role::Sender, &paused(9_000, 8_900)), "receiver's own card");
-        // A switch asks for them.
-        named(&paused(0, 8_900), &[], "pause-frames", Place::Client);
+        // A switch asks for them: what it waits for is not known, and a full path looks the same.
+        let scene = paused(0, 8_900);
+        let switched = verdict(&scene, &[]);
+        assert_eq!(switched.status, Status::Healthy, "{switched:#?}");
+        assert!(switched.hazards.iter().any(|hazard| hazard.starts_with(CAUSE.id)), "{:?}", switched.hazards);
+        let mut sender_counts = scene.sender_counts.clone();
+        sender_counts.push(("nic.stat.rx_global_pause_duration", 3_000_000));
+        named(&Scene { sender_counts, ..scene }, &[], "pause-frames", Place::Client);
     }
 
     #[test]
