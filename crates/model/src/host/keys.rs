@@ -68,6 +68,7 @@ keys! {
     NIC_FIRMWARE = "nic.firmware", Text, "firmware";
     NIC_BUS = "nic.bus", Text, "bus";
     NIC_NUMA_NODE = "nic.numa_node", Number, "NUMA node";
+    NIC_LOCAL_CPUS = "nic.local_cpus", Cpu;
     NIC_FEATURE_TSO = "nic.feature.tso", Flag, "TSO";
     NIC_FEATURE_GSO = "nic.feature.gso", Flag, "GSO";
     NIC_FEATURE_GRO = "nic.feature.gro", Flag, "GRO";

@@ -30,6 +30,7 @@ causes! {
     local_shaper,
     mtu_mismatch,
     nic_ring_overrun,
+    numa_remote,
     offloads_off,
     pacing_cap,
     path_capacity,
