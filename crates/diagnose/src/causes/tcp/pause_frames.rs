@@ -15,7 +15,7 @@
 
 use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::device::statistic;
-use crate::causes::shared::tcp::{path_has_room, who};
+use crate::causes::shared::tcp::who;
 use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter};
 use crate::evidence::tcp::TcpEvidence;
 use crate::judge::{Assessment, Cause, Evidence as _};
@@ -32,6 +32,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["path-capacity", "receiver-app-slow", "softirq-core-saturated", "pcie-width"],
     fix,
     rank: 7,
+    explains_link: true,
     ..Cause::COMMON
 };
 
@@ -80,6 +81,14 @@ fn many(evidence: &TcpEvidence, pauses: Option<u64>) -> bool {
     pauses.is_some_and(|n| n as f64 >= MANY * evidence.base.whole_s)
 }
 
+/// Whether the path is at capacity. A receiver whose card asks for pauses much of the time is itself what the profile measured,
+/// unless its link is full.
+fn full(evidence: &TcpEvidence, role: Role, asked: Option<f64>) -> bool {
+    let at_link = evidence.link_goodput_bps().is_some_and(|link| evidence.goodput_bps() >= 0.95 * link);
+    let measured = evidence.capacity_goodput_bps().is_some() && !evidence.path_has_room();
+    at_link || (measured && (role == Role::Sender || asked.is_none()))
+}
+
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let who = who(evidence, role);
     let (key, verb) = if role == Role::Sender { (keys::NIC_PAUSE_RX, "got") } else { (keys::NIC_PAUSE_TX, "sent") };
@@ -95,8 +104,12 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if !many(evidence, Some(own)) {
         return contradicts(format!("{who} {verb} {own} pause frames"));
     }
-    if evidence.fills_link() {
-        return contradicts("the goodput is what the slower link carries");
+    let asked = paused(evidence, role).filter(|part| *part >= PAUSED);
+    if full(evidence, role, asked) {
+        return contradicts("the path is full: pauses are how a switch, or a burst, says so");
+    }
+    if evidence.path_has_room() {
+        return contradicts("the path carried clearly more through the same cards");
     }
     if let Some(loss) = evidence.base.loss_whole.filter(|loss| loss.lost() >= FEW) {
         return contradicts(format!("{} segments were lost: pauses are there to lose none", loss.lost()));
@@ -104,19 +117,11 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if let Some(why) = end_bound(evidence) {
         return contradicts(why);
     }
-    let at_receiver = pauses(evidence, Role::Receiver);
-    if role == Role::Sender {
-        if many(evidence, at_receiver) {
-            return contradicts("the receiver's own card sends pause frames: it is what is slow");
-        }
-        // A switch pauses the sender where a slower link follows, too: then the path is full.
-        if evidence.capacity_goodput_bps().is_some() && !evidence.path_has_room() {
-            return contradicts("the path is full: pauses are how a switch says so");
-        }
+    if role == Role::Sender && many(evidence, pauses(evidence, Role::Receiver)) {
+        return contradicts("the receiver's own card sends pause frames: it is what is slow");
     }
     // A sender that is paused has a queue, and so has one whose path is full.
     let queue = evidence.queue_us().filter(|_| role == Role::Receiver && evidence.queue_stood() == Some(true));
-    let paused = paused(evidence, role).filter(|part| *part >= PAUSED);
     let peer = pauses(evidence, Role::Sender).filter(|n| role == Role::Receiver && many(evidence, Some(*n)));
     let witnesses = [
         Some(counter(format!("the card of {who} {verb} {own} pause frames"))),
@@ -125,8 +130,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             let queue = units::micros(us as u64);
             counter(format!("a queue of {queue} stood, though nothing was lost and the link was not full"))
         }),
-        paused.map(|part| counter(format!("they asked for pauses of {} of the time", units::percent(part.min(1.0))))),
-        path_has_room(evidence),
+        asked.map(|part| counter(format!("they asked for pauses of {} of the time", units::percent(part.min(1.0))))),
     ];
     Assessment::Supports { share: 0.85, witnesses: witnesses.into_iter().flatten().collect() }
 }
@@ -198,9 +202,17 @@ mod tests {
     fn a_path_at_capacity_is_not_accused() {
         let scene = full_path(paused(9_000, 8_900));
         for role in [Role::Sender, Role::Receiver] {
-            assert_contradicts(&of(role, &scene), "what the slower link carries");
+            assert_contradicts(&of(role, &scene), "the path is full");
         }
         assert_eq!(verdict(&scene, &[]).causes[0].id, "path-capacity");
+        // What the profile measured is the receiver, where its card asks for pauses much of the time.
+        let mut receiver_counts = scene.receiver_counts.clone();
+        receiver_counts.push(("nic.stat.tx_global_pause_duration", 3_000_000));
+        let paused = Scene { receiver_counts, ..scene };
+        named(&paused, &[], "pause-frames", Place::Server);
+        let gigabit = Scene { receiver_facts: ordinary_host(), ..paused.clone() };
+        assert_contradicts(&of(Role::Receiver, &gigabit), "the path is full");
+        assert_contradicts(&of(Role::Receiver, &Scene { goodput_bps: 300e6, ..paused }), "carried clearly more");
     }
 
     #[test]
