@@ -78,6 +78,15 @@ fn the_cpu_of_a_softnet_line_is_the_one_that_it_names() {
 }
 
 #[test]
+fn the_cap_on_the_frequency_thermal_throttling_and_cpus_next_to_the_card_are_read() {
+    let facts = inventory(&open("numa-multiqueue"), None);
+    assert_eq!(facts.get("nic.local_cpus").map(|fact| fact.value.to_string()).as_deref(), Some("16-31 48-63"));
+    assert_eq!(facts.number("cpu.frequency.limit"), Some(2.8e9));
+    assert_eq!(facts.number("cpu.thermal.throttled_ms"), Some(1200.0));
+    assert!(inventory(&open("vm"), None).get("cpu.thermal.throttled_ms").is_none());
+}
+
+#[test]
 fn each_key_is_a_fact_or_absent_and_in_the_declared_unit() {
     for name in NAMES {
         let facts = inventory(&open(name), None);

@@ -15,6 +15,7 @@ collectors! {
     host,
     kernel_id,
     cpu,
+    cpu_throttle,
     memory,
     cgroup,
     route,

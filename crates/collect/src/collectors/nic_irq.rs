@@ -6,8 +6,8 @@ use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-irq",
-    about: "interrupts of the device and the CPUs that serve them",
-    provides: &[keys::NIC_IRQ_COUNT, keys::NIC_IRQ_CPUS],
+    about: "interrupts of the device, the CPUs that serve them and those next to it",
+    provides: &[keys::NIC_IRQ_COUNT, keys::NIC_IRQ_CPUS, keys::NIC_LOCAL_CPUS],
     class: Class::Inventory,
     can_run: with_device,
     collect,
@@ -35,6 +35,9 @@ pub(super) fn interrupts(context: &Context<'_>) -> Result<(Vec<u32>, String), Mi
 }
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
+    let local = format!("{}/local_cpulist", context.pci()?);
+    let cpus = context.host.read(&local).and_then(|text| parse::cpu_list(&local, &text));
+    sink.put(keys::NIC_LOCAL_CPUS, cpus.map(|cpus| parse::ranges(&cpus)), local);
     let (numbers, source) = interrupts(context)?;
     sink.fact(keys::NIC_IRQ_COUNT, numbers.len() as u64, source);
     let mut cpus = Vec::new();

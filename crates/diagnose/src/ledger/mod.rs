@@ -47,6 +47,7 @@ pub const NEEDS: &[FactKey] = &[
     keys::NIC_COUNTER_RX_MISSED_ERRORS,
     keys::NIC_COUNTER_RX_FIFO_ERRORS,
     keys::NIC_COUNTER_RX_OVER_ERRORS,
+    keys::NIC_STAT,
     keys::SOFTNET_DROPPED,
     keys::FILTER_DROP_PACKETS,
     keys::FILTER_DROP_BYTES,

@@ -29,6 +29,10 @@ fn others(accounting: &Accounting) -> u64 {
     accounting.got(keys::NIC_COUNTER_RX_PACKETS).unwrap_or(0).saturating_sub(ours)
 }
 
+/// Statistics of drivers that count packets for which the card had no receive descriptor or buffer: mlx5, ixgbe, i40e, ice.
+const RING: [&str; 5] =
+    ["rx_out_of_buffer", "rx_discards_phy", "rx_no_dma_resources", "port.rx_dropped", "rx_dropped.nic"];
+
 fn device(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
     let Some(missed) = accounting.got(keys::NIC_COUNTER_RX_MISSED_ERRORS) else {
         return entry(accounting, "nic-rx", Claim::unknown(), "the device gave no counters");
@@ -36,7 +40,8 @@ fn device(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
     // Drivers count one and the same event under one of these names, some under two.
     let fifo = accounting.got(keys::NIC_COUNTER_RX_FIFO_ERRORS).unwrap_or(0);
     let over = accounting.got(keys::NIC_COUNTER_RX_OVER_ERRORS).unwrap_or(0);
-    let ring = missed.max(fifo).max(over);
+    let driver = RING.iter().filter_map(|name| accounting.got(format!("nic.stat.{name}"))).max().unwrap_or(0);
+    let ring = missed.max(fifo).max(over).max(driver);
     let dropped = accounting.got(keys::NIC_COUNTER_RX_DROPPED).unwrap_or(0);
     let beyond = dropped.saturating_sub(accounting.got(keys::SOFTNET_DROPPED).unwrap_or(0));
     if beyond > 0 {
@@ -48,7 +53,7 @@ fn device(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
     entry(
         accounting,
         "nic-rx",
-        Claim::exactly(ring),
+        Claim::exactly(ring).shared_with(accounting.delivered.max(1), others(accounting)),
         format!("{ring} rx_missed, rx_fifo or rx_over errors of the device"),
     )
 }
@@ -91,7 +96,7 @@ fn filter(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
     let reason = |name| accounting.reason(false, name);
     let watched = reason("NETFILTER_DROP").map(|n| n.saturating_sub(elsewhere));
     let early = reason("TC_INGRESS").unwrap_or(0).saturating_add(reason("XDP").unwrap_or(0));
-    if ruled.is_none() && watched.is_none() {
+    if ruled.is_none() && watched.is_none() && spoofed == 0 {
         return entry(
             accounting,
             "receive-filter",

@@ -1,5 +1,6 @@
 //! What the tests ask of the diagnosis: one rule's assessment, or the whole verdict.
 
+use super::profile::ProfiledPath;
 use super::{Scene, fact, ordinary_host, with};
 use crate::diagnose;
 use crate::evidence::tcp::TcpEvidence;
@@ -92,5 +93,41 @@ pub(crate) fn core(softirq: f64, system: f64) -> CpuTimes {
         system_us: us(system),
         idle_us: us(1.0 - softirq - system),
         ..CpuTimes::default()
+    }
+}
+
+/// A path of 1 Gbit/s and 35 ms that TCP gets 37 Mbit/s of.
+pub(crate) fn slow() -> Scene {
+    Scene {
+        goodput_bps: 37e6,
+        rtt_us: 35_100,
+        segments: 25_500,
+        cwnd: 112,
+        early_peak_bps: 40e6,
+        profile: Some(ProfiledPath::default()),
+        ..Scene::default()
+    }
+}
+
+/// The same with one segment of 150 lost, which the receiver's device saw or did not see.
+pub(crate) fn lossy(seen: i64, counts: &[(&'static str, i64)]) -> Scene {
+    let mut receiver_counts = vec![("nic.counter.rx_packets", seen)];
+    receiver_counts.extend(counts);
+    let sender_counts = vec![("nic.counter.tx_packets", 25_500), ("qdisc.drops", 0)];
+    Scene { lost: 170, receiver_counts, sender_counts, ..slow() }
+}
+
+/// The same hosts where the path is at capacity: all of the gigabit that the profile found, behind a queue.
+pub(crate) fn full_path(scene: Scene) -> Scene {
+    let profile = Some(ProfiledPath::default());
+    Scene {
+        goodput_bps: 941e6,
+        early_peak_bps: 941e6,
+        segments: 600_000,
+        cwnd: 3600,
+        min_rtt_us: 35_000,
+        rtt_us: 44_000,
+        profile,
+        ..scene
     }
 }

@@ -5,33 +5,12 @@ use crate::judge::Assessment;
 use crate::testing::profile::{Excess, ProfiledPath};
 use crate::testing::udp::{self, Died, UdpScene};
 use crate::testing::{
-    assert_cannot_tell, assert_contradicts, assessment, fact, named, ordinary_host, tcp_end, verdict, with,
+    assert_cannot_tell, assert_contradicts, assessment, fact, lossy, named, ordinary_host, slow, tcp_end, verdict, with,
 };
 use crate::{causes, diagnose};
 use narrows_model::host::fact::Unit;
 use narrows_model::run::RunPlan;
 use narrows_model::{Place, Status, TcpPlan, Verdict};
-
-/// A path of 1 Gbit/s and 35 ms that TCP gets 37 Mbit/s of.
-fn slow() -> Scene {
-    Scene {
-        goodput_bps: 37e6,
-        rtt_us: 35_100,
-        segments: 25_500,
-        cwnd: 112,
-        early_peak_bps: 40e6,
-        profile: Some(ProfiledPath::default()),
-        ..Scene::default()
-    }
-}
-
-/// The same with one segment of 150 lost, which the receiver's device saw or did not see.
-fn lossy(seen: i64, counts: &[(&'static str, i64)]) -> Scene {
-    let mut receiver_counts = vec![("nic.counter.rx_packets", seen)];
-    receiver_counts.extend(counts);
-    let sender_counts = vec![("nic.counter.tx_packets", 25_500), ("qdisc.drops", 0)];
-    Scene { lost: 170, receiver_counts, sender_counts, ..slow() }
-}
 
 fn cause(id: &str) -> &'static crate::judge::Cause<crate::evidence::tcp::TcpEvidence> {
     causes::tcp::TABLE.iter().find(|cause| cause.id == id).expect("in the table")

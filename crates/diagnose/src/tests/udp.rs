@@ -30,9 +30,10 @@ fn what_loses_nothing_is_healthy_however_it_was_sent() {
 type Expected = (&'static str, Place, fn(u64) -> Died);
 
 /// Each place with the cause that it is.
-const PLACES: [Expected; 7] = [
+const PLACES: [Expected; 8] = [
     ("qdisc-drop", Place::Client, |n| Died { qdisc: n, ..no_death() }),
     ("udp-send-queue", Place::Client, |n| Died { device: n, ..no_death() }),
+    ("nic-ring-overrun", Place::Server, |n| Died { ring: n, ..no_death() }),
     ("softnet-backlog", Place::Server, |n| Died { softnet: n, ..no_death() }),
     ("filter-drop", Place::Server, |n| Died { filter: n, ..no_death() }),
     ("checksum-errors", Place::Path, |n| Died { corrupt: n, ..no_death() }),

@@ -31,6 +31,8 @@ keys! {
     CPU_GOVERNOR = "cpu.governor", Text, "governor";
     CPU_FREQUENCY = "cpu.frequency", Hertz, "frequency";
     CPU_FREQUENCY_MAX = "cpu.frequency.max", Hertz;
+    CPU_FREQUENCY_LIMIT = "cpu.frequency.limit", Hertz;
+    CPU_THERMAL_THROTTLED_MS = "cpu.thermal.throttled_ms", Count;
     CPU_TIME_USER = "cpu.time.user", Count;
     CPU_TIME_SYSTEM = "cpu.time.system", Count;
     CPU_TIME_IRQ = "cpu.time.irq", Count;
@@ -66,6 +68,7 @@ keys! {
     NIC_FIRMWARE = "nic.firmware", Text, "firmware";
     NIC_BUS = "nic.bus", Text, "bus";
     NIC_NUMA_NODE = "nic.numa_node", Number, "NUMA node";
+    NIC_LOCAL_CPUS = "nic.local_cpus", Cpu;
     NIC_FEATURE_TSO = "nic.feature.tso", Flag, "TSO";
     NIC_FEATURE_GSO = "nic.feature.gso", Flag, "GSO";
     NIC_FEATURE_GRO = "nic.feature.gro", Flag, "GRO";
@@ -106,6 +109,8 @@ keys! {
     NIC_COUNTER_RX_ERRORS = "nic.counter.rx_errors", Count, "receive errors";
     NIC_COUNTER_RX_MISSED_ERRORS = "nic.counter.rx_missed_errors", Count, "missed by the card";
     NIC_COUNTER_RX_CRC_ERRORS = "nic.counter.rx_crc_errors", Count;
+    NIC_COUNTER_RX_FRAME_ERRORS = "nic.counter.rx_frame_errors", Count;
+    NIC_COUNTER_TX_WINDOW_ERRORS = "nic.counter.tx_window_errors", Count;
     NIC_COUNTER_TX_PACKETS = "nic.counter.tx_packets", Count, "packets sent";
     NIC_COUNTER_TX_BYTES = "nic.counter.tx_bytes", Count, "bytes sent";
     NIC_COUNTER_TX_DROPPED = "nic.counter.tx_dropped", Count, "send drops";
@@ -228,6 +233,7 @@ keys! {
     NETSTAT_IP_EXT = "netstat.IpExt.*", Count;
     NETSTAT_TCP_EXT_TCP_TO_ZERO_WINDOW_ADV = "netstat.TcpExt.TCPToZeroWindowAdv", Count;
     NETSTAT_TCP_EXT_TCP_RENO_RECOVERY = "netstat.TcpExt.TCPRenoRecovery", Count;
+    NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO = "netstat.TcpExt.TCPMemoryPressuresChrono", Count;
     NETSTAT_IP_EXT_IN_NO_ECT_PKTS = "netstat.IpExt.InNoECTPkts", Count;
     NETSTAT_TCP_EXT_IP_REVERSE_PATH_FILTER = "netstat.TcpExt.IPReversePathFilter", Count;
     NETSTAT_IP_EXT_IN_ECT0_PKTS = "netstat.IpExt.InECT0Pkts", Count;

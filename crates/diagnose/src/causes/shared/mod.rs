@@ -1,6 +1,8 @@
 //! What the files of causes share: words, ceilings, and questions that several causes ask of the evidence.
 
 pub(crate) mod bound;
+pub(crate) mod cpu;
+pub(crate) mod device;
 pub(crate) mod paced;
 pub(crate) mod profile;
 pub(crate) mod tcp;

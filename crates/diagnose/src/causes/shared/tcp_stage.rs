@@ -3,7 +3,7 @@
 use crate::causes::shared::tcp::path_has_room;
 use crate::causes::shared::words::{cannot_tell, contradicts, counter};
 use crate::causes::tcp::path_policer::loss_does_not_bind;
-use crate::evidence::tcp::TcpEvidence;
+use crate::evidence::tcp::{Loss, TcpEvidence};
 use crate::judge::Assessment;
 use narrows_model::{Stage, Witness, words::units};
 
@@ -37,17 +37,56 @@ pub(crate) fn in_a_host(evidence: &TcpEvidence) -> Option<String> {
     })
 }
 
+/// The loss of the whole trial.
+///
+/// # Errors
+/// The assessment where it is not known, or does not slow the connection down.
+pub(crate) fn binding_loss(evidence: &TcpEvidence) -> Result<Loss, Assessment> {
+    let loss = evidence.base.loss_whole.ok_or_else(|| cannot_tell("the sender's retransmissions could not be read"))?;
+    if loss.lost() < FEW {
+        return Err(contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent)));
+    }
+    loss_does_not_bind(evidence).map_or(Ok(loss), Err)
+}
+
+/// What a count of lost packets that is no stage of the ledger says of its cause: it must explain most of what TCP lost, on a path
+/// that is not full.
+pub(crate) fn counted(evidence: &TcpEvidence, count: Option<u64>, what: &str, second: Option<Witness>) -> Assessment {
+    let loss = match binding_loss(evidence) {
+        Ok(loss) => loss,
+        Err(assessment) => return assessment,
+    };
+    let Some(count) = count else { return cannot_tell(format!("{what} could not be read")) };
+    if count == 0 {
+        return contradicts(format!("{what} did not grow"));
+    }
+    if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
+        return contradicts("a queue stood on the path: the loss is how a full queue slows TCP down");
+    }
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    let part = count as f64 / loss.lost() as f64;
+    if part < PART {
+        return contradicts(format!("{what} grew by only {count}, and {} segments were lost", loss.lost()));
+    }
+    supports(evidence, counter(format!("{what} grew by {count}")), loss, part, second)
+}
+
+fn supports(evidence: &TcpEvidence, first: Witness, loss: Loss, part: f64, second: Option<Witness>) -> Assessment {
+    let lost = counter(format!(
+        "TCP had to send {} segments again: the drops account for {}",
+        loss.lost(),
+        units::percent(part.min(1.0))
+    ));
+    let witnesses = [Some(first), Some(lost), second, path_has_room(evidence)];
+    Assessment::Supports { share: part.min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
+}
+
 /// What the ledger says of a cause that drops segments at one stage.
 pub(crate) fn dropped_at(evidence: &TcpEvidence, id: &str, second: Option<Witness>) -> Assessment {
-    let Some(loss) = evidence.base.loss_whole else {
-        return cannot_tell("the sender's retransmissions could not be read");
+    let loss = match binding_loss(evidence) {
+        Ok(loss) => loss,
+        Err(assessment) => return assessment,
     };
-    if loss.lost() < FEW {
-        return contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
-    }
-    if let Some(assessment) = loss_does_not_bind(evidence) {
-        return assessment;
-    }
     let Some(stage) = stage(evidence, id) else { return cannot_tell(format!("the ledger has no stage {id}")) };
     if stage.dropped == 0 {
         return if stage.counted {
@@ -66,11 +105,5 @@ pub(crate) fn dropped_at(evidence: &TcpEvidence, id: &str, second: Option<Witnes
         return contradicts(format!("{id}: only {dropped} of {} lost segments were dropped there", loss.lost()));
     }
     let ledger = counter(format!("the ledger: {dropped} segments ended at {id} ({})", stage.source));
-    let lost = counter(format!(
-        "TCP had to send {} segments again: the drops account for {}",
-        loss.lost(),
-        units::percent(part.min(1.0))
-    ));
-    let witnesses = [Some(ledger), Some(lost), second, path_has_room(evidence)];
-    Assessment::Supports { share: part.min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
+    supports(evidence, ledger, loss, part, second)
 }

@@ -11,12 +11,13 @@
 //!
 //! Source: `pthread_getcpuclockid(3)`, `/proc/stat`.
 
+use crate::causes::shared::cpu::peer_waits;
 use crate::causes::shared::tcp::{ceiling_at, who};
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, Witness, load::tcp::Application, load::tcp::TcpPlan, words::units};
+use narrows_model::{Ceiling, Fix, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -71,19 +72,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             units::percent(core.softirq)
         )));
     }
-    witnesses.extend(starved(evidence, role));
+    // A thread that wanders between cores fills none of them for long; this is the witness then.
+    witnesses.extend(peer_waits(evidence, role).map(|(_, witness)| witness));
     Assessment::Supports { share, witnesses }
-}
-
-/// The other end of the socket's queue says so, too: it ran empty while the writer computed, or full while the reader
-/// did. A thread that wanders between cores fills none of them for long, so this is the witness where no core is
-/// full.
-fn starved(evidence: &TcpEvidence, role: Role) -> Option<Witness> {
-    let (share, what) = match role {
-        Role::Sender => (evidence.writer_behind()?, "the socket had room for more than the thread wrote"),
-        _ => (evidence.held_by_window()?, "the sender waited for the receive window"),
-    };
-    (share >= 0.2).then(|| counter(format!("{what} {} of the time", units::percent(share))))
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

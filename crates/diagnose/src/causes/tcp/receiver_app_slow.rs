@@ -50,7 +50,7 @@ fn backlog(evidence: &TcpEvidence) -> Option<f64> {
 const FILLED: f64 = 0.5;
 
 /// Whether a good part of what could be under way waits unread at the receiver.
-pub(super) fn leaves_unread(evidence: &TcpEvidence) -> bool {
+pub(in crate::causes) fn leaves_unread(evidence: &TcpEvidence) -> bool {
     backlog(evidence).is_some_and(|part| part >= 0.25)
 }
 

@@ -17,6 +17,7 @@ causes! {
     checksum_errors,
     filter_drop,
     ip_fragmentation,
+    nic_ring_overrun,
     path_capacity,
     path_policer,
     qdisc_drop,

@@ -1,0 +1,138 @@
+//! # cloud-allowance
+//!
+//! The cloud holds an instance to the bandwidth or the packet rate of its size.
+//!
+//! **Shows**: the driver's statistics `*_allowance_exceeded` grow all through the load, while TCP loses segments or a
+//! queue stands.
+//!
+//! **Mistaken for**: a policer or shaper of the path, random loss. A few exceeded packets are short bursts, which cost
+//! nothing.
+//!
+//! **Fix**: a larger instance; larger packets where the packet rate is what is exceeded.
+//!
+//! Source: Amazon EC2 User Guide, *Monitor network performance for ENA settings on your EC2 instance*.
+
+use crate::causes::shared::bound::end_bound;
+use crate::causes::shared::device::statistic;
+use crate::causes::shared::tcp::who;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Fix, keys, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "cloud-allowance",
+    about: "the cloud holds the instance to its allowance",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[keys::NIC_STAT, keys::NIC_DRIVER],
+    assess,
+    look_alikes: &["path-policer", "path-shaper", "random-loss", "path-capacity"],
+    fix,
+    rank: 8,
+    explains_link: true,
+    ..Cause::COMMON
+};
+
+const SENDING: [&str; 2] = ["bw_out_allowance_exceeded", "pps_allowance_exceeded"];
+const RECEIVING: [&str; 2] = ["bw_in_allowance_exceeded", "pps_allowance_exceeded"];
+
+/// Fewer exceeded packets of those sent are short bursts.
+const PART: f64 = 1e-3;
+const FEW: u64 = 20;
+
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    let who = who(evidence, role);
+    let names = if role == Role::Sender { &SENDING } else { &RECEIVING };
+    let Some((name, exceeded)) = statistic(evidence, role, names) else {
+        return if evidence.text(role, keys::NIC_DRIVER) == Some("ena") {
+            cannot_tell(format!("the statistics of the driver of {who} could not be read"))
+        } else {
+            contradicts(format!("the driver of {who} counts no allowances"))
+        };
+    };
+    if exceeded == 0 {
+        return contradicts(format!("{who} stayed within its allowance"));
+    }
+    let Some(loss) = evidence.base.loss_whole else {
+        return cannot_tell("the sender's retransmissions could not be read");
+    };
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    let part = exceeded as f64 / loss.sent.max(1) as f64;
+    if exceeded < FEW || part < PART {
+        return contradicts(format!("only {exceeded} packets of {who} exceeded its allowance"));
+    }
+    if evidence.path_has_room() {
+        return contradicts("the path carried clearly more than the goodput");
+    }
+    if let Some(why) = end_bound(evidence) {
+        return contradicts(why);
+    }
+    let queue = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true));
+    let witnesses = [
+        Some(counter(format!("{name} of {who} grew by {exceeded}"))),
+        (loss.lost() >= FEW).then(|| counter(format!("TCP lost {} of {} segments", loss.lost(), loss.sent))),
+        queue.map(|us| counter(format!("a queue of {} stood on the path", units::micros(us as u64)))),
+    ];
+    Assessment::Supports { share: 0.95, witnesses: witnesses.into_iter().flatten().collect() }
+}
+
+fn fix(_: &TcpEvidence, _: Role) -> Fix {
+    advice("choose an instance with a larger allowance; larger packets (jumbo frames) where it is the packet rate that is exceeded")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Scene, assert_cannot_tell, assert_contradicts, assert_supports, assessment, fact, named, ordinary_host, slow, verdict,
+        with,
+    };
+    use narrows_model::host::fact::Unit;
+    use narrows_model::{Place, Status};
+
+    /// A small instance that sends 600 Mbit/s, and a queue in front of what it may send.
+    fn truth(exceeded: i64) -> Scene {
+        let facts = with(ordinary_host(), fact("nic.driver", "ena", Unit::Text));
+        Scene {
+            goodput_bps: 600e6,
+            early_peak_bps: 600e6,
+            lost: 300,
+            segments: 415_000,
+            sender_facts: with(facts, fact("nic.speed", 10_000_000_000_i64, Unit::BitsPerSecond)),
+            sender_counts: vec![("nic.stat.bw_out_allowance_exceeded", exceeded)],
+            ..Scene::default()
+        }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Sender, scene, &[])
+    }
+
+    #[test]
+    fn an_allowance_that_is_exceeded_all_the_time_is_named() {
+        named(&truth(9_000), &[], "cloud-allowance", Place::Client);
+    }
+
+    #[test]
+    fn short_bursts_are_none() {
+        assert_contradicts(&of(&truth(400)), "only 400 packets");
+        assert_supports(&of(&truth(420)));
+        assert_contradicts(&of(&truth(0)), "within its allowance");
+        assert_eq!(verdict(&truth(400), &[]).status, Status::Healthy);
+    }
+
+    #[test]
+    fn a_path_with_room_and_an_end_that_holds_back_are_other_causes() {
+        let scene = Scene { sender_counts: truth(9_000).sender_counts, ..slow() };
+        assert_contradicts(&of(&scene), "carried clearly more");
+        assert_contradicts(&of(&Scene { sender_thread: 0.97, ..truth(9_000) }), "data thread");
+    }
+
+    #[test]
+    fn statistics_that_an_instance_does_not_give_leave_it_open() {
+        assert_cannot_tell(&of(&Scene { sender_counts: Vec::new(), ..truth(0) }), "could not be read");
+        assert_contradicts(&of(&Scene::default()), "counts no allowances");
+    }
+}

@@ -1,0 +1,88 @@
+//! # link-errors
+//!
+//! Frames reach the receiver's network card damaged: a cable, an optic, a connector or a port is bad.
+//!
+//! **Shows**: `rx_crc_errors` (or the driver's statistic of it) grows about as much as TCP retransmits, whatever the
+//! rate.
+//!
+//! **Mistaken for**: loss further away (then the card counts no damaged frames); a duplex mismatch (half duplex at the
+//! other end of the cable).
+//!
+//! **Fix**: clean or replace the cable, optic or port; check the optical levels (`ethtool -m`).
+//!
+//! Source: IEEE 802.3 clause 4.2.9, FrameCheckSequenceErrors; kernel `Documentation/networking/statistics.rst`.
+
+use crate::causes::shared::device::damaged;
+use crate::causes::shared::tcp_stage::counted;
+use crate::causes::shared::words::command_fix;
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Fix, keys};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "link-errors",
+    about: "frames arrive damaged on the receiver's own link",
+    roles: &[Role::Receiver],
+    needs: &[
+        keys::NIC_COUNTER_RX_CRC_ERRORS,
+        keys::NIC_COUNTER_RX_FRAME_ERRORS,
+        keys::NIC_COUNTER_RX_PACKETS,
+        keys::NIC_STAT,
+        keys::NIC_NAME,
+    ],
+    assess,
+    look_alikes: &["random-loss", "checksum-errors", "nic-ring-overrun", "duplex-mismatch"],
+    fix,
+    rank: 8,
+    ..Cause::COMMON
+};
+
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    counted(evidence, damaged(evidence, role), "the damaged frames (CRC) of the receiver's link", None)
+}
+
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
+    let advice = "clean or replace the cable, the optic or the port at either end of the receiver's link".to_owned();
+    command_fix(evidence, role, advice, [format!("ethtool -m {device}"), format!("ethtool -S {device} | grep -i -e crc -e fcs -e fec")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, full_path, lossy, named, verdict,
+    };
+    use narrows_model::{Place, Status};
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn frames_that_arrive_damaged_are_named_at_their_link() {
+        let finding = named(&lossy(25_330, &[("nic.counter.rx_crc_errors", 170)]), &[], "link-errors", Place::Server);
+        assert_rejects(&finding, "random-loss", "far less than TCP");
+        let counts = [("nic.counter.rx_crc_errors", 0), ("nic.stat.rx_crc_errors_phy", 160)];
+        named(&lossy(25_330, &counts), &[], "link-errors", Place::Server);
+    }
+
+    #[test]
+    fn a_few_of_them_or_those_of_other_traffic_are_not_why() {
+        assert_contradicts(&of(&lossy(25_330, &[("nic.counter.rx_crc_errors", 60)])), "grew by only 60");
+        // A tenth of what arrived was ours.
+        assert_contradicts(&of(&lossy(255_000, &[("nic.counter.rx_crc_errors", 170)])), "grew by only 17");
+        assert_contradicts(&of(&lossy(25_330, &[("nic.counter.rx_crc_errors", 0)])), "did not grow");
+        assert_contradicts(&of(&Scene { lost: 9, ..lossy(25_330, &[("nic.counter.rx_crc_errors", 170)]) }), "only 9");
+        assert_cannot_tell(&of(&lossy(25_330, &[])), "could not be read");
+    }
+
+    #[test]
+    fn a_path_at_capacity_is_not_accused() {
+        let scene = full_path(lossy(600_000, &[("nic.counter.rx_crc_errors", 170)]));
+        assert_eq!(verdict(&scene, &[]).status, Status::Healthy);
+        assert_contradicts(&of(&Scene { profile: None, ..scene }), "a queue stood");
+    }
+}

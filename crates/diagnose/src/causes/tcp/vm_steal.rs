@@ -1,0 +1,142 @@
+//! # vm-steal
+//!
+//! The hypervisor gives the virtual CPU of an end to others while it has packets or data to work on.
+//!
+//! **Shows**: steal time on a core that is otherwise busy with system calls or soft interrupts and has no idle time
+//! left.
+//!
+//! **Mistaken for**: a full core of its own, a slow application, the path. An idle guest with some steal is not slow.
+//!
+//! **Fix**: another instance size or placement, dedicated or pinned virtual CPUs, fewer guests on the host.
+//!
+//! Source: proc_stat(5), `steal`; kernel `Documentation/virt/kvm/x86/msr.rst`, MSR_KVM_STEAL_TIME.
+
+use crate::causes::shared::bound::cpu_innocent;
+use crate::causes::shared::cpu::peer_waits;
+use crate::causes::shared::tcp::{path_has_room, who};
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::evidence::cores::CoreShare;
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Fix, keys, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "vm-steal",
+    about: "the hypervisor takes CPU time from an end that needs it",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[keys::SOFTNET_TIME_SQUEEZE, keys::NIC_KIND, keys::NIC_SPEED],
+    assess,
+    look_alikes: &["app-core-saturated", "softirq-core-saturated", "tester-limited", "path-capacity"],
+    fix,
+    rank: 8,
+    ..Cause::COMMON
+};
+
+/// What is stolen of a core's time before it costs something worth naming …
+const STOLEN: f64 = 0.15;
+
+/// … where this much of the core is used or stolen: it had no time left.
+const SHORT: f64 = 0.9;
+
+/// A core that spends this much on packets processes those of the load.
+const PACKETS: f64 = 0.3;
+
+/// The core with the most stolen time of those that had none left and moved data: in system calls and interrupts, as TCP does.
+fn short_core(cores: &[CoreShare]) -> Option<&CoreShare> {
+    let short = |core: &&CoreShare| core.busy + core.steal >= SHORT && core.softirq + core.system >= core.user;
+    cores.iter().filter(short).max_by(|a, b| a.steal.total_cmp(&b.steal))
+}
+
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    let who = who(evidence, role);
+    let cores = evidence.end(role).map_or(&[][..], |end| &end.cores);
+    let Some(most) = cores.iter().map(|core| core.steal).reduce(f64::max) else {
+        return cannot_tell("the times of the cores could not be read");
+    };
+    if most < STOLEN {
+        return contradicts(format!("the hypervisor took {} of a core of {who} at most", units::percent(most)));
+    }
+    let Some(core) = short_core(cores).filter(|core| core.steal >= STOLEN) else {
+        return contradicts(format!("time was stolen from {who}, but the cores that moved its data had time left"));
+    };
+    if let Some(why) = cpu_innocent(evidence) {
+        return contradicts(why);
+    }
+    let thread = evidence.end(role).and_then(|end| end.thread_share).unwrap_or(0.0);
+    if core.softirq < PACKETS && thread + core.steal < SHORT {
+        return contradicts(format!("time was stolen from {who}, but its data needed little of any core"));
+    }
+    let squeezed = evidence.grew(role, keys::SOFTNET_TIME_SQUEEZE).filter(|n| *n > 0);
+    let witnesses = [
+        Some(counter(format!(
+            "the hypervisor took {} of core {} of {who}, which had only {} idle",
+            units::percent(core.steal),
+            core.cpu,
+            units::percent((1.0 - core.busy - core.steal).max(0.0))
+        ))),
+        peer_waits(evidence, role).map(|(_, witness)| witness),
+        squeezed.map(|n| counter(format!("its softirq had to stop {n} times with packets left (time_squeeze)"))),
+        path_has_room(evidence),
+    ];
+    Assessment::Supports { share: (2.0 * core.steal).min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
+}
+
+fn fix(_: &TcpEvidence, _: Role) -> Fix {
+    advice("give the guest CPUs of its own (a larger or dedicated instance, pinned virtual CPUs), or move its neighbours")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, full_path, named, none_proven, slow,
+        verdict,
+    };
+    use narrows_model::load::host::CpuTimes;
+    use narrows_model::{Place, Status};
+
+    /// A receiver whose only busy core loses so much of its time to other guests.
+    fn stolen(steal: f64, idle: f64) -> Scene {
+        let us = |part: f64| (part * 8e6) as u64;
+        let softirq_us = us(1.0 - steal - idle);
+        let receiver_core = CpuTimes { softirq_us, steal_us: us(steal), idle_us: us(idle), ..CpuTimes::default() };
+        Scene { receiver_core, ..slow() }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn time_stolen_from_a_core_that_needs_it_is_named() {
+        let finding = named(&stolen(0.45, 0.02), &[], "vm-steal", Place::Server);
+        assert_rejects(&finding, "softirq-core-saturated", "no core");
+    }
+
+    #[test]
+    fn time_stolen_from_a_core_with_time_left_costs_nothing() {
+        assert_contradicts(&of(&stolen(0.45, 0.3)), "had time left");
+        assert_contradicts(&of(&stolen(0.1, 0.0)), "10 % of a core");
+        assert_contradicts(&of(&stolen(0.0, 0.9)), "0 % of a core");
+        // Somebody else's system calls fill the core.
+        let CpuTimes { softirq_us, .. } = stolen(0.45, 0.02).receiver_core;
+        let receiver_core = CpuTimes { system_us: softirq_us, softirq_us: 0, ..stolen(0.45, 0.02).receiver_core };
+        assert_contradicts(&of(&Scene { receiver_core, ..slow() }), "needed little of any core");
+    }
+
+    #[test]
+    fn without_a_second_witness_it_is_a_suspicion() {
+        let alone = Scene { profile: None, ..stolen(0.45, 0.02) };
+        none_proven(&alone, &[]);
+        assert_eq!(verdict(&alone, &[]).status, Status::Suspected);
+    }
+
+    #[test]
+    fn a_path_at_capacity_and_unknown_cores_accuse_no_one() {
+        assert_contradicts(&of(&full_path(stolen(0.45, 0.02))), "what the slower link carries");
+        assert_eq!(verdict(&full_path(stolen(0.45, 0.02)), &[]).status, Status::Healthy);
+        assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Cores], ..stolen(0.45, 0.02) }), "could not be read");
+    }
+}
