@@ -126,7 +126,11 @@ fn phases_of(evidence: &TcpEvidence) -> Vec<PhaseView> {
 
 /// The mean of a load whose rate changed for good is that of no time: what holds of it does not hold of either phase.
 fn changed(verdict: &mut Verdict, phases: &[PhaseView]) {
-    if phases.len() < 2 || verdict.status != Status::Healthy {
+    if phases.len() < 2 {
+        return;
+    }
+    if matches!(verdict.status, Status::Limited | Status::Suspected) {
+        verdict.headline.push_str(&costliest(phases).unwrap_or_default());
         return;
     }
     let words: Vec<String> =

@@ -14,6 +14,11 @@ pub(crate) fn verdict(scene: &Scene, experiments: &[(&str, &Scene)]) -> Verdict 
     diagnose(&scene.run(experiments), 0).expect("a baseline").verdict
 }
 
+/// The experiment that shows that the path has no room for more connections.
+pub(crate) const fn no_more(scene: &Scene) -> [(&'static str, &Scene); 1] {
+    [("more-streams", scene)]
+}
+
 /// The ids of the trials that would tell more.
 pub(crate) fn next(scene: &Scene, experiments: &[(&str, &Scene)]) -> Vec<&'static str> {
     diagnose(&scene.run(experiments), 0).expect("a baseline").next.iter().map(|planned| planned.id).collect()

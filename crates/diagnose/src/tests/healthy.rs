@@ -2,7 +2,9 @@
 //! each must end as healthy or as unknown.
 
 use crate::experiments::tcp::MORE_STREAMS;
-use crate::testing::{Hidden, Scene, core, fact, link, next, ordinary_host, verdict, virtual_hosts, with, without};
+use crate::testing::{
+    Hidden, Scene, core, fact, link, next, no_more, ordinary_host, verdict, virtual_hosts, with, without,
+};
 use narrows_model::host::fact::Unit;
 use narrows_model::load::host::CpuTimes;
 use narrows_model::load::tcp::{Limit, TcpPlan};
@@ -110,10 +112,10 @@ fn bufferbloat_is_at_capacity_whatever_fills_on_the_hosts() {
         segments: 13_000,
         ..Scene::default()
     });
-    healthy(&bloated, &[]);
+    healthy(&bloated, &no_more(&bloated));
     let full = CpuTimes { user_us: 8_000_000, ..CpuTimes::default() };
     let busy = Scene { sender_core: full, receiver_core: full, other_core: full, ..bloated };
-    healthy(&busy, &[]);
+    healthy(&busy, &no_more(&busy));
 }
 
 #[test]
@@ -141,8 +143,8 @@ fn a_virtual_device_may_say_any_speed() {
             let host = || with(link(mbps, ordinary_host()), fact("nic.kind", kind, Unit::Text));
             let scene = Scene { sender_facts: host(), receiver_facts: host(), ..Scene::default() };
             // The queue says that the path is full; the speed adds nothing.
-            healthy(&scene, &[]);
-            let verdict = verdict(&scene, &[]);
+            healthy(&scene, &no_more(&scene));
+            let verdict = verdict(&scene, &no_more(&scene));
             assert!(!verdict.causes[0].witnesses.iter().any(|witness| witness.says.contains("slower link")), "{kind}");
         }
     }
@@ -261,7 +263,7 @@ fn drops_of_other_traffic_are_not_this_connections() {
         sender_counts: dropped(),
         ..Scene::default()
     });
-    healthy(&queued, &[]);
+    healthy(&queued, &no_more(&queued));
 }
 
 #[test]
@@ -291,7 +293,7 @@ fn two_flows_that_share_a_path_are_no_shaper() {
         segments: 170_000,
         ..Scene::default()
     });
-    healthy(&scene, &[]);
+    healthy(&scene, &no_more(&scene));
 }
 
 #[test]
@@ -329,7 +331,7 @@ fn many_streams_add_up_to_a_full_path() {
     let load = TcpPlan { streams: 8, ..Scene::default().load };
     healthy(&Scene { load: load.clone(), ..Scene::default() }, &[]);
     let queued = virtual_hosts(Scene { load, goodput_bps: 480e6, early_peak_bps: 500e6, ..Scene::default() });
-    healthy(&queued, &[]);
+    healthy(&queued, &no_more(&queued));
 }
 
 #[test]
@@ -356,6 +358,9 @@ fn old_kernels_and_silent_hosts_are_not_accused() {
         ..Scene::default()
     };
     unknown(&bare(Vec::new()), &[]);
-    healthy(&bare(vec![fact("nic.kind", "virtual", Unit::Text)]), &[]);
+    let kind = || fact("nic.kind", "virtual", Unit::Text);
+    unknown(&bare(vec![kind()]), &[]);
+    let known = bare(vec![kind(), fact("qdisc.root.kind", "pfifo_fast", Unit::Text)]);
+    healthy(&known, &no_more(&known));
     healthy(&Scene { sender_facts: without(ordinary_host(), "tcp.wmem.max"), ..Scene::default() }, &[]);
 }

@@ -10,7 +10,7 @@ use crate::causes;
 use crate::diagnose;
 use crate::experiments::tcp::PACED_HALF;
 use crate::judge::Cause;
-use crate::testing::{Scene, fact, next, ordinary_host, tcp_end, with};
+use crate::testing::{Scene, fact, next, no_more, ordinary_host, tcp_end, with};
 use narrows_model::host::fact::Unit;
 use narrows_model::{Place, Status};
 use std::collections::BTreeSet;
@@ -91,7 +91,7 @@ fn a_full_window_behind_a_deep_queue_is_capacity_and_not_a_small_buffer() {
         sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 4_194_304_i64, Unit::Bytes)),
         ..Scene::default()
     };
-    let verdict = diagnose(&scene.run(&[]), 0).expect("a baseline").verdict;
+    let verdict = diagnose(&scene.run(&no_more(&scene)), 0).expect("a baseline").verdict;
     assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
 }
 

@@ -63,11 +63,6 @@ impl Gentle {
     pub(crate) fn loss(self) -> f64 {
         self.lost as f64 / self.sent.max(1) as f64
     }
-
-    /// Losses to expect at another rate of loss.
-    pub(crate) fn expected(self, rate: f64) -> f64 {
-        self.sent as f64 * rate
-    }
 }
 
 /// The steps of the profile below the capacity, and paced trials below the goodput.

@@ -85,7 +85,7 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{
+    use crate::testing::{no_more, 
         Scene, assert_cannot_tell, assert_contradicts, assert_supports, assessment, fact, named, ordinary_host, slow, verdict,
         with,
     };
@@ -120,7 +120,8 @@ mod tests {
         assert_contradicts(&of(&truth(400)), "only 400 packets");
         assert_supports(&of(&truth(420)));
         assert_contradicts(&of(&truth(0)), "within its allowance");
-        assert_eq!(verdict(&truth(400), &[]).status, Status::Healthy);
+        let scene = truth(400);
+        assert_eq!(verdict(&scene, &no_more(&scene)).status, Status::Healthy);
     }
 
     #[test]

@@ -148,7 +148,7 @@ mod tests {
             goodput_bps: 300e6,
             rtt_us: 35_100,
             cwnd: 907,
-            lost: 3,
+            lost: 1,
             segments: 207_000,
             congestion_control: "reno",
             ..Scene::default()
@@ -165,7 +165,7 @@ mod tests {
     fn it_is_named_where_bbr_carries_far_more() {
         let (bbr, more) = (bbr(850e6), Scene { load: TcpPlan { streams: 4, ..truth().load }, ..bbr(930e6) });
         let finding = named(&truth(), &[(OTHER, &bbr), ("more-streams", &more)], "congestion-control", Place::Client);
-        assert_rejects(&finding, "random-loss", "only 3 of 207000");
+        assert_rejects(&finding, "random-loss", "only 1 of 207000");
         assert_rejects(&finding, "path-capacity", "four times the streams carried 930 Mbit/s");
         assert_rejects(&finding, "tcp-receive-window", "only 0 %");
         let prediction = finding.prediction.expect("what the experiment carried");

@@ -80,7 +80,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{
+    use crate::testing::{no_more, 
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, fact, named, none_proven, ordinary_host,
         assessment, with, without,
     };
@@ -119,7 +119,8 @@ mod tests {
     #[test]
     fn a_rate_that_the_goodput_does_not_lie_at_is_a_hazard() {
         for goodput_bps in [150e6, 230e6] {
-            let verdict = crate::testing::verdict(&Scene { goodput_bps, early_peak_bps: goodput_bps, ..truth() }, &[]);
+            let scene = Scene { goodput_bps, early_peak_bps: goodput_bps, ..truth() };
+            let verdict = crate::testing::verdict(&scene, &no_more(&scene));
             assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
             assert!(verdict.hazards[0].starts_with("local-shaper at client is at work"), "{:?}", verdict.hazards);
         }

@@ -273,7 +273,7 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{
+    use crate::testing::{no_more, 
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_supports, core, assessment, verdict,
         virtual_hosts,
     };
@@ -294,13 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn a_standing_queue_is_enough_where_no_link_is_known() {
+    fn a_standing_queue_and_no_room_for_more_are_enough_where_no_link_is_known() {
         let scene = virtual_hosts(Scene { goodput_bps: 300e6, early_peak_bps: 300e6, ..Scene::default() });
-        assert_eq!(verdict(&scene, &[]).status, Status::Healthy);
-        // Half a millisecond and a tenth of the RTT make a queue: 3.4 and 3.6 ms on 35.
-        let of = |rtt_us| assessment(&CAUSE, Role::Path, &Scene { rtt_us, ..scene.clone() }, &[]);
-        assert_asks(&of(38_400), &MORE_STREAMS);
-        assert_supports(&of(38_600));
+        assert_eq!(verdict(&scene, &no_more(&scene)).status, Status::Healthy);
+        // A window that leaves in bursts makes a queue, too.
+        assert_asks(&assessment(&CAUSE, Role::Path, &scene, &[]), &MORE_STREAMS);
+        let more = Scene { goodput_bps: 340e6, ..scene.clone() };
+        assert_contradicts(&assessment(&CAUSE, Role::Path, &scene, &no_more(&more)), "carried 340 Mbit/s");
     }
 
     #[test]
@@ -330,7 +330,8 @@ mod tests {
             Scene { receiver_core: core(0.9, 0.05), goodput_bps: 600e6, early_peak_bps: 600e6, ..Scene::default() };
         assert_contradicts(&assessment(&CAUSE, Role::Path, &full, &[]), "a core is full");
         assert_contradicts(&assessment(&CAUSE, Role::Path, &Scene { rtt_us: 84_000, ..full.clone() }, &[]), "a core is full");
-        assert_supports(&assessment(&CAUSE, Role::Path, &Scene { rtt_us: 86_000, ..full }, &[]));
+        let queued = Scene { rtt_us: 86_000, ..full };
+        assert_supports(&assessment(&CAUSE, Role::Path, &queued, &no_more(&queued)));
     }
 
     #[test]

@@ -148,7 +148,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{
+    use crate::testing::{no_more, 
         Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, link, named, ordinary_host, verdict,
         virtual_hosts, with,
     };
@@ -181,7 +181,7 @@ mod tests {
         assert_contradicts(&of(Role::Sender, &paused(9_000, 8_900)), "receiver's own card");
         // A switch asks for them: what it waits for is not known, and a full path looks the same.
         let scene = paused(0, 8_900);
-        let switched = verdict(&scene, &[]);
+        let switched = verdict(&scene, &no_more(&scene));
         assert_eq!(switched.status, Status::Healthy, "{switched:#?}");
         assert!(switched.hazards.iter().any(|hazard| hazard.starts_with(CAUSE.id)), "{:?}", switched.hazards);
         let mut sender_counts = scene.sender_counts.clone();

@@ -119,7 +119,7 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{
+    use crate::testing::{no_more, 
         Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, link, named,
         none_proven, ordinary_host, assessment, with, without,
     };
@@ -172,10 +172,10 @@ mod tests {
         let open = crate::diagnose(&queued.run(&[]), 0).expect("a baseline");
         assert_eq!(open.verdict.status, Status::Unknown, "{:#?}", open.verdict);
         assert!(open.next.iter().any(|planned| planned.id == OTHER_DIRECTION.id), "{:?}", open.next);
-        let told = [("other-direction", &other(9.4e9))];
+        let told = [("other-direction", &other(9.4e9)), ("more-streams", &queued)];
         assert_eq!(crate::testing::verdict(&queued, &told).status, Status::Healthy);
-        let wide = Scene { sender_facts: card(8), ..queued };
-        assert_eq!(crate::testing::verdict(&wide, &[]).status, Status::Healthy);
+        let wide = Scene { sender_facts: card(8), ..queued.clone() };
+        assert_eq!(crate::testing::verdict(&wide, &no_more(&wide)).status, Status::Healthy);
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{
+    use crate::testing::{no_more, 
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
         ordinary_host, assessment, with, without,
     };
@@ -151,9 +151,10 @@ mod tests {
     #[test]
     fn behind_a_queue_of_the_path_it_is_full_and_not_small() {
         let queued = Scene { goodput_bps: 300e6, early_peak_bps: 300e6, rtt_us: 80_000, ..truth() };
-        let verdict = crate::testing::verdict(&queued, &[]);
+        let verdict = crate::testing::verdict(&queued, &no_more(&queued));
         assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
-        assert!(verdict.hazards[0].starts_with("tcp-send-buffer at client is at work"), "{:?}", verdict.hazards);
+        let rejected = verdict.causes[0].rejected.iter().find(|rejected| rejected.id == CAUSE.id).expect("a look-alike");
+        assert!(rejected.why.contains("no limit of each connection"), "{rejected:?}");
     }
 
     #[test]

@@ -76,6 +76,10 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
 
 /// Where the profile showed that the path carries the rate evenly spaced, that is the other witness.
 fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
+    let mut assessment = on_the_path(evidence, Met::Bursts, by_paced_udp);
+    if !matches!(assessment, Assessment::Supports { .. }) {
+        return assessment;
+    }
     let (gentle, load) = (gentle(evidence), Lost::of(&evidence.base));
     if load.lost < 8 {
         return cannot_tell(format!("only {} of {} were lost: too few to tell bursts from chance", load.lost, load.sent));
@@ -86,7 +90,6 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
             gentle.lost, gentle.sent
         ));
     }
-    let mut assessment = on_the_path(evidence, Met::Bursts, by_paced_udp);
     if let (Assessment::Supports { witnesses, .. }, Some(profile)) = (&mut assessment, &evidence.profile)
         && witnesses.len() == 1
         && met(evidence) == Some(Met::Bursts)

@@ -104,9 +104,7 @@ impl Evidence for TcpEvidence {
 
     /// A goodput above the speed of the link says that the speed was never enforced.
     fn fills_link(&self) -> bool {
-        let at_link =
-            self.link_goodput_bps().is_some_and(|link| (0.95..=1.03).contains(&(self.base.goodput_bps / link)));
-        at_link || self.filled().is_some_and(|part| (super::FULL..=BEYOND).contains(&part))
+        self.at_link() || self.filled().is_some_and(|part| (super::FULL..=BEYOND).contains(&part))
     }
 
     fn cannot_exclude(&self, what: Excludes, role: Role) -> Option<String> {
@@ -128,9 +126,11 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
         let at = evidence.place(role);
         return Some(format!("nothing is known of the device of the {at}, so a limit there cannot be excluded"));
     }
-    if evidence.text(Role::Sender, keys::QDISC_ROOT_KIND).is_none() {
+    if !evidence.at_link() && evidence.text(Role::Sender, keys::QDISC_ROOT_KIND).is_none() {
         let at = evidence.place(Role::Sender);
-        return Some(format!("nothing is known of the queueing discipline of the {at}, so a shaper there cannot be excluded"));
+        return Some(format!(
+            "nothing is known of the queueing discipline of the {at}, so a shaper there cannot be excluded"
+        ));
     }
     // At the rate of the slower link no host can be what holds it back.
     if evidence.fills_link() {
@@ -140,7 +140,9 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
         return Some("the sender's kernel does not say what held it back, so its ends cannot be excluded".to_owned());
     }
     if evidence.base.window_full_share.is_none() {
-        return Some("the window that the receiver announced could not be read, so a slow reader cannot be excluded".to_owned());
+        return Some(
+            "the window that the receiver announced could not be read, so a slow reader cannot be excluded".to_owned(),
+        );
     }
     if evidence.base.buffer_room_share.is_none() {
         return Some(
@@ -159,7 +161,7 @@ fn without_cpu_times(evidence: &TcpEvidence, role: Role) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Hidden, Scene, ordinary_host, verdict, virtual_hosts, without};
+    use crate::testing::{Hidden, Scene, no_more, ordinary_host, verdict, virtual_hosts, without};
     use narrows_model::{Status, Verdict};
 
     /// A path that carries 300 Mbit/s behind a queue, between hosts whose links are not known.
@@ -175,16 +177,19 @@ mod tests {
 
     #[test]
     fn a_queue_is_capacity_only_where_both_ends_can_be_excluded() {
-        assert_eq!(verdict(&queued(), &[]).status, Status::Healthy);
+        let queued = queued();
+        assert_eq!(verdict(&queued, &no_more(&queued)).status, Status::Healthy);
         for (hidden, why) in [
             (&[Hidden::LimitedTimes] as &[Hidden], "what held it back"),
             (&[Hidden::SocketMemory], "a slow writer"),
             (&[Hidden::Cores, Hidden::Threads], "the client's CPUs"),
         ] {
-            assert_open(&verdict(&Scene { hidden, ..queued() }, &[]), why);
+            let hidden = Scene { hidden, ..queued.clone() };
+            assert_open(&verdict(&hidden, &no_more(&hidden)), why);
         }
         for hidden in [&[Hidden::Cores] as &[Hidden], &[Hidden::Threads]] {
-            assert_eq!(verdict(&Scene { hidden, ..queued() }, &[]).status, Status::Healthy, "the other one tells");
+            let hidden = Scene { hidden, ..queued.clone() };
+            assert_eq!(verdict(&hidden, &no_more(&hidden)).status, Status::Healthy, "the other one tells");
         }
     }
 

@@ -221,6 +221,12 @@ impl TcpEvidence {
         Some(self.link_bps()? * self.wire_efficiency(self.base.mss_bytes?))
     }
 
+    /// Whether the goodput is what the slower of the two links carries, where its speed is known.
+    #[must_use]
+    pub fn at_link(&self) -> bool {
+        self.link_goodput_bps().is_some_and(|link| (0.95..=1.03).contains(&(self.base.goodput_bps / link)))
+    }
+
     /// Goodput of windows of `bytes` on each stream, each once in the RTT.
     #[must_use]
     pub fn window_bps(&self, bytes: f64) -> Option<f64> {
