@@ -2,6 +2,7 @@
 
 mod samples;
 
+use narrows_model::run::report::PathProfileView;
 use narrows_model::run::search::*;
 use narrows_model::run::search_report::{BoundsAt, LoadUnit, SearchReport};
 use narrows_model::*;
@@ -82,7 +83,8 @@ fn history(record: &SearchRecord) -> Vec<BoundsAt> {
 
 fn built(record: &SearchRecord, curve: Vec<LossPoint>) -> SearchReport {
     let unit = LoadUnit::datagram(1472, Family::Ipv4);
-    let around = views::search::Context { flow: Flow::Up, unit, history: history(record), curve };
+    let path_profile = None;
+    let around = views::search::Context { flow: Flow::Up, unit, history: history(record), curve, path_profile };
     views::search::build(record, around, run_view())
 }
 
@@ -111,6 +113,51 @@ fn curve() -> SearchReport {
 #[test]
 fn two_goals() {
     insta::assert_snapshot!(search::text::report(&built(&record(), vec![]), Style::default()));
+}
+
+#[test]
+fn a_result_that_a_queue_may_raise_says_so() {
+    let why = |interval_pps: [f64; 2], buffer_us: f64| {
+        let mut record = record();
+        record.plan.hint = Some(CapacityHint { interval_pps, buffer_us, agreed_sum_ms: None });
+        built(&record, vec![]).goals[0].why.clone()
+    };
+    // 0.25 % of a second are half of the width.
+    assert_eq!(why([81_000.0, 82_000.0], 2_500.0), None);
+    assert_eq!(
+        why([80_500.0, 81_000.0], 12_000.0).as_deref(),
+        Some(
+            "trials of 1.00 s may hide an excess of 1.2 % in the queue or bucket of 12.0 ms that the path profile saw; \
+             trials of 5.00 s (--duration) show it"
+        )
+    );
+    assert_eq!(
+        why([80_000.0, 81_000.0], 1_000.0).as_deref(),
+        Some(
+            "above the capacity of the path profile (942 Mbit/s to 954 Mbit/s of payload): trials of 1.00 s may hide \
+             the excess in the queue; longer ones (--duration) show it"
+        )
+    );
+    let path_profile = PathProfileView {
+        summary: "the path sustains 976 Mbit/s behind a queue".into(),
+        capacity_bps: Some(976e6),
+        capacity_interval_bps: Some([966e6, 986e6]),
+        limit: Some("queue".into()),
+        bucket_bytes: None,
+        carried_bps: 960e6,
+        burst_bps: None,
+        idle_rtt_us: None,
+        jitter_us: 20.0,
+        queue_us: 12_000.0,
+        lost_below: [1_000, 0],
+        reordered: 0.0,
+        duplicated: 0.0,
+        steps: vec![],
+    };
+    let report = SearchReport { path_profile: Some(path_profile), ..built(&record(), vec![]) };
+    let text = search::text::summary(&report, Style::default());
+    let line = "path profile: the path sustains 976 Mbit/s behind a queue; longest queue 12.0 ms\n";
+    assert!(text.contains(line), "{text}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! All trials of a search by load, and the relevant bounds that follow for a target.
 
 use crate::classify::{Class, Weighed, classify, forwarding_ratio, reduce};
-use crate::goal::Target;
+use crate::goal::{Agreed, Target};
 use narrows_model::run::search::LoadTrial;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -141,6 +141,26 @@ impl History {
         bounds
     }
 
+    /// The bounds of a shorter sum where they settle a goal in agreement with the profile.
+    #[must_use]
+    pub fn agreed(&self, agreed: &Agreed, min: f64, max: f64) -> Option<Bounds> {
+        let bounds = self.bounds(&agreed.target);
+        (bounds.settled(&agreed.target, min, max) && agreed.holds(bounds.lower, bounds.upper)).then_some(bounds)
+    }
+
+    /// Whether a load was tried.
+    #[must_use]
+    pub fn tried(&self, load: f64) -> bool {
+        self.loads.contains_key(&Load(load))
+    }
+
+    /// Whether there are valid trials at a load, and none lost or left unsent more than a part.
+    #[must_use]
+    pub fn within(&self, loss_ratio: f64, load: f64) -> bool {
+        let valid = self.valid(load);
+        !valid.is_empty() && valid.iter().all(|trial| trial.loss_ratio <= loss_ratio)
+    }
+
     /// Conditional throughput at a load that passes.
     #[must_use]
     pub fn conditional_throughput(&self, target: &Target, load: f64) -> f64 {
@@ -148,12 +168,15 @@ impl History {
     }
 
     /// The load that would just pass a target if the throughput at this load is the maximum: the median of the
-    /// valid trials there, otherwise the maximum of the others. `None` without a trial.
+    /// valid trials there, otherwise the maximum of the others. A queue of `buffer_ms` raises the throughput of a short
+    /// trial more than that of a long one. `None` without a trial.
     #[must_use]
-    pub fn estimate(&self, target: &Target, load: f64) -> Option<f64> {
-        let mut ratios: Vec<f64> = self.valid(load).iter().map(|trial| trial.loss_ratio).collect();
-        ratios.sort_by(f64::total_cmp);
-        let passed = ratios.get(ratios.len() / 2).map(|loss| load * (1.0 - loss));
+    pub fn estimate(&self, target: &Target, load: f64, buffer_ms: f64) -> Option<f64> {
+        let queued = |trial_ms: u64| 1.0 + buffer_ms / trial_ms.max(1) as f64;
+        let share = |trial: &Weighed| (1.0 - trial.loss_ratio) * queued(target.trial_ms) / queued(trial.duration_ms);
+        let mut shares: Vec<f64> = self.valid(load).iter().map(share).collect();
+        shares.sort_by(|a, b| b.total_cmp(a));
+        let passed = shares.get(shares.len() / 2).map(|share| load * share);
         passed.or_else(|| self.clue(load)).map(|pps| pps / (1.0 - target.loss_ratio))
     }
 
@@ -231,7 +254,11 @@ mod tests {
     #[test]
     fn the_throughput_is_the_first_estimate() {
         let history = History::of(&[trial(1e5, 0, 60_000)], 2);
-        assert_eq!(history.estimate(&target(), 1e5), Some(4e4));
-        assert_eq!(history.estimate(&target(), 2e5), None);
+        assert_eq!(history.estimate(&target(), 1e5, 0.0), Some(4e4));
+        assert_eq!(history.estimate(&target(), 2e5, 0.0), None);
+        // A queue of 100 ms held a tenth of what passed in a second; in four seconds it holds a fortieth.
+        let long = Target { trial_ms: 4_000, ..target() };
+        let pps = history.estimate(&long, 1e5, 100.0).expect("a trial");
+        assert!((pps - 4e4 / 1.1 * 1.025).abs() < 1e-6, "{pps}");
     }
 }

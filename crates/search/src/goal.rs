@@ -42,10 +42,16 @@ impl Target {
 
     /// The targets of a goal from the coarsest to the goal itself: sums in a geometric sequence from the initial
     /// trial to the duration sum, each twice as wide as the next. Trials are as long as the sum, up to the final
-    /// duration.
+    /// duration. From a known capacity all are as wide as the goal: one trial per load first, since its loads are
+    /// likely those of the result.
     #[must_use]
-    pub fn chain(goal: &Goal, preceding: u32) -> Vec<Self> {
-        let last = Self::last(goal);
+    pub fn chain(plan: &SearchPlan, goal: &Goal) -> Vec<Self> {
+        let (last, preceding) = (Self::last(goal), plan.preceding_targets);
+        if plan.hint.is_some() {
+            let one = Self { sum_ms: last.trial_ms as f64, ..last };
+            let agreed = Agreed::of(plan, goal).map(|agreed| agreed.target);
+            return [Some(one), agreed, Some(last)].into_iter().flatten().collect();
+        }
         let shortest_ms = goal.initial_trial_ms as f64;
         let mut targets: Vec<Self> = (1..=preceding)
             .rev()
@@ -64,7 +70,7 @@ impl Target {
         targets
     }
 
-    /// The deciding targets for the plan's method.
+    /// The deciding target for the plan's method, whatever a profile saw.
     #[must_use]
     pub fn deciding(plan: &SearchPlan, goal: &Goal) -> Self {
         match plan.method {
@@ -119,21 +125,50 @@ impl Target {
     }
 }
 
+/// A target with a shorter duration sum, which decides a goal where its bounds agree with the capacity that a profile saw.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Agreed {
+    /// The target.
+    pub target: Target,
+    /// The loads at which the profile expects the limit.
+    range: [f64; 2],
+}
+
+impl Agreed {
+    /// That of a goal; `None` where its own sum is to decide.
+    #[must_use]
+    pub fn of(plan: &SearchPlan, goal: &Goal) -> Option<Self> {
+        let (hint, last) = (plan.hint.filter(|_| plan.method == SearchMethod::Mlr)?, Target::last(goal));
+        let sum_ms = hint.agreed_sum_ms.map(|ms| ms.max(last.trial_ms) as f64).filter(|ms| *ms < last.sum_ms)?;
+        Some(Self { target: Target { sum_ms, ..last }, range: hint.range(goal.loss_ratio, goal.final_trial_ms) })
+    }
+
+    /// Whether the limit that the profile expects may lie between these bounds.
+    #[must_use]
+    pub fn holds(&self, lower: Option<f64>, upper: Option<f64>) -> bool {
+        lower.is_none_or(|lower| lower <= self.range[1]) && upper.is_none_or(|upper| self.range[0] <= upper)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn sums_grow_and_widths_halve_towards_the_goal() {
-        let chain = Target::chain(&Goal::rfc2544(), 2);
+        let plan = SearchPlan::between(1_000.0, 1e6);
+        let chain = Target::chain(&plan, &Goal::rfc2544());
         let trials: Vec<u64> = chain.iter().map(|target| target.trial_ms).collect();
         // √(1 s × 60 s) = 7.746 s
         assert_eq!(trials, [1_000, 7_746, 60_000]);
         assert!((chain[0].log_width / chain[2].log_width - 4.0).abs() < 1e-12);
         assert_eq!(chain[2], Target::last(&Goal::rfc2544()));
-        let sums: Vec<f64> = Target::chain(&Goal::ndr(), 2).iter().map(|target| target.sum_ms.round()).collect();
-        assert_eq!(sums, [1_000.0, 3_317.0, 11_000.0]);
-        assert_eq!(Target::chain(&Goal::ndr(), 0), [Target::last(&Goal::ndr())]);
+        let sums = |plan: &SearchPlan| -> Vec<f64> {
+            Target::chain(plan, &Goal::ndr()).iter().map(|target| target.sum_ms.round()).collect()
+        };
+        assert_eq!(sums(&plan), [1_000.0, 3_317.0, 11_000.0]);
+        assert_eq!(sums(&SearchPlan { preceding_targets: 0, ..plan.clone() }), [11_000.0]);
+        assert_eq!(sums(&plan.from_profile([1e4, 1e4], 0.0, true)), [1_000.0, 5_000.0, 11_000.0]);
     }
 
     #[test]

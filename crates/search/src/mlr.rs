@@ -5,10 +5,14 @@
 //! interval that the previous target found are confirmed, or its middle is tried at once if the interval is narrow enough; a
 //! missing bound is approached in growing steps; between two bounds the interval is split. A load is measured until it is
 //! decided.
+//!
+//! Where a profile saw the capacity, the search begins just above it: what one short trial lets through there tells where the
+//! limit of each goal is expected, and the loads half a width below and above are confirmed. A wrong hint costs time only: a first
+//! trial that passes is repeated at twice the load, and bounds that do not hold are moved as in any other search.
 
 use crate::bounds::{Bounds, History};
 use crate::classify::Class;
-use crate::goal::Target;
+use crate::goal::{Agreed, Target};
 use crate::strategy::{Probe, Strategy};
 use narrows_model::run::search::{Goal, GoalBounds, SearchPlan};
 
@@ -21,6 +25,34 @@ const ESTIMATES: u8 = 3;
 pub struct Mlr {
     pursuits: Vec<Pursuit>,
     fail_fast: bool,
+    look: Option<Look>,
+}
+
+/// The trial above the capacity that a profile saw, of the initial length.
+#[derive(Debug)]
+struct Look {
+    load: f64,
+    trial_ms: u64,
+    /// The most that a goal tolerates.
+    loss_ratio: f64,
+    max: f64,
+}
+
+impl Look {
+    fn of(plan: &SearchPlan) -> Option<Self> {
+        let trial_ms = plan.goals.iter().map(|goal| goal.initial_trial_ms).min()?;
+        let loss_ratio = plan.goals.iter().map(|goal| goal.loss_ratio).fold(0.0, f64::max);
+        let load = plan.hint?.range(loss_ratio, trial_ms)[1].clamp(plan.min_load_pps, plan.max_load_pps);
+        Some(Self { load, trial_ms, loss_ratio, max: plan.max_load_pps })
+    }
+
+    /// The next such trial; `None` once one lost more, or could not be made.
+    fn next(&mut self, history: &History) -> Option<Probe> {
+        if history.within(self.loss_ratio, self.load) {
+            self.load = (2.0 * self.load).min(self.max);
+        }
+        (!history.tried(self.load)).then_some(Probe { load_pps: self.load, duration_ms: self.trial_ms })
+    }
 }
 
 /// Which bound moved last.
@@ -48,18 +80,33 @@ struct Pursuit {
     expansion: f64,
     min: f64,
     max: f64,
+    /// A shorter sum that decides where the profile agrees.
+    agreed: Option<Agreed>,
+    /// The load of the trial above the capacity that the profile saw, and the queue that it saw.
+    looked: Option<f64>,
+    buffer_ms: f64,
 }
 
 impl Mlr {
     /// All goals of a plan.
     #[must_use]
     pub fn new(plan: &SearchPlan) -> Self {
-        Self { pursuits: plan.goals.iter().map(|goal| Pursuit::new(plan, goal)).collect(), fail_fast: plan.fail_fast }
+        let pursuits = plan.goals.iter().map(|goal| Pursuit::new(plan, goal)).collect();
+        Self { pursuits, fail_fast: plan.fail_fast, look: Look::of(plan) }
     }
 }
 
 impl Strategy for Mlr {
     fn propose(&mut self, history: &History) -> Option<Probe> {
+        if let Some(look) = &mut self.look {
+            if let Some(probe) = look.next(history) {
+                return Some(probe);
+            }
+            for pursuit in &mut self.pursuits {
+                pursuit.looked = Some(look.load);
+            }
+            self.look = None;
+        }
         for pursuit in &mut self.pursuits {
             pursuit.advance(history);
         }
@@ -79,7 +126,7 @@ impl Strategy for Mlr {
 
 impl Pursuit {
     fn new(plan: &SearchPlan, goal: &Goal) -> Self {
-        let targets = Target::chain(goal, plan.preceding_targets);
+        let targets = Target::chain(plan, goal);
         Self {
             name: goal.name.clone(),
             level: 0,
@@ -91,6 +138,9 @@ impl Pursuit {
             expansion: plan.expansion,
             min: plan.min_load_pps,
             max: plan.max_load_pps,
+            agreed: Agreed::of(plan, goal),
+            looked: None,
+            buffer_ms: plan.hint.map_or(0.0, |hint| hint.buffer_us / 1e3),
             targets,
         }
     }
@@ -104,7 +154,12 @@ impl Pursuit {
     }
 
     fn settled(&self, history: &History) -> bool {
-        history.bounds(&self.last()).settled(&self.last(), self.min, self.max)
+        self.agrees(history) || history.bounds(&self.last()).settled(&self.last(), self.min, self.max)
+    }
+
+    /// Whether the target before the last one decides, since the profile agrees.
+    fn agrees(&self, history: &History) -> bool {
+        self.agreed.is_some_and(|agreed| history.agreed(&agreed, self.min, self.max).is_some())
     }
 
     fn fails(&self, history: &History) -> bool {
@@ -114,7 +169,7 @@ impl Pursuit {
     /// Advances to the next target if this one is reached. It never goes back: later findings would send an earlier
     /// target after loads that only short trials pass.
     fn advance(&mut self, history: &History) {
-        while self.level + 1 < self.targets.len() {
+        while self.level + 1 < self.targets.len() && !self.agrees(history) {
             let bounds = history.bounds(&self.target());
             if !bounds.settled(&self.target(), self.min, self.max) {
                 return;
@@ -160,8 +215,10 @@ impl Pursuit {
                 }
                 (Some(load), _) | (None, Some(load)) => load,
                 (None, None) => {
-                    let clue = history.far_above(self.max).then(|| self.estimate(history, target, None, self.max));
-                    clue.flatten().unwrap_or(self.max)
+                    let looked = self.looked.filter(|load| !history.within(0.0, *load));
+                    let from = looked.unwrap_or(self.max);
+                    let known = looked.is_some() || history.far_above(from);
+                    known.then(|| self.estimate(history, target, None, from)).flatten().unwrap_or(from)
                 }
             },
             (Some(lower), None) => high_hint.unwrap_or_else(|| self.up(target, lower)),
@@ -216,11 +273,13 @@ impl Pursuit {
         if self.estimates == 0 || self.level > 0 {
             return None;
         }
-        let passed = history.estimate(target, upper)?;
+        let passed = history.estimate(target, upper, self.buffer_ms)?;
         let floor = lower.unwrap_or(self.min);
         let (width, half) = (target.step().exp(), (target.step() / 2.0).exp());
         let below = (floor < passed / width).then_some(passed / half);
-        let above = || (passed * width < upper).then_some(passed * half);
+        // Not further from the lower bound than the width, if that leaves a margin.
+        let near = (floor * width).max(passed * (target.step() / 4.0).exp());
+        let above = || (passed * width < upper).then_some(near.min(passed * half));
         let load = below.or_else(above).filter(|load| floor < *load && *load < upper)?;
         self.estimates -= 1;
         Some(target.rounded(load, floor, upper))
@@ -229,7 +288,12 @@ impl Pursuit {
     /// The bounds of the current target; those of the previous target where it has none yet.
     fn standing(&self, history: &History) -> GoalBounds {
         let settled = self.settled(history);
-        let level = if settled { self.targets.len() - 1 } else { self.level };
+        let last = self.targets.len() - 1;
+        let level = match (settled, self.agrees(history)) {
+            (true, true) => last - 1,
+            (true, false) => last,
+            (false, _) => self.level,
+        };
         let bounds = history.bounds(&self.targets[level]);
         let hints = if settled { Bounds::default() } else { self.hints };
         let above = |load: &f64| bounds.lower.is_none_or(|lower| lower < *load);

@@ -2,7 +2,7 @@
 
 use crate::bounds::{Bounds, History};
 use crate::classify::Class;
-use crate::goal::Target;
+use crate::goal::{Agreed, Target};
 use narrows_model::run::search::{Goal, GoalResult, LoadTrial, Outcome, SearchMethod, SearchPlan, TesterLimit};
 
 /// How close to the tester's own maximum a result counts as limited by the tester: a qualification is repeatable within
@@ -24,8 +24,12 @@ pub(crate) fn of_history(plan: &SearchPlan, history: &History) -> Vec<GoalResult
 }
 
 fn result(plan: &SearchPlan, goal: &Goal, history: &History) -> GoalResult {
-    let target = Target::deciding(plan, goal);
-    let bounds = history.bounds(&target);
+    let agreed = Agreed::of(plan, goal)
+        .and_then(|agreed| Some((agreed.target, history.agreed(&agreed, plan.min_load_pps, plan.max_load_pps)?)));
+    let (target, bounds) = agreed.unwrap_or_else(|| {
+        let target = Target::deciding(plan, goal);
+        (target, history.bounds(&target))
+    });
     GoalResult {
         goal: goal.name.clone(),
         outcome: outcome(plan, &target, history, bounds),

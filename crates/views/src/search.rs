@@ -1,8 +1,12 @@
 //! The view of a search from its record.
 
-use narrows_model::run::report::RunView;
-use narrows_model::run::search::{GoalResult, LossPoint, Outcome, SearchMethod, SearchPlan, SearchRecord, TesterLimit};
+use narrows_diagnose::evidence::profile::PathProfile;
+use narrows_model::run::report::{PathProfileView, RunView};
+use narrows_model::run::search::{
+    Goal, GoalResult, LossPoint, Outcome, SearchMethod, SearchPlan, SearchRecord, TesterLimit,
+};
 use narrows_model::run::search_report::{BoundsAt, GoalView, LoadUnit, SCHEMA, SearchReport};
+use narrows_model::words::units;
 use narrows_model::{Flow, Run, run::RunPlan};
 use narrows_search::Search;
 use std::time::Duration;
@@ -11,8 +15,10 @@ use std::time::Duration;
 #[must_use]
 pub fn of_run(run: &Run) -> Option<SearchReport> {
     let (record, RunPlan::Search(order)) = (run.search.as_ref()?, &run.plan) else { return None };
+    let flow = order.load.flows().first().copied()?;
     let context = Context {
-        flow: order.load.flows().first().copied()?,
+        flow,
+        path_profile: PathProfile::of(run, 0, flow).as_ref().map(PathProfile::view),
         unit: order.unit,
         history: history(record),
         curve: curve(record),
@@ -54,12 +60,14 @@ pub struct Context {
     pub history: Vec<BoundsAt>,
     /// The points of a loss curve, derived from the record.
     pub curve: Vec<LossPoint>,
+    /// The profile of the path before the first trial.
+    pub path_profile: Option<PathProfileView>,
 }
 
 /// The view of a search.
 #[must_use]
 pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchReport {
-    let Context { flow, unit, history, curve } = context;
+    let Context { flow, unit, history, curve, path_profile } = context;
     let load = |pps: Option<f64>| pps.map(|pps| unit.load(pps));
     let goals = record
         .plan
@@ -73,7 +81,10 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
                 lower: load(result.lower_pps),
                 upper: load(result.upper_pps),
                 conditional_throughput: load(result.conditional_throughput_pps),
-                why: why(result, &record.plan, &unit),
+                why: match (why(result, &record.plan, &unit), queued(goal, result, &record.plan, &unit)) {
+                    (Some(why), Some(queued)) => Some(format!("{why}; {queued}")),
+                    (why, queued) => why.or(queued),
+                },
             })
         })
         .collect();
@@ -89,6 +100,7 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
         run,
         flow,
         unit,
+        path_profile,
         plan: record.plan.clone(),
         trials: record.trials.clone(),
         history,
@@ -96,6 +108,32 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
         curve,
         remarks,
     }
+}
+
+/// By how much the lower bound may exceed what the path sustains, where that is more than half of the width: in a trial the excess
+/// waits in the queue, and all of it arrives.
+fn queued(goal: &Goal, result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) -> Option<String> {
+    let (hint, lower) = (plan.hint?, result.lower_pps?);
+    let [_, most] = hint.range(goal.loss_ratio, goal.final_trial_ms);
+    let trials = format!("trials of {}", units::micros(goal.final_trial_ms * 1000));
+    if lower > most {
+        let [least, most] = hint.interval_pps.map(|pps| units::bps(unit.load(pps).payload_bps));
+        return Some(format!(
+            "above the capacity of the path profile ({least} to {most} of payload): {trials} may hide the excess in the queue; \
+             longer ones (--duration) show it"
+        ));
+    }
+    let hidden = hint.hidden(goal.final_trial_ms);
+    (hidden > 0.51 * goal.width).then(|| {
+        let (us, enough_ms) = (hint.buffer_us.round() as u64, hint.filling_ms(goal.width));
+        format!(
+            "{trials} may hide an excess of {} in the queue or bucket of {} that the path profile saw; \
+             trials of {} (--duration) show it",
+            units::percent(hidden),
+            units::micros(us),
+            units::micros(enough_ms.div_ceil(1000) * 1_000_000)
+        )
+    })
 }
 
 /// Why a bound is missing, or what set it.

@@ -134,6 +134,42 @@ pub struct SearchPlan {
     pub expansion: f64,
     /// How often an invalid trial is repeated before its load counts as beyond the tester.
     pub invalid_retries: u32,
+    /// The capacity that a path profile saw; `None`: the search starts at the highest load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<CapacityHint>,
+}
+
+/// The capacity that a path profile saw, in the unit of a search. Only a hint: the trials decide.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CapacityHint {
+    /// Packets per second that the path sustains: the least and the most that the profile allows.
+    pub interval_pps: [f64; 2],
+    /// What a queue or a token bucket takes in above the capacity, in microseconds at the capacity, as far as the profile saw it.
+    pub buffer_us: f64,
+    /// The duration sum that decides a load where the result agrees with the profile; `None`: that of the goal.
+    pub agreed_sum_ms: Option<u64>,
+}
+
+impl CapacityHint {
+    /// The part of the capacity by which a load may exceed it in a trial of this length without loss: the excess waits in the queue.
+    #[must_use]
+    pub fn hidden(&self, trial_ms: u64) -> f64 {
+        self.buffer_us / 1e3 / trial_ms.max(1) as f64
+    }
+
+    /// The trial length in which an excess of half the width fills the queue, milliseconds.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked to be small and positive
+    pub fn filling_ms(&self, width: f64) -> u64 {
+        (self.buffer_us / 1e3 / (width / 2.0)).ceil() as u64
+    }
+
+    /// The loads at which trials of this length can meet their limit for a loss ratio, if the profile is right.
+    #[must_use]
+    pub fn range(&self, loss_ratio: f64, trial_ms: u64) -> [f64; 2] {
+        let [least, most] = self.interval_pps.map(|pps| pps / (1.0 - loss_ratio));
+        [least, most * (1.0 + self.hidden(trial_ms))]
+    }
 }
 
 impl SearchPlan {
@@ -161,7 +197,32 @@ impl SearchPlan {
             preceding_targets: 2,
             expansion: 2.0,
             invalid_retries: 4,
+            hint: None,
         }
+    }
+
+    /// What trials at one load may take where the profile agrees: NDR and PDR (three loads, a first trial) then take 12 s.
+    pub const AT_ONE_LOAD_MS: u64 = 3_300;
+
+    /// The same search from the capacity that a profile saw. Final trials are long enough that an excess of half the
+    /// width fills the queue, up to [`Self::AT_ONE_LOAD_MS`]. `shorten`: where the result agrees with the profile, which is a
+    /// second witness unless its interval is wide, the majority of as many trials as fit into that time decides.
+    #[must_use]
+    pub fn from_profile(mut self, interval_pps: [f64; 2], buffer_us: f64, shorten: bool) -> Self {
+        let mut hint = CapacityHint { interval_pps, buffer_us, agreed_sum_ms: None };
+        for goal in &mut self.goals {
+            let filling_ms = hint.filling_ms(goal.width).min(Self::AT_ONE_LOAD_MS);
+            goal.final_trial_ms = goal.final_trial_ms.max(filling_ms);
+            goal.duration_sum_ms = goal.duration_sum_ms.max(goal.final_trial_ms);
+        }
+        let trial_ms = self.goals.iter().map(|goal| goal.final_trial_ms).max();
+        let narrow = interval_pps[1] <= 1.1 * interval_pps[0];
+        hint.agreed_sum_ms = trial_ms.filter(|_| shorten && narrow).map(|trial_ms| {
+            let agreeing = (Self::AT_ONE_LOAD_MS / trial_ms.max(1)).max(1);
+            ((2 * agreeing - 1) * trial_ms).min(trial_ms.max(5_000))
+        });
+        self.hint = Some(hint);
+        self
     }
 
     /// What is wrong with the plan, if anything.
@@ -183,6 +244,13 @@ impl SearchPlan {
         within("number of preceding targets", self.preceding_targets, 0, 10)?;
         within("expansion", self.expansion, 1.1, 100.0)?;
         within("repetitions of an invalid trial", self.invalid_retries, 0, 100)?;
+        if let Some(hint) = &self.hint {
+            let [least, most] = hint.interval_pps;
+            within("least capacity in packets/s", least, 0.01, 1e12)?;
+            within("most capacity in packets/s", most, least, 1e12)?;
+            within("queue in microseconds", hint.buffer_us, 0.0, 60e6)?;
+            within_if("agreed duration sum in ms", hint.agreed_sum_ms, 10, Self::LONGEST_MS)?;
+        }
         if let SearchMethod::LossCurve { step, trial_ms } = self.method {
             within("step of the loss curve", step, 0.001, 0.5)?;
             return self.check_trial("trial", trial_ms);
@@ -401,6 +469,21 @@ mod tests {
         assert!(refused(SearchPlan { goals: vec![Goal::ndr(), Goal::ndr()], ..plan() }).contains("a name of its own"));
         assert!(refused(SearchPlan { goals: Vec::new(), ..plan() }).contains("number of goals is 0"));
         assert!(refused(SearchPlan { min_load_pps: 0.5, ..plan() }).contains("holds no datagram"));
+    }
+
+    #[test]
+    fn trials_fill_the_queue_that_a_profile_saw() {
+        let of = |buffer_us| {
+            let plan = plan().from_profile([9.8e4, 1e5], buffer_us, true);
+            (plan.check(), plan.goals[0].final_trial_ms, plan.hint.and_then(|hint| hint.agreed_sum_ms))
+        };
+        // 0.25 % of 1.6 s are 4 ms. Three of five trials, two of three, one.
+        assert_eq!(of(500.0), (Ok(()), 1_000, Some(5_000)));
+        assert_eq!(of(4_000.0), (Ok(()), 1_600, Some(4_800)));
+        assert_eq!(of(8_000.0), (Ok(()), 3_200, Some(3_200)));
+        assert_eq!(of(1e6), (Ok(()), 3_300, Some(3_300)));
+        let hint = plan().from_profile([9e4, 1e5], 10_000.0, true).hint.expect("given");
+        assert_eq!((hint.agreed_sum_ms, hint.range(0.0, 1_000)), (None, [9e4, 1e5 * 1.01]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The view of a search: what `narrows search` prints in every format. Derived from the search's record.
 
-use crate::run::report::RunView;
+use crate::run::report::{PathProfileView, RunView};
 use crate::run::search::{Goal, GoalBounds, GoalResult, LoadTrial, LossPoint, SearchPlan};
 use crate::words::place::Flow;
 use schemars::JsonSchema;
@@ -20,6 +20,9 @@ pub struct SearchReport {
     pub flow: Flow,
     /// What a datagram is, and what it takes on the wire.
     pub unit: LoadUnit,
+    /// The profile of the path before the first trial; absent where none was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_profile: Option<PathProfileView>,
     /// What was sought.
     pub plan: SearchPlan,
     /// Every trial in the order of time, the invalid ones too.
@@ -95,7 +98,7 @@ pub struct GoalView {
     pub upper: Option<LoadView>,
     /// The forwarding rate to expect at the lower bound.
     pub conditional_throughput: Option<LoadView>,
-    /// Why a bound is missing, or whose bound it is; nothing where both were found.
+    /// Why a bound is missing, whose bound it is, or by how much a queue may raise it; nothing where both were found.
     pub why: Option<String>,
 }
 

@@ -56,9 +56,9 @@ pub(crate) struct Args {
     max: Option<UdpRate>,
     #[command(flatten)]
     duration: DurationArg,
-    /// Trials at one load after which it is decided
-    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "11s")]
-    sum: Duration,
+    /// Trials at one load after which it is decided (default: 11s; up to 5s where the path profile agrees)
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    sum: Option<Duration>,
     /// The search ends when the bounds are this close, in per cent of the upper one
     #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "0.5")]
     width: f64,
@@ -71,6 +71,9 @@ pub(crate) struct Args {
     /// Do not look first at what the tester itself carries
     #[arg(long)]
     unqualified: bool,
+    /// Skip the path profile and start at the highest load; MLRsearch starts at the profiled capacity otherwise
+    #[arg(long)]
+    no_profile: bool,
     #[command(flatten)]
     svg: SvgArg,
     #[command(flatten)]
@@ -176,14 +179,17 @@ impl Args {
                     Method::LossCurve => SearchMethod::LossCurve { step: self.step, trial_ms },
                 };
                 let goals = if self.goal.is_empty() { vec![Goal::ndr(), Goal::pdr()] } else { self.goal.clone() };
-                (method, goals.into_iter().map(|goal| goal.timed(trial_ms, millis(self.sum))).collect(), limit_ms)
+                let sum_ms = self.sum.map_or(11_000, millis);
+                (method, goals.into_iter().map(|goal| goal.timed(trial_ms, sum_ms)).collect(), limit_ms)
             }
         };
         for goal in &mut goals {
             goal.width = self.width;
         }
         let (min, max, calibrate) = (self.min, self.max, !self.unqualified);
-        Ok(SearchSpec { load, min, max, calibrate, method, goals, max_search_ms })
+        // A preset is a procedure of others: its loads and durations stay as they are.
+        let (profile, shorten) = (!self.no_profile && self.preset.is_none(), self.sum.is_none());
+        Ok(SearchSpec { load, min, max, calibrate, profile, shorten, method, goals, max_search_ms })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::text::page::Page;
 use crate::words::{clean, columns, left, millis, or_dash, plural, right};
 use narrows_model::run::search::{GoalBounds, LoadTrial, Outcome, SearchMethod, SearchPlan};
 use narrows_model::run::search_report::{GoalView, LoadUnit, LoadView, SearchReport};
-use narrows_model::words::units::{bps, percent};
+use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Ending, Flow, Target};
 
 /// Width of a rate in a table.
@@ -137,6 +137,10 @@ pub fn summary(report: &SearchReport, style: Style) -> String {
     page.blank();
     let trials = plural(report.trials.len() as u64, "trial");
     page.line(&format!("{trials}{invalid} in {}", millis(took)));
+    if let Some(profile) = &report.path_profile {
+        let queue = format!("; longest queue {}", micros(profile.queue_us.round() as u64));
+        page.labelled("path profile: ", &(clean(&profile.summary) + &queue), None);
+    }
     for remark in &report.remarks {
         page.labelled("! ", &clean(remark), Some(Tone::Mark));
     }

@@ -1,14 +1,20 @@
 //! A search as a user specifies it. Its plan follows when the datagram size of the path and the rate of the tester are known.
 
 use super::{Watch, first_look, qualify, search, unit};
-use crate::ends::{Ends, EndsError};
+use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;
+use narrows_diagnose::evidence::profile::PathProfile;
+use narrows_diagnose::experiments::profile::PATH_PROFILE;
 use narrows_model::run::search_report::LoadUnit;
-use narrows_model::run::{RunPlan, SearchOrder};
+use narrows_model::run::{Purpose, RunPlan, SearchOrder, TrialRecord};
 use narrows_model::words::units;
-use narrows_model::{Flow, Goal, Run, SearchMethod, SearchPlan, Target, UdpPlan, UdpRate};
+use narrows_model::{
+    Direction, Family, Flow, Goal, ProfilePlan, Run, SearchMethod, SearchPlan, Target, UdpPlan, UdpRate,
+};
 use narrows_search::SearchError;
+use narrows_search::profile::Plateau;
 use narrows_sys::clock;
+use std::time::Instant;
 use thiserror::Error;
 
 /// What is searched, in the user's units.
@@ -22,6 +28,10 @@ pub struct SearchSpec {
     pub max: Option<UdpRate>,
     /// Whether the rate of the tester is measured first.
     pub calibrate: bool,
+    /// Whether the path is profiled first; only MLRsearch begins at its capacity.
+    pub profile: bool,
+    /// Whether a shorter duration sum than the goals' decides where the result agrees with the profile.
+    pub shorten: bool,
     /// How loads are chosen.
     pub method: SearchMethod,
     /// What is sought.
@@ -73,6 +83,61 @@ impl SearchSpec {
     }
 }
 
+/// The profile that a search starts with; its first rate is far below most paths, and costs little on those below it.
+const PROFILE: ProfilePlan =
+    ProfilePlan { direction: Direction::Up, start_bps: 10_000_000, max_bps: ProfilePlan::MAX_BPS, limit_ms: 4_000 };
+/// The steps of a profile go this far beyond the highest load that the user gave: a capacity shows above it only.
+const BEYOND: f64 = 1.2;
+
+/// Bytes of IP packet of a datagram.
+fn packet_bytes(unit: &LoadUnit, family: Family) -> f64 {
+    unit.payload_bytes + f64::from(family.header_bytes()) + 8.0
+}
+
+/// Profiles the path; `None` where it cannot be profiled, which ends no search.
+fn profile(
+    ends: &mut dyn Ends,
+    flow: Flow,
+    max_bps: Option<f64>,
+    began: Instant,
+) -> Result<Option<TrialRecord>, EndsError> {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
+    let max_bps = max_bps.map_or(PROFILE.max_bps, |bps| bps as u64).clamp(ProfilePlan::MIN_BPS, ProfilePlan::MAX_BPS);
+    let start_bps = PROFILE.start_bps.min(max_bps);
+    let plan = ProfilePlan { direction: flow.direction(), max_bps, start_bps, ..PROFILE };
+    let at_us = clock::micros_since(began);
+    match ends.trial(&plan.into(), On::Path, &mut |_, _| {}) {
+        Ok(trial) => {
+            let purpose = Purpose::Experiment { round: 0, id: PATH_PROFILE.id.to_owned() };
+            Ok(Some(TrialRecord { purpose, at_us, trial }))
+        }
+        Err(TrialFailed { why: EndsError::Failed(_), .. }) => Ok(None),
+        Err(TrialFailed { why: EndsError::Lost(_), .. }) => ends.renew().map(|()| None),
+        Err(TrialFailed { why: EndsError::Interrupted, .. }) => Err(EndsError::Interrupted),
+    }
+}
+
+/// The capacity interval of a run's profile in datagrams per second of a search, and its queue or bucket in microseconds. The path may
+/// limit bits of IP packets or bits on the wire: for datagrams of another size than the profile's the interval holds both.
+fn hint(run: &Run, flow: Flow, unit: &LoadUnit, family: Family) -> Option<([f64; 2], f64)> {
+    let shape = PathProfile::of(run, 0, flow)?.shape;
+    let capacity = shape.capacity?;
+    let (_, trial) = run.trials_of::<ProfilePlan>().last()?;
+    let seen = LoadUnit::datagram(trial.client.datagram_bytes, family);
+    let bucket_us = match shape.plateau {
+        Some(Plateau::Shaper { bucket_bytes } | Plateau::Policer { bucket_bytes }) => bucket_bytes * 8e6 / capacity.bps,
+        Some(Plateau::Queue | Plateau::ShortQueue) | None => 0.0,
+    };
+    Some((datagrams(capacity.interval_bps, &seen, unit, family), shape.queue_us + bucket_us))
+}
+
+/// An interval of bits of IP packets per second, seen with one datagram, in datagrams per second of another.
+fn datagrams([least, most]: [f64; 2], seen: &LoadUnit, unit: &LoadUnit, family: Family) -> [f64; 2] {
+    let by_packet = 1.0 / (8.0 * packet_bytes(unit, family));
+    let by_wire = seen.wire_bytes / packet_bytes(seen, family) / (8.0 * unit.wire_bytes);
+    [least * by_packet.min(by_wire), most * by_packet.max(by_wire)]
+}
+
 /// Measures what the plan needs, searches, and returns the run. `begin` is called with the resolved plan before the first trial.
 ///
 /// # Errors
@@ -86,22 +151,27 @@ pub fn run(
     watch: Watch<'_>,
 ) -> Result<Run, SpecError> {
     let family = target.family;
-    let (started_unix_us, idle_rtt_us) = (clock::unix_us(), ends.idle_rtt_us());
+    let (began, started_unix_us) = (clock::now(), clock::unix_us());
+    let idle_rtt_us = ends.idle_rtt_us();
     let flow = spec.load.flows().first().copied().unwrap_or(Flow::Up);
     let bytes = first_look(ends, &spec.load, flow)?;
     let unit = unit(&spec.load.sizes, bytes, family);
     let tester_max_pps = if spec.calibrate { Some(qualify(ends, &spec.load, bytes)?) } else { None };
     let plan = spec.plan(tester_max_pps, &unit)?;
-    let order = SearchOrder { load: spec.load.clone(), unit, plan };
+    let mut order = SearchOrder { load: spec.load.clone(), unit, plan };
+    let empty = measure::empty_run(RunPlan::Search(order.clone()), target, name);
+    let mut run = Run { started_unix_us, idle_rtt_us, ..empty };
+    if spec.profile && spec.method == SearchMethod::Mlr {
+        let max_bps = spec.max.map(|_| BEYOND * order.plan.max_load_pps * packet_bytes(&unit, family) * 8.0);
+        run.trials.extend(profile(ends, flow, max_bps, began)?);
+        let hinted = hint(&run, flow, &unit, family)
+            .map(|(interval_pps, buffer_us)| order.plan.clone().from_profile(interval_pps, buffer_us, spec.shorten));
+        // A limit of the search may be too short for trials that fill the queue.
+        order.plan = hinted.filter(|plan| plan.check().is_ok()).unwrap_or(order.plan);
+    }
     begin(&order);
     let searched = search(ends, &order.load, flow, &order.plan, watch)?;
-    Ok(Run {
-        started_unix_us,
-        idle_rtt_us,
-        search: Some(searched.record),
-        ending: searched.ending,
-        ..measure::empty_run(RunPlan::Search(order), target, name)
-    })
+    Ok(Run { plan: RunPlan::Search(order), search: Some(searched.record), ending: searched.ending, ..run })
 }
 
 #[cfg(test)]
@@ -114,6 +184,8 @@ mod tests {
             min,
             max,
             calibrate: false,
+            profile: false,
+            shorten: true,
             method: SearchMethod::Mlr,
             goals: vec![Goal::ndr()],
             max_search_ms: 60_000,
@@ -133,6 +205,18 @@ mod tests {
         let plan = spec(None, None).plan(Some(200_000.0), &UNIT).expect("a plan");
         assert_eq!((plan.min_load_pps, plan.max_load_pps), (200.0, 200_000.0));
         assert_eq!(plan.tester_max_pps, Some(200_000.0));
+    }
+
+    #[test]
+    fn a_capacity_becomes_datagrams_of_the_search() {
+        let unit = |bytes| LoadUnit::datagram(bytes, Family::Ipv4);
+        let interval = |bytes| datagrams([99e6, 101e6], &unit(1472), &unit(bytes), Family::Ipv4);
+        let same = interval(1472).map(|pps| (pps * 12_000.0).round());
+        assert_eq!(same, [99e6, 101e6]);
+        // 92 bytes of IP packet and 130 on the wire: as many bits of packets, or as many on the wire as 1,538 of 1,500 bytes.
+        let [least, most] = interval(64);
+        assert!((least - 99e6 * 1538.0 / 1500.0 / 8.0 / 130.0).abs() < 1e-6, "{least}");
+        assert!((most - 101e6 / 8.0 / 92.0).abs() < 1e-6, "{most}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::sim::{Device, Ended, search};
 use narrows_model::run::search::{Goal, Outcome, SearchMethod, SearchPlan};
+use proptest::prelude::*;
 
 /// Whether a lower bound is at most 1 % below the truth, and not above it.
 fn near(lower: f64, truth: f64) -> bool {
@@ -129,4 +130,90 @@ fn a_loss_curve_falls_until_two_trials_lose_nothing() {
     assert_eq!(loss, [0.345, 0.272, 0.181, 0.064, 0.0, 0.0]);
     let lossy = search(&plan, &Device { random_loss: 0.01, ..Device::of(1e6) }, 1);
     assert_eq!(lossy.search.trials().len(), 10, "down to the lowest load and no further");
+}
+
+/// A path of this rate in packets of 1,500 B, with a queue in front of it.
+fn path(mbps: f64, queue_ms: f64) -> Device {
+    let capacity = mbps * 1e6 / 12_000.0;
+    Device { bucket: (capacity * queue_ms / 1e3).floor(), ..Device::of(capacity) }
+}
+
+/// A search from a profile of it that is off by this factor, with an interval of ± 1 %.
+fn hinted(device: &Device, off: f64) -> SearchPlan {
+    let (seen, buffer_us) = (device.capacity * off, device.bucket / device.capacity * 1e6);
+    SearchPlan::between(100.0, 2e6).from_profile([0.99 * seen, 1.01 * seen], buffer_us, true)
+}
+
+/// Whether the bounds of a goal hold the load at which a trial of the final length just passes it, and are close.
+fn holds(plan: &SearchPlan, device: &Device, ended: &Ended, goal: usize) -> Result<(), TestCaseError> {
+    let (goal, result) = (&plan.goals[goal], &ended.results[goal]);
+    prop_assert_eq!(result.outcome, Outcome::Found, "{:?}", ended.results);
+    let seconds = goal.final_trial_ms as f64 / 1e3;
+    let passes = (device.capacity + device.bucket / seconds) * (1.0 - device.random_loss) / (1.0 - goal.loss_ratio);
+    // Whole packets, and four standard deviations of how many are lost by chance.
+    let chance = 4.0 * (device.random_loss * passes / seconds).sqrt();
+    let (lower, upper) = (result.lower_pps.unwrap_or(0.0), result.upper_pps.unwrap_or(f64::MAX));
+    let grain = 2.0 / seconds + chance;
+    prop_assert!(lower <= passes + grain && passes - grain <= upper, "{}..{} does not hold {}", lower, upper, passes);
+    prop_assert!(lower >= upper * (1.0 - goal.width) * (1.0 - 1e-9));
+    let unqueued = device.capacity * (1.0 - device.random_loss) / (1.0 - goal.loss_ratio);
+    let hidden = plan.hint.map_or(0.0, |hint| hint.hidden(goal.final_trial_ms));
+    let error = (lower - unqueued).abs() - grain;
+    prop_assert!(hidden > goal.width || error <= goal.width * unqueued, "{} of {}", lower, unqueued);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn a_right_hint_finds_both_goals_in_12_s(
+        (decades, rtt_ms, bdp) in (1.0..3.0_f64, 0.1..20.0_f64, 0.2..4.0_f64), off in 0.995..1.005_f64,
+    ) {
+        let device = path(10_f64.powf(decades), rtt_ms * bdp);
+        let plan = hinted(&device, off);
+        let ended = search(&plan, &device, 1);
+        for goal in 0..2 {
+            holds(&plan, &device, &ended, goal)?;
+        }
+        let took = ended.took.as_secs_f64();
+        prop_assert!(took <= 12.0, "{} s: {:?}", took, ended.search.trials());
+    }
+
+    #[test]
+    fn a_wrong_hint_costs_time_but_not_the_result(
+        (decades, rtt_ms, bdp) in (1.0..3.0_f64, 0.1..20.0_f64, 0.2..4.0_f64),
+        off in prop_oneof![Just(0.97), Just(1.03), Just(0.5), Just(2.0), 0.3..4.0_f64],
+    ) {
+        let device = path(10_f64.powf(decades), rtt_ms * bdp);
+        let plan = hinted(&device, off);
+        let ended = search(&plan, &device, 1);
+        for goal in 0..2 {
+            holds(&plan, &device, &ended, goal)?;
+        }
+        prop_assert!(ended.took.as_secs_f64() <= 60.0, "{:?}: {:?}", ended.took, ended.search.trials());
+    }
+
+    #[test]
+    fn a_queue_deeper_than_the_profile_saw_is_found_at_what_a_trial_lets_through(
+        decades in 1.0..3.0_f64, queue_ms in 1.0..100.0_f64, seen in 0.0..1.0_f64,
+    ) {
+        let device = path(10_f64.powf(decades), queue_ms);
+        let plan = hinted(&Device { bucket: (device.bucket * seen).floor(), ..device.clone() }, 1.0);
+        let ended = search(&plan, &device, 1);
+        let truth = device.capacity + device.bucket / plan.goals[0].final_trial_ms as f64 * 1e3;
+        let (lower, upper) = (ended.lower(0), ended.results[0].upper_pps.unwrap_or(f64::MAX));
+        prop_assert!(lower <= truth + 2.0 && truth - 2.0 <= upper, "{}..{} does not hold {}", lower, upper, truth);
+    }
+
+    #[test]
+    fn random_loss_leaves_the_pdr_where_the_hint_says(
+        decades in 2.0..3.0_f64, queue_ms in 0.1..20.0_f64, random_loss in 0.0001..0.003_f64,
+        off in prop_oneof![Just(1.0), Just(0.97), Just(1.03), Just(0.5), Just(2.0)], seed in any::<u64>(),
+    ) {
+        let device = Device { random_loss, ..path(10_f64.powf(decades), queue_ms) };
+        let plan = SearchPlan { goals: vec![Goal::pdr()], hint: None, ..hinted(&device, off) };
+        let plan = plan.from_profile([0.99, 1.01].map(|part| part * off * device.capacity), queue_ms * 1e3, true);
+        holds(&plan, &device, &search(&plan, &device, seed), 0)?;
+    }
 }
