@@ -12,7 +12,7 @@ use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
 use crate::ledger::tcp_ledger;
 use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
 use narrows_model::run::{DiagnosePlan, RunPlan};
-use narrows_model::{FactKey, Flow, Run, TcpPlan, Verdict};
+use narrows_model::{Ending, FactKey, Flow, Run, TcpPlan, Verdict};
 use narrows_model::{Status, words::units};
 
 /// What is said of one round.
@@ -82,6 +82,8 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     let evidence = TcpEvidence::of(run, round)?;
     let Judgement { mut verdict, ceilings, next } = judge(&evidence, causes::tcp::TABLE);
     untried(&mut verdict, &next);
+    without_profile(&mut verdict, run, evidence.profile.is_some());
+    verdict.hazards.extend(bufferbloat(&evidence));
     let baseline = run.baseline::<TcpPlan>(round)?;
     let mut phases = phases_of(&evidence);
     phases::account(&mut phases, baseline, evidence.flow);
@@ -112,6 +114,34 @@ fn untried(verdict: &mut Verdict, next: &[Planned]) {
         };
         verdict.missing.extend(next.iter().map(words));
     }
+}
+
+/// That a profile was wanted and is not there.
+fn without_profile(verdict: &mut Verdict, run: &Run, is_known: bool) {
+    let wanted = matches!(run.plan, RunPlan::Diagnose(DiagnosePlan { profile: true, .. }));
+    if wanted && !is_known && run.ending == Ending::Complete {
+        let why = "path profile: its UDP datagrams did not come through, or the time did not last; more TCP streams stand in for it";
+        verdict.missing.push(why.to_owned());
+    }
+}
+
+/// A queue of so long is felt in any conversation over the same path …
+const BLOATED_US: f64 = 50_000.0;
+/// … where it makes the round trip so many times as long.
+const BLOATED: f64 = 3.0;
+
+/// That the load makes everybody wait who shares its queue (Gettys and Nichols, *Bufferbloat*, ACM Queue 9(11), 2011).
+fn bufferbloat(evidence: &TcpEvidence) -> Option<String> {
+    let (idle_us, queue_us) = (evidence.min_rtt_us?, evidence.queue_us()?);
+    (queue_us >= BLOATED_US && idle_us + queue_us >= BLOATED * idle_us).then(|| {
+        let micros = |us: f64| units::micros(us.max(0.0).min(1e12) as u64);
+        format!(
+            "bufferbloat at path: the RTT is {} under load and {} when idle; a shorter queue or one that is managed (fq_codel, cake) at the \
+             bottleneck gives the same goodput without the wait",
+            micros(idle_us + queue_us),
+            micros(idle_us)
+        )
+    })
 }
 
 /// The phases of the counted part of a load that ends by time.
@@ -197,6 +227,7 @@ fn of_udp(run: &Run, round: u32) -> Option<Diagnosis> {
     let (flows, judged) = worst_udp(run, round)?;
     let Judgement { mut verdict, ceilings, next } = judge(&judged, causes::udp::TABLE);
     untried(&mut verdict, &next);
+    without_profile(&mut verdict, run, judged.profile.is_some());
     let ledger = flows.iter().map(|flow| flow.base.ledger.clone()).collect();
     let path_profile = judged.profile.as_ref().map(PathProfile::view);
     Some(Diagnosis {

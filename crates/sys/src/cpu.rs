@@ -22,6 +22,15 @@ pub fn thread_cpu_us(thread: ThreadId) -> Option<u64> {
     crate::nanos::read((!thread.0 << 3) | 4 | 2).map(|ns| ns / 1_000)
 }
 
+/// How long a thread of this process was ready to run and waited for a CPU so far, in microseconds (the second field of
+/// `/proc/self/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst); `None` once it has ended, or where the kernel does not
+/// count it.
+#[must_use]
+pub fn thread_wait_us(thread: ThreadId) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", thread.0)).ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|ns| ns / 1_000)
+}
+
 /// The CPUs that the calling thread may run on, ascending.
 ///
 /// # Errors
@@ -94,6 +103,8 @@ mod tests {
         thread.join().unwrap();
         // The id cannot be reused this soon: the kernel assigns them in turn.
         assert_eq!(thread_cpu_us(id), None);
+        assert_eq!(thread_wait_us(id), None);
+        assert!(thread_wait_us(this_thread()).is_some());
     }
 
     #[test]

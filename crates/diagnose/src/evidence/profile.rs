@@ -13,6 +13,30 @@ pub struct PathProfile {
     pub shape: Shape,
 }
 
+/// Probes of the idle path that were answered, of either size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probes {
+    /// Those of a few bytes.
+    pub small: u32,
+    /// Those as large as the datagrams of the steps.
+    pub full: u32,
+}
+
+impl Probes {
+    /// Those of the latest profile of a flow's direction up to a round, whatever came of its steps.
+    #[must_use]
+    pub fn of(run: &Run, round: u32, flow: Flow) -> Option<Self> {
+        (0..=round).rev().find_map(|round| {
+            let of_flow = |(id, _): &(&str, _)| *id == PATH_PROFILE.id;
+            let (_, trial) = run.experiments::<ProfilePlan>(round).filter(of_flow).last()?;
+            let probes = &trial.client.probes;
+            let full = u32::try_from(probes.iter().filter(|probe| probe.bytes > 0).count()).unwrap_or(u32::MAX);
+            let all = u32::try_from(probes.len()).unwrap_or(u32::MAX);
+            (trial.plan.direction == flow.direction()).then(|| Self { small: all - full, full })
+        })
+    }
+}
+
 /// Hosts that dropped this part of what the steps lost leave nothing to say of the path.
 const BY_HOSTS: f64 = 0.2;
 

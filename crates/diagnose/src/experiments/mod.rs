@@ -10,6 +10,7 @@ use crate::judge::Experiment;
 /// Those of a diagnosis of TCP, most useful first.
 pub static TCP: &[&Experiment] = &[
     &profile::PATH_PROFILE,
+    &tcp::SMALL_SEGMENTS,
     &tcp::MORE_STREAMS,
     &tcp::OTHER_DIRECTION,
     &tcp::LARGER_BUFFER,

@@ -23,6 +23,13 @@ pub static AGAIN: Experiment = Experiment {
     plan: Plan::Path(|baseline| short(baseline).map(LoadPlan::Tcp)),
 };
 
+/// Whether what vanishes are full-size packets alone.
+pub static SMALL_SEGMENTS: Experiment = Experiment {
+    id: "small-segments",
+    words: "the same load in segments of 536 bytes, which any path carries",
+    plan: Plan::Path(|baseline| Some(LoadPlan::Tcp(TcpPlan { mss_bytes: Some(536), ..short(baseline)? }))),
+};
+
 /// Tells a limit of both ways from a limit of one.
 pub static OTHER_DIRECTION: Experiment = Experiment {
     id: "other-direction",

@@ -33,6 +33,8 @@ pub(crate) struct Scene {
     pub(crate) rcvbuf_filled: f64,
     pub(crate) cwnd: u64,
     pub(crate) segments: u64,
+    /// Part of the delivered segments that carry a congestion mark.
+    pub(crate) marked: f64,
     pub(crate) lost: u64,
     pub(crate) lock: BufferLock,
     pub(crate) options: u64,
@@ -42,6 +44,8 @@ pub(crate) struct Scene {
     pub(crate) congestion_control: &'static str,
     pub(crate) sender_thread: f64,
     pub(crate) receiver_thread: f64,
+    /// How much of the time the reading thread waits for a core.
+    pub(crate) receiver_waits: Option<f64>,
     pub(crate) sender_core: CpuTimes,
     pub(crate) receiver_core: CpuTimes,
     /// The second core of either host.
@@ -157,6 +161,7 @@ impl Default for Scene {
             rcvbuf_filled: 0.0,
             cwnd: 3600,
             segments: 600_000,
+            marked: 0.0,
             lost: 0,
             lock: BufferLock::default(),
             options: TcpInfo::OPT_SACK | TcpInfo::OPT_TIMESTAMPS | TcpInfo::OPT_WSCALE,
@@ -166,6 +171,7 @@ impl Default for Scene {
             congestion_control: "cubic",
             sender_thread: 0.1,
             receiver_thread: 0.1,
+            receiver_waits: None,
             sender_core: CpuTimes { system_us: 800_000, idle_us: 7_200_000, ..CpuTimes::default() },
             receiver_core: CpuTimes {
                 system_us: 400_000,
@@ -245,6 +251,8 @@ impl Scene {
             data_segs_in: self
                 .profile
                 .and_then(|_| segments(self.segments.saturating_sub(self.lost.saturating_sub(self.spurious)))),
+            delivered: segments(self.segments),
+            delivered_ce: Some((self.marked * self.segments as f64 * part) as u64 / streams),
             dsack_dups: Some((self.spurious as f64 * part) as u64 / streams),
             total_retrans: segments(self.lost),
             notsent_bytes: Some(self.unsent),
@@ -261,6 +269,7 @@ impl Scene {
             bytes: self.bytes(interval),
             calls: at_us,
             thread_cpu_us: self.tells(Hidden::Threads, (thread * at_us as f64) as u64),
+            thread_wait_us: self.receiver_waits.filter(|_| !sending).map(|part| (part * at_us as f64) as u64),
             tcp: self.tcp(interval, at_us),
             memory: self.tells(
                 Hidden::SocketMemory,

@@ -153,6 +153,8 @@ impl Anything {
             rcvbuf_filled: f64::from(self.number32() % 300) / 100.0,
             cwnd: self.number(),
             segments: self.number(),
+            marked: self.share(),
+            receiver_waits: self.coin().then(|| self.share()),
             lost: self.number(),
             lock: BufferLock { send: self.coin(), receive: self.coin() },
             options: self.0.random_range(0..16),

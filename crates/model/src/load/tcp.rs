@@ -243,6 +243,9 @@ pub struct TcpSample {
     pub calls: u64,
     /// CPU time of the thread that moves the data so far, user and system; `None` where threads are shared.
     pub thread_cpu_us: Option<u64>,
+    /// How long that thread was ready to run and waited for a core so far (`schedstat`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_wait_us: Option<u64>,
     /// The kernel's view, by the length that it returned.
     pub tcp: TcpInfo,
     /// The socket's memory.

@@ -26,6 +26,7 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> TcpStre
                 bytes,
                 calls: ms,
                 thread_cpu_us: Some(ms * 200),
+                thread_wait_us: None,
                 tcp,
                 ..TcpSample::default()
             }

@@ -232,11 +232,14 @@ fn plain_words(error: &str) -> String {
     error.strip_prefix("failed to lookup address information: ").unwrap_or(error).to_owned()
 }
 
+/// The control connection goes on where full-size packets vanish: its own fit into the least MTU of IPv6.
+const SEGMENT_BYTES: u16 = 1208;
+
 /// Connects to the first address that answers; the error is of the first one that failed.
 fn connect_first(addresses: &[SocketAddr]) -> Result<(SocketAddr, TcpStream), RemoteError> {
     let mut first = None;
     for address in addresses {
-        match net::connect(*address, CONNECT, |_| Ok::<_, narrows_sys::Error>(())) {
+        match net::connect(*address, CONNECT, |socket| narrows_sys::tcp::set_max_segment(socket, SEGMENT_BYTES)) {
             Ok(stream) => return Ok((*address, stream)),
             Err(error) => {
                 let error = RemoteError::from_connect(address.to_string(), &error);

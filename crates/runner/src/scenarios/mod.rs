@@ -53,6 +53,7 @@ scenarios! {
     "ip-fragmentation",
     "link-speed",
     "local-shaper",
+    "mtu-black-hole",
     "mtu-mismatch",
     "offloads-off",
     "pacing-cap",

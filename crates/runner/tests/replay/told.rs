@@ -123,6 +123,7 @@ impl Told {
             bytes: at.received + if sending { payload } else { 0 },
             calls: at.received / u64::from(self.plan.message_bytes),
             thread_cpu_us: Some(part(busy.thread, at.at_us)),
+            thread_wait_us: None,
             tcp: TcpInfo { state: Some(1), ca_state: Some(0), options: Some(self.options), ..tcp },
             memory: Some(SocketMemory {
                 rcvbuf_bytes: self.rcvbuf_bytes,

@@ -66,6 +66,14 @@ impl ThreadClock {
         self.cpu_us_at_end.store(clock::thread_cpu_us(), Ordering::Relaxed);
     }
 
+    /// How long the data thread was ready and waited for a core; `None` before it began and once it has ended.
+    pub(crate) fn wait_us(&self) -> Option<u64> {
+        match self.thread.load(Ordering::Relaxed) {
+            0 => None,
+            id => cpu::thread_wait_us(cpu::ThreadId(id)),
+        }
+    }
+
     /// CPU time of the data thread so far; 0 before it began.
     pub(crate) fn cpu_us(&self) -> Option<u64> {
         let at_end = || Some(self.cpu_us_at_end.load(Ordering::Relaxed)).filter(|&us| us != Self::RUNS);

@@ -44,6 +44,7 @@ impl Streams for TcpStreams<'_> {
             bytes,
             calls,
             thread_cpu_us: self.counters[index].thread.cpu_us(),
+            thread_wait_us: self.counters[index].thread.wait_us(),
             tcp: socket.and_then(|socket| tcp::info(socket).ok()).unwrap_or_default(),
             memory: socket.and_then(|socket| tcp::memory(socket).ok()),
             recv_q_bytes: socket.and_then(|socket| tcp::queued_in(socket).ok()),

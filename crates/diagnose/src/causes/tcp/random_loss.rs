@@ -69,7 +69,8 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let base = &evidence.base;
     let loss = base.loss?;
     let algorithm = base.congestion_control.as_deref()?;
-    if loss.lost() < 5 || lost_at_home(evidence) || evidence.queue_stood()? || !matches!(algorithm, "cubic" | "reno") {
+    // After a few rare losses the window has not come down to its average yet.
+    if loss.lost() < 5 || is_rare(evidence, loss) || lost_at_home(evidence) || evidence.queue_stood()? || !matches!(algorithm, "cubic" | "reno") {
         return None;
     }
     let window = response_segments(loss.rate(), base.rtt_us? / 1e6) * base.mss_bytes?;

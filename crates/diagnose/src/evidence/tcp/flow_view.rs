@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub struct EndView {
     /// The busiest data thread's share of a core.
     pub thread_share: Option<f64>,
+    /// How much of the time the data thread that waited most was ready and waited for a core.
+    pub thread_waits: Option<f64>,
     /// CPU time of all data threads of the flow per second.
     pub threads_share: Option<f64>,
     /// Each core of the host.
@@ -29,6 +31,7 @@ impl EndView {
         let numbers = end.after.facts.iter().filter(|fact| fact.unit != Unit::Count);
         Self {
             thread_share: shares.as_ref().and_then(|shares| shares.iter().copied().reduce(f64::max)),
+            thread_waits: streams.iter().filter_map(|(_, samples)| thread_waits(samples)).reduce(f64::max),
             threads_share: shares.map(|shares| shares.iter().sum()),
             cores: cores::shares(&end.host, omit_us),
             counts: end.after.counts_since(&end.before),
@@ -101,6 +104,8 @@ pub struct FlowView {
     pub buffer_room_share: Option<f64>,
     /// Share of samples in which the kernel waited for the application: nothing unsent, and room in the congestion window.
     pub starved_share: Option<f64>,
+    /// Of the segments that were delivered, those with a congestion mark; `None` where that is not counted.
+    pub marked_share: Option<f64>,
     /// What was lost.
     pub loss: Option<Loss>,
     /// Loss over the whole trial, the omitted part included.
@@ -169,6 +174,16 @@ fn thread_share(samples: &[TcpSample]) -> Option<f64> {
     Some((last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64).min(1.0))
 }
 
+/// From the first to the last sample that knows it: a thread that has ended is read no more.
+fn thread_waits(samples: &[TcpSample]) -> Option<f64> {
+    let mut known = samples.iter().filter_map(|sample| Some((sample.at_us, sample.thread_wait_us?)));
+    let (from_us, before) = known.next()?;
+    let (to_us, after) = known.last()?;
+    let span_us = to_us.checked_sub(from_us).filter(|us| *us > 0)?;
+    #[allow(clippy::cast_precision_loss)] // microseconds of one trial
+    Some((after.saturating_sub(before) as f64 / span_us as f64).min(1.0))
+}
+
 #[allow(clippy::cast_precision_loss)]
 fn each<'a>(streams: &'a Counted<'_>, of: impl Fn(&TcpSample) -> Option<u64> + 'a) -> Vec<f64> {
     streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(|sample| of(sample).map(|n| n as f64)).collect()
@@ -219,6 +234,7 @@ impl FlowView {
             buffer_full_share: share_of(&sent, buffer_full),
             buffer_room_share: share_of(&sent, buffer_room),
             starved_share: share_of(&sent, starved),
+            marked_share: marked(&sent),
             loss: Loss::of(sent.iter().map(|(_, samples)| *samples)),
             loss_whole: Loss::of(whole.iter().map(|(_, samples)| *samples)),
             snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
@@ -312,6 +328,19 @@ fn starved(sample: &TcpSample) -> Option<bool> {
             && !unsent
             && tcp.unacked?.saturating_mul(10) < tcp.snd_cwnd?.saturating_mul(9),
     )
+}
+
+/// See [`FlowView::marked_share`].
+#[allow(clippy::cast_precision_loss)] // counts of one trial
+fn marked(sent: &Counted<'_>) -> Option<f64> {
+    let (mut marked, mut delivered) = (0, 0);
+    for (_, samples) in sent {
+        let (first, last) = (samples.first()?, samples.last()?);
+        let grew = |of: fn(&TcpSample) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?));
+        marked += grew(|sample| sample.tcp.delivered_ce)?;
+        delivered += grew(|sample| sample.tcp.delivered)?;
+    }
+    (delivered > 0).then(|| marked as f64 / delivered as f64)
 }
 
 /// See [`FlowView::queued_bytes`].

@@ -16,7 +16,7 @@ pub use shares::Shares;
 
 use crate::evidence::cores::CoreShare;
 use crate::evidence::paced::PacedUdp;
-use crate::evidence::profile::PathProfile;
+use crate::evidence::profile::{PathProfile, Probes};
 use crate::experiments::tcp::AWAKE_CORES;
 use crate::judge::{Evidence as _, Experiment};
 use crate::ledger::tcp_ledger;
@@ -40,6 +40,8 @@ pub struct TcpEvidence {
     pub paced_udp: PacedUdp,
     /// What the path does by itself, where it was measured.
     pub profile: Option<PathProfile>,
+    /// The probes of that measurement, where it was begun.
+    pub probes: Option<Probes>,
     /// Where its segments went; `None` where the counters do not say.
     pub ledger: Option<Ledger>,
     /// Smallest RTT seen on the idle path or under load, microseconds.
@@ -90,6 +92,7 @@ impl TcpEvidence {
             load: trial.plan.clone(),
             paced_udp: PacedUdp::of(run.experiments(round), flow, base.goodput_bps),
             profile: PathProfile::of(run, round, flow),
+            probes: Probes::of(run, round, flow),
             ledger: tcp_ledger(trial, flow),
             others_bps: None,
             base,

@@ -1,0 +1,92 @@
+//! # ecn-marking
+//!
+//! A hop marks packets as congested (ECN) though the path has room: TCP slows down as it would for loss.
+//!
+//! **Shows**: many delivered segments carry a congestion mark and hardly any is lost, while UDP shows that the path carries more.
+//!
+//! **Mistaken for**: the path's capacity (then marks stand for drops of a full queue), random loss, the congestion control.
+//!
+//! **Fix**: the queue management of the hop that marks: its rate and its threshold.
+//!
+//! Source: RFC 3168 section 6.1.2; `tcpi_delivered_ce`, `include/uapi/linux/tcp.h`.
+
+use super::path_policer::loss_does_not_bind;
+use crate::causes::shared::tcp::path_has_room;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Excludes};
+use crate::role::Role;
+use narrows_model::words::units;
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "ecn-marking",
+    about: "a hop marks packets as congested, though the path has room",
+    roles: &[Role::Path],
+    assess,
+    look_alikes: &["path-capacity", "random-loss", "congestion-control", "path-policer"],
+    fix: |_, _| {
+        advice("look at the queue management (AQM) of the hop that marks: its rate or its threshold; net.ipv4.tcp_ecn=0 shows whether drops follow")
+    },
+    rank: 6,
+    excludes: Excludes::Hosts,
+    per_connection: true,
+    ..Cause::COMMON
+};
+
+/// Fewer marks than this slow no congestion control down for long.
+const FEW: f64 = 5e-4;
+
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+    let Some(marked) = evidence.base.marked_share else {
+        return cannot_tell("the sender's kernel does not count congestion marks");
+    };
+    if marked < FEW {
+        return contradicts(format!("{} of the delivered segments were marked", units::percent(marked)));
+    }
+    if let Some(loss) = evidence.base.loss.filter(|loss| loss.rate() > 0.5 * marked) {
+        return contradicts(format!("{} of the segments were lost: marks are not what slows it down", units::percent(loss.rate())));
+    }
+    let Some(room) = path_has_room(evidence) else {
+        return if evidence.profile.is_some() {
+            contradicts("the path is full: its queue marks where others drop")
+        } else {
+            cannot_tell("what the path carries by itself was not measured")
+        };
+    };
+    if let Some(assessment) = loss_does_not_bind(evidence) {
+        return assessment;
+    }
+    let marks = counter(format!("{} of the delivered segments carried a congestion mark, and hardly any was lost", units::percent(marked)));
+    Assessment::Supports { share: 0.9, witnesses: vec![marks, room] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::profile::ProfiledPath;
+    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, named};
+    use narrows_model::Place;
+
+    fn truth() -> Scene {
+        Scene { goodput_bps: 40e6, cwnd: 120, marked: 0.03, rtt_us: 35_100, profile: Some(ProfiledPath::default()), ..Scene::default() }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Path, scene, &[])
+    }
+
+    #[test]
+    fn marks_on_a_path_with_room_are_named() {
+        named(&truth(), &[], "ecn-marking", Place::Path);
+        assert_contradicts(&of(&Scene { marked: 0.0, ..truth() }), "were marked");
+        assert_contradicts(&of(&Scene { lost: 8_000, ..truth() }), "were lost");
+    }
+
+    #[test]
+    fn marks_of_a_full_path_are_its_queue_and_without_a_profile_it_is_open() {
+        let full = ProfiledPath { rate_bps: 42e6, burst_bps: 42e6, ..ProfiledPath::default() };
+        assert_contradicts(&of(&Scene { profile: Some(full), ..truth() }), "the path is full");
+        assert_cannot_tell(&of(&Scene { profile: None, ..truth() }), "was not measured");
+    }
+}

@@ -1,0 +1,113 @@
+//! # mtu-black-hole
+//!
+//! A link of the path has a smaller MTU than the hosts assume, and the message that says so does not come back: full-size
+//! packets vanish, small ones pass.
+//!
+//! **Shows**: connections are set up, then nothing of a full segment is ever acknowledged; probes of full size are never answered, small
+//! ones are.
+//!
+//! **Mistaken for**: a dead path, a packet filter, total loss.
+//!
+//! **Fix**: let ICMP "too big" pass, or the right MTU; until then `tcp_mtu_probing`, or a clamped segment size.
+//!
+//! Source: RFC 2923 section 2.1; RFC 4821; `net.ipv4.tcp_mtu_probing`.
+
+use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, experiment, sysctl_fix};
+use crate::evidence::tcp::TcpEvidence;
+use crate::experiments::tcp::SMALL_SEGMENTS;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Fix, keys, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "mtu-black-hole",
+    about: "full-size packets vanish on the path without a word",
+    roles: &[Role::Path],
+    needs: &[keys::TCP_MTU_PROBING, keys::PATH_MTU],
+    assess,
+    look_alikes: &["random-loss", "filter-drop", "mtu-mismatch"],
+    fix,
+    rank: 9,
+    ..Cause::COMMON
+};
+
+/// So many segments may arrive before the MTU of the path falls.
+const FEW: f64 = 4.0;
+
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+    let base = &evidence.base;
+    let (Some(loss), Some(mss)) = (base.loss_whole, base.mss_bytes) else {
+        return cannot_tell("the sender's retransmissions could not be read");
+    };
+    let bits = narrows_stats::mean(&base.interval_bps).unwrap_or(0.0) * base.whole_s;
+    #[allow(clippy::cast_precision_loss)] // a few connections
+    if bits / 8.0 > FEW * mss * base.streams as f64 {
+        return contradicts("full-size segments arrived");
+    }
+    if loss.retransmitted < 3 {
+        return contradicts(format!("only {} segments were sent again", loss.retransmitted));
+    }
+    let stuck = counter(format!(
+        "the connection was set up, but of {} segments of up to {mss:.0} bytes none was acknowledged; {} of them were repeats",
+        loss.sent, loss.retransmitted
+    ));
+    let probes = evidence.probes.filter(|probes| probes.small >= 8);
+    let small = evidence.made(&SMALL_SEGMENTS);
+    match (probes, small) {
+        (Some(probes), _) if probes.full > 0 => contradicts(format!("{} probes of full size were answered", probes.full)),
+        (Some(probes), _) => {
+            let says = format!("of the probes on the idle path {} small ones were answered and none of full size", probes.small);
+            Assessment::Supports { share: 1.0, witnesses: vec![stuck, experiment(says)] }
+        }
+        (None, Some(small)) if small.goodput_bps > 100.0 * evidence.goodput_bps().max(1.0) => {
+            let says = format!("in small segments {} arrived", units::bps(small.goodput_bps));
+            Assessment::Supports { share: 1.0, witnesses: vec![stuck, experiment(says)] }
+        }
+        (None, Some(_)) => contradicts("small segments did not arrive either"),
+        (None, None) => ask(&SMALL_SEGMENTS, "nothing of a full segment arrived; whether small ones do was not measured"),
+    }
+}
+
+fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
+    let advice = "find the hop with the smaller MTU and let its ICMP messages (type 3 code 4, or packet-too-big) pass, or give the hosts its MTU; \
+                  until then let TCP probe for it";
+    sysctl_fix(evidence, Role::Sender, advice, "net.ipv4.tcp_mtu_probing", "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::profile::Probes;
+    use crate::testing::{Scene, assert_asks, assert_contradicts, assert_supports, assessment, named};
+    use narrows_model::Place;
+
+    fn truth() -> Scene {
+        Scene { goodput_bps: 0.0, lost: 6, segments: 16, ..Scene::default() }
+    }
+
+    fn small(goodput_bps: f64) -> Scene {
+        Scene { goodput_bps, ..Scene::default() }
+    }
+
+    #[test]
+    fn small_segments_that_arrive_where_full_ones_do_not_name_it() {
+        let finding = named(&truth(), &[(SMALL_SEGMENTS.id, &small(200e6))], "mtu-black-hole", Place::Path);
+        assert!(finding.fix.commands[0].run.contains("tcp_mtu_probing"), "{:?}", finding.fix);
+        assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), &SMALL_SEGMENTS);
+        let neither = assessment(&CAUSE, Role::Path, &truth(), &[(SMALL_SEGMENTS.id, &small(0.0))]);
+        assert_contradicts(&neither, "did not arrive either");
+        assert_contradicts(&assessment(&CAUSE, Role::Path, &Scene::default(), &[]), "segments arrived");
+    }
+
+    #[test]
+    fn probes_of_both_sizes_tell_it_without_another_load() {
+        let with = |probes| {
+            let mut evidence = TcpEvidence::of(&truth().run(&[]), 0).expect("a baseline");
+            evidence.probes = Some(probes);
+            assess(&evidence, Role::Path)
+        };
+        assert_supports(&with(Probes { small: 30, full: 0 }));
+        assert_contradicts(&with(Probes { small: 30, full: 29 }), "29 probes of full size");
+    }
+}
