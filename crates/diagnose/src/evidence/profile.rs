@@ -18,8 +18,10 @@ pub struct PathProfile {
 pub struct Probes {
     /// Those of a few bytes.
     pub small: u32,
-    /// Those as large as the datagrams of the steps.
+    /// Those as large as the datagrams of the steps …
     pub full: u32,
+    /// … which are as large as the path carries: bytes of their IP packets.
+    pub packet_bytes: u32,
 }
 
 impl Probes {
@@ -32,7 +34,8 @@ impl Probes {
             let probes = &trial.client.probes;
             let full = u32::try_from(probes.iter().filter(|probe| probe.bytes > 0).count()).unwrap_or(u32::MAX);
             let all = u32::try_from(probes.len()).unwrap_or(u32::MAX);
-            (trial.plan.direction == flow.direction()).then(|| Self { small: all - full, full })
+            let packet_bytes = trial.client.datagram_bytes.saturating_add(trial.client.header_bytes);
+            (trial.plan.direction == flow.direction()).then(|| Self { small: all - full, full, packet_bytes })
         })
     }
 }

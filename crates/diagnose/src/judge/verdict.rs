@@ -261,12 +261,15 @@ fn predict<E: Evidence>(
         let (then, then_at) = (ceiling.id.clone(), ceiling.at);
         return Some(Prediction { bps: ceiling.bps.clamp(low, high), interval_bps: [low, high], then, then_at });
     }
+    // Without a word of what the path carries no ceiling of a host far above the goodput foretells one.
+    let path_is_known = ceilings.iter().any(|placed| placed.cause.healthy && placed.ceiling.bps > goodput);
     let next = ceilings
         .iter()
         .filter(|placed| !is_gone(placed.cause, placed.role))
         .filter(|placed| placed.cause.predicts && placed.ceiling.bps > goodput * (1.0 + TOLERANCE))
         .map(|placed| &placed.ceiling)
         .filter(|ceiling| ceiling.method != Method::Inferred || ceiling.bps < EXTRAPOLATION * goodput)
+        .filter(|ceiling| path_is_known || ceiling.method == Method::Measured || ceiling.bps < EXTRAPOLATION * goodput)
         .min_by(|a, b| a.bps.total_cmp(&b.bps))?;
     Some(Prediction { bps: next.bps, interval_bps: next.interval_bps, then: next.id.clone(), then_at: next.at })
 }

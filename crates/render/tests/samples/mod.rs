@@ -130,6 +130,8 @@ pub(crate) fn limited() -> Report {
             idle_rtt_us: Some(34_851),
         },
         verdict: VerdictView {
+            both_bps: None,
+            both_interval_bps: None,
             status: Status::Limited,
             headline: "The server's receive window holds this path to 37.1 Mbit/s; 634 Mbit/s are possible.".into(),
             goodput_bps: 37.1e6,
@@ -248,6 +250,8 @@ pub(crate) fn no_help() -> Report {
 pub(crate) fn healthy() -> Report {
     let mut report = limited();
     report.verdict = VerdictView {
+        both_bps: None,
+        both_interval_bps: None,
         status: Status::Healthy,
         headline: "Healthy: at capacity. The path carries 942 Mbit/s, all that a link of 1 Gbit/s can.".into(),
         goodput_bps: 942e6,
@@ -339,6 +343,8 @@ pub(crate) fn suspected() -> Report {
 pub(crate) fn unknown() -> Report {
     let mut report = limited();
     report.verdict = VerdictView {
+        both_bps: None,
+        both_interval_bps: None,
         status: Status::Unknown,
         headline: "What limits this path cannot be said.".into(),
         goodput_bps: 12.4e6,

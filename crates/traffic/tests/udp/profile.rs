@@ -53,7 +53,8 @@ fn both_ends_account_for_every_datagram_of_every_step() {
             (run(Place::Client, &plan, stream, &Stop::new()), server.join().unwrap())
         });
         assert!(client.probes.len() >= 50 && client.probes.iter().all(|probe| probe.rtt_ns > 0), "{direction}");
-        assert!(client.steps.len() >= 6, "{direction}: {} steps", client.steps.len());
+        // Four trains, and a step at least.
+        assert!(client.steps.len() >= 5, "{direction}: {} steps", client.steps.len());
         for (n, step) in (1..).zip(&client.steps) {
             let received = step
                 .received

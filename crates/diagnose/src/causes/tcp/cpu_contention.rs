@@ -24,7 +24,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cpu-contention",
     about: "the data thread waits for a core that other programs hold",
     roles: &[Role::Sender, Role::Receiver],
-    needs: &[keys::CGROUP_CPU_QUOTA],
+    needs: &[keys::CGROUP_CPU_THROTTLED],
     assess,
     look_alikes: &["sender-app-slow", "receiver-app-slow", "app-core-saturated", "cgroup-cpu-throttle", "path-capacity"],
     fix: |_, _| advice("move the other programs to other cores or another time; or give this one its own (taskset, isolcpus, nice, cpu.weight)"),

@@ -80,7 +80,7 @@ mod tests {
     fn marks_on_a_path_with_room_are_named() {
         named(&truth(), &[], "ecn-marking", Place::Path);
         assert_contradicts(&of(&Scene { marked: 0.0, ..truth() }), "were marked");
-        assert_contradicts(&of(&Scene { lost: 8_000, ..truth() }), "were lost");
+        assert_contradicts(&of(&Scene { segments: 100_000, lost: 4_000, ..truth() }), "were lost");
     }
 
     #[test]

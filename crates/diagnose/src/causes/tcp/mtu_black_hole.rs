@@ -32,6 +32,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
+/// Options of the headers make packets of the same MTU differ by so many bytes.
+const SLACK: f64 = 16.0;
 /// So many segments may arrive before the MTU of the path falls.
 const FEW: f64 = 4.0;
 
@@ -55,9 +57,20 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let probes = evidence.probes.filter(|probes| probes.small >= 8);
     let small = evidence.made(&SMALL_SEGMENTS);
     match (probes, small) {
-        (Some(probes), _) if probes.full > 0 => contradicts(format!("{} probes of full size were answered", probes.full)),
         (Some(probes), _) => {
-            let says = format!("of the probes on the idle path {} small ones were answered and none of full size", probes.small);
+            let segment_bytes = mss + f64::from(evidence.segment_header_bytes());
+            let fits = f64::from(probes.packet_bytes) + SLACK >= segment_bytes;
+            if fits && probes.full > 0 {
+                return contradicts(format!("{} probes of full size were answered", probes.full));
+            }
+            let says = if fits {
+                format!("of the probes on the idle path {} small ones were answered and none of full size", probes.small)
+            } else {
+                format!(
+                    "UDP packets of up to {} bytes come through; TCP's have {segment_bytes:.0}",
+                    probes.packet_bytes
+                )
+            };
             Assessment::Supports { share: 1.0, witnesses: vec![stuck, experiment(says)] }
         }
         (None, Some(small)) if small.goodput_bps > 100.0 * evidence.goodput_bps().max(1.0) => {
@@ -107,7 +120,9 @@ mod tests {
             evidence.probes = Some(probes);
             assess(&evidence, Role::Path)
         };
-        assert_supports(&with(Probes { small: 30, full: 0 }));
-        assert_contradicts(&with(Probes { small: 30, full: 29 }), "29 probes of full size");
+        assert_supports(&with(Probes { small: 30, full: 0, packet_bytes: 1_500 }));
+        // The datagrams were made to fit the path.
+        assert_supports(&with(Probes { small: 30, full: 29, packet_bytes: 1_300 }));
+        assert_contradicts(&with(Probes { small: 30, full: 29, packet_bytes: 1_500 }), "29 probes of full size");
     }
 }
