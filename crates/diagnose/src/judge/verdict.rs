@@ -153,7 +153,7 @@ fn ceiling_witness<E: Evidence>(evidence: &E, placed: &PlacedCeiling<E>) -> Opti
     })
 }
 
-/// The trials that open and suspected causes ask for. Where a cause is proven, only those of causes that are as
+/// The trials that open and suspected causes ask for, those first that tell most of them apart per second. Where a cause is proven, only those of causes that are as
 /// specific are worth their time.
 fn next<E: Evidence>(evidence: &E, candidates: &[Candidate<'_, E>], open: &[Open<E>]) -> Vec<Planned> {
     let best = candidates.first().filter(|best| best.proven());
@@ -164,14 +164,25 @@ fn next<E: Evidence>(evidence: &E, candidates: &[Candidate<'_, E>], open: &[Open
     let unproven = candidates.iter().filter(|candidate| !candidate.proven());
     let asked = asked.chain(unproven.filter_map(|candidate| candidate.cause.confirmed_by));
     let refuting = best.filter(|best| best.cause.per_connection).and_then(|_| evidence.more_connections());
-    let asked: Vec<&Experiment> = asked.chain(refuting).collect();
-    E::EXPERIMENTS
-        .iter()
-        .filter(|experiment| asked.contains(experiment))
-        .flat_map(|experiment| experiment.trials())
-        .filter(|trial| evidence.experiment_bps(trial.id).is_none())
-        .filter_map(|trial| trial.planned(&evidence.baseline()))
-        .collect()
+    let asked: Vec<&'static Experiment> = asked.chain(refuting).collect();
+    let mut wanted: Vec<(f64, Vec<Planned>)> =
+        E::EXPERIMENTS.iter().filter_map(|experiment| priced(evidence, experiment, &asked)).collect();
+    wanted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    wanted.into_iter().flat_map(|(_, trials)| trials).collect()
+}
+
+/// The trials of an experiment that are still to be made, and how many causes ask for them per millisecond.
+fn priced<E: Evidence>(
+    evidence: &E,
+    experiment: &'static Experiment,
+    asked: &[&'static Experiment],
+) -> Option<(f64, Vec<Planned>)> {
+    let asks = asked.iter().filter(|other| **other == experiment).count();
+    let open = experiment.trials().iter().filter(|trial| evidence.experiment_bps(trial.id).is_none());
+    let trials: Vec<Planned> = open.filter_map(|trial| trial.planned(&evidence.baseline())).collect();
+    let cost_ms: u64 = trials.iter().filter_map(|trial| trial.plan.duration_ms()).sum();
+    #[allow(clippy::cast_precision_loss)] // a few causes and seconds
+    (asks > 0 && !trials.is_empty()).then(|| (asks as f64 / cost_ms.max(1) as f64, trials))
 }
 
 fn missing<E: Evidence>(evidence: &E, open: &[Open<E>]) -> Vec<String> {
@@ -272,4 +283,27 @@ fn predict<E: Evidence>(
         .filter(|ceiling| path_is_known || ceiling.method == Method::Measured || ceiling.bps < EXTRAPOLATION * goodput)
         .min_by(|a, b| a.bps.total_cmp(&b.bps))?;
     Some(Prediction { bps: next.bps, interval_bps: next.interval_bps, then: next.id.clone(), then_at: next.at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tcp::TcpEvidence;
+    use crate::experiments::paced::PACED_UDP;
+    use crate::experiments::tcp::{MORE_STREAMS, PACED_HALF};
+    use crate::testing::Scene;
+
+    #[test]
+    fn an_experiment_is_worth_the_causes_that_ask_for_it_per_millisecond() {
+        let (scene, more) = (Scene::default(), Scene::default());
+        let evidence = TcpEvidence::of(&scene.run(&[]), 0).expect("a baseline");
+        let asked = [&MORE_STREAMS, &PACED_HALF, &MORE_STREAMS, &PACED_UDP];
+        let price = |experiment| priced(&evidence, experiment, &asked).map(|(price, _)| price * 1e3);
+        assert_eq!((price(&MORE_STREAMS), price(&PACED_HALF)), (Some(2.0 / 3.0), Some(1.0 / 3.0)));
+        assert!(price(&PACED_UDP) < price(&PACED_HALF), "six seconds for one answer: {:?}", price(&PACED_UDP));
+        // Nobody asks for it, or it was made.
+        assert!(priced(&evidence, &MORE_STREAMS, &[]).is_none());
+        let made = TcpEvidence::of(&scene.run(&[(MORE_STREAMS.id, &more)]), 0).expect("a baseline");
+        assert!(priced(&made, &MORE_STREAMS, &asked).is_none());
+    }
 }

@@ -21,7 +21,7 @@ const WARM_UP_MS: u64 = 200;
 /// After so many trials in a row that failed, something else is wrong.
 const RENEWALS: u32 = 6;
 /// How long the tester is looked at by itself.
-const QUALIFY_MS: u64 = 1_000;
+const QUALIFY_MS: u64 = 500;
 
 /// Hears of each trial, with what is known after it.
 pub type Watch<'a> = &'a mut dyn FnMut(usize, &LoadTrial, &[GoalBounds]);

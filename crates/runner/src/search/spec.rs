@@ -85,7 +85,7 @@ impl SearchSpec {
 
 /// The profile that a search starts with; its first rate is far below most paths, and costs little on those below it.
 const PROFILE: ProfilePlan =
-    ProfilePlan { direction: Direction::Up, start_bps: 10_000_000, max_bps: ProfilePlan::MAX_BPS, limit_ms: 4_000 };
+    ProfilePlan { direction: Direction::Up, start_bps: 10_000_000, max_bps: ProfilePlan::MAX_BPS, limit_ms: 2_500 };
 /// The steps of a profile go this far beyond the highest load that the user gave: a capacity shows above it only.
 const BEYOND: f64 = 1.2;
 
@@ -164,7 +164,13 @@ pub fn run(
     if spec.profile && spec.method == SearchMethod::Mlr {
         let max_bps = spec.max.map(|_| BEYOND * order.plan.max_load_pps * packet_bytes(&unit, family) * 8.0);
         run.trials.extend(profile(ends, flow, max_bps, began)?);
-        let hinted = hint(&run, flow, &unit, family)
+        let hint = hint(&run, flow, &unit, family);
+        // A thousandth of what the tester does may be more than the path carries.
+        if let (None, Some(([least_pps, _], _))) = (spec.min, hint) {
+            order.plan.min_load_pps =
+                order.plan.min_load_pps.min((0.1 * least_pps).max(10.0)).min(order.plan.max_load_pps);
+        }
+        let hinted = hint
             .map(|(interval_pps, buffer_us)| order.plan.clone().from_profile(interval_pps, buffer_us, spec.shorten));
         // A limit of the search may be too short for trials that fill the queue.
         order.plan = hinted.filter(|plan| plan.check().is_ok()).unwrap_or(order.plan);

@@ -33,6 +33,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["path-shaper", "tcp-send-buffer", "qdisc-drop", "path-capacity"],
     fix,
     rank: 8,
+    explains_link: true,
     ..Cause::COMMON
 };
 
@@ -56,6 +57,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return cannot_tell(
             "the segment size could not be read, so the goodput cannot be held against the shaper's rate",
         );
+    }
+    if evidence.at_link() {
+        return contradicts("the slower link is full: without the shaper no more would pass");
     }
     match evidence.grew(role, keys::QDISC_OVERLIMITS) {
         None => cannot_tell("the counters of the sender's queueing discipline could not be read"),
@@ -84,6 +88,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, fact, named, none_proven, ordinary_host,
         assessment, with, without,
     };
+    use crate::testing::profile::{Excess, ProfiledPath};
     use narrows_model::{Place, Status, Unit};
 
     /// tbf at 200 Mbit/s: 191 Mbit/s of payload, and a queue in the sender's own host.
@@ -114,6 +119,12 @@ mod tests {
         assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "never had to hold");
         let scene = Scene { sender_facts: without(truth().sender_facts, "qdisc.rate"), ..truth() };
         assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "has no rate");
+    }
+
+    #[test]
+    fn a_profile_that_went_through_the_shaper_makes_it_no_path_at_capacity() {
+        let path = ProfiledPath { rate_bps: 200e6, burst_bps: 900e6, excess: Excess::WaitsAfter(80), ..ProfiledPath::default() };
+        named(&Scene { profile: Some(path), ..truth() }, &[], "local-shaper", Place::Client);
     }
 
     #[test]

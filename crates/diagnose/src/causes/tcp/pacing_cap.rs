@@ -31,6 +31,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
+/// A path that carries no more than this times the cap would give as little without it.
+const HARDLY_MORE: f64 = 1.1;
+
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     #[allow(clippy::cast_precision_loss)]
     let streams = evidence.base.streams as f64;
@@ -54,6 +57,15 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
         return contradicts("a queue stands on the path: it takes less than the cap");
+    }
+    #[allow(clippy::cast_precision_loss)] // a few connections
+    let allowed = cap * base.streams as f64;
+    if let Some(capacity) = evidence.capacity_goodput_bps().filter(|capacity| *capacity < HARDLY_MORE * allowed) {
+        return contradicts(format!(
+            "the path carries {}, hardly more than the cap of {}",
+            units::bps(capacity),
+            units::bps(allowed)
+        ));
     }
     Assessment::Supports {
         share: (1.0 - windows).max(0.5),
@@ -84,6 +96,7 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::profile::ProfiledPath;
     use crate::testing::{
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven, assessment,
     };
@@ -92,6 +105,16 @@ mod tests {
     /// SO_MAX_PACING_RATE of 200 Mbit/s.
     fn truth() -> Scene {
         Scene { goodput_bps: 198e6, rtt_us: 35_100, cwnd: 1_200, max_pacing_bytes_s: 25_000_000, ..Scene::default() }
+    }
+
+    #[test]
+    fn a_cap_just_below_what_the_path_carries_costs_next_to_nothing() {
+        let of = |rate_bps| {
+            let path = ProfiledPath { rate_bps, burst_bps: rate_bps, ..ProfiledPath::default() };
+            assessment(&CAUSE, Role::Sender, &Scene { goodput_bps: 170e6, profile: Some(path), ..truth() }, &[])
+        };
+        assert_contradicts(&of(220e6), "hardly more than the cap of 200 Mbit/s");
+        assert_supports(&of(240e6));
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Evidence for TcpEvidence {
 
     /// A goodput above the speed of the link says that the speed was never enforced.
     fn fills_link(&self) -> bool {
-        self.at_link() || self.filled().is_some_and(|part| (super::FULL..=BEYOND).contains(&part))
+        self.at_link() || self.filled().is_some_and(|part| (AT_CAPACITY..=BEYOND).contains(&part))
     }
 
     fn cannot_exclude(&self, what: Excludes, role: Role) -> Option<String> {

@@ -334,15 +334,13 @@ impl TcpEvidence {
 }
 
 /// TCP in its steady state carries this part of what a path sustains, and more: a loss-based congestion control that finds a queue of
-/// half a bandwidth-delay product falls below it only for a part of the time (RFC 9438, figure 1).
+/// half a bandwidth-delay product falls below it only for a part of the time (RFC 9438, figure 1). Nothing that is mended then gives a
+/// seventh more.
 pub const AT_CAPACITY: f64 = 0.88;
 
 /// A goodput of so many times the profile's capacity is not explained by it: the profile is of another moment, or the path treats UDP
 /// in a way of its own.
 pub const BEYOND: f64 = 1.08;
-
-/// Where so much of the capacity is used, nothing that is mended gives a tenth more.
-const FULL: f64 = 0.91;
 
 /// The limited time is needed: without it nothing is known. Samples count where they are a majority.
 fn held(limited_time: Option<f64>, sampled: Option<f64>) -> Option<f64> {
