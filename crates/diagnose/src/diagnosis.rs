@@ -134,7 +134,7 @@ const BLOATED: f64 = 3.0;
 fn bufferbloat(evidence: &TcpEvidence) -> Option<String> {
     let (idle_us, queue_us) = (evidence.min_rtt_us?, evidence.queue_us()?);
     (queue_us >= BLOATED_US && idle_us + queue_us >= BLOATED * idle_us).then(|| {
-        let micros = |us: f64| units::micros(us.max(0.0).min(1e12) as u64);
+        let micros = |us: f64| units::micros(us.clamp(0.0, 1e12) as u64);
         format!(
             "bufferbloat at path: the RTT is {} under load and {} when idle; a shorter queue or one that is managed (fq_codel, cake) at the \
              bottleneck gives the same goodput without the wait",

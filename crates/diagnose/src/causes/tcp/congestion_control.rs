@@ -103,8 +103,8 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         );
     };
     let again = evidence.made(&AGAIN).map(|again| again.goodput_bps);
-    let gain = other.goodput_bps / again.map_or(0.0, |again| again).max(evidence.goodput_bps());
-    if gain >= GAIN && gain < CLEAR && again.is_none() {
+    let gain = other.goodput_bps / again.unwrap_or(0.0).max(evidence.goodput_bps());
+    if (GAIN..CLEAR).contains(&gain) && again.is_none() {
         return ask(&AGAIN, format!("BBR carried {gain:.1} times as much: whether {in_use} does as well at another time was not measured"));
     }
     if gain < GAIN {

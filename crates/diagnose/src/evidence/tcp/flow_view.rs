@@ -178,7 +178,7 @@ fn thread_share(samples: &[TcpSample]) -> Option<f64> {
 fn thread_waits(samples: &[TcpSample]) -> Option<f64> {
     let mut known = samples.iter().filter_map(|sample| Some((sample.at_us, sample.thread_wait_us?)));
     let (from_us, before) = known.next()?;
-    let (to_us, after) = known.last()?;
+    let (to_us, after) = known.next_back()?;
     let span_us = to_us.checked_sub(from_us).filter(|us| *us > 0)?;
     #[allow(clippy::cast_precision_loss)] // microseconds of one trial
     Some((after.saturating_sub(before) as f64 / span_us as f64).min(1.0))
