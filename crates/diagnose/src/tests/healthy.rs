@@ -2,6 +2,7 @@
 //! each must end as healthy or as unknown.
 
 use crate::experiments::tcp::MORE_STREAMS;
+use crate::testing::profile::ProfiledPath;
 use crate::testing::{
     Hidden, Scene, core, fact, link, next, no_more, ordinary_host, verdict, virtual_hosts, with, without,
 };
@@ -310,6 +311,11 @@ fn a_small_transfer_is_over_before_anything_can_be_said() {
     unknown(&scene, &[]);
     let steady = Scene { goodput_bps: 930e6, congestion_control: "bbr", ..Scene::default() };
     unknown(&scene, &[("other-congestion-control", &steady), ("more-streams", &steady)]);
+    // A profile tells what slow start can make of the path: 396 Mbit/s of two megabytes.
+    let path = ProfiledPath { idle_rtt_us: 5_000, ..ProfiledPath::default() };
+    healthy(&Scene { profile: Some(path), ..scene.clone() }, &[]);
+    let slow = Scene { goodput_bps: 100e6, profile: Some(path), ..scene };
+    assert_ne!(verdict(&slow, &[]).status, Status::Healthy);
 }
 
 #[test]

@@ -27,6 +27,17 @@ fn what_loses_nothing_is_healthy_however_it_was_sent() {
     });
 }
 
+#[test]
+fn what_any_long_path_loses_is_healthy_and_ten_times_as_much_is_not() {
+    let of = |path| {
+        verdict_with(&UdpScene { offered: 100_000, died: Died { path, ..no_death() }, ..UdpScene::default() }, &[])
+    };
+    let few = of(9);
+    assert_eq!(few.status, Status::Healthy, "{few:#?}");
+    assert!(few.headline.contains("only 9 of 100000 datagrams lost"), "{}", few.headline);
+    assert_ne!(of(90).status, Status::Healthy);
+}
+
 type Expected = (&'static str, Place, fn(u64) -> Died);
 
 /// Each place with the cause that it is.

@@ -19,6 +19,8 @@ pub struct StepView {
     pub before_loss: u32,
     /// Delay of the last quarter above the least delay of the profile, microseconds.
     pub queue_us: f64,
+    /// How fast the delay rose: seconds per second of arrivals.
+    pub rising: f64,
     /// Datagrams before the delay began to rise for good.
     pub before_queue: u32,
     /// Whether the receiving socket dropped so many that the step says nothing of the path.
@@ -69,6 +71,7 @@ impl StepView {
             lost: sent.saturating_sub(received.datagrams).saturating_sub(received.socket_drops),
             before_loss: received.first_missing.unwrap_or(sent),
             queue_us,
+            rising: rising(&received.parts).unwrap_or(0.0),
             before_queue: before_queue(&received.parts, base_delay_ns, queue_us).unwrap_or(0),
             receiver_behind: received.socket_drops > sent / 50,
             is_train: record.step.gap_ns == 0,
@@ -93,10 +96,16 @@ impl StepView {
     pub fn saturated(&self, usual_loss: f64) -> bool {
         // Two standard deviations of how many are lost by chance.
         let chance = 2.0 * (usual_loss * (1.0 - usual_loss) / f64::from(self.sustained_count.max(1))).sqrt();
-        !self.is_train
-            && !self.receiver_behind
-            && self.sustained_count >= 10
-            && self.sustained_bps < KEEPS_UP * self.offered_bps * (1.0 - usual_loss - chance)
+        let known = !self.is_train && !self.receiver_behind && self.sustained_count >= 10;
+        let passes = self.offered_bps * (1.0 - usual_loss);
+        known && (self.sustained_bps < KEEPS_UP * (passes - chance * self.offered_bps) || self.fills(passes))
+    }
+
+    /// Whether a queue fills: the delay rises as fast as what exceeds the rate of arrival makes it. A FIFO that is offered `o` and
+    /// sustains `c` delays each second of arrivals by `1 - c / o` more.
+    fn fills(&self, passes_bps: f64) -> bool {
+        let excess = 1.0 - self.sustained_bps / passes_bps.max(1.0);
+        self.queue_us >= FILLS_US && excess >= FILLS && (self.rising / excess - 1.0).abs() <= 0.4
     }
 
     /// Whether a host cannot send or receive so fast. One that is late with less than any host sends was stopped for a moment.
@@ -121,6 +130,10 @@ const KEEPS_UP: f64 = 0.94;
 /// Datagrams a second that any host sends.
 const ANY_HOST_PPS: f64 = 10_000.0;
 
+/// A queue that fills by less than this part of the rate, or to less than this in a step, may be jitter.
+const FILLS: f64 = 0.01;
+const FILLS_US: f64 = 2_000.0;
+
 /// A sender that was late by this and this part of its step was late for a moment, or for long.
 const LATE_S: f64 = 0.002;
 const LATE_PART: f64 = 0.05;
@@ -143,6 +156,19 @@ fn sustained(parts: &[StepPart], packet_bits: f64) -> Option<(f64, u32)> {
     }
     let gap_ns = narrows_stats::quantile(&gaps_ns, 0.5).filter(|ns| *ns > 0.0)?;
     Some((packet_bits * 1e9 / gap_ns, count))
+}
+
+/// The median of the slopes of the delay between any two parts.
+#[allow(clippy::cast_precision_loss)] // times of one step
+fn rising(parts: &[StepPart]) -> Option<f64> {
+    let points = parts.iter().filter(|part| part.received > 0);
+    let points: Vec<(f64, f64)> = points.map(|part| (part.last_ns as f64, part.delay_ns as f64)).collect();
+    let mut slopes = Vec::new();
+    for (index, (at, delay)) in points.iter().enumerate().filter(|_| points.len() >= 8) {
+        slopes.extend(points[..index].iter().map(|(since, before)| (delay - before) / (at - since)));
+    }
+    slopes.retain(|slope| slope.is_finite());
+    narrows_stats::quantile(&slopes, 0.5)
 }
 
 /// Datagrams before the delay began to rise: the line through its rise from a third to two thirds of the queue, followed back to where

@@ -139,7 +139,11 @@ fn received(arrivals: &[(u32, f64, f64)], sent: u32) -> StepReceived {
 }
 
 fn profile(path: &mut Path, start_bps: u64) -> (Shape, f64) {
-    let plan = ProfilePlan { start_bps, limit_ms: 8_000, ..ProfilePlan::default() };
+    bounded(path, start_bps, ProfilePlan::MAX_BPS)
+}
+
+fn bounded(path: &mut Path, start_bps: u64, max_bps: u64) -> (Shape, f64) {
+    let plan = ProfilePlan { start_bps, max_bps, limit_ms: 8_000, ..ProfilePlan::default() };
     let probes: Vec<ProfileProbe> = (0..50)
         .map(|n| {
             let bytes = if n % 2 == 0 { 100 } else { BYTES };
@@ -179,6 +183,15 @@ fn a_queue_is_a_plateau_with_delay() {
     assert_eq!(shape.plateau, Some(Plateau::Queue));
     assert_eq!(shape.lost_below, 0);
     assert!(seconds < 3.0, "{seconds}");
+}
+
+#[test]
+fn a_queue_that_fills_slowly_shows_the_capacity_where_a_host_can_do_no_more() {
+    let mut path = Path { jitter_ns: 300_000, ..Path::new(435e6, 4e6) };
+    let (shape, _) = bounded(&mut path, 300_000_000, 447_000_000);
+    let capacity = shape.capacity.expect("its queue fills");
+    assert!(near(capacity.bps, 435e6, 0.01), "{capacity:?}");
+    assert_eq!(shape.plateau, Some(Plateau::Queue));
 }
 
 #[test]

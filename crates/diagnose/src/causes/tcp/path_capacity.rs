@@ -42,6 +42,10 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let goodput = evidence.goodput_bps();
+    if let Some((bps, bytes)) = slow_start_bps(evidence).filter(|(bps, _)| goodput >= SLOW_START[0] * bps) {
+        let how = format!("what slow start makes of a transfer of {}", units::bytes(bytes));
+        return ceiling_at(CAUSE.id, evidence, role, bps, SLOW_START, Method::Computed, how);
+    }
     if let Some(ceiling) = profiled(evidence, role) {
         return Some(ceiling);
     }
@@ -58,6 +62,31 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let link = evidence.link_goodput_bps()?;
     let how = format!("slower link {} less headers", units::bps(evidence.link_bps()?));
     ceiling_at(CAUSE.id, evidence, role, link, [0.95, 1.01], Method::Computed, how)
+}
+
+/// A transfer that is over before its window has grown gets this part of what doubling windows of ten segments give at least: congestion
+/// controls that leave slow start early (RFC 9406), and acknowledgements that come late, take the rest.
+const SLOW_START: [f64; 2] = [0.4, 1.3];
+
+/// Goodput of a transfer that ends by bytes on the path that was profiled, where most of it is slow start, and its bytes (RFC 5681
+/// section 3.1, RFC 6928: ten segments, twice as many each round trip, until the path is full).
+#[allow(clippy::cast_precision_loss)] // bytes of one transfer
+fn slow_start_bps(evidence: &TcpEvidence) -> Option<(f64, u64)> {
+    let narrows_model::Limit::BytesPerStream(bytes) = evidence.load.limit else { return None };
+    let (rtt_s, mss) = (evidence.min_rtt_us? / 1e6, evidence.base.mss_bytes?);
+    let streams = evidence.base.streams.max(1) as f64;
+    let share_bps = evidence.carries_bps()? / streams;
+    let (bits, mut window, mut sent, mut took_s) = (bytes as f64 * 8.0, 10.0 * mss * 8.0, 0.0, 0.0);
+    if window <= 0.0 {
+        return None;
+    }
+    while window < share_bps * rtt_s && sent + window < bits {
+        (sent, took_s, window) = (sent + window, took_s + rtt_s, 2.0 * window);
+    }
+    // Where the path is full for longer than that, it is a transfer like any other.
+    let rest_s = (bits - sent) / share_bps;
+    let bps = streams * bits / (took_s + rest_s + rtt_s / 2.0);
+    (bps.is_finite() && rest_s < 2.0 * took_s).then_some((bps, bytes))
 }
 
 /// The ceiling by the profile of the path: what it sustains, or beyond a policer or shaper the rate at which bursts pass it.
@@ -202,6 +231,15 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let goodput = evidence.goodput_bps();
+    if let Some((bps, bytes)) = slow_start_bps(evidence).filter(|(bps, _)| goodput >= SLOW_START[0] * bps) {
+        let says = format!(
+            "a transfer of {} is over before its window has grown: slow start makes {} of the path at best",
+            units::bytes(bytes),
+            units::bps(bps)
+        );
+        let words = evidence.profile.as_ref().map(|profile| experiment(profile.words()));
+        return Assessment::Supports { share: 0.9, witnesses: std::iter::once(counter(says)).chain(words).collect() };
+    }
     if let Some(known) = by_profile(evidence) {
         return known;
     }
