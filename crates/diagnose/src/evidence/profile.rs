@@ -90,7 +90,8 @@ impl PathProfile {
             loss: view.loss(),
             queue_us: view.queue_us,
         };
-        let mut steps: Vec<ProfileStepView> = shape.steps.iter().filter(|view| !view.disturbed).map(step).collect();
+        let mut steps: Vec<ProfileStepView> =
+            shape.steps.iter().filter(|view| !view.disturbed || view.far_behind()).map(step).collect();
         steps.sort_by(|a, b| a.offered_bps.total_cmp(&b.offered_bps));
         PathProfileView {
             summary: self.words(),

@@ -90,7 +90,10 @@ impl Shape {
         let jitter_us = jitter_us(&record.probes, plan.direction);
         let all = steps;
         // A sender that was late sent bursts of it, at a rate that nobody knows.
-        let steps: Vec<StepView> = all.iter().filter(|view| !view.disturbed).copied().collect();
+        let mut steps: Vec<StepView> = all.iter().filter(|view| !view.disturbed).copied().collect();
+        if !steps.iter().any(|view| view.saturated(0.0)) {
+            steps.extend(agreeing(&all, &steps));
+        }
         let usual_loss = steps.iter().map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
         let capacity = capacity(&steps, usual_loss);
         let carried = steps.iter().filter(|view| !view.saturated(usual_loss));
@@ -165,6 +168,17 @@ impl Shape {
     pub fn loss_below(&self) -> f64 {
         self.lost_below as f64 / self.sent_below.max(1) as f64
     }
+}
+
+/// The steps of a late sender in which far less arrived than it sent, where there are two at least, they agree, and no other step carried
+/// more.
+fn agreeing(all: &[StepView], others: &[StepView]) -> Vec<StepView> {
+    let behind: Vec<StepView> = all.iter().filter(|view| view.far_behind()).copied().collect();
+    let rates: Vec<f64> = behind.iter().map(|view| view.sustained_bps).collect();
+    let (Some(middle), true) = (narrows_stats::quantile(&rates, 0.5), rates.len() >= 2) else { return Vec::new() };
+    let agree = rates.iter().all(|rate| (rate / middle - 1.0).abs() <= 0.15);
+    let carried = others.iter().any(|view| view.sustained_bps.min(view.offered_bps) > 1.05 * middle);
+    if agree && !carried { behind } else { Vec::new() }
 }
 
 /// The least delay of datagrams of this size, by two clocks: of the idle probes and of all steps.

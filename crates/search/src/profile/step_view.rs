@@ -101,6 +101,12 @@ impl StepView {
         known && (self.sustained_bps < KEEPS_UP * (passes - chance * self.offered_bps) || self.fills(passes))
     }
 
+    /// Whether far less arrived than a sender sent that was late: where several steps agree, that is what the path sustains all the same.
+    #[must_use]
+    pub fn far_behind(&self) -> bool {
+        self.disturbed && self.sustained_count >= 30 && self.sustained_bps < FAR_LESS * self.offered_bps
+    }
+
     /// Whether a queue fills: the delay rises as fast as what exceeds the rate of arrival makes it. A FIFO that is offered `o` and
     /// sustains `c` delays each second of arrivals by `1 - c / o` more.
     fn fills(&self, passes_bps: f64) -> bool {
@@ -133,6 +139,9 @@ const ANY_HOST_PPS: f64 = 10_000.0;
 /// A queue that fills by less than this part of the rate, or to less than this in a step, may be jitter.
 const FILLS: f64 = 0.01;
 const FILLS_US: f64 = 2_000.0;
+
+/// No burst of what was late makes the later half of a step arrive at less than this part of what was sent.
+const FAR_LESS: f64 = 0.7;
 
 /// A sender that was late by this and this part of its step was late for a moment, or for long.
 const LATE_S: f64 = 0.002;

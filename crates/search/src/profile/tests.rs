@@ -21,6 +21,8 @@ struct Path {
     delay_ns: u64,
     /// A host on the way stalls once in so many ns, for so many ns.
     stalls: Option<(f64, f64)>,
+    /// How far the sender falls behind in each step.
+    late_ns: u64,
     seed: u64,
     tokens: f64,
     tokens_at: f64,
@@ -37,6 +39,7 @@ impl Path {
             jitter_ns: 0,
             delay_ns: 10_000_000,
             stalls: None,
+            late_ns: 0,
             seed: 88_172_645_463_325_252,
             tokens: f64::MAX,
             tokens_at: 0.0,
@@ -101,7 +104,7 @@ impl Path {
         let record = StepRecord {
             at_us: 0,
             step: *step,
-            sent: StepSent { datagrams: sent, span_ns: (f64::from(sent - 1) * gap) as u64, late_ns: 0 },
+            sent: StepSent { datagrams: sent, span_ns: (f64::from(sent - 1) * gap) as u64, late_ns: self.late_ns },
             received: Some(received(&arrivals, sent)),
         };
         (record, end.max(self.busy_until))
@@ -192,6 +195,14 @@ fn a_queue_that_fills_slowly_shows_the_capacity_where_a_host_can_do_no_more() {
     let capacity = shape.capacity.expect("its queue fills");
     assert!(near(capacity.bps, 435e6, 0.01), "{capacity:?}");
     assert_eq!(shape.plateau, Some(Plateau::Queue));
+}
+
+#[test]
+fn a_sender_that_is_late_in_every_step_still_shows_where_far_less_arrives() {
+    let mut path = Path { police: Some((25e6, 60_000.0)), late_ns: 20_000_000, ..Path::new(170e6, 200_000.0) };
+    let (shape, _) = profile(&mut path, 28_000_000);
+    assert!(near(shape.capacity.expect("a plateau").bps, 25e6, 0.05), "{:?}", shape.capacity);
+    assert!(!matches!(shape.plateau, Some(Plateau::Queue | Plateau::Shaper { .. })), "{:?}", shape.plateau);
 }
 
 #[test]

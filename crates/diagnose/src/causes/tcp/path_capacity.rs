@@ -166,6 +166,9 @@ fn is_sawtooth(evidence: &TcpEvidence) -> bool {
 /// queue that is short, and takes a while to fill a long path.
 const SAWTOOTH: f64 = 0.6;
 
+/// A congestion control that fills a queue loses less than this behind it.
+const MUCH_LOSS: f64 = 0.005;
+
 /// A queue that takes this long to drain is none of packets that wait for a core: a thread that may run waits for
 /// some slices of a few milliseconds, and the backlog of a core (1000 packets) is worked off in a few more.
 const LONG_QUEUE_US: f64 = 50_000.0;
@@ -268,6 +271,11 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             .find_map(|role| super::pcie_width::may_hold_a_queue(evidence, role))
     {
         return open;
+    }
+    // A policer loses much, and bursts and jitter make the RTT vary: without a profile a small queue is not the path's for certain.
+    let lossy = evidence.base.loss.is_some_and(|loss| loss.rate() >= MUCH_LOSS);
+    if queue == Some(true) && !at_link && lossy && evidence.queue_us().is_some_and(|queue_us| queue_us < LONG_QUEUE_US / 5.0) {
+        return cannot_tell("much was lost behind a queue that hardly stood: a policer looks the same without a profile of the path");
     }
     if queue == Some(true) && !at_link {
         // Bursts, jitter and windows make a small queue, too: whether it is the path that is full an experiment tells.
