@@ -218,3 +218,40 @@ pub fn final_status(run: &Run) -> Option<Status> {
     let report = narrows_diagnose::report(run)?;
     Some(report.rounds.last().map_or(report.verdict.status, |round| round.status))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::{StreamProgress, TcpPlan, TcpSample, UdpPlan};
+
+    const BASELINE: Purpose = Purpose::Baseline { round: 0 };
+
+    fn load() -> TcpPlan {
+        TcpPlan { limit: Limit::DurationMs(8_000), omit_ms: 2_000, ..TcpPlan::default() }
+    }
+
+    #[test]
+    fn only_loads_of_tcp_that_end_by_time_may_end_sooner_and_no_proof() {
+        let known =
+            |purpose: &Purpose, plan: LoadPlan, within| Known::of(purpose, &plan, within, Some(1_000)).is_some();
+        assert!(known(&BASELINE, load().into(), 0.03));
+        assert!(known(&Purpose::Experiment { round: 0, id: "more-streams".to_owned() }, load().into(), 0.03));
+        assert!(!known(&Purpose::Proof { round: 0, pair: 0, fixed: true }, load().into(), 0.03));
+        assert!(!known(&BASELINE, load().into(), 0.0), "the user wants the whole time");
+        assert!(!known(&BASELINE, TcpPlan { limit: Limit::BytesPerStream(1 << 30), ..load() }.into(), 0.03));
+        assert!(!known(&BASELINE, UdpPlan::default().into(), 0.03));
+    }
+
+    #[test]
+    fn the_receiver_tells_when_its_goodput_is_known() {
+        let hears = |place| {
+            let mut known = Known::of(&BASELINE, &load().into(), 0.03, Some(1_000)).expect("a load by time");
+            (0..80_u64).find(|n| {
+                let sample = TcpSample { at_us: n * 100_000, bytes: n * 1_000_000, ..TcpSample::default() };
+                let stream = StreamProgress { id: 0, flow: Flow::Up, sample: sample.into() };
+                known.hear(place, &Progress { at_us: n * 100_000, streams: vec![stream] })
+            })
+        };
+        assert_eq!((hears(Place::Server), hears(Place::Client)), (Some(50), None));
+    }
+}

@@ -26,6 +26,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::QDISC_RATE,
         keys::QDISC_OVERLIMITS,
         keys::NIC_NAME,
+        keys::NIC_KIND,
+        keys::NIC_SPEED,
         keys::QDISC_ROOT_KIND,
     ],
     ceiling,
