@@ -12,7 +12,7 @@ use narrows_model::{Ending, LoadPlan, Place, Report, Run, TcpPlan, TimeBudget, U
 /// Two diagnoses of stored runs.
 ///
 /// # Errors
-/// The run, where it is no diagnosis or not even its first baseline was measured.
+/// The run, where it is not a diagnosis or not even its first baseline was measured.
 pub fn of_runs<'a>(a: &'a Run, b: &'a Run) -> Result<DiffReport, &'a Run> {
     let mut diff = of_reports(&report(a).ok_or(a)?, &report(b).ok_or(b)?);
     if let (RunPlan::Diagnose(of_a), RunPlan::Diagnose(of_b)) = (&a.plan, &b.plan) {

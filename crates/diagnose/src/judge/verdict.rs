@@ -153,8 +153,8 @@ fn ceiling_witness<E: Evidence>(evidence: &E, placed: &PlacedCeiling<E>) -> Opti
     })
 }
 
-/// The trials that open and suspected causes ask for, those first that tell most of them apart per second. Where a cause is proven, only those of causes that are as
-/// specific are worth their time.
+/// The trials that open and suspected causes ask for, those first that most causes ask for per second. Where a cause is proven, only
+/// those of causes that are as specific are worth their time.
 fn next<E: Evidence>(evidence: &E, candidates: &[Candidate<'_, E>], open: &[Open<E>]) -> Vec<Planned> {
     let best = candidates.first().filter(|best| best.proven());
     let explained = candidates.iter().filter(|candidate| candidate.proven()).map(|candidate| candidate.share).sum();

@@ -13,9 +13,8 @@ use std::time::Duration;
 
 /// A part of the goodput, in percent.
 fn percent(text: &str) -> Result<f64, String> {
-    let percent: f64 =
-        text.trim_end_matches('%').trim().parse().map_err(|_| "this is no number of percent".to_owned())?;
-    if (0.0..=50.0).contains(&percent) { Ok(percent) } else { Err("from 0 to 50 percent".to_owned()) }
+    let percent: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| "not a number of percent".to_owned())?;
+    if (0.0..=50.0).contains(&percent) { Ok(percent) } else { Err("must be 0 to 50 percent".to_owned()) }
 }
 
 const UDP_HEADING: &str = "Load of UDP";

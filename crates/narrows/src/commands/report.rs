@@ -54,7 +54,7 @@ impl Args {
             let diff = narrows_views::diff::of_runs(&run, &other).map_err(|run| {
                 let why = match run.plan {
                     RunPlan::Diagnose(_) => "nothing was measured in it",
-                    _ => "it is no diagnosis; give two runs of `narrows diagnose`",
+                    _ => "it is not a diagnosis; give two runs of `narrows diagnose`",
                 };
                 Failure::usage(format!("cannot compare run {}: {why}", run.id))
             })?;

@@ -148,7 +148,7 @@ fn two_diagnoses_are_compared_and_other_runs_refused() {
     let json = alone().run(&["report", &before, "--diff", &after, "--format", "json"]).out;
     assert!(json.starts_with("{\n  \"schema\": \"narrows.diff/1\""), "{json}");
     let refused = alone().sentence(2, &["report", &before, "--diff", &other]);
-    assert!(refused.starts_with("cannot compare run ") && refused.contains("it is no diagnosis"), "{refused}");
+    assert!(refused.starts_with("cannot compare run ") && refused.contains("it is not a diagnosis"), "{refused}");
     assert!(alone().sentence(1, &["report", &before, "--svg", "p.svg"]).ends_with("diagnose without --no-profile"));
     let missing = alone().sentence(1, &["report", &before, "--diff", "nowhere"]);
     assert!(missing.starts_with("there is no run `nowhere`: "), "{missing}");

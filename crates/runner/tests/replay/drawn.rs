@@ -124,46 +124,34 @@ fn clocks_apart(run: &mut Value, ns: i64) {
 
 type Ablation = fn(&mut Value);
 
+/// Fields of TCP_INFO that Linux 4.19 and later kernels brought, …
+const SINCE_4_19: &[&str] = &[
+    "bytes_sent",
+    "bytes_retrans",
+    "dsack_dups",
+    "reord_seen",
+    "rcv_ooopack",
+    "snd_wnd_bytes",
+    "rcv_wnd_bytes",
+    "total_rto",
+    "total_rto_recoveries",
+    "total_rto_time_ms",
+    "received_ce",
+    "rehash",
+];
+/// … and those of 4.9 to 4.18.
+const SINCE_4_9: &[&str] =
+    &["busy_time_us", "rwnd_limited_us", "sndbuf_limited_us", "delivered", "delivered_ce", "delivery_rate_bytes_s"];
+
 const ABLATIONS: &[(&str, Ablation)] = &[
     ("without the right to watch drops", |run| without_facts(run, &["drop."])),
     ("without /proc/net/netstat and snmp", |run| without_facts(run, &["netstat.", "snmp"])),
     ("without sysctls", |run| without_facts(run, &["tcp.", "core."])),
     ("without the counters of devices", |run| without_facts(run, &["nic.counter.", "qdisc."])),
-    ("with the TCP_INFO of Linux 4.18", |run| {
-        let newer = [
-            "bytes_sent",
-            "bytes_retrans",
-            "dsack_dups",
-            "reord_seen",
-            "rcv_ooopack",
-            "snd_wnd_bytes",
-            "rcv_wnd_bytes",
-            "total_rto",
-            "total_rto_recoveries",
-            "total_rto_time_ms",
-            "received_ce",
-            "rehash",
-        ];
-        without_fields(run, &newer);
-    }),
+    ("with the TCP_INFO of Linux 4.18", |run| without_fields(run, SINCE_4_19)),
     ("with the TCP_INFO of Linux 4.8", |run| {
-        let newer = [
-            "busy_time_us",
-            "rwnd_limited_us",
-            "sndbuf_limited_us",
-            "delivered",
-            "delivered_ce",
-            "bytes_sent",
-            "bytes_retrans",
-            "dsack_dups",
-            "reord_seen",
-            "rcv_ooopack",
-            "snd_wnd_bytes",
-            "rcv_wnd_bytes",
-            "total_rto",
-            "delivery_rate_bytes_s",
-        ];
-        without_fields(run, &newer);
+        without_fields(run, SINCE_4_19);
+        without_fields(run, SINCE_4_9);
     }),
     ("without socket memory", |run| without_fields(run, &["memory"])),
     ("without the times of CPUs", |run| without_fields(run, &["thread_cpu_us"])),

@@ -147,8 +147,7 @@ const FAR_LESS: f64 = 0.7;
 const LATE_S: f64 = 0.002;
 const LATE_PART: f64 = 0.05;
 
-/// The rate of arrival over the later half, and the datagrams that it was read off: the median of the slopes between any two of its
-/// parts (Theil 1950, Sen 1968), since a host that stalls for a moment moves single parts, and the difference of the ends with them.
+/// The rate of arrival over the later half, and the datagrams that it was read off, by the median slope, since a host that stalls for a moment moves single parts, and the difference of the ends with them.
 #[allow(clippy::cast_precision_loss)] // counts and times of one step
 fn sustained(parts: &[StepPart], packet_bits: f64) -> Option<(f64, u32)> {
     let arrived: Vec<&StepPart> = parts.iter().filter(|part| part.received > 0).collect();
@@ -159,25 +158,26 @@ fn sustained(parts: &[StepPart], packet_bits: f64) -> Option<(f64, u32)> {
         count += if index == 0 { 0 } else { part.received };
         points.push((f64::from(count), part.last_ns as f64));
     }
-    let mut gaps_ns = Vec::new();
-    for (index, (n, at)) in points.iter().enumerate() {
-        gaps_ns.extend(points[..index].iter().map(|(before, since)| (at - since) / (n - before)));
-    }
-    let gap_ns = narrows_stats::quantile(&gaps_ns, 0.5).filter(|ns| *ns > 0.0)?;
+    let gap_ns = median_slope(&points).filter(|ns| *ns > 0.0)?;
     Some((packet_bits * 1e9 / gap_ns, count))
 }
 
-/// The median of the slopes of the delay between any two parts.
+/// The median of the slopes between any two points (Theil 1950, Sen 1968).
+fn median_slope(points: &[(f64, f64)]) -> Option<f64> {
+    let mut slopes = Vec::new();
+    for (index, (x, y)) in points.iter().enumerate() {
+        slopes.extend(points[..index].iter().map(|(before, since)| (y - since) / (x - before)));
+    }
+    slopes.retain(|slope| slope.is_finite());
+    narrows_stats::quantile(&slopes, 0.5)
+}
+
+/// How fast the delay rises; `None` of few parts.
 #[allow(clippy::cast_precision_loss)] // times of one step
 fn rising(parts: &[StepPart]) -> Option<f64> {
     let points = parts.iter().filter(|part| part.received > 0);
     let points: Vec<(f64, f64)> = points.map(|part| (part.last_ns as f64, part.delay_ns as f64)).collect();
-    let mut slopes = Vec::new();
-    for (index, (at, delay)) in points.iter().enumerate().filter(|_| points.len() >= 8) {
-        slopes.extend(points[..index].iter().map(|(since, before)| (delay - before) / (at - since)));
-    }
-    slopes.retain(|slope| slope.is_finite());
-    narrows_stats::quantile(&slopes, 0.5)
+    (points.len() >= 8).then(|| median_slope(&points))?
 }
 
 /// Datagrams before the delay began to rise: the line through its rise from a third to two thirds of the queue, followed back to where

@@ -104,8 +104,8 @@ fn sentence(evidence: &UdpEvidence, profile: &PathProfile, met: Met) -> String {
     let (shape, offered) = (&profile.shape, units::bps(offered_bps(evidence)));
     match met {
         Met::Lossy => {
-            let Gentle { sent, lost, .. } = gentle(evidence);
-            let part = units::percent(gentle(evidence).loss());
+            let gentle = gentle(evidence);
+            let (sent, lost, part) = (gentle.sent, gentle.lost, units::percent(gentle.loss()));
             format!("evenly spaced at rates that the path carries {lost} of {sent} were lost all the same, {part}")
         }
         Met::Full | Met::Policed => format!("{}, and {offered} were offered (headers included)", profile.words()),

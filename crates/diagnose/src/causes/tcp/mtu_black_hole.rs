@@ -17,14 +17,13 @@ use crate::evidence::tcp::TcpEvidence;
 use crate::experiments::tcp::SMALL_SEGMENTS;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use narrows_model::{Fix, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "mtu-black-hole",
     about: "full-size packets vanish on the path without a word",
     roles: &[Role::Path],
-    needs: &[keys::TCP_MTU_PROBING, keys::PATH_MTU],
     assess,
     look_alikes: &["random-loss", "filter-drop", "mtu-mismatch"],
     fix,

@@ -9,8 +9,8 @@ use narrows_model::{FactKey, Finding, Flow, LoadPlan, Snapshot, Status, words::u
 /// Loss below this is what long paths have, as the rules of TCP take it.
 const COMMON: f64 = 1e-4;
 
-/// A sender that stood still for more of its time offered another load.
-const STOOD_STILL: f64 = 0.25;
+/// A sender that stalled for more of its time offered another load.
+const MAX_STALLED: f64 = 0.25;
 
 /// A sender that is behind its plan by less is on time.
 const BEHIND: f64 = 0.02;
@@ -70,7 +70,7 @@ impl Evidence for UdpEvidence {
             (Status::Healthy, None) => {
                 let (offered, missing) = (base.ledger.offered, base.missing());
                 let lost = if missing == 0 { "not one".to_owned() } else { format!("only {missing}") };
-                let late = format!("; the sender itself stood still for {} of its time", units::percent(base.behind));
+                let late = format!("; the sender itself stalled for {} of its time", units::percent(base.behind));
                 let late = if base.behind > BEHIND { late } else { String::new() };
                 format!("healthy: {goodput} of UDP, and {lost} of {offered} datagrams lost{late}")
             }
@@ -91,10 +91,10 @@ impl Evidence for UdpEvidence {
         let base = &self.base;
         #[allow(clippy::cast_precision_loss)] // counts of one trial
         let few = base.missing() as f64 <= COMMON * base.ledger.offered as f64;
-        // A sender that stood still for moments says nothing against a path that carries all of it.
+        // A sender that stalled for moments says nothing against a path that carries all of it.
         let asked_bps = base.offered_bps / (1.0 - base.behind).max(0.1);
         let carried = self.profile.as_ref().is_some_and(|profile| profile.shape.carried_bps >= 1.05 * asked_bps);
-        few && base.ledger.offered > 0 && (base.behind <= BEHIND || (carried && base.behind <= STOOD_STILL))
+        few && base.ledger.offered > 0 && (base.behind <= BEHIND || (carried && base.behind <= MAX_STALLED))
     }
 
     fn settled(&self, share: f64) -> bool {
