@@ -56,6 +56,17 @@ fn dropped_by_hosts(trial: ProfileTrial<'_>, flow: Flow) -> u64 {
         )
 }
 
+/// Whether the steps met the sender's own shaper: it held packets back, and what passed is no less than its rate. A bucket of it lets short
+/// steps pass faster, so that what lies behind it is not seen.
+fn met_own_shaper(trial: ProfileTrial<'_>, flow: Flow, shape: &Shape) -> bool {
+    let end = trial.end(flow.sender());
+    let held = end.is_some_and(|end| {
+        end.after.counts_since(&end.before).get(keys::QDISC_OVERLIMITS.name).is_some_and(|times| *times > 0)
+    });
+    let rate = end.and_then(|end| end.after.number(keys::QDISC_RATE.name));
+    held && shape.capacity.zip(rate).is_some_and(|(capacity, rate)| capacity.interval_bps[1] >= 0.9 * rate)
+}
+
 impl PathProfile {
     /// The latest profile of a flow's direction up to a round; `None` where none was made.
     #[must_use]
@@ -69,6 +80,7 @@ impl PathProfile {
             let dropped = dropped_by_hosts(trial, flow);
             let lost: u64 = shape.steps.iter().map(|step| u64::from(step.lost)).sum();
             let by_host = lost > 0 && dropped as f64 >= BY_HOSTS * lost as f64;
+            let by_host = by_host || met_own_shaper(trial, flow, &shape);
             Some(Self { shape: if by_host { shape.limited_by_host() } else { shape } })
         })
     }

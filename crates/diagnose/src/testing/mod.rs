@@ -28,6 +28,7 @@ pub(crate) struct Scene {
     pub(crate) snd_wnd: u64,
     pub(crate) rcvbuf: u32,
     pub(crate) sndbuf_bytes: u32,
+    pub(crate) queued: Option<u32>,
     pub(crate) recv_q: u32,
     /// The part of the receive buffer that unread packets fill.
     pub(crate) rcvbuf_filled: f64,
@@ -157,6 +158,7 @@ impl Default for Scene {
             snd_wnd: 12_000_000,
             rcvbuf: 24_000_000,
             sndbuf_bytes: 16_000_000,
+            queued: None,
             recv_q: 0,
             rcvbuf_filled: 0.0,
             cwnd: 3600,
@@ -216,9 +218,9 @@ impl Scene {
         (self.goodput_bps / 8e6 * self.span_us as f64 * carried / streams) as u64
     }
 
-    /// Memory of what waits in the send queue: all of the buffer where it limits.
+    /// Memory of what waits in the send queue: all of the buffer where it limits, else half of it, or what is said.
     fn queued(&self) -> u32 {
-        if self.sndbuf >= 0.2 { self.sndbuf_bytes } else { self.sndbuf_bytes / 2 }
+        self.queued.unwrap_or(if self.sndbuf >= 0.2 { self.sndbuf_bytes } else { self.sndbuf_bytes / 2 })
     }
 
     fn tcp(&self, interval: u64, at_us: u64) -> TcpInfo {
@@ -380,7 +382,8 @@ impl Scene {
             ending: Ending::Complete,
         };
         match self.profile {
-            Some(path) => path.beside(run),
+            // Its steps pass the sender's own queueing discipline, too.
+            Some(path) => path.beside(run, Some(&self.end(flow.sender(), flow))),
             None => run,
         }
     }

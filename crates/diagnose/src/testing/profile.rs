@@ -3,8 +3,8 @@
 use crate::experiments::profile::PATH_PROFILE;
 use narrows_model::run::{Purpose, TrialRecord};
 use narrows_model::{
-    Direction, Place, ProfileEndRecord, ProfilePlan, ProfileProbe, ProfileStep, Run, StepPart, StepReceived,
-    StepRecord, StepSent, Trial,
+    Direction, Fact, Place, ProfileEndRecord, ProfilePlan, ProfileProbe, ProfileStep, Run, Snapshot, StepPart,
+    StepReceived, StepRecord, StepSent, Trial, load::tcp::TcpEndRecord,
 };
 
 /// What happens to what exceeds the rate.
@@ -56,8 +56,12 @@ const BASE_NS: f64 = 1e6;
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small times and counts
 impl ProfiledPath {
-    /// Adds the profile to a run, as made after its baseline.
-    pub(crate) fn beside(&self, mut run: Run) -> Run {
+    /// Adds the profile to a run, as made after its baseline; the sender's shaper holds packets back as it did of that.
+    pub(crate) fn beside(&self, mut run: Run, sender: Option<&TcpEndRecord>) -> Run {
+        let shaper = |snapshot: &Snapshot| {
+            let of_shaper = |fact: &&Fact| ["qdisc.rate", "qdisc.overlimits"].contains(&&*fact.key);
+            Snapshot { facts: snapshot.facts.iter().filter(of_shaper).cloned().collect(), ..Snapshot::default() }
+        };
         let plan = ProfilePlan { direction: Direction::Up, ..ProfilePlan::default() };
         let rates = [0.25, 0.5, 0.85, 1.15, 1.15, 1.4].map(|part| part * self.rate_bps);
         let trains = (0..4).map(|_| self.step(f64::INFINITY, 10));
@@ -74,6 +78,8 @@ impl ProfiledPath {
             probes_sent: 50,
             probes: (0..50).map(probe).collect(),
             steps: trains.chain(steps).collect(),
+            before: sender.map(|end| shaper(&end.before)).unwrap_or_default(),
+            after: sender.map(|end| shaper(&end.after)).unwrap_or_default(),
             ..ProfileEndRecord::empty(Place::Client)
         };
         run.trials.push(TrialRecord {

@@ -131,6 +131,16 @@ fn a_full_way_back_is_no_path_at_capacity() {
 }
 
 #[test]
+fn what_waits_at_the_sender_or_is_overtaken_is_not_the_way_back() {
+    let way_back = Scene { rtt_us: 180_000, rtt_high_us: Some(260_000), cwnd: 700, ..slow() };
+    let ids = |scene: &Scene| verdict(scene, &[]).causes.into_iter().map(|cause| cause.id).collect::<Vec<_>>();
+    let capped = Scene { max_pacing_bytes_s: (way_back.goodput_bps / 8.0) as u64, ..way_back.clone() };
+    assert_eq!(ids(&capped), ["pacing-cap"]);
+    let path = ProfiledPath { reordered: 0.1, ..ProfiledPath::default() };
+    assert!(!ids(&Scene { profile: Some(path), ..way_back }).contains(&"reverse-path-congested".to_owned()));
+}
+
+#[test]
 fn a_window_counts_for_more_than_a_queue_where_the_path_has_room() {
     let scene = Scene {
         rwnd: 0.9,
@@ -255,7 +265,7 @@ fn what_else_two_hosts_send_each_other_is_named_and_not_the_path() {
 /// The verdict on 100 Mbit/s of UDP of which one of twenty datagrams died on the path.
 fn of_udp(path: ProfiledPath) -> Verdict {
     let scene = UdpScene { died: Died { path: 3_400, ..Died::default() }, ..UdpScene::default() };
-    diagnose(&path.beside(udp::run(&scene, &[])), 0).expect("a baseline").verdict
+    diagnose(&path.beside(udp::run(&scene, &[]), None), 0).expect("a baseline").verdict
 }
 
 #[test]

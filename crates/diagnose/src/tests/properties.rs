@@ -149,6 +149,7 @@ impl Anything {
             snd_wnd: self.number(),
             rcvbuf: self.number32(),
             sndbuf_bytes: self.number32(),
+            queued: self.coin().then(|| self.number32()),
             recv_q: self.number32(),
             rcvbuf_filled: f64::from(self.number32() % 300) / 100.0,
             cwnd: self.number(),

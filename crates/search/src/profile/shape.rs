@@ -193,17 +193,14 @@ const fn one_way(probe: &ProfileProbe, way: Direction) -> i64 {
     if matches!(way, Direction::Down) { probe.down_ns } else { probe.up_ns }
 }
 
-/// The 90th percentile of the one-way delay of the idle path above its least, of probes of one size.
+/// The 90th percentile of the one-way delay of the idle path above its least. Large probes take longer than small ones: each is
+/// compared with the least of its size.
 #[allow(clippy::cast_precision_loss)] // differences of delays
 pub(super) fn jitter_us(probes: &[ProfileProbe], way: Direction) -> f64 {
-    let of_size = |bytes: u32| {
-        let delays = || probes.iter().filter(move |probe| probe.bytes == bytes).map(|probe| one_way(probe, way));
-        let least = delays().min()?;
-        let above: Vec<f64> = delays().map(|delay| (delay - least) as f64 / 1e3).collect();
-        narrows_stats::quantile(&above, 0.9)
-    };
-    let sizes = probes.iter().map(|probe| probe.bytes);
-    [sizes.clone().min(), sizes.max()].into_iter().flatten().filter_map(of_size).fold(0.0, f64::max)
+    let least = |bytes| probes.iter().filter(|probe| probe.bytes == bytes).map(|probe| one_way(probe, way)).min();
+    let above = |probe: &ProfileProbe| Some((one_way(probe, way) - least(probe.bytes)?) as f64 / 1e3);
+    let above: Vec<f64> = probes.iter().filter_map(above).collect();
+    narrows_stats::quantile(&above, 0.9).unwrap_or(0.0)
 }
 
 /// The rate at which trains arrived: the lower quartile of their rates, since a host that stalls for a moment receives

@@ -2,11 +2,12 @@
 
 use crate::causes::shared::tcp::who;
 use crate::causes::tcp::{
-    receiver_app_slow, tcp_receive_buffer_fixed, tcp_receive_window, tcp_send_buffer, tcp_send_buffer_fixed,
+    local_shaper, pacing_cap, receiver_app_slow, tcp_receive_buffer_fixed, tcp_receive_window, tcp_send_buffer,
+    tcp_send_buffer_fixed,
 };
 use crate::evidence::tcp::TcpEvidence;
-use crate::judge::Evidence as _;
 use crate::judge::ceilings::sits_at;
+use crate::judge::{Assessment, Evidence as _};
 use crate::role::Role;
 use narrows_model::words::units;
 
@@ -45,6 +46,14 @@ pub(crate) fn end_bound(evidence: &TcpEvidence) -> Option<String> {
                 who(evidence, role),
                 units::percent(share)
             ));
+        }
+    }
+    for cause in [&local_shaper::CAUSE, &pacing_cap::CAUSE] {
+        if let (Some(ceiling), Assessment::Supports { .. }) =
+            ((cause.ceiling)(evidence, Role::Sender), (cause.assess)(evidence, Role::Sender))
+            && sits_at(&ceiling, evidence.goodput_bps())
+        {
+            return Some(format!("{} at the sender explains the rate", cause.id));
         }
     }
     let behind = evidence.writer_behind()?;

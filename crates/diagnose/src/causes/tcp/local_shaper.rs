@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn a_profile_that_went_through_the_shaper_makes_it_no_path_at_capacity() {
         let path = ProfiledPath { rate_bps: 200e6, burst_bps: 900e6, excess: Excess::WaitsAfter(80), ..ProfiledPath::default() };
-        named(&Scene { profile: Some(path), ..truth() }, &[], "local-shaper", Place::Client);
+        let finding = named(&Scene { profile: Some(path), ..truth() }, &[], "local-shaper", Place::Client);
+        assert_eq!(finding.prediction, None, "nothing was seen of the path behind it");
     }
 
     #[test]

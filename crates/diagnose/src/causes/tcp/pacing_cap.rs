@@ -123,7 +123,7 @@ mod tests {
         scene.load.pacing_bps = Some(200_000_000);
         let finding = named(&scene, &[], "pacing-cap", Place::Client);
         assert_rejects(&finding, "sender-app-slow", "had data to send 100 %");
-        assert_rejects(&finding, "path-shaper", "no queue");
+        assert_rejects(&finding, "path-shaper", "pacing-cap at the sender");
         assert_rejects(&finding, "local-shaper", "has no rate");
         assert_eq!(finding.fix.load.expect("the load without its cap").get::<TcpPlan>().expect("TCP").pacing_bps, None);
     }

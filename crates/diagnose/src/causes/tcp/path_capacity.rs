@@ -89,13 +89,17 @@ fn slow_start_bps(evidence: &TcpEvidence) -> Option<(f64, u64)> {
     (bps.is_finite() && rest_s < 2.0 * took_s).then_some((bps, bytes))
 }
 
+/// Bursts that pass at more than so many times the sustained rate were slowed by no link that matters: what the path would sustain
+/// without the policer or shaper is not known (behind one limit of a bucket there may be another).
+const BURSTS: f64 = 16.0;
+
 /// The ceiling by the profile of the path: what it sustains, or beyond a policer or shaper the rate at which bursts pass it.
 fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let shape = &evidence.profile.as_ref()?.shape;
     let part = evidence.payload_part()?;
     let (bps, spread, how) = match (shape.capacity, shape.plateau) {
         (Some(capacity), Some(Plateau::Policer { .. } | Plateau::Shaper { .. })) => {
-            let burst = shape.burst_bps.filter(|burst| *burst > 1.2 * capacity.bps)?;
+            let burst = shape.burst_bps.filter(|burst| (1.2..=BURSTS).contains(&(*burst / capacity.bps)))?;
             (burst, [0.7, 1.3], format!("bursts pass the path at {} (path profile), less headers", units::bps(burst)))
         }
         (Some(capacity), _) => {

@@ -169,6 +169,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
         ordinary_host, assessment, with,
     };
+    use crate::testing::profile::{Excess, ProfiledPath};
     use narrows_model::Place;
     use narrows_model::host::fact::Unit;
 
@@ -187,6 +188,16 @@ mod tests {
         assert_rejects(&finding, "path-policer", "only 0 segments");
         assert_rejects(&finding, "local-shaper", "has no rate");
         assert!(finding.fix.commands.is_empty());
+    }
+
+    #[test]
+    fn bursts_far_above_the_shaper_foretell_nothing() {
+        let foretold = |burst_bps| {
+            let path = ProfiledPath { rate_bps: 101e6, burst_bps, excess: Excess::WaitsAfter(80), ..ProfiledPath::default() };
+            named(&Scene { profile: Some(path), ..truth() }, &[], "path-shaper", Place::Path).prediction
+        };
+        assert!(foretold(900e6).is_some());
+        assert_eq!(foretold(3e9), None);
     }
 
     #[test]

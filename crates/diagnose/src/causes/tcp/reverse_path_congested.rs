@@ -35,6 +35,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// So much loss would hold TCP back by itself.
 const LOSS: f64 = 1e-3;
 
+/// Where so many datagrams come after a later one, the RTT holds the wait of those on the way forth.
+const REORDERED: f64 = 0.005;
+
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(room) = path_has_room(evidence) else {
         return if evidence.profile.is_some() {
@@ -52,7 +55,11 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
         return open;
     }
-    let idle = evidence.profile.as_ref().and_then(|profile| profile.shape.idle_rtt_us);
+    let shape = evidence.profile.as_ref().map(|profile| &profile.shape);
+    if shape.is_some_and(|shape| shape.reordered >= REORDERED) {
+        return cannot_tell("datagrams overtake one another on the way forth, so that some are late there");
+    }
+    let idle = shape.and_then(|shape| shape.idle_rtt_us);
     let (Some(rise_us), Some(idle)) = (evidence.queue_us(), idle) else {
         return cannot_tell("the RTT could not be read");
     };

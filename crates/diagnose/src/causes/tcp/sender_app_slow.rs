@@ -120,7 +120,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, named, none_proven,
         assessment,
     };
-    use narrows_model::{CpuTimes, Place};
+    use narrows_model::{BufferLock, CpuTimes, Place};
 
     /// The writer offers 100 Mbit/s: most of the time there is nothing to send.
     fn truth() -> Scene {
@@ -147,6 +147,25 @@ mod tests {
     fn gaps_of_a_fifth_are_those_of_any_writer() {
         assert_contradicts(&of(&Scene { busy: 0.81, ..truth() }), "had data to send 81 %");
         assert_supports(&of(&Scene { busy: 0.79, ..truth() }));
+    }
+
+    #[test]
+    fn a_small_buffer_that_was_never_full_is_no_reason_to_wait() {
+        // What the writer gives fills two thirds of the first buffer, which the kernel never had to enlarge.
+        let scene = Scene {
+            goodput_bps: 52.8e6,
+            rtt_us: 35_100,
+            busy: 1.0,
+            starved: true,
+            cwnd: 300,
+            sndbuf_bytes: 69_120,
+            queued: Some(46_000),
+            lock: BufferLock { send: false, receive: false },
+            ..truth()
+        };
+        assert_supports(&of(&scene));
+        let locked = Scene { lock: BufferLock { send: true, receive: false }, ..scene };
+        assert_contradicts(&of(&locked), "had data to send");
     }
 
     #[test]

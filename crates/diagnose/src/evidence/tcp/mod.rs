@@ -256,7 +256,21 @@ impl TcpEvidence {
     /// The same for the send buffer.
     #[must_use]
     pub fn held_by_buffer(&self) -> Option<f64> {
-        held(self.base.shares.map(|shares| shares.send_buffer), self.base.buffer_full_share)
+        held(self.base.shares.map(|shares| shares.send_buffer), self.buffer_full())
+    }
+
+    /// The samples that found the send buffer full, as a share. A buffer below the congestion window that is free to grow was never full:
+    /// the kernel gives a writer that finds no room twice that window (`net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`), so what it holds is
+    /// what the writer put there.
+    fn buffer_full(&self) -> Option<f64> {
+        let base = &self.base;
+        let free = base.send_locked == Some(false)
+            && base.sndbuf_bytes.zip(base.cwnd_bytes).is_some_and(|(buffer, window)| buffer < window)
+            && base
+                .sndbuf_bytes
+                .zip(self.number(Role::Sender, keys::TCP_WMEM_MAX))
+                .is_some_and(|(now, max)| now < 0.9 * max);
+        base.buffer_full_share.map(|share| if free { 0.0 } else { share })
     }
 
     /// How much of the time the sending application offered less than the connection took: the time with nothing to send or,
@@ -281,7 +295,7 @@ impl TcpEvidence {
     #[must_use]
     pub fn starved(&self) -> Option<f64> {
         // Without the samples of the buffer a full one cannot be told from a slow writer.
-        let buffer = self.held_by_buffer()?.max(self.base.buffer_full_share?);
+        let buffer = self.held_by_buffer()?.max(self.buffer_full()?);
         self.base.starved_share.filter(|share| self.ends_by_time() && *share > 0.5 && buffer < 0.2)
     }
 
