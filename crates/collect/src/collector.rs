@@ -112,7 +112,7 @@ impl<'a> Context<'a> {
         shared(&self.link, || self.host.link(&self.route()?.device))
     }
 
-    /// The interface below it that is not a VLAN or MACVLAN: the one with a driver, rings and interrupts.
+    /// The interface below it that is no VLAN, tunnel, bond or bridge: the one with a driver, rings and interrupts.
     ///
     /// # Errors
     /// Why it is not known.

@@ -4,7 +4,7 @@ use super::Sockets;
 use crate::Missing;
 use narrows_sys::netlink::numbers::{
     IFLA_ADDRESS, IFLA_CARRIER, IFLA_CARRIER_CHANGES, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINK, IFLA_LINK_NETNSID,
-    IFLA_LINKINFO, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, RTM_GETLINK,
+    IFLA_LINKINFO, IFLA_MASTER, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, RTM_GETLINK,
 };
 use narrows_sys::netlink::{self, Builder, Family, Message, attributes, u16_at, u32_at, u64_at};
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,8 @@ pub struct Link {
     /// Packets that its default queue holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub txqueuelen: Option<u32>,
-    /// The interface below a VLAN or MACVLAN, if that is in the same network namespace.
+    /// The interface below a VLAN, MACVLAN or VXLAN, or the only port of a bond or bridge that leads out of this host, if that is in the same
+    /// network namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lower: Option<String>,
     /// `struct rtnl_link_stats64` by the kernel's names.
@@ -77,7 +78,9 @@ pub(crate) const COUNTERS: [&str; 25] = [
 ];
 
 /// Kinds whose `IFLA_LINK` is the interface below them; for others (`veth`) it is something else.
-const STACKED: [&str; 5] = ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap"];
+const STACKED: [&str; 7] = ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "vxlan", "geneve"];
+/// Kinds whose ports name them (`IFLA_MASTER`).
+const MASTERS: [&str; 3] = ["bond", "bridge", "team"];
 
 const HEADER: usize = 16;
 const IFF_UP: u32 = 1;
@@ -102,19 +105,52 @@ pub(crate) fn all(sockets: &Sockets) -> Result<Vec<Link>, Missing> {
     Ok(replies.iter().filter_map(decode).map(|(link, _)| link).collect())
 }
 
+/// The name of the only port of a bond or bridge that leads out of this host, where there is one alone: with several the kernel chooses
+/// for each packet.
+fn only_port(replies: &[Message], master: u32) -> Option<String> {
+    let leads_out = |link: &Link| {
+        link.carrier != Some(false)
+            && link.kind.as_deref().is_none_or(|kind| STACKED.contains(&kind) || MASTERS.contains(&kind))
+    };
+    let ports = replies.iter().filter_map(decode).filter(|(_, stacking)| stacking.master == Some(master));
+    let mut ports = ports.map(|(link, _)| link).filter(leads_out);
+    ports.next().filter(|_| ports.next().is_none()).map(|link| link.name)
+}
+
 fn request_one(sockets: &Sockets, request: Builder, what: &str) -> Result<Link, Missing> {
     let payload = request.finish().map_err(|error| Missing::netlink(what, &error))?;
     let replies = sockets.request(Family::Route, what, RTM_GETLINK, 0, &payload)?;
-    let (mut link, lower) = replies
+    let (mut link, stacking) = replies
         .first()
         .and_then(decode)
         .ok_or_else(|| Missing::Kernel { what: what.to_owned(), why: "the answer is no device".to_owned() })?;
-    link.lower = lower.and_then(|index| by_index(sockets, index).ok()).map(|lower| lower.name);
+    link.lower = match &link.kind {
+        Some(kind) if MASTERS.contains(&kind.as_str()) => {
+            let all = sockets.request(
+                Family::Route,
+                "the network devices (RTM_GETLINK)",
+                RTM_GETLINK,
+                netlink::DUMP,
+                &[0; HEADER],
+            )?;
+            only_port(&all, link.index)
+        }
+        _ => stacking.lower.and_then(|index| by_index(sockets, index).ok()).map(|lower| lower.name),
+    };
     Ok(link)
 }
 
-/// An interface, and the index of the one below it.
-fn decode(message: &Message) -> Option<(Link, Option<u32>)> {
+/// The indices of the interfaces next to one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stacking {
+    /// The one below.
+    lower: Option<u32>,
+    /// The bond or bridge whose port it is.
+    master: Option<u32>,
+}
+
+/// An interface, and what it is stacked on.
+fn decode(message: &Message) -> Option<(Link, Stacking)> {
     let payload = message.payload.as_slice();
     let flags = u32_at(payload, 8)?;
     let mut link = Link {
@@ -124,7 +160,7 @@ fn decode(message: &Message) -> Option<(Link, Option<u32>)> {
         ..Link::default()
     };
     let has_address = u16_at(payload, 2) == Some(1); // ARPHRD_ETHER
-    let (mut lower, mut foreign) = (None, false);
+    let (mut lower, mut master, mut foreign) = (None, None, false);
     for attribute in attributes(payload.get(HEADER..)?) {
         match attribute.kind {
             IFLA_IFNAME => link.name = attribute.text()?,
@@ -135,13 +171,14 @@ fn decode(message: &Message) -> Option<(Link, Option<u32>)> {
             IFLA_ADDRESS if has_address => link.address = Some(hardware_address(attribute.payload)),
             IFLA_LINKINFO => link.kind = attribute.find(IFLA_INFO_KIND).and_then(|kind| kind.text()),
             IFLA_LINK => lower = attribute.u32(),
+            IFLA_MASTER => master = attribute.u32(),
             IFLA_LINK_NETNSID => foreign = true,
             IFLA_STATS64 => link.counters = counters(attribute.payload),
             _ => {}
         }
     }
     let stacked = link.kind.as_deref().is_some_and(|kind| STACKED.contains(&kind));
-    Some((link, lower.filter(|_| stacked && !foreign)))
+    Some((link, Stacking { lower: lower.filter(|_| stacked && !foreign), master }))
 }
 
 /// Older kernels provide fewer counters: the rest is missing.
@@ -176,11 +213,29 @@ mod tests {
             link.bytes(IFLA_STATS64, &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
             Message { kind: 16, payload: link.finish().expect("short") }
         };
-        let (vlan, lower) = decode(&message("vlan")).expect("a link");
-        assert_eq!((vlan.index, vlan.mtu, lower), (7, 9000, Some(3)));
+        let (vlan, stacking) = decode(&message("vlan")).expect("a link");
+        assert_eq!((vlan.index, vlan.mtu, stacking), (7, 9000, Stacking { lower: Some(3), master: None }));
         assert_eq!(vlan.address.as_deref(), Some("02:00:00:00:00:ff"));
         assert_eq!(vlan.counters, BTreeMap::from([("rx_packets".into(), 1), ("tx_packets".into(), 2)]));
-        assert_eq!(decode(&message("veth")).expect("a link").1, None);
+        assert_eq!(decode(&message("veth")).expect("a link").1.lower, None);
+    }
+
+    #[test]
+    fn a_bridge_with_one_way_out_stands_on_it() {
+        let port = |name: &str, kind: Option<&str>, master: u32| {
+            let mut link = Builder::with_header(&[0; HEADER]);
+            link.text(IFLA_IFNAME, name).u32(IFLA_MTU, 1500).u32(IFLA_MASTER, master);
+            if let Some(kind) = kind {
+                link.nest(IFLA_LINKINFO, |info| {
+                    info.text(IFLA_INFO_KIND, kind);
+                });
+            }
+            Message { kind: 16, payload: link.finish().expect("short") }
+        };
+        let mut ports = vec![port("eth0", None, 9), port("veth1", Some("veth"), 9), port("eth1", None, 8)];
+        assert_eq!(only_port(&ports, 9).as_deref(), Some("eth0"), "a virtual machine's port leads nowhere else");
+        ports.push(port("eth2", None, 9));
+        assert_eq!(only_port(&ports, 9), None, "two ways out");
     }
 
     proptest! {
