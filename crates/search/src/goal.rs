@@ -168,7 +168,7 @@ mod tests {
         };
         assert_eq!(sums(&plan), [1_000.0, 3_317.0, 11_000.0]);
         assert_eq!(sums(&SearchPlan { preceding_targets: 0, ..plan.clone() }), [11_000.0]);
-        assert_eq!(sums(&plan.from_profile([1e4, 1e4], 0.0, true)), [1_000.0, 5_000.0, 11_000.0]);
+        assert_eq!(sums(&plan.from_profile([1e4, 1e4], 0.0, true)), [1_000.0, 3_000.0, 11_000.0]);
     }
 
     #[test]
