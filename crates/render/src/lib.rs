@@ -14,7 +14,7 @@ pub mod ledger;
 pub mod line_rate;
 pub mod markdown;
 pub mod measure;
-pub mod path_profile;
+pub mod picture;
 pub mod search;
 pub mod style;
 pub mod svg;

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use narrows_render::{Style, path_profile, text};
+use narrows_render::{Style, picture::picture, text};
 
 #[test]
 fn every_shape() {
@@ -55,15 +55,18 @@ fn colours_change_nothing_but_colour() {
 }
 
 #[test]
-fn the_path_profile_as_a_picture() {
+fn a_diagnosis_as_a_picture() {
+    insta::assert_snapshot!("picture-rounds.svg", picture(&samples::three_acts()));
+    assert!(picture(&samples::unknown()).contains(">UNKNOWN</text>"));
     let mut report = samples::healthy();
-    insta::assert_snapshot!("path-profile.svg", path_profile::picture(&report).expect("it has a profile"));
+    insta::assert_snapshot!("picture.svg", picture(&report));
     let profile = report.accounts.path_profile.as_mut().expect("it has a profile");
     profile.steps[0].offered_bps = 4e6;
     profile.steps[0].delivered_bps = 4e6;
     (profile.capacity_bps, profile.capacity_interval_bps) = (None, None);
-    insta::assert_snapshot!("path-profile-wide.svg", path_profile::picture(&report).expect("it has a profile"));
+    insta::assert_snapshot!("picture-wide.svg", picture(&report));
     report.accounts.path_profile.as_mut().expect("it has a profile").steps.clear();
-    assert!(path_profile::picture(&report).expect("it has a profile").contains("No step was made."));
-    assert_eq!(path_profile::picture(&samples::limited()), None);
+    assert!(picture(&report).contains("No step was made."));
+    report.accounts.roofline.iter_mut().for_each(|limit| limit.bps = f64::NAN);
+    assert!(!picture(&report).contains("NaN"));
 }

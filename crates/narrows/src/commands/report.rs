@@ -5,7 +5,7 @@ use crate::flags::{FormatArg, FullArg, SvgArg};
 use crate::output::{printed, written};
 use narrows_model::Report;
 use narrows_model::run::RunPlan;
-use narrows_render::path_profile;
+use narrows_render::picture::picture;
 use narrows_runner::{report, stored};
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("svg", |it| {
-        it.help("Draw the path profile of a diagnosis into this file (SVG)").conflicts_with_all(["why_not", "diff"])
+        it.help("Draw the diagnosis into this file (SVG)").conflicts_with_all(["why_not", "diff"])
     }),
     mut_arg("full", |it| it.help("Show every parameter, every rejected look-alike and each ceiling's arithmetic")),
     after_help = "Examples:\n  \
@@ -61,12 +61,8 @@ impl Args {
             return printed(&written(&diff, self.format.format, style)?);
         }
         if let Some(file) = &self.svg.svg {
-            let picture = report(&run).as_ref().and_then(path_profile::picture);
-            let picture = picture.ok_or_else(|| {
-                Failure::run(format!(
-                    "cannot draw run {}: it has no path profile; diagnose without --no-profile",
-                    run.id
-                ))
+            let picture = report(&run).as_ref().map(picture).ok_or_else(|| {
+                Failure::run(format!("cannot draw run {}: nothing was diagnosed in it", run.id))
             })?;
             stored::write(file, &picture).map_err(Failure::run)?;
         }

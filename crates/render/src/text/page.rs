@@ -75,7 +75,7 @@ impl Page {
 }
 
 /// `on the server (flits)`, `on the path`.
-pub(super) fn on(place: Place, report: &Report) -> String {
+pub(crate) fn on(place: Place, report: &Report) -> String {
     let name = match place {
         Place::Client => &report.hosts.client.name,
         Place::Server => &report.hosts.server.name,
