@@ -77,11 +77,11 @@ pub(crate) struct Scene {
 /// What a kernel or a host does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hidden {
-    /// Time busy and limited (before 4.9).
+    /// Time busy and limited (before 4.10).
     LimitedTimes,
     /// `SO_MEMINFO`.
     SocketMemory,
-    /// `SO_BUF_LOCK` (before 5.11).
+    /// `SO_BUF_LOCK` (before 5.15).
     BufferLock,
     /// Unread bytes of the receiver.
     RecvQ,
