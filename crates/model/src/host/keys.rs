@@ -209,6 +209,9 @@ keys! {
     NEIGHBOUR_STATE = "neighbour.state", Text, "neighbour";
     CONNTRACK_COUNT = "conntrack.count", Number, "tracked connections";
     CONNTRACK_MAX = "conntrack.max", Number;
+    CONNTRACK_DROP = "conntrack.drop", Count;
+    CONNTRACK_EARLY_DROP = "conntrack.early_drop", Count;
+    CONNTRACK_INSERT_FAILED = "conntrack.insert_failed", Count;
     NETFILTER_RULES = "netfilter.rules", Number, "filter rules";
     TAPS_COUNT = "taps.count", Number, "packet taps";
     FILTER_DROP_RULES = "filter.drop.rules", Number;
@@ -232,6 +235,7 @@ keys! {
     NETSTAT_TCP_EXT = "netstat.TcpExt.*", Count;
     NETSTAT_IP_EXT = "netstat.IpExt.*", Count;
     NETSTAT_TCP_EXT_TCP_TO_ZERO_WINDOW_ADV = "netstat.TcpExt.TCPToZeroWindowAdv", Count;
+    NETSTAT_TCP_EXT_DELAYED_ACKS = "netstat.TcpExt.DelayedACKs", Count;
     NETSTAT_TCP_EXT_TCP_RENO_RECOVERY = "netstat.TcpExt.TCPRenoRecovery", Count;
     NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO = "netstat.TcpExt.TCPMemoryPressuresChrono", Count;
     NETSTAT_IP_EXT_IN_NO_ECT_PKTS = "netstat.IpExt.InNoECTPkts", Count;
@@ -245,6 +249,8 @@ keys! {
     SNMP_UDP = "snmp.Udp.*", Count;
     SNMP_UDP_IN_CSUM_ERRORS = "snmp.Udp.InCsumErrors", Count;
     SNMP_UDP_IN_ERRORS = "snmp.Udp.InErrors", Count;
+    SNMP_IP_IN_RECEIVES = "snmp.Ip.InReceives", Count;
+    SNMP_IP_OUT_REQUESTS = "snmp.Ip.OutRequests", Count;
     SNMP_IP_OUT_DISCARDS = "snmp.Ip.OutDiscards", Count;
     SNMP_IP_FRAG_CREATES = "snmp.Ip.FragCreates", Count;
     SNMP_IP_FRAG_OKS = "snmp.Ip.FragOKs", Count;
@@ -263,6 +269,8 @@ keys! {
     SNMP6 = "snmp6.*", Count;
     SNMP6_UDP6_IN_CSUM_ERRORS = "snmp6.Udp6InCsumErrors", Count;
     SNMP6_UDP6_IN_ERRORS = "snmp6.Udp6InErrors", Count;
+    SNMP6_IP6_IN_RECEIVES = "snmp6.Ip6InReceives", Count;
+    SNMP6_IP6_OUT_REQUESTS = "snmp6.Ip6OutRequests", Count;
     SNMP6_IP6_REASM_FAILS = "snmp6.Ip6ReasmFails", Count;
     SNMP6_UDP6_SNDBUF_ERRORS = "snmp6.Udp6SndbufErrors", Count;
     SNMP6_UDP6_MEM_ERRORS = "snmp6.Udp6MemErrors", Count;
