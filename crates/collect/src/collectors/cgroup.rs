@@ -25,7 +25,9 @@ pub(super) const COLLECTOR: Collector = Collector {
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let groups = context.host.read("/proc/self/cgroup")?;
     if let Err(why) = memory(context, sink, &groups) {
-        sink.absent("cgroup.memory.*", &why);
+        for key in [keys::CGROUP_MEMORY_LIMIT, keys::CGROUP_MEMORY_SOCK, keys::CGROUP_MEMORY_EVENTS] {
+            sink.absent(key, &why);
+        }
     }
     let mut lowest: Option<(f64, Group)> = None;
     for group in candidates(&groups) {

@@ -31,10 +31,13 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let link = context.link()?;
     sink.fact(keys::NIC_NAME, link.name.as_str(), SOURCE);
     sink.fact(keys::NIC_KIND, kind(context), SOURCE);
-    if link.kind.as_deref() == Some("bond") {
-        let path = format!("/proc/net/bonding/{}", link.name);
-        sink.put(keys::NIC_BOND_MODE, context.host.read(&path).and_then(|text| bond_mode(&path, &text)), path);
-    }
+    let path = format!("/proc/net/bonding/{}", link.name);
+    let mode = if link.kind.as_deref() == Some("bond") {
+        context.host.read(&path).and_then(|text| bond_mode(&path, &text))
+    } else {
+        Err(Missing::because(format!("{} is no bond", link.name)))
+    };
+    sink.put(keys::NIC_BOND_MODE, mode, path);
     sink.put(keys::NIC_HARDWARE, context.hardware().map(|hardware| hardware.name.clone()), SOURCE);
     sink.fact(keys::NIC_MTU, link.mtu, SOURCE);
     let length = link.txqueuelen.ok_or_else(|| Missing::because("the kernel does not say how long the queue is"));

@@ -2,7 +2,7 @@
 
 use super::{Sockets, links};
 use crate::Missing;
-use narrows_sys::netlink::{Attribute, Builder, DUMP, Family, Message, attributes, find};
+use narrows_sys::netlink::{Attribute, Builder, DUMP, Family, Message, find};
 use serde::{Deserialize, Serialize};
 
 /// The station that an interface talks to: its access point, or on an access point the one with most packets sent to it.
@@ -78,7 +78,7 @@ fn decode(message: &Message) -> Option<Wifi> {
 /// `NL80211_RATE_INFO_BITRATE32`, else the older `NL80211_RATE_INFO_BITRATE`: units of 100 kbit/s.
 fn rate(info: &Attribute<'_>) -> Option<u64> {
     let (mut new, mut old) = (None, None);
-    for attribute in attributes(info.value) {
+    for attribute in info.nested() {
         match attribute.kind {
             5 => new = attribute.u32().map(u64::from),
             1 => old = attribute.u16().map(u64::from),

@@ -18,12 +18,6 @@ pub struct Route {
     pub gateway: Option<IpAddr>,
 }
 
-impl Route {
-    fn through(&self, name: &str) -> String {
-        format!("to {}/{} through {name}", self.destination, self.prefix_bits)
-    }
-}
-
 impl Links {
     /// The device of an address, if the address is on that link and not behind a gateway.
     ///
@@ -89,52 +83,26 @@ impl Links {
     /// # Errors
     /// One exists already, a gateway is not reachable, or no privilege; those before it are then added.
     pub fn add_routes(&mut self, name: &str, routes: &[Route]) -> Result<()> {
+        let index = self.get(name)?.index;
         for route in routes {
-            let request = self.route_request(name, *route)?;
-            self.send("add route", route.through(name), libc::RTM_NEWROUTE, CREATE | EXCLUSIVE, request)?;
+            let Route { destination, prefix_bits, gateway } = *route;
+            let (family, octets_to) = octets(destination);
+            let scope = match (destination, gateway) {
+                (IpAddr::V4(_), None) => libc::RT_SCOPE_LINK,
+                _ => libc::RT_SCOPE_UNIVERSE,
+            };
+            let (table, by, kind) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RTN_UNICAST);
+            let mut request = Builder::with_header(&[family, prefix_bits, 0, 0, table, by, scope, kind, 0, 0, 0, 0]);
+            if prefix_bits > 0 {
+                request.bytes(libc::RTA_DST, &octets_to);
+            }
+            request.u32(libc::RTA_OIF, index);
+            if let Some(gateway) = gateway {
+                request.bytes(libc::RTA_GATEWAY, &octets(gateway).1);
+            }
+            let object = format!("to {destination}/{prefix_bits} through {name}");
+            self.send("add route", object, libc::RTM_NEWROUTE, CREATE | EXCLUSIVE, request)?;
         }
         Ok(())
-    }
-
-    /// Adds a route whose connections begin with a slow-start threshold of so many segments (the metric `ssthresh`, `RTAX_SSTHRESH`).
-    ///
-    /// # Errors
-    /// It exists already, or no privilege.
-    pub fn add_route_with_ssthresh(&mut self, name: &str, route: Route, segments: u32) -> Result<()> {
-        const SSTHRESH: u16 = 6;
-        let mut request = self.route_request(name, route)?;
-        request.nest(libc::RTA_METRICS, |metrics| {
-            metrics.u32(SSTHRESH, segments);
-        });
-        self.send("add route", route.through(name), libc::RTM_NEWROUTE, CREATE | EXCLUSIVE, request).map(drop)
-    }
-
-    /// Removes a route.
-    ///
-    /// # Errors
-    /// There is none, or no privilege.
-    pub fn delete_route(&mut self, name: &str, route: Route) -> Result<()> {
-        let request = self.route_request(name, route)?;
-        self.send("delete route", route.through(name), libc::RTM_DELROUTE, 0, request).map(drop)
-    }
-
-    /// What a message about a route begins with.
-    fn route_request(&mut self, name: &str, Route { destination, prefix_bits, gateway }: Route) -> Result<Builder> {
-        let index = self.get(name)?.index;
-        let (family, octets_to) = octets(destination);
-        let scope = match (destination, gateway) {
-            (IpAddr::V4(_), None) => libc::RT_SCOPE_LINK,
-            _ => libc::RT_SCOPE_UNIVERSE,
-        };
-        let (table, by, kind) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RTN_UNICAST);
-        let mut request = Builder::with_header(&[family, prefix_bits, 0, 0, table, by, scope, kind, 0, 0, 0, 0]);
-        if prefix_bits > 0 {
-            request.bytes(libc::RTA_DST, &octets_to);
-        }
-        request.u32(libc::RTA_OIF, index);
-        if let Some(gateway) = gateway {
-            request.bytes(libc::RTA_GATEWAY, &octets(gateway).1);
-        }
-        Ok(request)
     }
 }

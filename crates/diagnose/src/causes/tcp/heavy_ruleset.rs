@@ -2,15 +2,16 @@
 //!
 //! Each packet is compared with so many rules of a packet filter, one after another, that a core is full of it.
 //!
-//! **Shows**: a core full of soft interrupts, a large ruleset, no drops; each packet that passes IP costs many times what it costs
-//! elsewhere, and the rules account for that at a few tens of nanoseconds each.
+//! **Shows**: a core full of soft interrupts, a large ruleset; each packet that passes IP costs many times what it costs elsewhere, and the
+//! rules account for that at some nanoseconds each.
 //!
 //! **Mistaken for**: a core that has too many packets (each costs what it does elsewhere), packet taps, a large ruleset of which a packet
 //! sees a few rules only: then each rule would have to take less than a comparison can.
 //!
 //! **Fix**: sets and verdict maps in place of lists of rules; accept established connections first; a flow table.
 //!
-//! Source: nft(8), *sets* and *flowtables*; measured in the lab: an ordinary packet 1 to 7 µs, a rule 10 to 40 ns.
+//! Source: nft(8), *sets* and *flowtables*; in the lab (Linux 6.18, TUN) an ordinary packet took 3.5 to 7 µs where there were many, and with
+//! 5,000 rules that compare an address 42 µs: 7 ns for each rule. Not seen on a real host.
 
 use super::softirq_core_saturated::{CAUSE as SOFTIRQ, unseen};
 use crate::causes::shared::bound::cpu_innocent;

@@ -10,7 +10,7 @@
 //!
 //! **Fix**: `ip tcp_metrics flush`; `net.ipv4.tcp_no_ssthresh_metrics_save=1`, the default since Linux 5.6; the route's `ssthresh`.
 //!
-//! Source: `net/ipv4/tcp_metrics.c`, `tcp_init_metrics`; ip-tcp_metrics(8), ip-route(8).
+//! Source: `net/ipv4/tcp_metrics.c`, `tcp_init_metrics`; ip-tcp_metrics(8), ip-route(8). Not seen on a real host.
 
 use super::path_policer::loss_does_not_bind;
 use crate::causes::shared::tcp::path_has_room;

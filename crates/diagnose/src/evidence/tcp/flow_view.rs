@@ -392,8 +392,7 @@ fn restarts(sent: &Counted<'_>) -> Option<u64> {
         let clean = a.tcp.total_retrans? == b.tcp.total_retrans? && a.tcp.ca_state? == 0 && b.tcp.ca_state? == 0;
         Some(clean && b.tcp.snd_cwnd?.saturating_mul(4) <= a.tcp.snd_cwnd?.saturating_mul(3))
     };
-    let pairs: Option<Vec<bool>> =
-        sent.iter().flat_map(|(_, samples)| samples.windows(2)).map(shrunk).collect();
+    let pairs: Option<Vec<bool>> = sent.iter().flat_map(|(_, samples)| samples.windows(2)).map(shrunk).collect();
     pairs.map(|pairs| pairs.into_iter().map(u64::from).sum())
 }
 
