@@ -73,7 +73,11 @@ impl Labs {
     /// # Errors
     /// A lab of that name is up: it and what runs in it are left alone. What the holder reported.
     pub fn up(&self, spec: &LabSpec, launcher: &Launcher) -> Result<Status> {
-        if self.registry.running(&spec.name).is_ok() {
+        spec.check()?;
+        // One that is just being killed does not answer, and is gone in a moment.
+        if let Ok(state) = self.registry.running(&spec.name)
+            && (self.status(&spec.name).is_ok() || !process::wait_gone(state.pid, PATIENCE)?)
+        {
             let processes = processes::of(&self.registry.state_path(&spec.name)).len();
             return Err(Error::AlreadyUp { name: spec.name.clone(), processes });
         }
