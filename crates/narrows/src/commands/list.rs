@@ -1,4 +1,4 @@
-//! `narrows list`: the tables of causes, experiments, collectors, faults and scenarios.
+//! `narrows list`: the tables of causes, experiments, collectors, faults, kernel parameters and scenarios.
 
 use crate::failure::Outcome;
 use crate::output::printed;
@@ -15,6 +15,8 @@ enum What {
     Collectors,
     /// What the lab can do to a host or a path
     Faults,
+    /// The kernel parameters that `narrows tune apply` sets
+    Parameters,
     /// The named scenarios of `narrows lab scenarios`
     Scenarios,
 }
@@ -34,6 +36,7 @@ impl Args {
             What::Experiments => known::experiments(),
             What::Collectors => known::collectors(),
             What::Faults => known::faults(),
+            What::Parameters => known::parameters(),
             What::Scenarios => known::scenarios(),
         };
         let wide = rows.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
