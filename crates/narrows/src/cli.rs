@@ -4,16 +4,18 @@ use crate::commands;
 use crate::failure::Outcome;
 use clap::{Parser, Subcommand};
 
-/// Measures a network path between two hosts and narrows down why it is slow.
+/// Find out what limits a network path between two hosts, and prove the fix.
 #[derive(Debug, Parser)]
 #[command(
     name = "narrows",
     version,
     propagate_version = true,
     disable_help_subcommand = true,
-    after_help = "Rates: 100M, 9.4G (powers of ten, bit/s). Sizes: 64, 9k, 4M (powers of two, bytes). Durations: 10s, 250ms.\n\
-                  Shares: 1%; a number without the sign is a ratio, or a percentage where the flag says PERCENT.\n\
-                  Exit codes: 0 healthy or done, 1 the run failed, 2 usage, 3 a limiting cause was found (--exit-zero turns that off).\n\
+    after_help = "Rates: 100M, 9.4G (bit/s, powers of ten). Sizes: 64, 9k, 4M (bytes, powers of two). Durations: 10s, \
+        250ms.\n\
+                  Shares: 1% or 0.01; a flag with the value PERCENT takes 1 or 1%.\n\
+                  Exit codes: 0 done or healthy, 1 the run failed, 2 usage error, 3 limiting cause found \
+                  (--exit-zero: 0).\n\
                   Results go to stdout, progress to stderr."
 )]
 pub(crate) struct Cli {
@@ -39,37 +41,37 @@ macro_rules! commands {
 }
 
 commands! {
-    /// Name what limits the path to HOST, with evidence, and the fix
+    /// Find what limits the path to HOST, with evidence and a fix
     Diagnose(commands::diagnose::Args),
-    /// Be the other end of measurements
+    /// Run the measurement server
     Serve(commands::serve::Args),
-    /// Put both hosts' parameters side by side and mark hazards; no load, no change
+    /// Compare both hosts' settings and mark hazards; no load, no change
     Audit(commands::audit::Args),
-    /// Make one plain measurement
+    /// Measure TCP, UDP, or requests and responses
     Measure(commands::measure::Args),
-    /// Search the highest rate of UDP within a loss goal
+    /// Search for the highest UDP rate within a loss goal
     Search(commands::search::Args),
     /// Send raw frames in many flows, up to line rate
     Generate(commands::generate::Args),
-    /// Count the frames of a generator
+    /// Count the frames that `narrows generate` sends
     Receive(commands::receive::Args),
-    /// Benchmark a device under test by RFC 2544 and its successors
+    /// Benchmark a device under test (RFC 2544 and successors)
     Rfc2544(commands::rfc2544::Args),
     /// Measure a table over sizes, protocols and directions
     Sweep(commands::sweep::Args),
-    /// Watch the traffic of both ends' interfaces
+    /// Show live interface traffic of both ends
     Watch(commands::watch::Args),
-    /// Render a stored run again, and diagnose it again by today's rules
+    /// Show a stored run, diagnosed with the rules of this version
     Report(commands::report::Args),
-    /// Write a capture of this host that the tests can read back
+    /// Capture this host's settings and counters for offline analysis
     Snapshot(commands::snapshot::Args),
-    /// Show, make and undo changes of this host
+    /// List, apply and undo changes on this host
     Tune(commands::tune::Args),
     /// An emulated network on this machine
     Lab(commands::lab::Args),
-    /// Tell how many frames a line carries
+    /// Calculate how many frames and how much payload a line carries
     LineRate(commands::line_rate::Args),
-    /// List what narrows knows: causes, experiments, collectors, faults, scenarios
+    /// List causes, experiments, collectors, faults or scenarios
     List(commands::list::Args),
 }
 

@@ -88,9 +88,9 @@ impl SavedRun {
     /// Says where the run is. `what`: `run`, `sweep`. `next`: what can be done with the file.
     pub(crate) fn report(&self, what: &str, quiet: bool, next: &str) {
         match &self.failed {
-            Some(why) => anstream::eprintln!("the {what} could not be kept: {why}"),
+            Some(why) => anstream::eprintln!("cannot save the {what}: {why}"),
             None if quiet => {}
-            None => anstream::eprintln!("kept as {}{next}", self.file.display()),
+            None => anstream::eprintln!("saved to {}{next}", self.file.display()),
         }
     }
 }

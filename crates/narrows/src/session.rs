@@ -19,7 +19,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects. `tune`: whether a server that ssh starts may change its host. `collect`: whether counters are read around trials.
+    /// Connects. `tune`: whether a server that ssh starts may change its host. `collect`: whether counters are read
+    /// around trials.
     pub(crate) fn open(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Self, Failure> {
         let stop = stop_on_interrupt()?;
         let instruments = LiveInstruments { collect };
@@ -39,7 +40,7 @@ pub(crate) fn open_session(remote: &Remote, stop: &Stop, quiet: bool) -> Result<
     remote
         .open_session(&mut |position, why| {
             if !quiet && shown != position {
-                anstream::eprintln!("waiting, number {position} in the queue: {why}");
+                anstream::eprintln!("waiting, position {position} in the queue: {why}");
             }
             shown = position;
             !stop.is_set()
@@ -49,7 +50,8 @@ pub(crate) fn open_session(remote: &Remote, stop: &Stop, quiet: bool) -> Result<
 
 /// What makes changes of this host, with its journal. `role`: whose changes they are.
 pub(crate) fn tuner(role: &'static str) -> Result<Tuner, Failure> {
-    let missing = || Failure::run("there is no place for the journal of changes: set HOME or XDG_STATE_HOME");
+    let missing =
+        || Failure::run("cannot place the journal of changes: no state directory; set HOME or XDG_STATE_HOME");
     Ok(Tuner::new(&state::directory().ok_or_else(missing)?, role))
 }
 
@@ -61,7 +63,8 @@ pub(crate) fn stop_on_interrupt() -> Result<Stop, Failure> {
     Ok(stop)
 }
 
-/// Prints lines while something is measured. The first failure is kept for the exit code, because the measurement goes on.
+/// Prints lines while something is measured. The first failure is kept for the exit code, because the measurement goes
+/// on.
 #[derive(Debug, Default)]
 pub(crate) struct LiveLines {
     failure: RefCell<Option<Failure>>,

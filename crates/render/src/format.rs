@@ -117,12 +117,14 @@ impl Document for Audit {
     ];
 }
 
-const ONE_OBJECT: &str = "One object at the end";
+const ONE_OBJECT: &str = "One JSON object at the end";
 
 impl Document for SearchReport {
     const NAME: &'static str = "a search";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "A line a trial, then the results", |it, style| Ok(search::text::report(it, style))),
+        Writer::new(Format::Text, "One line per trial, then the results", |it, style| {
+            Ok(search::text::report(it, style))
+        }),
         Writer::json(ONE_OBJECT),
     ];
 }

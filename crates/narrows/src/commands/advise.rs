@@ -14,28 +14,28 @@ use std::path::Path;
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
-    narrows rfc2544 advise cisco --role switch                   the commands, to be typed\n  \
-    narrows rfc2544 advise router.toml                           what narrows would set on this tester\n  \
-    narrows rfc2544 advise router.toml --apply                   sets it; all of it or nothing\n  \
-    narrows rfc2544 advise --role router --device eth1 --device eth2 --apply   on the device under test itself\n  \
-    narrows rfc2544 advise --undo                                sets it back, also after a crash")]
+    narrows rfc2544 advise cisco --role switch                   print the commands\n  \
+    narrows rfc2544 advise router.toml                           show what narrows would set on this tester\n  \
+    narrows rfc2544 advise router.toml --apply                   apply all settings, or none\n  \
+    narrows rfc2544 advise --role router --device eth1 --device eth2 --apply   run on the DUT\n  \
+    narrows rfc2544 advise --undo                                undo, also after a crash")]
 pub(super) struct Args {
-    /// A system, whose commands are printed (linux, freebsd, cisco, juniper), or a plan, whose ports are looked at on this host
+    /// System to print commands for (linux, freebsd, cisco, juniper), or plan file
     #[arg(value_name = "SYSTEM|PLAN", default_value = "linux", hide_default_value = true)]
     what: String,
-    /// For whom; with a plan `tester`, else all
+    /// Role (default: tester with a plan, else all)
     #[arg(long, value_enum)]
     role: Option<RoleWord>,
-    /// A device of this host that test frames pass; several with several flags
+    /// Interface of this host that carries test frames; repeatable
     #[arg(long = "device", value_name = "DEVICE")]
     devices: Vec<String>,
-    /// A bridge of this host that is the switch
+    /// Bridge of this host that is the switch; repeatable
     #[arg(long = "bridge", value_name = "BRIDGE")]
     bridges: Vec<String>,
-    /// Set it, having written down what was there before; without it is told what would be set
+    /// Apply the settings; old values are saved first
     #[arg(long)]
     apply: bool,
-    /// Set back what `--apply` has set
+    /// Undo what `--apply` has set
     #[arg(long, conflicts_with_all = ["what", "role", "devices", "bridges", "apply"])]
     undo: bool,
 }
@@ -43,9 +43,9 @@ pub(super) struct Args {
 words! {
     /// What this host is in the benchmark.
     RoleWord for AdviceRole {
-        /// A switch between tester and device
+        /// Switch between tester and DUT
         Switch,
-        /// The device under test
+        /// Device under test
         Router,
         /// The tester
         Tester,
@@ -56,7 +56,7 @@ impl Args {
     pub(super) fn run(self) -> Outcome {
         if self.undo {
             let undone = tuner(host::ROLE)?.undo_of_role().map_err(Failure::run)?;
-            return tune::print_undone(undone, "nothing of the advice is in force on this host");
+            return tune::print_undone(undone, "no setting of `rfc2544 advise` is in force on this host");
         }
         let role = self.role.map(AdviceRole::from);
         let system = AdviceSystem::ALL.into_iter().find(|system| system.word() == self.what);
@@ -69,7 +69,7 @@ impl Args {
             }
             Some(system) if system != AdviceSystem::Linux => {
                 return Err(Failure::usage(format!(
-                    "narrows sets nothing on {}: leave --apply, --device and --bridge out",
+                    "cannot apply settings on {}: only Linux is supported; drop --apply, --device and --bridge",
                     system.title()
                 )));
             }
@@ -81,12 +81,12 @@ impl Args {
         };
         let role = role.or(plan.is_some().then_some(AdviceRole::Tester));
         let role = role.ok_or_else(|| {
-            Failure::usage("say what this host is in the benchmark: --role tester, --role router or --role switch")
+            Failure::usage("the role of this host is missing: give --role tester, --role router or --role switch")
         })?;
         let by_plan = plan.is_some() && role == AdviceRole::Tester;
         if !by_plan && self.devices.is_empty() && self.bridges.is_empty() {
             return Err(Failure::usage(
-                "name what test frames pass on this host: --device DEVICE for each, or --bridge BRIDGE",
+                "the interfaces that carry test frames are missing: give --device DEVICE for each, or --bridge BRIDGE",
             ));
         }
         let host = host::Described {
@@ -106,10 +106,7 @@ impl Args {
         let path = Path::new(&self.what);
         if !narrows_runner::forwarding::files::is_there(path) {
             let systems = AdviceSystem::ALL.map(AdviceSystem::word).join(", ");
-            return Err(Failure::usage(format!(
-                "`{}` is neither a system ({systems}) nor a plan: there is no such file",
-                self.what
-            )));
+            return Err(Failure::usage(format!("`{}` is neither a system ({systems}) nor a plan file", self.what)));
         }
         read_plan(path)
     }

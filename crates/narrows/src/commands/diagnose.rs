@@ -17,14 +17,14 @@ fn percent(text: &str) -> Result<f64, String> {
     if (0.0..=50.0).contains(&percent) { Ok(percent) } else { Err("must be 0 to 50 percent".to_owned()) }
 }
 
-const UDP_HEADING: &str = "Load of UDP";
+const UDP_HEADING: &str = "UDP load";
 
 /// The flags of a UDP load are refused without `--udp`.
 fn with_udp(flag: clap::Arg) -> clap::Arg {
     if flag.get_help_heading() == Some(UDP_HEADING) && flag.get_id() != "udp" { flag.requires("udp") } else { flag }
 }
 
-/// Name what limits the path to HOST
+/// Find what limits the path to HOST
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("duration", |it| it.default_value("8s").default_value_if("udp", "true", "4s")),
@@ -32,48 +32,47 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
     mut_arg("interval", |it| it.default_value("100ms")),
     mut_arg("size", |it| {
         it.alias("datagram").default_value("128k").default_value_if("udp", "true", "largest").help(
-            "Bytes handed to the kernel in one call; with --udp the payload of a datagram: a list, imix, or the largest that the path \
-             carries in one piece",
+            "Read and write size, in bytes; with --udp the payload size (see measure udp)",
         )
     }),
     mut_arg("rate", |it| it.hide_default_value(true)),
     mut_args(with_udp),
-    mut_arg("output", |it| it.help("Where to keep the run (default: the state directory)")),
-    mut_arg("full", |it| it.help("Show every parameter, every rejected look-alike and each ceiling's arithmetic")),
+    mut_arg("output", |it| it.help("Save the run to this file (default: the state directory)")),
+    mut_arg("full", |it| it.help("Show all parameters, look-alikes and the arithmetic of each ceiling")),
     after_help = "Examples:\n  \
     narrows diagnose server --token-file token\n  \
     narrows diagnose ssh://admin@server --direction down\n  \
     narrows diagnose server --token-file token --try      (server: narrows serve --allow-tune)\n  \
-    narrows diagnose server --token-file token --expect 900M      at capacity is not enough\n  \
-    narrows diagnose server --token-file token --udp --rate 500M      where do datagrams die at this rate?\n  \
+    narrows diagnose server --token-file token --expect 900M      report a path below this rate\n  \
+    narrows diagnose server --token-file token --udp --rate 500M      where are datagrams dropped?\n  \
     narrows diagnose server --token-file token --format json | jq .verdict"
 )]
 pub(crate) struct Args {
-    /// The diagnosis ends within this time, its experiments included
+    /// Time limit of the diagnosis, experiments included
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
-    /// A load of TCP ends before its time once its goodput is known within this many percent; 0: each takes its whole time
+    /// End a TCP load early once goodput is known within this percentage; 0: never
     #[arg(long, value_parser = percent, default_value = "3", value_name = "PERCENT")]
     within: f64,
-    /// Do not profile the path by short steps of UDP; what it could carry is then less well known
+    /// Skip the path profile (short UDP steps)
     #[arg(long)]
     no_profile: bool,
-    /// The profile offers no more than this rate
+    /// Maximum rate of the path profile, in bit/s
     #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "no_profile")]
     max_rate: Option<u64>,
-    /// What the path should carry: a path at capacity that carries less than nine tenths of it is reported, and exits with 3
+    /// Expected goodput, in bit/s; less than 90 % exits with 3
     #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "udp")]
     expect: Option<u64>,
-    /// Apply each fix at run time, measure with and without it in turn, climb to the next ceiling, and set all back
+    /// Apply each fix, measure with and without it, fix the next bottleneck, roll back
     #[arg(long = "try")]
     try_fixes: bool,
-    /// With --try: let the fixes that helped stay
+    /// With --try: keep the fixes that helped
     #[arg(long, requires = "try_fixes")]
     keep: bool,
-    /// With --try: pairs of trials that prove each fix
+    /// With --try: pairs of trials per fix
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=100), value_name = "N")]
     pairs: u32,
-    /// Exit with 0 even where a limiting cause was found
+    /// Exit with 0 if a limiting cause is found
     #[arg(long)]
     exit_zero: bool,
     #[command(flatten)]
@@ -82,7 +81,7 @@ pub(crate) struct Args {
     load: LoadArgs,
     #[command(flatten)]
     tcp: TcpLoadArgs,
-    /// Diagnose a load of UDP at a rate instead
+    /// Diagnose a UDP load; needs --rate
     #[arg(long, requires = "rate", help_heading = UDP_HEADING)]
     udp: bool,
     #[command(flatten, next_help_heading = UDP_HEADING)]
@@ -116,7 +115,8 @@ impl Args {
         };
         if self.try_fixes && !remote.hello().permissions.tune {
             return Err(Failure::run(format!(
-                "{} does not let us change its settings: start `narrows serve --allow-tune` there, or leave --try out",
+                "cannot tune {}: its server does not allow it; restart it with `narrows serve --allow-tune`, or drop \
+                --try",
                 remote.hello().host
             )));
         }

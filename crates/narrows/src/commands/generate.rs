@@ -24,35 +24,36 @@ use std::time::Duration;
 #[command(
     mut_arg("seed", |it| it.requires("random").help("Seed of --random")),
     after_help = "Examples:\n  \
-    narrows generate eth1 --gateway 198.18.0.1 -S 198.18.0.2:2000-198.18.0.2:3999 -D 198.19.0.2   2,000 flows, as fast as can be\n  \
+    narrows generate eth1 --gateway 198.18.0.1 -S 198.18.0.2:2000-198.18.0.2:3999 -D 198.19.0.2   2,000 flows, as \
+    fast as possible\n  \
     narrows generate eth1 --destination-mac 02:00:00:00:00:02 --rate 1Mpps --size 64,512,1518 --duration 30s\n  \
     narrows generate eth1 --gateway 2001:2:0:100::1 -S 2001:2:0:100::2 -D 2001:2:0:200::2 --rate 50%\n\
-    Sizes are those of the whole frame with FCS. Rates: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of the line rate), max.\n\
-    Addresses are those set apart for benchmarks, 198.18.0.0/15 and 2001:2::/48. Use it on a lab's own devices only (RFC 6815)."
+    Sizes include the FCS. Rates: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of line rate), max.\n\
+    Benchmarking address ranges: 198.18.0.0/15 and 2001:2::/48. For isolated lab networks only (RFC 6815)."
 )]
 pub(crate) struct Args {
-    /// Device that sends
+    /// Sending interface
     #[arg(value_name = "DEV")]
     device: String,
-    /// Who seems to send: ADDRESS[:PORT][-ADDRESS[:PORT][/BITS]]; with BITS one address of each network of that length
+    /// Source range: ADDRESS[:PORT][-ADDRESS[:PORT][/BITS]]; /BITS: one address per network
     #[arg(long, short = 'S', value_parser = endpoints, value_name = "RANGE", default_value = "198.18.0.2:2000")]
     source: Endpoints,
-    /// Who shall get it, likewise
+    /// Destination range, same syntax
     #[arg(long, short = 'D', value_parser = endpoints, value_name = "RANGE", default_value = "198.19.0.2:2000")]
     destination: Endpoints,
-    /// Router that the frames go to first
+    /// Address of the next hop (the DUT)
     #[arg(long, value_name = "ADDRESS", conflicts_with = "destination_mac")]
     gateway: Option<IpAddr>,
-    /// Ethernet address that the frames go to
+    /// Destination MAC address (default: resolved from the gateway or destination)
     #[arg(long, value_name = "MAC")]
     destination_mac: Option<Mac>,
-    /// Ethernet address that they come from (default: the device's)
+    /// Source MAC address (default: of the interface)
     #[arg(long, value_name = "MAC")]
     source_mac: Option<Mac>,
-    /// VLAN of an 802.1Q tag
+    /// VLAN ID (802.1Q tag)
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(0..=4095))]
     vlan: Option<u16>,
-    /// TCP segments with SYN instead of UDP datagrams
+    /// Send TCP SYN segments instead of UDP
     #[arg(long)]
     tcp_syn: bool,
     #[command(flatten)]
@@ -63,36 +64,36 @@ pub(crate) struct Args {
     link: LinkSpeedArg,
     #[command(flatten)]
     duration: DurationArg,
-    /// End after so many frames
+    /// Stop after this many frames
     #[arg(long, short = 'n', value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// The most frames that a worker sends back to back (default: what falls due in 100 us, at least 64)
+    /// Maximum burst of a worker, in frames (default: 100 us of load, at least 64)
     #[arg(long, value_name = "FRAMES")]
     burst: Option<u32>,
-    /// The longest stall of a worker that is made up for, at a quarter above the load; what is further behind is unsent
-    #[arg(long = "make-up", value_parser = duration, value_name = "TIME", default_value = "50ms")]
+    /// Maximum stall that is caught up; frames further behind are unsent
+    #[arg(long = "max-catch-up", alias = "make-up", value_parser = duration, value_name = "TIME", default_value = "50ms")]
     catch_up: Duration,
-    /// Flows in pseudo-random order (RFC 4814), instead of in turns
+    /// Pseudo-random order of flows (RFC 4814), not round-robin
     #[arg(long)]
     random: bool,
     #[command(flatten)]
     seed: SeedArg,
-    /// Workers, each with a CPU and a stream of its own (default: as many as the rate needs)
+    /// Number of workers, one CPU and stream each (default: by rate)
     #[arg(long, short = 'P', value_name = "N")]
     workers: Option<u32>,
-    /// One of so many frames carries the time of its departure; 0: none (default: about ten thousand a second)
+    /// Timestamp every Nth frame; 0: none (default: about 10,000 per second)
     #[arg(long, value_name = "FRAMES")]
     stamp_every: Option<u32>,
-    /// How frames reach the device (default: the first of them that works)
+    /// Send mode (default: the first that works)
     #[arg(long, value_enum)]
     mode: Option<ModeWord>,
-    /// Wait so long for the device to have a link
+    /// How long to wait for link
     #[arg(long, value_parser = duration, value_name = "TIME", num_args = 0..=1, default_value = "0s", default_missing_value = "30s")]
     wait: Duration,
-    /// Use addresses that are not set apart for benchmarks
+    /// Allow addresses outside the benchmarking ranges
     #[arg(long)]
     allow_any_address: bool,
-    /// Use the device even though it carries this host's default route; must be said twice
+    /// Allow the interface of the default route; must be given twice
     #[arg(long, action = ArgAction::Count)]
     use_default_route_device: u8,
     #[command(flatten)]
@@ -102,13 +103,13 @@ pub(crate) struct Args {
 }
 
 words! {
-    /// How frames reach the device.
+    /// How frames are sent.
     ModeWord for SendMode {
-        /// Made inside the kernel by an XDP program
+        /// Frames are built in the kernel by an XDP program
         LiveFrames,
-        /// Rings shared with the kernel
+        /// AF_XDP rings
         AfXdp,
-        /// A packet socket
+        /// Packet socket
         AfPacket,
     }
 }

@@ -12,9 +12,9 @@ use narrows_model::load::line_rate::LineRateReport;
     narrows line-rate\n  \
     narrows line-rate --speed 10G --size 64,1518\n  \
     narrows line-rate --speed 2.5G,40G --format json\n\
-    This is arithmetic: nothing is sent. The sentence below the tables says how it goes.")]
+    Nothing is sent. The formulas are below the tables.")]
 pub(crate) struct Args {
-    /// Speeds of the lines: a list of bit/s
+    /// Line speeds, in bit/s, comma-separated
     #[arg(
         long,
         value_parser = speed,

@@ -7,24 +7,24 @@ use narrows_runner::known;
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum What {
-    /// What the diagnosis can name
+    /// Causes that the diagnosis can name
     Causes,
-    /// What separates two hypotheses
+    /// Experiments that separate two causes
     Experiments,
-    /// What reads a host
+    /// Collectors of host facts
     Collectors,
-    /// What the lab can do to a host or a path
+    /// Faults that the lab can inject
     Faults,
-    /// The kernel parameters that `narrows tune apply` sets
+    /// Kernel parameters that `narrows tune apply` sets
     Parameters,
-    /// The named scenarios of `narrows lab scenarios`
+    /// Scenarios of `narrows lab scenarios`
     Scenarios,
 }
 
 /// List what narrows knows
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which table
+    /// Table to print
     #[arg(value_enum)]
     what: What,
 }

@@ -18,30 +18,30 @@ use std::time::Duration;
 /// Count the frames of a generator
 #[derive(Debug, ClapArgs)]
 #[command(
-    mut_arg("duration", |it| it.default_value("1h").help("The longest time")),
+    mut_arg("duration", |it| it.default_value("1h").help("Maximum duration")),
     after_help = "Examples:\n  \
-    narrows receive eth2                          until Ctrl-C, or an hour\n  \
-    narrows receive eth2 --idle 2s --per-flow     until nothing came for two seconds; the flows by themselves\n  \
-    narrows receive eth2 --gaps --format json     with the times between arrivals\n\
-    Only frames with the signature of `narrows generate` are counted and taken; all others go on to the host. Latency is told \
-    where generator and receiver are on one machine, and so on one clock."
+    narrows receive eth2                          until Ctrl-C, at most 1 hour\n  \
+    narrows receive eth2 --idle 2s --per-flow     until 2 s idle, with results per flow\n  \
+    narrows receive eth2 --gaps --format json     with inter-arrival times\n\
+    Only frames with the signature of `narrows generate` are counted and consumed; all others are passed to the host. \
+    Latency is reported if generator and receiver are on one machine, so that they share a clock."
 )]
 pub(crate) struct Args {
-    /// Device that is watched
+    /// Receiving interface
     #[arg(value_name = "DEV")]
     device: String,
     #[command(flatten)]
     duration: DurationArg,
-    /// End after such a silence, once frames came
+    /// Stop after this idle time, once frames have arrived
     #[arg(long, value_parser = duration, value_name = "TIME")]
     idle: Option<Duration>,
-    /// Count each flow by itself
+    /// Count per flow
     #[arg(long)]
     per_flow: bool,
-    /// Sample the times between arrivals
+    /// Sample inter-arrival times
     #[arg(long)]
     gaps: bool,
-    /// How frames are counted (default: the first of them that works)
+    /// Receive mode (default: the first that works)
     #[arg(long, value_enum)]
     mode: Option<ModeWord>,
     #[command(flatten)]
@@ -53,11 +53,11 @@ pub(crate) struct Args {
 words! {
     /// How frames are counted.
     ModeWord for ReceiveMode {
-        /// An XDP program in the driver
+        /// XDP program in the driver
         XdpNative,
-        /// An XDP program behind the driver
+        /// XDP program in the generic receive path
         XdpGeneric,
-        /// A packet socket
+        /// Packet socket
         AfPacket,
     }
 }

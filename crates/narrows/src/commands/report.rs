@@ -13,16 +13,16 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("svg", |it| {
-        it.help("Draw the diagnosis into this file (SVG)").conflicts_with_all(["why_not", "diff"])
+        it.help("Write a picture of the diagnosis to this file (SVG)").conflicts_with_all(["why_not", "diff"])
     }),
-    mut_arg("full", |it| it.help("Show every parameter, every rejected look-alike and each ceiling's arithmetic")),
+    mut_arg("full", |it| it.help("Show all parameters, look-alikes and the arithmetic of each ceiling")),
     after_help = "Examples:\n  \
     narrows report 20260101-120000-1a2b3c4d --format markdown\n  \
     narrows report 20260101-120000-1a2b3c4d --why-not tcp-receive-window\n  \
     narrows report before.run.json --diff after.run.json"
 )]
 pub(crate) struct Args {
-    /// A run's file, or the id of a run in the state directory
+    /// Run file or run id
     run: PathBuf,
     #[command(flatten)]
     format: FormatArg<Report>,
@@ -30,10 +30,10 @@ pub(crate) struct Args {
     full: FullArg,
     #[command(flatten)]
     svg: SvgArg,
-    /// Tell what was weighed for and against this cause, instead of the report
+    /// Show the evidence for and against this cause
     #[arg(long, value_name = "CAUSE")]
     why_not: Option<String>,
-    /// Show the diagnosis side by side with that of this run (file or id): what differs between them
+    /// Compare with this run (file or id)
     #[arg(long, value_name = "RUN2", conflicts_with = "why_not")]
     diff: Option<PathBuf>,
 }
@@ -44,8 +44,8 @@ impl Args {
         let style = self.full.style();
         if let Some(id) = &self.why_not {
             let weighed = narrows_views::weigh(&run, 0, id).ok_or_else(|| {
-                let known = "`narrows list causes` names them all";
-                Failure::usage(format!("the run has no diagnosis that knows a cause `{id}`; {known}"))
+                let known = "see `narrows list causes`";
+                Failure::usage(format!("cannot explain cause `{id}`: the run has no such cause; {known}"))
             })?;
             return printed(&narrows_render::text::weighed(id, &weighed, style));
         }
@@ -53,7 +53,7 @@ impl Args {
             let other = stored::load(other).map_err(Failure::run)?;
             let diff = narrows_views::diff::of_runs(&run, &other).map_err(|run| {
                 let why = match run.plan {
-                    RunPlan::Diagnose(_) => "nothing was measured in it",
+                    RunPlan::Diagnose(_) => "it holds no measurement",
                     _ => "it is not a diagnosis; give two runs of `narrows diagnose`",
                 };
                 Failure::usage(format!("cannot compare run {}: {why}", run.id))

@@ -16,36 +16,36 @@ use narrows_runner::forwarding::{self, PlanFile, words};
 use narrows_runner::stored;
 use std::path::{Path, PathBuf};
 
-/// Benchmark a device under test: throughput, latency, loss, back-to-back, with its counters reconciled
+/// Benchmark a device under test: throughput, latency, loss, back-to-back, with reconciled counters
 #[derive(Debug, ClapArgs)]
 #[command(
     args_conflicts_with_subcommands = true,
-    mut_arg("output", |it| it.help("Keep everything that was measured in this file, while it is measured")),
+    mut_arg("output", |it| it.help("Save the record to this file while measuring")),
     after_help = "Examples:\n  \
-    narrows rfc2544 router.toml --dry-run            every trial and the total time; nothing is sent\n  \
+    narrows rfc2544 router.toml --dry-run            print trials and total time; send nothing\n  \
     narrows rfc2544 router.toml --html report.html -o router.json\n  \
     narrows rfc2544 --again router.json --format markdown\n  \
-    narrows rfc2544 advise linux --role router       what to set so that nothing but test frames moves\n  \
-    narrows rfc2544 advise router.toml --apply       set it on this tester; --undo sets it back\n  \
-    narrows rfc2544 keys                             every key of a plan\n\
-    Use it on a lab's own devices only (RFC 6815)."
+    narrows rfc2544 advise linux --role router       settings before a benchmark\n  \
+    narrows rfc2544 advise router.toml --apply       apply them on this tester; undo with --undo\n  \
+    narrows rfc2544 keys                             all keys of a plan\n\
+    For isolated lab networks only (RFC 6815)."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<What>,
-    /// The plan (TOML)
+    /// Plan file (TOML)
     #[arg(value_name = "PLAN", required_unless_present = "again")]
     plan: Option<PathBuf>,
-    /// Print every trial and the total time, and send nothing
+    /// Print the trials and the total time; send nothing
     #[arg(long)]
     dry_run: bool,
-    /// Report a benchmark again that was kept with --output
+    /// Report a benchmark that was saved with --output
     #[arg(long, value_name = "PATH", conflicts_with_all = ["plan", "dry_run", "output"])]
     again: Option<PathBuf>,
-    /// Write the report as one page into this file as well
+    /// Also write the report to this file (HTML)
     #[arg(long, value_name = "PATH")]
     html: Option<PathBuf>,
-    /// Write the pictures into this directory as well (SVG)
+    /// Also write the plots to this directory (SVG)
     #[arg(long, value_name = "DIRECTORY")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -56,9 +56,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// What to set on switch, device and tester before a benchmark; of a Linux host narrows sets it, and sets it back
+    /// Print, apply or undo settings for a benchmark (switch, DUT, tester)
     Advise(advise::Args),
-    /// Every key of a plan, what it is, and what is taken without it
+    /// List the keys of a plan with meaning and default
     Keys,
 }
 
@@ -145,7 +145,7 @@ impl Args {
                 Some(kept) => kept,
                 None => return Ok(0),
             },
-            (None, None) => return Err(Failure::usage("name a plan")),
+            (None, None) => return Err(Failure::usage("no plan given; write narrows rfc2544 PLAN")),
         };
         // The report is printed even if a file cannot be written.
         let whole = self.result.output().map_or(Ok(()), |output| kept.write(output)).map_err(Failure::run);

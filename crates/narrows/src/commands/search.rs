@@ -15,18 +15,18 @@ use narrows_runner::search::{self, SearchSpec, SpecError};
 use narrows_runner::{search_report, stored};
 use std::time::Duration;
 
-/// Search the highest rate of UDP within a loss goal
+/// Search for the highest UDP rate within a loss goal
 #[derive(Debug, ClapArgs)]
 #[command(
-    mut_arg("duration", |it| it.alias("trial").default_value("1s").help("Length of a trial")),
-    mut_arg("svg", |it| it.help("Draw the trials (of a loss curve: the curve) into this file (SVG)")),
+    mut_arg("duration", |it| it.alias("trial").default_value("1s").help("Duration of a trial")),
+    mut_arg("svg", |it| it.help("Write a plot of the trials, or of the loss curve, to this file (SVG)")),
     after_help = "Examples:\n  \
-    narrows search server                                   NDR and PDR of the largest unfragmented datagram\n  \
+    narrows search server                                   NDR and PDR, largest unfragmented datagram\n  \
     narrows search server --size 64 --direction down --goal ndr --goal strict=0:0\n  \
     narrows search server --preset rfc2544 --size 1472\n  \
     narrows search server --method loss-curve --max 1G --svg loss.svg\n\
-    A goal is NAME=LOSS[:EXCEED]: the loss ratio, and the part of the trials that may lose more (0 to below 1); \
-    ndr is 0:0.5, pdr 0.005:0.5."
+    A goal is NAME=LOSS[:EXCEED]: loss ratio, and share of trials that may exceed it, each from 0 to below 1. ndr is \
+    0:0.5, pdr is 0.005:0.5."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -39,39 +39,39 @@ pub(crate) struct Args {
     streams: StreamsArg,
     #[command(flatten)]
     sockets: SocketArgs,
-    /// How loads are chosen
+    /// Search method
     #[arg(long, value_enum, default_value = "mlr")]
     method: Method,
-    /// What is sought: ndr, pdr, or NAME=LOSS[:EXCEED]; several times for several goals in one search
+    /// Search goal: ndr, pdr or NAME=LOSS[:EXCEED]; repeatable (default: ndr and pdr)
     #[arg(long, value_parser = goal, value_name = "GOAL")]
     goal: Vec<Goal>,
-    /// A set of goals, durations and method
+    /// Preset of goals, durations and method
     #[arg(long, value_enum, conflicts_with_all = ["goal", "method", "duration", "sum"])]
     preset: Option<Preset>,
-    /// Lowest load that is tried (default: a thousandth of the highest)
+    /// Minimum load (default: 0.1 % of the maximum)
     #[arg(long, value_parser = rate, value_name = "RATE")]
     min: Option<UdpRate>,
-    /// Highest load that is tried (default: what the tester itself carries)
+    /// Maximum load (default: the calibrated maximum of the tester)
     #[arg(long, value_parser = rate, value_name = "RATE")]
     max: Option<UdpRate>,
     #[command(flatten)]
     duration: DurationArg,
-    /// Trials at one load after which it is decided (default: 11s; up to 5s where the path profile agrees)
+    /// Total trial time that decides one load (default: 11s, or up to 5s where the path profile agrees)
     #[arg(long, value_parser = duration, value_name = "TIME")]
     sum: Option<Duration>,
-    /// The search ends when the bounds are this close, in per cent of the upper one
+    /// Width of the result, in % of its upper bound
     #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "0.5")]
     width: f64,
-    /// By how many per cent of the highest load a loss curve falls each time
+    /// Loss-curve step, in % of the maximum load
     #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "10")]
     step: f64,
-    /// The search ends after this time
+    /// Maximum duration of the search
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m")]
     limit: Duration,
-    /// Do not look first at what the tester itself carries
-    #[arg(long)]
-    unqualified: bool,
-    /// Skip the path profile and start at the highest load; MLRsearch starts at the profiled capacity otherwise
+    /// Skip tester calibration; needs --max
+    #[arg(long, alias = "unqualified")]
+    skip_calibration: bool,
+    /// Skip the path profile and start at the maximum load
     #[arg(long)]
     no_profile: bool,
     #[command(flatten)]
@@ -82,19 +82,19 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Method {
-    /// Several trials a load, all goals at once (MLRsearch)
+    /// Several trials per load, all goals in one search (MLRsearch)
     Mlr,
-    /// One trial a load decides (RFC 2544 as it is commonly automated)
+    /// One trial per load (RFC 2544 as commonly automated)
     Bisection,
-    /// Loss at falling loads (RFC 2544, section 26.3)
+    /// Loss at decreasing loads (RFC 2544, section 26.3)
     LossCurve,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Preset {
-    /// Throughput: no loss in one trial of a minute, plain bisection
+    /// RFC 2544 throughput: no loss in one 60 s trial, bisection
     Rfc2544,
-    /// No loss in one of two trials of a minute
+    /// ETSI TST009: no loss in one of two 60 s trials
     Tst009,
 }
 
@@ -105,7 +105,7 @@ fn goal(word: &str) -> Result<Goal, String> {
         "pdr" => return Ok(Goal::pdr()),
         _ => {}
     }
-    let bad = || format!("`{word}` is no goal; {HOW}");
+    let bad = || format!("invalid goal `{word}`; {HOW}");
     let (name, ratios) = word.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(bad)?;
     let (loss, exceed) = ratios.split_once(':').unwrap_or((ratios, "0.5"));
     let ratio = |text: &str| ratio(text).ok().filter(|ratio| *ratio < 1.0).ok_or_else(bad);
@@ -115,7 +115,10 @@ fn goal(word: &str) -> Result<Goal, String> {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         if !(self.width > 0.0 && self.width < 1.0) {
-            return Err(Failure::usage(format!("a width of {} % makes no sense; write 0.1 to 10", self.width * 100.0)));
+            return Err(Failure::usage(format!(
+                "invalid --width {} %; write a value from 0.1 to 10",
+                self.width * 100.0
+            )));
         }
         let direction = self.direction.one("a search")?;
         // Counters around each trial would take longer than the trial.
@@ -186,7 +189,7 @@ impl Args {
         for goal in &mut goals {
             goal.width = self.width;
         }
-        let (min, max, calibrate) = (self.min, self.max, !self.unqualified);
+        let (min, max, calibrate) = (self.min, self.max, !self.skip_calibration);
         // A preset is a procedure of others: its loads and durations stay as they are.
         let (profile, shorten) = (!self.no_profile && self.preset.is_none(), self.sum.is_none());
         Ok(SearchSpec { load, min, max, calibrate, profile, shorten, method, goals, max_search_ms })
@@ -203,6 +206,6 @@ mod tests {
         let loose = goal("loose=1%:0.25").expect("a goal");
         assert_eq!((loose.name.as_str(), loose.loss_ratio, loose.exceed_ratio), ("loose", 0.01, 0.25));
         assert!(goal("x=2").is_err());
-        assert!(goal("=0").expect_err("no name").contains("is no goal"));
+        assert!(goal("=0").expect_err("no name").contains("invalid goal"));
     }
 }

@@ -6,18 +6,18 @@ use narrows_runner::capture;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Write a capture of this host that the tests can read back
+/// Capture this host's settings and counters for offline analysis
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Directory to make, or an empty one
+    /// Output directory; new or empty
     directory: PathBuf,
-    /// Look at the device and the route towards this address (default: the default route)
+    /// Peer address that selects interface and route (default: the default route)
     #[arg(long, value_name = "ADDRESS")]
     peer: Option<IpAddr>,
-    /// Keep IP addresses as they are (default: they become addresses for documentation)
+    /// Keep IP addresses (default: replaced by documentation addresses)
     #[arg(long)]
     keep_addresses: bool,
-    /// Keep the host's name
+    /// Keep the host name (default: removed)
     #[arg(long)]
     keep_name: bool,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         capture::record(&self.directory, self.peer, self.keep_addresses, self.keep_name).map_err(Failure::run)?;
-        print(&format!("captured into {}; look through it before you give it away", self.directory.display()))?;
+        print(&format!("captured to {}; review it before you share it", self.directory.display()))?;
         Ok(0)
     }
 }

@@ -21,16 +21,16 @@ use std::path::{Path, PathBuf};
 /// Measure a table over sizes, protocols and directions
 #[derive(Debug, clap::Args)]
 #[command(
-    mut_arg("svg", |it| it.help("Draw the rates over the sizes into this file (SVG)")),
-    mut_arg("output", |it| it.help("Keep the sweep in this file, written after each point (default: the state directory)")),
-    mut_arg("full", |it| it.help("Show every size in the comparison of both directions")),
+    mut_arg("svg", |it| it.help("Write a plot of rate over size to this file (SVG)")),
+    mut_arg("output", |it| it.help("Save the sweep to this file after each point (default: the state directory)")),
+    mut_arg("full", |it| it.help("Show all sizes in the comparison of directions")),
     after_help = "Examples:\n  \
     narrows sweep server --token-file token\n  \
     narrows sweep server --size 64,512,1472 --protocol udp --duration 2s --svg sweep.svg\n  \
     narrows sweep server --direction up,down,both --repetitions 5 --no-search --csv sweep.csv\n  \
-    narrows sweep server --resume sweep.run.json        goes on after Ctrl-C; flags of the plan may be left out\n\
-    The lossless rate is found by a quick search for each size of UDP: trials of 1 s, 25 s at most, bounds within 2 %; \
-    none is needed where a trial of 2 s or more loses nothing. The NDR proper is found by `narrows search`."
+    narrows sweep server --resume sweep.run.json        continue after Ctrl-C; the plan is in the file\n\
+    The lossless UDP rate of each size is the result of a short search: trials of 1 s, 25 s at most, width 2 %. No \
+    search is needed if a trial of 2 s or more loses nothing. `narrows search` measures the NDR."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -39,10 +39,10 @@ pub(crate) struct Args {
     plan: PlanArgs,
     #[command(flatten)]
     svg: SvgArg,
-    /// Write the table into this file as comma-separated values
+    /// Write the table to this file (CSV)
     #[arg(long, value_name = "PATH")]
     csv: Option<PathBuf>,
-    /// Go on with an interrupted sweep: its file, or its id in the state directory
+    /// Resume an interrupted sweep: its file or run id
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
     #[command(flatten)]
@@ -55,10 +55,10 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(
     next_help_heading = "Points",
-    mut_arg("omit", |it| it.help("Leave the first part of each trial out [default: 0s]")),
+    mut_arg("omit", |it| it.help("Exclude this time of each trial (slow start) [default: 0s]")),
     mut_arg("rate", |it| {
         it.default_value("max").help(
-            "Rate of UDP in each direction, all streams together: payload as 100M, datagrams as 50kpps, or max",
+            "UDP rate per direction: 100M (payload), 50kpps (datagrams) or max",
         )
     })
 )]
@@ -67,7 +67,7 @@ struct PlanArgs {
     given: Given,
     #[command(flatten)]
     size: SizeListArg,
-    /// What carries the data: a list
+    /// Protocols, comma-separated
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PROTOCOLS", default_value = "udp,tcp")]
     protocol: Vec<ProtocolWord>,
     #[command(flatten)]
@@ -76,24 +76,24 @@ struct PlanArgs {
     duration: DurationArg,
     #[command(flatten)]
     omit: OmitArg,
-    /// How often the whole table is measured; its figures are medians
+    /// Repetitions of the whole table; results are medians
     #[arg(long, value_name = "N", default_value_t = 1)]
     repetitions: u32,
     #[command(flatten)]
     streams: StreamsArg,
     #[command(flatten)]
     rate: RateArg,
-    /// Do not search the highest lossless rate of UDP
+    /// Do not search for the lossless UDP rate
     #[arg(long)]
     no_search: bool,
 }
 
 words! {
-    /// What carries the data.
+    /// The protocol of a point.
     ProtocolWord for SweepProtocol {
-        /// Datagrams
+        /// UDP datagrams
         Udp,
-        /// Messages over a connection, each sent at once (TCP_NODELAY)
+        /// TCP messages, sent without delay (TCP_NODELAY)
         Tcp,
     }
 }
@@ -154,7 +154,9 @@ impl Args {
         if let Some((run, _)) = &begun
             && run.target.family != target.family
         {
-            return Err(Failure::usage("the sweep was begun over the other IP version: name that one with -4 or -6"));
+            return Err(Failure::usage(
+                "cannot resume the sweep: it uses the other IP version; select it with -4 or -6",
+            ));
         }
         let name = stored::new_name().map_err(Failure::run)?;
         let mut ends = connection.ends(None, self.result.quiet)?;
@@ -183,11 +185,11 @@ impl Args {
     fn begun(&self, word: &Path) -> Result<(Run, PathBuf), Failure> {
         let run = stored::load(word).map_err(Failure::run)?;
         let Some(record) = &run.sweep else {
-            return Err(Failure::usage(format!("{} is no sweep: there is nothing to go on with", word.display())));
+            return Err(Failure::usage(format!("cannot resume {}: not a sweep", word.display())));
         };
         if run.target.asked != self.remote.host() {
             return Err(Failure::usage(format!(
-                "the sweep in {} is one of {}, not of {}",
+                "cannot resume {}: it is a sweep of {}, not of {}",
                 word.display(),
                 run.target.asked,
                 self.remote.host()
@@ -197,7 +199,7 @@ impl Args {
         let differences = self.plan.differences(&record.plan)?;
         if !differences.is_empty() {
             return Err(Failure::usage(format!(
-                "the sweep in {} was begun with another {}: leave that out to go on with it, or leave out --resume to begin anew",
+                "cannot resume {} with another {}: drop that flag, or drop --resume to start a new sweep",
                 word.display(),
                 differences.join(" and ")
             )));
@@ -221,7 +223,7 @@ impl Args {
             }
         }
         let left = run.sweep.as_ref().map_or(0, |record| record.remaining().len());
-        let next = if left > 0 { format!("; go on with --resume {}", saved.file.display()) } else { String::new() };
+        let next = if left > 0 { format!("; continue with --resume {}", saved.file.display()) } else { String::new() };
         saved.report("sweep", self.result.quiet, &next);
         match (&run.ending, report) {
             (Ending::Failed(why), _) => Err(Failure::run(why)),

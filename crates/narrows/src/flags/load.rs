@@ -9,7 +9,7 @@ use clap::Args;
 use narrows_model::Direction;
 
 words! {
-    /// Which way the data goes.
+    /// Direction of the data.
     DirectionWord for Direction {
         /// Client to server
         Up,
@@ -20,10 +20,10 @@ words! {
     }
 }
 
-/// Which way the data goes.
+/// Direction of the data.
 #[derive(Debug, Args)]
 pub(crate) struct DirectionArg {
-    /// Which way the data goes
+    /// Direction of the data
     #[arg(long, short = 'd', value_enum, default_value = "up")]
     direction: DirectionWord,
 }
@@ -31,7 +31,7 @@ pub(crate) struct DirectionArg {
 /// Directions that are measured one after the other.
 #[derive(Debug, Args)]
 pub(crate) struct DirectionListArg {
-    /// Which way the data goes: a list
+    /// Directions of the data, comma-separated
     #[arg(long, short = 'd', value_enum, value_delimiter = ',', value_name = "DIRECTIONS", default_value = "up,down")]
     pub(crate) direction: Vec<DirectionWord>,
 }
@@ -47,10 +47,10 @@ pub(crate) struct StreamsArg {
 /// Options of the sockets.
 #[derive(Debug, Args)]
 pub(crate) struct SocketArgs {
-    /// Send buffer of the sending sockets (SO_SNDBUF)
+    /// Send buffer of the sender, in bytes (SO_SNDBUF)
     #[arg(long, value_parser = size, value_name = "SIZE")]
     send_buffer: Option<u64>,
-    /// Receive buffer of the receiving sockets (SO_RCVBUF)
+    /// Receive buffer of the receiver, in bytes (SO_RCVBUF)
     #[arg(long, value_parser = size, value_name = "SIZE")]
     receive_buffer: Option<u64>,
     /// DSCP of the packets, 0 to 63
@@ -61,7 +61,7 @@ pub(crate) struct SocketArgs {
 /// The seed of what is random.
 #[derive(Debug, Args)]
 pub(crate) struct SeedArg {
-    /// Makes chance repeatable
+    /// Random seed
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
 }

@@ -1,4 +1,5 @@
-//! Spellings of before. Most are hidden aliases beside their flags; here are those that an alias cannot express: a flag that took a
+//! Spellings of before. Most are hidden aliases beside their flags; here are those that an alias cannot express: a
+//! flag that took a
 //! value which has a flag of its own today.
 
 use super::values::rate;
@@ -71,7 +72,10 @@ mod tests {
             ("narrows generate eth1 --link 10G", "narrows generate eth1 --link-speed 10G"),
             ("narrows generate eth1 --random 7", "narrows generate eth1 --random --seed 7"),
             ("narrows generate eth1 --random", "narrows generate eth1 --random --seed 1"),
+            ("narrows generate eth1 --make-up 20ms", "narrows generate eth1 --max-catch-up 20ms"),
             ("narrows search h --trial 2s", "narrows search h --duration 2s"),
+            ("narrows search h --max 1G --unqualified", "narrows search h --max 1G --skip-calibration"),
+            ("narrows measure udp h --segmentation off --coalescing on", "narrows measure udp h --gso off --gro on"),
             ("narrows search h --width 0.5 --step 5", "narrows search h --width 0.5% --step 5%"),
         ] {
             assert_eq!(parsed(old), parsed(new), "{old}");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FormatArg<R: Document> {
-    /// Form of the result
+    /// Output format
     #[arg(long, value_parser = formats::<R>(), default_value = "text")]
     pub(crate) format: Format,
     #[arg(skip)]
@@ -22,7 +22,7 @@ pub(crate) struct FormatArg<R: Document> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArg {
-    /// Keep the result in this file (JSON)
+    /// Save the run to this file (JSON)
     #[arg(long, short = 'o', value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct ResultArgs<R: Document> {
     format: FormatArg<R>,
     #[command(flatten)]
     output: OutputArg,
-    /// No progress and no interval lines
+    /// Suppress progress and interval lines
     #[arg(long, short = 'q')]
     pub(crate) quiet: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) struct ResultArgs<R: Document> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct SvgArg {
-    /// Draw the trials into this file (SVG)
+    /// Write a plot of the trials to this file (SVG)
     #[arg(long, value_name = "PATH")]
     pub(crate) svg: Option<PathBuf>,
 }

@@ -9,7 +9,7 @@ const SHORT: char = 'b';
 /// The rate of a UDP load.
 #[derive(Debug, Args)]
 pub(crate) struct RateArg {
-    /// Rate of a direction, all streams together: UDP payload as 100M, datagrams as 50kpps, or max
+    /// UDP rate per direction: 100M (payload), 50kpps (datagrams) or max
     #[arg(long, short = SHORT, value_parser = rate, value_name = "RATE", default_value = "1M")]
     pub(crate) rate: UdpRate,
 }
@@ -17,7 +17,7 @@ pub(crate) struct RateArg {
 /// The rate of raw frames. What a share of the line is shows when the link is known, so the word is kept.
 #[derive(Debug, Args)]
 pub(crate) struct FrameRateArg {
-    /// Load over all workers: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of the line rate), max
+    /// Offered load: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of line rate) or max
     #[arg(long, short = SHORT, short_alias = 'r', value_name = "RATE", default_value = "max")]
     pub(crate) rate: String,
 }
@@ -25,7 +25,7 @@ pub(crate) struct FrameRateArg {
 /// The rate of transactions.
 #[derive(Debug, Args)]
 pub(crate) struct TransactionRateArg {
-    /// Transactions a second over all streams; without it the next one as soon as one is done
+    /// Transactions per second, all streams (default: as fast as possible)
     #[arg(long, short = SHORT, value_name = "N")]
     pub(crate) rate: Option<f64>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct TransactionRateArg {
 /// The rate of an emulated path.
 #[derive(Debug, Args)]
 pub(crate) struct PathRateArg {
-    /// Bits per second on the wire, 38 bytes of Ethernet counted with each packet
+    /// Rate on the wire, in bit/s
     #[arg(long, short = SHORT, value_parser = bps, value_name = "RATE")]
     pub(crate) rate: Option<u64>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct PathRateArg {
 /// The speed of a link.
 #[derive(Debug, Args)]
 pub(crate) struct LinkSpeedArg {
-    /// Speed of the link, where the device does not tell it
+    /// Link speed, if the interface does not report it
     #[arg(long, alias = "link", value_parser = bps, value_name = "RATE")]
     pub(crate) link_speed: Option<u64>,
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The other end.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteArgs {
-    /// A name or address that runs `narrows serve`, or ssh://[user@]host[:port]
+    /// Host that runs `narrows serve`, or ssh://[user@]host[:port]
     host: String,
     #[command(flatten)]
     way: WayArgs,
@@ -20,12 +20,12 @@ pub(crate) struct RemoteArgs {
 
 /// The way to the other end, wherever that is.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "The other end")]
+#[command(next_help_heading = "Connection")]
 pub(crate) struct WayArgs {
-    /// Port of the other end
+    /// Server port (TCP and UDP)
     #[arg(long, short = 'p', default_value_t = 5220, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// File with the other end's token (or the token itself in NARROWS_TOKEN)
+    /// File with the server's token (or set NARROWS_TOKEN to the token)
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
     /// Use IPv4 only
@@ -34,7 +34,7 @@ pub(crate) struct WayArgs {
     /// Use IPv6 only
     #[arg(long, short = '6')]
     ipv6: bool,
-    /// With ssh://: the command that is narrows on the other end
+    /// With ssh://: the narrows command on the server
     #[arg(
         long,
         env = "NARROWS_REMOTE_COMMAND",

@@ -11,7 +11,7 @@ const SHORT: char = 'l';
 /// The sizes of a load over sockets.
 #[derive(Debug, Args)]
 pub(crate) struct SizeArg {
-    /// UDP payload of a datagram: the largest that the path carries in one piece, a size, a list such as 64,512,1400, or imix
+    /// UDP payload size, in bytes: largest (unfragmented), a list such as 64,1400, or imix
     #[arg(long, short = SHORT, value_parser = sizes, value_name = "SIZES", default_value = "largest")]
     pub(crate) size: Sizes,
 }
@@ -19,7 +19,7 @@ pub(crate) struct SizeArg {
 /// Sizes that are measured one after the other.
 #[derive(Debug, Args)]
 pub(crate) struct SizeListArg {
-    /// Bytes of a datagram's payload, or of a message of TCP: a list
+    /// Datagram payload or TCP message sizes, in bytes, comma-separated
     #[arg(
         long,
         short = SHORT,
@@ -34,7 +34,7 @@ pub(crate) struct SizeListArg {
 /// The sizes of raw frames.
 #[derive(Debug, Args)]
 pub(crate) struct FrameSizeArg {
-    /// Sizes of the whole frame with FCS: one, a list, imix, imix:7x64,4x570,1x1518 or genome:abfg (default: the smallest)
+    /// Frame sizes with FCS, in bytes: a list, imix, imix:7x64,4x570,1x1518 or genome:abfg (default: smallest)
     #[arg(long, short = SHORT, value_name = "SIZES")]
     pub(crate) size: Option<String>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct FrameSizeArg {
 /// Frame sizes of which each has a row of its own.
 #[derive(Debug, Args)]
 pub(crate) struct FrameSizeListArg {
-    /// Frame sizes with FCS, 64 to 9216: a list
+    /// Frame sizes with FCS, in bytes, 64 to 9216, comma-separated
     #[arg(
         long,
         short = SHORT,
@@ -79,12 +79,13 @@ fn sizes(word: &str) -> Result<Sizes, String> {
 fn frame_size(word: &str) -> Result<u32, String> {
     match parse_sizes(word).map_err(|error| error.to_string())?[..] {
         [size] => Ok(size),
-        _ => Err(format!("`{word}` is a mix; here every size has a row of its own, such as 64,570,1518")),
+        _ => Err(format!("`{word}` is a mix; write a list of sizes, such as 64,570,1518")),
     }
 }
 
 impl Sizes {
-    /// The payloads of datagrams. Where a frame of a mix is too small for the probe's header, the smallest datagram that carries
+    /// The payloads of datagrams. Where a frame of a mix is too small for the probe's header, the smallest datagram
+    /// that carries
     /// it is sent.
     pub(crate) fn datagrams(&self, family: Family) -> Result<DatagramSizes, Failure> {
         Ok(match self {
@@ -105,7 +106,7 @@ impl Sizes {
     pub(crate) fn message_bytes(&self) -> Result<u32, Failure> {
         match self {
             Self::List(sizes) if sizes.len() == 1 => plan_bytes("message", sizes[0]),
-            _ => Err(Failure::usage("a load of TCP has messages of one size, such as --size 128k")),
+            _ => Err(Failure::usage("a TCP load has one message size; write one, such as --size 128k")),
         }
     }
 }

@@ -8,23 +8,23 @@ use clap::Args;
 use narrows_model::{Application, Limit, Plan, Receive, TcpPlan, ZeroCopy};
 
 words! {
-    /// How the sender hands its bytes over.
+    /// Zero-copy sending.
     ZeroCopyWord for ZeroCopy {
-        /// What helps on this kernel
+        /// Used where this kernel benefits
         Auto,
-        /// Send pages by reference
+        /// Always: pages are sent by reference
         On,
-        /// Copy from a user buffer
+        /// Never: data is copied from a user buffer
         Off,
     }
 }
 
 words! {
-    /// What the receiver does with the data.
+    /// How the receiver consumes the data.
     ReceiveWord for Receive {
-        /// Discard it in the kernel, without a copy
+        /// Discard in the kernel, without a copy
         Discard,
-        /// Copy it to a user buffer, as an application does
+        /// Copy to a user buffer, as an application does
         Copy,
     }
 }
@@ -33,37 +33,37 @@ words! {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct TcpLoadArgs {
-    /// Send so many bytes on each stream instead
+    /// Stop after this many bytes per stream
     #[arg(long, short = 'n', value_parser = size, value_name = "SIZE", conflicts_with = "duration")]
     bytes: Option<u64>,
-    /// Congestion control of the sending sockets, such as cubic or bbr
+    /// Congestion control of the sender, such as cubic or bbr
     #[arg(long, short = 'C', value_name = "NAME")]
     congestion_control: Option<String>,
-    /// Largest segment (TCP_MAXSEG)
+    /// Maximum segment size, in bytes (TCP_MAXSEG)
     #[arg(long, short = 'M', value_name = "BYTES")]
     mss: Option<u16>,
-    /// Send small writes at once (TCP_NODELAY)
+    /// Disable Nagle's algorithm (TCP_NODELAY)
     #[arg(long, short = 'N')]
     no_delay: bool,
-    /// Cap on the rate of each socket (SO_MAX_PACING_RATE)
+    /// Pacing rate of each socket, in bit/s (SO_MAX_PACING_RATE)
     #[arg(long, value_parser = bps, value_name = "RATE")]
     pacing_rate: Option<u64>,
-    /// How the sender hands its bytes over
+    /// Zero-copy sending
     #[arg(long, value_enum, default_value = "auto")]
     zero_copy: ZeroCopyWord,
-    /// What the receiver does with the data
+    /// How the receiver consumes the data
     #[arg(long, value_enum, default_value = "discard")]
     receive: ReceiveWord,
-    /// Imitate an application that writes no faster than this
+    /// Emulate an application that writes at this rate, in bit/s
     #[arg(long, value_parser = bps, value_name = "RATE")]
     app_write_rate: Option<u64>,
-    /// Imitate an application that reads no faster than this
+    /// Emulate an application that reads at this rate, in bit/s
     #[arg(long, value_parser = bps, value_name = "RATE")]
     app_read_rate: Option<u64>,
-    /// Imitate an application that computes so many microseconds on each MiB before it writes it
+    /// Emulate application CPU time before each MiB written, in microseconds
     #[arg(long, value_name = "US", default_value_t = 0)]
     app_write_cpu: u32,
-    /// Imitate an application that computes so many microseconds on each MiB after it read it
+    /// Emulate application CPU time after each MiB read, in microseconds
     #[arg(long, value_name = "US", default_value_t = 0)]
     app_read_cpu: u32,
 }

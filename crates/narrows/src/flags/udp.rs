@@ -9,13 +9,13 @@ use clap::Args;
 use narrows_model::{Batching, Family, Plan, UdpPlan, UdpRate};
 
 words! {
-    /// Whether batches pass the kernel as one.
+    /// Whether batches of datagrams pass the kernel as one (GSO, GRO).
     BatchingWord for Batching {
-        /// As rate, size and kernel suggest
+        /// Chosen by rate, size and kernel
         Auto,
         /// Always
         On,
-        /// Each datagram by itself
+        /// Never
         Off,
     }
 }
@@ -25,19 +25,19 @@ words! {
 pub(crate) struct UdpLoadArgs {
     #[command(flatten)]
     rate: RateArg,
-    /// Another rate for what goes down
+    /// Rate in the down direction, if different
     #[arg(long, value_parser = rate, value_name = "RATE")]
     rate_down: Option<UdpRate>,
-    /// The most datagrams that leave back to back
+    /// Maximum burst, in datagrams
     #[arg(long, value_name = "N")]
     burst: Option<u32>,
-    /// Hand batches to the kernel as one (UDP_SEGMENT)
-    #[arg(long, value_enum, default_value = "auto")]
-    segmentation: BatchingWord,
-    /// Take batches from the kernel as one (UDP_GRO)
-    #[arg(long, value_enum, default_value = "auto")]
-    coalescing: BatchingWord,
-    /// Let datagrams above the path MTU be cut into fragments
+    /// Use UDP GSO when sending (UDP_SEGMENT)
+    #[arg(long, alias = "segmentation", value_enum, default_value = "auto")]
+    gso: BatchingWord,
+    /// Use UDP GRO when receiving (UDP_GRO)
+    #[arg(long, alias = "coalescing", value_enum, default_value = "auto")]
+    gro: BatchingWord,
+    /// Allow IP fragmentation of datagrams above the path MTU
     #[arg(long)]
     fragments: bool,
 }
@@ -58,8 +58,8 @@ impl UdpLoadArgs {
             send_buffer_bytes: load.sockets.send_buffer_bytes()?,
             receive_buffer_bytes: load.sockets.receive_buffer_bytes()?,
             dscp: load.sockets.dscp,
-            segmentation: self.segmentation.into(),
-            coalescing: self.coalescing.into(),
+            segmentation: self.gso.into(),
+            coalescing: self.gro.into(),
             allow_fragments: self.fragments,
         };
         plan.check().map_err(Failure::usage)?;

@@ -35,5 +35,6 @@ pub(crate) fn millis(time: Duration) -> u64 {
 
 /// Bytes as plans hold them. `what`: `message`, `send buffer`.
 pub(crate) fn plan_bytes(what: &str, bytes: u64) -> Result<u32, Failure> {
-    u32::try_from(bytes).map_err(|_| Failure::usage(format!("a {what} of {bytes} bytes is too large")))
+    u32::try_from(bytes)
+        .map_err(|_| Failure::usage(format!("invalid {what} of {bytes} bytes: the maximum is {}", u32::MAX)))
 }

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 /// The files of the report.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("output", |it| it.help("Everything that was measured")))]
+#[command(mut_arg("output", |it| it.help("Save the record to this file (JSON)")))]
 pub(crate) struct ForwardingArgs {
-    /// The report as one page
+    /// HTML report
     #[arg(long, value_name = "PATH", default_value = "forwarding.html")]
     html: PathBuf,
     #[command(flatten)]
@@ -40,7 +40,7 @@ impl ForwardingArgs {
         let report = forwarding::report(&record);
         files_of_report.write(&report)?;
         print(&render::forwarding::text::report(&report, style()))?;
-        eprintln!("The same as one page with pictures: {}", self.html.display());
+        eprintln!("HTML report: {}", self.html.display());
         Ok(u8::from(record.ended.is_some()))
     }
 }

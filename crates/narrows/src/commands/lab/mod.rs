@@ -24,24 +24,24 @@ pub(crate) struct Args {
 }
 
 words! {
-    /// Where a fault is.
+    /// The place of a fault.
     PlaceWord for Site {
-        /// The client host
+        /// Client host
         Client,
-        /// The server host
+        /// Server host
         Server,
-        /// Between them
+        /// Emulated path
         Path,
-        /// The device under test
+        /// Device under test
         Router,
     }
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Bring a lab up: hosts `client` and `server` with an emulated path between them, or a device under test with its tester
+    /// Start a lab: two hosts and an emulated path, or a DUT with its tester
     Up {
-        /// Its name
+        /// Name of the lab
         #[arg(default_value = "lab")]
         name: String,
         /// Take down a running lab of this name first, and end the processes in it
@@ -52,90 +52,91 @@ enum What {
     },
     /// Run a command on a host of a lab
     Exec {
-        /// The lab
+        /// Name of the lab
         name: String,
         /// client, server or router; tester, router or switch
         host: String,
-        /// The command and its words
+        /// Command and its arguments
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
         command: Vec<String>,
     },
-    /// Inject a fault; `narrows list faults` shows them
-    #[command(mut_arg("direction", |it| it.default_value("both").help("Of a fault of the path: which direction")))]
+    /// Inject a fault (see `narrows list faults`)
+    #[command(mut_arg("direction", |it| it.default_value("both").help("Direction of a path fault")))]
     Fault {
-        /// The lab
+        /// Name of the lab
         name: String,
         /// Id of the fault
         id: String,
-        /// Where
+        /// Place of the fault
         #[arg(long, value_enum)]
         at: PlaceWord,
-        /// Its size, in the fault's own unit
+        /// Value of the fault, in its own unit
         #[arg(long)]
         value: Option<String>,
         #[command(flatten)]
         direction: DirectionArg,
     },
-    /// Take a fault back
+    /// Remove a fault
     Unfault {
-        /// The lab
+        /// Name of the lab
         name: String,
         /// Id of the fault, or `all`
         id: String,
-        /// Only there
+        /// Place of the fault (default: all)
         #[arg(long, value_enum)]
         at: Option<PlaceWord>,
     },
-    /// Show a lab, or all of them
+    /// Show one lab or all: hosts, path, faults, counters
     Status {
-        /// The lab
+        /// Name of the lab
         name: Option<String>,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Take a lab down
+    /// Stop a lab and remove its network
     Down {
-        /// The lab
+        /// Name of the lab
         #[arg(default_value = "lab")]
         name: String,
     },
     /// Hold a lab; started by `up`
     #[command(hide = true)]
     Hold,
-    /// A complete small forwarding benchmark of the lab's router (RFC 2544), with a report as one page
+    /// Benchmark the lab's router (RFC 2544) and write an HTML report
     DemoForwarding(ForwardingArgs),
-    /// Play the story of the small receive window: three acts on 1 Gbit/s and 35 ms
+    /// Diagnose and fix a small receive window: three rounds at 1 Gbit/s and 35 ms
     Demo(OutputArg),
-    /// Diagnose paths of known truth: named scenarios, or drawn ones; prints what was right
+    /// Test the diagnosis on named or random scenarios of known truth
     #[command(alias = "bank")]
     Scenarios {
-        /// Only scenarios whose name contains one of these words
+        /// Run only scenarios whose name contains one of these words
         #[arg(value_name = "WORD")]
         only: Vec<String>,
-        /// Instead of the named scenarios, draw paths and faults at random from this seed; what is true of each is then measured
+        /// Instead of the named scenarios, draw paths and faults at random from this seed; what is true of each is
+        /// then measured
         /// with plain loads, with and without each fault
         #[arg(long, value_name = "SEED", conflicts_with_all = ["only", "repetitions"])]
         draw: Option<u64>,
-        /// How many to draw
+        /// Number of random scenarios
         #[arg(short = 'n', long = "number", default_value_t = 20, value_name = "N", requires = "draw")]
         number: u64,
-        /// Draw loads of UDP, not of TCP
+        /// With --draw: UDP loads instead of TCP
         #[arg(long, requires = "draw")]
         udp: bool,
-        /// Runs of each case
+        /// Runs per scenario
         #[arg(long, short = 'r', default_value_t = 1, value_name = "N")]
         repetitions: u32,
-        /// Keep each run in this directory
+        /// Save each run to this directory
         #[arg(long, value_name = "DIRECTORY")]
         keep: Option<PathBuf>,
-        /// Run nothing: judge the runs that were kept in this directory by today's rules
+        /// Judge the runs saved in this directory; run nothing
         #[arg(long, value_name = "DIRECTORY", conflicts_with = "keep")]
         again: Option<PathBuf>,
     },
-    /// Check emulator, packet ledger, search and forwarding benchmark where the truth is known: a table of asked against measured
+    /// Check emulator, packet ledger, search and forwarding benchmark against known truth
     Verify {
-        /// Only these; without a name all but noise
+        /// Parts to check (default: all but noise)
         only: Vec<Part>,
     },
 }
@@ -143,15 +144,15 @@ enum What {
 words! {
     /// What `verify` checks.
     Part for verify::Part {
-        /// Rates, delays, loss and queues of the path, by sockets that know nothing of it (a minute)
+        /// Rate, delay, loss and queue of the emulated path (1 min)
         Emulator,
-        /// Packet ledgers against what the lab dropped where, and the causes that are named (two minutes)
+        /// Packet ledgers and causes against the drops of the lab (2 min)
         Ledger,
-        /// Searches over paths of known capacity (two to three minutes)
+        /// Searches on paths of known capacity (2 to 3 min)
         Search,
-        /// The forwarding benchmark of a device of which everything is known (a minute)
+        /// Forwarding benchmark of a device with known behaviour (1 min)
         Forwarding,
-        /// Searches on a machine that is disturbed: several trials a load against plain bisection (seven minutes)
+        /// Searches on a disturbed machine: MLRsearch against bisection (7 min)
         Noise,
     }
 }
@@ -166,7 +167,7 @@ impl Args {
                 printed(&status::text(&up.map_err(Failure::run)?))
             }
             What::Exec { name, host, command } => {
-                let (program, words) = command.split_first().ok_or_else(|| Failure::usage("a command is missing"))?;
+                let (program, words) = command.split_first().ok_or_else(|| Failure::usage("the command is missing"))?;
                 match labs.exec(&name, &host, program, words) {
                     Err(error) => Err(Failure::run(error)),
                     Ok(never) => match never {},
@@ -232,10 +233,10 @@ fn print_faults(faults: &[emulated::ActiveFault]) -> Outcome {
 
 fn print_removed(faults: &[emulated::ActiveFault]) -> Outcome {
     if faults.is_empty() {
-        print("no fault was in force")?;
+        print("no fault is in force")?;
     }
     for fault in faults {
-        print(&format!("taken back: {} at {} ({})", fault.id, fault.at, fault.value))?;
+        print(&format!("removed: {} at {} ({})", fault.id, fault.at, fault.value))?;
     }
     Ok(0)
 }
@@ -243,7 +244,7 @@ fn print_removed(faults: &[emulated::ActiveFault]) -> Outcome {
 fn print_status(labs: &Labs, name: Option<String>, json: bool) -> Outcome {
     let names = name.map_or_else(|| labs.names(), |name| vec![name]);
     if names.is_empty() && !json {
-        print("no lab is up; `narrows lab up` makes one")?;
+        print("no lab is up; start one with `narrows lab up`")?;
     }
     for name in names {
         let status = labs.status(&name).map_err(Failure::run)?;
@@ -265,7 +266,7 @@ fn run_scenarios(
     let mut cases = scenarios::all_cases().map_err(Failure::run)?;
     cases.retain(|case| only.is_empty() || only.iter().any(|word| case.scenario.contains(word.as_str())));
     if cases.is_empty() {
-        return Err(Failure::usage("no scenario has such a name; `narrows list scenarios` shows them"));
+        return Err(Failure::usage("no scenario matches; see `narrows list scenarios`"));
     }
     let stop = stop_on_interrupt()?;
     let total = cases.len() * repetitions.max(1) as usize;
@@ -274,7 +275,7 @@ fn run_scenarios(
     for repetition in 0..repetitions.max(1) {
         for case in &cases {
             if stop.is_set() {
-                anstream::eprintln!("interrupted; what follows is what was run");
+                anstream::eprintln!("interrupted; results so far");
                 print(&tally.text())?;
                 return Ok(1);
             }
@@ -303,7 +304,7 @@ fn run_drawn(
     let mut results = Vec::new();
     for (index, drawn) in drawn.into_iter().enumerate() {
         if stop.is_set() {
-            anstream::eprintln!("interrupted; what follows is what was run");
+            anstream::eprintln!("interrupted; results so far");
             break;
         }
         let name = drawn.case.name();
@@ -313,7 +314,7 @@ fn run_drawn(
                 results.push(result);
                 words
             }
-            Err(why) => format!("could not be run: {why}"),
+            Err(why) => format!("failed: {why}"),
         };
         anstream::eprintln!("{}/{total} {name:<30} {words}", index + 1);
     }
@@ -331,7 +332,7 @@ fn verify_parts(only: &[Part]) -> Outcome {
         rows.pause();
         verified?;
         if stop.is_set() {
-            anstream::eprintln!("interrupted; what is above is what was looked at");
+            anstream::eprintln!("interrupted; results so far are above");
             return Ok(1);
         }
     }

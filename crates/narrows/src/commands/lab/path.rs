@@ -13,78 +13,78 @@ use std::time::Duration;
 enum Shape {
     /// client - path - server
     Pair,
-    /// client - path - router - server, with a kernel that forwards
+    /// client - path - router - server, forwarded by the kernel
     Chain,
-    /// tester - router - tester on plain cables: a device under test between the ports of its tester
+    /// tester - router - tester: a DUT between the ports of its tester
     Dut,
 }
 
 /// A path.
 #[derive(Debug, Args)]
 #[command(
-    mut_arg("direction", |it| it.default_value("both").help("Only this direction gets what follows; the other stays clean")),
-    mut_arg("link_speed", |it| it.help("What the hosts' links say they run at (default: 10G)"))
+    mut_arg("direction", |it| it.default_value("both").help("Direction that the path flags apply to")),
+    mut_arg("link_speed", |it| it.help("Link speed that the hosts' interfaces report (default: 10G)"))
 )]
 pub(super) struct PathArgs {
-    /// Shape of the network
+    /// Topology of the lab
     #[arg(long, value_enum, default_value = "pair")]
     topology: Shape,
-    /// With --topology dut: a switch between the tester's first port and the device
+    /// With --topology dut: add a switch before the DUT
     #[arg(long)]
     switch: bool,
-    /// SNMP agents with the counters of routers and switches (needs net-snmp's snmpd)
+    /// Run SNMP agents on router and switch (needs snmpd)
     #[arg(long)]
     snmpd: bool,
     #[command(flatten)]
     direction: DirectionArg,
     #[command(flatten)]
     rate: PathRateArg,
-    /// Bytes counted with each packet beyond its IP length
+    /// Overhead added to the IP length of each packet, in bytes
     #[arg(long, default_value_t = 38, value_name = "BYTES")]
     overhead: u32,
-    /// Round-trip time: half of it each way
+    /// Round-trip time, half of it in each direction
     #[arg(long, value_parser = duration, value_name = "TIME", conflicts_with = "delay")]
     rtt: Option<Duration>,
-    /// Delay each way
+    /// One-way delay
     #[arg(long, value_parser = duration, value_name = "TIME")]
     delay: Option<Duration>,
-    /// Random addition to the delay, from 0 to this
+    /// Maximum random addition to the delay
     #[arg(long, value_parser = duration, value_name = "TIME")]
     jitter: Option<Duration>,
-    /// Share of packets that are lost at random
+    /// Random loss, as a share of packets
     #[arg(long, value_parser = ratio, value_name = "SHARE")]
     loss: Option<f64>,
-    /// Burst loss (Gilbert-Elliott): share of packets after which it begins, and after which it ends, and what is lost in between
+    /// Burst loss (Gilbert-Elliott): probabilities of entering and leaving the bad state, and loss in it
     #[arg(long, value_parser = ratio, num_args = 3, value_names = ["ENTER", "LEAVE", "LOSS"])]
     burst_loss: Option<Vec<f64>>,
-    /// Share of packets that overtake others
+    /// Reordering, as a share of packets
     #[arg(long, value_parser = ratio, value_name = "SHARE")]
     reorder: Option<f64>,
-    /// Share of packets that arrive twice
+    /// Duplication, as a share of packets
     #[arg(long, value_parser = ratio, value_name = "SHARE")]
     duplicate: Option<f64>,
-    /// Queue in front of the rate, in packets (1000 where there is a rate and nothing else is said)
+    /// Queue limit, in packets (default with --rate: 1000)
     #[arg(long, value_name = "PACKETS")]
     queue: Option<u64>,
-    /// Queue in front of the rate, in bytes
+    /// Queue limit, in bytes
     #[arg(long, value_parser = size, value_name = "SIZE")]
     queue_bytes: Option<u64>,
-    /// Depth of a token bucket in front of the rate: makes a shaper of it
+    /// Token bucket depth of a shaper, in bytes
     #[arg(long, value_parser = size, value_name = "SIZE", requires = "rate")]
     burst: Option<u64>,
-    /// Drop what exceeds this rate, without a queue
+    /// Policer rate, in bit/s
     #[arg(long, value_parser = bps, value_name = "RATE")]
     police: Option<u64>,
-    /// Bucket of the policer
+    /// Token bucket depth of the policer, in bytes
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "128k")]
     police_burst: u64,
-    /// Drop packets above this IP length, and tell the sender
+    /// MTU of the path, in bytes; larger packets get an ICMP error
     #[arg(long, value_name = "BYTES")]
     path_mtu: Option<u32>,
-    /// With --path-mtu: do not tell the sender
+    /// With --path-mtu: send no ICMP error (black hole)
     #[arg(long, requires = "path_mtu")]
     no_icmp: bool,
-    /// MTU of the hosts
+    /// MTU of the hosts, in bytes
     #[arg(long, default_value_t = 1500, value_name = "BYTES")]
     mtu: u32,
     #[command(flatten)]
@@ -134,7 +134,7 @@ impl PathArgs {
             (Shape::Chain, false) => Topology::Chain,
             (Shape::Dut, false) => Topology::Dut,
             (Shape::Dut, true) => Topology::DutSwitch,
-            (Shape::Pair | Shape::Chain, true) => return Err(Failure::usage("--switch is for --topology dut")),
+            (Shape::Pair | Shape::Chain, true) => return Err(Failure::usage("--switch needs --topology dut")),
         };
         let spec = LabSpec {
             name: name.to_owned(),

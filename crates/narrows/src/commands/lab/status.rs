@@ -90,19 +90,19 @@ fn path(path: &Impairment) -> String {
     say(path.police_bps > 0, format!("policed to {}", bps(path.police_bps as f64)));
     say(path.mtu > 0, format!("MTU {}", path.mtu));
     say(path.corrupt > 0.0, format!("corruption {}", percent(path.corrupt)));
-    say(path.gather_us > 0, format!("gathered for {}", micros(path.gather_us)));
-    if words.is_empty() { "as it comes".to_owned() } else { words.join(", ") }
+    say(path.gather_us > 0, format!("batched for {}", micros(path.gather_us)));
+    if words.is_empty() { "unlimited".to_owned() } else { words.join(", ") }
 }
 
 /// `several`: the host has several ports, each of which shows its own drops.
 fn dropped_by_host(count: &HostCounters, several: bool) -> String {
     let drops = [
         (if several { 0 } else { count.rx_dropped }, "dropped by the backlog"),
-        (if several { 0 } else { count.tx_dropped }, "dropped by the device's ring"),
+        (if several { 0 } else { count.tx_dropped }, "dropped by the interface ring"),
         (if several { 0 } else { count.qdisc_drops }, "dropped by the queueing discipline"),
-        (count.filter_input_drops.unwrap_or(0), "dropped by the rule for what comes in"),
-        (count.filter_output_drops.unwrap_or(0), "dropped by the rule for what goes out"),
-        (count.filter_forward_drops.unwrap_or(0), "dropped by the rule for what is forwarded"),
+        (count.filter_input_drops.unwrap_or(0), "dropped by the input rule"),
+        (count.filter_output_drops.unwrap_or(0), "dropped by the output rule"),
+        (count.filter_forward_drops.unwrap_or(0), "dropped by the forward rule"),
     ];
     happened(&drops).collect::<Vec<_>>().join(", ")
 }
@@ -113,12 +113,12 @@ fn counters(direction: &DirectionStatus) -> String {
         (count.dropped_loss, "lost"),
         (count.dropped_queue, "dropped by the queue"),
         (count.dropped_policer, "dropped by the policer"),
-        (count.dropped_mtu, "too big"),
-        (count.dropped_device, "refused by the device"),
+        (count.dropped_mtu, "above the MTU"),
+        (count.dropped_device, "refused by the interface"),
         (count.duplicated, "duplicated"),
         (count.reordered, "reordered"),
         (count.corrupted, "corrupted"),
-        (count.waiting_packets, "under way"),
+        (count.waiting_packets, "in transit"),
     ];
     passed(count.taken_packets, count.delivered_packets, &events)
 }
