@@ -118,3 +118,60 @@ fn subcommands_are_read_from_a_help_text() {
     let text = "Usage: x\n\nCommands:\n  serve     be the other end\n            (a second line)\n  lab       a lab\n  help      Print\n\nOptions:\n  -h\n";
     assert_eq!(subcommands(text), ["serve", "lab"]);
 }
+
+/// The words of the narrows commands in the code blocks of a page: without prompt, environment, explanation, pipe and redirection.
+fn commands(page: &str) -> Vec<Vec<String>> {
+    let mut fenced = false;
+    let code = page.lines().filter_map(|line| {
+        if line.starts_with("```") {
+            fenced = !fenced;
+            return None;
+        }
+        if fenced { Some(line) } else { line.strip_prefix("    ") }
+    });
+    let command = |line: &str| {
+        let line = line.split_once("$ ").map_or(line, |(_, command)| command).trim_start();
+        let line = line.strip_prefix("sudo ").unwrap_or(line);
+        // What follows two spaces explains it.
+        let line = line.split("  ").next().unwrap_or_default();
+        let end = line.find(['|', '>', '&', ';', '#']).unwrap_or(line.len());
+        let words: Vec<String> = line[..end].split_whitespace().map(|word| word.replace('\'', "")).collect();
+        // In a lab the command is one of a host of it.
+        let at = words.windows(2).rposition(|two| two[0] != "lab" && two[1] == "narrows").map_or(0, |at| at + 1);
+        let words = &words[at..];
+        let is_one = words.first().is_some_and(|word| word == "narrows") && words.len() > 1;
+        (is_one && !words.iter().any(|word| word.contains('…') || word.contains(':'))).then(|| words[1..].to_vec())
+    };
+    code.filter_map(command).collect()
+}
+
+#[test]
+fn every_command_of_the_pages_is_one() {
+    let mut pages: Vec<PathBuf> = std::fs::read_dir(docs()).into_iter().flatten().flatten().map(|it| it.path()).collect();
+    pages.retain(|page| page.extension().is_some_and(|it| it == "md") && !page.ends_with("commands.md"));
+    pages.push(docs().join("../README.md"));
+    let mut seen = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("cannot read {}: {error}", page.display()));
+        for words in commands(&text) {
+            let output = Command::new(env!("CARGO_BIN_EXE_narrows")).args(&words).arg("--help").env_clear().output();
+            let output = output.unwrap_or_else(|error| panic!("cannot run narrows: {error}"));
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: `narrows {}`: {said}", page.display(), words.join(" "));
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "only {seen} commands were found");
+}
+
+#[test]
+fn the_picture_of_a_diagnosis_is_fresh() {
+    let drawn = std::env::temp_dir().join(format!("narrows-docs-{}.svg", std::process::id()));
+    let run = docs().join("../fixtures/runs/demo.run.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_narrows")).arg("report").arg(run).arg("--svg").arg(&drawn).output();
+    let output = output.unwrap_or_else(|error| panic!("cannot run narrows: {error}"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let picture = std::fs::read_to_string(&drawn).unwrap_or_else(|error| panic!("nothing was drawn: {error}"));
+    let _ = std::fs::remove_file(&drawn);
+    check(&docs().join("diagnosis.svg"), &picture);
+}
