@@ -128,6 +128,13 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
             page.labelled("        ! ", &clean(remark), Some(Tone::Mark));
         }
     }
+    if let Some(sizes) = segmented(rows) {
+        let text = format!(
+            "UDP segmentation offload at {sizes}: the sender hands datagrams to the kernel in batches, so kpps counts datagrams, not \
+             packets that the hosts handled one by one"
+        );
+        page.labelled("    ", &text, Some(Tone::Faint));
+    }
     if let Some((size, spread)) = widest(rows).filter(|(_, spread)| *spread > 0.01) {
         let text = format!("medians; the widest spread of what was received: {} at {size} B", ratio(spread));
         page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
@@ -135,6 +142,20 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
     if parts == 0 {
         let text = format!("CPU of both ends: with {} columns, and in JSON and CSV", base + wide(3));
         page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
+    }
+}
+
+/// The sizes at which batches left as one, in words.
+fn segmented(rows: &[SweepRow]) -> Option<String> {
+    let of: Vec<String> = rows
+        .iter()
+        .filter(|row| row.segmentation_offload == Some(true))
+        .map(|row| row.size_bytes.to_string())
+        .collect();
+    match of.len() {
+        0 => None,
+        n if n == rows.len() && n > 1 => Some(all(n)),
+        _ => Some(format!("{} B", of.join(", "))),
     }
 }
 
