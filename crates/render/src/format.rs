@@ -1,13 +1,14 @@
 //! Output formats: which formats each report has, and what writes them. `--format` and its help come from here.
 
 use crate::style::Style;
-use crate::{audit, diff, forwarding, frames, json, line_rate, markdown, search, sweep, text, watch};
+use crate::{audit, both_directions, diff, forwarding, frames, json, line_rate, markdown, search, sweep, text, watch};
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::host::audit::Audit;
 use narrows_model::host::watch::WatchView;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::run::both_directions::BothDirections;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
@@ -96,6 +97,15 @@ impl Document for Report {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(text::report(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(markdown::report(it))),
+    ];
+}
+
+impl Document for BothDirections {
+    const NAME: &'static str = "a diagnosis of both directions";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(both_directions::text(it, style))),
+        Writer::json("For programs; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(both_directions::markdown(it))),
     ];
 }
 

@@ -4,6 +4,7 @@
 
 pub mod advice;
 pub mod audit;
+pub mod both_directions;
 pub mod diff;
 pub mod format;
 pub mod forwarding;

@@ -54,6 +54,23 @@ fn intervals_sum_to_the_whole() {
 }
 
 #[test]
+fn the_servers_own_limit_is_named() {
+    let mut run = run(with_omit(), 4, 117_625_000);
+    let plan: &mut TcpPlan = run.trials[0].trial.plan.get_mut().expect("TCP");
+    plan.pacing_bps = Some(1_000_000_000);
+    let report = tcp::build(&run).expect("it holds a trial");
+    assert_eq!(report.run.server_limit_bps, Some(1_000_000_000));
+    let text = measure::text(&report, Style::default());
+    let line = "server  ! this server limits clients without its token to 1.00 Gbit/s (`narrows serve --open-rate`):\n";
+    assert!(text.contains(line), "{text}");
+    // A cap that was asked for is the user's own.
+    run.plan = run::RunPlan::Measure(run.trials[0].trial.plan.clone());
+    let report = tcp::build(&run).expect("it holds a trial");
+    assert_eq!(report.run.server_limit_bps, None);
+    assert!(!measure::text(&report, Style::default()).contains("this server limits"));
+}
+
+#[test]
 fn a_lost_receiver_leaves_what_the_sender_saw_acknowledged() {
     let mut run = run(with_omit(), 4, 117_625_000);
     end(&mut run.trials[0].trial.server).streams.clear();

@@ -22,6 +22,23 @@ fn everything() {
 }
 
 #[test]
+fn a_cause_that_tcp_does_not_see_is_explained_beside_the_time_budget() {
+    let explained = |congestion_window: f64| {
+        let mut report = samples::limited();
+        let budget = report.accounts.time_budget.as_mut().expect("it has one");
+        (budget.congestion_window, budget.receive_window) = (congestion_window, 0.99 - congestion_window);
+        let cause = &mut report.verdict.causes[0];
+        cause.id = "app-core-saturated".to_owned();
+        let text = text::report(&report, Style { width: 200, ..Style::default() });
+        text.lines().any(|line| {
+            line.trim_start().starts_with("TCP sees that it waits") && line.contains("app-core-saturated on the server")
+        })
+    };
+    assert!(explained(0.98));
+    assert!(!explained(0.02), "the bar says the same as the verdict");
+}
+
+#[test]
 fn fits_the_screen_and_never_acts_upon_the_terminal() {
     for (name, report) in samples::all() {
         for width in [80, 100, 160] {

@@ -33,6 +33,7 @@ pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_sys::interrupt;
 pub use narrows_traffic::Stop;
+pub use narrows_views::both_directions::of_runs as both_directions;
 pub use narrows_views::measure::udp::ledgers;
 pub use narrows_views::search::of_run as search_report;
 pub use narrows_views::sweep::of_run as sweep_report;

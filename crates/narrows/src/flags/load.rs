@@ -15,7 +15,7 @@ words! {
         Up,
         /// Server to client
         Down,
-        /// Both at once
+        /// Both ways
         Both,
     }
 }

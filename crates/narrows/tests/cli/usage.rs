@@ -51,10 +51,10 @@ fn a_plan_that_cannot_be_is_named_with_its_limits() {
 }
 
 #[test]
-fn a_diagnosis_wants_one_direction_and_sound_flags() {
+fn a_diagnosis_wants_sound_flags() {
     assert_eq!(
-        alone().sentence(2, &["diagnose", "127.0.0.1", "--direction", "both"]),
-        "a diagnosis looks at one direction at a time: choose --direction up or down"
+        alone().sentence(2, &["search", "127.0.0.1", "--direction", "both"]),
+        "a search looks at one direction at a time: choose --direction up or down"
     );
     assert!(refusal(&["diagnose", "127.0.0.1", "--keep"]).starts_with("the following required arguments"));
     assert_eq!(

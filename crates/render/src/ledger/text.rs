@@ -38,8 +38,8 @@ fn one(page: &mut Page, ledger: &Ledger) {
     let missing = missing(ledger);
     let unit = clean(&ledger.unit);
     let remark = match missing {
-        0 => String::new(),
-        n => format!("(bars: the {} that did not arrive)", grouped(n)),
+        0 => "(% of offered)".to_owned(),
+        n => format!("(% of offered; bars: {} not delivered)", grouped(n)),
     };
     page.heading(&format!("where the {unit} went, {way}"), &remark);
     let plain = |name: &str, at: &str, count: &str, share: &str| {

@@ -144,7 +144,7 @@ impl<R: Measured> Measurement for R {
         match form {
             Lines::Text(style) => {
                 let of = |trial| R::Load::summary(&trial, &self.run().ending, style);
-                Ok(trials.map(of).collect::<String>() + &self.rest(false, style))
+                Ok(trials.map(of).collect::<String>() + &server_limit(self.run(), style) + &self.rest(false, style))
             }
             Lines::Ndjson => {
                 let all: serde_json::Result<String> = trials.map(|trial| summary_event(self.run(), &trial)).collect();
@@ -174,7 +174,15 @@ pub fn text<R: Measured>(report: &R, style: Style) -> String {
         out.extend(trial.intervals.iter().filter_map(|view| interval(trial.plan, view, style)));
         out += &R::Load::summary(&trial, &report.run().ending, style);
     }
-    out + &report.rest(true, style)
+    out + &server_limit(report.run(), style) + &report.rest(true, style)
+}
+
+/// The line that names the server's own limit, where it lowered the load.
+fn server_limit(run: &RunView, style: Style) -> String {
+    let mut page = Page::new(style);
+    let Some(says) = run.server_limit() else { return String::new() };
+    page.labelled(&format!("{}  ! ", Place::Server), &says, Some(Tone::Mark));
+    page.finish()
 }
 
 /// All events of a measurement that is over.

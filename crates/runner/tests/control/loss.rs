@@ -72,8 +72,10 @@ fn check(error: &TrialError, direction: Direction) {
     let partial: TcpTrial<'_> = partial.of().expect("a trial of TCP");
     let own = partial.client.streams.first().and_then(|stream| stream.samples.last()).expect("a sample");
     assert!(own.bytes > 0, "{direction}");
-    let theirs = partial.server.streams.first().and_then(|stream| stream.samples.last()).expect("its last progress");
-    assert!(theirs.bytes > 0 && partial.server.remarks.iter().any(|r| r.contains("only what it told")), "{direction}");
+    let theirs = &partial.server.streams.first().expect("a stream").samples;
+    assert!(theirs.windows(2).all(|two| two[0].at_us < two[1].at_us) && theirs.len() > 1, "all that it reported");
+    assert!(theirs.last().expect("its last report").bytes > 0);
+    assert!(partial.server.remarks.iter().any(|r| r.contains("only what it told")), "{direction}");
 }
 
 #[test]
