@@ -31,6 +31,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::CGROUP_MEMORY_SOCK,
         keys::CGROUP_MEMORY_EVENTS,
         keys::NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO,
+        keys::TCP_RMEM_MAX,
+        keys::TCP_WMEM_MAX,
     ],
     assess,
     look_alikes: &["tcp-memory-pressure", "tcp-receive-window", "tcp-send-buffer", "receiver-app-slow", "path-capacity"],
