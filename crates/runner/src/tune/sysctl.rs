@@ -102,7 +102,7 @@ impl Knob for Sysctl<'_> {
                 let numbers: Option<Vec<i64>> =
                     self.value.split(' ').map(|word| word.parse().ok().filter(|n| (1024..=MAX).contains(n))).collect();
                 let sound = numbers.is_some_and(|numbers| numbers.len() == 3 && numbers.is_sorted());
-                (sound, format!("three rising numbers from 1024 to {MAX}, parted by blanks"))
+                (sound, format!("three increasing numbers from 1024 to {MAX}, separated by spaces"))
             }
             Form::Name => {
                 let sound = (1..=15).contains(&self.value.len())
