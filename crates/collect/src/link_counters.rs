@@ -43,7 +43,7 @@ pub fn link_counters(device: &str) -> Result<LinkCounters, Missing> {
 fn of_link(link: &Link) -> Result<LinkCounters, Missing> {
     let count = |name: &str| link.counters.get(name).copied();
     let needed = |name: &str| {
-        count(name).ok_or_else(|| Missing::because(format!("the kernel does not tell {name} of {}", link.name)))
+        count(name).ok_or_else(|| Missing::because(format!("the kernel does not report {name} of {}", link.name)))
     };
     Ok(LinkCounters {
         rx_packets: needed("rx_packets")?,

@@ -15,7 +15,7 @@ pub enum Missing {
         why: String,
     },
     /// A file with unexpected content.
-    #[error("{path} line {line}: `{item}` is no {wanted}")]
+    #[error("{path} line {line}: invalid {wanted} `{item}`")]
     Parse {
         /// The file's path on the host.
         path: String,
@@ -71,8 +71,8 @@ fn words(errno: Option<i32>, error: &dyn fmt::Display) -> String {
         Some(1 | 13) => "not permitted here; run as root, outside of a container".to_owned(),
         Some(2) => "this kernel, device or namespace does not have it".to_owned(),
         Some(19) => "there is no such device in this network namespace".to_owned(),
-        Some(22) => "the kernel does not take the question; it may be too old or lack a module".to_owned(),
-        Some(95) => "the driver or kernel does not tell".to_owned(),
+        Some(22) => "not supported by this kernel; it may be too old or lack a module".to_owned(),
+        Some(95) => "not reported by driver or kernel".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -16,13 +16,13 @@ pub enum Error {
     #[error(transparent)]
     Filter(#[from] narrows_sys::nftables::Error),
     /// A lab cannot run on this machine.
-    #[error("the lab cannot run here: {0}")]
+    #[error("cannot start a lab on this machine: {0}")]
     CannotRun(String),
     /// An invalid lab name.
-    #[error("`{0}` cannot be the name of a lab: use 1 to 32 small letters, digits and hyphens, a letter first")]
+    #[error("invalid lab name `{0}`: use 1 to 32 lower-case letters, digits and hyphens, with a letter first")]
     BadName(String),
     /// No running lab has that name.
-    #[error("no lab `{name}` is up{hint}; `narrows lab up {name}` begins one")]
+    #[error("no lab `{name}` is up{hint}; start it with `narrows lab up {name}`")]
     NotUp {
         /// The requested name.
         name: String,
@@ -38,13 +38,13 @@ pub enum Error {
         processes: usize,
     },
     /// Root of a user namespace is not enough.
-    #[error("{what} needs root of the machine itself: run the lab as root")]
+    #[error("{what} needs root on the host, outside of a user namespace; run the lab as root")]
     NeedsRoot {
         /// The operation.
         what: &'static str,
     },
     /// The lab's shape has no emulated path.
-    #[error("lab `{name}` has no emulated path, only plain cables; --topology pair or chain has one")]
+    #[error("lab `{name}` has no emulated path; start it with --topology pair or chain")]
     NoPath {
         /// The lab.
         name: String,
@@ -58,7 +58,7 @@ pub enum Error {
         known: String,
     },
     /// No fault has that name.
-    #[error("there is no fault `{id}`; there are {known}")]
+    #[error("unknown fault `{id}`; known faults: {known}")]
     UnknownFault {
         /// The requested name.
         id: String,
@@ -66,7 +66,7 @@ pub enum Error {
         known: String,
     },
     /// The fault is not available at that place.
-    #[error("`{id}` cannot be at {place}; it can be at {places}")]
+    #[error("cannot inject `{id}` at {place}; allowed: {places}")]
     WrongPlace {
         /// The fault.
         id: &'static str,
@@ -76,7 +76,7 @@ pub enum Error {
         places: String,
     },
     /// The fault is already active.
-    #[error("`{id}` is already in force at {place}; undo it first")]
+    #[error("`{id}` is already in force at {place}; remove it first")]
     AlreadyActive {
         /// The fault.
         id: &'static str,
@@ -92,7 +92,7 @@ pub enum Error {
         place: String,
     },
     /// An invalid value for the fault.
-    #[error("`{value}` is no value for `{id}`, which takes {expected}: {cause}")]
+    #[error("invalid value `{value}` for `{id}`, which takes {expected}: {cause}")]
     BadValue {
         /// The fault.
         id: &'static str,
@@ -104,7 +104,7 @@ pub enum Error {
         cause: String,
     },
     /// An invalid impairment.
-    #[error("a path cannot be like that: {0}")]
+    #[error("invalid path: {0}")]
     BadImpairment(String),
     /// The process that holds the lab refused or failed.
     #[error("lab `{name}`: {cause}")]
@@ -115,7 +115,7 @@ pub enum Error {
         cause: String,
     },
     /// Unexpected data from another process.
-    #[error("cannot understand {what}: {cause}")]
+    #[error("cannot parse {what}: {cause}")]
     Format {
         /// The file or message.
         what: String,

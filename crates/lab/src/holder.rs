@@ -93,7 +93,7 @@ fn answer_one(lab: &Lab, stream: &UnixStream) -> std::io::Result<bool> {
     BufReader::new(stream.take(LINE_MAX)).read_line(&mut line)?;
     let reply = match serde_json::from_str(&line) {
         Ok(request) => answer(lab, request),
-        Err(error) => Reply::Error { text: format!("cannot understand the request: {error}") },
+        Err(error) => Reply::Error { text: format!("cannot parse the request: {error}") },
     };
     let mut bytes = serde_json::to_vec(&reply)?;
     bytes.push(b'\n');

@@ -71,10 +71,10 @@ impl Host {
         let prepare = || -> Result<(Option<Arc<Tun>>, Vec<String>)> {
             let mut cautions = Vec::new();
             if let Err(error) = mount::fresh_sysfs(SYS_MOUNTS) {
-                cautions.push(format!("/sys shows the devices of this machine, not of {}: {error}", plan.name));
+                cautions.push(format!("cannot mount /sys for {}: {error}", plan.name));
             }
             if let Err(error) = mount::replace_file(Path::new("/etc/hosts"), topology.hosts_file().as_bytes()) {
-                cautions.push(format!("the hosts' names are not known in {}: {error}", plan.name));
+                cautions.push(format!("cannot write /etc/hosts of {}: {error}", plan.name));
             }
             let end = plan.interfaces.iter().find(|plan| matches!(plan.wire, Wire::PathNear | Wire::PathFar));
             let tun = end.map(|interface| Tun::open(interface.name, true)).transpose().map_err(explain_tun)?;
@@ -340,7 +340,9 @@ fn explain_tun(error: narrows_sys::Error) -> Error {
     use std::io::ErrorKind::PermissionDenied;
     if error.object == "/dev/net/tun" && error.source.kind() == PermissionDenied {
         return Error::CannotRun(
-            "this user may not open /dev/net/tun; run it as root, or let the user read and write that file".to_owned(),
+            "no permission for /dev/net/tun; run as root, or give the user read and write access to that \
+            file"
+                .to_owned(),
         );
     }
     error.into()

@@ -249,7 +249,7 @@ impl Lab {
 fn start_path(spec: &LabSpec, hosts: &[Host], reserved: &Arc<Reserved>) -> Result<Path> {
     let end = |wire| {
         let host = hosts.iter().find(|host| host.has_wire(wire));
-        host.and_then(Host::tun).ok_or_else(|| Error::CannotRun("the path lacks an end".to_owned()))
+        host.and_then(Host::tun).ok_or_else(|| Error::CannotRun("the path has no second end".to_owned()))
     };
     let (near, far) = (end(Wire::PathNear)?, end(Wire::PathFar)?);
     let path = Path::start(near, far, spec.up.clone(), spec.down.clone(), spec.seed, reserved)?;
@@ -290,9 +290,8 @@ pub fn enter_user_namespace() -> Result<()> {
     if narrows_sys::process::is_root() {
         return Ok(());
     }
-    narrows_sys::netns::become_root_of_user_namespace().map_err(|error| {
-        Error::CannotRun(format!("without root it needs a user namespace, and {error}; run it as root"))
-    })
+    narrows_sys::netns::become_root_of_user_namespace()
+        .map_err(|error| Error::CannotRun(format!("no user namespace: {error}; run it as root")))
 }
 
 /// Whether this process can build a lab of that shape.
@@ -302,12 +301,10 @@ pub fn enter_user_namespace() -> Result<()> {
 pub fn can_run(topology: Topology) -> Result<()> {
     let no = |text: &str| Err(Error::CannotRun(text.to_owned()));
     if topology.has_path() && !narrows_sys::files::exists(std::path::Path::new("/dev/net/tun")) {
-        return no(
-            "/dev/net/tun is not there; load the kernel module with `modprobe tun`, or build the kernel with CONFIG_TUN",
-        );
+        return no("/dev/net/tun is missing; load the module with `modprobe tun`, or use a kernel with CONFIG_TUN");
     }
     if !narrows_sys::process::is_root() {
-        return no("it makes network namespaces; run it as root, or let `narrows lab up` hold it in a user namespace");
+        return no("no permission to create network namespaces; run it as root, or use `narrows lab up`");
     }
     Ok(())
 }

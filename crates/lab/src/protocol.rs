@@ -164,7 +164,7 @@ impl Status {
         let mut counters = |host: &crate::Host| match host.counters() {
             Ok(counters) => Some(counters),
             Err(error) => {
-                silent.push(format!("what {} dropped is not known: {error}", host.name()));
+                silent.push(format!("the drops of {} are unknown: {error}", host.name()));
                 None
             }
         };

@@ -83,7 +83,7 @@ impl Registry {
         }
         Err(Error::NotUp {
             name: name.to_owned(),
-            hint: ": its process was killed, and the network went with it".to_owned(),
+            hint: ": its process was killed, which removed the network".to_owned(),
         })
     }
 

@@ -125,7 +125,7 @@ impl Labs {
                 let _ = child.wait();
                 match other {
                     Ok(Reply::Error { text }) => Err(failed(text)),
-                    Ok(other) => Err(failed(format!("it answered {other:?}"))),
+                    Ok(other) => Err(failed(format!("unexpected answer {other:?}"))),
                     Err(error) => Err(error),
                 }
             }
@@ -153,7 +153,7 @@ impl Labs {
         let text = serde_json::to_string(request).map_err(format)?;
         (&stream).write_all(format!("{text}\n").as_bytes()).map_err(failed("send to"))?;
         let mut line = String::new();
-        BufReader::new((&stream).take(LINE_MAX)).read_line(&mut line).map_err(failed("hear from"))?;
+        BufReader::new((&stream).take(LINE_MAX)).read_line(&mut line).map_err(failed("receive from"))?;
         match serde_json::from_str(&line).map_err(format)? {
             Reply::Error { text } => Err(Error::Holder { name: name.to_owned(), cause: text }),
             reply => Ok(reply),
@@ -303,7 +303,7 @@ fn first_reply(stdout: std::process::ChildStdout, name: &str) -> Result<Reply> {
         let [ready, _] = event::wait_readable([stdout.as_fd(), stdout.as_fd()], Some(left))?;
         if !ready {
             if left.is_zero() {
-                return Err(failed("it said nothing for 20 s"));
+                return Err(failed("no answer for 20 s"));
             }
             continue;
         }
@@ -313,10 +313,10 @@ fn first_reply(stdout: std::process::ChildStdout, name: &str) -> Result<Reply> {
         let text = String::from_utf8_lossy(bytes.get(..whole).unwrap_or_default());
         let json = text.lines().find(|line| line.starts_with('{'));
         if let Some(line) = json {
-            return serde_json::from_str(line).map_err(|error| failed(&format!("it said `{line}`: {error}")));
+            return serde_json::from_str(line).map_err(|error| failed(&format!("unexpected answer `{line}`: {error}")));
         }
         if got == 0 || bytes.len() as u64 > LINE_MAX {
-            return Err(failed("it ended without a word"));
+            return Err(failed("it ended without an answer"));
         }
     }
 }

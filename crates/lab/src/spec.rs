@@ -52,16 +52,14 @@ impl LabSpec {
         check_impairment(&self.up)?;
         check_impairment(&self.down)?;
         if !(1280..=65_521).contains(&self.mtu) {
-            return Err(Error::BadImpairment(format!("an MTU of {} is not from 1280 to 65521", self.mtu)));
+            return Err(Error::BadImpairment(format!("MTU is {}, but must be from 1280 to 65521", self.mtu)));
         }
         let clean = Impairment::default();
         if !self.topology.has_path() && (self.up != clean || self.down != clean || self.link_speed_bps.is_some()) {
-            return Err(Error::BadImpairment(
-                "this shape has only plain cables, which neither delay nor limit".to_owned(),
-            ));
+            return Err(Error::BadImpairment("this topology has no emulated path".to_owned()));
         }
         if self.snmpd && self.topology.hosts().iter().all(|host| host.role == Role::End) {
-            return Err(Error::CannotRun("an SNMP agent is for routers and switches, and there is none".to_owned()));
+            return Err(Error::CannotRun("--snmpd needs a router or switch; use --topology dut or chain".to_owned()));
         }
         Ok(())
     }
@@ -102,7 +100,7 @@ pub fn check_impairment(path: &Impairment) -> Result<()> {
     ];
     for (name, chance) in chances {
         if !(0.0..=1.0).contains(&chance) {
-            return bad(format!("{name} is {chance}, and a probability is from 0 to 1"));
+            return bad(format!("{name} is {chance}, but must be from 0 to 1"));
         }
     }
     if path.rate_bps > 0 && path.rate_bps < 1000 || path.police_bps > 0 && path.police_bps < 1000 {
@@ -115,10 +113,10 @@ pub fn check_impairment(path: &Impairment) -> Result<()> {
         return bad("a delay is at most 60 s".to_owned());
     }
     if path.gather_us > 1_000_000 {
-        return bad("packets are gathered for at most 1 s".to_owned());
+        return bad("packets are batched for at most 1 s".to_owned());
     }
     if path.overhead_bytes > 1000 {
-        return bad(format!("{} bytes of overhead are more than 1000", path.overhead_bytes));
+        return bad(format!("overhead is {} bytes; the maximum is 1000", path.overhead_bytes));
     }
     if path.burst_bytes > 1 << 32 || path.police_burst_bytes > 1 << 32 || path.queue_bytes > 1 << 32 {
         return bad("a bucket or a queue is at most 4 GiB".to_owned());
@@ -127,10 +125,10 @@ pub fn check_impairment(path: &Impairment) -> Result<()> {
         return bad("a queue is at most 10 million packets".to_owned());
     }
     if path.police_bps > 0 && path.police_burst_bytes < 2000 {
-        return bad("a policer's bucket below 2000 bytes lets no full packet pass; set police_burst_bytes".to_owned());
+        return bad("a policer bucket below 2000 bytes passes no full packet; raise --police-burst".to_owned());
     }
     if path.mtu > 0 && path.mtu < 576 {
-        return bad(format!("an MTU of {} is below 576", path.mtu));
+        return bad(format!("path MTU is {}, but must be at least 576", path.mtu));
     }
     Ok(())
 }

@@ -28,8 +28,7 @@ pub(crate) fn written_measurement(report: &dyn Measurement, format: Format, styl
     text.ok_or_else(|| no_such_format(name, format, formats.into_iter()))
 }
 
-/// A report does not have the format that was asked for. Of its formats those are named that every stored run may be
-/// asked for.
+/// A report does not have the format that was asked for. Of its formats those are named that every stored run may be asked for.
 fn no_such_format(report: &str, format: Format, formats: impl Iterator<Item = Format>) -> Failure {
     let asked_for = |format: &Format| Report::formats().any(|other| other == *format);
     let words: Vec<&str> = formats.filter(asked_for).map(Format::word).collect();

@@ -19,8 +19,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects. `tune`: whether a server that ssh starts may change its host. `collect`: whether counters are read
-    /// around trials.
+    /// Connects. `tune`: whether a server that ssh starts may change its host. `collect`: whether counters are read around trials.
     pub(crate) fn open(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Self, Failure> {
         let stop = stop_on_interrupt()?;
         let instruments = LiveInstruments { collect };
@@ -63,8 +62,7 @@ pub(crate) fn stop_on_interrupt() -> Result<Stop, Failure> {
     Ok(stop)
 }
 
-/// Prints lines while something is measured. The first failure is kept for the exit code, because the measurement goes
-/// on.
+/// Prints lines while something is measured. The first failure is kept for the exit code, because the measurement goes on.
 #[derive(Debug, Default)]
 pub(crate) struct LiveLines {
     failure: RefCell<Option<Failure>>,

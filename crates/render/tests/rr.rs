@@ -172,9 +172,7 @@ fn several_streams_at_a_rate_over_udp_with_remarks() {
         ..plan()
     };
     let mut trial = trial(plan, 300, 20_000);
-    end(&mut trial.client)
-        .remarks
-        .push("stream 1: 2 answers came after their request had been given up, or twice\x1b[31m".into());
+    end(&mut trial.client).remarks.push("stream 1: 2 responses were late or duplicate\x1b[31m".into());
     end(&mut trial.client).streams.iter_mut().for_each(|stream| stream.connect_ns = Distribution::default());
     let mut report = report(&trial);
     report.run.ending = Ending::Failed("the server was lost after 4.1 s".into());

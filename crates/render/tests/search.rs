@@ -205,5 +205,5 @@ fn pictures() {
     insta::assert_snapshot!("curve.svg", search::curve::picture(&curve()));
     let mut nothing = record();
     nothing.trials.clear();
-    assert!(search::svg::picture(&built(&nothing, vec![])).contains("No trial was made."));
+    assert!(search::svg::picture(&built(&nothing, vec![])).contains("No trials."));
 }

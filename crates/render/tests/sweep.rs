@@ -186,7 +186,7 @@ fn what_a_sender_without_a_brake_sent_has_a_scale_of_its_own() {
         }
     }
     let (unpaced, picture) = height(&record);
-    assert!(picture.contains("Sent, bit/s") && picture.contains("sent (below, by itself)"));
+    assert!(picture.contains("Sent, bit/s") && picture.contains("sent (lower plot)"));
     // The marks of what arrived are where they were before, not pressed to the axis.
     assert!(!paced.is_empty() && paced == unpaced);
     insta::assert_snapshot!("sweep-apart.svg", picture);

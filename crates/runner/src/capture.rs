@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// The directory is not empty; its files would mix with the capture.
-    #[error("{} is there already and holds something; name a new directory", .0.display())]
+    #[error("cannot write a capture to {}: the directory is not empty; name a new one", .0.display())]
     NotEmpty(PathBuf),
     /// A file cannot be written, or a directory cannot be read.
     #[error(transparent)]

@@ -114,7 +114,7 @@ impl Stage {
     pub(crate) fn report<T: DeserializeOwned>(&self, what: &'static str, words: &[&str]) -> Result<T, StageError> {
         let output = output(what, &mut self.client(words)?)?;
         serde_json::from_slice(&output)
-            .map_err(|error| StageError::Failed(what, format!("its report cannot be read: {error}")))
+            .map_err(|error| StageError::Failed(what, format!("cannot read its report: {error}")))
     }
 }
 
@@ -138,7 +138,7 @@ impl Drop for Stage {
 pub fn play(keep_report: Option<&Path>, say: &mut dyn FnMut(&str)) -> Result<i32, StageError> {
     let way = Impairment { rate_bps: 1_000_000_000, delay_us: 17_500, ..Impairment::default() };
     let spec = LabSpec { name: "demo".to_owned(), up: way.clone(), down: way, ..LabSpec::default() };
-    say("lab: client -- 1 Gbit/s, 35 ms -- server, with the server's tcp_rmem ending at 256 KiB");
+    say("lab: client -- 1 Gbit/s, 35 ms -- server; the server's tcp_rmem maximum is 256 KiB");
     let stage = Stage::up(&spec, &["--allow-tune"])?;
     stage.lab.fault("tcp-receive-window", Place::Server, Some("256k"), Direction::Both)?;
     say("client$ narrows diagnose server --ipv4 --try");

@@ -77,7 +77,7 @@ pub trait Ends {
     /// Goes on with a new session where the other end gave up the one before, as under a load that lets nothing else pass. What
     /// the old session had changed is undone.
     fn renew(&mut self) -> Result<(), EndsError> {
-        Err(EndsError::Failed("these ends cannot be had anew".to_owned()))
+        Err(EndsError::Failed("cannot reconnect these ends".to_owned()))
     }
 
     /// Whether the user asked to stop.

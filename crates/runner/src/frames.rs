@@ -25,8 +25,8 @@ pub enum OrderError {
     Device(String, String),
     /// Addresses outside of those set apart for benchmarks.
     #[error(
-        "{0} is outside of 198.18.0.0/15 and 2001:2::/48, the addresses set apart for benchmarks (RFC 2544, RFC 5180); frames to \
-         other addresses can do harm: use these, or say --allow-any-address"
+        "{0} is outside the benchmarking ranges 198.18.0.0/15 and 2001:2::/48 (RFC 2544, RFC 5180); use an address in \
+        them, or give --allow-any-address"
     )]
     Address(IpAddr),
     /// Nobody knows where the frames shall go.
@@ -110,7 +110,7 @@ fn device_error(device: &str, why: impl Into<String>) -> OrderError {
 fn link(device: &str) -> Result<Link, OrderError> {
     Links::open()
         .and_then(|mut links| links.get(device))
-        .map_err(|error| device_error(device, format!("{error}; the devices are listed by `ip link`")))
+        .map_err(|error| device_error(device, format!("{error}; see `ip link`")))
 }
 
 /// Waits until the device has a link; a device that is down stays down.
@@ -119,7 +119,7 @@ fn wait_for_link(device: &str, wait: Duration, stop: &Stop) -> Result<Link, Orde
     loop {
         let found = link(device)?;
         if !found.up {
-            return Err(device_error(device, "it is down; set it up first (`ip link set DEV up`)"));
+            return Err(device_error(device, "it is down; set it up with `ip link set DEV up`"));
         }
         if found.carrier || started.elapsed() >= wait || stop.is_set() {
             return Ok(found);
@@ -150,14 +150,14 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
     if !order.default_route && host.route(None).is_ok_and(|route| route.device == order.device) {
         return Err(device_error(
             &order.device,
-            "it carries this host's default route: frames at line rate would cut the host off; use another device, or say \
-             --use-default-route-device twice",
+            "it carries the default route: frames at line rate would disconnect this host; use another interface, or \
+            give --use-default-route-device twice",
         ));
     }
     let found = wait_for_link(&order.device, order.wait, stop)?;
     let source_mac = match order.source_mac {
         Some(mac) => mac,
-        None => Mac(found.address.ok_or_else(|| device_error(&order.device, "it has no Ethernet address"))?),
+        None => Mac(found.address.ok_or_else(|| device_error(&order.device, "it has no MAC address"))?),
     };
     let destination_mac = match order.next_hop {
         NextHop::Mac(mac) => mac,

@@ -38,7 +38,7 @@ impl LiveEnds {
     }
 
     fn own_tuner(&self) -> Result<&Tuner, EndsError> {
-        self.tuner.as_ref().ok_or_else(|| EndsError::Failed("this host is not to be changed".to_owned()))
+        self.tuner.as_ref().ok_or_else(|| EndsError::Failed("changes on this host are not allowed".to_owned()))
     }
 }
 
@@ -104,7 +104,7 @@ impl Ends for LiveEnds {
         match place {
             Place::Client => Ok(self.own_tuner()?.apply(setting, place)?),
             Place::Server => Ok(self.session.apply(setting)?),
-            Place::Path => Err(EndsError::Failed("nothing on the path can be set".to_owned())),
+            Place::Path => Err(EndsError::Failed("the path has no settings".to_owned())),
         }
     }
 

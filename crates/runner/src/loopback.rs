@@ -20,7 +20,7 @@ type BothEnds = (Vec<DataStream>, Vec<DataStream>);
 /// Runs both ends of a trial on this host.
 pub(crate) fn trial(instruments: LiveInstruments, plan: &LoadPlan, stop: &Stop) -> Result<Trial, String> {
     if plan.connects_per_transaction() {
-        return Err("transactions with a connection each need a server: they do not run over the loopback".to_owned());
+        return Err("crr needs a server; it does not run over loopback".to_owned());
     }
     let (tcp, udp): (Vec<_>, Vec<_>) = plan.streams().into_iter().partition(|stream| stream.carrier == Carrier::Tcp);
     let (mut ours, mut theirs) = connect_tcp(&tcp)?;
@@ -61,7 +61,7 @@ fn connect_udp(plan: &LoadPlan, streams: &[StreamSpec]) -> Result<BothEnds, Stri
         let ours = streams.iter().map(open).collect::<Result<Vec<_>, String>>();
         (ours, greeter.join())
     });
-    Ok((ours?, theirs.map_err(|_| "the loopback's receiving end failed".to_owned())?))
+    Ok((ours?, theirs.map_err(|_| "the loopback receiver failed".to_owned())?))
 }
 
 /// Answers the hellos of this many streams, or of as many as come in time.
@@ -95,7 +95,7 @@ fn run(
         let near = instruments.run(Place::Client, plan, Connections::of(ours), stop, &mut |_| {});
         (near, far.join())
     });
-    let server = server.map_err(|_| "the loopback's receiving end failed".to_owned())?;
+    let server = server.map_err(|_| "the loopback receiver failed".to_owned())?;
     let after = instruments.counters(peer);
     let client = client?.between(before.clone(), after.clone());
     let server = server?.between(before, after);

@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The user's word is neither a file nor an id in the directory of runs.
-    #[error("there is no run `{}`: it is no file, and no id of a run in {}", .0.display(), .1.display())]
+    #[error("cannot find run `{}`: neither a file nor a run id in {}", .0.display(), .1.display())]
     Unknown(PathBuf, PathBuf),
     /// The file cannot be read.
     #[error(transparent)]

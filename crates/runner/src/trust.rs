@@ -19,7 +19,8 @@ pub enum TrustError {
     #[error(transparent)]
     File(#[from] narrows_sys::Error),
     /// A token file that is not there.
-    #[error("there is no token file {}; copy the one of the server, whose place `narrows serve` tells when it starts", .0.display())]
+    #[error("cannot read token file {}: not found; copy it from the server (`narrows serve` prints its path at \
+        start)", .0.display())]
     NoTokenFile(PathBuf),
     /// A token file without a token.
     #[error("{path}: {source}", path = path.display())]
@@ -34,12 +35,14 @@ pub enum TrustError {
     NotATokenInEnvironment(NoToken),
     /// The token of the first file is of another server than the key of the second.
     #[error(
-        "the token in {} is of another key than {}; remove the token file and a new one is made (clients need it then)",
+        "the token in {} does not match the key in {}; remove the token file to create a new one, and copy it to the \
+        clients",
         .0.display(), .1.display()
     )]
     OtherKey(PathBuf, PathBuf),
     /// The file holds no key: why.
-    #[error("{path} holds no key and certificate ({1}); remove it and a new one is made (and with it a new token)", path = .0.display())]
+    #[error("cannot read key and certificate from {path}: {1}; remove it to create a new key and \
+        token", path = .0.display())]
     NotAKey(PathBuf, String),
     /// The key could not be made.
     #[error("cannot make a key: {0}")]

@@ -60,7 +60,7 @@ fn of(load: FrameLoad, counted: bool, cores: u32, busy: u32, local: bool) -> Wor
         reasons.push(format!("{busy} busy"));
     }
     if local {
-        reasons.push("1 left to the receiver on this host".to_owned());
+        reasons.push("1 reserved for the receiver on this host".to_owned());
     }
     Workers { count: free, note: Some(format!("of {cores} cores {}", reasons.join(", "))) }
 }
@@ -85,9 +85,9 @@ mod tests {
     fn fewer_workers_than_needed_have_a_note() {
         assert_eq!(of(FIVE, false, 2, 0, false).note, None);
         let note = of(FIVE, false, 2, 0, true).note;
-        assert_eq!(note.as_deref(), Some("of 2 cores 1 left to the receiver on this host"));
+        assert_eq!(note.as_deref(), Some("of 2 cores 1 reserved for the receiver on this host"));
         let note = of(FrameLoad::Max, false, 8, 3, true).note;
-        assert_eq!(note.as_deref(), Some("of 8 cores 3 busy, 1 left to the receiver on this host"));
+        assert_eq!(note.as_deref(), Some("of 8 cores 3 busy, 1 reserved for the receiver on this host"));
     }
 
     #[test]

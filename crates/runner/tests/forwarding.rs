@@ -184,7 +184,7 @@ fn modifiers_stand_beside_the_same_frames_without_them() {
         forwarding::markdown::report(&report),
     ];
     assert!(all.iter().all(|text| !text.contains("s3cret")), "no door is opened");
-    assert!(all[1].contains("The device meanwhile") && all[2].contains("RIP updates"));
+    assert!(all[1].contains("Device under test") && all[2].contains("RIP updates"));
     let again: ForwardingReport = serde_json::from_str(&all[0]).expect("it reads back");
     assert_eq!(json::pretty(&again).expect("json"), all[0]);
 }
@@ -199,8 +199,8 @@ fn what_cannot_be_compared_has_its_reason() {
     }
     let report = build(again(derived));
     let remark = |size: usize| report.traffic[1].sizes[size].modified.as_ref().and_then(|it| it.remark.clone());
-    assert_eq!(remark(0).as_deref(), Some("without the modifier no throughput was found"));
-    assert_eq!(remark(1).as_deref(), Some("neither is the device's limit: both passed at all loads that were offered"));
+    assert_eq!(remark(0).as_deref(), Some("no throughput found without the modifier"));
+    assert_eq!(remark(1).as_deref(), Some("both passed at all offered loads: neither is the device's limit"));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn without_a_throughput_it_is_compared_what_arrives_at_line_rate() {
     report = build(again(derived));
     let some = report.traffic[1].sizes[0].modified.clone().expect("modified");
     assert_eq!(some.ratio, Some(1.0));
-    assert!(some.remark.is_some_and(|why| why.starts_with("what arrives at line rate")));
+    assert!(some.remark.is_some_and(|why| why.starts_with("forwarding rate at maximum offered load (FRMOL)")));
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn routing_updates_leave_by_the_port_and_what_the_router_learns_is_read() {
         .run(|| Links::open().and_then(|mut links| links.add_routes("in0", &routes)))
         .expect("entered")
         .expect("added");
-    // One update a trial: the first look announces, the first repetition withdraws, the second announces again.
+    // One update a trial: the first sample announces, the first repetition withdraws, the second announces again.
     let mut plan = bench.plan("{ kind = \"routes\", every = \"1h\", networks = 4 }", "");
     plan.tests.frmol = Some(FrmolTest { duration_ms: 100, repetitions: 2 });
     let record = bench.run(&plan);
@@ -187,7 +187,7 @@ fn a_link_of_the_device_that_goes_in_mid_trial_makes_the_trial_say_nothing() {
     let before = frames().rx_packets;
     let record = std::thread::scope(|scope| {
         scope.spawn(|| {
-            // The trial's load is under way, the first look of 200 frames is over.
+            // The trial's load is under way, the first sample of 200 frames is over.
             let began = clock::now();
             while frames().rx_packets < before + 1_000 && began.elapsed() < Duration::from_secs(60) {
                 clock::sleep(Duration::from_millis(5));

@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_load_with_only_invalid_trials_is_a_barrier_after_the_repetitions() {
         let mut bad = trial(2e4, 0, 0);
-        bad.seen.invalid = Some("the sender stood still".to_owned());
+        bad.seen.invalid = Some("the sender stalled".to_owned());
         let mut history = History::of(&[trial(1e4, 0, 0), bad.clone(), bad.clone()], 2);
         assert_eq!(history.bounds(&target()).upper, None);
         history.add(&bad);

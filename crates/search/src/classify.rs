@@ -42,22 +42,22 @@ pub fn reduce(trial: &LoadTrial) -> Result<Weighed, Cow<'_, str>> {
         return Err(Cow::Borrowed(reason));
     }
     if seen.received > seen.sent {
-        return Err(Cow::Owned(format!("{} received, but only {} sent", seen.received, seen.sent)));
+        return Err(Cow::Owned(format!("{} received, only {} sent", seen.received, seen.sent)));
     }
     if seen.sent > seen.offered {
-        return Err(Cow::Owned(format!("{} sent, but only {} offered", seen.sent, seen.offered)));
+        return Err(Cow::Owned(format!("{} sent, only {} offered", seen.sent, seen.offered)));
     }
     let due = trial.load_pps * trial.duration_ms as f64 / 1e3;
     // A truncated or stretched trial would hide unsent or lost datagrams.
     if (seen.intended as f64 - due).abs() > 1.0 + due * RATE_KEPT {
-        return Err(Cow::Owned(format!("{} were due, but load × duration is {due:.0}", seen.intended)));
+        return Err(Cow::Owned(format!("{} due, but load × duration is {due:.0}", seen.intended)));
     }
     // More than was due is another load. Less is unsent, and counts as loss.
     if seen.sent as f64 > 1.0 + due * (1.0 + RATE_KEPT) {
         return Err(Cow::Owned(format!("{} sent, but load × duration is {due:.0}", seen.sent)));
     }
     let (Some(loss_ratio), Some(path_loss_ratio)) = (seen.loss_ratio(), seen.path_loss_ratio()) else {
-        return Err(Cow::Borrowed("nothing was due"));
+        return Err(Cow::Borrowed("no load"));
     };
     let effective_ms = seen.effective_ms.max(trial.duration_ms) as f64;
     Ok(Weighed { duration_ms: trial.duration_ms, effective_ms, loss_ratio, path_loss_ratio })
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(said(bad), Err("500 were due, but load × duration is 1000".to_owned()), "cut short");
         bad = Observation { sent: 1_100, offered: 1_100, ..sound.clone() };
         assert_eq!(said(bad), Err("1100 sent, but load × duration is 1000".to_owned()), "another load");
-        bad = Observation { invalid: Some("the sender stood still".to_owned()), ..sound };
-        assert_eq!(said(bad), Err("the sender stood still".to_owned()));
+        bad = Observation { invalid: Some("the sender stalled".to_owned()), ..sound };
+        assert_eq!(said(bad), Err("the sender stalled".to_owned()));
     }
 }

@@ -111,8 +111,7 @@ impl Device {
             through -= (sent / 20.0).ceil().min(through);
         }
         through = through.min((self.receiver_max * seconds).floor());
-        let invalid =
-            (load > self.stalls_above || dice.unit() < self.stall).then(|| "the sender stood still".to_owned());
+        let invalid = (load > self.stalls_above || dice.unit() < self.stall).then(|| "the sender stalled".to_owned());
         let effective_ms = duration.as_millis() as u64 + self.overhead_ms;
         Observation {
             intended: intended as u64,

@@ -214,7 +214,7 @@ fn reading(object: Object, width: Width, value: &Value) -> Counter {
         (Value::Counter64(value), _) => Counter::Read { object, value: *value, width },
         (Value::Counter32(value), _) => Counter::Read { object, value: u64::from(*value), width: Width::Bits32 },
         (Value::NoSuchObject | Value::NoSuchInstance | Value::EndOfMibView, _) => {
-            Counter::Absent { object, why: format!("the agent has no {object} of this interface") }
+            Counter::Absent { object, why: format!("the agent has no {object} for this interface") }
         }
         (other, _) => Counter::Absent { object, why: format!("the agent answered {object} with {}", other.kind()) },
     }

@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum SnmpError {
     /// The target is invalid.
-    #[error("cannot ask the SNMP agent {agent}: {why}")]
+    #[error("cannot query SNMP agent {agent}: {why}")]
     BadTarget {
         /// Its address.
         agent: String,
@@ -14,9 +14,7 @@ pub enum SnmpError {
         why: String,
     },
     /// This host cannot send requests at all.
-    #[error(
-        "cannot reach the SNMP agent {agent}: {why}; check its name, the route and the descriptor limit of this host"
-    )]
+    #[error("cannot reach SNMP agent {agent}: {why}; check its name, the route and the open-file limit of this host")]
     Unreachable {
         /// Its address.
         agent: String,
@@ -25,8 +23,8 @@ pub enum SnmpError {
     },
     /// No answer.
     #[error(
-        "no answer from the SNMP agent {agent} to {object} within {within_ms} ms ({asked} times asked); a wrong {secret} looks the \
-         same: check {secret}, address and port, that the agent runs and lets this host in, and a firewall between"
+        "cannot read {object} from SNMP agent {agent}: no answer within {within_ms} ms ({asked} requests); check the \
+        {secret}, address and port, that the agent runs and admits this host, and firewalls"
     )]
     NoAnswer {
         /// Its address.
@@ -42,8 +40,8 @@ pub enum SnmpError {
     },
     /// An answer that is not SNMP.
     #[error(
-        "the SNMP agent {agent} did not answer {object}, but sent {datagrams} that cannot be read as an answer: is it an SNMP \
-         agent of this version, and alone on that port?"
+        "cannot read {object} from SNMP agent {agent}: it sent {datagrams} that are not an answer; check its SNMP \
+        version and that no other program uses the port"
     )]
     Unreadable {
         /// Its address.
@@ -54,7 +52,7 @@ pub enum SnmpError {
         datagrams: String,
     },
     /// The agent answered with an error.
-    #[error("the SNMP agent {agent} refused {object}: {why}; {advice}")]
+    #[error("cannot read {object} from SNMP agent {agent}: {why}; {advice}")]
     Refused {
         /// Its address.
         agent: String,
@@ -66,7 +64,7 @@ pub enum SnmpError {
         advice: &'static str,
     },
     /// An unexpected answer.
-    #[error("the SNMP agent {agent} answered {object} wrongly: {why}; its counters cannot be used")]
+    #[error("cannot use {object} of SNMP agent {agent}: {why}")]
     Wrong {
         /// Its address.
         agent: String,
@@ -77,7 +75,8 @@ pub enum SnmpError {
     },
     /// The agent does not have the object.
     #[error(
-        "the SNMP agent {agent} has no {object}: let the community or user see IF-MIB (1.3.6.1.2.1.2 and 1.3.6.1.2.1.31)"
+        "cannot read {object} from SNMP agent {agent}: not available; give the community or user access to IF-MIB \
+        (1.3.6.1.2.1.2 and 1.3.6.1.2.1.31)"
     )]
     Absent {
         /// Its address.
@@ -86,7 +85,7 @@ pub enum SnmpError {
         object: String,
     },
     /// The agent has more instances than are accepted.
-    #[error("the SNMP agent {agent} lists more than {limit} of {object}: name the interface by its number, as `#17`")]
+    #[error("SNMP agent {agent} lists more than {limit} of {object}; select the interface by number, as `#17`")]
     TooMany {
         /// Its address.
         agent: String,
@@ -96,7 +95,7 @@ pub enum SnmpError {
         limit: usize,
     },
     /// No such interface.
-    #[error("the SNMP agent {agent} has no interface `{wanted}`: it has {known}")]
+    #[error("SNMP agent {agent} has no interface `{wanted}`; it has {known}")]
     NoInterface {
         /// Its address.
         agent: String,
@@ -106,7 +105,7 @@ pub enum SnmpError {
         known: String,
     },
     /// The name matches several interfaces.
-    #[error("the SNMP agent {agent} has several interfaces `{wanted}`: name one by its number, {numbers}")]
+    #[error("SNMP agent {agent} has several interfaces `{wanted}`; select one by number, {numbers}")]
     Ambiguous {
         /// Its address.
         agent: String,
@@ -117,8 +116,8 @@ pub enum SnmpError {
     },
     /// The number now belongs to another interface.
     #[error(
-        "interface #{number} of the SNMP agent {agent} was `{was}` and is `{is}` now: the device numbered its interfaces anew \
-         (it restarted?); begin again, and make the numbers persistent on the device"
+        "interface #{number} of SNMP agent {agent} was `{was}` and is now `{is}`: the device renumbered its \
+        interfaces; start again, and make the numbers persistent on the device"
     )]
     Renumbered {
         /// Its address.

@@ -55,10 +55,9 @@ impl Growth {
         let mut trouble = Vec::new();
         let elapsed_ms = elapsed(before.up_time, after.up_time);
         if elapsed_ms.is_none() {
-            trouble.push("the device or its agent restarted between the readings: its counters began anew".to_owned());
+            trouble.push("the device or its agent restarted between the samples: its counters were reset".to_owned());
         } else if before.discontinuity != after.discontinuity {
-            trouble
-                .push("its counters began anew between the readings (ifCounterDiscontinuityTime changed)".to_owned());
+            trouble.push("its counters were reset between the samples (ifCounterDiscontinuityTime changed)".to_owned());
         }
         let anew = !trouble.is_empty();
         let input = side(&before.input, &after.input, anew, &mut trouble);
@@ -67,8 +66,10 @@ impl Growth {
             let sides = [&after.input, &after.output].map(SideCounters::of_books);
             let narrow = sides.into_iter().flatten().find(|counter| counter.width() == Some(Width::Bits32));
             let object = narrow.map_or("its counter", Counter::object);
-            trouble
-                .push(format!("{object} is a 32-bit counter that wraps at 4,294,967,296: it is not trusted for books"));
+            trouble.push(format!(
+                "{object} is a 32-bit counter that wraps at 4,294,967,296; it is not used for \
+                    accounting"
+            ));
         }
         Self { interface: after.interface.name.clone(), elapsed_ms, input, output, trouble }
     }
@@ -103,17 +104,14 @@ fn grew(before: &Counter, after: &Counter, trouble: &mut Vec<String>) -> Option<
         (Width::Bits64, Width::Bits64) => {
             let object = after.object();
             trouble.push(if from < WRAP {
-                format!(
-                    "{object} went back from {from} to {to}: it is called a 64-bit counter and is a 32-bit counter that wraps at \
-                     4,294,967,296"
-                )
+                format!("{object} decreased from {from} to {to}: it claims 64 bits but wraps at 4,294,967,296")
             } else {
-                format!("{object} went back from {from} to {to}, which no counter does")
+                format!("{object} decreased from {from} to {to}")
             });
             None
         }
         _ => {
-            trouble.push(format!("the agent answered {} once with 64 bits and once with 32", after.object()));
+            trouble.push(format!("the agent answered {} with 64 bits and with 32 bits", after.object()));
             None
         }
     }
@@ -135,7 +133,7 @@ pub fn hop_count(hop: &str, agent: &str, input: &Growth, output: &Growth) -> Hop
     }
     for (growth, side, what) in [(input, &input.input, "in"), (output, &output.output, "out")] {
         if side.unicast.is_none() && growth.trouble.is_empty() {
-            reasons.push(format!("{}: the agent has no counter of unicast frames that went {what}", growth.interface));
+            reasons.push(format!("{}: the agent has no unicast counter in direction {what}", growth.interface));
         }
     }
     let drops = [
@@ -149,7 +147,7 @@ pub fn hop_count(hop: &str, agent: &str, input: &Growth, output: &Growth) -> Hop
         Some(DropCount { reason: format!("{object} {interface}"), frames })
     });
     let others = [input.input.others, output.output.others];
-    let blind = if others.contains(&None) { ", frames to groups not counted" } else { "" };
+    let blind = if others.contains(&None) { ", multicast not counted" } else { "" };
     HopCount {
         hop: hop.to_owned(),
         input: input.input.frames(),

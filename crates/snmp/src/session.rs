@@ -102,7 +102,7 @@ impl Session {
         question: impl Future<Output = async_snmp::Result<T>> + Send,
     ) -> Result<T, SnmpError> {
         let Some(runtime) = &self.runtime else {
-            return Err(SnmpError::Unreachable { agent: self.agent.clone(), why: "it was closed".to_owned() });
+            return Err(SnmpError::Unreachable { agent: self.agent.clone(), why: "the session was closed".to_owned() });
         };
         let strange = self.strange();
         match blocking(runtime, question) {
@@ -136,7 +136,7 @@ impl Session {
             Error::Auth { .. } => SnmpError::Refused {
                 agent,
                 object,
-                why: "its answer is not signed with the password".to_owned(),
+                why: "its answer is not authenticated with the password".to_owned(),
                 advice: "check the user's password and hash on both sides",
             },
             Error::Snmp { status, .. } => SnmpError::Refused {
@@ -145,9 +145,9 @@ impl Session {
                 why: status.to_string(),
                 advice: match status {
                     ErrorStatus::AuthorizationError | ErrorStatus::NoAccess => {
-                        "let the community or user read IF-MIB on the device"
+                        "give the community or user read access to IF-MIB"
                     }
-                    _ => "look into the agent's log",
+                    _ => "check the agent's log",
                 },
             },
             Error::WalkAborted { reason: async_snmp::WalkAbortReason::ResultLimitExceeded { limit }, .. } => {
@@ -176,7 +176,7 @@ fn blocking<T: Send>(runtime: &Runtime, question: impl Future<Output = T> + Send
     std::thread::scope(|scope| {
         let asker = std::thread::Builder::new().name("snmp".to_owned());
         let thread = asker.spawn_scoped(scope, || runtime.block_on(question)).map_err(|error| error.to_string())?;
-        thread.join().map_err(|_| "the question ended abnormally".to_owned())
+        thread.join().map_err(|_| "the request ended abnormally".to_owned())
     })
 }
 
@@ -192,14 +192,14 @@ fn short(text: &str) -> String {
 
 fn advice(status: &ReportStatus) -> &'static str {
     match status {
-        ReportStatus::UnknownUserName { .. } => "make the user on the device, or correct its name in the plan",
+        ReportStatus::UnknownUserName { .. } => "create the user on the device, or correct the name in the plan",
         ReportStatus::WrongDigest { .. } => "check the authentication password and hash on both sides",
         ReportStatus::DecryptionError { .. } => "check the privacy password and cipher on both sides",
         ReportStatus::UnsupportedSecurityLevel { .. } => {
             "the user must be allowed at this level: add or drop hash and cipher in the version, `3-sha256-aes128`"
         }
         ReportStatus::NotInTimeWindow { .. } => "the device's engine time is off: try again, or restart its agent",
-        _ => "look into the agent's log",
+        _ => "check the agent's log",
     }
 }
 

@@ -29,19 +29,19 @@ pub fn unfit(side: &SideGrowth, bytes: [u32; 2]) -> Option<String> {
     let turns = unicast.saturating_mul(least).saturating_sub(octets).div_ceil(WRAP).max(1);
     let wrapped = turns.checked_mul(WRAP).and_then(|whole| whole.checked_add(octets));
     let why = if octets == 0 {
-        "the octets did not move: the agent answers from memory".to_owned()
+        "the octets did not change: the agent answers from its cache".to_owned()
     } else if wrapped.is_some_and(|whole| fits(unicast, whole)) && octets < WRAP {
-        "the octets are counted in 32 bits and wrap at 4,294,967,296".to_owned()
+        "the octet counter has 32 bits and wraps at 4,294,967,296".to_owned()
     } else if fits(unicast, octets.saturating_mul(1024)) {
         "the agent divides the octets by 1024".to_owned()
     } else if fits(unicast.saturating_mul(1024), octets) {
         "the agent divides the frames by 1024".to_owned()
     } else {
-        "the counters are not of the same frames".to_owned()
+        "the counters do not match".to_owned()
     };
     let mean = octets as f64 / unicast as f64;
     let size = if least == most { format!("{least}") } else { format!("{least} to {most}") };
-    Some(format!("{unicast} frames of {size} bytes cannot be {octets} octets, {mean:.1} a frame: {why}"))
+    Some(format!("{unicast} frames of {size} bytes do not match {octets} octets, {mean:.1} per frame: {why}"))
 }
 
 #[cfg(test)]
@@ -67,12 +67,12 @@ mod tests {
         let says = |frames, octets| unfit(&side(frames, octets), [64, 64]).expect("unfit");
         assert_eq!(
             says(100_000_000, 6_400_000_000 - (1 << 32)),
-            "100000000 frames of 64 bytes cannot be 2105032704 octets, 21.1 a frame: the octets are counted in 32 bits and wrap \
-             at 4,294,967,296"
+            "100000000 frames of 64 bytes cannot be 2105032704 octets, 21.1 a frame: the octet counter has 32 bits \
+            and wraps at 4,294,967,296"
         );
         assert!(says(1_000_000, 62_500).ends_with("divides the octets by 1024"));
         assert!(says(10_000, 10_000 * 64 * 1024).ends_with("divides the frames by 1024"));
-        assert!(says(1_000_000, 0).ends_with("the octets did not move: the agent answers from memory"));
+        assert!(says(1_000_000, 0).ends_with("the octets did not change: the agent answers from its cache"));
         // The motivating case's output column: 564,842 frames with 23,064,732 bytes.
         assert!(says(564_842, 23_064_732).contains("40.8 a frame"));
     }

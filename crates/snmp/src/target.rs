@@ -90,8 +90,15 @@ impl SnmpTarget {
     /// What is wrong with it, if anything.
     pub fn check(&self) -> Result<(), SnmpError> {
         let sentence = match &self.access {
-            _ if self.address.is_empty() || self.address.len() > LONGEST || self.address.contains(char::is_whitespace) => {
-                Some("its address must be a host or an address, with a port if it is not 161: `switch`, `192.0.2.1:1161`".to_owned())
+            _ if self.address.is_empty()
+                || self.address.len() > LONGEST
+                || self.address.contains(char::is_whitespace) =>
+            {
+                Some(
+                    "its address must be a host or an address, with a port if not 161: `switch`, \
+                    `192.0.2.1:1161`"
+                        .to_owned(),
+                )
             }
             Access::Community(name) if !(1..=LONGEST).contains(&name.expose().len()) => {
                 Some(format!("the community must have 1 to {LONGEST} bytes"))

@@ -138,8 +138,8 @@ fn octets_and_frames_divided_alike_are_consistent() {
 
 #[test]
 fn octets_that_wrapped_do_not_fit_the_frames() {
-    let octets = "705032704 frames of 64 bytes cannot be 2172420096 octets, 3.1 a frame: the octets are counted in 32 bits and \
-                  wrap at 4,294,967,296";
+    let octets = "705032704 frames of 64 bytes cannot be 2172420096 octets, 3.1 a frame: the octet counter has 32 \
+        bits and wraps at 4,294,967,296";
     let (hop, inconsistent) = miscounted(Miscount::Wrapped, 5_000_000_000);
     assert_eq!((hop.input, inconsistent.as_deref()), (Some(705_032_704), Some(octets)));
 }

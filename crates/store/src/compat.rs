@@ -61,7 +61,7 @@ fn read_by(forms: &[Form], bytes: &[u8], path: &Path) -> Result<Run, Error> {
     let mut tree: Value = serde_json::from_slice(bytes).map_err(|error| no_run(error.to_string()))?;
     for form in &forms[at..] {
         if let Some(upgrade) = form.upgrade {
-            tree = upgrade(tree).map_err(|why| no_run(format!("form {}: {why}", form.format)))?;
+            tree = upgrade(tree).map_err(|why| no_run(format!("format {}: {why}", form.format)))?;
         }
     }
     serde_json::from_value(tree).map_err(|error| no_run(error.to_string()))
@@ -89,7 +89,7 @@ mod tests {
                 format: 0,
                 since: "0.0.1",
                 upgrade: Some(|mut tree| {
-                    let map = tree.as_object_mut().ok_or("no object")?;
+                    let map = tree.as_object_mut().ok_or("not a JSON object")?;
                     let id = map.remove("name").ok_or("it has no `name`")?;
                     map.insert("id".into(), id);
                     map.insert("format".into(), 1.into());

@@ -10,7 +10,7 @@ const MEASURED: [(&str, &str); 3] = [("measure_tcp", "tcp"), ("measure_udp", "ud
 
 /// Turns a run of form 1 into form 2. What it does not know stays as it is, for the reader of form 2 to name.
 pub(crate) fn upgrade(mut run: Value) -> Result<Value, String> {
-    let map = run.as_object_mut().ok_or("no object")?;
+    let map = run.as_object_mut().ok_or("not a JSON object")?;
     map.insert("format".into(), 2.into());
     if let Some(plan) = map.get_mut("plan").and_then(Value::as_object_mut) {
         plan_of(plan);

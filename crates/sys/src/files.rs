@@ -46,7 +46,7 @@ fn target(path: &Path) -> std::io::Result<PathBuf> {
     };
     match fs::metadata(&real) {
         Ok(found) if found.is_dir() => Err(std::io::Error::other("it is a directory; name a file in it")),
-        _ if real.file_name().is_none() => Err(std::io::Error::other("it is no name of a file")),
+        _ if real.file_name().is_none() => Err(std::io::Error::other("it is not a file name")),
         _ => Ok(real),
     }
 }
@@ -126,9 +126,9 @@ pub fn check_writable(path: &Path) -> Result<()> {
     if let Some(parent) = parent {
         match fs::metadata(parent) {
             Ok(found) if found.is_dir() => {}
-            Ok(_) => return Err(failed(std::io::Error::other(format!("{} is no directory", parent.display())))),
+            Ok(_) => return Err(failed(std::io::Error::other(format!("{} is not a directory", parent.display())))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let why = format!("there is no directory {}; make it first", parent.display());
+                let why = format!("directory {} does not exist; create it first", parent.display());
                 return Err(failed(std::io::Error::other(why)));
             }
             Err(error) => return Err(failed(error)),
@@ -259,12 +259,12 @@ mod tests {
         assert_eq!(why(&folder), "it is a directory; name a file in it");
         assert_eq!(
             why(&folder.join("none/a")),
-            format!("there is no directory {}; make it first", folder.join("none").display())
+            format!("directory {} does not exist; create it first", folder.join("none").display())
         );
-        assert_eq!(why(&file.join("b")), format!("{} is no directory", file.display()));
+        assert_eq!(why(&file.join("b")), format!("{} is not a directory", file.display()));
         check_writable(Path::new("/dev/null")).expect("a device is written into");
         assert_eq!(why(Path::new("/proc/a")), "No such file or directory (os error 2)");
-        assert_eq!(why(Path::new("")), "it is no name of a file");
+        assert_eq!(why(Path::new("")), "it is not a file name");
         fs::remove_dir_all(&folder).expect("removed");
     }
 

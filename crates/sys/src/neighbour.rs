@@ -84,6 +84,7 @@ pub fn resolve(address: IpAddr, index: u32) -> Result<[u8; 6]> {
         }
     }
     Err(failed(std::io::Error::other(
-        "nobody answers for it; is it on this link, or does the device need an address of the same network?",
+        "no answer to address resolution; check that it is on this link and that the interface has an address of the \
+        same network",
     )))
 }

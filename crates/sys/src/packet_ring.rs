@@ -83,7 +83,7 @@ impl PacketRing {
     /// # Errors
     /// The kernel does not report what it missed.
     pub fn observed(self) -> Result<Observed> {
-        let missed = packet_drops(&self.fd, "ask what was missed by")?;
+        let missed = packet_drops(&self.fd, "read the drops of")?;
         let frames = self.map.bytes() / BLOCK_BYTES * FRAMES_PER_BLOCK;
         Ok(Observed { packets: (0..frames).map_while(|frame| self.frame(frame)).collect(), missed })
     }

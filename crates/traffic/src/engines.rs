@@ -52,7 +52,7 @@ fn check_sockets(plan: &LoadPlan, streams: &[DataStream]) -> Result<(), TrafficE
     if streams.iter().all(fits) {
         Ok(())
     } else {
-        Err(TrafficError::Sockets("the plan and the sockets are of different protocols".to_owned()))
+        Err(TrafficError::Sockets("the plan and the sockets have different protocols".to_owned()))
     }
 }
 

@@ -150,8 +150,8 @@ fn a_lost_answer_is_a_failure_the_next_goes_on_and_a_late_one_is_not_mistaken() 
         let stream = &record.streams[0];
         assert_eq!((stream.transactions, stream.failures), (2, 1));
         let has = |word: &str| record.remarks.iter().any(|remark| remark.contains(word));
-        assert!(has("2 answers came after their request had been given up, or twice"), "{:?}", record.remarks);
-        assert!(has("stream 0: 3 datagrams were no answers to this stream"), "{:?}", record.remarks);
+        assert!(has("2 responses were late or duplicate"), "{:?}", record.remarks);
+        assert!(has("stream 0: 3 datagrams did not belong to this stream"), "{:?}", record.remarks);
         // The one that took a second is no latency.
         assert_eq!(stream.latency_ns.count, 2);
     });
@@ -182,7 +182,7 @@ fn the_responder_answers_requests_of_its_stream_and_nothing_else() {
         stop.stop();
         let record = end.join().unwrap();
         assert_eq!(record.streams[0].transactions, 1);
-        assert_eq!(remark(&record), "stream 0: 4 datagrams were no requests of this stream and were not answered");
+        assert_eq!(remark(&record), "stream 0: 4 datagrams were not requests of this stream and were not answered");
     });
 }
 
@@ -231,7 +231,7 @@ fn an_answer_that_nobody_asked_for_ends_the_stream() {
     let (client, mut server) = tcp_pair();
     server.write_all(&[1, 2, 3]).unwrap();
     let record = run_end(Place::Client, &tcp(60_000), one(client), &Stop::new());
-    assert!(remark(&record).contains("the peer answered more than it was asked"), "{}", remark(&record));
+    assert!(remark(&record).contains("the peer sent more responses than requests"), "{}", remark(&record));
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn what_cannot_start_says_why() {
     assert_eq!(error.to_string(), "the plan cannot be run: streams is 0, but must be from 1 to 128");
     let (socket, _peer) = tcp_pair();
     let error = nothing(Place::Client, &udp(100), one(socket));
-    assert!(error.to_string().ends_with("the plan and the sockets are of different protocols"), "{error}");
+    assert!(error.to_string().ends_with("the plan and the sockets have different protocols"), "{error}");
     let (socket, _peer) = tcp_pair();
     assert!(matches!(nothing(Place::Path, &tcp(100), one(socket)), TrafficError::NotAnEnd));
     let empty = || Connections::of(Vec::new());

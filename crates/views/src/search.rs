@@ -90,10 +90,7 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
         .collect();
     let mut remarks = Vec::new();
     if record.plan.tester_max_pps.is_none() {
-        remarks.push(
-            "the tester was not qualified: what it carries by itself is not known, and may be what was found"
-                .to_owned(),
-        );
+        remarks.push("the tester was not calibrated: the result may be its own limit".to_owned());
     }
     SearchReport {
         schema: SCHEMA.to_owned(),
@@ -119,16 +116,15 @@ fn queued(goal: &Goal, result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) 
     if lower > most {
         let [least, most] = hint.interval_pps.map(|pps| units::bps(unit.load(pps).payload_bps));
         return Some(format!(
-            "above the capacity of the path profile ({least} to {most} of payload): {trials} may hide the excess in the queue; \
-             longer ones (--duration) show it"
+            "above the profiled capacity ({least} to {most} of payload): {trials} may hide the excess in the queue; \
+            use longer trials (--duration)"
         ));
     }
     let hidden = hint.hidden(goal.final_trial_ms);
     (hidden > 0.51 * goal.width).then(|| {
         let (us, enough_ms) = (hint.buffer_us.round() as u64, hint.filling_ms(goal.width));
         format!(
-            "{trials} may hide an excess of {} in the queue or bucket of {} that the path profile saw; \
-             trials of {} (--duration) show it",
+            "{trials} may hide an excess of {} in the profiled queue or bucket of {}; use trials of {} (--duration)",
             units::percent(hidden),
             units::micros(us),
             units::micros(enough_ms.div_ceil(1000) * 1_000_000)
@@ -147,19 +143,19 @@ fn why(result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) -> Option<String
     };
     Some(match result.outcome {
         Outcome::Found => return None,
-        Outcome::MinLoadFails => format!("the lowest load, {}, fails already", load(plan.min_load_pps)),
+        Outcome::MinLoadFails => format!("the minimum load, {}, fails", load(plan.min_load_pps)),
         Outcome::MaxLoadPasses => {
-            format!("the highest load, {}, passes: the limit is above it", load(plan.max_load_pps))
+            format!("the maximum load, {}, passes: the limit is higher", load(plan.max_load_pps))
         }
-        Outcome::Unfinished => "the search ended before the bounds were near each other".to_owned(),
+        Outcome::Unfinished => "the search ended before it reached its width".to_owned(),
         Outcome::TesterLimited(TesterLimit::Unsent) => {
-            "limited by the tester: above the lower bound it could not send what was due".to_owned()
+            "limited by the tester: it could not offer loads above the lower bound".to_owned()
         }
         Outcome::TesterLimited(TesterLimit::Invalid) => {
-            "limited by the tester: above the lower bound its trials stayed invalid".to_owned()
+            "limited by the tester: trials above the lower bound were invalid".to_owned()
         }
         Outcome::TesterLimited(TesterLimit::AtMaximum) => match plan.tester_max_pps {
-            Some(max) => format!("limited by the tester: it carries {} by itself", load(max)),
+            Some(max) => format!("limited by the tester: its calibrated maximum is {}", load(max)),
             None => "limited by the tester".to_owned(),
         },
     })

@@ -67,7 +67,7 @@ pub struct DataHello {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HelloError {
     /// Not a narrows hello.
-    #[error("this is no data hello")]
+    #[error("not a data hello")]
     NotAHello,
     /// Another protocol version; its number.
     #[error("the hello is of protocol {0}, this is protocol {PROTOCOL}")]
@@ -76,7 +76,7 @@ pub enum HelloError {
     #[error("the hello has {0} bytes, but needs {LENGTH}")]
     Short(usize),
     /// A kind or flow that this version does not know.
-    #[error("the hello asks for something unknown")]
+    #[error("the hello has an unknown request")]
     Unknown,
 }
 

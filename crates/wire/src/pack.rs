@@ -69,7 +69,7 @@ impl Unpacker {
             self.0.flush()?;
             whole.append(self.0.get_mut());
             if whole.len() > limit {
-                return Err(io::Error::other(format!("it unpacks to more than {limit} bytes")));
+                return Err(io::Error::other(format!("it decompresses to more than {limit} bytes")));
             }
         }
         Ok(whole)

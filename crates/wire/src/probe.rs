@@ -87,7 +87,7 @@ pub struct Header {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ProbeError {
     /// Not a narrows datagram.
-    #[error("this is no datagram of a trial")]
+    #[error("not a datagram of a trial")]
     NotOurs,
     /// Shorter than its kind requires; its length and the required one.
     #[error("the datagram has {0} bytes, but needs {1}")]
@@ -96,7 +96,7 @@ pub enum ProbeError {
     #[error("the hello is of protocol {0}, this is protocol {PROTOCOL}")]
     Protocol(u16),
     /// A kind or flow that this version does not know.
-    #[error("the datagram asks for something unknown")]
+    #[error("the datagram has an unknown request")]
     Unknown,
 }
 

@@ -42,7 +42,7 @@ pub enum HeaderError {
     #[error("the datagram has {0} bytes, but a header needs {LENGTH}")]
     Short(usize),
     /// Not a narrows datagram.
-    #[error("this is no request and no response")]
+    #[error("neither a request nor a response")]
     Foreign,
 }
 

@@ -70,7 +70,7 @@ pub struct Token {
 
 /// An invalid token. The string itself is never repeated: it may be another system's secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("this is no token of narrows; a token is one line that begins with `{PREFIX}.`, as `narrows serve` wrote it")]
+#[error("invalid token: a token is one line that starts with `{PREFIX}.`, as `narrows serve` writes it")]
 pub struct NoToken;
 
 const PREFIX: &str = "narrows1";

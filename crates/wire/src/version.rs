@@ -12,8 +12,8 @@ pub const PROTOCOL_HEADER: &str = "narrows-protocol";
 /// The two ends use different protocols.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "the versions do not meet: the client is narrows {client} (protocol {client_protocol}), the server is narrows {server} \
-     (protocol {server_protocol}); upgrade narrows on the {}", self.older()
+    "incompatible versions: client narrows {client} (protocol {client_protocol}), server narrows {server} (protocol \
+    {server_protocol}); upgrade the {}", self.older()
 )]
 pub struct Mismatch {
     /// The client's program version.

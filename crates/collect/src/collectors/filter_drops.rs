@@ -6,7 +6,7 @@ use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "filter-drops",
-    about: "what the counters of nf_tables rules that drop packets say",
+    about: "counters of nf_tables rules that drop packets",
     provides: &[
         keys::FILTER_DROP_RULES,
         keys::FILTER_DROP_RULES_UNCOUNTED,

@@ -6,7 +6,7 @@ use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "softnet",
-    about: "packets that each CPU received, dropped from its backlog or had to leave for later",
+    about: "packets that each CPU received, dropped from its backlog, or deferred",
     provides: &[
         keys::SOFTNET_PROCESSED,
         keys::SOFTNET_DROPPED,

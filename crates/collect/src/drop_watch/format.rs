@@ -50,7 +50,7 @@ impl Format {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
         let id = id.ok_or("the description of skb:kfree_skb gives no number")?;
-        let reason = field(text, "reason").ok_or("this kernel gives no reason with a drop (Linux 5.17 does)")?;
+        let reason = field(text, "reason").ok_or("this kernel has no drop reasons (Linux 5.17 and later)")?;
         let layout = Layout { reason, location: field(text, "location") };
         Ok(Self { id, layout, names: names(text) })
     }

@@ -60,7 +60,7 @@ macro_rules! typed {
             let question = $question;
             match self.ask(&question)? {
                 Answer::$answer(answer) => Ok(answer),
-                _ => Err(Missing::because(format!("{} holds the answer to another question", question.file()))),
+                _ => Err(Missing::because(format!("{} has the answer to another request", question.file()))),
             }
         }
     };
@@ -108,7 +108,7 @@ impl dyn Host + '_ {
     pub fn filter_rules(&self) -> Result<u64, Missing> {
         match self.ask(&Question::FilterRules)? {
             Answer::FilterRules(count) => Ok(count),
-            _ => Err(Missing::because("the capture holds the answer to another question")),
+            _ => Err(Missing::because("the capture has the answer to another request")),
         }
     }
 

@@ -100,7 +100,7 @@ impl Recorded {
         match self.meta.missing.get(what) {
             Some(why) => Missing::because(why),
             // Without the path: everything that a capture leaves out has the same reason.
-            None => Missing::because("the capture does not hold it"),
+            None => Missing::because("not in the capture"),
         }
     }
 }

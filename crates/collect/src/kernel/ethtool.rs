@@ -20,7 +20,7 @@ pub enum Reported<T> {
 
 impl<T> Default for Reported<T> {
     fn default() -> Self {
-        Self::Missing { missing: "the capture does not hold it".to_owned() }
+        Self::Missing { missing: "not in the capture".to_owned() }
     }
 }
 

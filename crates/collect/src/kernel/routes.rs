@@ -88,9 +88,7 @@ fn default(sockets: &Sockets) -> Result<(Route, u32), Missing> {
             return Ok((found.route, found.index));
         }
     }
-    Err(Missing::because(
-        "no peer was given and this host has no default route, so it is not known which device is meant",
-    ))
+    Err(Missing::because("cannot select an interface: no peer and no default route"))
 }
 
 struct Found {

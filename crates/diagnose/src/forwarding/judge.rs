@@ -6,7 +6,7 @@ use narrows_model::forwarding::{Accounting, ForwardingTrial, Test};
 /// No trial with fewer frames than that shows that the device is lost.
 const MIN_FRAMES: u64 = 100;
 
-/// Whether nothing of many frames came out: the device forwards nothing any more.
+/// Whether nothing of many frames came out: the DUT stopped forwarding.
 #[must_use]
 pub fn is_lost(trial: &ForwardingTrial) -> bool {
     let sum = |(sent, got): (u64, u64), frames: &narrows_model::load::frames::FrameTrial| {

@@ -84,7 +84,7 @@ pub(crate) fn start_all(spec: &LabSpec, hosts: &[Host]) -> Result<Vec<Agent>> {
 fn start(host: &Host) -> Result<Agent> {
     let program = PROGRAMS.iter().find(|program| files::exists(Path::new(program))).ok_or_else(|| {
         Error::CannotRun(
-            "snmpd is not installed; install net-snmp's agent (Debian: `apt install snmpd`), or leave --snmpd away"
+            "snmpd is not installed; install net-snmp's agent (Debian: `apt install snmpd`), or drop --snmpd"
                 .to_owned(),
         )
     })?;
@@ -103,7 +103,7 @@ fn start(host: &Host) -> Result<Agent> {
     await_answer(host, &mut agent.child, &secret).map_err(|cause| {
         let said = files::read_text(&log).unwrap_or_default();
         let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim();
-        Error::CannotRun(format!("snmpd on {} {cause}; the last that it said: {said}", host.name()))
+        Error::CannotRun(format!("snmpd on {} {cause}; last output: {said}", host.name()))
     })?;
     Ok(agent)
 }

@@ -8,7 +8,7 @@ pub(super) const FAULT: Fault = Fault {
     id: "burst-loss",
     about: "packets are lost in bursts",
     places: PATH,
-    parameter: takes(Unit::Probability, "0.5%", "the share of packets that are lost, over a long time"),
+    parameter: takes(Unit::Probability, "0.5%", "share of lost packets, over a long time"),
     path: Some(|path, value, _| {
         // The chain is in its bad state for enter / (enter + leave) of the packets.
         let share = value.probability();

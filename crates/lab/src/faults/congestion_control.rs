@@ -8,9 +8,9 @@ use super::{takes, Fault, HOSTS, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "congestion-control",
-    about: "another congestion control is the default",
+    about: "a different default congestion control",
     places: HOSTS,
-    parameter: takes(Unit::Word, "reno", "the congestion control, as net.ipv4.tcp_available_congestion_control names it"),
+    parameter: takes(Unit::Word, "reno", "congestion control (see net.ipv4.tcp_available_congestion_control)"),
     host: Some(|host, value| set_sysctl(host, "net.ipv4.tcp_congestion_control", &value.to_string())),
     ..Fault::NONE
 };

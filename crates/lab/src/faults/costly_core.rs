@@ -36,7 +36,7 @@ pub(super) fn steer(host: &Host, taps: u64) -> Result<Undo> {
 /// Only root of the first user namespace may write `rps_cpus` (net/core/net-sysfs.c).
 fn explain(error: narrows_sys::Error) -> Error {
     match error.errno() {
-        Some(1) if !process::is_root_of_machine() => Error::NeedsRoot { what: "bringing packets to one core" },
+        Some(1) if !process::is_root_of_machine() => Error::NeedsRoot { what: "steering packets to one core" },
         _ => error.into(),
     }
 }

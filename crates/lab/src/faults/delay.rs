@@ -6,9 +6,9 @@ use super::{takes, Fault, PATH, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "delay",
-    about: "the path is longer",
+    about: "additional delay on the path",
     places: PATH,
-    parameter: takes(Unit::Duration, "20ms", "one-way delay that is added"),
+    parameter: takes(Unit::Duration, "20ms", "additional one-way delay"),
     path: Some(|path, value, _| path.delay_us = path.delay_us.saturating_add(value.number())),
     ..Fault::NONE
 };

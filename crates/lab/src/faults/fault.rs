@@ -111,7 +111,7 @@ impl Fault {
         };
         match (self.parameter, words) {
             (None, None) => Ok(Value::None),
-            (None, Some(_)) => Err(bad("none".to_owned(), "leave it away".to_owned())),
+            (None, Some(_)) => Err(bad("none".to_owned(), "drop it".to_owned())),
             (Some(parameter), words) => {
                 let parsed = Value::parse(parameter.unit, words.unwrap_or(parameter.default));
                 parsed.map_err(|cause| bad(parameter.expected(), cause))

@@ -13,9 +13,9 @@ use narrows_sys::nftables::Hook;
 
 pub(super) const FAULT: Fault = Fault {
     id: "filter-drop",
-    about: "a rule of the host's filter drops UDP packets that come in",
+    about: "a filter rule of the host drops incoming UDP packets",
     places: HOSTS,
-    parameter: takes(Unit::Count, "100", "one of how many UDP packets is dropped"),
+    parameter: takes(Unit::Count, "100", "drop one of this many UDP packets"),
     host: Some(|host, value| drop_some(host, INPUT_FILTER, Hook::Input, value)),
     path: Some(|path, _, way| path.single_packets |= way.is_towards_fault()),
 };

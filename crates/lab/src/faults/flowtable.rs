@@ -15,13 +15,13 @@ const TABLE: &str = "narrows-lab-flowtable";
 
 pub(super) const FAULT: Fault = Fault {
     id: "flowtable",
-    about: "the router forwards known flows by a flow table",
+    about: "the router forwards established flows with a flow table",
     places: ROUTER,
     host: Some(|host, _| {
         with_table(host, TABLE, || nftables::add_flow_table(TABLE, &["in0", "out0"])).map_err(|error| match error {
             Error::Filter(error) if error.is_lacking() => Error::CannotRun(
                 "this kernel has no flow tables; it needs CONFIG_NF_FLOW_TABLE, CONFIG_NF_FLOW_TABLE_INET and \
-                 CONFIG_NFT_FLOW_OFFLOAD, built in or as the modules nf_flow_table_inet and nft_flow_offload"
+                CONFIG_NFT_FLOW_OFFLOAD, built in or as modules"
                     .to_owned(),
             ),
             other => other,

@@ -13,9 +13,9 @@ use narrows_sys::nftables;
 
 pub(super) const FAULT: Fault = Fault {
     id: "forward-drop-nth",
-    about: "a rule of the router's filter drops every so many-th packet that it forwards",
+    about: "a filter rule of the router drops every Nth forwarded packet",
     places: ROUTER,
-    parameter: takes(Unit::Count, "1000", "one of how many packets is dropped"),
+    parameter: takes(Unit::Count, "1000", "drop one of this many packets"),
     host: Some(|host, value| with_table(host, FORWARD_FILTER, || nftables::add_forward_drop(FORWARD_FILTER, value.number32()))),
     ..Fault::NONE
 };

@@ -17,7 +17,7 @@ const TABLE: &str = "narrows-lab-forward-police";
 
 pub(super) const FAULT: Fault = Fault {
     id: "forward-police",
-    about: "the router drops what exceeds a rate in packets/s",
+    about: "the router polices to a rate in packets/s",
     places: ROUTER,
     parameter: takes(Unit::Numbers(&["packets/s", "packets of burst"]), "200000x1000", "rate x bucket"),
     host: Some(|host, value| {

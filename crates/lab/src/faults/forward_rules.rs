@@ -15,9 +15,9 @@ const TABLE: &str = "narrows-lab-forward-rules";
 
 pub(super) const FAULT: Fault = Fault {
     id: "forward-rules",
-    about: "rules of the router's filter that never match are gone through for each packet",
+    about: "the router evaluates many filter rules that never match, for each packet",
     places: ROUTER,
-    parameter: takes(Unit::Count, "100", "how many rules, at most 100000"),
+    parameter: takes(Unit::Count, "100", "number of rules, at most 100000"),
     host: Some(inject),
     ..Fault::NONE
 };

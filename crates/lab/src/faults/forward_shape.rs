@@ -28,7 +28,7 @@ use narrows_sys::rtnl::Qdisc;
 
 pub(super) const FAULT: Fault = Fault {
     id: "forward-shape",
-    about: "the router's output is shaped to a rate in frames/s, behind a queue in frames",
+    about: "the router shapes its output to a rate in frames/s, with a queue in frames",
     places: ROUTER,
     parameter: takes(Unit::Numbers(&["frames/s", "bytes a frame", "frames of queue"]), "20000x64x1000", "rate x frame size with FCS x queue"),
     host: Some(inject),

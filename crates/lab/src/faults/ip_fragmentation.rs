@@ -15,9 +15,9 @@ use narrows_sys::sysctl;
 
 pub(super) const FAULT: Fault = Fault {
     id: "ip-fragmentation",
-    about: "fragments find no memory to be reassembled in",
+    about: "too little memory to reassemble fragments",
     places: HOSTS,
-    parameter: takes(Unit::Bytes, "1k", "memory for all fragments that wait"),
+    parameter: takes(Unit::Bytes, "1k", "memory for waiting fragments"),
     host: Some(inject),
     ..Fault::NONE
 };

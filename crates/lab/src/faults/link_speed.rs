@@ -7,7 +7,7 @@ use super::{takes, Fault, HOSTS, Undo, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "link-speed",
-    about: "the host's link runs at a lower speed",
+    about: "the host's link has a lower speed",
     places: HOSTS,
     parameter: takes(Unit::Rate, "100M", "the speed of the link"),
     host: Some(|host, value| {

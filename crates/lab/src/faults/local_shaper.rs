@@ -10,7 +10,7 @@ use narrows_sys::rtnl::{Links, Qdisc};
 
 pub(super) const FAULT: Fault = Fault {
     id: "local-shaper",
-    about: "what the host sends is shaped on its own device",
+    about: "the host shapes its own output",
     places: HOSTS,
     parameter: takes(Unit::Rate, "100M", "the rate of the token bucket filter"),
     host: Some(|host, value| {

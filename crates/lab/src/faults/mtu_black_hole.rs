@@ -9,7 +9,7 @@ use super::{takes, Fault, PATH, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "mtu-black-hole",
-    about: "packets above the path's MTU vanish without a word",
+    about: "packets above the path MTU are dropped without an ICMP error",
     places: PATH,
     parameter: takes(Unit::Count, "1400", "the MTU of the path in bytes"),
     path: Some(|path, value, _| {

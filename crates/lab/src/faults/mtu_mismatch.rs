@@ -10,7 +10,7 @@ use narrows_sys::rtnl::Links;
 
 pub(super) const FAULT: Fault = Fault {
     id: "mtu-mismatch",
-    about: "one device's MTU differs from the others'",
+    about: "one interface has a different MTU",
     places: &[Site::Client, Site::Server, Site::Path],
     parameter: takes(Unit::Count, "1400", "the MTU in bytes"),
     host: Some(|host, value| {

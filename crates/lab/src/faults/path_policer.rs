@@ -7,7 +7,7 @@ use super::{takes, Fault, PATH, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "path-policer",
-    about: "a policer on the path: above its rate packets are dropped",
+    about: "a policer on the path drops packets above its rate",
     places: PATH,
     parameter: takes(Unit::Rate, "100M", "the rate of the policer"),
     path: Some(|path, value, _| {

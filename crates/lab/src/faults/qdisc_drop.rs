@@ -12,9 +12,9 @@ use narrows_sys::rtnl::Qdisc;
 
 pub(super) const FAULT: Fault = Fault {
     id: "qdisc-drop",
-    about: "the queue of the host's own device drops bursts",
+    about: "the host's own queueing discipline drops bursts",
     places: HOSTS,
-    parameter: takes(Unit::Bytes, "20k", "the queue of the discipline"),
+    parameter: takes(Unit::Bytes, "20k", "queue limit of the discipline"),
     host: Some(|host, value| {
         let limit_bytes = value.number32();
         set_root(host, &Qdisc::TokenBucket { rate_bps: RATE_BPS, burst_bytes: BURST_BYTES, limit_bytes })

@@ -8,7 +8,7 @@ pub(super) const FAULT: Fault = Fault {
     id: "random-loss",
     about: "packets are lost at random",
     places: PATH,
-    parameter: takes(Unit::Probability, "1%", "the share of packets that are lost"),
+    parameter: takes(Unit::Probability, "1%", "share of lost packets"),
     path: Some(|path, value, _| path.loss = value.probability()),
     ..Fault::NONE
 };

@@ -7,9 +7,9 @@ use super::{takes, Fault, PATH, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "reordering",
-    about: "some packets overtake others",
+    about: "packets are reordered",
     places: PATH,
-    parameter: takes(Unit::Probability, "2%", "the share of packets that overtake"),
+    parameter: takes(Unit::Probability, "2%", "share of reordered packets"),
     path: Some(|path, value, _| path.reorder = value.probability()),
     ..Fault::NONE
 };

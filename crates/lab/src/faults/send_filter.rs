@@ -13,9 +13,9 @@ use narrows_sys::nftables::Hook;
 
 pub(super) const FAULT: Fault = Fault {
     id: "send-filter",
-    about: "a rule of the host's filter refuses UDP packets that it sends",
+    about: "a filter rule of the host rejects outgoing UDP packets",
     places: HOSTS,
-    parameter: takes(Unit::Count, "100", "one of how many UDP packets is refused"),
+    parameter: takes(Unit::Count, "100", "reject one of this many UDP packets"),
     host: Some(|host, value| drop_some(host, OUTPUT_FILTER, Hook::Output, value)),
     ..Fault::NONE
 };

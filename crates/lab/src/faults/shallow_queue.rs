@@ -7,9 +7,9 @@ use super::{takes, Fault, PATH, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "shallow-queue",
-    about: "the queue in front of the path's rate is short",
+    about: "a short queue before the path's bottleneck",
     places: PATH,
-    parameter: takes(Unit::Count, "20", "packets that the queue holds"),
+    parameter: takes(Unit::Count, "20", "queue limit in packets"),
     path: Some(|path, value, _| {
         if path.rate_bps == 0 {
             path.rate_bps = 1_000_000_000;

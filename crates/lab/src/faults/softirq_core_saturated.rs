@@ -9,9 +9,9 @@ use super::{takes, Fault, HOSTS, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "softirq-core-saturated",
-    about: "each received packet costs much in the softirq of one core",
+    about: "each received packet is expensive in the softirq of one core",
     places: HOSTS,
-    parameter: takes(Unit::Count, "128", "packet taps, each with a filter of 4096 steps"),
+    parameter: takes(Unit::Count, "128", "packet taps with a filter of 4096 instructions each"),
     host: Some(|host, value| steer(host, value.number())),
     ..Fault::NONE
 };

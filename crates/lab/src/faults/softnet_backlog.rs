@@ -16,9 +16,9 @@ use super::{takes, Fault, HOSTS, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "softnet-backlog",
-    about: "bursts overflow the backlog of the core that receives them",
+    about: "bursts overflow the receive backlog of a core",
     places: HOSTS,
-    parameter: takes(Unit::Duration, "100ms", "how long packets are gathered"),
+    parameter: takes(Unit::Duration, "100ms", "time that packets are batched"),
     host: Some(|host, _| steer(host, TAPS)),
     path: Some(|path, value, way| {
         if way.is_towards_fault() {

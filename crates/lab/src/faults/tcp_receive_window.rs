@@ -8,9 +8,9 @@ use super::{takes, Fault, HOSTS, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "tcp-receive-window",
-    about: "the receive buffer of TCP ends early",
+    about: "a small maximum of the TCP receive buffer",
     places: HOSTS,
-    parameter: takes(Unit::Bytes, "256k", "the maximum of net.ipv4.tcp_rmem"),
+    parameter: takes(Unit::Bytes, "256k", "maximum of net.ipv4.tcp_rmem"),
     host: Some(|host, value| set_maximum(host, "net.ipv4.tcp_rmem", value.number())),
     ..Fault::NONE
 };

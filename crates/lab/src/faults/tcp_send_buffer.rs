@@ -8,9 +8,9 @@ use super::{takes, Fault, HOSTS, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "tcp-send-buffer",
-    about: "the send buffer of TCP ends early",
+    about: "a small maximum of the TCP send buffer",
     places: HOSTS,
-    parameter: takes(Unit::Bytes, "256k", "the maximum of net.ipv4.tcp_wmem"),
+    parameter: takes(Unit::Bytes, "256k", "maximum of net.ipv4.tcp_wmem"),
     host: Some(|host, value| set_maximum(host, "net.ipv4.tcp_wmem", value.number())),
     ..Fault::NONE
 };

@@ -13,9 +13,9 @@ use narrows_sys::rtnl::{Links, Qdisc};
 
 pub(super) const FAULT: Fault = Fault {
     id: "udp-send-queue",
-    about: "the queue behind the sending socket holds few packets",
+    about: "a short queue behind the sending socket",
     places: HOSTS,
-    parameter: takes(Unit::Count, "10", "full-size packets that the queue holds"),
+    parameter: takes(Unit::Count, "10", "full-size queue limit in packets"),
     host: Some(|host, value| {
         let device = host.device();
         // Includes the header of a device that has one.

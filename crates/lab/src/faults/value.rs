@@ -73,13 +73,13 @@ impl Value {
             }
             Unit::Count => match words.parse::<u64>() {
                 Ok(count @ 1..=1_000_000) => Ok(Self::Number(unit, count)),
-                _ => Err("it is no whole number from 1 to 1000000".to_owned()),
+                _ => Err("it must be a whole number from 1 to 1000000".to_owned()),
             },
             Unit::Probability => {
                 let (digits, factor) = words.strip_suffix('%').map_or((words, 1.0), |digits| (digits.trim(), 0.01));
                 match digits.parse::<f64>().map(|value| value * factor) {
                     Ok(value) if value > 0.0 && value < 1.0 => Ok(Self::Probability(value)),
-                    _ => Err("it is not between 0 and 1, or 0 % and 100 %".to_owned()),
+                    _ => Err("it must be from 0 to 1, or from 0 % to 100 %".to_owned()),
                 }
             }
             Unit::Numbers(names) => {
@@ -101,7 +101,7 @@ impl Value {
                 match words {
                     "" => Err("it is empty".to_owned()),
                     word if word.len() <= 64 && word.bytes().all(plain) => Ok(Self::Word(word.to_owned())),
-                    _ => Err("it has other signs than letters, digits, `-` and `_`".to_owned()),
+                    _ => Err("only letters, digits, `-` and `_` are allowed".to_owned()),
                 }
             }
         }

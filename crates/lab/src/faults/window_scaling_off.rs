@@ -7,7 +7,7 @@ use super::{Fault, HOSTS};
 
 pub(super) const FAULT: Fault = Fault {
     id: "window-scaling-off",
-    about: "TCP windows are not scaled beyond 64 KiB",
+    about: "TCP window scaling is off: windows are at most 64 KiB",
     places: HOSTS,
     host: Some(|host, _| set_sysctl(host, "net.ipv4.tcp_window_scaling", "0")),
     ..Fault::NONE

@@ -54,13 +54,13 @@ impl AccountLine {
         };
         let mut places = Vec::new();
         if let Some(frames) = beyond(self.lost_before) {
-            places.push((format!("before {}", self.hop), "no counter accounts for them".to_owned(), frames));
+            places.push((format!("before {}", self.hop), "no counter explains them".to_owned(), frames));
         }
         for drop in self.drops.iter().filter(|drop| drop.frames > 0) {
             places.push((self.hop.clone(), drop.reason.clone(), drop.frames));
         }
         if let Some(frames) = beyond(self.unexplained) {
-            places.push((self.hop.clone(), "no counter accounts for them".to_owned(), frames));
+            places.push((self.hop.clone(), "no counter explains them".to_owned(), frames));
         }
         places
     }

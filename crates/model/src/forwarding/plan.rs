@@ -148,9 +148,9 @@ impl TrialConditions {
         let time = |ms: u64| micros(ms.saturating_mul(1_000));
         let learning = match self.learning_frames {
             0 => String::new(),
-            frames => format!("{} learning frames before it, ", grouped(frames)),
+            frames => format!("{} learning frames before, ", grouped(frames)),
         };
-        format!("{learning}{} for frames under way after it, {} of rest", time(self.residue_ms), time(self.rest_ms))
+        format!("{learning}{} of residue after, {} of rest", time(self.residue_ms), time(self.rest_ms))
     }
 }
 

@@ -117,7 +117,7 @@ keys! {
     NIC_COUNTER_RX_DROPPED = "nic.counter.rx_dropped", Count, "receive drops";
     NIC_COUNTER_RX_PACKETS = "nic.counter.rx_packets", Count, "packets received";
     NIC_COUNTER_RX_ERRORS = "nic.counter.rx_errors", Count, "receive errors";
-    NIC_COUNTER_RX_MISSED_ERRORS = "nic.counter.rx_missed_errors", Count, "missed by the card";
+    NIC_COUNTER_RX_MISSED_ERRORS = "nic.counter.rx_missed_errors", Count, "rx_missed_errors";
     NIC_COUNTER_RX_CRC_ERRORS = "nic.counter.rx_crc_errors", Count;
     NIC_COUNTER_RX_FRAME_ERRORS = "nic.counter.rx_frame_errors", Count;
     NIC_COUNTER_TX_WINDOW_ERRORS = "nic.counter.tx_window_errors", Count;
@@ -130,7 +130,7 @@ keys! {
     NIC_COUNTER_RX_OVER_ERRORS = "nic.counter.rx_over_errors", Count;
     RPS_CPUS = "rps.cpus", Cpu, "RPS CPUs";
     PCIE_SPEED = "pcie.speed", GigaTransfersPerSecond, "link";
-    PCIE_SPEED_MAX = "pcie.speed.max", GigaTransfersPerSecond, "link of the card";
+    PCIE_SPEED_MAX = "pcie.speed.max", GigaTransfersPerSecond, "PCIe link of the NIC";
     PCIE_WIDTH = "pcie.width", Lanes;
     PCIE_WIDTH_MAX = "pcie.width.max", Lanes;
     PCIE_BANDWIDTH = "pcie.bandwidth", BitsPerSecond, "bandwidth";
@@ -171,8 +171,8 @@ keys! {
     UDP_MEM_LOW = "udp.mem.low", Pages, "udp_mem";
     UDP_MEM_PRESSURE = "udp.mem.pressure", Pages;
     UDP_MEM_HIGH = "udp.mem.high", Pages;
-    UDP_RMEM_MIN = "udp.rmem_min", Bytes, "least receive buffer";
-    UDP_WMEM_MIN = "udp.wmem_min", Bytes, "least send buffer";
+    UDP_RMEM_MIN = "udp.rmem_min", Bytes, "udp_rmem_min";
+    UDP_WMEM_MIN = "udp.wmem_min", Bytes, "udp_wmem_min";
     IP_FRAG_MEM_USED = "ip.frag.mem.used", Bytes;
     IP_FRAG_HIGH = "ip.frag.high", Bytes;
     IP6_FRAG_MEM_USED = "ip6.frag.mem.used", Bytes;

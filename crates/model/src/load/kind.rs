@@ -57,7 +57,7 @@ impl Cap {
     pub fn check_streams(&self, streams: u32) -> Result<(), String> {
         if streams > self.max_streams {
             return Err(format!(
-                "without a token this server takes at most {} streams, not {streams}",
+                "{streams} streams are not allowed: without a token this server accepts at most {}",
                 self.max_streams
             ));
         }

@@ -70,7 +70,7 @@ impl Plan for ProfilePlan {
     }
 
     fn describe(&self) -> String {
-        format!("a profile of the path {} for up to {}", self.direction, units::micros(self.limit_ms * 1000))
+        format!("path profile {} for up to {}", self.direction, units::micros(self.limit_ms * 1000))
     }
 }
 

@@ -160,7 +160,7 @@ impl Plan for TcpPlan {
                 || name.len() > 15
                 || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'))
         {
-            return Err(format!("`{}` is no name of a congestion control", name.escape_default()));
+            return Err(format!("invalid congestion control `{}`", name.escape_default()));
         }
         within_if("pacing rate in bit/s", self.pacing_bps, 8_000, 1 << 50)
     }

@@ -230,24 +230,24 @@ impl SearchPlan {
     /// # Errors
     /// One sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
-        within("lowest load in packets/s", self.min_load_pps, 0.01, 1e12)?;
-        within("highest load in packets/s", self.max_load_pps, 0.01, 1e12)?;
+        within("minimum load in packets/s", self.min_load_pps, 0.01, 1e12)?;
+        within("maximum load in packets/s", self.max_load_pps, 0.01, 1e12)?;
         if self.min_load_pps >= self.max_load_pps {
             return Err(format!(
-                "lowest load is {} packets/s, but must be below the highest, {} packets/s",
+                "minimum load is {} packets/s, but must be below the maximum load of {} packets/s",
                 self.min_load_pps, self.max_load_pps
             ));
         }
-        within("longest search in ms", self.max_search_ms, 10, Self::LONGEST_MS)?;
-        within("most trials", self.max_trials, 1, Self::MAX_TRIALS)?;
+        within("maximum search duration in ms", self.max_search_ms, 10, Self::LONGEST_MS)?;
+        within("maximum number of trials", self.max_trials, 1, Self::MAX_TRIALS)?;
         within_if("maximum of the tester in packets/s", self.tester_max_pps, 0.01, 1e12)?;
         within("number of preceding targets", self.preceding_targets, 0, 10)?;
         within("expansion", self.expansion, 1.1, 100.0)?;
         within("repetitions of an invalid trial", self.invalid_retries, 0, 100)?;
         if let Some(hint) = &self.hint {
             let [least, most] = hint.interval_pps;
-            within("least capacity in packets/s", least, 0.01, 1e12)?;
-            within("most capacity in packets/s", most, least, 1e12)?;
+            within("lower bound of the capacity in packets/s", least, 0.01, 1e12)?;
+            within("upper bound of the capacity in packets/s", most, least, 1e12)?;
             within("queue in microseconds", hint.buffer_us, 0.0, 60e6)?;
             within_if("agreed duration sum in ms", hint.agreed_sum_ms, 10, Self::LONGEST_MS)?;
         }
@@ -258,7 +258,7 @@ impl SearchPlan {
         within("number of goals", self.goals.len(), 1, Self::MAX_GOALS)?;
         self.goals.iter().enumerate().try_for_each(|(index, goal)| {
             if self.goals[..index].iter().any(|other| other.name == goal.name) {
-                return Err(format!("two goals are called {}, but each must have a name of its own", goal.name));
+                return Err(format!("two goals have the name {}: each goal needs its own name", goal.name));
             }
             self.check_goal(goal).map_err(|error| format!("goal {}: {error}", goal.name))
         })
@@ -281,7 +281,8 @@ impl SearchPlan {
         within(&format!("{name} in ms"), trial_ms, 10, longest_ms)?;
         if self.min_load_pps * (trial_ms as f64) < 1_000.0 {
             return Err(format!(
-                "{name} of {trial_ms} ms holds no datagram at the lowest load, {} packets/s; raise one of them",
+                "{name} of {trial_ms} ms is shorter than one datagram at the minimum load of {} packets/s; raise one \
+                of them",
                 self.min_load_pps
             ));
         }
@@ -320,7 +321,7 @@ impl Observation {
         self.sent.saturating_sub(self.received)
     }
 
-    /// `(lost + unsent) ÷ max(offered, intended)`; `None` where nothing was due.
+    /// `(lost + unsent) ÷ max(offered, intended)`; `None` where no load.
     #[must_use]
     pub fn loss_ratio(&self) -> Option<f64> {
         self.ratio(self.lost().saturating_add(self.unsent()))

@@ -94,13 +94,13 @@ impl SweepPlan {
         for (at, size) in self.sizes.iter().enumerate() {
             within("size", *size, least, UdpPlan::MAX_BYTES)?;
             if self.sizes[..at].contains(size) {
-                return Err(format!("size {size} is there twice"));
+                return Err(format!("size {size} is given twice"));
             }
         }
         if (1..self.protocols.len()).any(|at| self.protocols[..at].contains(&self.protocols[at]))
             || (1..self.directions.len()).any(|at| self.directions[..at].contains(&self.directions[at]))
         {
-            return Err("a protocol or a direction is there twice".to_owned());
+            return Err("a protocol or direction is given twice".to_owned());
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ impl FromStr for Mac {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        let bad = || format!("`{word}` is no Ethernet address; write it like 02:00:00:00:00:01");
+        let bad = || format!("invalid MAC address `{word}`; write it like 02:00:00:00:00:01");
         let mut bytes = [0; 6];
         let mut parts = word.trim().split([':', '-']);
         for byte in &mut bytes {

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnitError {
     /// Not a number with a known suffix.
-    #[error("`{word}` is no {what}; write it like {examples}")]
+    #[error("invalid {what} `{word}`; write it like {examples}")]
     NotA {
         /// What the user wrote.
         word: String,
@@ -19,7 +19,7 @@ pub enum UnitError {
         examples: &'static str,
     },
     /// A number out of range.
-    #[error("`{word}` is too large for a {what}")]
+    #[error("invalid {what} `{word}`: too large")]
     TooLarge {
         /// What the user wrote.
         word: String,

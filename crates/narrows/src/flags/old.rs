@@ -1,5 +1,4 @@
-//! Spellings of before. Most are hidden aliases beside their flags; here are those that an alias cannot express: a
-//! flag that took a
+//! Spellings of before. Most are hidden aliases beside their flags; here are those that an alias cannot express: a flag that took a
 //! value which has a flag of its own today.
 
 use super::values::rate;

@@ -84,8 +84,7 @@ fn frame_size(word: &str) -> Result<u32, String> {
 }
 
 impl Sizes {
-    /// The payloads of datagrams. Where a frame of a mix is too small for the probe's header, the smallest datagram
-    /// that carries
+    /// The payloads of datagrams. Where a frame of a mix is too small for the probe's header, the smallest datagram that carries
     /// it is sent.
     pub(crate) fn datagrams(&self, family: Family) -> Result<DatagramSizes, Failure> {
         Ok(match self {

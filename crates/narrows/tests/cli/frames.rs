@@ -54,13 +54,13 @@ fn a_device_that_cannot_send_is_named() {
         );
         assert_eq!(
             world.sentence(1, &generate(&[])),
-            "cannot use device gen0: it is down; set it up first (`ip link set DEV up`)"
+            "cannot use device gen0: it is down; set it up with `ip link set DEV up`"
         );
         assert_eq!(world.sentence(1, &["receive", "nosuch"]), nosuch);
         assert_eq!(world.sentence(1, &["receive", "rcv0"]), "cannot use device rcv0: it is down; set it up first");
     });
     on_wire(&["gen0"], |world| {
-        let no_link = "cannot use device gen0: it has no link; check the cable and the other end, or wait with --wait";
+        let no_link = "cannot use device gen0: no link; check the cable and the peer, or wait with --wait";
         assert_eq!(world.sentence(1, &generate(&[])), no_link);
         assert_eq!(world.sentence(1, &generate(&["--wait", "100ms"])), no_link);
     });
@@ -99,8 +99,8 @@ fn what_could_harm_others_is_refused() {
         for words in [&[][..], &["--use-default-route-device"]] {
             assert_eq!(
                 world.sentence(1, &generate(words)),
-                "cannot use device gen0: it carries this host's default route: frames at line rate would cut the host off; use \
-                 another device, or say --use-default-route-device twice"
+                "cannot use device gen0: it carries the default route: frames at line rate would disconnect this \
+                host; use another interface, or give --use-default-route-device twice"
             );
         }
         let tx = || Links::open().and_then(|mut links| links.get("gen0")).expect("gen0").tx_packets;
@@ -236,7 +236,7 @@ fn words_that_are_refused_at_once() {
     assert!(refusal(&["generate"]).starts_with("the following required arguments were not provided"));
     assert_eq!(
         alone().sentence(2, &["receive", "lo", "--idle", "1ms"]),
-        "silence in ms is 1, but must be from 10 to 3600000"
+        "idle time in ms is 1, but must be from 10 to 3600000"
     );
 }
 
@@ -246,8 +246,8 @@ fn a_mode_that_a_device_has_not_is_named() {
     on_wire(&["gen0", "rcv0"], |world| {
         assert_eq!(
             world.sentence(1, &generate(&["--mode", "live-frames"])),
-            "no mode works on device gen0: live-frames: the driver takes no frames from XDP programs (no ndo_xdp_xmit); a virtual \
-             pair does once its other end has GRO on or an XDP program, and no more queues to send than this end has to receive"
+            "no mode works on device gen0: live-frames: the driver has no XDP transmit (ndo_xdp_xmit); on a veth pair \
+            the peer needs GRO or an XDP program, and no more send queues than this end has receive queues"
         );
     });
 }
@@ -291,7 +291,7 @@ fn a_killed_receiver_leaves_no_program_on_the_device() {
         receiver.await_error("receive on rcv0");
         assert_eq!(
             world.sentence(1, &native),
-            "no mode works on device rcv0: xdp-native: another XDP program is attached to it"
+            "no mode works on device rcv0: xdp-native: another XDP program is attached"
         );
         receiver.signal(SIGKILL);
         assert_eq!(receiver.end().code, None, "it was killed");

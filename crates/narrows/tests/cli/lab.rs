@@ -76,7 +76,7 @@ fn what_a_lab_does_not_have_is_named() {
     );
     assert_eq!(
         lab.run("fault", &fault("256k")).out,
-        "tcp-receive-window at server (256 KiB): the receive buffer of TCP ends early\n"
+        "tcp-receive-window at server (256 KiB): a small maximum of the TCP receive buffer\n"
     );
     assert_eq!(
         lab.sentence("fault", &fault("256k")),
@@ -141,8 +141,8 @@ fn a_lab_without_tun_says_so() {
         let last = said.err.lines().last().unwrap_or_default();
         assert_eq!(
             last,
-            "narrows: the lab cannot run here: /dev/net/tun is not there; load the kernel module with `modprobe tun`, \
-             or build the kernel with CONFIG_TUN"
+            "narrows: the lab cannot run here: /dev/net/tun is missing; load the module with `modprobe tun`, or use a \
+            kernel with CONFIG_TUN"
         );
     });
 }
@@ -154,11 +154,11 @@ fn a_bench_is_asked_told_and_taken_down() {
     assert_eq!(sentence(&["--switch"]), "--switch is for --topology dut");
     assert_eq!(
         sentence(&["--topology", "dut", "--rtt", "10ms"]),
-        "a path cannot be like that: this shape has only plain cables, which neither delay nor limit"
+        "a path cannot be like that: this topology has no emulated path"
     );
     assert_eq!(
         sentence(&["--snmpd"]),
-        "the lab cannot run here: an SNMP agent is for routers and switches, and there is none"
+        "the lab cannot run here: --snmpd needs a router or switch; use --topology dut or chain"
     );
     let lab = Lab { world: &world, name: format!("cli-bench-{}", std::process::id()) };
     let said = world.run(&["lab", "up", &lab.name, "--topology", "dut", "--mtu", "9000"]);
@@ -170,8 +170,7 @@ fn a_bench_is_asked_told_and_taken_down() {
     }
     assert!(!said.out.contains("\n  up "), "there is no path: {}", said.out);
     let fault = lab.run("fault", &["forward-police", "--at", "router", "--value", "200000x64"]);
-    let (value, about) =
-        ("200000 packets/s x 64 packets of burst", "the router drops what exceeds a rate in packets/s");
+    let (value, about) = ("200000 packets/s x 64 packets of burst", "the router polices to a rate in packets/s");
     assert_eq!(fault.out, format!("forward-police at router ({value}): {about}\n"));
     assert_eq!(
         lab.sentence("fault", &["forward-shape", "--at", "router", "--value", "200kx64"]),

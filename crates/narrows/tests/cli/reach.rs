@@ -47,8 +47,8 @@ fn a_token_that_is_none_or_of_another_server() {
         let (_server, port) = world.serve(&[]);
         assert_eq!(
             world.sentence(1, &measure(&["--port", &port])),
-            "this server wants its token: `narrows serve` wrote it to a file there and told the path when it started; \
-             give it with --token-file or NARROWS_TOKEN"
+            "the server requires a token: copy the file whose path `narrows serve` printed at start, and pass it with \
+            --token-file"
         );
         let what = "this is no token of narrows; a token is one line that begins with `narrows1.`, as `narrows serve` wrote it";
         let garbage = world.file("garbage", "hello\n");
@@ -73,7 +73,7 @@ fn a_token_that_is_none_or_of_another_server() {
         let wrong = world.file("wrong", &format!("{}{other}\n", &token[..token.len() - 1]));
         assert_eq!(
             world.sentence(1, &measure(&["--port", &port, "--token-file", &wrong])),
-            "this is not the server's token: take the one from the file that `narrows serve` names when it starts"
+            "wrong token: copy the file whose path `narrows serve` printed at start"
         );
         let elsewhere = of_another_server(world);
         let sentence = world.sentence(1, &measure(&["--port", &port, "--token-file", &elsewhere]));

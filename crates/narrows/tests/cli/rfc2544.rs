@@ -120,7 +120,8 @@ fn a_dry_run_tells_each_modifier_by_its_name() {
     assert_eq!(
         problems(&PLAN.replace("sizes = [64, 1518]", "modifiers = [\"management\", \"noise\"]")),
         [
-            "line 16, column 14: traffic[0].modifiers[0]: the plan has no hop that is read by SNMP; name who is asked: { kind = \
+            "line 16, column 14: traffic[0].modifiers[0]: the plan has no hop with an SNMP source; name the agent: { \
+            kind = \
              \"management\", agent = \"198.18.0.1\", community = \"public\" }",
             "line 16, column 28: traffic[0].modifiers[1]: it is `noise`, but must be \"broadcast\", \"management\", \"routes\" or a \
              table with its kind",
@@ -206,7 +207,7 @@ fn a_dry_run_of_two_configurations_tells_each_step() {
     let end = said.out.split_once("\nstep ").expect("the steps").1;
     let steps: Vec<&str> = end.lines().skip(1).filter_map(|line| line.split("  ").next()).collect();
     assert!(said.out.starts_with(concat!(
-        "A: plain\n   nothing to do\n",
+        "A: plain\n   no command\n",
         "B: rules\n   command  nft -f rules.nft\n   undo     nft flush ruleset\n\nEach run:\ntest  "
     )));
     assert_eq!(
@@ -223,7 +224,7 @@ fn a_dry_run_of_two_configurations_tells_each_step() {
             "run 5 of 6 with A",
             "switch to B, rest",
             "run 6 of 6 with B",
-            "back: the device as it was before",
+            "roll back the device",
             "",
             "All together: about 6.3 min, at most 6.5 min, and the time of the commands. Nothing was sent or changed.",
         ]

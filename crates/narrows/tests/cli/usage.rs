@@ -67,10 +67,10 @@ fn a_diagnosis_wants_sound_flags() {
 #[test]
 fn a_target_that_is_none_is_named() {
     for (target, why) in [
-        ("http://a", "it must be a host, an address or ssh://user@host"),
-        ("a:0", "the port is no number from 1 to 65535"),
-        ("a b", "it is no host name and no address"),
-        ("ssh://-oProxyCommand=x", "it must look like ssh://user@host or ssh://user@host:port"),
+        ("http://a", "write a host, an address or ssh://user@host"),
+        ("a:0", "the port must be from 1 to 65535"),
+        ("a b", "neither a host name nor an address"),
+        ("ssh://-oProxyCommand=x", "write ssh://user@host or ssh://user@host:port"),
     ] {
         assert_eq!(alone().sentence(2, &["measure", "tcp", target]), format!("`{target}` is no target: {why}"));
     }

@@ -1,4 +1,4 @@
-//! The accounting of a trial: the hops in the order of the way with what went in and out, and below them each loss at its
+//! The accounting of a trial: the hops in path order with what went in and out, and below them each loss at its
 //! place, to scale.
 
 use super::drawing::{WIDTH, count, sheet};
@@ -46,7 +46,7 @@ pub(super) fn picture(view: &BooksView) -> String {
     }
     let mut y = height - 14.0;
     if left_out > 0 {
-        canvas.text((MARGIN, y), &format!("{left_out} more places are left out here"), Font::SMALL);
+        canvas.text((MARGIN, y), &format!("{left_out} more places not shown"), Font::SMALL);
         y -= 20.0;
     }
     if let Some(why) = &view.invalid {
@@ -61,7 +61,7 @@ fn lost_words(lost: i64, sent: Option<u64>) -> String {
     match lost {
         0 => format!("nothing{of} was lost"),
         lost @ 1.. => format!("{}{of} lost", grouped(lost.unsigned_abs())),
-        more => format!("{} more came than were sent", grouped(more.unsigned_abs())),
+        more => format!("{} more received than sent", grouped(more.unsigned_abs())),
     }
 }
 
@@ -133,7 +133,7 @@ fn waterfall_of(canvas: &mut Canvas, losses: &[(String, String, u64)], sent: Opt
     let high = count(losses.len()) * LOSS;
     let panel = Panel { left, top, wide: WIDTH - left - 40.0, high, xs, ys: Scale::Linear(0.0, 1.0) };
     let ticks: Vec<f64> = xs.ticks(7.0).into_iter().filter(|tick| tick.fract() == 0.0).collect();
-    panel.axis_x(canvas, &ticks, "frames that were lost, in the order of the way", tick);
+    panel.axis_x(canvas, &ticks, "lost frames, in path order", tick);
     let mut before = 0u64;
     for (at, (hop, reason, frames)) in losses.iter().enumerate() {
         let y = top + count(at) * LOSS;

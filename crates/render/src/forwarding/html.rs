@@ -145,7 +145,7 @@ fn sections(report: &ForwardingReport) -> Vec<Section> {
         section("invalid", "Invalid trials", alone(tables::invalid(report, MAX_INVALID))),
         section("tester", "The tester", alone(tables::tester(report))),
         section("not-measured", "Not measured", alone(tables::not_measured(report))),
-        section("plan", "What was asked for", alone(tables::plan(report, ALL))),
+        section("plan", "Plan", alone(tables::plan(report, ALL))),
     ]);
     all.retain(|section| !section.body.0.is_empty());
     all

@@ -23,12 +23,12 @@ pub fn report(report: &ForwardingReport) -> String {
     for line in &report.verdict.invalid {
         out += &format!("- **invalid: {}**\n", word(line));
     }
-    out += &format!("- books: {}\n", word(&reconciliation(report)));
+    out += &format!("- accounting: {}\n", word(&reconciliation(report)));
     for remark in &report.remarks {
         out += &format!("- {}\n", word(remark));
     }
     if let Some(why) = &report.ended {
-        out += &format!("\n**It ended early: {}**\n", word(why));
+        out += &format!("\n**Ended early: {}**\n", word(why));
     }
     for table in results(report).iter().chain([&tables::losses(report)]) {
         out += &markdown(table, 2);

@@ -7,11 +7,17 @@ use narrows_model::forwarding::report::{BooksView, ForwardingReport};
 pub(super) fn reconciliation(report: &ForwardingReport) -> String {
     let it = &report.reconciliation;
     match (it.books, it.disagree) {
-        (0, _) => "none were kept".to_owned(),
-        (1, 0) => "the one that was kept balances".to_owned(),
-        (all, 0) => format!("all {} balance", grouped(all)),
+        (0, _) => "not available".to_owned(),
+        (1, 0) => "the counters of the one trial reconcile".to_owned(),
+        (all, 0) => format!("the counters of all {} trials reconcile", grouped(all)),
         (all, some) => {
-            format!("{} of {} balance; in {} the counters disagree", grouped(it.balanced), grouped(all), grouped(some))
+            format!(
+                "the counters of {} of {} trials reconcile; in {} they \
+                disagree",
+                grouped(it.balanced),
+                grouped(all),
+                grouped(some)
+            )
         }
     }
 }
@@ -19,7 +25,7 @@ pub(super) fn reconciliation(report: &ForwardingReport) -> String {
 /// The heading of a trial's account.
 pub(super) fn title(view: &BooksView) -> String {
     let way = if view.direction.is_empty() { String::new() } else { format!(", {}", view.direction) };
-    format!("Books of {}{way}", view.trial.name)
+    format!("Accounting of {}{way}", view.trial.name)
 }
 
 /// What follows from the account of a trial, in sentences.
@@ -33,12 +39,12 @@ pub(super) fn findings(view: &BooksView) -> Vec<String> {
     let lost = match view.books.lost {
         0 => "nothing was lost".to_owned(),
         lost @ 1.. => format!("{}{} lost", grouped(lost.unsigned_abs()), share.unwrap_or_default()),
-        more => format!("{} more came than were sent", grouped(more.unsigned_abs())),
+        more => format!("{} more received than sent", grouped(more.unsigned_abs())),
     };
     let mut list = vec![lost];
     list.extend(view.books.broadcast.map(|it| match it.received {
-        0 => format!("{} to the hardware broadcast address were not forwarded, and none was to be", grouped(it.sent)),
-        came => format!("{} to the hardware broadcast address, of which {} came out", grouped(it.sent), grouped(came)),
+        0 => format!("{} to the broadcast MAC address were correctly not forwarded", grouped(it.sent)),
+        came => format!("{} to the broadcast MAC address, of which {} were forwarded", grouped(it.sent), grouped(came)),
     }));
     list.extend(view.books.found.iter().cloned());
     list

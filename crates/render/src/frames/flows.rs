@@ -21,15 +21,15 @@ pub(super) fn flows(page: &mut Page, it: &FramesReceived) {
         Column::figures("reordered"),
         Column::figures("duplicated").spare(1),
     ];
-    let mut table = Table::new("flows", "busiest first, copies included", &columns);
+    let mut table = Table::new("flows", "by frames received, duplicates included", &columns);
     if it.flows.len() <= FEW || page.style().full {
         table.rows.extend(it.flows.iter().map(|flow| row(flow, it)));
         crate::table::text(page, &table);
     } else {
         let (frequent, lossy) = ends(&it.flows);
-        "the busiest, copies included".clone_into(&mut table.remark);
+        "by frames received, duplicates included".clone_into(&mut table.remark);
         table.rows.extend(frequent.iter().map(|flow| row(flow, it)));
-        let mut worst = Table::new("flows", "that lost most, or of which fewest came", &columns);
+        let mut worst = Table::new("flows", "with the most loss", &columns);
         worst.rows.extend(lossy.iter().map(|flow| row(flow, it)));
         crate::table::text(page, &table);
         crate::table::text(page, &worst);
@@ -38,7 +38,7 @@ pub(super) fn flows(page: &mut Page, it: &FramesReceived) {
         total(page, it);
     }
     if it.flows_left_out > 0 {
-        let text = format!("{} of flows that found no room in the table", plural_of(it.flows_left_out, "frame"));
+        let text = format!("{} of flows beyond the table's size", plural_of(it.flows_left_out, "frame"));
         page.labelled("  ! ", &text, Some(Tone::Mark));
     }
 }
@@ -78,7 +78,7 @@ fn total(page: &mut Page, it: &FramesReceived) {
     );
     let hurt = it.flows.iter().filter(|flow| flow.lost.is_some_and(|lost| lost > 0)).count() as u64;
     if it.flows.iter().any(|flow| flow.lost.is_none()) {
-        text += "; what each lost is not known: they did not come in turns";
+        text += "; loss per flow unknown: the flows were not round-robin";
     } else {
         let lost = sum(|flow| flow.lost.unwrap_or(0));
         let all = sum(|flow| flow.received).saturating_sub(sum(|flow| flow.duplicates)).saturating_add(lost);
@@ -87,7 +87,7 @@ fn total(page: &mut Page, it: &FramesReceived) {
         text += &format!("; {} lost{share}{of}", grouped(lost));
     }
     if let Some(silent @ 1..) = it.flows_silent {
-        text += &format!("; of {} nothing came", plural_of(silent, "more flow"));
+        text += &format!("; nothing received of {}", plural_of(silent, "more flow"));
     }
     page.blank();
     line(page, "all flows", &text, (hurt > 0 || it.flows_silent.is_some_and(|n| n > 0)).then_some(Tone::Mark));

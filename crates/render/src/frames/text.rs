@@ -47,7 +47,7 @@ pub fn generate_header(plan: &GeneratePlan, style: Style) -> String {
 #[must_use]
 pub fn receive_header(plan: &ReceivePlan, style: Style) -> String {
     let mut page = Page::new(style);
-    let idle = plan.idle_ms.map(|ms| format!(", or {} of silence after the first frame", time(ms)));
+    let idle = plan.idle_ms.map(|ms| format!(", or {} idle after the first frame", time(ms)));
     let text = format!("receive on {}: {}{}", clean(&plan.device), time(plan.duration_ms), idle.unwrap_or_default());
     page.labelled("", &text, Some(Tone::Strong));
     page.finish()
@@ -87,21 +87,21 @@ pub(super) fn line(page: &mut Page, label: &str, text: &str, tone: Option<Tone>)
 fn mode(page: &mut Page, word: &str, not_better: &[String]) {
     line(page, "mode", word, None);
     for why in not_better {
-        line(page, "", &format!("not better: {}", clean(why)), Some(Tone::Mark));
+        line(page, "", &format!("not a faster mode: {}", clean(why)), Some(Tone::Mark));
     }
 }
 
 fn sent(page: &mut Page, it: &FramesSent) {
     page.heading(&format!("sent from {}", device(&it.device)), &words::format(&it.format));
     mode(page, it.mode.word(), &it.not_better);
-    let asked = it.of_asked.map(|part| format!("; {:.3} % of what was asked for", part * 100.0)).unwrap_or_default();
+    let asked = it.of_asked.map(|part| format!("; {:.3} % of the requested load", part * 100.0)).unwrap_or_default();
     line(page, "asked", &words::load(it.load), None);
     let text = amount(it.sent, it.elapsed_ns, &it.rate) + &asked;
     line(page, "sent", &text, Some(Tone::Strong));
     let refused = match it.refused {
-        Some(0) => "; the device refused none".to_owned(),
-        Some(n) => format!("; the device refused {}", grouped(n)),
-        None => "; the device does not count what it refuses".to_owned(),
+        Some(0) => "; none refused by the interface".to_owned(),
+        Some(n) => format!("; {} refused by the interface", grouped(n)),
+        None => "; the interface does not count refused frames".to_owned(),
     };
     let share = if it.due == 0 { String::new() } else { format!(" ({})", ratio(float(it.unsent) / float(it.due))) };
     let text = format!("{}{share} of {} due{refused}; not counted as lost", grouped(it.unsent), grouped(it.due));
@@ -109,7 +109,7 @@ fn sent(page: &mut Page, it: &FramesSent) {
     if let Some(why) = &it.ended {
         line(page, "ended early", &clean(why), Some(Tone::Bad));
     }
-    let columns = ["stream", "due", "handed over"];
+    let columns = ["stream", "due", "sent to kernel"];
     streams(page, &it.streams, columns, |it| [it.stream.to_string(), grouped(it.due), grouped(it.handed)]);
 }
 
@@ -139,11 +139,11 @@ fn amount(frames: u64, elapsed_ns: u64, of: &FrameRate) -> String {
 }
 
 fn received(page: &mut Page, it: &FramesReceived) {
-    let bytes = it.frame_bytes.map(|bytes| format!("frames of {bytes:.1} B with FCS in the mean")).unwrap_or_default();
+    let bytes = it.frame_bytes.map(|bytes| format!("mean frame size {bytes:.1} B with FCS")).unwrap_or_default();
     page.heading(&format!("received on {}", device(&it.device)), &bytes);
     mode(page, it.mode.word(), &it.not_better);
     let text = if it.received == 0 {
-        "nothing that carries the signature".to_owned()
+        "no frame with the signature".to_owned()
     } else {
         amount(it.received, it.elapsed_ns, &it.rate)
     };
@@ -152,15 +152,15 @@ fn received(page: &mut Page, it: &FramesReceived) {
     line(page, "order", &order, (it.reordered > 0 || it.duplicates > 0).then_some(Tone::Mark));
     if let Some(missed @ 1..) = it.missed {
         let text = format!(
-            "{} found no room in the receiver's socket: they came, but look lost; an XDP program misses fewer",
+            "{} dropped by the full receive socket: they arrived, but count as lost; an XDP mode drops fewer",
             plural_of(missed, "frame")
         );
         line(page, "missed", &text, Some(Tone::Bad));
     }
     if it.restarts > 0 {
         let text = format!(
-            "the numbers began anew {}: a generator that ran again, or another one with the same streams; what came then counts \
-             as duplicated or late. Start a receiver for each run",
+            "sequence numbers restarted {}: the generator ran again, or two generators use the same streams; later \
+            frames count as duplicated or late; start one receiver per run",
             if it.restarts == 1 { "once".to_owned() } else { format!("{} times", grouped(it.restarts)) }
         );
         line(page, "restarts", &text, Some(Tone::Bad));
@@ -191,7 +191,7 @@ fn lost(page: &mut Page, it: &FramesLost) {
             let share = it.ratio.map(|part| format!(" ({})", ratio(part))).unwrap_or_default();
             (format!("{}{share} of those sent", grouped(it.frames.unsigned_abs())), Tone::Bad)
         }
-        _ => (format!("{}: more came than were sent, so one counter is wrong", grouped_signed(it.frames)), Tone::Bad),
+        _ => (format!("{}: more received than sent; one counter is wrong", grouped_signed(it.frames)), Tone::Bad),
     };
     line(page, "lost", &text, Some(tone));
 }
@@ -200,7 +200,7 @@ fn lost(page: &mut Page, it: &FramesLost) {
 fn lost_by_number(page: &mut Page, it: &FramesReceived) {
     let share = it.lost_ratio.map(|part| format!(" ({})", ratio(part))).unwrap_or_default();
     let text = format!(
-        "{}{share} by their numbers; what was sent after the highest of a stream only the generator knows",
+        "{}{share} by sequence number; frames after the highest number of a stream are known to the generator only",
         grouped(it.lost)
     );
     line(page, "lost", &text, Some(if it.lost == 0 { Tone::Good } else { Tone::Bad }));
@@ -208,7 +208,7 @@ fn lost_by_number(page: &mut Page, it: &FramesReceived) {
 
 fn times(page: &mut Page, it: &FramesReceived) {
     let columns = ["", "min", "mean", "p50", "p99", "p99.9", "max", "samples"];
-    let mut table = Table::new("times", "latency: stamp in the frame to arrival", &columns.map(Column::figures));
+    let mut table = Table::new("times", "latency (timestamp in the frame to arrival)", &columns.map(Column::figures));
     table.columns[0].figures = false;
     let mut row = |name: &str, of: Option<&Distribution>| {
         let Some(of) = of.filter(|of| of.count > 0) else { return };
@@ -217,7 +217,7 @@ fn times(page: &mut Page, it: &FramesReceived) {
         table.rows.push(Row::new([vec![Cell::new(name)], cells].into_iter().flatten().collect()));
     };
     row("latency", it.latency_ns.as_ref());
-    row("gaps between arrivals", it.gaps_ns.as_ref());
+    row("inter-arrival times", it.gaps_ns.as_ref());
     crate::table::text(page, &table);
     if it.received > 0 {
         page.blank();
@@ -230,19 +230,22 @@ fn clock(it: &FramesReceived) -> String {
     let measured = it.latency_ns.as_ref().is_some_and(|of| of.count > 0);
     match (measured, it.stamp_clock) {
         (true, Some(StampClock { bound_ns: Some(0), .. })) => {
-            "generator and receiver read one clock, on one CPU: latencies are exact to its nanosecond".to_owned()
+            "one clock on one CPU: latency error below 1 ns".to_owned()
         }
-        (true, Some(StampClock { bound_ns: Some(bound), .. })) => format!(
-            "generator and receiver read one clock; two CPUs differ by at most {}, and so far may a latency be off",
-            nanos(bound)
-        ),
+        (true, Some(StampClock { bound_ns: Some(bound), .. })) => {
+            format!("one clock; CPUs differ by at most {}, the latency error", nanos(bound))
+        }
         (true, Some(StampClock { bound_ns: None, .. })) => {
-            "generator and receiver read one clock; how far its CPUs differ could not be measured".to_owned()
+            "one clock; the difference between CPUs could not be measured".to_owned()
         }
-        (true, None) => "generator and receiver read one clock".to_owned(),
+        (true, None) => "one clock".to_owned(),
         (false, Some(StampClock { of_others: others @ 1.., .. })) => {
-            format!("no latency: the stamps of {} are of another machine's clock", plural_of(others, "frame"))
+            format!(
+                "no latency: the timestamps of {} are from the clock of another \
+                machine",
+                plural_of(others, "frame")
+            )
         }
-        (false, _) => "no latency: no stamped frame came".to_owned(),
+        (false, _) => "no latency: no timestamped frame arrived".to_owned(),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn format(format: &FrameFormat) -> String {
     let flows = match flows(format) {
         Some(1) => "1 flow".to_owned(),
         Some(n) => format!("{} flows {}", grouped(n), walk(format.walk)),
-        None => format!("more flows than can be counted, {}", walk(format.walk)),
+        None => format!("too many flows to count, {}", walk(format.walk)),
     };
     format!("{}, {} with FCS{vlan}, {flows}", protocol(format.family, format.transport), sizes(&format.sizes))
 }

@@ -27,7 +27,7 @@ pub fn one(ledger: &Ledger) -> String {
         Column::figures("Left"),
         Column::words("Source"),
     ];
-    let mut table = Table::new(format!("Where the {} went, {way}", ledger.unit), "", &columns);
+    let mut table = Table::new(format!("Packet ledger ({}), {way}", ledger.unit), "", &columns);
     let row = |cells: [&str; 6]| Row::new(cells.iter().map(Cell::new).collect());
     let offered = float(ledger.offered);
     let share = |packets: u64| if ledger.offered > 0 { ratio(float(packets) / offered) } else { "–".to_owned() };
@@ -48,7 +48,7 @@ pub fn one(ledger: &Ledger) -> String {
     ];
     table.rows.push(Row::new(delivered.into_iter().collect()));
     if ledger.duplicated > 0 {
-        table.rows.push(row(["and copies", receiver(ledger).word(), "", "", &grouped(ledger.duplicated), ""]));
+        table.rows.push(row(["duplicates", receiver(ledger).word(), "", "", &grouped(ledger.duplicated), ""]));
     }
     let left = format!("{} ± {}", grouped_signed(ledger.unexplained), grouped(ledger.uncertainty));
     table.rows.push(row(["unexplained", "", &left, "", "", remainder_words(ledger)]));
@@ -56,10 +56,10 @@ pub fn one(ledger: &Ledger) -> String {
     let (silent, blind) = silent(ledger);
     let mut lines: Vec<String> = Vec::new();
     if !silent.is_empty() {
-        lines.push(format!("Dropped nothing: {}", text(&names(&silent))));
+        lines.push(format!("No drops: {}", text(&names(&silent))));
     }
     if !blind.is_empty() {
-        lines.push(format!("Not counted by anyone: {}", text(&names(&blind))));
+        lines.push(format!("Not counted: {}", text(&names(&blind))));
     }
     lines.extend(ledger.remarks.iter().map(|remark| text(remark)));
     if !lines.is_empty() {

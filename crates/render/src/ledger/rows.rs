@@ -55,11 +55,11 @@ pub(super) const fn balances(ledger: &Ledger) -> bool {
 /// The remainder in words.
 pub(super) const fn remainder_words(ledger: &Ledger) -> &'static str {
     if balances(ledger) {
-        if ledger.uncertainty == 0 { "the ledger balances" } else { "the ledger balances within its error" }
+        if ledger.uncertainty == 0 { "the counters reconcile" } else { "the counters reconcile within their error" }
     } else if ledger.unexplained > 0 {
-        "gone where no counter looks"
+        "lost where no counter is read"
     } else {
-        "counters claim more than is missing: other traffic shares them"
+        "counters exceed the loss: other traffic shares them"
     }
 }
 

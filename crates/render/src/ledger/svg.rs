@@ -24,7 +24,7 @@ pub fn waterfall(ledger: &Ledger) -> String {
     let height = 142.0 + waterfall + float(notes as u64) * 18.0;
     let unit = clean(&ledger.unit);
     let way = format!("{} ({})", ledger.flow.direction(), ends(ledger.flow));
-    let title = format!("Where the {unit} went, {way}");
+    let title = format!("Packet ledger ({unit}), {way}");
     let subtitle = format!(
         "{} offered, {} delivered ({}); unexplained {} ± {}",
         grouped(ledger.offered),
@@ -41,7 +41,7 @@ pub fn waterfall(ledger: &Ledger) -> String {
     }
     let mut y = height - 16.0 - float(notes.saturating_sub(1) as u64) * 18.0;
     let room = WIDTH - 48.0;
-    for (lead, stages) in [("Dropped nothing: ", &silent), ("Not counted by anyone: ", &blind)] {
+    for (lead, stages) in [("No drops: ", &silent), ("Not counted: ", &blind)] {
         if !stages.is_empty() {
             canvas.text((24.0, y), &Font::SMALL.fit(&format!("{lead}{}", names(stages)), room), Font::SMALL);
             y += 18.0;
@@ -56,7 +56,7 @@ fn whole(canvas: &mut Canvas, ledger: &Ledger, missing: u64) {
     let (top, high) = (86.0, 30.0);
     let total = float(ledger.offered.max(ledger.delivered.saturating_add(missing)).max(1));
     let arrived = wide * float(ledger.delivered) / total;
-    canvas.text((LEFT - 14.0, top + 20.0), "all that was offered", Font::LABEL.anchored(Anchor::End));
+    canvas.text((LEFT - 14.0, top + 20.0), "all offered", Font::LABEL.anchored(Anchor::End));
     canvas.rect([LEFT, top, arrived, high], palette::GREEN, &format!("delivered {}", grouped(ledger.delivered)));
     if missing > 0 {
         // Thick enough to be seen.
@@ -85,7 +85,7 @@ fn stages(canvas: &mut Canvas, ledger: &Ledger, rows: &[Dropped<'_>], missing: u
     let panel = Panel { left: LEFT, top: 168.0, wide: WIDTH - LEFT - RIGHT, high, xs, ys: Scale::Linear(0.0, 1.0) };
     let ticks = xs.ticks(7.0);
     let whole: Vec<f64> = ticks.into_iter().filter(|tick| tick.fract() == 0.0).collect();
-    panel.axis_x(canvas, &whole, &format!("{} that did not arrive", clean(&ledger.unit)), tick);
+    panel.axis_x(canvas, &whole, &format!("{} missing", clean(&ledger.unit)), tick);
     let mut y = panel.top;
     let mut end = panel.left;
     for row in rows {

@@ -41,7 +41,7 @@ fn one(page: &mut Page, ledger: &Ledger) {
         0 => "(% of offered)".to_owned(),
         n => format!("(% of offered; bars: {} not delivered)", grouped(n)),
     };
-    page.heading(&format!("where the {unit} went, {way}"), &remark);
+    page.heading(&format!("packet ledger ({unit}), {way}"), &remark);
     let plain = |name: &str, at: &str, count: &str, share: &str| {
         format!("  {} {} {} {}", left(name, NAME), left(at, PLACE), right(count, COUNT), right(share, SHARE))
     };
@@ -64,7 +64,7 @@ fn one(page: &mut Page, ledger: &Ledger) {
         plain("delivered", receiver(ledger).word(), &grouped(ledger.delivered), &share).trim_end(),
     ));
     if ledger.duplicated > 0 {
-        page.line(&plain("  and copies", receiver(ledger).word(), &grouped(ledger.duplicated), ""));
+        page.line(&plain("  duplicates", receiver(ledger).word(), &grouped(ledger.duplicated), ""));
     }
     let count = format!("{} ± {}", grouped_signed(ledger.unexplained), grouped(ledger.uncertainty));
     let tone = if balances(ledger) { Tone::Good } else { Tone::Bad };
@@ -73,11 +73,11 @@ fn one(page: &mut Page, ledger: &Ledger) {
     if !page.style().full {
         let (silent, blind) = silent(ledger);
         if !silent.is_empty() {
-            let text = format!("dropped nothing: {}", names(&silent));
+            let text = format!("no drops: {}", names(&silent));
             page.labelled("  ", &text, Some(Tone::Faint));
         }
         if !blind.is_empty() {
-            page.labelled("  ", &format!("not counted by anyone: {}", names(&blind)), Some(Tone::Faint));
+            page.labelled("  ", &format!("not counted: {}", names(&blind)), Some(Tone::Faint));
         }
     }
     for remark in &ledger.remarks {

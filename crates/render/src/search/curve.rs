@@ -15,7 +15,7 @@ const HIGH: f64 = 330.0;
 #[must_use]
 pub fn picture(report: &SearchReport) -> String {
     let way = if report.flow == Flow::Up { "to" } else { "from" };
-    let title = format!("Loss at falling loads {way} {}", clean(&report.run.target.asked));
+    let title = format!("Loss at decreasing loads {way} {}", clean(&report.run.target.asked));
     let highest = report.unit.load(report.plan.max_load_pps);
     let subtitle = format!(
         "datagrams of {:.0} B · 100 % is {} ({})",
@@ -30,7 +30,7 @@ pub fn picture(report: &SearchReport) -> String {
     let mut entries = vec![Entry::line("lost and unsent", all)];
     let tester = points.iter().any(|point| point.unsent_ratio > 0.0);
     if tester {
-        entries.push(Entry::line("unsent (the tester's part)", unsent));
+        entries.push(Entry::line("unsent (tester)", unsent));
     }
     legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries);
     let lowest = points.first().map_or(0.0, |point| point.load_percent);
@@ -39,7 +39,7 @@ pub fn picture(report: &SearchReport) -> String {
     let ys = Scale::from_zero(points.iter().map(|point| point.loss_ratio * 100.0));
     let panel = Panel { left: LEFT, top: 130.0, wide: WIDTH - LEFT - 40.0, high: HIGH, xs, ys };
     panel.grid_y(&mut canvas, "Loss, %", tick);
-    panel.axis_x(&mut canvas, &xs.ticks(10.0), "load, % of the highest", tick);
+    panel.axis_x(&mut canvas, &xs.ticks(10.0), "load, % of the maximum", tick);
     let hint =
         |what: &'static str| move |(load, loss): (f64, f64)| format!("at {load:.1} %: {what} {}", ratio(loss / 100.0));
     let line = |of: fn(&narrows_model::run::search::LossPoint) -> f64| -> Vec<(f64, f64)> {

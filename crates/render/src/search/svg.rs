@@ -59,7 +59,7 @@ pub fn picture(report: &SearchReport) -> String {
     let way = if report.flow == Flow::Up { "to" } else { "from" };
     let title = format!("Search for the highest load {way} {}", clean(&report.run.target.asked));
     let subtitle = format!(
-        "datagrams of {:.0} B · {} trials in {:.0} s · bands: what a goal leaves open (solid: passes, dashed: fails)",
+        "datagrams of {:.0} B · {} trials in {:.0} s · bands: undecided range of a goal (solid: passes, dashed: fails)",
         report.unit.payload_bytes,
         report.trials.len(),
         float(report.trials.last().map_or(0, |trial| trial.ended_at_ms)) / 1e3
@@ -71,24 +71,24 @@ pub fn picture(report: &SearchReport) -> String {
     if max_loss > 0.0 {
         entries.push(Entry::point(format!("loss up to {}", ratio(max_loss)), Class::Within.style()));
     }
-    entries.push(Entry::point(if max_loss > 0.0 { "more loss" } else { "loss" }, Class::Beyond.style()));
+    entries.push(Entry::point(if max_loss > 0.0 { "above all goals" } else { "loss" }, Class::Beyond.style()));
     entries.push(Entry::point("invalid", Class::Invalid.style()));
     legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries);
 
     let loads = report.trials.iter().map(|trial| trial.load_pps);
     let Some(ys) = Scale::factors(loads) else {
-        canvas.text((LEFT, 140.0), "No trial was made.", Font::LABEL);
+        canvas.text((LEFT, 140.0), "No trials.", Font::LABEL);
         return canvas.finish();
     };
     let end = report.trials.iter().map(|trial| trial.ended_at_ms).max().unwrap_or(0);
     let xs = Scale::Linear(0.0, (float(end) / 1e3).max(0.001));
     let panel = |top, high, ys| Panel { left: LEFT, top, wide: WIDTH - LEFT - RIGHT, high, xs, ys };
     let whole = panel(TOP, WHOLE, ys);
-    whole.grid_y(&mut canvas, "Load, packets/s (even factors): the whole search", tick);
+    whole.grid_y(&mut canvas, "Load, packets/s (logarithmic): whole search", tick);
     plot(&mut canvas, &whole, report, max_loss);
     let named = zoom.map_or(whole, |ys| {
         let zoomed = panel(TOP + WHOLE + 92.0, ZOOM, ys);
-        zoomed.grid_y(&mut canvas, "Load, packets/s: around what was found", tick);
+        zoomed.grid_y(&mut canvas, "Load, packets/s: around the result", tick);
         plot(&mut canvas, &zoomed, report, max_loss);
         zoomed
     });
@@ -108,7 +108,7 @@ fn zoom(report: &SearchReport) -> Option<Scale> {
 
 /// Everything within one panel: bands, then trials.
 fn plot(canvas: &mut Canvas, panel: &Panel, report: &SearchReport, max_loss: f64) {
-    panel.axis_x(canvas, &panel.xs.ticks(10.0), "time since the search began, s", tick);
+    panel.axis_x(canvas, &panel.xs.ticks(10.0), "time since start, s", tick);
     for (goal, color) in report.plan.goals.iter().zip(BANDS.iter().cycle()) {
         band(canvas, panel, report, &goal.name, color);
     }
@@ -126,7 +126,7 @@ fn one(canvas: &mut Canvas, panel: &Panel, report: &SearchReport, n: usize, tria
     let loss = match (&trial.seen.invalid, trial.seen.loss_ratio()) {
         (Some(why), _) => format!("invalid: {why}"),
         (None, Some(loss)) => format!("loss {}", ratio(loss)),
-        (None, None) => "nothing was due".to_owned(),
+        (None, None) => "no load".to_owned(),
     };
     let bits = bps(report.unit.load(trial.load_pps).payload_bps);
     let hint = format!("trial {}: {} ({bits}), {loss}", n + 1, pps(trial.load_pps));
@@ -179,7 +179,7 @@ fn labels(canvas: &mut Canvas, panel: &Panel, report: &SearchReport) {
     for ((anchor, view, color), y) in rows.into_iter().zip(places) {
         canvas.line([panel.right() + 2.0, anchor, x - 4.0, y - 4.0], Stroke::new(color, 1.0));
         canvas.text((x, y), &font.fit(&clean(&view.goal.name), room), font.bold().color(color));
-        canvas.text((x, y + 15.0), &font.fit(&format!("fails {}", load(view.upper)), room), Font::SMALL);
-        canvas.text((x, y + 30.0), &font.fit(&format!("passes {}", load(view.lower)), room), Font::SMALL);
+        canvas.text((x, y + 15.0), &font.fit(&format!("fails at {}", load(view.upper)), room), Font::SMALL);
+        canvas.text((x, y + 30.0), &font.fit(&format!("passes at {}", load(view.lower)), room), Font::SMALL);
     }
 }

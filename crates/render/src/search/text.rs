@@ -31,7 +31,7 @@ pub fn report(report: &SearchReport, style: Style) -> String {
 pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, style: Style) -> String {
     let mut page = Page::new(style);
     let (what, way) = match plan.method {
-        SearchMethod::LossCurve { .. } => ("frame loss curve", way(flow)),
+        SearchMethod::LossCurve { .. } => ("loss curve", way(flow)),
         SearchMethod::Mlr | SearchMethod::Bisection => ("search for the highest load", way(flow)),
     };
     let text = format!(
@@ -61,7 +61,7 @@ pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, s
             let (first, last) = (millis(goal.initial_trial_ms), millis(goal.final_trial_ms));
             let trials = if first == last { first } else { format!("{first} to {last}") };
             let text = format!(
-                "{}: {loss} ({method}; trials of {trials}, {} in all at one load, of which {} may lose more)",
+                "{}: {loss} ({method}; trials of {trials}, {} in total per load, {} may exceed the loss)",
                 clean(&goal.name),
                 millis(goal.duration_sum_ms),
                 percent(goal.exceed_ratio)
@@ -146,7 +146,7 @@ pub fn summary(report: &SearchReport, style: Style) -> String {
     }
     match &report.run.ending {
         Ending::Complete => {}
-        Ending::Interrupted => page.line("interrupted: this is what was known until then"),
+        Ending::Interrupted => page.line("interrupted; results so far"),
         Ending::Failed(why) => page.labelled("failed: ", &clean(why), Some(Tone::Bad)),
     }
     format!("\n{}", page.finish())
@@ -154,7 +154,7 @@ pub fn summary(report: &SearchReport, style: Style) -> String {
 
 fn goals(page: &mut Page, report: &SearchReport) {
     let name = report.goals.iter().map(|view| columns(&clean(&view.goal.name))).max().unwrap_or(0).clamp(4, 20);
-    page.heading("highest load within each goal", "(payload and wire are bit/s; wire has all of Ethernet's overhead)");
+    page.heading("highest load within each goal", "(payload and wire in bit/s; wire includes all Ethernet overhead)");
     let rates: String = ["packets/s", "payload", "wire"].iter().map(|word| right(word, RATE)).collect();
     page.line(&page.style().paint(Tone::Faint, &format!("  {} {} {rates}", left("goal", name), left("", 22))));
     for view in &report.goals {
@@ -186,7 +186,7 @@ fn row(page: &mut Page, name: usize, goal: &str, what: &str, load: Option<LoadVi
 }
 
 fn curve(page: &mut Page, report: &SearchReport) {
-    page.heading("loss at falling loads", "(unsent is the tester's part of the loss)");
+    page.heading("loss at decreasing loads", "(loss includes unsent, the tester's part)");
     let head: String = ["load", "packets/s", "payload", "wire", "loss", "unsent"]
         .iter()
         .zip([9, RATE, RATE, RATE, 10, 10])

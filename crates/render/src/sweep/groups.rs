@@ -10,7 +10,7 @@ pub(super) fn groups(report: &SweepReport) -> impl Iterator<Item = &[SweepRow]> 
 
 /// `UDP up`, `TCP down (both ways at once)`.
 pub(super) fn name(row: &SweepRow) -> String {
-    let at_once = if row.direction == Direction::Both { ", both ways at once" } else { "" };
+    let at_once = if row.direction == Direction::Both { ", both directions" } else { "" };
     format!("{} {}{at_once}", row.protocol.word(), row.flow.direction())
 }
 

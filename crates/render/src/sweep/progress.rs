@@ -42,10 +42,10 @@ pub fn line(record: &SweepRecord, style: Style) -> String {
 #[must_use]
 pub fn ahead(record: &SweepRecord, [min_ms, max_ms]: [u64; 2]) -> String {
     let (planned, left) = (record.plan.cells().count() as u64, record.remaining().len() as u64);
-    let points = if left < planned { format!("{left} of {planned} points are left") } else { plural(planned, "point") };
+    let points = if left < planned { format!("{left} of {planned} points remain") } else { plural(planned, "point") };
     let [min, max] = [min_ms, max_ms].map(|ms| time(ms.saturating_mul(1000)));
     let times = if min == max { format!("about {min}") } else { format!("{min} to {max}") };
-    let why = if min == max { "" } else { ", by the searches that are needed" };
+    let why = if min == max { "" } else { ", depending on the searches" };
     format!("{points}: {times}{why}\n")
 }
 
@@ -74,7 +74,7 @@ mod tests {
     fn what_is_ahead_is_told_before() {
         let plan = SweepPlan { sizes: vec![64], ..SweepPlan::default() };
         let mut record = SweepRecord { plan, points: vec![], ending: Ending::Interrupted };
-        assert_eq!(ahead(&record, [42_000, 142_000]), "4 points: 42 s to 3 min, by the searches that are needed\n");
+        assert_eq!(ahead(&record, [42_000, 142_000]), "4 points: 42 s to 3 min, depending on the searches\n");
         let cell = record.remaining()[0];
         let outcome = SweepOutcome::CannotRun(String::new());
         record.points.push(SweepPoint { cell, at_us: 0, took_us: 0, outcome });

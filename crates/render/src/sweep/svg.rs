@@ -104,7 +104,7 @@ fn entries(series: &[Series<'_>], apart: bool) -> Vec<Entry> {
             entries.push(Entry::line("max. lossless", it.look.dashed("7 4")));
         }
         if it.rows.iter().any(|row| row.sending_bps.is_some()) && first.protocol == SweepProtocol::Udp {
-            let name = if apart { "sent (below, by itself)" } else { "sent" };
+            let name = if apart { "sent (lower plot)" } else { "sent" };
             entries.push(Entry::plain(name, it.look.dashed("2 4")));
         }
     }
@@ -116,7 +116,7 @@ type Place<'a> = &'a dyn Fn(usize, Scale) -> Panel;
 fn axis(canvas: &mut Canvas, panel: &Panel, report: &SweepReport) {
     let mut sizes: Vec<f64> = report.plan.sizes.iter().map(|size| f64::from(*size)).collect();
     sizes.sort_by(f64::total_cmp);
-    panel.axis_x(canvas, &sizes, "size of datagram or message, bytes", |size| format!("{size}"));
+    panel.axis_x(canvas, &sizes, "datagram or message size, bytes", |size| format!("{size}"));
 }
 
 /// The points of one figure along the sizes.
@@ -138,7 +138,7 @@ fn rates(
     place: impl Fn(usize, Scale) -> Panel,
 ) {
     let place: Place<'_> = &place;
-    let halves: [Half; 2] = [("Payload, bit/s", bps), ("Datagrams a second", pps)];
+    let halves: [Half; 2] = [("Payload, bit/s", bps), ("Datagrams per second", pps)];
     for (at, (title, say)) in halves.into_iter().enumerate() {
         let [received, lossless] = GOT[at];
         let sent = SENT[at];
@@ -164,7 +164,7 @@ fn rates(
 
 /// The sent rates, on scales of their own.
 fn sent_alone(canvas: &mut Canvas, report: &SweepReport, series: &[Series<'_>], place: impl Fn(usize, Scale) -> Panel) {
-    let halves: [Half; 2] = [("Sent, bit/s", bps), ("Sent, datagrams a second", pps)];
+    let halves: [Half; 2] = [("Sent, bit/s", bps), ("Sent, datagrams per second", pps)];
     for (at, (title, say)) in halves.into_iter().enumerate() {
         let sent = SENT[at];
         let panel = place(at, Scale::from_zero(report.rows.iter().filter_map(sent)));

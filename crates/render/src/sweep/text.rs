@@ -1,4 +1,4 @@
-//! The sweep on a terminal: a table for each protocol and direction, then both directions compared.
+//! The sweep on a terminal: a table for each protocol and direction, then comparison of directions.
 
 use super::groups::{bit_unit, groups, name};
 use crate::figures::{digits, grouped, ratio};
@@ -35,7 +35,7 @@ pub fn report(report: &SweepReport, style: Style) -> String {
         }
         Ending::Failed(why) => {
             page.blank();
-            let text = format!("{} ({} of {} points were measured)", clean(why), report.done, report.planned);
+            let text = format!("{} ({} of {} points measured)", clean(why), report.done, report.planned);
             page.labelled("failed: ", &text, Some(Tone::Bad));
         }
     }
@@ -136,11 +136,11 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
         page.labelled("    ", &text, Some(Tone::Faint));
     }
     if let Some((size, spread)) = widest(rows).filter(|(_, spread)| *spread > 0.01) {
-        let text = format!("medians; the widest spread of what was received: {} at {size} B", ratio(spread));
+        let text = format!("medians; largest spread of the received rate: {} at {size} B", ratio(spread));
         page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
     }
     if parts == 0 {
-        let text = format!("CPU of both ends: with {} columns, and in JSON and CSV", base + wide(3));
+        let text = format!("CPU of both ends needs {} columns; it is also in JSON and CSV", base + wide(3));
         page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
     }
 }
@@ -179,16 +179,16 @@ fn symmetry(page: &mut Page, report: &SweepReport) {
     if report.symmetry.is_empty() {
         return;
     }
-    page.heading("both directions compared", "(down over up; ≠ beyond the noise)");
+    page.heading("comparison of directions", "(down ÷ up; ≠ above the noise)");
     for group in
         report.symmetry.chunk_by(|a, b| (a.protocol, a.at_once, &a.figure) == (b.protocol, b.at_once, &b.figure))
     {
         let Some(first) = group.first() else { continue };
         let unlike: Vec<&Symmetry> = group.iter().filter(|it| it.differs).collect();
         let what = if first.figure == "receiving" { "received" } else { "max. lossless" };
-        let at_once = if first.at_once { ", both ways at once" } else { "" };
+        let at_once = if first.at_once { ", both directions" } else { "" };
         let verdict = match unlike.len() {
-            0 => format!("alike at {}", all(group.len())),
+            0 => format!("equal at {}", all(group.len())),
             n if n == group.len() => format!("different at {}", all(n)),
             n => format!("different at {n} of {} sizes", group.len()),
         };

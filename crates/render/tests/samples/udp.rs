@@ -148,7 +148,7 @@ fn end(at: Place, plan: &UdpPlan, seconds: u64, pps: u64, trouble: Trouble) -> U
     }
 }
 
-/// A trial of that plan over some seconds, each stream with so many datagrams a second.
+/// A trial of that plan over some seconds, each stream with so many datagrams per second.
 pub(crate) fn trial(plan: UdpPlan, seconds: u64, pps: u64, trouble: Trouble) -> Trial {
     let [client, server] = [Place::Client, Place::Server].map(|place| end(place, &plan, seconds, pps, trouble));
     Trial::new(plan, client, server, seconds * 1_000_000)

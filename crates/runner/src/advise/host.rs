@@ -88,7 +88,7 @@ struct Unavailable {
 
 fn why(error: &Error) -> String {
     match error.errno() {
-        Some(95) => "the driver cannot do it".to_owned(), // EOPNOTSUPP
+        Some(95) => "not supported by the driver".to_owned(), // EOPNOTSUPP
         _ => error.source.to_string(),
     }
 }
@@ -100,7 +100,7 @@ fn rings(parts: &mut HostParts, unavailable: &mut Vec<Unavailable>) {
                 parts.rings.push((interface.clone(), rings.rx_max, rings.tx_max));
                 continue;
             }
-            Ok(_) => "its driver tells no maximum".to_owned(),
+            Ok(_) => "the driver reports no maximum".to_owned(),
             Err(error) => why(&error),
         };
         unavailable.push(Unavailable { preset: Preset::Rings, what: format!("rings of {interface}"), why });
@@ -139,16 +139,16 @@ fn interface_towards(links: &mut Links, parts: &HostParts, address: IpAddr) -> s
     let index = links.on_link(address).map_err(Error::from).map_err(|error| why(&error))?;
     let is_it = |interface: &&String| links.get(interface).is_ok_and(|link| Some(link.index) == index);
     let found = parts.interfaces.iter().find(is_it);
-    found.cloned().ok_or_else(|| "it is on the link of no device that was named".to_owned())
+    found.cloned().ok_or_else(|| "it is not on the link of a named interface".to_owned())
 }
 
 fn item(advice: &Advice, setting: Setting) -> AdviceItem {
     let state = match tune::look(&setting) {
         Ok((_, true)) => SettingState::AsAdvised,
         Ok(_) if keeps_veth_alive(&setting) => {
-            SettingState::Unavailable("without it a virtual pair takes no frames of XDP".to_owned())
+            SettingState::Unavailable("required for XDP transmit on a veth pair".to_owned())
         }
-        Ok((now, false)) if now.is_empty() => SettingState::Unavailable("the device fixes it".to_owned()),
+        Ok((now, false)) if now.is_empty() => SettingState::Unavailable("fixed by the interface".to_owned()),
         Ok((now, false)) => SettingState::Differs(now),
         Err(TuneError::System(error)) => SettingState::Unavailable(why(&error)),
         Err(error) => SettingState::Unavailable(error.to_string()),

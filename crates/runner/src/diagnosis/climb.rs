@@ -25,9 +25,9 @@ impl Diagnosis<'_> {
         }
         if !in_force.is_empty() {
             self.watch.result(if keep {
-                "the fixes that helped stay (`narrows tune list` shows them)"
+                "the fixes that helped are kept (see `narrows tune list`)"
             } else {
-                "all changes are set back"
+                "all changes are rolled back"
             });
         }
         self.save();
@@ -35,7 +35,13 @@ impl Diagnosis<'_> {
         if left.is_empty() {
             return Ok(());
         }
-        Err(EndsError::Failed(format!("could not set back {}; run `narrows tune undo all` there", left.join(", "))))
+        Err(EndsError::Failed(format!(
+            "cannot roll back {}; run `narrows tune undo all` on that host",
+            left.join(
+                ", \
+            "
+            )
+        )))
     }
 
     fn rounds(&mut self, first: Verdict, mut load: LoadPlan, in_force: &mut Vec<Change>) -> Result<(), EndsError> {
@@ -47,14 +53,14 @@ impl Diagnosis<'_> {
             let Some(finding) = verdict.causes.first().cloned() else { return Ok(()) };
             let fixed_load = finding.fix.load.clone();
             if finding.fix.settings.is_empty() && fixed_load.is_none() {
-                self.watch.result(&format!("{}: nothing that narrows could set; {}", finding.id, finding.fix.advice));
+                self.watch.result(&format!("{}: no automatic fix; {}", finding.id, finding.fix.advice));
                 return Ok(());
             }
             let fixed_load = fixed_load.unwrap_or_else(|| load.clone());
             self.run.attempts.push(attempt(round, &finding));
             let helped = self.prove(round, &finding, &load, &fixed_load, in_force)?;
             if !helped {
-                self.watch.result(&format!("the fix for {} did not help; it is set back", finding.id));
+                self.watch.result(&format!("the fix for {} did not help; rolled back", finding.id));
                 return Ok(());
             }
             load = fixed_load;

@@ -84,8 +84,7 @@ impl Diagnosis<'_> {
         // An experiment that failed leaves its question open; it is not asked again.
         let mut failed: Vec<&'static str> = Vec::new();
         loop {
-            let nothing =
-                || EndsError::Failed("nothing arrived at the receiver, so there is nothing to account for".to_owned());
+            let nothing = || EndsError::Failed("nothing arrived at the receiver".to_owned());
             let narrows_diagnose::Diagnosis { verdict, next, .. } =
                 narrows_diagnose::diagnose(&self.run, round).ok_or_else(nothing)?;
             let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(began) / 1000);

@@ -34,8 +34,8 @@ pub fn check_pair(ab: &ForwardingAb) -> Vec<String> {
     }
     if !ab.faults().is_empty() && lab().is_none() {
         wrong.push(format!(
-            "its configurations have faults of a lab, but no lab is named: run it by `narrows lab exec NAME tester narrows \
-             rfc2544 …`, or set the variable {LAB}"
+            "a configuration has lab faults, but no lab is named: run `narrows lab exec NAME tester narrows rfc2544 \
+            …`, or set {LAB}"
         ));
     }
     wrong
@@ -66,7 +66,7 @@ impl Device<'_> {
                 SwitchStep::Command { words } => run_one(configuration, "to", &format!("command {nth}"), words)?,
                 SwitchStep::Fault { id, value } => {
                     let refused = |why: String| failed(configuration, "to", &format!("fault {id}"), why);
-                    let lab = lab().ok_or_else(|| refused(format!("name the lab in the variable {LAB}")))?;
+                    let lab = lab().ok_or_else(|| refused(format!("set {LAB} to the name of the lab")))?;
                     let value = (!value.is_empty()).then_some(value.as_str());
                     let put_in = Labs::of_user().fault(&lab, id, Site::Router, value, Direction::Up);
                     put_in.map_err(|error| refused(error.to_string()))?;
@@ -148,16 +148,16 @@ pub fn measure_pair(
     let mut record = AbRecord { ab: ab.clone(), measured: Vec::new(), ended: None, remarks: Vec::new() };
     let mut device = Device { ab, at: None };
     let outcome = in_turns(&mut device, &mut record, hosts, stop, watch, keep);
-    watch(Event::Says("back: the device as it was before"));
+    watch(Event::Says("roll back the device"));
     if let Err(why) = device.restore() {
-        let says = format!("the device was left as it is, look after it: {why}");
+        let says = format!("cannot roll back the device: {why}; restore it by hand");
         watch(Event::Says(&says));
         record.remarks.push(says);
     }
     match outcome {
         Err(why) if record.measured.is_empty() => return Err(why),
         Err(why) => record.ended = Some(why.to_string()),
-        Ok(()) if stop.is_set() => record.ended = Some("it was interrupted".to_owned()),
+        Ok(()) if stop.is_set() => record.ended = Some("interrupted".to_owned()),
         Ok(()) => {}
     }
     keep(&record);
@@ -173,7 +173,7 @@ fn in_turns(
     keep: &mut dyn FnMut(&AbRecord),
 ) -> Result<(), ForwardingError> {
     let ab = device.ab;
-    watch(Event::Says("each configuration is tried once"));
+    watch(Event::Says("trying each configuration once"));
     for side in [Side::B, Side::A] {
         if stop.is_set() {
             return Ok(());
@@ -198,7 +198,7 @@ fn in_turns(
         let ended = measured.ended.clone();
         record.measured.push(AbRunRecord { side: *side, at_ms, record: measured });
         // Should nothing more come after this, that is what is to be said of it.
-        record.ended = Some(format!("a part of it was kept: {nth} of {} runs", order.len()));
+        record.ended = Some(format!("partial record: {nth} of {} runs", order.len()));
         keep(record);
         record.ended = None;
         if let Some(why) = ended.filter(|_| !stop.is_set()) {

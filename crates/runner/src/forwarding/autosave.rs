@@ -49,7 +49,7 @@ impl<'a> Autosave<'a> {
         let failed = written.err();
         let says = failed.clone().filter(|_| failed != self.reported);
         self.reported = failed;
-        says.map(|why| format!("what was measured so far could not be kept: {why}; the benchmark goes on"))
+        says.map(|why| format!("cannot save the record: {why}; the benchmark continues"))
     }
 }
 
@@ -57,7 +57,8 @@ impl<'a> Autosave<'a> {
 fn under_way(after: Duration, row: usize, rows: usize) -> String {
     let seconds = after.as_secs();
     format!(
-        "this is a part of it, kept {}:{:02}:{:02} after it began, in row {row} of {rows}; it was cut off, or is still running",
+        "partial record, saved {}:{:02}:{:02} after the start, in row {row} of {rows}; the benchmark was cut off or \
+        is still running",
         seconds / 3600,
         seconds / 60 % 60,
         seconds % 60
@@ -85,7 +86,7 @@ mod tests {
         let mut whole = record();
         assert_eq!(keeper.part(&mut whole, 2, 4), None);
         assert_eq!(whole.ended, None);
-        whole.ended = Some("it was interrupted".to_owned());
+        whole.ended = Some("interrupted".to_owned());
         whole.tester.push(TesterMaximum { traffic: 0, size: Some(64), pps: 1e6, method: "loop".to_owned() });
         assert_eq!(keeper.part(&mut whole, 2, 4), None);
         let [part, last] = &kept[..] else { panic!("{kept:?}") };

@@ -21,10 +21,10 @@ const LINE_CHARS: usize = 200;
 /// # Errors
 /// It cannot be run, did not end in time or well: what is to be said after its name.
 pub(super) fn run(words: &[String], limit: Duration, stop: Option<&Stop>) -> Result<(), String> {
-    let (program, rest) = words.split_first().ok_or("it has no words")?;
+    let (program, rest) = words.split_first().ok_or("the command is empty")?;
     let mut command = process::bound_command(program);
     command.args(rest).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().map_err(|error| format!("cannot be run: {error}"))?;
+    let mut child = command.spawn().map_err(|error| format!("cannot be started: {error}"))?;
     let said = child.stderr.take().map(|mut said| {
         std::thread::spawn(move || {
             let mut text = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn run(words: &[String], limit: Duration, stop: Option<&Stop>) -> Res
             return Err(match outcome {
                 Err(error) => format!("cannot be waited for: {error}"),
                 Ok(_) if stop.is_some_and(Stop::is_set) => {
-                    "still ran when the load was over, and was killed".to_owned()
+                    "was still running at the end of the load and was killed".to_owned()
                 }
                 Ok(_) => format!("did not end within {:.0} s and was killed", limit.as_secs_f64()),
             });
@@ -100,7 +100,7 @@ mod tests {
         let stop = Stop::new();
         stop.stop();
         let why = of(&["sleep", "60"], Duration::from_secs(60), Some(&stop)).expect_err("ended");
-        assert_eq!(why, "still ran when the load was over, and was killed");
+        assert_eq!(why, "was still running at the end of the load and was killed");
     }
 
     #[test]

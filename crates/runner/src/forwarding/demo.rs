@@ -24,7 +24,7 @@ pub enum DemoError {
     #[error(transparent)]
     Forwarding(#[from] ForwardingError),
     /// The plan.
-    #[error("the plan of the demonstration is unsound: {0}")]
+    #[error("the demo plan is invalid: {0}")]
     Plan(String),
 }
 

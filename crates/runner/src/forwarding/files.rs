@@ -17,7 +17,7 @@ pub enum FileError {
     #[error(transparent)]
     System(#[from] narrows_sys::Error),
     /// The file holds something else: why.
-    #[error("{0} holds no forwarding benchmark: {1}")]
+    #[error("{0} is not a forwarding benchmark record: {1}")]
     Content(String, String),
 }
 
@@ -37,7 +37,14 @@ pub fn check_directory(path: &Path) -> Result<(), FileError> {
 pub fn read_plan(path: &Path) -> Result<String, FileError> {
     // One byte more than a plan has, so that a longer one is told from one that fits.
     let bytes = files::read(path, narrows_wire::forwarding_plan::MAX_BYTES as u64 + 1)?;
-    String::from_utf8(bytes).map_err(|_| FileError::Content(path.display().to_string(), "it is no text".to_owned()))
+    String::from_utf8(bytes).map_err(|_| {
+        FileError::Content(
+            path.display().to_string(),
+            "it is not UTF-8 \
+        text"
+                .to_owned(),
+        )
+    })
 }
 
 /// What a kept file holds.

@@ -112,7 +112,7 @@ pub fn run_kept<'a>(
         }
         if bench.stop.is_set() {
             let lost = bench.tester.lost().map(|error| error.to_string());
-            bench.record.ended.get_or_insert_with(|| lost.unwrap_or_else(|| "it was interrupted".to_owned()));
+            bench.record.ended.get_or_insert_with(|| lost.unwrap_or_else(|| "interrupted".to_owned()));
         }
         if bench.record.ended.is_some() {
             break;

@@ -60,7 +60,7 @@ impl ModifierTraffic {
             }
             #[cfg(not(feature = "snmp"))]
             Some(Modifier::Management { .. }) => {
-                let why = Some("this program was built without the feature snmp".to_owned());
+                let why = Some("this build lacks the feature snmp".to_owned());
                 let seen = narrows_model::forwarding::modifiers::ManagementSeen { why, ..Default::default() };
                 (load(), Some(ModifierSeen::Management(seen)))
             }
@@ -97,7 +97,7 @@ fn meanwhile<T, S: Send>(load: impl FnOnce() -> T, modifier: impl FnOnce(&Receiv
 fn updates(from: &Origin, every: Duration, networks: u32, announced: &mut bool, over: &Receiver<()>) -> RoutesSeen {
     let mut seen = RoutesSeen::default();
     let IpAddr::V4(source) = from.address else {
-        seen.why = Some("RIP version 2 is of IPv4".to_owned());
+        seen.why = Some("RIP version 2 is for IPv4 only".to_owned());
         return seen;
     };
     let open = || -> Result<PacketSender, String> {
@@ -145,14 +145,14 @@ pub(super) fn check(plan: &narrows_model::forwarding::ForwardingPlan) -> Vec<Str
     for (at, traffic) in plan.traffic.iter().enumerate() {
         let why = match &traffic.modifier {
             #[cfg(not(feature = "snmp"))]
-            Some(Modifier::Management { .. }) => "this program was built without the feature snmp".to_owned(),
+            Some(Modifier::Management { .. }) => "this build lacks the feature snmp".to_owned(),
             #[cfg(feature = "snmp")]
             Some(Modifier::Management { agent }) => match management::target(agent) {
                 Ok(_) => continue,
                 Err(error) => error.to_string(),
             },
             Some(Modifier::Routes { .. }) if plan.generator.host.is_some() => {
-                "routing updates leave by a port of this host alone, and the generator's is of another".to_owned()
+                "routing updates are sent from this host only, and the generator is on another".to_owned()
             }
             Some(Modifier::Broadcast { .. } | Modifier::Routes { .. }) | None => continue,
         };
@@ -230,7 +230,7 @@ mod management {
                     Ok(ticks) => {
                         before = Some(ticks);
                         seen.wrong += 1;
-                        Some("its up time went back".to_owned())
+                        Some("its uptime decreased".to_owned())
                     }
                     Err(error) => {
                         let silent = matches!(error, SnmpError::NoAnswer { .. } | SnmpError::Unreachable { .. });

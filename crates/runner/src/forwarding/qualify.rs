@@ -25,7 +25,7 @@ pub(super) fn qualify(request: &QualifyRequest, stop: &Stop) -> Result<Qualified
     let largest = request.sizes.iter().copied().max().unwrap_or(64);
     let prepare = || -> Result<(), ForwardingError> {
         let failed = |error: narrows_sys::rtnl::Error| {
-            let why = format!("the tester cannot be looked at by itself: {error}");
+            let why = format!("cannot calibrate the tester: {error}");
             ForwardingError::Port(DEVICES[0].to_owned(), why)
         };
         let here = narrows_sys::netns::network_of_this_thread()?;
@@ -47,7 +47,7 @@ fn look(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingEr
     let mac = |device: &str| -> Result<Mac, ForwardingError> {
         let link = Links::open().and_then(|mut links| links.get(device));
         let address = link.ok().and_then(|link| link.address);
-        let none = || ForwardingError::Port(device.to_owned(), "it has no Ethernet address".to_owned());
+        let none = || ForwardingError::Port(device.to_owned(), "it has no MAC address".to_owned());
         address.map(Mac).ok_or_else(none)
     };
     let ends = Ends { macs: [mac(DEVICES[0])?, mac(DEVICES[1])?], addresses: request.addresses };
@@ -85,7 +85,7 @@ fn look(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, ForwardingEr
         clock::sleep(Duration::from_millis(5));
     }
     let got = receiver.finish()?;
-    let method = format!("one worker over a virtual pair of this machine, {} to {}", sent.mode.word(), got.mode.word());
+    let method = format!("one worker over a veth pair on this machine, {} to {}", sent.mode.word(), got.mode.word());
     // What was lost there the tester cannot carry.
     let part = if sent.sent() > 0 { got.distinct() as f64 / sent.sent() as f64 } else { 0.0 };
     Ok(Qualified { pps: sent.sent_pps() * part.min(1.0), method })

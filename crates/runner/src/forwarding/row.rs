@@ -134,7 +134,7 @@ impl Bench<'_> {
         let why = lost.to_string();
         while self.renewals < MAX_RENEWALS && !self.stop.is_set() {
             self.renewals += 1;
-            (self.watch)(Event::Says(&format!("{why}; it is connected to again")));
+            (self.watch)(Event::Says(&format!("{why}; reconnecting")));
             clock::sleep(BEFORE_RENEWAL);
             let watch = &mut self.watch;
             if self.tester.renew(&mut |words| watch(Event::Says(words))).is_ok() {
@@ -148,22 +148,19 @@ impl Bench<'_> {
     fn await_dut(&mut self, row: Row) -> Result<(), ForwardingError> {
         let limit = Duration::from_millis(self.record.plan.lost_dut_wait_ms);
         let since = clock::now();
-        (self.watch)(Event::Says("the device forwards nothing any more"));
+        (self.watch)(Event::Says("the DUT stopped forwarding"));
         let few = Load::Burst { frames: 10, pps: 1_000.0 };
         while since.elapsed() < limit && !self.stop.is_set() {
             clock::sleep(ASK);
             let (asked, _) = self.tester.trial(row, &Request::new(Test::Qualification, 0, few, Keep::IfTelling))?;
             if asked.directions.iter().all(|frames| frames.got.distinct() > 0) {
-                (self.watch)(Event::Says("the device forwards again"));
+                (self.watch)(Event::Says("the DUT forwards again"));
                 return Ok(());
             }
         }
-        let waited = if limit.is_zero() {
-            String::new()
-        } else {
-            format!(" and did not come back within {} s", limit.as_secs())
-        };
-        self.record.ended = Some(format!("device lost: it forwarded nothing any more{waited}"));
+        let waited =
+            if limit.is_zero() { String::new() } else { format!(" and did not recover within {} s", limit.as_secs()) };
+        self.record.ended = Some(format!("DUT lost: it stopped forwarding{waited}"));
         Ok(())
     }
 

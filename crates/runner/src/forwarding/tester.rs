@@ -80,7 +80,7 @@ impl End {
 
     fn addresses(&self, family: Family) -> Result<AddressPair, ForwardingError> {
         let name = if family == Family::Ipv4 { "IPv4" } else { "IPv6" };
-        self.plan.of(family).ok_or_else(|| self.unfit(&format!("the plan gives it no addresses of {name}")))
+        self.plan.of(family).ok_or_else(|| self.unfit(&format!("the plan has no {name} addresses for it")))
     }
 }
 
@@ -88,7 +88,7 @@ impl Way {
     fn of(family: Family, from: &End, to: &End) -> Result<Self, ForwardingError> {
         let (own, other) = (from.addresses(family)?, to.addresses(family)?);
         let look = from.port.look(&from.plan.device, Some(own.gateway))?;
-        let gateway = look.gateway.ok_or_else(|| from.unfit("its gateway has no Ethernet address"))?;
+        let gateway = look.gateway.ok_or_else(|| from.unfit("its gateway has no MAC address"))?;
         // That frames cannot be counted is to be known before any is sent.
         to.port.look(&to.plan.device, None)?;
         let ends = Ends { macs: [look.own, gateway], addresses: [own.address, other.address] };
@@ -368,7 +368,7 @@ pub(super) struct Begun {
 fn send(ways: &[Way], plans: &[Vec<GeneratePlan>], halt: &Stop) -> Result<Vec<Vec<GenerateRecord>>, ForwardingError> {
     let one = |way: &Way, plans: &[GeneratePlan]| -> Result<Vec<GenerateRecord>, ForwardingError> {
         let sent = way.from.port.generate(plans, halt)?;
-        if sent.len() == plans.len() { Ok(sent) } else { Err(way.from.unfit("a generator saw nothing")) }
+        if sent.len() == plans.len() { Ok(sent) } else { Err(way.from.unfit("a generator has no samples")) }
     };
     if let ([way], [plans]) = (ways, plans) {
         return Ok(vec![one(way, plans)?]);

@@ -17,7 +17,7 @@ fn seconds(ms: u64) -> String {
 #[must_use]
 pub fn schedule(plan: &ForwardingPlan) -> String {
     let (table, (expected, most)) = trials(plan);
-    table + &format!("\nAll together: about {}, at most {}. Nothing was sent.\n", seconds(expected), seconds(most))
+    table + &format!("\nTotal: about {}, at most {}. Nothing was sent.\n", seconds(expected), seconds(most))
 }
 
 /// The trials of a plan as a table, and what they take all together.
@@ -68,16 +68,16 @@ pub fn schedule_pair(ab: &ForwardingAb) -> String {
             };
         }
         if configuration.steps.is_empty() {
-            text += "   nothing to do\n";
+            text += "   no command\n";
         }
         configuration.undo.iter().for_each(|words| text += &format!("   undo     {}\n", words.join(" ")));
     }
     let faults = ab.faults();
     if !faults.is_empty() {
-        text += &format!("Before each switch and at the end these faults are taken out: {}\n", faults.join(", "));
+        text += &format!("Faults removed before each switch and at the end: {}\n", faults.join(", "));
     }
     text += &format!("\nEach run:\n{table}\n{:<48} {:>12} {:>12}\n", "step", "expected", "at most");
-    text += "switch to B and to A once, to see that it can be\n";
+    text += "switch to B and to A once, as a check\n";
     let (mut at, mut switches) = (None, 0_u64);
     let order = ab.order();
     for (nth, side) in (1..).zip(&order) {
@@ -90,11 +90,11 @@ pub fn schedule_pair(ab: &ForwardingAb) -> String {
         let name = format!("run {nth} of {} with {}", order.len(), side.word());
         text += &format!("{name:<48} {:>12} {:>12}\n", seconds(expected), seconds(most));
     }
-    text += "back: the device as it was before\n";
+    text += "roll back the device\n";
     let whole =
         |each: u64| each.saturating_mul(order.len() as u64).saturating_add(switches.saturating_mul(ab.settle_ms));
     text + &format!(
-        "\nAll together: about {}, at most {}, and the time of the commands. Nothing was sent or changed.\n",
+        "\nTotal: about {}, at most {}, plus the time of the commands. Nothing was sent or changed.\n",
         seconds(whole(expected)),
         seconds(whole(most))
     )
@@ -107,7 +107,7 @@ fn hosts(plan: &ForwardingPlan) -> String {
         .hops
         .iter()
         .filter_map(|hop| match &hop.source {
-            CounterSource::Narrows { host, .. } => Some(format!("counters of {} are read through {host}", hop.name)),
+            CounterSource::Narrows { host, .. } => Some(format!("counters of {} from {host}", hop.name)),
             CounterSource::Namespace { .. } | CounterSource::Snmp(_) => None,
         })
         .collect();
@@ -116,7 +116,7 @@ fn hosts(plan: &ForwardingPlan) -> String {
     }
     let place = |host: &Option<String>| host.clone().unwrap_or_else(|| "this host".to_owned());
     let mut text = format!(
-        "\nFrames leave by {} of {} and are counted at {} of {}.\n",
+        "\nGenerator: {} of {}. Receiver: {} of {}.\n",
         generator.device,
         place(&generator.host),
         receiver.device,
@@ -151,14 +151,14 @@ impl Lines {
                 let name = self.names.get(row.traffic).map_or("", String::as_str);
                 format!("{name}, {}", size_word(row.size))
             }
-            Event::Tester(pps) => format!("  the tester alone carries {:.0} frames/s", pps),
+            Event::Tester(pps) => format!("  tester calibration: {:.0} frames/s", pps),
             Event::Trial(pps, trial, invalid) => {
                 let (sent, lost) = trial
                     .directions
                     .iter()
                     .fold((0, 0), |(sent, lost), frames| (sent + frames.sent.sent(), lost + frames.lost()));
                 let unsent: u64 = trial.directions.iter().map(|frames| frames.sent.unsent()).sum();
-                let invalid = invalid.map_or_else(String::new, |why| format!("; says nothing: {why}"));
+                let invalid = invalid.map_or_else(String::new, |why| format!("; invalid: {why}"));
                 let unsent = if unsent > 0 { format!(", {unsent} unsent") } else { String::new() };
                 format!("  {:<13} {pps:>12.0}/s: {sent} sent, {lost} lost{unsent}{invalid}", trial.test.word())
             }

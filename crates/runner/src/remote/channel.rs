@@ -51,7 +51,7 @@ pub(super) async fn over_tls(
 ) -> Result<Channel, RemoteError> {
     let not_narrows = |why: String| RemoteError::NotNarrows(address.clone(), why);
     let pin = Pin::new(token.map(|token| token.fingerprint));
-    let config = pin.config().map_err(|error| RemoteError::Here(format!("TLS cannot be set up: {error}")))?;
+    let config = pin.config().map_err(|error| RemoteError::Here(format!("cannot set up TLS: {error}")))?;
     let here = |error: std::io::Error| RemoteError::Connect(format!("cannot use the connection to {address}: {error}"));
     stream.set_nonblocking(true).map_err(here)?;
     let _ = stream.set_nodelay(true);
@@ -63,7 +63,7 @@ pub(super) async fn over_tls(
         Ok(Ok(tls)) => tls,
         Ok(Err(error)) => {
             return Err(pin.mismatch().map_or_else(
-                || not_narrows(format!("no TLS: {error}")),
+                || not_narrows(format!("TLS failed: {error}")),
                 |(expected, found)| RemoteError::Fingerprint {
                     address: address.clone(),
                     expected: expected.to_string(),
@@ -71,15 +71,15 @@ pub(super) async fn over_tls(
                 },
             ));
         }
-        Err(_) => return Err(not_narrows(format!("it says nothing within {} s", HANDSHAKE.as_secs()))),
+        Err(_) => return Err(not_narrows(format!("no answer within {} s", HANDSHAKE.as_secs()))),
     };
     if tls.get_ref().1.alpn_protocol() != Some(b"h2") {
-        return Err(not_narrows("it speaks TLS, but no HTTP/2".to_owned()));
+        return Err(not_narrows("it offers TLS, but not HTTP/2".to_owned()));
     }
     let bearer = token.map(|token| format!("Bearer {}", token.secret.reveal()));
     match timeout(HANDSHAKE, over(tls, &address, bearer)).await {
         Ok(channel) => channel,
-        Err(_) => Err(not_narrows("it does not greet in HTTP/2".to_owned())),
+        Err(_) => Err(not_narrows("it does not speak HTTP/2".to_owned())),
     }
 }
 
@@ -132,8 +132,7 @@ impl Channel {
         if let Some(bearer) = &self.bearer {
             request = request.header("authorization", bearer);
         }
-        let request =
-            request.body(body).map_err(|error| RemoteError::Here(format!("a request is unsound: {error}")))?;
+        let request = request.body(body).map_err(|error| RemoteError::Here(format!("invalid request: {error}")))?;
         let mut requests = self.requests.clone();
         let exchange = async {
             requests.ready().await?;
@@ -162,11 +161,11 @@ impl Channel {
                 let mut unpacker = Unpacker::default();
                 let bytes = unpacker.unpack(&collected.to_bytes(), most);
                 let whole = bytes.and_then(|bytes| unpacker.finish().map(|()| bytes));
-                whole.map(Bytes::from).map_err(|error| self.lost(format!("its answer cannot be unpacked: {error}")))
+                whole.map(Bytes::from).map_err(|error| self.lost(format!("cannot decompress its answer: {error}")))
             }
             Ok(Ok(collected)) => Ok(collected.to_bytes()),
             Ok(Err(error)) => Err(self.lost(error.to_string())),
-            Err(_) => Err(self.lost(format!("no whole answer within {} s", limit.as_secs()))),
+            Err(_) => Err(self.lost(format!("no complete answer within {} s", limit.as_secs()))),
         }
     }
 
@@ -182,7 +181,7 @@ impl Channel {
         let response = self.begin(method, path, whole(bytes), limit).await?;
         let answer = self.collect(response, MAX_ANSWER_BYTES, limit).await?;
         serde_json::from_slice(&answer).map_err(|error| {
-            RemoteError::NotNarrows(self.address.clone(), format!("its answer to {path} cannot be read: {error}"))
+            RemoteError::NotNarrows(self.address.clone(), format!("cannot parse its answer to {path}: {error}"))
         })
     }
 }
@@ -201,5 +200,5 @@ pub(super) fn words(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     // HTTP/2 keeps of the stream's error nothing but its text; this one is meant for those who write programs.
-    if words.contains("close_notify") { "its connection was closed without a goodbye".to_owned() } else { words }
+    if words.contains("close_notify") { "it closed the connection".to_owned() } else { words }
 }

@@ -214,7 +214,7 @@ async fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<Vec<So
         .map_err(|error| unknown(plain_words(&error.to_string())))?
         .collect();
     if found.is_empty() {
-        return Err(unknown("the resolver knows no address of it".to_owned()));
+        return Err(unknown("the resolver has no address for it".to_owned()));
     }
     let mut fitting: Vec<_> =
         found.into_iter().filter(|address| family.is_none_or(|family| family_of(address.ip()) == family)).collect();
@@ -247,5 +247,5 @@ fn connect_first(addresses: &[SocketAddr]) -> Result<(SocketAddr, TcpStream), Re
             }
         }
     }
-    Err(first.unwrap_or_else(|| RemoteError::Connect("there is no address to connect to".to_owned())))
+    Err(first.unwrap_or_else(|| RemoteError::Connect("no address to connect to".to_owned())))
 }

@@ -38,9 +38,9 @@ fn connect(
         Failure::Option(why) => data(why),
         Failure::System(error) => match RemoteError::from_connect(address.to_string(), &error) {
             RemoteError::Refused(_) => {
-                data("nothing listens there; does something between the hosts change ports?".to_owned())
+                data("connection refused; check for port translation between the hosts".to_owned())
             }
-            RemoteError::TimedOut(_) => data("no answer; does a firewall let the port through?".to_owned()),
+            RemoteError::TimedOut(_) => data("no answer; check that firewalls allow the port".to_owned()),
             _ => data(error.source.to_string()),
         },
     })
@@ -63,12 +63,12 @@ fn greet(stream: &mut TcpStream, hello: &DataHello) -> Result<(), String> {
             return match Answer::decode(&line) {
                 Some(Answer::Ok) => Ok(()),
                 Some(Answer::No(why)) => Err(why),
-                None => Err("what listens there is no narrows server".to_owned()),
+                None => Err("the listener is not a narrows server".to_owned()),
             };
         }
         line.push(byte[0]);
     }
-    Err("what listens there is no narrows server".to_owned())
+    Err("the listener is not a narrows server".to_owned())
 }
 
 /// The set-up time of one fresh connection, in microseconds.
@@ -111,7 +111,7 @@ pub(super) fn open_all(address: SocketAddr, key: Key, plan: &LoadPlan) -> Result
             let threads: Vec<_> = some.iter().map(|stream| scope.spawn(|| open(address, key, *stream, plan))).collect();
             threads
                 .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|_| Err(RemoteError::Here("a thread broke".to_owned()))))
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(RemoteError::Here("a thread panicked".to_owned()))))
                 .collect::<Result<Vec<_>, _>>()
         })?;
         streams.extend(opened);

@@ -8,33 +8,33 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RemoteError {
     /// The target is invalid: the user's word, and why.
-    #[error("`{0}` is no target: {1}")]
+    #[error("invalid target `{0}`: {1}")]
     BadTarget(String, String),
     /// The name has no address: the name, and the resolver's error.
-    #[error("the host `{0}` is unknown: {1}")]
+    #[error("cannot resolve `{0}`: {1}")]
     UnknownHost(String, String),
     /// The host has no address of the family: the host, `IPv4` or `IPv6`.
-    #[error("the host `{0}` has no {1} address; name another one, or leave the family open")]
+    #[error("`{0}` has no {1} address; use another host, or drop -4 or -6")]
     NoAddressOfFamily(String, &'static str),
     /// Nothing listens.
-    #[error("nothing listens at {0}: start `narrows serve` there, or name its port")]
+    #[error("cannot connect to {0}: connection refused; start `narrows serve` there, or give its port with --port")]
     Refused(String),
     /// The network does not reach the address: why.
-    #[error("there is no route to {0} ({1})")]
+    #[error("cannot connect to {0}: no route ({1})")]
     NoRoute(String, String),
     /// No answer.
-    #[error("{0} does not answer: is the host up, and does a firewall let the port through?")]
+    #[error("cannot connect to {0}: no answer; check that the host is up and that firewalls allow the port")]
     TimedOut(String),
     /// Another failure to connect.
     #[error("{0}")]
     Connect(String),
     /// Something listens at the address that is not narrows: how it shows.
-    #[error("what listens at {0} is no narrows server ({1})")]
+    #[error("{0} is not a narrows server ({1})")]
     NotNarrows(String, String),
     /// The server is not the one of the token.
     #[error(
-        "the server at {address} is not the one of the token: its key is {found}, the token's is {expected}; \
-         take the token from this server, and if its key should not have changed, find out why it did"
+        "the token does not match the server at {address}: its key is {found}, the token's is {expected}; copy the \
+        token from this server, and check why the key changed"
     )]
     Fingerprint {
         /// Address and port.
@@ -63,10 +63,10 @@ pub enum RemoteError {
     #[error("the server says: {0}")]
     Server(String),
     /// The server at the address is lost: how it shows.
-    #[error("the server at {0} is lost: {1}")]
+    #[error("lost the server at {0}: {1}")]
     Lost(String, String),
     /// A data connection to the address failed: why.
-    #[error("a data connection to {0} cannot be made: {1}")]
+    #[error("cannot open a data connection to {0}: {1}")]
     Data(String, String),
     /// ssh failed: the command, and its message.
     #[error("`{0}` failed: {1}")]

@@ -118,16 +118,16 @@ async fn pump(
             }
             Ok(Some(Err(error))) => return channel.lost(words(&error)),
             Ok(None) => return channel.lost("it ended the session"),
-            Err(_) => return channel.lost(format!("it has been silent for {} s", silence.as_secs())),
+            Err(_) => return channel.lost(format!("no event for {} s", silence.as_secs())),
         };
         let data = match unpacker.as_mut().map(|unpacker| unpacker.unpack(&data, MAX_ANSWER_BYTES)) {
             None => data,
             Some(Ok(unpacked)) => unpacked.into(),
-            Some(Err(error)) => return channel.lost(format!("it sends events that cannot be unpacked: {error}")),
+            Some(Err(error)) => return channel.lost(format!("cannot decompress its events: {error}")),
         };
         pending.extend_from_slice(&data);
         if pending.len() > MAX_ANSWER_BYTES {
-            return channel.lost(format!("it sends an event of more than {MAX_ANSWER_BYTES} bytes"));
+            return channel.lost(format!("it sent an event of more than {MAX_ANSWER_BYTES} bytes"));
         }
         if !data.contains(&b'\n') {
             continue;
@@ -144,7 +144,7 @@ async fn pump(
                         watch.raise();
                     }
                 }
-                Err(error) => return channel.lost(format!("it sends an event that cannot be read: {error}")),
+                Err(error) => return channel.lost(format!("cannot parse its event: {error}")),
             }
         }
         pending.drain(..end);

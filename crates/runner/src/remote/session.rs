@@ -71,7 +71,7 @@ impl Session {
                 Ok(Some(Ok(Event::Queued { position, why }))) => queued = Some((position, why)),
                 Ok(Some(Ok(_))) | Err(_) => {}
                 Ok(Some(Err(error))) => return Err(error),
-                Ok(None) => return Err(session.channel.lost("it says no more")),
+                Ok(None) => return Err(session.channel.lost("no more events")),
             }
             if let Some((position, why)) = &queued
                 && !on_queue(*position, why)
@@ -178,7 +178,7 @@ impl Session {
         }
         match news.record.take() {
             Some(server) if server.kind() != plan.kind() => {
-                let why = "the server's record is of another kind than its trial".to_owned();
+                let why = "the server's record does not match its trial".to_owned();
                 Err(RemoteError::Server(why).into())
             }
             Some(server) => {
@@ -190,7 +190,7 @@ impl Session {
             }
             None => {
                 let why = news.why(self.channel.lost("it did not deliver its record"));
-                let remark = format!("the record of this end is only what it told while it ran: {why}");
+                let remark = format!("the record of this end has only its progress reports: {why}");
                 let server = plan.partial_record(Place::Server, &news.reports, remark);
                 Err(TrialError { partial: Some(Box::new(Trial { plan, client, server, elapsed_us })), why })
             }
@@ -207,7 +207,7 @@ impl Session {
         on_progress: Watch<'_>,
     ) -> Result<LoadRecord, RemoteError> {
         let instruments = self.remote.instruments();
-        let key = key_from_hex(&ready.key).ok_or_else(|| self.channel.lost("it gives a key that is none"))?;
+        let key = key_from_hex(&ready.key).ok_or_else(|| self.channel.lost("it sent an invalid key"))?;
         let mut address = self.remote.data_address();
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan)?;

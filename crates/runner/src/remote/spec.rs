@@ -39,19 +39,19 @@ impl TargetSpec {
         if let Some(rest) = word.strip_prefix("ssh://") {
             let rest = rest.strip_suffix('/').unwrap_or(rest);
             let (user, place) = rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
-            let (host, port) = split(place).ok_or_else(|| bad("the port is no number from 1 to 65535"))?;
+            let (host, port) = split(place).ok_or_else(|| bad("the port must be from 1 to 65535"))?;
             if !is_name(&host) || user.is_some_and(|user| !is_name(user)) {
-                return Err(bad("it must look like ssh://user@host or ssh://user@host:port"));
+                return Err(bad("write ssh://user@host or ssh://user@host:port"));
             }
             let destination = user.map_or_else(|| host.clone(), |user| format!("{user}@{host}"));
             return Ok(Meaning::Ssh { destination, host, port });
         }
         if word.contains("://") {
-            return Err(bad("it must be a host, an address or ssh://user@host"));
+            return Err(bad("write a host, an address or ssh://user@host"));
         }
-        let (host, port) = split(word).ok_or_else(|| bad("the port is no number from 1 to 65535"))?;
+        let (host, port) = split(word).ok_or_else(|| bad("the port must be from 1 to 65535"))?;
         if !is_name(&host) {
-            return Err(bad("it is no host name and no address"));
+            return Err(bad("neither a host name nor an address"));
         }
         Ok(Meaning::Direct { host, port: port.unwrap_or(self.port) })
     }

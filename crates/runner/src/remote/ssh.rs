@@ -97,21 +97,19 @@ impl Ssh {
         options: &Options,
     ) -> Result<(Self, ChildStdout, ChildStdin), RemoteError> {
         if let Some(device) = options.frames.iter().find(|device| !is_plain(device)) {
-            let why = format!("the device `{}` cannot be named to a shell on the other end", device.escape_default());
-            return Err(RemoteError::Here(format!(
-                "{why}; start `narrows serve --frames` there, and name its address"
-            )));
+            let why = format!("interface name `{}` is not safe for a remote shell", device.escape_default());
+            return Err(RemoteError::Here(format!("{why}; start `narrows serve --frames` there, and use its address")));
         }
         let words = words(destination, port, family, options);
         let command = words.join(" ");
         let failed = |said: String| RemoteError::Ssh(command.clone(), said);
-        let (program, arguments) = words.split_first().ok_or_else(|| failed("there is no command".to_owned()))?;
+        let (program, arguments) = words.split_first().ok_or_else(|| failed("the command is empty".to_owned()))?;
         let mut start = bound_command(program);
         start.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut start = tokio::process::Command::from(start);
         start.kill_on_drop(true);
         let mut child = start.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => failed(format!("`{program}` is not installed here")),
+            std::io::ErrorKind::NotFound => failed(format!("`{program}` is not installed on this host")),
             _ => failed(error.to_string()),
         })?;
         let (Some(output), Some(input), Some(errors)) = (child.stdout.take(), child.stdin.take(), child.stderr.take())
@@ -139,7 +137,7 @@ impl Ssh {
         };
         let said = match (heard.is_empty(), status) {
             (false, _) => heard,
-            (true, Ok(Ok(status))) => format!("it ended with {status}, without a word"),
+            (true, Ok(Ok(status))) => format!("it ended with {status}, without output"),
             (true, _) => otherwise.to_owned(),
         };
         RemoteError::Ssh(self.command.clone(), said)

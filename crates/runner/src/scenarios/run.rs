@@ -128,7 +128,7 @@ const AGREES: f64 = 0.85;
 pub fn drawn_again(drawn: &Drawn, kept: &Path) -> Result<DrawnResult, StageError> {
     let text = files::read(&truth_file(kept), 1 << 20)?;
     let truth = serde_json::from_slice(&text)
-        .map_err(|error| StageError::Failed("the truth of a kept case", error.to_string()))?;
+        .map_err(|error| StageError::Failed("the truth of a saved case", error.to_string()))?;
     Ok(DrawnResult { drawn: drawn.clone(), truth, said: again(kept).map_err(|why| why.to_string()) })
 }
 

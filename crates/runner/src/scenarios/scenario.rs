@@ -187,10 +187,10 @@ fn case(file: &str, words: &Words, flow: Flow, rtt: &str) -> Result<Case, String
         ("healthy", Some(_)) => return Err("a healthy path has no `at`".into()),
         (id, Some(at)) => {
             let known = narrows_diagnose::causes::names().any(|(known, _)| known == id);
-            known.then_some(()).ok_or_else(|| format!("there is no cause `{id}`"))?;
+            known.then_some(()).ok_or_else(|| format!("unknown cause `{id}`"))?;
             Some((id.to_owned(), at.place(flow)))
         }
-        (id, None) => return Err(format!("where `{id}` is (`at`) is missing")),
+        (id, None) => return Err(format!("the place of `{id}` (`at`) is missing")),
     };
     let mut args = Vec::new();
     for (flag, value) in &words.args {

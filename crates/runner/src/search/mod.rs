@@ -74,14 +74,14 @@ pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duratio
     let offered = sent.saturating_add(unsent);
     #[allow(clippy::cast_precision_loss)]
     let given_up = skipped as f64 / (intended.max(1)) as f64;
-    let invalid = (given_up > KEPT)
-        .then(|| format!("the sender stood still: {skipped} of {intended} datagrams were due meanwhile and not sent"));
+    let invalid =
+        (given_up > KEPT).then(|| format!("the sender stalled: {skipped} of {intended} datagrams were skipped"));
     let intended = if invalid.is_none() { intended.saturating_sub(skipped).max(offered) } else { intended };
     Observation { intended, offered, sent, received, effective_ms, invalid }
 }
 
 fn of_udp(trial: &Trial) -> Result<UdpTrial<'_>, EndsError> {
-    trial.of().ok_or_else(|| EndsError::Failed("the trial was of another kind than UDP".to_owned()))
+    trial.of().ok_or_else(|| EndsError::Failed("the trial is not a UDP trial".to_owned()))
 }
 
 /// The highest rate that the tester itself carries, in datagrams a second: both ends on the client, over its loopback.
@@ -102,7 +102,7 @@ pub fn qualify(ends: &mut dyn Ends, load: &UdpPlan, bytes: u32) -> Result<f64, E
         Some(got.distinct as f64 / plan.rate_seconds(stream.flow, None, Some(got)))
     };
     let pps: f64 = trial.server.streams.iter().filter_map(rate).sum();
-    if pps > 0.0 { Ok(pps) } else { Err(EndsError::Failed("nothing arrived over the loopback".to_owned())) }
+    if pps > 0.0 { Ok(pps) } else { Err(EndsError::Failed("nothing arrived over loopback".to_owned())) }
 }
 
 /// The datagram size that the path carries in one piece, and proof that anything passes: a short, slow trial.
@@ -113,7 +113,7 @@ pub fn first_look(ends: &mut dyn Ends, load: &UdpPlan, flow: Flow) -> Result<u32
     let stream = trial.end(flow.sender()).and_then(|end| end.streams.iter().find(|stream| stream.flow == flow));
     stream
         .map(|stream| stream.datagram_bytes)
-        .ok_or_else(|| EndsError::Failed("the first trial left no record of its sender".to_owned()))
+        .ok_or_else(|| EndsError::Failed("the first trial has no sender record".to_owned()))
 }
 
 /// Searches for one flow of a load; another flow of it has the load's own rate meanwhile. What goes wrong on the way is in the ending,

@@ -63,13 +63,13 @@ impl SearchSpec {
             UdpRate::Max => None,
         };
         let max = self.max.and_then(pps).or(tester_max_pps).ok_or_else(|| {
-            SpecError::Plan("without a look at the tester the highest load is not known; give it with --max".to_owned())
+            SpecError::Plan("the maximum load is unknown without tester calibration; give it with --max".to_owned())
         })?;
         let min = self.min.and_then(pps).unwrap_or_else(|| (max / 1000.0).max(10.0).min(max));
         if min > max {
             let bps = |pps: f64| units::bps(pps * unit.payload_bytes * 8.0);
             let (min, max) = (bps(min), bps(max));
-            return Err(SpecError::Plan(format!("the lowest load, {min}, is above the highest, {max}")));
+            return Err(SpecError::Plan(format!("the minimum load, {min}, is above the maximum load, {max}")));
         }
         let plan = SearchPlan {
             tester_max_pps,
@@ -228,10 +228,7 @@ mod tests {
     #[test]
     fn a_range_that_cannot_be_is_refused() {
         let refused = |min, max| spec(min, max).plan(None, &UNIT).expect_err("no range").to_string();
-        assert_eq!(
-            refused(None, None),
-            "without a look at the tester the highest load is not known; give it with --max"
-        );
+        assert_eq!(refused(None, None), "the maximum load is unknown without tester calibration; give it with --max");
         assert_eq!(
             refused(Some(UdpRate::Bps(2_000_000)), Some(UdpRate::Bps(1_000_000))),
             "the lowest load, 2.00 Mbit/s, is above the highest, 1.00 Mbit/s"

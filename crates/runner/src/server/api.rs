@@ -76,7 +76,7 @@ async fn packed(request: Request, next: Next) -> Response<Body> {
     }
     let (mut parts, body) = answer.into_parts();
     let Ok(bytes) = axum::body::to_bytes(body, MAX_ANSWER_BYTES).await else {
-        return Refused::failed("an answer could not be packed").into_response();
+        return Refused::failed("cannot compress an answer").into_response();
     };
     parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(ENCODING));
     parts.headers.remove(header::CONTENT_LENGTH);
@@ -88,7 +88,7 @@ const LONG_BYTES: u64 = 1_200;
 
 async fn nothing_here(_: Rights, uri: Uri) -> Refused {
     let path = uri.path().chars().take(100).collect::<String>();
-    Refused::new(Reason::NotFound, format!("this server has no such request ({path}); docs/api.md lists them"))
+    Refused::new(Reason::NotFound, format!("unknown request {path}; see docs/api.md"))
 }
 
 async fn hello(rights: Rights, State(shared): Server) -> Answer {

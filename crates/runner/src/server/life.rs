@@ -41,7 +41,7 @@ pub(super) async fn live(shared: Arc<Shared>, session: Arc<Session>, beats: Body
         tokio::select! {
             why = &mut ending => break why,
             () = &mut listening, if listens => listens = false,
-            () = &mut expiry => session.end.raise("its time without a token is over"),
+            () = &mut expiry => session.end.raise("its time limit without a token is reached"),
             _ = turn.changed() => {}
             _ = beat.tick() => session.events.mention(&Event::Beat),
         }
@@ -72,7 +72,7 @@ async fn listen(session: &Session, mut beats: Body) {
             Err(_) if session.liveness.is_alive(patience).await => wait = AGAIN,
             Ok(None) => return session.end.raise("the client ended it"),
             Ok(Some(Err(_))) => return session.end.raise("the client is gone"),
-            Err(_) => return session.end.raise("the client has been silent for too long"),
+            Err(_) => return session.end.raise("the client sent no heartbeat for too long"),
         }
     }
 }
@@ -81,13 +81,13 @@ async fn listen(session: &Session, mut beats: Body) {
 async fn close(shared: &Arc<Shared>, session: &Arc<Session>) {
     shared.forget(session);
     if !Jobs::end_all(&session.frames).await {
-        shared.say("a generator of frames did not end in time; its session is freed all the same");
+        shared.say("a frame generator did not end in time; its session is freed anyway");
     }
     let running = lock(&session.trial).0.clone();
     if let Some(running) = running {
         running.stop.stop();
         if timeout(ENGINE_END, running.reach(Phase::Over)).await.is_err() {
-            shared.say("an engine did not end in time; its session is freed all the same");
+            shared.say("an engine did not end in time; its session is freed anyway");
         }
     }
     let (undoing, theirs) = (shared.clone(), session.clone());

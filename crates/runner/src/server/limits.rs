@@ -55,7 +55,7 @@ impl Standing {
         snapshot.absent = vec![Absent {
             collector: "serve".to_owned(),
             what: "*".to_owned(),
-            why: "the server is open and shows its machine only to clients with its token".to_owned(),
+            why: "this server is open and shows its host only to clients with its token".to_owned(),
         }];
         snapshot.collectors.clear();
         snapshot
@@ -70,7 +70,7 @@ pub(super) fn bounded(plan: LoadPlan, standing: Standing, open_most_bps: u64) ->
     }
     if let Some(ms) = plan.duration_ms().filter(|ms| *ms > MAX_OPEN_TRIAL_MS) {
         return Err(format!(
-            "the trial would last {} s, but without a token this server runs at most {} s",
+            "a trial of {} s is not allowed: without a token the maximum is {} s",
             ms.div_ceil(1000),
             MAX_OPEN_TRIAL_MS / 1000
         ));

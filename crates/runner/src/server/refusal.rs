@@ -26,7 +26,7 @@ impl Refused {
     }
 
     pub(super) fn not_found(what: &str) -> Self {
-        Self::new(Reason::NotFound, format!("there is no such {what}; it may have ended"))
+        Self::new(Reason::NotFound, format!("unknown {what}; it may have ended"))
     }
 
     pub(super) fn failed(why: impl std::fmt::Display) -> Self {
@@ -40,16 +40,13 @@ impl Refused {
     pub(super) fn no_token() -> Self {
         Self::new(
             Reason::NoToken,
-            "this server wants its token: `narrows serve` wrote it to a file there and told the path when it started; \
-             give it with --token-file or NARROWS_TOKEN",
+            "the server requires a token: copy the file whose path `narrows serve` printed at start, and pass it with \
+            --token-file",
         )
     }
 
     pub(super) fn wrong_token() -> Self {
-        Self::new(
-            Reason::WrongToken,
-            "this is not the server's token: take the one from the file that `narrows serve` names when it starts",
-        )
+        Self::new(Reason::WrongToken, "wrong token: copy the file whose path `narrows serve` printed at start")
     }
 
     const fn status(&self) -> StatusCode {

@@ -43,7 +43,7 @@ impl Asked {
     /// Refuses what would disturb others, unless it is the session's turn.
     pub(super) fn may_load(&self) -> Result<(), Refused> {
         if self.session.wanted != SessionUse::Load {
-            return Err(Refused::new(Reason::NotAllowed, "this session only looks; open one with use=load"));
+            return Err(Refused::new(Reason::NotAllowed, "this session is read-only; open one with use=load"));
         }
         self.is_admitted()
     }
@@ -52,7 +52,7 @@ impl Asked {
         if self.session.is_admitted() {
             return Ok(());
         }
-        Err(Refused::new(Reason::Busy, "it is not this session's turn yet; wait for the event `admitted`"))
+        Err(Refused::new(Reason::Busy, "the session is still queued; wait for the event `admitted`"))
     }
 
     /// Refuses what shows the host to clients without the token. `what`: `its interfaces`.
@@ -70,7 +70,7 @@ impl Asked {
         }
         Err(Refused::new(
             Reason::NotAllowed,
-            "this server does not let clients change its host; start it with `narrows serve --allow-tune`",
+            "this server does not allow changes; restart it with `narrows serve --allow-tune`",
         ))
     }
 }
@@ -82,19 +82,19 @@ pub(super) fn done() -> Answer {
 
 /// Runs what blocks on a thread of its own. It goes on where the request is given up.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Refused::failed(format!("it broke: {error}")))
+    tokio::task::spawn_blocking(work).await.map_err(|error| Refused::failed(format!("internal error: {error}")))
 }
 
 /// Reads the body of a request as JSON, within limits of size and time.
 pub(super) async fn read<T: DeserializeOwned>(body: Body) -> Result<T, Refused> {
     let collected = timeout(BODY, Limited::new(body, MAX_REQUEST_BYTES).collect()).await;
     let bytes = match collected {
-        Err(_) => return Err(Refused::bad(format!("the body did not come within {} s", BODY.as_secs()))),
+        Err(_) => return Err(Refused::bad(format!("no complete body within {} s", BODY.as_secs()))),
         Ok(Err(_)) => {
-            return Err(Refused::bad(format!("the body is broken or longer than {MAX_REQUEST_BYTES} bytes")));
+            return Err(Refused::bad(format!("the body is truncated or longer than {MAX_REQUEST_BYTES} bytes")));
         }
         Ok(Ok(collected)) => collected.to_bytes(),
     };
     let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-    serde_json::from_slice(bytes).map_err(|error| Refused::bad(format!("the body is not what it should be: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| Refused::bad(format!("invalid body: {error}")))
 }

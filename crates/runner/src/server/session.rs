@@ -116,10 +116,9 @@ impl Session {
         let undo = |change: Change| match tuner.undo(&change.id) {
             Ok(Undone::SetBack | Undone::AlreadyBack) | Err(TuneError::NoSuchChange { .. }) => None,
             Ok(otherwise) => Some(format!("change {} ({}): {otherwise}", change.id, change.set)),
-            Err(error) => Some(format!(
-                "change {} ({}) could not be undone: {error}; see `narrows tune list`",
-                change.id, change.set
-            )),
+            Err(error) => {
+                Some(format!("cannot undo change {} ({}): {error}; see `narrows tune list`", change.id, change.set))
+            }
         };
         changes.made.drain(..).rev().filter_map(undo).collect()
     }

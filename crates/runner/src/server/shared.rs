@@ -83,13 +83,13 @@ impl Shared {
                 .map(|undoing| {
                     let set = &undoing.entry.change.set;
                     match undoing.outcome {
-                        Ok(Undone::SetBack) => format!("set back what a killed server had left: {set}"),
-                        Ok(otherwise) => format!("a killed server had left `{set}`: {otherwise}"),
-                        Err(error) => format!("a killed server had left `{set}`, which cannot be undone: {error}"),
+                        Ok(Undone::SetBack) => format!("rolled back a change of a killed server: {set}"),
+                        Ok(otherwise) => format!("change `{set}` of a killed server: {otherwise}"),
+                        Err(error) => format!("cannot undo change `{set}` of a killed server: {error}"),
                     }
                 })
                 .collect(),
-            Err(error) => vec![format!("the journal of changes cannot be read: {error}")],
+            Err(error) => vec![format!("cannot read the journal of changes: {error}")],
         }
     }
 
@@ -121,9 +121,8 @@ impl Shared {
                 (looking < MAX_LOOKING).then_some(Turn::Admitted)
             }
         };
-        let turn = turn.ok_or_else(|| {
-            Refused::new(Reason::Busy, "the server is busy and its queue is full; try again in a minute")
-        })?;
+        let turn = turn
+            .ok_or_else(|| Refused::new(Reason::Busy, "the server is busy and its queue is full; try again later"))?;
         let session = Arc::new(Session::new(number, id.clone(), address, standing, wanted, turn, events));
         table.sessions.insert(id, session.clone());
         table.alive += 1;
@@ -142,8 +141,8 @@ impl Shared {
         let who =
             who.map_or_else(|| "another client".to_owned(), |address| format!("the client {}", address.to_canonical()));
         match table.gate.parallel() {
-            1 => format!("{who} is measuring, and this server runs one load at a time"),
-            many => format!("{who} and others are measuring, and this server runs {many} loads at a time"),
+            1 => format!("{who} is measuring; this server runs one load at a time"),
+            many => format!("{who} and others are measuring; this server runs {many} loads at a time"),
         }
     }
 

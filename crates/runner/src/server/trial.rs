@@ -89,10 +89,10 @@ async fn conduct(
     let gathering = timeout(CONNECT_ALL, gather(arrivals, count));
     let streams = tokio::select! {
         why = session.end.wait() => return Err(why.to_owned()),
-        () = raised(stop) => return Err("it was stopped before its data connections had come".to_owned()),
+        () = raised(stop) => return Err("stopped before its data connections were open".to_owned()),
         gathered = gathering => gathered.map_err(|_| {
             format!(
-                "not all of its {count} data connections came within {} s; does a firewall let port {} through?",
+                "not all {count} data connections were opened within {} s; check that firewalls allow port {}",
                 CONNECT_ALL.as_secs(),
                 shared.port
             )
@@ -100,9 +100,9 @@ async fn conduct(
     };
     tokio::select! {
         why = session.end.wait() => return Err(why.to_owned()),
-        () = raised(stop) => return Err("it was stopped before it began".to_owned()),
+        () = raised(stop) => return Err("stopped before the start".to_owned()),
         called = timeout(CONNECT_ALL, running.reach(Phase::Called)) => called.map_err(|_| {
-            format!("the client did not begin it within {} s", CONNECT_ALL.as_secs())
+            format!("the client did not start it within {} s", CONNECT_ALL.as_secs())
         })?,
     }
     let engine = {
@@ -117,7 +117,7 @@ async fn conduct(
     let mut late = false;
     loop {
         tokio::select! {
-            done = &mut engine => return done.unwrap_or_else(|error| Err(format!("the engine broke: {error}"))),
+            done = &mut engine => return done.unwrap_or_else(|error| Err(format!("the engine failed: {error}"))),
             () = &mut backstop, if !late => {
                 late = true;
                 stop.stop();
@@ -183,7 +183,7 @@ pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpSt
     };
     let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow, Carrier::Tcp)).flatten();
     let Some((plan, arrived)) = claimed else {
-        let why = "no trial of this key waits for this stream".to_owned();
+        let why = "no trial with this key expects this stream".to_owned();
         return part(stream, &Answer::No(why).encode()).await;
     };
     let options = plan.tcp_options(id).unwrap_or_default();
@@ -203,7 +203,7 @@ pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpSt
 async fn transact(shared: &Shared, hello: &DataHello, id: u32, mut stream: TcpStream) {
     let answers = shared.with_expected(&hello.key, |expected| expected.answers.clone()).flatten();
     let (Ok(local), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else { return };
-    let begun = answers.ok_or("no trial of this key waits for transactions").and_then(|a| a.begin(id, local, peer));
+    let begun = answers.ok_or("no trial with this key expects transactions").and_then(|a| a.begin(id, local, peer));
     match begun {
         Ok(answering) => {
             let _ = timeout(ANSWER_LIMIT, exchange(answering, &mut stream)).await;
@@ -239,7 +239,7 @@ async fn exchange(mut answering: Answering, stream: &mut TcpStream) -> std::io::
 pub(super) fn attend_datagram(shared: &Shared, hello: &probe::Hello, arrival: &Arrival) -> Result<(), String> {
     let (id, flow) = (u32::from(hello.stream), hello.flow);
     let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow, Carrier::Udp));
-    let Some(claimed) = claimed else { return Err("no trial of this key waits for this stream".to_owned()) };
+    let Some(claimed) = claimed else { return Err("no trial with this key expects this stream".to_owned()) };
     let Some((plan, arrived)) = claimed else { return Ok(()) };
     let stream = narrows_traffic::accept_udp(hello, arrival, &plan).map_err(|error| error.to_string())?;
     // Where the trial is gone again, nobody misses it.

@@ -33,15 +33,15 @@ pub(super) fn find(
 ) -> Result<Lossless, EndsError> {
     let nothing = |why: &str| Ok(Lossless { remark: Some(why.to_owned()), ..Lossless::default() });
     let (Some(sent), Some(got)) = (seen.sending_pps, seen.receiving_pps) else {
-        return nothing("one end's record is missing, so no rate was searched");
+        return nothing("no search: the record of one end is missing");
     };
     if got <= 0.0 {
-        return nothing("nothing arrived, so no rate was searched");
+        return nothing("no search: nothing arrived");
     }
     let bits = f64::from(size_bytes) * 8.0;
     let counted_ms = load.duration_ms.saturating_sub(load.omit_ms);
     if seen.lost == Some(0) && seen.unsent == Some(0) && 2 * counted_ms > SUM_MS {
-        let remark = Some("nothing was lost at the highest rate that was sent".to_owned());
+        let remark = Some("no loss at the maximum rate sent".to_owned());
         return Ok(in_bits(Lossless { lower_pps: Some(sent), remark, ..Lossless::default() }, bits));
     }
     let (least, most) = ((got / BELOW).max(MIN_PPS), sent.max(got));
@@ -83,18 +83,16 @@ fn of(result: Option<&GoalResult>, least_bps: f64) -> Lossless {
     let Some(result) = result else { return Lossless::default() };
     let remark = match result.outcome {
         Outcome::Found => None,
-        Outcome::MinLoadFails => Some(format!("even {} loses datagrams", bps(least_bps))),
-        Outcome::MaxLoadPasses => {
-            Some("nothing is lost at the highest rate that was sent, once it is paced".to_owned())
-        }
+        Outcome::MinLoadFails => Some(format!("datagrams are lost even at {}", bps(least_bps))),
+        Outcome::MaxLoadPasses => Some("no loss at the maximum rate sent, with pacing".to_owned()),
         Outcome::Unfinished => {
-            Some(format!("a search of {} left the bounds further apart than 2 %", micros(LONGEST_MS * 1000)))
+            Some(format!("a search of {} did not reach the width of 2 %", micros(LONGEST_MS * 1000)))
         }
         Outcome::TesterLimited(TesterLimit::Unsent) => {
-            Some("the upper bound is the sender's own: its socket refused datagrams".to_owned())
+            Some("limited by the sender: its socket refused datagrams".to_owned())
         }
         Outcome::TesterLimited(TesterLimit::Invalid | TesterLimit::AtMaximum) => {
-            Some("the upper bound is the sender's own: it does not keep that rate".to_owned())
+            Some("limited by the sender: it cannot sustain that rate".to_owned())
         }
     };
     Lossless { lower_pps: result.lower_pps, upper_pps: result.upper_pps, remark, ..Lossless::default() }

@@ -45,7 +45,7 @@ impl Knob for Bridge<'_> {
         }
         // A spanning tree of a program cannot be given back to it from here.
         if self.option == BridgeOption::StpState.word() && !["0", "1"].contains(&self.current()?.as_str()) {
-            let why = "a program of its own keeps that spanning tree".to_owned();
+            let why = "a user-space daemon runs this spanning tree".to_owned();
             return Err(TuneError::NotRestorable(self.what(), why));
         }
         Ok(())

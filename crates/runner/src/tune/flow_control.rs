@@ -70,7 +70,7 @@ mod tests {
         let flow = FlowControl { device: "lo", on: false };
         assert_eq!(
             flow.current().expect_err("none").to_string(),
-            "cannot ask the flow control of lo: Operation not supported (os error 95)"
+            "cannot read the flow control of lo: Operation not supported (os error 95)"
         );
     }
 }

@@ -80,7 +80,7 @@ impl Knob for Offload<'_> {
     fn set(&self) -> Result<(), TuneError> {
         let features = self.changeable()?;
         if features.is_empty() {
-            return Err(self.not_obtained("nothing, since the device fixes it".to_owned()));
+            return Err(self.not_obtained("unchanged, since the interface fixes it".to_owned()));
         }
         let states: Vec<_> =
             features.into_iter().map(|feature| FeatureState { name: feature.name, on: self.on }).collect();

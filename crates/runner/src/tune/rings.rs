@@ -71,7 +71,7 @@ mod tests {
         let rings = Rings { device: "lo", rx: 64, tx: 64 };
         assert_eq!(
             rings.check().expect_err("none").to_string(),
-            "cannot ask the rings of lo: Operation not supported (os error 95)"
+            "cannot read the ring sizes of lo: Operation not supported (os error 95)"
         );
     }
 }

@@ -31,12 +31,12 @@ impl fmt::Display for NotTogether {
         };
         let left = list(false);
         if left.is_empty() {
-            return write!(f, "nothing is changed: what was set before it is set back ({})", list(true));
+            return write!(f, "nothing is changed: earlier settings are rolled back ({})", list(true));
         }
         let failed = || self.undone.iter().filter_map(|(change, outcome)| Some((change, outcome.as_ref().err()?)));
         let why: Vec<_> = failed().map(|(_, error)| error.to_string()).collect();
         let again: Vec<_> = failed().map(|(change, _)| format!("`narrows tune undo {}`", change.id)).collect();
-        write!(f, "{left} could not be set back ({}) and stays; try {}", why.join("; "), again.join(", "))
+        write!(f, "cannot roll back {left} ({}); try {}", why.join("; "), again.join(", "))
     }
 }
 

@@ -24,10 +24,10 @@ pub enum Undone {
 impl fmt::Display for Undone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SetBack => f.write_str("set back"),
-            Self::AlreadyBack => f.write_str("was back already"),
+            Self::SetBack => f.write_str("rolled back"),
+            Self::AlreadyBack => f.write_str("was already rolled back"),
             Self::ChangedByOthers { now } => {
-                write!(f, "left alone, since somebody else changed it meanwhile; it is now `{now}`")
+                write!(f, "not rolled back, since another program changed it; it is now `{now}`")
             }
             Self::Dropped(why) => write!(f, "dropped from the journal: {why}"),
         }
@@ -90,7 +90,7 @@ impl Tuner {
 
     fn roll_back(&self, entry: &Entry) -> Result<Undone, TuneError> {
         if entry.is_of_earlier_boot() {
-            return Ok(Undone::Dropped("the host was booted since, which undid it".to_owned()));
+            return Ok(Undone::Dropped("the host has rebooted since".to_owned()));
         }
         let namespace = entry.namespace();
         if !namespace.is(&NetworkId::current()?) {

@@ -77,7 +77,7 @@ fn garbage_is_closed_without_noise() {
         let mut stream = raw(&server);
         let hello = DataHello { key: Key([7; 32]), wanted: Wanted::Stream { id: 0, flow: Flow::Up } };
         stream.write_all(&hello.encode()).expect("sent");
-        assert_eq!(last_words(stream), "no: no trial of this key waits for this stream\n");
+        assert_eq!(last_words(stream), "no: no trial with this key expects this stream\n");
         check_alive(world, &server);
     });
 }

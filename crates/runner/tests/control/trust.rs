@@ -30,8 +30,8 @@ fn without_a_token_the_sentence_says_where_it_is() {
         assert!(matches!(error, RemoteError::NoToken(_)), "{error:?}");
         assert_eq!(
             error.to_string(),
-            "this server wants its token: `narrows serve` wrote it to a file there and told the path when it started; \
-             give it with --token-file or NARROWS_TOKEN"
+            "the server requires a token: copy the file whose path `narrows serve` printed at start, and pass it with \
+            --token-file"
         );
     });
 }

@@ -51,10 +51,7 @@ fn what_may_not_be_set_is_refused_with_a_reason() {
         let remote = connect(world, server.port());
         let session = remote.open_session(&mut |_, _| true).expect("a session");
         let error = session.apply(&setting()).expect_err("not allowed").to_string();
-        assert_eq!(
-            error,
-            "this server does not let clients change its host; start it with `narrows serve --allow-tune`"
-        );
+        assert_eq!(error, "this server does not allow changes; restart it with `narrows serve --allow-tune`");
         drop(session);
         drop(remote);
         let server = world.serve(|config| config.allow_tune = true);

@@ -393,7 +393,7 @@ pub(crate) fn pair() -> (AbRecord, AbDerived) {
         run(Side::B, 61_000, None),
         run(Side::A, 91_500, None),
         run(Side::A, 122_000, None),
-        run(Side::B, 152_500, Some("it was interrupted")),
+        run(Side::B, 152_500, Some("interrupted")),
     ];
     let found = |side, at_ms, small: f64, large: f64| AbRun {
         side,
@@ -420,7 +420,7 @@ pub(crate) fn pair() -> (AbRecord, AbDerived) {
         runs: 3,
         settle_ms: 500,
     };
-    let record = AbRecord { ab, measured, ended: Some("it was interrupted".into()), remarks: Vec::new() };
+    let record = AbRecord { ab, measured, ended: Some("interrupted".into()), remarks: Vec::new() };
     (record, AbDerived { runs, rows })
 }
 

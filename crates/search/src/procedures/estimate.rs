@@ -37,7 +37,7 @@ pub struct OfSize {
 /// Why there is none: no mix, no results, or a size of the mix outside of the sizes measured.
 pub fn estimate(plan: &ForwardingPlan, traffic: usize, results: &[OfSize]) -> Result<Estimate, String> {
     let row = Row { traffic, size: None };
-    let most_pps = plan.max_pps(row).ok_or("the plan has no mix there")?;
+    let most_pps = plan.max_pps(row).ok_or("the plan has no mix for this traffic")?;
     let mix = plan.traffic.get(traffic).map(|traffic| traffic.mix.as_slice()).unwrap_or_default();
     let mut sound: Vec<OfSize> = results.iter().copied().filter(|of| of.pps.is_finite() && of.pps > 0.0).collect();
     sound.sort_by_key(|of| of.size);
@@ -48,7 +48,7 @@ pub fn estimate(plan: &ForwardingPlan, traffic: usize, results: &[OfSize]) -> Re
         let (low, high) = match above.and_then(|index| Some((sound.get(index)?, index))) {
             Some((high, _)) if high.size == *size => (high, high),
             Some((high, index)) if index > 0 => (&sound[index - 1], high),
-            _ => return Err(format!("frames of {size} bytes lie outside of the sizes with a throughput")),
+            _ => return Err(format!("frames of {size} bytes are outside the measured sizes")),
         };
         let part =
             if low.size == high.size { 0.0 } else { f64::from(size - low.size) / f64::from(high.size - low.size) };
@@ -60,9 +60,9 @@ pub fn estimate(plan: &ForwardingPlan, traffic: usize, results: &[OfSize]) -> Re
     }
     let pps = (mix.len() as f64 / turn_s).min(most_pps);
     let words = |sizes: &[u32]| sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    let mut method = "estimated: mean time per frame, by the throughputs of the single sizes".to_owned();
+    let mut method = "estimate: mean time per frame from the throughput of each size".to_owned();
     if !between.is_empty() {
-        method.push_str(&format!("; {} bytes between their neighbours", words(&between)));
+        method.push_str(&format!("; {} bytes interpolated", words(&between)));
     }
     Ok(Estimate { pps, at_least, method })
 }

@@ -17,7 +17,7 @@ pub const MIN_STAMPS: u64 = 500;
 const STAMPS_FOR_TAIL: u64 = 1_000;
 
 /// Why a tester of two hosts measures no latency.
-pub const TWO_CLOCKS: &str = "frames are stamped by the clock of one host and read by that of another";
+pub const TWO_CLOCKS: &str = "generator and receiver are on two hosts, with two clocks";
 
 pub(super) fn set_up(plan: &ForwardingPlan, row: Row, known: &Known) -> Option<SetUp> {
     let test = plan.tests.latency.as_ref()?;
@@ -99,10 +99,10 @@ pub fn latency(trials: &[Distribution]) -> Option<Latency> {
     let mut remarks = Vec::new();
     let least = stamped.iter().map(|trial| trial.count).min()?;
     if least < MIN_STAMPS {
-        remarks.push(format!("a trial has {least} time stamps; RFC 8219 wants {MIN_STAMPS}"));
+        remarks.push(format!("a trial has {least} timestamps; RFC 8219 requires {MIN_STAMPS}"));
     }
     if least < STAMPS_FOR_TAIL {
-        remarks.push(format!("of {least} time stamps the 99.9th percentile is the largest one"));
+        remarks.push(format!("with {least} timestamps the 99.9th percentile is the maximum"));
     }
     if stamped.len() < trials.len() {
         remarks.push(format!("{} of {} trials had no time stamps", trials.len() - stamped.len(), trials.len()));

@@ -228,7 +228,7 @@ impl Procedure for Repeated {
 pub(super) fn loads(plan: &ForwardingPlan, row: Row, known: &Known) -> Result<(f64, f64), String> {
     let max_pps = max_pps(plan, row)?;
     let found = known.throughput_pps.filter(|pps| pps.is_finite() && *pps > 0.0);
-    let throughput_pps = found.ok_or("no throughput was found, and the test stands on it")?;
+    let throughput_pps = found.ok_or("the test needs a throughput, and none was found")?;
     Ok((throughput_pps, max_pps))
 }
 

@@ -48,7 +48,7 @@ impl RecoveryPlan {
     ) -> Result<Self, String> {
         let (throughput_pps, most_pps) = loads(plan, row, &Known { throughput_pps, ..Known::default() })?;
         if throughput_pps >= most_pps * BELOW_MAX {
-            return Err("its throughput is the highest rate that is offered: it cannot be overloaded".to_owned());
+            return Err("its throughput is the maximum load: no overload is possible".to_owned());
         }
         let overload_pps = (throughput_pps * OVERLOAD).min(most_pps);
         Ok(Self {
@@ -178,7 +178,7 @@ impl Procedure for Recovery {
         }
         let RecoveryPlan { overload_pps: pps, overload_ms: duration_ms, after_pps, after_ms, .. } = self.plan;
         let load = Load::Cut { pps, duration_ms, after_pps, after_ms };
-        let note = Some(format!("overload of {pps:.0} frames/s, then at once {after_pps:.0}"));
+        let note = Some(format!("overload of {pps:.0} frames/s, then {after_pps:.0}"));
         let request = Request::new(Test::Recovery, self.made, load, Keep::Always);
         self.made += 1;
         Ok(Some(Request { sample_ms: Some(SAMPLE_MS), note, ..request }))
@@ -195,7 +195,7 @@ impl Procedure for Recovery {
             _ => (None, None),
         };
         let why = recovered.map_or_else(
-            || Some(format!("the trial says nothing: {}", found.invalid.unwrap_or_default())),
+            || Some(format!("invalid trial: {}", found.invalid.unwrap_or_default())),
             |recovered| recovered.why(&self.plan),
         );
         (context.says)(&match (outage_ns, &why) {
@@ -219,11 +219,11 @@ impl Procedure for Recovery {
 fn around(plan: &RecoveryPlan, frames: &FrameTrial, cut_ns: Option<u64>) -> RecoverySeen {
     let cannot = |why: &str| RecoverySeen { invalid: Some(why.to_owned()), ..RecoverySeen::default() };
     let Some(after_ns) = cut_ns.zip(frames.got.began_ns).and_then(|(cut, began)| cut.checked_sub(began)) else {
-        return cannot("when the overload ended is not known by the clock of the receiver");
+        return cannot("the end of the overload is unknown on the receiver's clock");
     };
     let look = |it: &FrameInterval| Some(Look { at_us: it.at_us, frames: it.frames, lost: it.lost()? });
     let Some(looks) = frames.got.intervals.iter().map(look).collect::<Option<Vec<_>>>() else {
-        return cannot("the receiver does not tell by when frames were lost");
+        return cannot("the receiver does not report the time of loss");
     };
     seen(plan, &looks, after_ns / 1_000, u64::try_from(frames.lost()).unwrap_or(0), at_end(frames))
 }
@@ -265,11 +265,11 @@ impl Recovered {
         match self {
             Self::After { .. } => None,
             Self::NotOverloaded => Some(format!(
-                "{:.0} frames/s for {} ms lost nothing: there was nothing to recover from",
+                "{:.0} frames/s for {} ms caused no loss: no overload",
                 plan.overload_pps, plan.overload_ms
             )),
             Self::NotRecovered => Some(format!(
-                "the device did not recover: at {:.0} frames/s it still lost frames {} ms after the overload",
+                "no recovery: at {:.0} frames/s frames were still lost {} ms after the overload",
                 plan.after_pps, plan.after_ms
             )),
         }

@@ -1,10 +1,13 @@
 //! Reset (RFC 2544, section 26.6, as RFC 6201 makes it precise): frames at the throughput while the device is reset; the
 //! outage is how long it forwarded nothing.
 //!
-//! RFC 6201 knows two ways. *By loss*: frames lost ÷ rate offered. *By time stamps*: from the last frame before the outage to
-//! the first one after it. Both are made where they can be. The former is the finer one, within the bounds of the latter: where
-//! it is beyond them, frames were lost at other times, too, or the device stood still more than once, and the result says so. It
-//! needs a load without gaps: where the generator stood still itself, the time stamps alone tell.
+//! RFC 6201 knows two ways. *By loss*: frames lost ÷ rate offered. *By time stamps*: from the last frame before the
+//! outage to
+//! the first one after it. Both are made where they can be. The former is the finer one, within the bounds of the
+//! latter: where
+//! it is beyond them, frames were lost at other times, too, or the device stood still more than once, and the result
+//! says so. It
+//! needs a load without gaps: where the generator stalled itself, the time stamps alone tell.
 
 use super::procedure::{Context, Keep, Known, Load, Procedure, Request, Seen, SetUp, loads, nanos};
 use super::schedule::{Scheduled, fixed};
@@ -123,17 +126,17 @@ pub fn outage(trial: &FrameTrial) -> Result<Outage, String> {
     if let Some(why) = &trial.sent.ended {
         return Err(format!("the generator ended early: {why}"));
     }
-    let lost = u64::try_from(trial.lost()).map_err(|_| "more frames came than were sent".to_owned())?;
+    let lost = u64::try_from(trial.lost()).map_err(|_| "more frames received than sent".to_owned())?;
     if lost == 0 {
-        return Err("no frame was lost: the device was not reset, or it forwarded meanwhile".to_owned());
+        return Err("no frame was lost: the device was not reset, or kept forwarding".to_owned());
     }
     // Frames came from the begin of the load to its end, or the outage is not inside it and only part of it was seen.
     if trial.got.distinct() == 0 || (trial.got.elapsed_ns as f64) < WHOLE * trial.sent.elapsed_ns as f64 {
-        return Err("no frames came at an end of the load: the device did not come back in time".to_owned());
+        return Err("no frames at the end of the load: the device did not come back in time".to_owned());
     }
-    let lost_ns = by_loss(lost, trial.sent.sent_pps()).ok_or("the rate at which frames left is not known")?;
+    let lost_ns = by_loss(lost, trial.sent.sent_pps()).ok_or("the rate of the generator is unknown")?;
     let Some([least_ns, most_ns]) = longest_silence(&trial.got.intervals) else {
-        let why = "the receiver looked too seldom to see the outage: there are no time stamps";
+        let why = "the receiver's sample interval is too long for the outage, and there are no timestamps";
         return Ok(Outage { ns: lost_ns, stamps_ns: None, remarks: vec![why.to_owned()] });
     };
     let ms = |ns: u64| ns as f64 / 1e6;
@@ -142,15 +145,15 @@ pub fn outage(trial: &FrameTrial) -> Result<Outage, String> {
         _ if gaps > GAPS => (
             least_ns.midpoint(most_ns),
             Some(format!(
-                "by time stamps alone: the generator did not send {:.1} % of what was due, so that frames lost tell no time",
+                "from timestamps: {:.1} % of the frames were unsent, so the loss gives no time",
                 gaps * 100.0
             )),
         ),
         ns if ns > most_ns => {
-            (most_ns, Some(format!("{:.1} ms by loss: frames were lost at other times, too", ms(ns))))
+            (most_ns, Some(format!("{:.1} ms by loss: frames were also lost at other times", ms(ns))))
         }
         ns if ns < least_ns => {
-            (least_ns, Some(format!("{:.1} ms by loss: frames waited in a queue, or the load had a gap", ms(ns))))
+            (least_ns, Some(format!("{:.1} ms by loss: frames were queued, or the load had a gap", ms(ns))))
         }
         ns => (ns, None),
     };

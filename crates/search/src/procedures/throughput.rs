@@ -87,7 +87,7 @@ fn is_of_the_tester(goal: &Goal, seen: &Weighed) -> bool {
 
 fn stall(seen: &Weighed) -> String {
     let unsent = seen.loss_ratio - seen.path_loss_ratio;
-    format!("the tester stood still: {:.2} % of the frames were never sent", unsent * 100.0)
+    format!("the tester stalled: {:.2} % of the frames were unsent", unsent * 100.0)
 }
 
 pub(super) fn set_up(plan: &ForwardingPlan, row: Row, known: &Known) -> Option<SetUp> {
@@ -152,7 +152,7 @@ impl Throughput {
     /// What the device carried while it was searched and what it carries now are two: it is searched once more, and what comes of that
     /// stands. The repetitions stay as trials of the search.
     fn search_again(&mut self, pps: f64, context: &mut Context<'_>) -> Result<(), SearchError> {
-        (context.says)("the repetitions do not confirm it: it is searched once more");
+        (context.says)("not confirmed by the repetitions: search repeated");
         self.not_confirmed_pps = Some(pps);
         context.record.searches.pop();
         for trial in &mut context.record.trials {

@@ -71,7 +71,7 @@ pub struct Shape {
     pub reordered: f64,
     /// See above.
     pub duplicated: f64,
-    /// Every step but the trains, in the order of time.
+    /// Every step but the trains, in order of time.
     pub steps: Vec<StepView>,
 }
 

@@ -72,8 +72,8 @@ fn a_search_can_be_stopped_while_a_trial_is_under_way() {
 fn an_invalid_trial_is_reported_and_repeated() {
     let mut search = Search::new(&plan()).expect("sound");
     let first = search.next(Duration::ZERO);
-    let seen = Observation { invalid: Some("the sender stood still".to_owned()), ..Observation::default() };
+    let seen = Observation { invalid: Some("the sender stalled".to_owned()), ..Observation::default() };
     let answer = search.observe(seen, Duration::from_secs(1));
-    assert_eq!(answer, Ok(Some("the sender stood still".to_owned())));
+    assert_eq!(answer, Ok(Some("the sender stalled".to_owned())));
     assert_eq!(search.next(Duration::from_secs(1)), first);
 }

@@ -74,7 +74,7 @@ impl Device {
         let mut words = vec![0; 2 + blocks * 4];
         words[..2].copy_from_slice(&[GFEATURES, u32::try_from(blocks).unwrap_or(u32::MAX)]);
         // SAFETY: the kernel fills at most the number of blocks that was asked, 4 words each.
-        unsafe { self.call("ask the features of", &mut words) }?;
+        unsafe { self.call("read the features of", &mut words) }?;
         let bit = |index: usize, word: usize| {
             words.get(2 + index / 32 * 4 + word).is_some_and(|word| word >> (index % 32) & 1 == 1)
         };
@@ -112,23 +112,21 @@ impl Device {
         let features = self.features()?;
         let meant: Vec<_> = features.iter().filter(|feature| means(word, &feature.name)).collect();
         if meant.is_empty() {
-            return Err(fail(
-                "the kernel knows no such feature; `ethtool -k` names them, and tso gso gro lro tx rx sg are groups",
-            ));
+            return Err(fail("unknown feature; see `ethtool -k`, or use a group: tso gso gro lro tx rx sg"));
         }
         let open: Vec<_> = meant.iter().filter(|feature| feature.changeable).collect();
         if open.is_empty() {
             if meant.iter().all(|feature| feature.active == on) {
                 return Ok(Vec::new());
             }
-            return Err(fail("the driver keeps it fixed"));
+            return Err(fail("the driver does not allow changes"));
         }
         let before: Vec<_> = open.iter().map(|f| FeatureState { name: f.name.clone(), on: f.requested }).collect();
         let wanted: Vec<_> = open.iter().map(|f| FeatureState { name: f.name.clone(), on }).collect();
         self.set_features(&wanted)?;
         if state(&self.features()?, word) != Some(on) {
             self.set_features(&before)?;
-            return Err(fail("the kernel did not obey: the driver or another feature that it needs forbids it"));
+            return Err(fail("the driver, or a feature that it depends on, prevents it"));
         }
         Ok(before)
     }
@@ -146,7 +144,7 @@ impl Device {
         words[..2].copy_from_slice(&[SFEATURES, u32::try_from(blocks).unwrap_or(u32::MAX)]);
         for state in states {
             let index = names.iter().position(|name| *name == state.name).ok_or_else(|| {
-                let cause = io::Error::other("this kernel knows no such feature");
+                let cause = io::Error::other("unknown feature on this kernel");
                 Error::new("set", format!("{} of {}", state.name, self.name()), cause)
             })?;
             let bit = 1 << (index % 32);

@@ -111,13 +111,13 @@ impl Device {
         words[0] = GLINKSETTINGS;
         // The first call has no room for modes: the kernel answers with the required size, as a negative number.
         // SAFETY: the kernel fills the fixed part of 12 words.
-        unsafe { self.call("ask the link of", &mut words) }?;
+        unsafe { self.call("read the link settings of", &mut words) }?;
         let wanted = byte(&words, NWORDS).cast_signed().unsigned_abs();
         words = [0; FIXED + 3 * WORDS_MAX];
         words[0] = GLINKSETTINGS;
         set_byte(&mut words, NWORDS, wanted.min(WORDS_MAX as u8));
         // SAFETY: the kernel fills the fixed part and three maps of at most 127 words each.
-        unsafe { self.call("ask the link of", &mut words) }?;
+        unsafe { self.call("read the link settings of", &mut words) }?;
         Ok(words)
     }
 }

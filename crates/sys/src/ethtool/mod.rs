@@ -116,7 +116,7 @@ impl Device {
     /// An invalid name; no sockets.
     pub fn open(name: &str) -> Result<Self> {
         if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.bytes().any(|byte| byte == 0 || byte == b'/') {
-            let cause = io::Error::other("a device's name has 1 to 15 bytes and no `/`");
+            let cause = io::Error::other("an interface name has 1 to 15 bytes and no `/`");
             return Err(Error::new("use device", name, cause));
         }
         let fd = raw::socket(libc::AF_INET, libc::SOCK_DGRAM, 0, "open", "a socket for ethtool")?;
@@ -135,7 +135,7 @@ impl Device {
     /// No such device; the driver does not support it.
     pub fn driver(&self) -> Result<Driver> {
         // SAFETY: the kernel fills a struct ethtool_drvinfo of 196 bytes.
-        let words = unsafe { self.ask::<49>(GDRVINFO, "ask the driver of") }?;
+        let words = unsafe { self.ask::<49>(GDRVINFO, "read the driver of") }?;
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         Ok(Driver {
             name: text(&bytes, 4, 32),
@@ -151,7 +151,7 @@ impl Device {
     /// No such device; the driver does not support it.
     pub fn rings(&self) -> Result<Rings> {
         // SAFETY: the kernel fills a struct ethtool_ringparam of 9 words.
-        let words = unsafe { self.ask::<9>(GRINGPARAM, "ask the rings of") }?;
+        let words = unsafe { self.ask::<9>(GRINGPARAM, "read the ring sizes of") }?;
         let [_, rx_max, _, _, tx_max, rx, _, _, tx] = words;
         Ok(Rings { rx, rx_max, tx, tx_max })
     }
@@ -162,7 +162,7 @@ impl Device {
     /// No such device, no permission, more than the hardware supports, or no driver support.
     pub fn set_rings(&self, rx: u32, tx: u32) -> Result<()> {
         // SAFETY: the kernel fills a struct ethtool_ringparam of 9 words.
-        let words = unsafe { self.ask::<9>(GRINGPARAM, "ask the rings of") }?;
+        let words = unsafe { self.ask::<9>(GRINGPARAM, "read the ring sizes of") }?;
         let mut words = words;
         // The rings for jumbo and for small frames stay unchanged.
         (words[0], words[5], words[8]) = (SRINGPARAM, rx, tx);
@@ -176,7 +176,7 @@ impl Device {
     /// No such device; the driver does not support it.
     pub fn channels(&self) -> Result<Channels> {
         // SAFETY: the kernel fills a struct ethtool_channels of 9 words.
-        let words = unsafe { self.ask::<9>(GCHANNELS, "ask the channels of") }?;
+        let words = unsafe { self.ask::<9>(GCHANNELS, "read the channels of") }?;
         let [_, rx_max, tx_max, _, combined_max, rx, tx, _, combined] = words;
         Ok(Channels { rx, rx_max, tx, tx_max, combined, combined_max })
     }
@@ -187,7 +187,7 @@ impl Device {
     /// No such device; the driver does not support it.
     pub fn coalesce(&self) -> Result<Coalesce> {
         // SAFETY: the kernel fills a struct ethtool_coalesce of 23 words.
-        let words = unsafe { self.ask::<23>(GCOALESCE, "ask the interrupt coalescing of") }?;
+        let words = unsafe { self.ask::<23>(GCOALESCE, "read the interrupt coalescing of") }?;
         let [_, rx_usecs, rx_frames, _, _, tx_usecs, tx_frames, _, _, _, adaptive_rx, adaptive_tx, ..] = words;
         Ok(Coalesce {
             rx_usecs,
@@ -205,7 +205,7 @@ impl Device {
     /// No such device; the driver does not support it.
     pub fn pause(&self) -> Result<Pause> {
         // SAFETY: the kernel fills a struct ethtool_pauseparam of 4 words.
-        let words = unsafe { self.ask::<4>(GPAUSEPARAM, "ask the flow control of") }?;
+        let words = unsafe { self.ask::<4>(GPAUSEPARAM, "read the flow control of") }?;
         let [_, autoneg, rx, tx] = words;
         Ok(Pause { autoneg: autoneg != 0, rx: rx != 0, tx: tx != 0 })
     }
@@ -263,7 +263,7 @@ mod tests {
         assert!(device.features().expect("features").iter().any(|feature| feature.name == "rx-gro"));
         let error = device.rings().expect_err("loopback has no rings");
         assert_eq!(error.errno(), Some(libc::EOPNOTSUPP));
-        assert!(error.to_string().starts_with("cannot ask the rings of lo: "), "{error}");
+        assert!(error.to_string().starts_with("cannot read the ring sizes of lo: "), "{error}");
         assert_eq!(device.set_rings(64, 64).expect_err("nor to set").errno(), Some(libc::EOPNOTSUPP));
         let error = device.set_pause(Pause::default()).expect_err("nor flow control").to_string();
         assert!(error.starts_with("cannot set the flow control of lo: "), "{error}");

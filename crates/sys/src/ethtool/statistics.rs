@@ -43,7 +43,7 @@ impl Device {
         let mut words = vec![0; 3 + (count as usize + SLACK) * STRING / 4];
         words[..3].copy_from_slice(&[GSTRINGS, set, count]);
         // SAFETY: there is room for every string and a wide margin.
-        unsafe { self.call("ask the strings of", &mut words) }?;
+        unsafe { self.call("read the strings of", &mut words) }?;
         let count = words[2].min(count) as usize;
         let used = words.get(3..3 + count * STRING / 4).unwrap_or_default();
         let bytes: Vec<u8> = used.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -67,7 +67,7 @@ impl Device {
         let mut words = vec![0; 2 + (count as usize + SLACK) * 2];
         words[..2].copy_from_slice(&[GSTATS, count]);
         // SAFETY: there is room for every value and a wide margin.
-        unsafe { self.call("ask the statistics of", &mut words) }?;
+        unsafe { self.call("read the statistics of", &mut words) }?;
         let given = words[1].min(count) as usize;
         let values = words.get(2..2 + given * 2).unwrap_or_default();
         Ok(names.into_iter().zip(values.chunks_exact(2).map(join)).collect())

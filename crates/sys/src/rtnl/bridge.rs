@@ -64,7 +64,7 @@ impl Links {
         }
         let value = info.and_then(|info| info.find(libc::IFLA_INFO_DATA)?.find(option.kind()));
         let value = value.and_then(|value| if option.is_byte() { value.u8().map(u32::from) } else { value.u32() });
-        let untold = || io::Error::other(format!("this kernel does not tell its {}", option.word()));
+        let untold = || io::Error::other(format!("this kernel does not report its {}", option.word()));
         value.ok_or_else(|| Error::new("use bridge", name, untold()))
     }
 

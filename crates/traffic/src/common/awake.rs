@@ -10,7 +10,7 @@ use std::thread::{Builder, Scope};
 /// # Errors
 /// A remark, where the threads could not be started.
 pub(crate) fn keep<'scope>(scope: &'scope Scope<'scope, '_>, over: &'scope Stop) -> Result<(), String> {
-    let cpus = cpu::allowed_cpus().map_err(|error| format!("the cores could not be kept awake: {error}"))?;
+    let cpus = cpu::allowed_cpus().map_err(|error| format!("cannot keep the CPUs out of idle states: {error}"))?;
     for core in cpus {
         let spin = move || {
             // On another core, or with another priority, it would disturb the measurement.
@@ -24,7 +24,7 @@ pub(crate) fn keep<'scope>(scope: &'scope Scope<'scope, '_>, over: &'scope Stop)
             }
         };
         let thread = Builder::new().name("awake".to_owned()).stack_size(64 << 10).spawn_scoped(scope, spin);
-        thread.map_err(|error| format!("the cores could not be kept awake: {error}"))?;
+        thread.map_err(|error| format!("cannot keep the CPUs out of idle states: {error}"))?;
     }
     Ok(())
 }

@@ -149,7 +149,7 @@ pub(super) fn run(
         match thread.join() {
             Ok(Ok(())) => {}
             Ok(Err(error)) => ended = Ended::Failed(error.to_string()),
-            Err(_) => ended = Ended::Failed("a worker broke down".to_owned()),
+            Err(_) => ended = Ended::Failed("a worker failed".to_owned()),
         }
     }
     // The kernel's error alone does not say that the interface is gone.

@@ -39,8 +39,8 @@ impl Device {
     pub(super) fn gone(name: &str, index: u32) -> Option<String> {
         match Links::open().and_then(|mut links| links.get(name)) {
             Ok(link) if link.index == index => None,
-            Ok(_) => Some(format!("device {name} is gone, and another one has its name")),
-            Err(error) if error.source.errno() == Some(ENODEV) => Some(format!("device {name} is gone")),
+            Ok(_) => Some(format!("interface {name} was removed, and another one has its name")),
+            Err(error) if error.source.errno() == Some(ENODEV) => Some(format!("interface {name} was removed")),
             // The next check may succeed.
             Err(_) => None,
         }
@@ -50,8 +50,8 @@ impl Device {
     pub(super) fn out_of_order(&self) -> Option<String> {
         let down = || Links::open().and_then(|mut links| links.get(&self.name)).is_ok_and(|link| !link.up);
         Self::gone(&self.name, self.index)
-            .or_else(|| down().then(|| format!("device {} was set down", self.name)))
-            .map(|why| format!("{why}; what was handed to it last may not have left"))
+            .or_else(|| down().then(|| format!("interface {} was set down", self.name)))
+            .map(|why| format!("{why}; the last frames may not have been sent"))
     }
 
     /// Frames to send that it dropped, by its own counter.

@@ -17,7 +17,7 @@ pub enum FrameError {
         why: String,
     },
     /// No mode works.
-    #[error("no mode works on device {device}: {}", .why.join("; "))]
+    #[error("cannot use interface {device}: no mode works: {}", .why.join("; "))]
     NoMode {
         /// Its name.
         device: String,

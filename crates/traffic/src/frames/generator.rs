@@ -27,7 +27,7 @@ fn live(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, 
 
 #[cfg(not(feature = "xdp"))]
 fn live(_: &GeneratePlan, _: &Device, _: &[Share]) -> Result<Crew, String> {
-    Err("this program was built without the feature xdp".to_owned())
+    Err("this build lacks the feature xdp".to_owned())
 }
 
 /// Sends the frames of the plan. `on_sample` is called once per interval with the totals so far.
@@ -75,13 +75,14 @@ fn fit(plan: &GeneratePlan, device: &Device) -> Result<(), FrameError> {
         return fail("it is down; set it up first".to_owned());
     }
     if !device.carrier {
-        return fail("it has no link; check the cable and the other end, or wait with --wait".to_owned());
+        return fail("no link; check the cable and the peer, or wait with --wait".to_owned());
     }
     let tag = if plan.format.vlan.is_some() { 4 } else { 0 };
     let largest = device.mtu + 14 + tag + FCS_BYTES;
     if plan.format.largest() > largest {
         return fail(format!(
-            "its MTU of {} carries frames of at most {largest} bytes, not {}; raise the MTU of both ends or send smaller frames",
+            "MTU {} allows frames of at most {largest} bytes, not {}; raise the MTU of both ends, or send smaller \
+            frames",
             device.mtu,
             plan.format.largest()
         ));

@@ -28,7 +28,7 @@ fn xdp<const NATIVE: bool>(plan: &ReceivePlan, device: &Device) -> std::result::
 
 #[cfg(not(feature = "xdp"))]
 fn xdp<const NATIVE: bool>(_: &ReceivePlan, _: &Device) -> std::result::Result<Box<dyn Counter>, String> {
-    Err("this program was built without the feature xdp".to_owned())
+    Err("this build lacks the feature xdp".to_owned())
 }
 
 /// A receiver at work.

@@ -50,14 +50,14 @@ fn open(device: u32, queue: u32) -> narrows_sys::Result<XskSender> {
 pub(super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[Share]) -> Result<Crew, String> {
     if plan.format.largest() > MAX_FRAME_BYTES {
         return Err(format!(
-            "a frame of {} bytes does not fit; the largest that does has {MAX_FRAME_BYTES}",
+            "a frame of {} bytes is too large; the maximum is {MAX_FRAME_BYTES}",
             plan.format.largest()
         ));
     }
     let open = |(queue, _): (u32, &Share)| {
         open(device.index, queue).map_err(|error| match error.errno() {
-            Some(22) => format!("the device has no queue {queue} for it; use fewer workers"),
-            Some(EBUSY) => format!("queue {queue} is taken by another AF_XDP socket"),
+            Some(22) => format!("the interface has no queue {queue}; use fewer workers"),
+            Some(EBUSY) => format!("queue {queue} is in use by another AF_XDP socket"),
             Some(97) => "this kernel was built without AF_XDP".to_owned(),
             _ => error.to_string(),
         })

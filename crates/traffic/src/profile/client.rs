@@ -22,7 +22,7 @@ pub(super) fn run(mut end: End<'_, '_>) -> ProfileEndRecord {
     let mut staircase =
         Staircase::new(end.plan, end.record.header_bytes, end.record.datagram_bytes, &end.record.probes);
     if end.record.probes.is_empty() {
-        end.record.remarks.push("no probe of the idle path was answered".to_owned());
+        end.record.remarks.push("no answer to the probes of the idle path".to_owned());
     }
     while let Next::Step { step, wait_ns } = staircase.next(end.at_ns()) {
         let until_ns = nanos::monotonic() + wait_ns;

@@ -75,7 +75,7 @@ fn run(plan: &RrPlan, connections: Connections, end: End<'_>) -> Result<RrEndRec
         PerTransaction::Connect { address, .. } => {
             if (plan.request_bytes as usize) < hello::LENGTH {
                 let bytes = hello::LENGTH;
-                remarks.push(format!("requests were {bytes} bytes long: that is what a connection begins with"));
+                remarks.push(format!("requests were {bytes} bytes long, the size of the connection header"));
             }
             let remote = SocketAddr::new(net::canonical(*address).ip(), 0).to_string();
             let record = |id| RrStreamRecord { id, remote: remote.clone(), ..Default::default() };

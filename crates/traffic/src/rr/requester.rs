@@ -136,8 +136,8 @@ impl<'a> Requester<'a> {
             && let missed @ 1.. = pace.missed(self.deadline)
         {
             self.notes.push(format!(
-                "{missed} requests were due and could not be made before the end, for the ones before them took too long: \
-                 their latencies are missing, and they were the longest"
+                "{missed} requests were due but not sent, because earlier ones took too long; their latencies, the \
+                longest, are missing"
             ));
         }
         Left { outcome, latency: self.latency, connect, local: None, notes: self.notes }

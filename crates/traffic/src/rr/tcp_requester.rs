@@ -143,7 +143,7 @@ impl<'a> TcpRequester<'a> {
             self.requester.complete(origin, now);
         }
         if self.got > 0 && self.begun.is_empty() {
-            return Err(Outcome::GaveUp("the peer answered more than it was asked".to_owned()));
+            return Err(Outcome::GaveUp("the peer sent more responses than requests".to_owned()));
         }
         Ok(())
     }

@@ -100,7 +100,7 @@ impl<'a> Transactor<'a> {
                     let last = why.clone();
                     self.first_failure.get_or_insert(why);
                     if self.requester.fail_immediately() {
-                        return Outcome::Lost(format!("no transaction succeeded any more; the last one: {last}"));
+                        return Outcome::Lost(format!("all further transactions failed; the last one: {last}"));
                     }
                     clock::sleep(BACKOFF);
                 }
@@ -137,7 +137,7 @@ impl<'a> Transactor<'a> {
 
     fn not_connected(&self, error: &io::Error) -> Failure {
         let why = if error.raw_os_error() == Some(NO_PORT) {
-            "; no local port is free: widen net.ipv4.ip_local_port_range, or ask for a lower rate"
+            "; no free local port: widen net.ipv4.ip_local_port_range, or lower --rate"
         } else {
             ""
         };
@@ -163,7 +163,7 @@ impl<'a> Transactor<'a> {
             match tcp::send(socket.as_fd(), left) {
                 Ok(taken) => left = &left[taken..],
                 Err(error) if waits(&error) => self.go_on(start, "taken whole")?,
-                Err(error) => return Err(Failure::Failed(format!("the request was not taken: {error}"))),
+                Err(error) => return Err(Failure::Failed(format!("cannot send the request: {error}"))),
             }
         }
         Ok(())
@@ -210,7 +210,7 @@ impl<'a> Transactor<'a> {
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
         Failure::Hopeless(match Answer::decode(line) {
             Some(Answer::No(why)) => Outcome::Lost(format!("the server refused: {why}")),
-            _ => Outcome::GaveUp("what answers there is no narrows server that knows transactions".to_owned()),
+            _ => Outcome::GaveUp("the listener is not a narrows server with transactions".to_owned()),
         })
     }
 
@@ -232,5 +232,5 @@ impl<'a> Transactor<'a> {
 }
 
 fn surplus() -> Failure {
-    Failure::Hopeless(Outcome::GaveUp("the peer answered more than it was asked".to_owned()))
+    Failure::Hopeless(Outcome::GaveUp("the peer sent more responses than requests".to_owned()))
 }

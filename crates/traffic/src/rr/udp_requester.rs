@@ -79,9 +79,9 @@ impl<'a> UdpRequester<'a> {
             self.requester.worker.tally.fail(self.in_flight() as u64);
         }
         let counts = [
-            (self.late, "answers came after their request had been given up, or twice"),
-            (self.foreign, "datagrams were no answers to this stream"),
-            (self.refused_here, "requests were refused by this host's own queue (ENOBUFS) and sent later"),
+            (self.late, "responses were late or duplicate"),
+            (self.foreign, "datagrams did not belong to this stream"),
+            (self.refused_here, "requests were refused by this host's queue (ENOBUFS) and sent later"),
         ];
         self.requester.notes.extend(notes(counts));
         self.requester.leave(outcome, Histogram::new())
@@ -146,7 +146,7 @@ impl<'a> UdpRequester<'a> {
                         self.requester.begin(sent);
                         self.rest_until = now + BACKOFF;
                         if self.requester.fail_immediately() {
-                            return Err(Outcome::Lost(format!("this host lets no request out: {error}")));
+                            return Err(Outcome::Lost(format!("cannot send any request: {error}")));
                         }
                     }
                     _ if error.raw_os_error() == Some(105) => {
@@ -241,7 +241,7 @@ impl<'a> UdpRequester<'a> {
         if let Some((_, at)) = oldest {
             self.free(at);
             if self.requester.fail_immediately() {
-                return Some(Outcome::Lost(format!("nobody answers on the peer's port: {error}")));
+                return Some(Outcome::Lost(format!("no listener on the peer's port: {error}")));
             }
         }
         None

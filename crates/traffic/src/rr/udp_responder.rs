@@ -49,7 +49,7 @@ pub(super) fn respond(socket: &UdpSocket, worker: Worker<'_>, moving: impl FnOnc
         }
     };
     let counts = [
-        (foreign, "datagrams were no requests of this stream and were not answered"),
+        (foreign, "datagrams were not requests of this stream and were not answered"),
         (unsent, "responses could not be sent"),
     ];
     Left::of(outcome, notes(counts).collect())

@@ -93,7 +93,7 @@ fn payload(plan: &TcpPlan, remarks: &mut Vec<String>) -> Payload {
     if plan.zero_copy == ZeroCopy::On {
         match Payload::pages(message) {
             Ok(pages) => return pages,
-            Err(error) => remarks.push(format!("zero copy is not possible: {error}; sending copies")),
+            Err(error) => remarks.push(format!("zero copy is not possible: {error}; data is copied")),
         }
     }
     Payload::buffer(message)

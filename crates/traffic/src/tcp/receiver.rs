@@ -90,7 +90,7 @@ fn receive(worker: &Worker<'_>, take: &mut Take, moving: impl FnOnce(Instant)) -
             }
             Err(error) if waits(&error) => {
                 if until_end_of_data && moved_at.elapsed() > STALL {
-                    return Outcome::GaveUp(format!("no byte came for {} s", STALL.as_secs()));
+                    return Outcome::GaveUp(format!("no data received for {} s", STALL.as_secs()));
                 }
                 if let Some(batch) = &mut batch {
                     batch.idle(socket);

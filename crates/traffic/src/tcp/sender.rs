@@ -67,7 +67,7 @@ fn send(worker: &Worker<'_>, payload: &Payload) -> Result<Outcome, Impossible> {
                 }
                 Err(error) if waits(&error) => {
                     if worker.total_bytes.is_some() && moved_at.elapsed() > STALL {
-                        let why = format!("the connection took no byte for {} s", STALL.as_secs());
+                        let why = format!("no data sent for {} s", STALL.as_secs());
                         return Ok(Outcome::GaveUp(why));
                     }
                 }

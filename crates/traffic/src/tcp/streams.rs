@@ -65,7 +65,7 @@ impl Streams for TcpStreams<'_> {
             _ => outcome.remarks(id, timing, "lost the peer: its data ended"),
         };
         if sends && self.shared.payload.as_ref().is_some_and(|payload| payload.method() != method) {
-            let remark = format!("stream {id}: zero copy is not possible on this socket; it sent copies");
+            let remark = format!("stream {id}: zero copy is not possible on this socket; data was copied");
             remarks.remarks.push(remark);
         }
         let in_order = timing.end_us.is_none() && matches!(outcome, Outcome::Complete);

@@ -20,8 +20,8 @@ pub enum UdpError {
     Number(u32),
     /// The datagrams would be fragmented.
     #[error(
-        "datagrams of {bytes} bytes do not fit: the path MTU towards {peer} is {path_mtu_bytes} bytes, which carry {most} in one \
-         packet; choose a size up to that, or allow fragments"
+        "datagrams of {bytes} bytes are too large: the path MTU to {peer} is {path_mtu_bytes} bytes, at most {most} \
+        of payload; use a smaller --size, or --fragments"
     )]
     TooLarge {
         /// The other end.
@@ -35,8 +35,8 @@ pub enum UdpError {
     },
     /// Large datagrams are dropped silently, small ones are not.
     #[error(
-        "datagrams of {bytes} bytes vanish on the path to {peer}, those of {works} bytes arrive, and nobody on the way says so by \
-         ICMP; choose a smaller size, or the largest that fits"
+        "datagrams of {bytes} bytes are lost on the path to {peer} without an ICMP error, while {works} bytes arrive; \
+        use a smaller --size, or the largest"
     )]
     Vanish {
         /// The other end.
@@ -58,8 +58,8 @@ pub enum UdpError {
     },
     /// Nothing came back.
     #[error(
-        "no answer from {peer} by UDP within {} s{}; does narrows serve run there, and does every firewall on the way pass UDP to \
-         port {}?", waited_ms.div_ceil(1000), if *unreachable { ", but word that nobody listens there" } else { "" }, peer.port()
+        "no UDP answer from {peer} within {} s{}; check that `narrows serve` runs there and that firewalls allow UDP \
+        port {}", waited_ms.div_ceil(1000), if *unreachable { "(ICMP port unreachable)" } else { "" }, peer.port()
     )]
     Silent {
         /// The other end.

@@ -219,7 +219,7 @@ impl<'a> Receiving<'a> {
     fn ended(&self) -> Outcome {
         match (self.fin, self.first_ns) {
             (Some(_), _) => Outcome::Complete,
-            (None, None) => Outcome::Incomplete("not one datagram came".to_owned()),
+            (None, None) => Outcome::Incomplete("no datagram arrived".to_owned()),
             (None, Some(_)) => no_fin(),
         }
     }
@@ -310,7 +310,7 @@ impl<'a> Receiving<'a> {
         let counted = self.window.finish(self.fin.map(|(total, _)| total));
         let runs = self.runs > 0;
         let remark = if runs && socket_drops.is_some_and(|drops| drops > 0) {
-            Some("the socket's drops are counted in runs of datagrams, as the kernel coalesced and dropped them")
+            Some("the socket counts drops per GRO batch, not per datagram")
         } else if !runs && self.worker.plan.coalescing == Batching::On && self.messages > WITHOUT_RUN {
             Some("the kernel coalesced no datagrams (UDP_GRO)")
         } else {
@@ -351,6 +351,6 @@ impl<'a> Receiving<'a> {
 }
 
 fn no_fin() -> Outcome {
-    let what = "the sender's last word did not come; losses after the last datagram that came are not counted here";
+    let what = "the sender's end mark was lost; losses after the last datagram received are not counted here";
     Outcome::Incomplete(what.to_owned())
 }

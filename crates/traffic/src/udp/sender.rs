@@ -63,7 +63,7 @@ pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
 
 /// Waits until the client is ready; the datagram size that it found.
 fn await_go(worker: &Worker<'_>) -> Result<u32, Outcome> {
-    let no_go = || Outcome::Incomplete("the receiver never said that it was ready, so nothing was sent".to_owned());
+    let no_go = || Outcome::Incomplete("nothing sent: the receiver was not ready".to_owned());
     let began = clock::now();
     let own = &worker.stream.socket;
     let mut buffer = vec![0; 65_536];

@@ -162,7 +162,7 @@ impl<'a> Sending<'a> {
         if by_run && is_segmentation_error(error) {
             self.segment_max = 0;
             self.departures.retried();
-            self.remark = Some(format!("UDP_SEGMENT is not possible here: {error}; each datagram was sent by itself"));
+            self.remark = Some(format!("UDP_SEGMENT is not possible: {error}; datagrams were sent one by one"));
             return 0;
         }
         type Reason = fn(&mut Unsent) -> &mut u64;

@@ -142,7 +142,7 @@ fn ends_without_a_peer_say_so() {
         drop(server.join().unwrap());
         client
     });
-    assert_eq!(remarks(&client), ["stream 1: not one datagram came"]);
+    assert_eq!(remarks(&client), ["stream 1: no datagram arrived"]);
     assert_eq!(client.streams[1].received.as_ref().unwrap().datagrams, 0);
     assert!(client.streams[0].sent.as_ref().unwrap().datagrams > 0);
 }

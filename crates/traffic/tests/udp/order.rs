@@ -104,9 +104,7 @@ fn without_the_last_word_it_says_what_is_not_known() {
     assert_eq!((received(&record).distinct, received(&record).lost), (2, 1));
     assert_eq!(
         remarks(&record),
-        [
-            "stream 0: the sender's last word did not come; losses after the last datagram that came are not counted here"
-        ]
+        ["stream 0: the sender's end mark was lost; losses after the last datagram received are not counted here"]
     );
 }
 

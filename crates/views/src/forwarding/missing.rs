@@ -29,7 +29,7 @@ pub(super) fn all(derived: &Derived, traffic: &[TrafficView]) -> Vec<NotMeasured
     for entry in ALL {
         let name = entry.test.title();
         if !record.plan.tests.has(entry.test) {
-            list.push(NotMeasured { what: name.to_owned(), why: "it was not asked for".to_owned() });
+            list.push(NotMeasured { what: name.to_owned(), why: "not requested".to_owned() });
             continue;
         }
         // What has a reason is not said again.
@@ -46,10 +46,10 @@ pub(super) fn all(derived: &Derived, traffic: &[TrafficView]) -> Vec<NotMeasured
                 continue;
             }
             let which = if missing.len() == it.sizes.len() { "all sizes".to_owned() } else { missing.join(", ") };
-            let why = record.ended.as_ref().map_or_else(
-                || "the record has no result of it".to_owned(),
-                |why| format!("the benchmark ended before: {why}"),
-            );
+            let why = record
+                .ended
+                .as_ref()
+                .map_or_else(|| "no result recorded".to_owned(), |why| format!("the benchmark ended first: {why}"));
             list.push(NotMeasured { what: format!("{name}, {}, {which}", it.name), why });
         }
     }

@@ -51,7 +51,7 @@ pub(super) fn compared(plan: &ForwardingPlan, mut all: Vec<TrafficView>) -> Vec<
                 (view.modified, view.unmodified) = (rate.map(|it| it.0), without.map(|it| it.0));
                 view.ratio = ratio(view);
                 let what = rate.filter(|_| view.ratio.is_some()).map(|(_, what)| what);
-                view.remark = what.map(|what| format!("{what}: no throughput was asked for"));
+                view.remark = what.map(|what| format!("{what}: no throughput test requested"));
             }
         }
     }
@@ -79,13 +79,11 @@ fn compare(view: &mut ModifiedView, with: Option<&GoalOfSize>, without: Option<&
     view.ratio = ratio(view);
     let more = |of: Option<&GoalOfSize>| of.is_some_and(GoalOfSize::is_at_least);
     view.remark = match (view.modified, view.unmodified, more(with), more(without)) {
-        (None, ..) => Some("under the modifier no throughput was found".to_owned()),
-        (_, None, ..) => Some("without the modifier no throughput was found".to_owned()),
-        (.., true, true) => {
-            Some("neither is the device's limit: both passed at all loads that were offered".to_owned())
-        }
-        (.., false, true) => Some("at most: without the modifier the device may carry more".to_owned()),
-        (.., true, false) => Some("at least: under the modifier the device may carry more".to_owned()),
+        (None, ..) => Some("no throughput found with the modifier".to_owned()),
+        (_, None, ..) => Some("no throughput found without the modifier".to_owned()),
+        (.., true, true) => Some("both passed at all offered loads: neither is the device's limit".to_owned()),
+        (.., false, true) => Some("upper bound: without the modifier the device may forward more".to_owned()),
+        (.., true, false) => Some("lower bound: with the modifier the device may forward more".to_owned()),
         (.., false, false) => None,
     };
 }

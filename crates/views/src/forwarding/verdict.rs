@@ -61,12 +61,12 @@ fn one(of: &SizeView) -> Option<String> {
 
 fn lost(losses: &[LossPlace], books: &Reconciliation) -> Vec<String> {
     if books.books == 0 {
-        return vec!["where frames were lost is not known: no books were kept".to_owned()];
+        return vec!["place of loss unknown: no accounting".to_owned()];
     }
     if losses.is_empty() {
         return vec![match books.lost {
-            0 => "no frame was lost in any trial that says something".to_owned(),
-            n => format!("{} frames were lost, too few to name a hop: the counters' own error is larger", grouped(n)),
+            0 => "no frame was lost in any valid trial".to_owned(),
+            n => format!("{} frames were lost; too few to name a hop, within the counters' error", grouped(n)),
         }];
     }
     let mut list: Vec<String> = losses

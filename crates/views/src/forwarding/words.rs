@@ -8,7 +8,7 @@ use narrows_model::run::search::{GoalResult, Outcome, TesterLimit};
 use narrows_model::words::figures::{grouped, nanos, tick};
 use narrows_model::words::show::{clean, plural};
 
-/// A traffic in a few words: `IPv4 UDP, 1 flow to 256 networks, both directions at once`.
+/// A traffic in a few words: `IPv4 UDP, 1 flow to 256 networks, both directions`.
 #[must_use]
 pub fn traffic(of: &Traffic) -> String {
     let flows = if of.flows == 1 {
@@ -19,7 +19,7 @@ pub fn traffic(of: &Traffic) -> String {
         format!("{} flows {}", grouped(of.flows), walk(walked))
     };
     let networks = if of.networks > 1 { format!(" to {} networks", of.networks) } else { String::new() };
-    let both = if of.bidirectional { ", both directions at once" } else { "" };
+    let both = if of.bidirectional { ", both directions" } else { "" };
     let beside = of.modifier.as_ref().map(|it| format!("; {}", modifier(it))).unwrap_or_default();
     format!("{}, {flows}{networks}{both}{beside}", protocol(of.family, of.transport))
 }
@@ -27,12 +27,12 @@ pub fn traffic(of: &Traffic) -> String {
 /// A modifier at length.
 fn modifier(of: &Modifier) -> String {
     match of {
-        Modifier::Broadcast { every } => format!("of every {every} frames one to the hardware broadcast address"),
-        Modifier::Management { agent } => format!("a management query to {} each second", clean(&agent.agent)),
+        Modifier::Broadcast { every } => format!("one of {every} frames to the broadcast MAC address"),
+        Modifier::Management { agent } => format!("one management query per second to {}", clean(&agent.agent)),
         Modifier::Routes { every_ms, networks } => {
             let time = nanos(every_ms.saturating_mul(1_000_000));
             format!(
-                "a routing update of {} (RIP version 2) at first and each {time}",
+                "routing updates of {} (RIP version 2), at the start and every {time}",
                 plural((*networks).into(), "network")
             )
         }
@@ -107,9 +107,9 @@ pub fn counters(of: &CounterSource) -> String {
 pub fn outcome(of: &GoalResult, is_line: bool) -> &'static str {
     match of.outcome {
         Outcome::Found => "found",
-        Outcome::MinLoadFails => "the lowest load fails",
+        Outcome::MinLoadFails => "the minimum load fails",
         Outcome::MaxLoadPasses if is_line => "line rate passes",
-        Outcome::MaxLoadPasses => "the highest load passes",
+        Outcome::MaxLoadPasses => "the maximum load passes",
         Outcome::Unfinished => "unfinished",
         Outcome::TesterLimited(TesterLimit::AtMaximum | TesterLimit::Unsent) => "tester-limited",
         Outcome::TesterLimited(TesterLimit::Invalid) => "invalid above",

@@ -29,9 +29,9 @@ pub(super) fn pair(root: &Table<'_>) -> Option<Pair> {
     let (a, b) = (side("a"), side("b"));
     let (a, b) = (a?, b?);
     if a.name == b.name {
-        table.note("b", format!("both configurations are called `{}`, but each has a name of its own", a.name));
+        table.note("b", format!("both configurations have the name `{}`; each needs its own", a.name));
     } else if a.steps == b.steps {
-        table.note("b", "it is made by the same steps as a: there is nothing to compare");
+        table.note("b", "it has the same steps as a: there is nothing to compare");
     }
     Some(Pair { a, b, runs, settle_ms })
 }

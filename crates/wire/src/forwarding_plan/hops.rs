@@ -22,16 +22,16 @@ pub(super) fn hops(tables: &[Table<'_>]) -> Vec<HopPlan> {
         let name = table.required("name").and_then(|item| item.text(MAX_NAME, "a name"));
         if let Some(name) = &name {
             if TAKEN.contains(&name.as_str()) {
-                table.note("name", format!("it is `{name}`, but the books call an end of the tester so"));
+                table.note("name", format!("it is `{name}`, a reserved name for an end of the tester"));
             } else if names.contains(name) {
-                table.note("name", format!("it is `{name}`, but another hop is called so"));
+                table.note("name", format!("it is `{name}`, which another hop has already"));
             }
             names.push(name.clone());
         }
         let tested = table.item("under-test").and_then(|item| item.flag()).unwrap_or(false);
         under_test += u32::from(tested);
         if tested && under_test > 1 {
-            table.note("under-test", "a second hop is under test, but a plan has one device under test");
+            table.note("under-test", "a second hop is under test; a plan has one device under test");
         }
         let input = table.required("input").and_then(|item| device(&item));
         let output = table.required("output").and_then(|item| device(&item));

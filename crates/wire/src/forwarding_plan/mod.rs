@@ -69,13 +69,13 @@ pub struct PlanFile {
 /// Everything that is wrong with it, each with line, column, key, value and what is allowed.
 pub fn parse(text: &str) -> Result<PlanFile, Problems> {
     if text.len() > MAX_BYTES {
-        let says = format!("the file has {} bytes, but a plan has at most {MAX_BYTES}", text.len());
+        let says = format!("the file has {} bytes; the maximum for a plan is {MAX_BYTES}", text.len());
         return Err(Problems::of(vec![Problem { line: 1, column: 1, key: String::new(), says }], 0));
     }
     let ink = Ink::new(text, &SECTIONS);
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
-        ink.note(error.span().map_or(0, |span| span.start), "", format!("this is no TOML: {}", error.message()));
+        ink.note(error.span().map_or(0, |span| span.start), "", format!("invalid TOML: {}", error.message()));
     }
     // Where only values are broken the tables still stand, and the rest of the file is looked at, too.
     let broken: Vec<usize> =
@@ -136,7 +136,7 @@ fn read(root: &Table<'_>) -> Option<PlanFile> {
     let wait = root.item("wait-for-lost-device").and_then(|item| item.duration_ms(0..=86_400_000));
     let pair = ab::pair(root);
     if pair.is_some() && tests.throughput.is_none() {
-        root.note("ab", "two configurations are compared by their throughputs, but there is no [throughput]; add it");
+        root.note("ab", "a comparison needs [throughput]; add it");
     }
     let plan = ForwardingPlan {
         name: name?,

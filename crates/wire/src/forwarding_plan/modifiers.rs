@@ -45,7 +45,7 @@ pub(super) fn modified(table: &Table<'_>, plain: Traffic, hops: &[HopPlan]) -> V
         let Some(modifier) = modifier(entry, all[0].family, hops) else { continue };
         let traffic = Traffic { modifier: Some(modifier), ..all[0].clone() };
         if all.contains(&traffic) {
-            entry.note("it is in the list twice, but each is a row of the report");
+            entry.note("it is in the list twice");
         } else {
             all.push(traffic);
         }
@@ -82,7 +82,7 @@ fn modifier(entry: &Item<'_>, family: Family, hops: &[HopPlan]) -> Option<Modifi
                     Some(agent) => agent,
                     None => {
                         entry.note(
-                            "the plan has no hop that is read by SNMP; name who is asked: { kind = \"management\", agent = \
+                            "the plan has no hop with an SNMP source; name the agent: { kind = \"management\", agent = \
                              \"198.18.0.1\", community = \"public\" }",
                         );
                         return None;
@@ -92,7 +92,7 @@ fn modifier(entry: &Item<'_>, family: Family, hops: &[HopPlan]) -> Option<Modifi
             Some(Modifier::Management { agent })
         }
         Kind::Routes if family == Family::Ipv6 => {
-            entry.note("its routing updates are those of RIP version 2, which is of IPv4; RIPng is not spoken");
+            entry.note("routing updates are RIP version 2, for IPv4 only; RIPng is not supported");
             None
         }
         Kind::Routes => Some(Modifier::Routes {

@@ -56,11 +56,12 @@ fn address(item: &Item<'_>, allow_any: bool, far: bool) -> Option<IpAddr> {
     let address: Option<IpAddr> = item.as_text().and_then(|word| word.parse().ok());
     let Some(address) = address else { return item.refuse("an IP address like 198.18.0.2 or 2001:2::2") };
     if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
-        return item.refuse("the address of one host, and no loopback");
+        return item.refuse("a unicast address, not loopback");
     }
     if far && !is_for_benchmarks(&address) {
         return item.refuse(
-            "of the benchmarking ranges 198.18.0.0/15 and 2001:2::/48: `narrows serve` of the port's host sends no others",
+            "of the benchmarking ranges 198.18.0.0/15 and 2001:2::/48: `narrows serve` on the port's host allows no \
+            others",
         );
     }
     if !allow_any && !is_for_benchmarks(&address) {
@@ -80,9 +81,9 @@ fn pair(table: &Table<'_>, keys: [&'static str; 2], allow_any: bool, far: bool) 
     let (own, gateway) = (read(keys[0]), read(keys[1]));
     let (own, gateway) = (own?, gateway?);
     if own == gateway {
-        table.note(keys[1], format!("it is {gateway}, the tester's own address, but must be the device's"));
+        table.note(keys[1], format!("it is {gateway}, the tester's own address, but must be the address of the DUT"));
     } else if Family::of(&own) != Family::of(&gateway) {
-        table.note(keys[1], format!("it is {gateway}, but must be of one family with {}, {own}", keys[0]));
+        table.note(keys[1], format!("it is {gateway}, but must have the address family of {}, {own}", keys[0]));
     }
     Some(AddressPair { address: own, gateway })
 }
@@ -95,7 +96,14 @@ fn second(table: &Table<'_>, allow_any: bool, far: bool) -> Option<AddressPair> 
     }
     let pair = pair(table, PAIRS[1], allow_any, far)?;
     if pair.address.is_ipv4() {
-        table.note(own, format!("it is {}, but must be an address of IPv6; that of IPv4 is address", pair.address));
+        table.note(
+            own,
+            format!(
+                "it is {}, but must be an IPv6 address; the IPv4 address goes into \
+            `address`",
+                pair.address
+            ),
+        );
     }
     Some(pair)
 }
@@ -107,7 +115,7 @@ pub(super) fn port(table: &Table<'_>, allow_any: bool) -> Option<TesterPort> {
     let host = table.item("host").and_then(|item| host(&item));
     let token_file = token_file(table);
     if table.has("token-file") && !far {
-        table.note("token-file", "it is the token of a host, but the port has no host; add it, or leave the file out");
+        table.note("token-file", "the port has a token file but no host; add host, or remove token-file");
     }
     let first = pair(table, PAIRS[0], allow_any, far);
     let second = second(table, allow_any, far);
@@ -116,7 +124,7 @@ pub(super) fn port(table: &Table<'_>, allow_any: bool) -> Option<TesterPort> {
         && second.address.is_ipv6()
     {
         let [own, gateway] = PAIRS[0];
-        table.note(own, format!("it is {}, but beside {} {own} and {gateway} are of IPv4", first.address, PAIRS[1][0]));
+        table.note(own, format!("it is {}, but with {} {own} and {gateway} must be IPv4", first.address, PAIRS[1][0]));
     }
     if far && host.is_none() {
         return None;
@@ -138,14 +146,15 @@ pub(super) fn check_both(receiver_table: &Table<'_>, generator: &TesterPort, rec
         let outside = keyed(port).find(|(_, address)| !is_for_benchmarks(address));
         if let (None, Some(host), Some((key, address))) = (&port.host, &other.host, outside) {
             let says = format!(
-                "{name}.{key} is {address}, outside of 198.18.0.0/15 and 2001:2::/48: `narrows serve` of {host} sends to no others"
+                "{name}.{key} is {address}, outside of 198.18.0.0/15 and 2001:2::/48: `narrows serve` on {host} \
+                allows no others"
             );
             receiver_table.note("address", says);
         }
     }
     if Family::of(&generator.address) != Family::of(&receiver.address) {
         let (own, other) = (receiver.address, generator.address);
-        let says = format!("it is {own}, but must be of one family with generator.address, {other}");
+        let says = format!("it is {own}, but must have the address family of generator.address, {other}");
         receiver_table.note("address", says);
         return;
     }
@@ -153,7 +162,7 @@ pub(super) fn check_both(receiver_table: &Table<'_>, generator: &TesterPort, rec
         for (other_key, other) in keyed(generator) {
             let gateways = [key, other_key].iter().all(|key| key.starts_with("gateway"));
             if own == other && !gateways {
-                receiver_table.note(key, format!("it is {own}, but that is generator.{other_key} already"));
+                receiver_table.note(key, format!("it is {own}, the same as generator.{other_key}"));
             }
         }
     }

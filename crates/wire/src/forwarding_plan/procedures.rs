@@ -52,7 +52,7 @@ pub(super) fn tables() -> Vec<Key> {
             what: format!("table: {}", about.what),
             default: match about.made {
                 Made::OnRequest => "not measured".to_owned(),
-                _ => format!("where no test is named: quick {usually}; rfc2544 {more}, too"),
+                _ => format!("without any test table: quick {usually}; rfc2544 also {more}"),
             },
         })
         .collect()
@@ -73,7 +73,7 @@ pub(super) fn tests(root: &Table<'_>, preset: Preset) -> Tests {
             continue;
         }
         if about.at_throughput && root.has(about.key) && !root.has("throughput") {
-            let says = "is measured at or around the throughput, but there is no [throughput]; add it";
+            let says = "needs the throughput; add [throughput]";
             root.note(about.key, format!("{} {says}", about.key));
         }
         let Some(table) = root.table(about.key) else { continue };
@@ -145,7 +145,7 @@ fn goals(item: &Item<'_>) -> Option<Vec<Goal>> {
             },
         };
         if goals.iter().any(|other| other.name == goal.name) {
-            entry.note(format!("a goal is called {} already, but each has a name of its own", goal.name));
+            entry.note(format!("another goal has the name {}; each needs its own", goal.name));
         }
         goals.push(goal);
     }
@@ -158,12 +158,12 @@ fn goal(table: &Table<'_>) -> Option<Goal> {
     let initial_trial_ms = duration("initial-trial").unwrap_or(1_000);
     let final_trial_ms = duration("final-trial").unwrap_or(1_000.max(initial_trial_ms));
     if final_trial_ms < initial_trial_ms {
-        table.note("final-trial", "it is shorter than initial-trial, but must not be");
+        table.note("final-trial", "it must not be shorter than initial-trial");
     }
     let sum_ms = table.item("duration-sum").and_then(|item| item.duration_ms(10..=SearchPlan::LONGEST_MS));
     let duration_sum_ms = sum_ms.unwrap_or(final_trial_ms);
     if duration_sum_ms < final_trial_ms {
-        table.note("duration-sum", "it is shorter than final-trial, but must not be");
+        table.note("duration-sum", "it must not be shorter than final-trial");
     }
     Some(Goal {
         loss_ratio: ratio("loss-ratio").unwrap_or(0.0),

@@ -97,10 +97,10 @@ impl<'a> Table<'a> {
             }
             let known = self.section.keys.iter().map(|key| key.name);
             let hint = nearest(name, known.clone()).map_or_else(
-                || format!("known here are {}", known.collect::<Vec<_>>().join(", ")),
+                || format!("known keys: {}", known.collect::<Vec<_>>().join(", ")),
                 |near| format!("did you mean `{near}`?"),
             );
-            self.ink.note(key.span().start, &self.path(&shown(name)), format!("there is no such key; {hint}"));
+            self.ink.note(key.span().start, &self.path(&shown(name)), format!("unknown key; {hint}"));
         }
         self
     }
@@ -286,7 +286,7 @@ impl<'a> Item<'a> {
         };
         if !range.contains(&array.len()) {
             self.note(format!(
-                "it has {} entries, but must have from {} to {}: {of}",
+                "it has {} entries, but must have {} to {}: {of}",
                 array.len(),
                 range.start(),
                 range.end()

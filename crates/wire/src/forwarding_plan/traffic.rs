@@ -75,10 +75,17 @@ pub(super) fn traffic(table: &Table<'_>, preset: Preset, ports: Ports<'_>) -> Tr
     if let Some(wanted) = table.item("family").and_then(|item| item.one_of(&families)) {
         for (name, _) in ports.known().filter(|(_, port)| port.of(wanted).is_none()) {
             let add = match wanted {
-                Family::Ipv4 => "add address and gateway of IPv4, and let address6 and gateway6 have those of IPv6",
+                Family::Ipv4 => "set address and gateway to IPv4, and address6 and gateway6 to IPv6",
                 Family::Ipv6 => "add address6 and gateway6",
             };
-            table.note("family", format!("it is \"{}\", but [{name}] has no address of it; {add}", word(wanted)));
+            table.note(
+                "family",
+                format!(
+                    "it is \"{}\", but [{name}] has no address of this family; \
+                {add}",
+                    word(wanted)
+                ),
+            );
         }
         traffic.family = wanted;
     }
@@ -119,12 +126,12 @@ fn check_networks(table: &Table<'_>, traffic: &Traffic, ports: Ports<'_>) {
     let ways = [(receiver, generator, "generator"), (generator, receiver, "receiver")];
     for (first, other, name) in ways.into_iter().take(if traffic.bidirectional { 2 } else { 1 }) {
         let Some(range) = Endpoints::networks(first, traffic.networks, [0; 2]) else {
-            table.note("networks", format!("there are not {} networks from {first} on", traffic.networks));
+            table.note("networks", format!("{first} is not followed by {} networks", traffic.networks));
             continue;
         };
         let last = range.addresses[1];
         if last.is_multicast() || is_for_benchmarks(&first) && !is_for_benchmarks(&last) {
-            let says = "which no host has and no benchmark may use";
+            let says = "which is not a unicast range";
             table.note("networks", format!("{} networks from {first} on end with {last}, {says}", traffic.networks));
         }
         let network = |address: IpAddr| match address {
@@ -136,8 +143,8 @@ fn check_networks(table: &Table<'_>, traffic: &Traffic, ports: Ports<'_>) {
             table.note(
                 "networks",
                 format!(
-                    "{} networks of {bits} bits from {first} to {} hold {other}, the address of [{name}]; \
-                     choose addresses of the ports that are further apart",
+                    "{} networks of {bits} bits from {first} to {} include {other}, the address of [{name}]; choose \
+                    port addresses that are further apart",
                     traffic.networks, last
                 ),
             );
@@ -152,7 +159,7 @@ fn walk(table: &Table<'_>) -> Walk {
         Some(true) => Walk::Random { seed: seed.unwrap_or(1) },
         _ => {
             if seed.is_some() {
-                table.note("seed", "only a random walk has a seed: add walk = \"random\"");
+                table.note("seed", "seed needs walk = \"random\"");
             }
             Walk::Odometer
         }
@@ -177,9 +184,7 @@ fn size(item: &Item<'_>, traffic: &Traffic) -> Option<u32> {
             (Family::Ipv6, Transport::Udp) => "IPv6, UDP",
             (Family::Ipv6, Transport::TcpSyn) => "IPv6, TCP",
         };
-        item.note(format!(
-            "it is {size}, but the smallest frame with {headers} and its signature is {least} bytes with FCS"
-        ));
+        item.note(format!("it is {size}, but the minimum for {headers} with signature is {least} bytes with FCS"));
         return None;
     }
     item.count(least..=MAX_FRAME_BYTES)
@@ -195,13 +200,13 @@ fn listed(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
 fn sizes(item: &Item<'_>, traffic: &Traffic) -> Option<Vec<u32>> {
     match item.as_text() {
         Some("rfc2544") => Some(raised(&RFC_2544_SIZES, traffic.min_bytes())),
-        Some("imix") => item.refuse("a list of sizes or \"rfc2544\"; a mix is mix = \"imix\""),
+        Some("imix") => item.refuse("a list of sizes or \"rfc2544\"; write mix = \"imix\" for a mix"),
         Some(_) => item.refuse("a list of sizes or \"rfc2544\""),
         None => {
             let sizes = listed(item, traffic)?;
             let twice = (1..sizes.len()).find(|at| sizes[..*at].contains(&sizes[*at]));
             if let Some(at) = twice {
-                item.note(format!("{} is in it twice, but each size is a row of the report", sizes[at]));
+                item.note(format!("{} is in the list twice", sizes[at]));
             }
             Some(sizes)
         }

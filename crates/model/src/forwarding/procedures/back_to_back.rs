@@ -66,6 +66,6 @@ pub struct BurstsOfSize {
     /// The part of it that the device did not forward meanwhile: implied × (1 − throughput ÷ maximum rate); `None` without
     /// a throughput.
     pub corrected_ns: Option<f64>,
-    /// Whether even the longest burst that was tried passed, once or more: all figures are then at least so large.
+    /// Whether the longest burst tried passed, once or more: all figures are then at least so large.
     pub at_least: bool,
 }

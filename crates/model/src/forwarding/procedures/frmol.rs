@@ -20,7 +20,7 @@ settings! {
 impl Procedure for FrmolTest {
     const ABOUT: About = About {
         key: "worst-case",
-        what: "what arrives when frames come at line rate",
+        what: "forwarding rate at maximum offered load (RFC 2285)",
         title: "worst case",
         word: "worst case",
         made: Made::OnRequest,
@@ -49,6 +49,6 @@ pub struct FrmolView {
     pub received_pps: Option<Spread>,
     /// The median of what arrived.
     pub received: Option<FrameRate>,
-    /// Lost of those sent, over all trials that say something.
+    /// Lost of those sent, over all valid trials.
     pub loss_ratio: Option<f64>,
 }

@@ -35,7 +35,7 @@ impl Procedure for ThroughputTest {
         let long = self.goals.iter().find(|goal| goal.final_trial_ms > self.max_search_ms);
         let says = long.map(|goal| {
             format!(
-                "{} s are too short for a single final trial of the goal {}, which takes {} s",
+                "{} s are shorter than the final trial of goal {}, which takes {} s",
                 seconds(self.max_search_ms),
                 goal.name,
                 seconds(goal.final_trial_ms)

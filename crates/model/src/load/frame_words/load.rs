@@ -7,7 +7,7 @@ use crate::words::units::{decimal, split, without_bits};
 
 const EXAMPLES: &str = "1.2Mpps, 9.4G (on the wire), 50% (of the line rate) or max";
 const NO_LINK: &str =
-    "is a share of the line rate, but the speed of the link is not known here; write a load like 1.2Mpps, 9.4G or max";
+    "is a share of the line rate, but the link speed is unknown; write a load like 1.2Mpps, 9.4G or max";
 /// What a generator paces, frames a second.
 const PACED: std::ops::RangeInclusive<f64> = 0.01..=1e9;
 
@@ -22,7 +22,7 @@ pub fn parse_load(word: &str, link_bps: Option<u64>, mean_bytes: f64) -> Result<
         return Ok(FrameLoad::Max);
     }
     let not_a = || FrameWordError::not_a(word, "load", EXAMPLES);
-    let must = |must| FrameWordError::of(word, &format!("is no load that can be offered: it must be {must}"));
+    let must = |must| FrameWordError::of(word, &format!("is an invalid load: it must be {must}"));
     let frames = if let Some(percent) = trimmed.strip_suffix('%') {
         let percent = plain(percent.trim_end()).ok_or_else(not_a)?;
         if percent > 100.0 {
@@ -100,8 +100,8 @@ mod tests {
         for link in [None, Some(0)] {
             assert_eq!(
                 refused("50%", link),
-                "`50%` is a share of the line rate, but the speed of the link is not known here; write a load like 1.2Mpps, 9.4G \
-                 or max"
+                "`50%` is a share of the line rate, but the link speed is unknown; write a load like 1.2Mpps, 9.4G or \
+                max"
             );
         }
         assert!(refused("101%", GIGABIT).ends_with("it must be at most 100 % of the line rate, or max"));

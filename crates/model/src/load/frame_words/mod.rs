@@ -19,7 +19,7 @@ pub struct FrameWordError(String);
 
 impl FrameWordError {
     fn not_a(word: &str, what: &str, examples: &str) -> Self {
-        Self::of(word, &format!("is no {what}; write it like {examples}"))
+        Self::of(word, &format!("is an invalid {what}; write it like {examples}"))
     }
 
     fn of(word: &str, says: &str) -> Self {
@@ -59,12 +59,12 @@ pub fn parse_endpoints(word: &str, default_port: u16) -> Result<Endpoints, Frame
     };
     let last_port = last_port.unwrap_or(port);
     if first.is_ipv4() != last.is_ipv4() {
-        let says = "goes from one family to the other: both ends of a range are IPv4, or both are IPv6";
+        let says = "mixes address families: both ends must be IPv4, or both IPv6";
         return Err(FrameWordError::of(word, says));
     }
     if first > last || port > last_port {
         let what = if first > last { "address" } else { "port" };
-        let says = format!("ends before it begins: its first {what} is higher than its last");
+        let says = format!("is reversed: its first {what} is higher than its last");
         return Err(FrameWordError::of(word, &says));
     }
     Ok(Endpoints { addresses: [first, last], ports: [port, last_port], stride_bits })
@@ -178,7 +178,7 @@ mod tests {
         }
         assert_eq!(
             refused("198.18.0.9-2001:2::1"),
-            "`198.18.0.9-2001:2::1` goes from one family to the other: both ends of a range are IPv4, or both are IPv6"
+            "`198.18.0.9-2001:2::1` mixes address families: both ends must be IPv4, or both IPv6"
         );
         assert_eq!(
             refused("198.18.0.9-198.18.0.1"),

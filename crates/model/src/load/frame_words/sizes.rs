@@ -52,13 +52,13 @@ pub fn parse_sizes(word: &str) -> Result<Vec<u32>, FrameWordError> {
 
 fn long_enough(word: &str, frames: u64) -> Result<(), FrameWordError> {
     let max = FrameFormat::MAX_SIZES;
-    let says = || format!("is a sequence of {frames} frames, but {max} are the most");
+    let says = || format!("is a sequence of {frames} frames; the maximum is {max}");
     if frames > max as u64 { Err(FrameWordError::of(word, &says())) } else { Ok(()) }
 }
 
 fn frame(word: &str, bytes: u64) -> Result<u32, FrameWordError> {
     let (min, max) = (MIN_FRAME_BYTES, MAX_FRAME_BYTES);
-    let says = || format!("asks for frames of {bytes} bytes, but frames have from {min} to {max} bytes with FCS");
+    let says = || format!("has frames of {bytes} bytes; the allowed range is {min} to {max} bytes with FCS");
     let size = u32::try_from(bytes).ok().filter(|size| (min..=max).contains(size));
     size.ok_or_else(|| FrameWordError::of(word, &says()))
 }

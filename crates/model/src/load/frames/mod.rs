@@ -179,7 +179,7 @@ impl FrameFormat {
                 return Err(format!("the {name} addresses and the family of the frames differ"));
             }
             if side.addresses[0] > side.addresses[1] || side.ports[0] > side.ports[1] {
-                return Err(format!("the {name} range ends before it begins"));
+                return Err(format!("the {name} range is reversed"));
             }
             let bits = if self.family == Family::Ipv4 { 31 } else { 127 };
             within(&format!("stride of the {name} addresses in bits"), side.stride_bits, 0, bits)?;
@@ -189,7 +189,7 @@ impl FrameFormat {
         for size in &self.sizes {
             if *size < self.least_bytes() {
                 return Err(format!(
-                    "a frame of {size} bytes is too small: {} with its signature takes {} bytes with FCS",
+                    "a frame of {size} bytes is too small: {} with signature needs {} bytes with FCS",
                     match self.family {
                         Family::Ipv4 => "IPv4",
                         Family::Ipv6 => "IPv6",
@@ -307,16 +307,14 @@ impl GeneratePlan {
             return Err(format!("load is {pps} frames/s, but must be from 0.01 to 10^9"));
         }
         within("burst in frames", self.burst, 1, 65_536)?;
-        within("stall to make up for in us", self.catch_up_us, 0, Self::MAX_CATCH_UP_US)?;
+        within("maximum catch-up in us", self.catch_up_us, 0, Self::MAX_CATCH_UP_US)?;
         within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
         within("workers", self.workers, 1, Self::MAX_STREAMS)?;
         // The stream of frames to all is not a worker's.
         let streams = if self.broadcast_every > 0 { BROADCAST_STREAM.into() } else { Self::MAX_STREAMS.into() };
         within("last stream", u64::from(self.first_stream) + u64::from(self.workers), 1, streams)?;
         if self.broadcast_every == 1 {
-            return Err(
-                "every frame would go to the hardware broadcast address, but some must go to the device".to_owned()
-            );
+            return Err("every frame would go to the broadcast MAC address; some must go to the DUT".to_owned());
         }
         within("interval in ms", self.interval_ms, 10, 3_600_000)
     }
@@ -349,7 +347,7 @@ impl ReceivePlan {
     pub fn check(&self) -> Result<(), String> {
         within("duration in ms", self.duration_ms, 10, 24 * 3600 * 1000)?;
         within("interval in ms", self.interval_ms, 10, 3_600_000)?;
-        within_if("silence in ms", self.idle_ms, 10, 3_600_000)
+        within_if("idle time in ms", self.idle_ms, 10, 3_600_000)
     }
 }
 

@@ -213,7 +213,7 @@ impl Plan for UdpPlan {
         let rate = match self.rate(self.flows().first().copied().unwrap_or(Flow::Up)) {
             UdpRate::Bps(bps) => format!("UDP at {}", units::bps(bps as f64)),
             UdpRate::Pps(pps) => format!("UDP at {pps} datagrams/s"),
-            UdpRate::Max => "as much UDP as goes".to_owned(),
+            UdpRate::Max => "UDP as fast as possible".to_owned(),
         };
         format!("{rate} {} for {}", self.direction, units::micros(self.duration_ms * 1000))
     }
@@ -238,7 +238,11 @@ impl Load for UdpPlan {
             *rate = match *rate {
                 UdpRate::Bps(bps) => UdpRate::Bps(bps.min(cap.max_bps)),
                 // What a number of packets is in bits depends on sizes that may not be known yet.
-                UdpRate::Pps(_) => return Err("without a token this server takes rates in bit/s only".to_owned()),
+                UdpRate::Pps(_) => {
+                    return Err("a rate in packets/s is not allowed: without a token this server \
+                    accepts bit/s only"
+                        .to_owned());
+                }
                 UdpRate::Max => UdpRate::Bps(cap.max_bps),
             };
         }

@@ -113,8 +113,7 @@ enum What {
         /// Run only scenarios whose name contains one of these words
         #[arg(value_name = "WORD")]
         only: Vec<String>,
-        /// Instead of the named scenarios, draw paths and faults at random from this seed; what is true of each is
-        /// then measured
+        /// Instead of the named scenarios, draw paths and faults at random from this seed; what is true of each is then measured
         /// with plain loads, with and without each fault
         #[arg(long, value_name = "SEED", conflicts_with_all = ["only", "repetitions"])]
         draw: Option<u64>,

@@ -31,11 +31,11 @@ fn is_limited(report: &AbReport, row: &AbRowView) -> bool {
 
 /// `fault forward-rules=10000`, or that there is none.
 fn steps(of: &[String]) -> String {
-    if of.is_empty() { "nothing is done for it".to_owned() } else { of.join(", ") }
+    if of.is_empty() { "no command and no fault".to_owned() } else { of.join(", ") }
 }
 
 /// What must be known of the whole, and that it ended early.
 fn remarks(report: &AbReport) -> Vec<String> {
-    let ended = report.ended.iter().map(|why| format!("it ended early: {why}"));
+    let ended = report.ended.iter().map(|why| format!("ended early: {why}"));
     ended.chain(report.remarks.iter().cloned()).collect()
 }

@@ -28,12 +28,12 @@ pub fn picture(report: &AbReport, intervals: &[[Option<[f64; 2]>; 2]]) -> Option
         return None;
     }
     let title = format!("Two configurations of {}", clean(&report.name));
-    let subtitle = format!("throughput ({}) of every run, frames a second", clean(&report.goal));
+    let subtitle = format!("throughput ({}) of every run, frames per second", clean(&report.goal));
     let mut canvas = sheet(TOP + count(drawn.len()) * EACH, &title, &subtitle);
     let entries = [
         Entry::point(format!("A: {}", clean(&report.a.name)), A),
         Entry::point(format!("B: {}", clean(&report.b.name)), B),
-        Entry::plain("mean and its interval at 95 %", Look { color: palette::INK, ..A }),
+        Entry::plain("mean with 95 % interval", Look { color: palette::INK, ..A }),
     ];
     legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries);
     for (at, (row, intervals)) in drawn.into_iter().enumerate() {
@@ -67,7 +67,7 @@ fn one(canvas: &mut Canvas, report: &AbReport, (row, intervals): (&AbRowView, [O
     let (head, below) = match &row.row.welch {
         None => ("–".to_owned(), "not comparable"),
         Some(of) if is_limited(report, row) => (percent(of), "limited by the tester or the line"),
-        Some(of) if of.is_proven() => (percent(of), "B against A, Welch at 95 %"),
+        Some(of) if of.is_proven() => (percent(of), "B against A, Welch, 95 %"),
         Some(of) => (percent(of), "B against A: not proven"),
     };
     canvas.text((x, top + HIGH / 2.0), &head, Font::TITLE);

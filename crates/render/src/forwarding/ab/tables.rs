@@ -37,7 +37,7 @@ pub(super) fn throughputs(report: &AbReport) -> Table {
         Column::figures("mean"),
         Column::figures("std. dev."),
     ];
-    let mut table = Table::new("Throughput", format!("{}, frames a second, over the runs", report.goal), &columns);
+    let mut table = Table::new("Throughput", format!("{}, frames per second, over the runs", report.goal), &columns);
     for row in &report.rows {
         let sides = [(Side::A, &row.a), (Side::B, &row.b)];
         for (nth, (side, sample)) in sides.into_iter().enumerate() {
@@ -62,13 +62,13 @@ pub(super) fn throughputs(report: &AbReport) -> Table {
 pub(super) fn differences(report: &AbReport) -> Table {
     let columns = [
         Column::words(""),
-        Column::figures("B less A"),
+        Column::figures("B − A"),
         Column::figures("of A"),
         Column::words("proven"),
         Column::figures("as ministat"),
         Column::figures("pooled s").spare(2),
     ];
-    let remark = "at 95 %: Welch's interval; as ministat: Student's t with a pooled deviation";
+    let remark = "95 % intervals: Welch; as ministat: Student's t with pooled deviation";
     let mut table = Table::new("Difference", remark, &columns);
     for row in &report.rows {
         let it = &row.row;
@@ -97,10 +97,10 @@ pub(super) fn differences(report: &AbReport) -> Table {
 
 /// Every run with what it found.
 pub(super) fn runs(report: &AbReport) -> Table {
-    let mut columns = vec![Column::figures("run"), Column::words("with"), Column::figures("begun after")];
+    let mut columns = vec![Column::figures("run"), Column::words("with"), Column::figures("start")];
     columns.extend(report.rows.iter().map(|row| Column::figures(&row_name(report, row)).spare(1)));
     columns.push(Column::figures("invalid trials").spare(2));
-    let mut table = Table::new("Runs", "in the order of time", &columns);
+    let mut table = Table::new("Runs", "in order of time", &columns);
     for (at, run) in report.runs.iter().enumerate() {
         let mut cells =
             vec![Cell::new((at + 1).to_string()), Cell::new(run.side.word()), Cell::new(micros(run.at_ms * 1000))];
@@ -110,7 +110,7 @@ pub(super) fn runs(report: &AbReport) -> Table {
             cells.push(Cell::maybe(of.map(|of| format!("{}{}", more(of.at_least), rate(of.pps)))));
         }
         cells.push(Cell::new(grouped(run.invalid)));
-        table.rows.push(Row::new(cells).note(run.left_out.as_ref().map(|why| format!("left out: {why}"))));
+        table.rows.push(Row::new(cells).note(run.left_out.as_ref().map(|why| format!("excluded: {why}"))));
     }
     table
 }

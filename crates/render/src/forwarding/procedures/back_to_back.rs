@@ -1,4 +1,5 @@
-//! The longest bursts without loss (RFC 9004): a table, and their average with the range over the repetitions, and the buffer time
+//! The longest bursts without loss (RFC 9004): a table, and their average with the range over repetitions, and the
+//! buffer time
 //! that follows.
 
 use super::super::drawing::{Columns, LEFT, RIGHT, WIDTH, count, present, sheet, sizes, whisker};
@@ -41,8 +42,8 @@ fn back_to_back(report: &ForwardingReport) -> Table {
         (Column::figures("corrected"), &|it| Cell::maybe(it.corrected_ns.map(|ns| time(it, ns))).tone(Tone::Strong)),
         (Column::figures("bursts").spare(1), &|it| Cell::new(it.frames.n.to_string())),
     ];
-    let remark = "frames; RFC 9004: implied = average ÷ rate, corrected for what left meanwhile";
-    let note = |it: &BurstsOfSize| it.at_least.then(|| "even the longest burst that was tried passed".to_owned());
+    let remark = "frames; RFC 9004: implied = average ÷ rate, corrected = less the frames forwarded during the burst";
+    let note = |it: &BurstsOfSize| it.at_least.then(|| "the longest burst tried passed".to_owned());
     of_sizes(report, ["Back-to-back", remark], |it| it.results.back_to_back.bursts.as_ref(), &figures, note)
 }
 
@@ -63,15 +64,15 @@ fn picture(report: &ForwardingReport, _: &[Section]) -> Option<String> {
         return None;
     }
     let title = format!("Back-to-back frames of {}", clean(&report.name));
-    let subtitle = "the longest burst at the highest rate that is forwarded without loss (RFC 9004)";
+    let subtitle = "longest burst at the maximum rate without loss (RFC 9004)";
     let mut canvas = sheet(TOP + HIGH + 58.0, &title, subtitle);
     let mut entries: Vec<Entry> = Vec::new();
     for (at, traffic) in report.traffic.iter().enumerate() {
         let look = Look { marker: Marker::Square, ..Look::nth(at) };
         entries.push(Entry::point(clean(&traffic.name), look));
     }
-    entries.push(Entry::plain("range over the repetitions", Look { color: palette::INK, ..Look::nth(0) }));
-    entries.push(Entry::plain("implied, not corrected", Look { color: palette::AXIS, ..Look::nth(0) }.dashed("4 3")));
+    entries.push(Entry::plain("range over repetitions", Look { color: palette::INK, ..Look::nth(0) }));
+    entries.push(Entry::plain("implied, uncorrected", Look { color: palette::AXIS, ..Look::nth(0) }.dashed("4 3")));
     legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries);
     let wide = (WIDTH - LEFT - RIGHT - GAP) / 2.0;
     let names: Vec<String> = sizes.iter().map(|(_, name)| name.clone()).collect();
@@ -105,7 +106,7 @@ fn axis(ns: f64) -> String {
 fn burst(canvas: &mut Canvas, columns: &Columns, (x, wide): (f64, f64), color: &str, it: &BurstsOfSize, name: &str) {
     let panel = &columns.panel;
     let y = panel.y(it.mean_frames);
-    let hint = format!("{name}: {} frames in the mean", grouped(rounded(it.mean_frames)));
+    let hint = format!("{name}: mean {} frames", grouped(rounded(it.mean_frames)));
     canvas.rect([x, y, wide, panel.bottom() - y], color, &hint);
     let (high, low) = (panel.y(it.frames.max), panel.y(it.frames.min));
     whisker(canvas, x + wide / 2.0, (high, low), (wide / 4.0).min(5.0), Stroke::new(palette::INK, 1.2));

@@ -16,11 +16,11 @@ pub(super) const SECTION: Section = Section {
     asked: &[(Test::Frmol, asked)],
     mark: Some(Mark {
         rate: |it| it.frmol.rate.as_ref()?.received,
-        legend: "arrives at line rate",
-        hint: "arrive at line rate",
+        legend: "received at maximum offered load",
+        hint: "received at maximum offered load",
         look: Look { color: palette::ORANGE, marker: Marker::Down, dash: "" },
     }),
-    ..Section::of("worst-case", "Worst case", |it| vec![frmol(it)])
+    ..Section::of("worst-case", "Forwarding rate at maximum offered load (FRMOL)", |it| vec![frmol(it)])
 };
 
 fn asked(tests: &Tests) -> Option<String> {
@@ -30,7 +30,7 @@ fn asked(tests: &Tests) -> Option<String> {
 /// What is said of trials that say nothing.
 fn left_out(invalid: u32) -> Option<String> {
     let are = if invalid == 1 { "trial is" } else { "trials are" };
-    (invalid > 0).then(|| format!("{invalid} more {are} invalid and left out"))
+    (invalid > 0).then(|| format!("{invalid} more {are} invalid and excluded"))
 }
 
 /// What arrived at line rate.
@@ -46,6 +46,6 @@ fn frmol(report: &ForwardingReport) -> Table {
         (Column::figures("lost"), &|it| Cell::maybe(it.loss_ratio.map(ratio))),
         (Column::figures("trials").spare(2), &|it| Cell::new(it.repetitions.to_string())),
     ];
-    let words = ["Worst case", "what arrives while the line is full"];
+    let words = ["Forwarding rate at maximum offered load (FRMOL)", "received at the maximum offered load (RFC 2285)"];
     of_sizes(report, words, |it| it.results.frmol.rate.as_ref(), &figures, |it| left_out(it.invalid))
 }

@@ -55,7 +55,7 @@ fn picture(report: &ForwardingReport, _: &[Section]) -> Option<String> {
     let all = || drawn.iter().flat_map(|it| &it.sizes).filter_map(|it| it.results.latency.figures.as_ref());
     let ys = Scale::factors(all().flat_map(|it| [float(it.min_ns.max(1)), float(it.max_ns)]))?;
     let title = format!("Latency of {}", clean(&report.name));
-    let subtitle = "at the throughput of each size, by time stamps in the frames; even factors upwards";
+    let subtitle = "at the throughput of each size, from timestamps in the frames; logarithmic scale";
     let mut canvas = sheet(TOP + count(drawn.len()) * EACH - 12.0, &title, subtitle);
     let entries = [
         Entry::point("median", MEDIAN),

@@ -43,7 +43,12 @@ fn curve(report: &ForwardingReport, traffic: &TrafficView) -> Table {
     } else {
         "Frame loss rate".to_owned()
     };
-    let mut table = Table::new(name, "lost and unsent of all that was due; load in % of the highest offered", &columns);
+    let mut table = Table::new(
+        name,
+        "lost and unsent, share of the frames due; load in % of the maximum \
+        load",
+        &columns,
+    );
     let tenths = |percent: f64| rounded(percent * 10.0);
     let mut loads: Vec<u64> =
         sizes.iter().flat_map(|it| &it.results.loss.curve).map(|it| tenths(it.load_percent)).collect();
@@ -61,7 +66,7 @@ fn curve(report: &ForwardingReport, traffic: &TrafficView) -> Table {
                 unsent.push(format!("{} {}", size(it.size), ratio(point.unsent_ratio)));
             }
         }
-        let note = (!unsent.is_empty()).then(|| format!("of it never sent, the tester's part: {}", unsent.join(", ")));
+        let note = (!unsent.is_empty()).then(|| format!("unsent (tester): {}", unsent.join(", ")));
         table.rows.push(Row::new(cells).note(note));
     }
     table
@@ -81,7 +86,7 @@ fn picture(report: &ForwardingReport, _: &[Section]) -> Option<String> {
         return None;
     }
     let title = format!("Frame loss rate of {}", clean(&report.name));
-    let subtitle = "lost and unsent of all that was due, at loads from the highest down to two without loss";
+    let subtitle = "lost and unsent, share of the frames due, from the maximum load down to two loads without loss";
     let mut canvas = sheet(TOP + count(drawn.len()) * EACH - 10.0, &title, subtitle);
     for (at, traffic) in drawn.iter().enumerate() {
         one(&mut canvas, report, traffic, TOP + count(at) * EACH);
@@ -116,7 +121,7 @@ fn one(canvas: &mut Canvas, report: &ForwardingReport, traffic: &TrafficView, to
     let name =
         if report.traffic.len() > 1 { format!("{}: loss, %", clean(&traffic.name)) } else { "Loss, %".to_owned() };
     panel.grid_y(canvas, &name, tick);
-    panel.axis_x(canvas, &panel.xs.ticks(10.0), "offered load, % of the highest", tick);
+    panel.axis_x(canvas, &panel.xs.ticks(10.0), "offered load, % of the maximum load", tick);
     let mut ends: Vec<(f64, String, Look)> = Vec::new();
     let mut none: Vec<String> = Vec::new();
     for (at, size) in with.iter().enumerate() {

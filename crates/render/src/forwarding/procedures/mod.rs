@@ -21,7 +21,7 @@ pub(super) const ALL: &[Section] = &[
     frmol::SECTION,
     outages::SECTION,
     Section::of("modifiers", "Modifiers", |it| vec![tables::modifiers(it)]),
-    Section::of("devices", "The device meanwhile", |it| vec![tables::dut(it)]),
+    Section::of("devices", "Device under test", |it| vec![tables::dut(it)]),
 ];
 
 /// The tables of the results, in the order of every format.

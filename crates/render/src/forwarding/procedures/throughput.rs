@@ -34,7 +34,7 @@ fn asked(tests: &Tests) -> Option<String> {
 
 fn goal_words(of: &Goal) -> String {
     let loss = if of.loss_ratio > 0.0 { format!("loss up to {}", ratio(of.loss_ratio)) } else { "no loss".to_owned() };
-    format!("{}: {loss} in trials of {}, bounds within {}", of.name, time(of.final_trial_ms), percent(of.width))
+    format!("{}: {loss}, trials of {}, width {}", of.name, time(of.final_trial_ms), percent(of.width))
 }
 
 /// Throughput per traffic, size and goal, with the lines that it is held against.
@@ -86,7 +86,7 @@ fn throughput(report: &ForwardingReport) -> Table {
             cells.extend([frames(rate), share(rate), bits(rate), Cell::new("–"), frames(Some(view.line))]);
             cells.push(Cell::new("estimate").tone(Tone::Mark));
             let row = row(report, &table, traffic, Cell::new("mix"), cells);
-            table.rows.push(row.note(Some(format!("an estimate, not measured: {}", it.method))));
+            table.rows.push(row.note(Some(format!("estimate, not measured: {}", it.method))));
         }
     }
     table
@@ -139,7 +139,7 @@ fn confirmation(report: &ForwardingReport) -> Table {
     let remark = "spread: (max − min) ÷ median of what was received";
     let note = |it: &ConfirmationView| {
         let are = if it.invalid == 1 { "is" } else { "are" };
-        (it.invalid > 0).then(|| format!("{} of the {} {are} invalid and left out", it.invalid, it.repetitions))
+        (it.invalid > 0).then(|| format!("{} of the {} {are} invalid and excluded", it.invalid, it.repetitions))
     };
     let words = ["Repetitions at the throughput", remark];
     of_sizes(report, words, |it| it.results.throughput.confirmation.as_ref(), &figures, note)
@@ -173,8 +173,8 @@ fn picture(report: &ForwardingReport, all: &[Section]) -> Option<String> {
     let mut canvas = sheet(TOP + 2.0 * HIGH + GAP + 58.0, &title, &subtitle);
     legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries(report, all));
     let halves = [
-        Half { title: "Frames a second", of: |it| it.pps, short: pps_short },
-        Half { title: "Bits a second on the wire, preamble and gap included", of: |it| it.wire_bps, short: short_bits },
+        Half { title: "Frames per second", of: |it| it.pps, short: pps_short },
+        Half { title: "Bits per second on the wire, with preamble and gap", of: |it| it.wire_bps, short: short_bits },
     ];
     for (at, half) in halves.iter().enumerate() {
         let top = TOP + count(at) * (HIGH + GAP);
@@ -221,7 +221,7 @@ fn entries(report: &ForwardingReport, sections: &[Section]) -> Vec<Entry> {
     }
     entries.push(Entry::plain("line rate", Look { color: LINE.color, marker: Marker::Circle, dash: LINE.dash }));
     if all().filter_map(goal).any(GoalOfSize::is_at_least) {
-        entries.push(Entry::point("≥, pale: the device may carry more", Look { color: palette::AXIS, ..square(0) }));
+        entries.push(Entry::point("≥, pale: lower bound", Look { color: palette::AXIS, ..square(0) }));
     }
     for mark in sections.iter().filter_map(|section| section.mark.as_ref()) {
         if all().any(|it| (mark.rate)(&it.results).is_some()) {
@@ -322,7 +322,7 @@ fn bar(
         canvas.marker(mark.look.marker, (middle, y(rate)), 5.0, mark.look.color, &hint);
     }
     if let Some(rate) = estimate {
-        let hint = format!("{name}: an estimate, not measured: {}", pps(rate.pps));
+        let hint = format!("{name}: estimate, not measured: {}", pps(rate.pps));
         canvas.marker(ESTIMATE.marker, (middle, y(&rate)), 5.0, ESTIMATE.color, &hint);
     }
     let (label, top) = match lower {

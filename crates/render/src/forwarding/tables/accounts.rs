@@ -6,11 +6,11 @@ use crate::table::{Cell, Column, Row, Table};
 use narrows_model::forwarding::AccountLine;
 use narrows_model::forwarding::report::{BooksView, ForwardingReport};
 
-/// Where frames were lost, over all trials that say something.
+/// Where frames were lost, over all valid trials.
 pub(in super::super) fn losses(report: &ForwardingReport) -> Table {
     let columns =
         [Column::words("where"), Column::words("reason"), Column::figures("frames"), Column::figures("in trials")];
-    let mut table = Table::new("Where frames were lost", "over all trials that say something", &columns);
+    let mut table = Table::new("Lost frames by place", "over all valid trials", &columns);
     for it in &report.losses {
         let cells = vec![
             Cell::new(&it.hop).tone(Tone::Strong),
@@ -40,9 +40,8 @@ pub(in super::super) fn account(view: &BooksView) -> Table {
         for drop in line.drops.iter().filter(|drop| drop.frames > 0) {
             row = row.note(Some(format!("{} dropped: {}", grouped(drop.frames), drop.reason)));
         }
-        let kept = (line.not_forwarded > 0).then(|| {
-            format!("{} to the hardware broadcast address, rightly not forwarded", grouped(line.not_forwarded))
-        });
+        let kept = (line.not_forwarded > 0)
+            .then(|| format!("{} to the broadcast MAC address, correctly not forwarded", grouped(line.not_forwarded)));
         table.rows.push(row.note(kept).note(line.trouble.clone()));
     }
     table
@@ -72,11 +71,8 @@ fn cells(line: &AccountLine) -> Vec<Cell> {
 
 /// The trials that say nothing, at most so many of them.
 pub(in super::super) fn invalid(report: &ForwardingReport, most: usize) -> Table {
-    let mut table = Table::new(
-        "Invalid trials",
-        "they say nothing about their load",
-        &[Column::words("trial"), Column::words("why")],
-    );
+    let mut table =
+        Table::new("Invalid trials", "excluded from all results", &[Column::words("trial"), Column::words("why")]);
     for it in report.invalid.iter().take(most) {
         table.rows.push(Row::new(vec![Cell::new(&it.trial.name), Cell::new(&it.why).tone(Tone::Bad)]));
     }

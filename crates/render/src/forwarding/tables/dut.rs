@@ -28,15 +28,15 @@ pub(in super::super) fn dut(report: &ForwardingReport) -> Table {
         Column::figures("link changes").spare(1),
         Column::figures("trials").spare(2),
     ]);
-    let remark = "medians over the trials kept; the CPU's part in interrupts and soft interrupts";
-    let mut table = sized(report, "The device meanwhile", remark, &columns);
+    let remark = "medians over the trials; CPU time in interrupts and softirqs";
+    let mut table = sized(report, "Device under test", remark, &columns);
     for (traffic, view) in each(report) {
         for it in &view.devices {
             let mut cells = Vec::new();
             cells.extend((hops.len() > 1).then(|| Cell::new(&it.hop)));
             cells.extend(figures(it));
             let row = row(report, &table, traffic, Cell::new(size(view.size)), cells);
-            table.rows.push(row.note(it.silent.as_ref().map(|why| format!("{} was not watched: {why}", it.hop))));
+            table.rows.push(row.note(it.silent.as_ref().map(|why| format!("{} was not monitored: {why}", it.hop))));
         }
     }
     // Told once, not with each size.
@@ -44,7 +44,7 @@ pub(in super::super) fn dut(report: &ForwardingReport) -> Table {
         each(report).flat_map(|(_, view)| &view.devices).filter(|it| it.shared).map(|it| it.hop.as_str()).collect();
     shared.dedup();
     if let (Some(hop), Some(row)) = (shared.first(), table.rows.pop()) {
-        let says = format!("{hop} shares its kernel with the tester: interrupts and CPU times are those of both");
+        let says = format!("{hop} shares its kernel with the tester: interrupts and CPU times include both");
         table.rows.push(row.note(Some(says)));
     }
     table

@@ -19,7 +19,7 @@ pub(in super::super) fn modifiers(report: &ForwardingReport) -> Table {
             Cell::maybe(it.seen.as_ref().map(seen_words)).tone_if(it.seen.as_ref().is_some_and(is_trouble), Tone::Bad)
         }),
     ];
-    let words = ["Modifiers", "throughput with each, and without (RFC 2544, section 11)"];
+    let words = ["Modifiers", "throughput with and without each modifier (RFC 2544, section 11)"];
     let notes = |it: &ModifiedView| [it.remark.clone(), it.seen.as_ref().and_then(why)].into_iter().flatten();
     of_sizes(report, words, |it| it.modified.as_ref(), &figures, notes)
 }
@@ -27,14 +27,14 @@ pub(in super::super) fn modifiers(report: &ForwardingReport) -> Table {
 fn seen_words(of: &ModifierView) -> String {
     match of {
         ModifierView::Broadcast { sent, received } => {
-            format!("{} sent, {} came out", grouped(*sent), grouped(*received))
+            format!("{} sent, {} received", grouped(*sent), grouped(*received))
         }
         ModifierView::Management { asked, answered, answer_ns, .. } => {
             let time = answer_ns.map(|it| format!(" in {}", nanos(rounded(it.median)))).unwrap_or_default();
             format!("{} of {} answered{time}", grouped(*answered), grouped(*asked))
         }
         ModifierView::Routes { announced, withdrawn, learned, .. } => {
-            let learned = learned.map_or_else(|| "not known what was".to_owned(), grouped);
+            let learned = learned.map_or_else(|| "number of learned routes unknown".to_owned(), grouped);
             format!("{} sent, {learned} learned", grouped(announced.saturating_add(*withdrawn)))
         }
     }
@@ -58,7 +58,9 @@ fn why(of: &ModifierView) -> Option<String> {
             Some(why.as_ref().map_or_else(|| counts.clone(), |why| format!("{counts}: {why}")))
         }
         ModifierView::Routes { learned: Some(0), why: None, .. } => Some(
-            "no route of them came up: it speaks no RIP version 2 there, or takes it from other neighbours".to_owned(),
+            "none became a route: the device does not run RIP version 2 on that port, or accepts it from other \
+            neighbours only"
+                .to_owned(),
         ),
         ModifierView::Routes { why, .. } => why.clone(),
     }

@@ -13,17 +13,17 @@ use narrows_model::words::units::bps;
 /// The plan, a line each.
 pub(in super::super) fn plan(report: &ForwardingReport, sections: &[Section]) -> Table {
     let plan = &report.plan;
-    let mut table = Table::new("What was asked for", "", &[Column::words(""), Column::words("")]);
+    let mut table = Table::new("Plan", "", &[Column::words(""), Column::words("")]);
     let mut line = |name: &str, text: String| table.rows.push(Row::new(vec![Cell::new(name), Cell::new(text)]));
     #[allow(clippy::cast_precision_loss)]
     let link = nominal(&bps(plan.link_bps as f64));
-    let most = plan.max_load_pps.map(|most| format!(", at most {} offered", pps(most))).unwrap_or_default();
-    line("link", format!("{link} on the wire is 100 %{most}"));
-    line("tester sends", port(&plan.generator));
-    line("tester counts", port(&plan.receiver));
+    let most = plan.max_load_pps.map(|most| format!(", maximum load {}", pps(most))).unwrap_or_default();
+    line("link", format!("100 % load is {link} on the wire{most}"));
+    line("generator", port(&plan.generator));
+    line("receiver", port(&plan.receiver));
     for hop in &plan.hops {
         let what = if hop.under_test { "device under test" } else { "switch" };
-        line(what, format!("{}, in by {}, out by {}, counters: {}", hop.name, hop.input, hop.output, hop.counters));
+        line(what, format!("{}, input {}, output {}, counters: {}", hop.name, hop.input, hop.output, hop.counters));
     }
     for it in &report.traffic {
         let sizes: Vec<String> = it.traffic.sizes.iter().map(u32::to_string).collect();

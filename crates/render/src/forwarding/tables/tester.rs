@@ -10,8 +10,8 @@ pub(in super::super) fn tester(report: &ForwardingReport) -> Table {
         (Column::figures("carries"), &|it| frames(Some(it.rate))),
         (Column::figures("of line"), &|it| share(Some(it.rate))),
         (Column::figures("on the wire"), &|it| bits(Some(it.rate))),
-        (Column::words("how it was found"), &|it| Cell::new(&it.method)),
+        (Column::words("method"), &|it| Cell::new(&it.method)),
     ];
-    let words = ["The tester by itself", "a result at this limit is the tester's"];
+    let words = ["Tester calibration", "a result at this limit is limited by the tester"];
     of_sizes(report, words, |it| it.tester.as_ref(), &figures, |_| None)
 }

@@ -89,7 +89,7 @@ impl Reader {
                 (Some(pid), _) => Self::Network(format!("/proc/{pid}/ns/net")),
                 (None, Some(lab)) => match lab.split_once('/') {
                     Some((lab, host)) => Self::Lab { lab: lab.to_owned(), host: host.to_owned() },
-                    None => Self::Silent(format!("`{name}` names no host; write lab:NAME/HOST")),
+                    None => Self::Silent(format!("invalid lab host `{name}`; write lab:NAME/HOST")),
                 },
                 (None, None) if name.starts_with('/') => Self::Network(name.clone()),
                 (None, None) => Self::Network(format!("/run/netns/{name}")),
@@ -100,7 +100,7 @@ impl Reader {
             #[cfg(feature = "snmp")]
             CounterSource::Snmp(agent) => Self::snmp(agent, hop),
             #[cfg(not(feature = "snmp"))]
-            CounterSource::Snmp(_) => Self::Silent("this program was built without the feature snmp".to_owned()),
+            CounterSource::Snmp(_) => Self::Silent("this build lacks the feature snmp".to_owned()),
         }
     }
 
@@ -144,7 +144,7 @@ impl Reader {
                 netns::in_network_at(path, || Ok::<_, narrows_sys::Error>(read())).map_err(|error| error.to_string())?
             }
             Self::Lab { lab, host } => Labs::of_user().within(lab, host, read).map_err(|error| error.to_string())?,
-            _ => return Err("its network is not of this host".to_owned()),
+            _ => return Err("its network is not on this host".to_owned()),
         };
         read.map_err(|missing| missing.to_string())
     }
@@ -228,7 +228,7 @@ impl Hop {
             }
             None => Err(match self.read() {
                 Err(why) => why,
-                Ok(_) => "its counters could not be read before the load".to_owned(),
+                Ok(_) => "its counters were not read before the load".to_owned(),
             }),
         };
         let mut counts = counted.unwrap_or_else(|why| vec![self.silent(&why), self.silent(&why)]);
@@ -287,9 +287,7 @@ impl Hop {
                 let own =
                     if *counts_itself { SESSION_PACKETS_A_SECOND * (self.began.elapsed().as_secs() + 1) } else { 0 };
                 let grew = |before: u64, after: u64| {
-                    after
-                        .checked_sub(before)
-                        .ok_or("its counters went back: it or its devices were made anew meanwhile")
+                    after.checked_sub(before).ok_or("its counters decreased: it or its interfaces were recreated")
                 };
                 let count = |input: u64, output: u64| HopCount {
                     hop: self.plan.name.clone(),
@@ -334,7 +332,7 @@ impl Hop {
                 counts
             }
             #[cfg(feature = "snmp")]
-            _ => vec![self.silent("its counters were read in two ways"); 2],
+            _ => vec![self.silent("its counters come from two sources"); 2],
         })
     }
 }

@@ -60,9 +60,7 @@ impl Served {
     pub(super) fn state(&mut self, input: &str, output: &str) -> Result<DeviceState, String> {
         match self.ask(input, output, true)? {
             LinksAnswer::Read { state: Some(state), .. } => Ok(*state),
-            LinksAnswer::Read { .. } => {
-                Err(format!("{} does not tell its state: its narrows is of an earlier version", self.host))
-            }
+            LinksAnswer::Read { .. } => Err(format!("{} does not report its state: its narrows is too old", self.host)),
             LinksAnswer::Missing { why } => Err(why),
         }
     }

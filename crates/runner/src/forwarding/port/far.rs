@@ -74,7 +74,7 @@ impl Host {
     }
 
     fn unlike(&self) -> ForwardingError {
-        self.error(RemoteError::Server("its job was of another kind than asked for".to_owned()))
+        self.error(RemoteError::Server("its job is of another kind".to_owned()))
     }
 }
 
@@ -101,7 +101,7 @@ impl Far {
         let mut shown = 0;
         let session = remote.open_session(&mut |position, why| {
             if shown != position {
-                says(&format!("{word}: waiting, number {position} in the queue: {why}"));
+                says(&format!("{word}: waiting, position {position} in the queue: {why}"));
             }
             shown = position;
             !stop.is_set()

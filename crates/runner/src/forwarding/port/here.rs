@@ -39,10 +39,10 @@ impl Port for Here {
         if !link.up || !link.carrier {
             return Err(unfit(device, "it is down or has no link; set it up and check the cable"));
         }
-        let own = link.address.ok_or_else(|| unfit(device, "it has no Ethernet address"))?;
+        let own = link.address.ok_or_else(|| unfit(device, "it has no MAC address"))?;
         let resolve = |gateway: IpAddr| {
             neighbour::resolve(gateway, link.index)
-                .map_err(|error| unfit(device, format!("{error}; is {gateway} the device's address there?")))
+                .map_err(|error| unfit(device, format!("{error}; check that {gateway} is the DUT's address")))
         };
         let gateway = gateway.map(resolve).transpose()?.map(Mac);
         let cpus = cpu::allowed_cpus().map_or(1, |cpus| cpus.len().max(1));

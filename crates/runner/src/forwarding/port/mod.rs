@@ -26,7 +26,7 @@ pub(crate) trait Port: Send + Sync + std::fmt::Debug {
     /// The Ethernet addresses of a device and of the gateway behind it, where one is named.
     ///
     /// # Errors
-    /// The device is not there or down, or nobody answers for the gateway.
+    /// The device is not there or down, or no answer from the gateway.
     fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortState, ForwardingError>;
 
     /// What the host alone can send and count.

@@ -25,7 +25,7 @@ pub(super) fn device(standing: Standing, allowed: &[String], device: &str) -> Re
     Err(Refused::new(
         Reason::NotAllowed,
         format!(
-            "this server lets clients put frames on {} alone; for {device} start it with `narrows serve --frames {},{device}`",
+            "this server allows frames on {} only; for {device} restart it with `narrows serve --frames {},{device}`",
             allowed.join(", "),
             allowed.join(",")
         ),
@@ -35,14 +35,14 @@ pub(super) fn device(standing: Standing, allowed: &[String], device: &str) -> Re
 /// Whether this client may use any.
 pub(super) fn any(standing: Standing, allowed: &[String], device: &str) -> Result<(), Refused> {
     if standing != Standing::Trusted {
-        let why = "this server is open and puts frames on its devices only for clients with its token";
+        let why = "this server is open and sends frames only for clients with its token";
         return Err(Refused::new(Reason::NotAllowed, why));
     }
     if allowed.is_empty() {
         let device = device.chars().take(15).collect::<String>().escape_default().to_string();
         let why = format!(
-            "this server puts no frames on its devices for clients; start it with `narrows serve --frames {device}` if it \
-             may: it is for devices of a lab alone"
+            "this server sends no frames for clients; restart it with `narrows serve --frames {device}`, in a lab \
+            network only"
         );
         return Err(Refused::new(Reason::NotAllowed, why));
     }
@@ -56,13 +56,13 @@ pub(super) fn nothing_else(device: &str, peer: Option<IpAddr>) -> Result<(), Ref
     if leads(None) {
         return Err(Refused::new(
             Reason::NotAllowed,
-            format!("{device} carries this host's default route: frames at line rate would cut the host off"),
+            format!("{device} carries the default route: frames at line rate would disconnect the host"),
         ));
     }
     if peer.is_some_and(|peer| leads(Some(peer))) {
         return Err(Refused::new(
             Reason::NotAllowed,
-            format!("{device} leads to the client itself: frames at line rate would cut off the session"),
+            format!("{device} carries the route to the client: frames at line rate would disconnect the session"),
         ));
     }
     Ok(())
@@ -71,8 +71,8 @@ pub(super) fn nothing_else(device: &str, peer: Option<IpAddr>) -> Result<(), Ref
 fn addresses(of: &[IpAddr]) -> Result<(), String> {
     match of.iter().find(|address| !is_benchmarking(**address)) {
         Some(outside) => Err(format!(
-            "{outside} is outside of 198.18.0.0/15 and 2001:2::/48, the addresses set apart for benchmarks (RFC 2544, RFC \
-             5180): a server sends no others"
+            "{outside} is outside the benchmarking ranges 198.18.0.0/15 and 2001:2::/48 (RFC 2544, RFC 5180); a \
+            server allows no others"
         )),
         None => Ok(()),
     }
@@ -92,14 +92,14 @@ pub(super) fn generate(plans: &[GeneratePlan]) -> Result<String, String> {
         plan.check()?;
         addresses(&ends(&plan.format))?;
         if plan.device != first.device {
-            return Err("the generators of an order send by one device".to_owned());
+            return Err("the generators of an order must use one interface".to_owned());
         }
         if plan.count.is_some_and(|count| count > MAX_COUNT) {
             return Err(format!("count is above {MAX_COUNT}"));
         }
         let own = u32::from(plan.first_stream)..u32::from(plan.first_stream) + plan.workers;
         if !own.into_iter().all(|stream| streams.insert(stream)) {
-            return Err("two generators of an order have a stream of the same number".to_owned());
+            return Err("two generators of an order use the same stream number".to_owned());
         }
     }
     Ok(first.device.clone())

@@ -33,9 +33,9 @@ pub(in super::super) enum Use {
 impl Use {
     fn words(&self) -> String {
         match self {
-            Self::Send(device) => format!("frames are sent by {device} already"),
-            Self::Count(device) => format!("frames are counted at {device} already"),
-            Self::Qualify => "the host is being qualified already".to_owned(),
+            Self::Send(device) => format!("{device} is already sending frames"),
+            Self::Count(device) => format!("{device} is already counting frames"),
+            Self::Qualify => "the host is already being calibrated".to_owned(),
         }
     }
 }
@@ -55,7 +55,7 @@ impl Uses {
     /// Takes it for one job.
     pub(in super::super) fn claim(&self, what: Use) -> Result<Claim, Refused> {
         if !lock(&self.0).insert(what.clone()) {
-            let why = format!("{}; one benchmark at a time has a device for itself", what.words());
+            let why = format!("{}; one benchmark at a time per interface", what.words());
             return Err(Refused::new(Reason::Busy, why));
         }
         Ok(Claim { uses: self.clone(), what })
@@ -83,7 +83,7 @@ impl Jobs {
             return Err(Refused::not_found("session"));
         }
         if self.running.len() >= MAX_JOBS {
-            let why = format!("a session has at most {MAX_JOBS} jobs of frames; end those that are over");
+            let why = format!("a session has at most {MAX_JOBS} frame jobs; delete finished ones");
             return Err(Refused::new(Reason::Busy, why));
         }
         self.next += 1;
@@ -98,7 +98,7 @@ impl Jobs {
             .parse()
             .ok()
             .and_then(|number: u32| if remove { running.remove(&number) } else { running.get(&number).cloned() });
-        job.ok_or_else(|| Refused::not_found("job of frames"))
+        job.ok_or_else(|| Refused::not_found("frame job"))
     }
 
     /// Ends all jobs and takes no more; whether all ended in time.
@@ -143,7 +143,7 @@ impl std::fmt::Debug for Job {
     }
 }
 
-const GONE: &str = "the receiver has ended: its time was over";
+const GONE: &str = "the receiver has reached its time limit";
 
 impl Job {
     /// Begins to send. The generators end by their own plans, or by the flag.
@@ -210,7 +210,7 @@ impl Job {
             let mut over = over.clone();
             let outcome = match timeout(ENGINE_END, over.wait_for(Option::is_some)).await {
                 Ok(Ok(outcome)) => outcome.clone(),
-                Ok(Err(_)) => return Err("the generator broke down".to_owned()),
+                Ok(Err(_)) => return Err("the generator failed".to_owned()),
                 Err(_) => return Err("the generator did not end in time".to_owned()),
             };
             return Ok(FramesRecord::Generated { sent: outcome.unwrap_or(Ok(Vec::new()))? });
@@ -242,7 +242,7 @@ impl Job {
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("it broke: {error}")))
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("internal error: {error}")))
 }
 
 #[cfg(test)]

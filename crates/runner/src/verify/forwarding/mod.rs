@@ -144,7 +144,7 @@ fn rule(bench: &Bench) -> Result<Row, StageError> {
         Some(words) => format!("a rule that drops every {NTH:.0}th of {sent}: {words}"),
         None => format!("a rule that drops every {NTH:.0}th of {sent}: nothing was found"),
     };
-    // Frames of the first look count, too: the first drop comes up to one frame earlier or later.
+    // Frames of the first sample count, too: the first drop comes up to one frame earlier or later.
     let requested = sent as f64 / NTH;
     Ok(Row {
         what,
@@ -173,7 +173,7 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     // So many frames were counted when the trial begins: a counter of 32 bits wraps within it.
     const BEFORE: u64 = (1 << 32) - 20_000;
     let cases = [
-        ("an agent that tells the truth", None),
+        ("a correct agent", None),
         ("an agent that divides by 1024", Some(Miscount::Divided)),
         ("an agent whose counters wrap at 2^32", Some(Miscount::Wrapped)),
     ];
@@ -224,7 +224,7 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
             None => truthful,
             Some(why) => !truthful && why.contains("router") || why.contains("wraps"),
         };
-        let says = invalid.as_ref().map_or_else(|| "nothing wrong".to_owned(), |why| format!("invalid: {why}"));
+        let says = invalid.as_ref().map_or_else(|| "no error".to_owned(), |why| format!("invalid: {why}"));
         rows.push(Row {
             what: format!("{what}: {says}"),
             requested: f64::from(u8::from(!truthful)),

@@ -54,7 +54,7 @@ fn destinations(family: Family, gateway: &str, addresses: [&str; 2]) -> Result<u
     };
     let looked = Here.look("gen0", Some(address(gateway)?)).map_err(failed)?;
     let next =
-        looked.gateway.ok_or_else(|| StageError::Failed("the tester", "nobody answers for the gateway".to_owned()))?;
+        looked.gateway.ok_or_else(|| StageError::Failed("the tester", "no answer from the gateway".to_owned()))?;
     let ends = Ends { macs: [looked.own, next], addresses: [address(addresses[0])?, address(addresses[1])?] };
     // Of 256 networks visited at random one is missed by 20,000 frames with a chance of 1 in 10^31.
     let frames = 20_000;

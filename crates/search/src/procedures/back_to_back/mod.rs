@@ -70,7 +70,7 @@ impl BackToBackPlan {
         }
         let (throughput_pps, max_pps) = loads(plan, row, &Known { throughput_pps, ..Known::default() })?;
         if throughput_pps >= max_pps * BELOW_MAX {
-            return Err("its throughput is the highest rate that is offered: no burst fills a buffer".to_owned());
+            return Err("its throughput is the maximum load: no burst fills a buffer".to_owned());
         }
         // Frames of a time limit: far below 2^53.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -119,7 +119,7 @@ impl BackToBack {
     pub fn new(plan: &BackToBackPlan) -> Result<Self, SearchError> {
         if plan.most_frames == 0 || !(plan.max_pps.is_finite() && plan.max_pps > 0.0) {
             return Err(SearchError::Plan(format!(
-                "bursts of up to {} frames at {} frames/s are none",
+                "bursts of up to {} frames at {} frames/s are too short",
                 plan.most_frames, plan.max_pps
             )));
         }
@@ -150,9 +150,9 @@ impl BackToBack {
         let frames = self.hunt.at;
         let invalid = seen.invalid.clone().or_else(|| {
             if seen.sent != frames {
-                Some(format!("{} frames left, but the burst is of {frames}", seen.sent))
+                Some(format!("{} frames sent, but the burst has {frames}", seen.sent))
             } else if seen.received > seen.sent {
-                Some(format!("{} received, but only {} sent", seen.received, seen.sent))
+                Some(format!("{} received, only {} sent", seen.received, seen.sent))
             } else {
                 None
             }
@@ -181,7 +181,7 @@ impl BackToBack {
             self.hunt = Hunt::from(longest.max(1), STEP_AGAIN);
         } else if self.hunt.trials >= MAX_TRIALS {
             self.ended = Some(format!(
-                "no longest burst after {MAX_TRIALS} trials of one repetition: bursts of one length pass and fail at random"
+                "no result after {MAX_TRIALS} trials of one repetition: bursts of equal length pass and fail at random"
             ));
         }
         Ok(None)
@@ -269,7 +269,7 @@ impl Procedure for OfRow {
         let to_all = seen.trial.broadcasts();
         let gaps: u64 = seen.trial.directions.iter().map(|it| it.sent.due().saturating_sub(handed(it))).sum();
         let gaps = gaps + to_all.due.saturating_sub(to_all.handed);
-        let stalled = (gaps > 0).then(|| format!("the burst has gaps of {gaps} frames: the generator stood still"));
+        let stalled = (gaps > 0).then(|| format!("the burst has gaps of {gaps} frames: the generator stalled"));
         let invalid = seen.invalid.clone().or(stalled).or_else(|| seen.trial.directions.is_empty().then(none)?);
         let offered_pps = self.bursts.plan.max_pps;
         self.bursts.observe(&BurstSeen { sent, received, offered_pps, invalid }).map(drop)

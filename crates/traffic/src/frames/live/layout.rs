@@ -59,7 +59,7 @@ fn halves(side: &Endpoints) -> (u64, u64, u32) {
 fn addresses(side: &Endpoints) -> Result<u32, String> {
     let [first, last] = side.addresses.map(number);
     if side.stride_bits < HALF_BITS && first >> 64 != last >> 64 {
-        return Err("a range of IPv6 addresses goes beyond the last 64 bits".to_owned());
+        return Err("a range of IPv6 addresses exceeds the last 64 bits".to_owned());
     }
     u32::try_from(((last - first) >> side.stride_bits) + 1)
         .map_err(|_| "a range has more than 2^32 addresses".to_owned())

@@ -36,13 +36,13 @@ impl LiveReceiver {
         let object =
             Object::load_sized("receive", RECEIVE, &config, &[("flows", flows)]).map_err(|error| load_error(&error))?;
         let attached = object.attach(device.index, mode).map_err(|error| match error.errno() {
-            Some(16) => "another XDP program is attached to it".to_owned(),
+            Some(16) => "another XDP program is attached".to_owned(),
             Some(95) => {
-                "its driver runs no XDP programs (a virtual pair does where this end has at least as many queues to \
-                         receive as the other has to send)"
+                "its driver has no native XDP (a veth pair needs at least as many receive queues as the peer has send \
+                queues)"
                     .to_owned()
             }
-            Some(34 | 22) => format!("its MTU of {} or its offloads do not go with XDP in the driver", device.mtu),
+            Some(34 | 22) => format!("its MTU of {} or its offloads do not allow native XDP", device.mtu),
             _ => error.to_string(),
         })?;
         Ok(Self { object, _attached: attached })

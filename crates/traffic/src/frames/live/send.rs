@@ -87,7 +87,7 @@ pub(in super::super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[
     let largest = plan.format.largest() - FCS_BYTES;
     if largest > MAX_FRAME_BYTES {
         return Err(format!(
-            "a frame of {} bytes does not fit a page; the largest that does has {}",
+            "a frame of {} bytes does not fit a page; the maximum is {}",
             plan.format.largest(),
             MAX_FRAME_BYTES + FCS_BYTES
         ));
@@ -96,8 +96,8 @@ pub(in super::super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[
         && !features.transmits()
     {
         return Err(
-            "the driver takes no frames from XDP programs (no ndo_xdp_xmit); a virtual pair does once its other end \
-                    has GRO on or an XDP program, and no more queues to send than this end has to receive"
+            "the driver has no XDP transmit (ndo_xdp_xmit); on a veth pair the peer needs GRO or an XDP program, and \
+            no more send queues than this end has receive queues"
                 .to_owned(),
         );
     }
@@ -113,7 +113,7 @@ pub(in super::super) fn prepare(plan: &GeneratePlan, device: &Device, shares: &[
     // Nothing is sent before the start: this only tests whether the kernel supports live frames.
     if let Some(object) = objects.first() {
         object.run_live(device.index, &frame, 1, 1).map_err(|error| match error.errno() {
-            Some(22) => "this kernel makes no live frames (Linux 5.18 does)".to_owned(),
+            Some(22) => "this kernel has no XDP live frames (Linux 5.18 and later)".to_owned(),
             _ => error.to_string(),
         })?;
         set_state(object, plan, &shares[0], NEVER).map_err(|error| error.to_string())?;

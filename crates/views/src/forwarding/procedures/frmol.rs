@@ -7,7 +7,7 @@ use narrows_model::forwarding::{ForwardingTrial, Test};
 use narrows_model::words::figures::float;
 
 pub(super) const ENTRY: Entry = Entry {
-    rate: Some((|it| it.frmol.rate.as_ref()?.received, "what arrives at line rate")),
+    rate: Some((|it| it.frmol.rate.as_ref()?.received, "forwarding rate at maximum offered load (FRMOL)")),
     ..Entry::new(Test::Frmol, |of, it, _| it.frmol.rate = rate(of), |it| it.frmol.rate.is_some(), true)
 };
 

@@ -34,11 +34,11 @@ fn outage_notes(of: &[&OutageOfSize]) -> Vec<String> {
     match between.as_slice() {
         [] => {}
         [[least, most]] => {
-            notes.push(format!("between {} and {} by the receiver's looks", nanos(*least), nanos(*most)));
+            notes.push(format!("between {} and {} by the receiver's samples", nanos(*least), nanos(*most)));
         }
         all => {
             let apart = all.iter().map(|[least, most]| most.saturating_sub(*least)).max().unwrap_or(0);
-            notes.push(format!("to within {} by the receiver's looks", nanos(apart)));
+            notes.push(format!("within {}, the receiver's sample interval", nanos(apart)));
         }
     }
     let mut told: Vec<(&str, usize)> = Vec::new();

@@ -33,7 +33,7 @@ fn mix(of: &Of<'_>) -> Option<EstimateView> {
     };
     let results: Vec<OfSize> = of.record.searches.iter().filter(single).filter_map(result).collect();
     let estimate = estimate(&of.record.plan, of.row.traffic, &results).ok()?;
-    let at_least = if estimate.at_least { "; at least, since a size's throughput is" } else { "" };
+    let at_least = if estimate.at_least { "; lower bound, as the throughput of a size is" } else { "" };
     Some(EstimateView { rate: of.rate(estimate.pps), method: format!("{}{at_least}", estimate.method) })
 }
 
@@ -106,7 +106,7 @@ fn passes(of: &FrameTrial, allowed: f64) -> bool {
 /// That it was searched twice.
 fn again(of: &SearchOfSize) -> Option<String> {
     let before = pps(of.not_confirmed_pps?);
-    Some(format!("searched once more: the repetitions did not confirm {before}, which was found first"))
+    Some(format!("searched again: the repetitions did not confirm the first result, {before}"))
 }
 
 /// Why a bound is missing, or whose it is.
@@ -114,17 +114,17 @@ fn why(result: &GoalResult, plan: &SearchPlan, is_line: bool) -> Option<String> 
     Some(match result.outcome {
         Outcome::Found => return None,
         Outcome::MaxLoadPasses if is_line => return None,
-        Outcome::MinLoadFails => format!("the lowest load, {}, fails already", pps(plan.min_load_pps)),
+        Outcome::MinLoadFails => format!("the minimum load, {}, fails", pps(plan.min_load_pps)),
         Outcome::MaxLoadPasses => {
-            format!("the highest load, {}, passes: the device's limit is above it", pps(plan.max_load_pps))
+            format!("the maximum load, {}, passes: the device's limit is higher", pps(plan.max_load_pps))
         }
-        Outcome::Unfinished => "the search ended before the bounds were near each other".to_owned(),
+        Outcome::Unfinished => "the search ended before it reached its width".to_owned(),
         Outcome::TesterLimited(TesterLimit::Unsent) => {
-            "limited by the tester: above the lower bound it could not send what was due".to_owned()
+            "limited by the tester: it could not offer loads above the lower bound".to_owned()
         }
-        Outcome::TesterLimited(TesterLimit::Invalid) => "above the lower bound the trials stayed invalid".to_owned(),
+        Outcome::TesterLimited(TesterLimit::Invalid) => "trials above the lower bound were invalid".to_owned(),
         Outcome::TesterLimited(TesterLimit::AtMaximum) => match plan.tester_max_pps {
-            Some(most) => format!("limited by the tester: it carries {} by itself", pps(most)),
+            Some(most) => format!("limited by the tester: its calibrated maximum is {}", pps(most)),
             None => "limited by the tester".to_owned(),
         },
     })

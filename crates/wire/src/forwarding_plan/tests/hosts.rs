@@ -19,7 +19,7 @@ fn a_port_may_be_on_another_host() {
         says(far("", "token-file = \"rcv.token\"")).contains("receiver.token-file: it is the token of a host, but")
     );
     let private = far("allow-any-address = true", "host = \"rcv\"").replace("198.19.0.", "10.2.0.");
-    assert!(says(private).contains("`narrows serve` of the port's host sends no others"));
+    assert!(says(private).contains("`narrows serve` on the port's host allows no others"));
     let private = far("allow-any-address = true", "host = \"rcv\"").replace("198.18.0.", "10.1.0.");
     assert!(says(private).contains("generator.address is 10.1.0.2, outside of"));
     let hop = "[[hop]]\nname = \"r\"\ninput = \"a\"\noutput = \"b\"\nsource = { kind = \"narrows\", host = \"r\", token-file = \"t\" }";
