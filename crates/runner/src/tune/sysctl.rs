@@ -18,7 +18,7 @@ impl Form {
     fn words(&self) -> String {
         match self {
             Self::Number(min, max) => format!("a number from {min} to {max}"),
-            Self::Triple => format!("three rising numbers from 1024 to {MAX}, parted by blanks"),
+            Self::Triple => format!("three increasing numbers from 1024 to {MAX}, separated by spaces"),
             Self::Name => "a name of 1 to 15 letters, digits, `_` or `-`".to_owned(),
         }
     }
