@@ -31,16 +31,13 @@ impl<'a> Interrupted<'a> {
         (run.ending != Ending::Complete && last && !fixes).then_some(Self { run, round, load })
     }
 
-    /// Takes the verdict back where the run was to tell more; without a diagnosis, what the receiving end got.
+    /// Takes the verdict back, since the run was to tell more; without a diagnosis, what the receiving end got.
     pub(crate) fn amend(&self, diagnosis: Option<Diagnosis>) -> Option<Diagnosis> {
         let lost = matches!(self.run.ending, Ending::Failed(_));
         // What the receiving end of datagrams counted is lost with its record: only its samples are left.
         let of_udp = self.trial().is_some_and(|trial| matches!(trial.plan, LoadPlan::Udp(_)));
         let diagnosis = diagnosis.filter(|_| !(of_udp && self.load && lost));
         let Some(Diagnosis { mut accounts, mut verdict, next }) = diagnosis else { return self.plain() };
-        if !self.load && next.is_empty() {
-            return Some(Diagnosis { accounts, verdict, next });
-        }
         let decided = matches!(verdict.status, Status::Limited | Status::Healthy);
         let so_far = std::mem::take(&mut verdict.headline);
         let seconds = self.seconds();
@@ -166,10 +163,14 @@ mod tests {
     #[test]
     fn a_run_that_ended_among_its_experiments_says_what_it_has_so_far() {
         let still = Scene { goodput_bps: 140e6, segments: 40_000, lost: 41, ..lossy() };
-        let made = [("paced-half", &still)];
-        let whole = report(&lossy().run(&made)).expect("a baseline").verdict;
-        let verdict = cut(lossy().run(&made), Ending::Interrupted).verdict;
-        assert_eq!((whole.status, verdict.status), (Status::Limited, Status::Unknown), "{:?}", verdict.headline);
+        let short = Scene { goodput_bps: 1e6, ..lossy() };
+        let made = [("paced-half", &still), ("more-streams", &short)];
+        let whole = report(&lossy().run(&made[..1])).expect("a baseline").verdict;
+        assert_eq!(whole.status, Status::Limited);
+        // The last experiment was cut: a part of it is not taken for the whole.
+        let report = cut(lossy().run(&made), Ending::Interrupted);
+        let (verdict, ids) = (&report.verdict, report.experiments.iter().map(|it| it.id.as_str()).collect::<Vec<_>>());
+        assert_eq!((verdict.status, verdict.causes.len(), ids), (Status::Unknown, 0, vec!["paced-half"]));
         assert!(verdict.missing[0].ends_with(&whole.headline), "{:?}", verdict.missing);
     }
 

@@ -182,9 +182,15 @@ impl Run {
     /// The stored form that this program writes.
     pub const FORMAT: u32 = 2;
 
-    /// The trials of one kind of load, in the order in which they were made.
+    /// The trials of one kind of load, in the order in which they were made. The experiment or proof in which a run was cut short is
+    /// left out: a part of it would be taken for the whole.
     pub fn trials_of<L: Kind>(&self) -> impl Iterator<Item = (&Purpose, TrialOf<'_, L>)> {
-        self.trials.iter().filter_map(|record| Some((&record.purpose, record.trial.of()?)))
+        let cut = match self.trials.last().map(|record| &record.purpose) {
+            Some(Purpose::Experiment { .. } | Purpose::Proof { .. }) if self.ending != Ending::Complete => 1,
+            _ => 0,
+        };
+        let whole = self.trials.len() - cut;
+        self.trials.iter().take(whole).filter_map(|record| Some((&record.purpose, record.trial.of()?)))
     }
 
     /// The baseline of a round, where its load is of this kind.

@@ -104,8 +104,11 @@ impl Diagnosis<'_> {
     /// Makes the trial of an experiment; whether it was made.
     fn experiment(&mut self, round: u32, planned: &Planned) -> Result<bool, EndsError> {
         let purpose = Purpose::Experiment { round, id: planned.id.to_owned() };
+        let before = self.run.trials.len();
         match self.trial(purpose, &planned.plan, if planned.loopback { On::Loopback } else { On::Path }) {
             Err(EndsError::Failed(why)) => {
+                // What came of it would be taken for the whole.
+                self.run.trials.truncate(before);
                 self.watch.result(&format!("the experiment failed: {why}"));
                 Ok(false)
             }
@@ -131,8 +134,7 @@ impl Diagnosis<'_> {
         Ok(())
     }
 
-    /// Makes a trial and puts it into the run: the load as far as it came, any other trial only whole, because a part of it would be
-    /// taken for the whole.
+    /// Makes a trial and puts it into the run, whole or as far as it came.
     fn trial(&mut self, purpose: Purpose, plan: &LoadPlan, on: On) -> Result<(), EndsError> {
         if self.ends.stopped() {
             return Err(EndsError::Interrupted);
@@ -154,11 +156,9 @@ impl Diagnosis<'_> {
             Ok(trial) => (Some(trial), Ok(())),
             Err(TrialFailed { why, partial }) => (partial.map(|trial| *trial), Err(why)),
         };
-        let result = if result.is_ok() && self.ends.stopped() { Err(EndsError::Interrupted) } else { result };
-        let kept = trial.filter(|_| result.is_ok() || matches!(purpose, Purpose::Baseline { .. }));
-        self.run.trials.extend(kept.map(|trial| TrialRecord { purpose, at_us, trial }));
+        self.run.trials.extend(trial.map(|trial| TrialRecord { purpose, at_us, trial }));
         self.save();
-        result
+        if result.is_ok() && self.ends.stopped() { Err(EndsError::Interrupted) } else { result }
     }
 
     fn save(&mut self) {
