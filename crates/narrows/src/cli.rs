@@ -1,8 +1,11 @@
 //! The commands, one line each.
 
 use crate::commands;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::flags::habits::{self, Meant};
+use crate::flags::old;
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 
 /// Measures a network path between two hosts and narrows down why it is slow.
 #[derive(Debug, Parser)]
@@ -11,6 +14,7 @@ use clap::{Parser, Subcommand};
     version,
     propagate_version = true,
     disable_help_subcommand = true,
+    max_term_width = 80,
     after_help = "Rates: 100M, 9.4G (powers of ten, bit/s). Sizes: 64, 9k, 4M (powers of two, bytes). Durations: 10s, 250ms.\n\
                   Shares: 1%; a number without the sign is a ratio, or a percentage where the flag says PERCENT.\n\
                   Exit codes: 0 healthy or done, 1 the run failed, 2 usage, 3 a limiting cause was found (--exit-zero turns that off).\n\
@@ -19,6 +23,19 @@ use clap::{Parser, Subcommand};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What the user means, in today's words, in those of before, or in those of iperf3.
+    pub(crate) fn from_user(arguments: impl Iterator<Item = OsString>) -> Result<Self, Failure> {
+        match habits::meant(old::respelled(arguments), habits::is_host::<Self>) {
+            Meant::Say(form) => Err(Failure::usage(format!("this is the form of iperf3; narrows does it by: {form}"))),
+            Meant::This(arguments) => Self::try_parse_from(arguments).or_else(|error| match habits::answer(&error) {
+                Some(answer) => Err(Failure::usage(answer)),
+                None => error.exit(),
+            }),
+        }
+    }
 }
 
 macro_rules! commands {
@@ -61,6 +78,8 @@ commands! {
     Watch(commands::watch::Args),
     /// Render a stored run again, and diagnose it again by today's rules
     Report(commands::report::Args),
+    /// Store the token of a server, so that --token-file is not needed again
+    Trust(commands::trust::Args),
     /// Write a capture of this host that the tests can read back
     Snapshot(commands::snapshot::Args),
     /// Show, make and undo changes of this host

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, TcpLoadArgs, UdpLoadArgs, slow_start_ms};
+use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs, UdpLoadArgs, slow_start_ms};
 use crate::output::print;
 use crate::progress::{Progress, SavedRun};
 use crate::session::{Connection, tuner};
@@ -83,12 +83,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     tcp: TcpLoadArgs,
     /// Diagnose a load of UDP at a rate instead
-    #[arg(long, requires = "rate", help_heading = UDP_HEADING)]
+    #[arg(long, short = 'u', requires = "rate", help_heading = UDP_HEADING)]
     udp: bool,
     #[command(flatten, next_help_heading = UDP_HEADING)]
     datagrams: UdpLoadArgs,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    save: SaveArgs,
     #[command(flatten)]
     result: ResultArgs<Report>,
 }
@@ -122,8 +124,8 @@ impl Args {
         }
         let tuner = self.try_fixes.then(|| tuner("diagnose")).transpose()?;
         let name = stored::new_name().map_err(Failure::run)?;
-        let file = stored::place(self.result.output().map(Into::into), &name.0).map_err(Failure::run)?;
-        let mut watch = Watch::new(self.result.quiet, SavedRun::new(file));
+        let saved = self.save.run_file(self.result.output(), &name.0)?;
+        let mut watch = Watch::new(self.result.quiet, saved);
         let mut ends = connection.ends(tuner, self.result.quiet)?;
         let run = diagnosis::diagnose(&mut ends, &mut watch, &plan, remote.target(), name);
         drop(ends);
