@@ -2,10 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, TcpLoadArgs, UdpLoadArgs, slow_start_ms};
+use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs, UdpLoadArgs, slow_start_ms};
 use crate::output::{print, written};
 use crate::progress::{Progress, SavedRun};
-use crate::session::{Connection, tuner};
+use crate::session::{Connection, INTERRUPTED, tuner};
 use narrows_model::words::units;
 use narrows_model::{
     self as model, DiagnosePlan, Direction, Ending, Family, LoadPlan, Place, Report, Run, TcpPlan, UdpPlan,
@@ -86,12 +86,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     tcp: TcpLoadArgs,
     /// Diagnose a UDP load; needs --rate
-    #[arg(long, requires = "rate", help_heading = UDP_HEADING)]
+    #[arg(long, short = 'u', requires = "rate", help_heading = UDP_HEADING)]
     udp: bool,
     #[command(flatten, next_help_heading = UDP_HEADING)]
     datagrams: UdpLoadArgs,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    save: SaveArgs,
     #[command(flatten)]
     result: ResultArgs<Report>,
 }
@@ -120,14 +122,14 @@ impl Args {
             let name = stored::new_name().map_err(Failure::run)?;
             let output =
                 self.result.output().map(|path| if ways.len() > 1 { of_direction(path, *way) } else { path.into() });
-            let file = stored::place(output, &name.0).map_err(Failure::run)?;
+            let file = self.save.run_file(output.as_deref(), &name.0)?;
             planned.push((self.plan(self.load(*way, remote.target().family)?), name, file));
         }
         let tuner = self.try_fixes.then(|| tuner("diagnose")).transpose()?;
         let mut ends = connection.ends(tuner, self.result.quiet)?;
         let (mut runs, mut saved) = (Vec::new(), Vec::new());
         for (plan, name, file) in planned {
-            let mut watch = Watch::new(self.result.quiet, SavedRun::new(file));
+            let mut watch = Watch::new(self.result.quiet, file);
             let run = diagnosis::diagnose(&mut ends, &mut watch, &plan, remote.target(), name);
             watch.progress.clear();
             let complete = run.ending == Ending::Complete;
@@ -147,9 +149,7 @@ impl Args {
             match &run.ending {
                 Ending::Complete => {}
                 Ending::Failed(why) => return Err(Failure::run(why)),
-                Ending::Interrupted => {
-                    return Err(Failure::run("interrupted; the report above is of what was measured until then"));
-                }
+                Ending::Interrupted => return Ok(INTERRUPTED),
             }
         }
         rendered?;

@@ -58,7 +58,7 @@ impl Args {
                 };
                 Failure::usage(format!("cannot compare run {}: {why}", run.id))
             })?;
-            return printed(&written(&diff, self.format.format, style)?);
+            return printed(&written(&diff, self.format.format(), style)?);
         }
         if let Some(file) = &self.svg.svg {
             let picture = report(&run).as_ref().map(picture).ok_or_else(|| {
@@ -66,7 +66,7 @@ impl Args {
             })?;
             stored::write(file, &picture).map_err(Failure::run)?;
         }
-        let text = super::render_run(&run, self.format.format, style)?;
+        let text = super::render_run(&run, self.format.format(), style)?;
         printed(&text)
     }
 }

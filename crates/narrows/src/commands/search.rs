@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis, percent, rate, ratio};
-use crate::flags::{DirectionArg, DurationArg, RemoteArgs, ResultArgs, SizeArg, SocketArgs, StreamsArg, SvgArg};
+use crate::flags::{DirectionArg, DurationArg, RemoteArgs, ResultArgs, SaveArgs, SizeArg, SocketArgs, StreamsArg, SvgArg};
 use crate::output::{print, style};
 use crate::session::{Connection, LiveLines};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -77,6 +77,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     svg: SvgArg,
     #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
     result: ResultArgs<SearchReport>,
 }
 
@@ -126,6 +128,7 @@ impl Args {
         let target = connection.remote.target();
         let spec = self.spec(direction, target.family)?;
         let name = stored::new_name().map_err(Failure::run)?;
+        let mut saved = self.save.run_file(self.result.output(), &name.0)?;
         let (style, quiet, text) = (style(), self.result.quiet, self.result.format() == Format::Text);
         let mut ends = connection.ends(None, quiet)?;
         let lines = LiveLines::default();
@@ -145,9 +148,7 @@ impl Args {
             SpecError::Ends(_) | SpecError::Search(_) => Failure::run(error),
         })?;
         drop(ends);
-        if let Some(file) = self.result.output() {
-            stored::save(&run, file).map_err(Failure::run)?;
-        }
+        saved.save(&run);
         let report = search_report(&run).ok_or_else(|| Failure::run("nothing was measured"))?;
         print(&match self.result.format() {
             Format::Text => text::summary(&report, style),
@@ -157,6 +158,7 @@ impl Args {
             let picture = if report.curve.is_empty() { svg::picture(&report) } else { curve::picture(&report) };
             stored::write(file, &picture).map_err(Failure::run)?;
         }
+        saved.report("run", quiet, "");
         lines.end(&run.ending)
     }
 

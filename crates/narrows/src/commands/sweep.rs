@@ -3,12 +3,12 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::plan_bytes;
 use crate::flags::{
-    DirectionListArg, DurationArg, FullArg, Given, OmitArg, RateArg, RemoteArgs, ResultArgs, SizeListArg, StreamsArg,
+    DirectionListArg, DurationArg, FullArg, Given, OmitArg, RateArg, RemoteArgs, ResultArgs, SaveArgs, SizeListArg, StreamsArg,
     SvgArg, words,
 };
 use crate::output::{print, style};
 use crate::progress::{Progress, SavedRun};
-use crate::session::Connection;
+use crate::session::{Connection, INTERRUPTED};
 use narrows_model::SweepReport;
 use narrows_model::run::Ending;
 use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord};
@@ -47,6 +47,8 @@ pub(crate) struct Args {
     resume: Option<PathBuf>,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    save: SaveArgs,
     #[command(flatten)]
     result: ResultArgs<SweepReport>,
 }
@@ -160,16 +162,19 @@ impl Args {
         }
         let name = stored::new_name().map_err(Failure::run)?;
         let mut ends = connection.ends(None, self.result.quiet)?;
-        let (mut run, file) = match (begun, plan) {
-            (Some(begun), _) => begun,
+        let (mut run, mut saved) = match (begun, plan) {
+            (Some((run, file)), _) => (run, SavedRun::new(file)),
             (None, plan) => {
-                let file = stored::place(self.result.output().map(Into::into), &name.0).map_err(Failure::run)?;
-                (sweep::begin(&mut ends, &plan.unwrap_or_default(), target, name), file)
+                let saved = self.save.run_file(self.result.output(), &name.0)?;
+                (sweep::begin(&mut ends, &plan.unwrap_or_default(), target, name), saved)
             }
         };
         // A file that cannot be written fails now, not after the first point.
-        stored::save(&run, &file).map_err(Failure::run)?;
-        let mut watch = Watch { progress: Progress::new(self.result.quiet, "{msg}"), saved: SavedRun::new(file) };
+        saved.save(&run);
+        if let Some(why) = saved.failure() {
+            return Err(Failure::run(why));
+        }
+        let mut watch = Watch { progress: Progress::new(self.result.quiet, "{msg}"), saved };
         if let Some(record) = &run.sweep {
             watch.progress.line(&progress::ahead(record, sweep::expected_ms(record)));
         }
@@ -223,11 +228,15 @@ impl Args {
             }
         }
         let left = run.sweep.as_ref().map_or(0, |record| record.remaining().len());
-        let next = if left > 0 { format!("; continue with --resume {}", saved.file.display()) } else { String::new() };
+        let next = match &saved.file {
+            Some(file) if left > 0 => format!("; continue with --resume {}", file.display()),
+            _ => String::new(),
+        };
         saved.report("sweep", self.result.quiet, &next);
         match (&run.ending, report) {
             (Ending::Failed(why), _) => Err(Failure::run(why)),
             (_, None) => Err(super::nothing_measured(run)),
+            (Ending::Interrupted, _) => Ok(INTERRUPTED),
             (_, Some(_)) => Ok(0),
         }
     }

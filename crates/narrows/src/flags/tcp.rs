@@ -49,8 +49,11 @@ pub(crate) struct TcpLoadArgs {
     #[arg(long, value_parser = bps, value_name = "RATE")]
     pacing_rate: Option<u64>,
     /// Zero-copy sending
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_enum, default_value = "auto", hide_short_help = true)]
     zero_copy: ZeroCopyWord,
+    /// Same as --zero-copy on, as in iperf3
+    #[arg(long = "zerocopy", short = 'Z', conflicts_with = "zero_copy", hide_short_help = true)]
+    z: bool,
     /// How the receiver consumes the data
     #[arg(long, value_enum, default_value = "discard")]
     receive: ReceiveWord,
@@ -90,7 +93,7 @@ impl TcpLoadArgs {
             dscp: load.sockets.dscp,
             no_delay: self.no_delay,
             pacing_bps: self.pacing_rate,
-            zero_copy: self.zero_copy.into(),
+            zero_copy: if self.z { ZeroCopy::On } else { self.zero_copy.into() },
             receive: self.receive.into(),
             awake: false,
             application: Application {

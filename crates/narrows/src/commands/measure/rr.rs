@@ -4,7 +4,7 @@ use super::run::run;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{plan_bytes, size};
 use crate::flags::{
-    DirectionWord, DurationArg, FullArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, StreamsArg, TransactionRateArg,
+    DirectionWord, DurationArg, FullArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, SaveArgs, StreamsArg, TransactionRateArg,
     slow_start_ms,
 };
 use clap::Args;
@@ -19,7 +19,7 @@ pub(super) struct RrArgs {
     #[command(flatten)]
     remote: RemoteArgs,
     /// Over UDP instead of TCP
-    #[arg(long)]
+    #[arg(long, short = 'u')]
     udp: bool,
     /// Requests that each stream has on their way
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -70,6 +70,8 @@ struct Common {
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
     result: ResultArgs<RrReport>,
 }
 
@@ -119,6 +121,6 @@ impl Common {
     }
 
     fn run(&self, remote: &RemoteArgs, plan: &RrPlan) -> Outcome {
-        run(remote, &self.result, &self.full, true, |_| Ok(plan.clone().into()), |_| Ok(()))
+        run(remote, &self.result, &self.save, &self.full, true, |_| Ok(plan.clone().into()), |_| Ok(()))
     }
 }

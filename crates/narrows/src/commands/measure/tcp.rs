@@ -2,7 +2,8 @@
 
 use super::run::run;
 use crate::failure::Outcome;
-use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, TcpLoadArgs};
+use crate::flags::values::bps;
+use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs};
 use narrows_model::MeasureReport;
 
 #[derive(Debug, clap::Args)]
@@ -20,18 +21,36 @@ pub(super) struct TcpArgs {
     load: LoadArgs,
     #[command(flatten)]
     tcp: TcpLoadArgs,
+    /// Rate per stream that the application writes, as in iperf3; 0 is unlimited
+    #[arg(
+        long = "bitrate",
+        short = 'b',
+        value_parser = bps,
+        value_name = "RATE",
+        conflicts_with = "app_write_rate",
+        hide_short_help = true
+    )]
+    bitrate: Option<u64>,
     /// Read no counters and no CPU times around and during the load
     #[arg(long)]
     no_collect: bool,
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
     result: ResultArgs<MeasureReport>,
 }
 
 impl TcpArgs {
     pub(super) fn run(self) -> Outcome {
-        let plan = |_| Ok(self.tcp.plan(&self.load, |_| 0)?.into());
-        run(&self.remote, &self.result, &self.full, !self.no_collect, plan, |_| Ok(()))
+        let plan = |_| {
+            let mut plan = self.tcp.plan(&self.load, |_| 0)?;
+            if let Some(bps) = self.bitrate {
+                plan.application.write_bps = bps.saturating_mul(plan.streams.into());
+            }
+            Ok(plan.into())
+        };
+        run(&self.remote, &self.result, &self.save, &self.full, !self.no_collect, plan, |_| Ok(()))
     }
 }

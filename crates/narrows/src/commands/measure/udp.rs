@@ -2,7 +2,7 @@
 
 use super::run::run;
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, UdpLoadArgs};
+use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, UdpLoadArgs};
 use narrows_render::measure::UdpMeasurement;
 use narrows_runner::{ledgers, stored};
 use std::path::PathBuf;
@@ -31,13 +31,15 @@ pub(super) struct UdpArgs {
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
     result: ResultArgs<UdpMeasurement>,
 }
 
 impl UdpArgs {
     pub(super) fn run(self) -> Outcome {
         let plan = |family| Ok(self.udp.plan(&self.load, family)?.into());
-        run(&self.remote, &self.result, &self.full, !self.no_collect, plan, |run| {
+        run(&self.remote, &self.result, &self.save, &self.full, !self.no_collect, plan, |run| {
             let Some(file) = &self.ledger else { return Ok(()) };
             let ledgers = ledgers(run);
             for ledger in &ledgers {
