@@ -130,11 +130,11 @@ pub struct ForwardingPlan {
 }
 
 settings! {
-    /// What surrounds each trial (RFC 2544, section 23).
+    /// Conditions of each trial (RFC 2544, section 23).
     pub struct TrialConditions {
-        /// Frames before each trial so that hops learn addresses.
+        /// Learning frames before each trial.
         pub learning_frames: u32 = "learning-frames", Kind::Whole(0..=1_000_000), D::Presets(Value::Whole(100), Value::Whole(1_000));
-        /// Silence after the load before counters are read.
+        /// Idle time after the load, before counters are read.
         pub residue_ms: u64 = "residue", Kind::Duration(0..=60_000), D::Presets(Value::Ms(500), Value::Ms(2_000));
         /// Rest before the next trial.
         pub rest_ms: u64 = "rest", Kind::Duration(0..=3_600_000), D::Presets(Value::Ms(200), Value::Ms(5_000));
@@ -142,15 +142,15 @@ settings! {
 }
 
 impl TrialConditions {
-    /// In words: `100 learning frames before it, 500 ms for frames under way after it, 200 ms of rest`.
+    /// In words: `100 learning frames, residue 500 ms, rest 200 ms`.
     #[must_use]
     pub fn words(&self) -> String {
         let time = |ms: u64| micros(ms.saturating_mul(1_000));
         let learning = match self.learning_frames {
             0 => String::new(),
-            frames => format!("{} learning frames before, ", grouped(frames)),
+            frames => format!("{} learning frames, ", grouped(frames)),
         };
-        format!("{learning}{} of residue after, {} of rest", time(self.residue_ms), time(self.rest_ms))
+        format!("{learning}residue {}, rest {}", time(self.residue_ms), time(self.rest_ms))
     }
 }
 

@@ -103,7 +103,7 @@ pub enum SearchMethod {
     LossCurve {
         /// By which part of the highest load the next one is lower; the RFC allows 0.1 and less.
         step: f64,
-        /// How long each trial is.
+        /// Trial duration.
         trial_ms: u64,
     },
 }

@@ -47,7 +47,7 @@ pub struct SweepPlan {
     pub streams: u32,
     /// The load of UDP trials; TCP takes what it gets.
     pub rate: UdpRate,
-    /// How long each trial is.
+    /// Trial duration.
     pub trial_ms: u64,
     /// The first part of each trial that is not counted.
     pub omit_ms: u64,

@@ -37,7 +37,7 @@ pub fn reference() -> String {
         let written = if section.name == ab::SIDES[0] { "[ab.a] and [ab.b]" } else { &section.written };
         let head = if section.name.is_empty() { written.to_owned() } else { format!("`{written}`") };
         page.push_str(&format!(
-            "### {head}\n\n{}\n\n| Key | What it is | Without it |\n| --- | --- | --- |\n",
+            "### {head}\n\n{}\n\n| Key | Meaning | Default |\n| --- | --- | --- |\n",
             section.what
         ));
         for key in &section.keys {

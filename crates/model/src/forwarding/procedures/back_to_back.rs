@@ -14,9 +14,9 @@ const BURST_S: f64 = 2.0;
 settings! {
     /// The longest burst without loss.
     pub struct BackToBackTest {
-        /// The longest burst that is tried.
-        pub most_frames: u64 = "most-frames", Kind::Whole(1..=MAX_FRAMES), D::Derived("2 s of the smallest frames at the highest rate");
-        /// How often the longest burst is sought.
+        /// Maximum burst, in frames.
+        pub most_frames: u64 = "most-frames", Kind::Whole(1..=MAX_FRAMES), D::Derived("2 s of the smallest frames at the maximum rate");
+        /// Repetitions of the search for the longest burst.
         pub repetitions: u32 = "repetitions", Kind::Whole(REPETITIONS), D::Presets(Value::Whole(5), Value::Whole(50));
     }
 }

@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 settings! {
-    /// Frames at line rate: the receiver's rate is the result.
+    /// Forwarding rate at maximum offered load (FRMOL, RFC 2285, section 3.6.2).
     pub struct FrmolTest {
-        /// How long each trial is.
+        /// Trial duration.
         pub duration_ms: u64 = "duration", Kind::Duration(TRIAL_MS), D::Presets(Value::Ms(5_000), Value::Ms(60_000));
-        /// How many.
+        /// Repetitions.
         pub repetitions: u32 = "repetitions", Kind::Whole(REPETITIONS), D::Always(Value::Whole(5));
     }
 }

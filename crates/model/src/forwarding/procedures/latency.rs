@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 settings! {
     /// Latency at the throughput.
     pub struct LatencyTest {
-        /// How long each trial is.
+        /// Trial duration.
         pub duration_ms: u64 = "duration", Kind::Duration(TRIAL_MS), D::Presets(Value::Ms(5_000), Value::Ms(120_000));
-        /// How many.
+        /// Repetitions.
         pub repetitions: u32 = "repetitions", Kind::Whole(REPETITIONS), D::Presets(Value::Whole(5), Value::Whole(20));
     }
 }

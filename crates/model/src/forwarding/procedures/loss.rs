@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 settings! {
-    /// Loss at loads from the maximum down, until two in a row lose nothing.
+    /// Loss from the maximum load down, until two loads in a row have no loss.
     pub struct LossTest {
-        /// By which part of the maximum the next load is lower, 0.001 to 0.1.
+        /// Step of the load, as a share of the maximum, 0.001 to 0.1.
         pub step: f64 = "step", Kind::Number(0.001..=0.5), D::Always(Value::Number(0.1));
-        /// How long each trial is.
+        /// Trial duration.
         pub duration_ms: u64 = "duration", Kind::Duration(TRIAL_MS), D::Presets(Value::Ms(2_000), Value::Ms(60_000));
     }
 }

@@ -139,7 +139,7 @@ impl Test {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Self::Qualification => "first trial",
+            Self::Qualification => "calibration",
             Self::Confirmation => "confirmation",
             _ => self.about().map_or("", |about| about.word),
         }

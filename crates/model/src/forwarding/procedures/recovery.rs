@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 settings! {
     /// Time to recover from an overload.
     pub struct RecoveryTest {
-        /// How long 110 % of the throughput is sent.
+        /// Duration of the overload of 110 % of the throughput.
         pub overload_ms: u64 = "overload", Kind::Duration(TRIAL_MS), D::Presets(Value::Ms(5_000), Value::Ms(60_000));
-        /// How long half of it is sent after that.
+        /// Duration of half the throughput after the overload.
         pub after_ms: u64 = "after", Kind::Duration(TRIAL_MS), D::Presets(Value::Ms(5_000), Value::Ms(60_000));
-        /// How often.
+        /// Repetitions.
         pub repetitions: u32 = "repetitions", Kind::Whole(REPETITIONS), D::Presets(Value::Whole(3), Value::Whole(10));
     }
 }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 settings! {
     /// Outage of a reset.
     pub struct ResetTest {
-        /// What resets the device: a list of words, run without a shell.
+        /// Command that resets the DUT: a list of arguments, run without a shell.
         pub command: Vec<String> = "command", Kind::Command, D::Required;
-        /// How long the device may take.
+        /// Time limit of the reset.
         pub within_ms: u64 = "within", Kind::Duration(TRIAL_MS), D::Always(Value::Ms(120_000));
     }
 }

@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 settings! {
-    /// The highest rate without loss, by the search, and trials that confirm it.
+    /// The highest rate without loss: a search, and trials that confirm it.
     pub struct ThroughputTest {
         /// List of "ndr", "pdr", "rfc2544", "tst009" or tables.
         pub goals: Vec<Goal> = "goals", Kind::Goals, D::Presets(Value::Goals(&["ndr", "pdr"]), Value::Goals(&["rfc2544"]));
-        /// Trials at the result of the first goal that confirm it.
+        /// Confirming trials at the result of the first goal.
         pub confirm: u32 = "confirm", Kind::Whole(0..=1_000), D::Always(Value::Whole(5));
-        /// The longest search of one size.
+        /// Maximum duration of the search for one size.
         pub max_search_ms: u64 = "max-search", Kind::Duration(10..=SearchPlan::LONGEST_MS), D::Presets(Value::Ms(120_000), Value::Ms(7_200_000));
     }
 }

@@ -203,7 +203,7 @@ step = 0.2
 "#;
     insta_like(
         &bad(text).to_string(),
-        r#"line 1, column 1: name: it is missing: how the report calls the device and its configuration
+        r#"line 1, column 1: name: it is missing: name of the DUT and its configuration, for the report
 line 1, column 1: nmae: there is no such key; did you mean `name`?
 line 2, column 8: link: it is `fast`, but must be a rate in bit/s like "10G", from 1M to 1T
 line 3, column 12: max-load: it is `5G`, but must be frames per second like "2Mpps", from 1pps to 1Gpps
