@@ -106,9 +106,9 @@ fn a_diagnosis_that_is_cut_short_reports_what_was_measured_and_accuses_no_one() 
             let words = ["--token-file", &token, "-d", direction, "-o", "cut.run.json"];
             let client = diagnosing(world, &port, &[load, &words].concat(), if load == TCP { 100 } else { 2_500 });
             if signal == SIGINT {
-                client.signal(signal)
+                client.signal(signal);
             } else {
-                server.signal(signal)
+                server.signal(signal);
             }
             let said = client.end();
             assert_eq!(said.code, Some(1), "{said:?}");

@@ -104,7 +104,7 @@ fn what_narrows_sets_is_in_the_tables_of_tune() {
                 assert!(has(&keys, &key), "{key} is not one of {keys:?}");
             }
             Preset::Offload { feature, .. } => {
-                assert!(has(&features, &feature), "{feature} is not one of {features:?}")
+                assert!(has(&features, &feature), "{feature} is not one of {features:?}");
             }
             Preset::Bridge { option, .. } => assert!(has(&options, &option), "{option} is not one of {options:?}"),
             Preset::FlowControl { .. } | Preset::Rings | Preset::Neighbours => {}
