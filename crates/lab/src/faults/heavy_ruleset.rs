@@ -22,7 +22,6 @@ pub(super) const FAULT: Fault = Fault {
     parameter: takes(Unit::Count, "5000", "how many rules, at most 100000"),
     host: Some(inject),
     path: Some(|path, _, way| path.single_packets |= way.is_towards_fault()),
-    ..Fault::NONE
 };
 
 fn inject(host: &Host, value: &Value) -> Result<Undo> {

@@ -10,8 +10,8 @@
 //!   (`UdpPlan::receive_buffer_bytes`).
 //! - *udp-memory*: `net.ipv4.udp_mem` is also per machine. It needs a recorded host.
 //! - *conntrack-full*: `net.netfilter.nf_conntrack_max` is per machine too, and read-only in every other network namespace.
-//! - *stale-metrics*: the kernel takes a threshold only from an entry that it made itself as an earlier connection ended, and not from a
-//!   route; entries cannot be set (net/ipv4/tcp_metrics.c).
+//! - *stale-metrics*: entries of `ip tcp_metrics` cannot be set, and connections did not begin with the `ssthresh` of their route (tried
+//!   on 6.18, locked and not).
 //! - *tcp-limit-output*: the limit is of the host, but TUN and veth give a packet's memory back at once (`skb_orphan`), so that it is
 //!   never reached.
 //! - *small-datagrams*: it is a property of the load, not of the network.

@@ -1,16 +1,16 @@
 //! # stale-metrics
 //!
-//! The sender's kernel remembers a slow-start threshold of earlier connections to this peer (or the route has one): slow start ends far
-//! below what the path carries now.
+//! The sender's kernel remembers a slow-start threshold of earlier connections to this peer: slow start ends far below what the path
+//! carries now.
 //!
 //! **Shows**: the threshold is there from the first moment, before anything was lost; nothing is lost and no queue stands, and the
 //! congestion window still grows slowly far below what the path carries.
 //!
 //! **Mistaken for**: a congestion control that makes too little of the path (it begins without a threshold), random loss.
 //!
-//! **Fix**: `ip tcp_metrics flush`; `net.ipv4.tcp_no_ssthresh_metrics_save=1`, the default since Linux 5.6; the route's `ssthresh`.
+//! **Fix**: `ip tcp_metrics flush`; `net.ipv4.tcp_no_ssthresh_metrics_save=1`, the default on Linux 6.18.
 //!
-//! Source: `net/ipv4/tcp_metrics.c`, `tcp_init_metrics`; ip-tcp_metrics(8), ip-route(8). Not seen on a real host.
+//! Source: `net/ipv4/tcp_metrics.c`, `tcp_init_metrics`; ip-tcp_metrics(8). Not seen on a real host.
 
 use super::path_policer::loss_does_not_bind;
 use crate::causes::shared::tcp::path_has_room;
@@ -73,7 +73,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let words = "forget the threshold, and keep none of later connections; where the route sets one (ip route: ssthresh), remove it".to_owned();
+    let words = "forget the threshold, and keep none of later connections".to_owned();
     let commands = ["ip tcp_metrics flush", "sysctl -w net.ipv4.tcp_no_ssthresh_metrics_save=1"];
     command_fix(evidence, role, words, commands.map(str::to_owned))
 }
