@@ -165,9 +165,11 @@ impl Session {
         };
         match self.call::<serde_json::Value>(Method::POST, "trials/end", &(), REQUEST) {
             Ok(_) => self.await_word(&mut news, on_progress, ready.trial, RECORD, |heard| heard.record.is_some()),
-            // What the server said of itself before says more.
-            Err(why) if news.trouble.is_none() => news.trouble = Some(why),
-            Err(_) => {}
+            Err(why) => {
+                // What the server says of itself says more, and may still be on its way.
+                self.await_word(&mut news, on_progress, ready.trial, PARTING, |_| false);
+                news.trouble.get_or_insert(why);
+            }
         }
         let elapsed_us = client.flow_time_us();
         let plan = ready.plan;
