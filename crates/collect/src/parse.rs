@@ -145,7 +145,7 @@ mod tests {
             [("Tcp", "MaxConn", Ok(-1)), ("Tcp", "RetransSegs", Ok(42)), ("Udp", "InDatagrams", Ok(7))]
         );
         let error = items[3].2.as_ref().expect_err("x is no number").to_string();
-        assert_eq!(error, "/proc/net/snmp line 4: `x` is no number");
+        assert_eq!(error, "/proc/net/snmp line 4: invalid number `x`");
         assert_eq!(items[4], ("Ip", "b", Ok(1)), "an odd line costs only itself");
     }
 

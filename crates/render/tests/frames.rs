@@ -141,7 +141,7 @@ fn a_receiver_alone_tells_losses_by_their_numbers_and_of_which_clock_its_stamps_
     of.got.latency_ns = None;
     of.got.stamp_clock = Some(StampClock { bound_ns: Some(84), of_others: 1 });
     let text = told(&of);
-    assert!(text.contains("no latency: the stamps of 1 frame are of another machine's clock"), "{text}");
+    assert!(text.contains("no latency: the timestamps of 1 frame are from the clock of another machine"), "{text}");
     of.got.stamp_clock = None;
     assert!(told(&of).contains("no latency: no timestamped frame arrived"));
 }

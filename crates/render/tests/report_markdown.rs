@@ -37,7 +37,7 @@ fn where_packets_went_is_told_where_any_are_missing() {
     };
     report.accounts.ledger = vec![ledger.clone()];
     let page = markdown::report(&report);
-    assert!(page.contains("\n## Where the packets went, up\n"), "{page}");
+    assert!(page.contains("\n## Packet ledger (packets), up\n"), "{page}");
     assert!(page.contains("| qdisc | client | 7 | 0.70 % | 993 | a\\|counter |\n"), "{page}");
     ledger.stages.remove(0);
     ledger.delivered = 1000;

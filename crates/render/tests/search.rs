@@ -127,15 +127,15 @@ fn a_result_that_a_queue_may_raise_says_so() {
     assert_eq!(
         why([80_500.0, 81_000.0], 12_000.0).as_deref(),
         Some(
-            "trials of 1.00 s may hide an excess of 1.2 % in the queue or bucket of 12.0 ms that the path profile saw; \
-             trials of 5.00 s (--duration) show it"
+            "trials of 1.00 s may hide an excess of 1.2 % in the profiled queue or bucket of 12.0 ms; use trials of \
+            5.00 s (--duration)"
         )
     );
     assert_eq!(
         why([80_000.0, 81_000.0], 1_000.0).as_deref(),
         Some(
-            "above the capacity of the path profile (942 Mbit/s to 954 Mbit/s of payload): trials of 1.00 s may hide \
-             the excess in the queue; longer ones (--duration) show it"
+            "above the profiled capacity (942 Mbit/s to 954 Mbit/s of payload): trials of 1.00 s may hide the excess \
+            in the queue; use longer trials (--duration)"
         )
     );
     let path_profile = PathProfileView {

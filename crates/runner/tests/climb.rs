@@ -91,7 +91,7 @@ impl Ends for Played {
         let plan = TcpPlan { direction: measured.direction, omit_ms: measured.omit_ms, ..plan.clone() };
         trial.plan = plan.into();
         if self.trouble == Trouble::LostInTrial(number) {
-            let why = EndsError::Lost("the server at 192.0.2.2:5220 is lost: it says no more".into());
+            let why = EndsError::Lost("lost the server at 192.0.2.2:5220: it says no more".into());
             return Err(TrialFailed { why, partial: Some(Box::new(trial)) });
         }
         Ok(trial)

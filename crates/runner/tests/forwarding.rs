@@ -260,7 +260,7 @@ fn a_search_that_was_made_twice_says_so() {
     let report = build(again(derived));
     let goal = &report.traffic[0].sizes[0].results.throughput.search.as_ref().expect("searched").goals[0];
     let why = goal.why.as_deref().expect("a reason");
-    assert_eq!(why, "searched once more: the repetitions did not confirm 600 kpps, which was found first");
+    assert_eq!(why, "searched again: the repetitions did not confirm the first result, 600 kpps");
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn nothing_measured_is_told_and_drawn_as_nothing() {
     assert!(forwarding::svg::pictures(&report).is_empty());
     let text = forwarding::text::report(&report, Style::default());
     assert!(text.contains("where frames were lost is not known"), "{text}");
-    assert!(text.contains("the benchmark ended before: interrupted"), "{text}");
+    assert!(text.contains("the benchmark ended first: interrupted"), "{text}");
     assert!(forwarding::html::report(&report).contains("Not measured"));
 }
 

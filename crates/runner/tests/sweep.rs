@@ -52,7 +52,7 @@ impl Played {
         let number = self.made;
         self.made += 1;
         if self.trouble == Trouble::LostInTrial(number) {
-            return Err(EndsError::Lost("the server at 192.0.2.2:5220 is lost: it says no more".into()));
+            return Err(EndsError::Lost("lost the server at 192.0.2.2:5220: it says no more".into()));
         }
         if self.deaf() { Err(EndsError::Failed("the server says: there is no such session".into())) } else { Ok(()) }
     }

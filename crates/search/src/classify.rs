@@ -179,11 +179,11 @@ mod tests {
         let weighed = said(sound.clone()).expect("sound");
         assert_eq!((weighed.loss_ratio, weighed.effective_ms), (0.01, 1_000.0), "never less than the duration");
         let mut bad = Observation { received: 1_001, ..sound.clone() };
-        assert_eq!(said(bad), Err("1001 received, but only 1000 sent".to_owned()));
+        assert_eq!(said(bad), Err("1001 received, only 1000 sent".to_owned()));
         bad = Observation { offered: 999, ..sound.clone() };
-        assert_eq!(said(bad), Err("1000 sent, but only 999 offered".to_owned()));
+        assert_eq!(said(bad), Err("1000 sent, only 999 offered".to_owned()));
         bad = Observation { intended: 500, ..sound.clone() };
-        assert_eq!(said(bad), Err("500 were due, but load × duration is 1000".to_owned()), "cut short");
+        assert_eq!(said(bad), Err("500 due, but load × duration is 1000".to_owned()), "cut short");
         bad = Observation { sent: 1_100, offered: 1_100, ..sound.clone() };
         assert_eq!(said(bad), Err("1100 sent, but load × duration is 1000".to_owned()), "another load");
         bad = Observation { invalid: Some("the sender stalled".to_owned()), ..sound };

@@ -84,8 +84,8 @@ mod tests {
     #[test]
     fn a_missing_or_ambiguous_interface_is_an_error() {
         let error = |wanted| find("sw", &table(), wanted).expect_err(wanted).to_string();
-        assert_eq!(error("Te1/1"), "the SNMP agent sw has no interface `Te1/1`: it has Vl1, Gi0/5, Gi0/6, gi0/6");
-        assert_eq!(error("GI0/6"), "the SNMP agent sw has several interfaces `GI0/6`: name one by its number, #6, #7");
+        assert_eq!(error("Te1/1"), "SNMP agent sw has no interface `Te1/1`; it has Vl1, Gi0/5, Gi0/6, gi0/6");
+        assert_eq!(error("GI0/6"), "SNMP agent sw has several interfaces `GI0/6`; select one by number, #6, #7");
         assert!(find("sw", &[], "x").expect_err("none").to_string().ends_with("it has none"));
         let many: Vec<_> =
             (0..40).map(|index| InterfaceName { index, name: format!("p{index}"), ..table()[0].clone() }).collect();

@@ -67,8 +67,8 @@ mod tests {
         let says = |frames, octets| unfit(&side(frames, octets), [64, 64]).expect("unfit");
         assert_eq!(
             says(100_000_000, 6_400_000_000 - (1 << 32)),
-            "100000000 frames of 64 bytes cannot be 2105032704 octets, 21.1 a frame: the octet counter has 32 bits \
-            and wraps at 4,294,967,296"
+            "100000000 frames of 64 bytes do not match 2105032704 octets, 21.1 per frame: the octet counter has 32 \
+            bits and wraps at 4,294,967,296"
         );
         assert!(says(1_000_000, 62_500).ends_with("divides the octets by 1024"));
         assert!(says(10_000, 10_000 * 64 * 1024).ends_with("divides the frames by 1024"));

@@ -138,8 +138,8 @@ fn octets_and_frames_divided_alike_are_consistent() {
 
 #[test]
 fn octets_that_wrapped_do_not_fit_the_frames() {
-    let octets = "705032704 frames of 64 bytes cannot be 2172420096 octets, 3.1 a frame: the octet counter has 32 \
-        bits and wraps at 4,294,967,296";
+    let octets = "705032704 frames of 64 bytes do not match 2172420096 octets, 3.1 per frame: the octet counter has \
+        32 bits and wraps at 4,294,967,296";
     let (hop, inconsistent) = miscounted(Miscount::Wrapped, 5_000_000_000);
     assert_eq!((hop.input, inconsistent.as_deref()), (Some(705_032_704), Some(octets)));
 }
@@ -168,8 +168,8 @@ fn a_wrong_community_is_suggested_as_the_cause() {
     let told = error.to_string().replace(&agent.address().to_string(), "ADDRESS");
     assert_eq!(
         told,
-        "no answer from the SNMP agent ADDRESS to sysUpTime within 60 ms (3 times asked); a wrong community looks the same: \
-         check community, address and port, that the agent runs and lets this host in, and a firewall between"
+        "cannot read sysUpTime from SNMP agent ADDRESS: no answer within 60 ms (3 requests); check the community, \
+        address and port, that the agent runs and admits this host, and firewalls"
     );
 }
 

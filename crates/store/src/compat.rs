@@ -109,7 +109,7 @@ mod tests {
         let old = serde_json::to_vec(&map).unwrap();
         assert_eq!(read_by(WITH_PAST, &old, Path::new("x")).unwrap(), run);
         let error = read_by(WITH_PAST, &without_name, Path::new("x")).unwrap_err().to_string();
-        assert_eq!(error, "x is no run of narrows: form 0: it has no `name`");
+        assert_eq!(error, "x is not a narrows run file: format 0: it has no `name`");
     }
 
     #[test]
@@ -118,11 +118,11 @@ mod tests {
         let error = read(newer, Path::new("/tmp/a.run.json")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "/tmp/a.run.json was written by a newer narrows (narrows 9.1.0): its form is 7, this program reads forms up \
-             to 2; update narrows to read it"
+            "cannot read /tmp/a.run.json: written by a newer narrows (narrows 9.1.0) in format 7, this version reads \
+            up to 2; upgrade narrows"
         );
         let error = read(br#"{"format": 0}"#, Path::new("a")).unwrap_err();
-        assert_eq!(error.to_string(), "a says that its form is 0, which never existed; the file is damaged");
+        assert_eq!(error.to_string(), "cannot read a: unknown format 0; the file is damaged");
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
             (br#"{"format": -1}"#, "invalid value"),
         ] {
             let error = read(bytes, Path::new("there/x.json")).unwrap_err().to_string();
-            assert!(error.starts_with("there/x.json is no run of narrows: ") && error.contains(part), "{error}");
+            assert!(error.starts_with("there/x.json is not a narrows run file: ") && error.contains(part), "{error}");
         }
     }
 }

@@ -83,7 +83,7 @@ fn each_transaction_may_have_a_connection_of_its_own() {
         let (mut client, server) = run_transactions(&plan, &plan, &Stop::new());
         if request_bytes < 44 {
             let remark = client.remarks.pop();
-            assert_eq!(remark.as_deref(), Some("requests were 44 bytes long: that is what a connection begins with"));
+            assert_eq!(remark.as_deref(), Some("requests were 44 bytes long, the size of the connection header"));
         }
         assert_agreed(&client, &server);
         for (mine, theirs) in client.streams.iter().zip(&server.streams) {

@@ -213,7 +213,7 @@ fn a_closed_port_is_given_up() {
     let (client, server) = udp_pair(&udp(60_000), 0);
     drop(server);
     let record = run_end(Place::Client, &udp(60_000), one(client), &Stop::new());
-    assert!(remark(&record).contains("nobody answers on the peer's port: Connection refused"), "{}", remark(&record));
+    assert!(remark(&record).contains("no listener on the peer's port: Connection refused"), "{}", remark(&record));
     assert_eq!((record.streams[0].transactions, record.streams[0].failures), (0, 100));
 
     let port = net::listen(0).unwrap().local_addr().unwrap().port();
@@ -250,7 +250,7 @@ fn another_server_on_the_port_is_recognised() {
     for (says, expected) in [
         (&b"HTTP/1.1 400 Bad Request\r\n"[..], "no narrows server that knows transactions"),
         (&[0xA5, 0xA5][..], "answered more than it was asked"),
-        (&b""[..], "no transaction succeeded any more; the last one: the peer closed after 0 of 1 bytes"),
+        (&b""[..], "all further transactions failed; the last one: the peer closed after 0 of 1 bytes"),
     ] {
         let listener = net::listen(0).unwrap();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port()));
@@ -346,7 +346,7 @@ fn what_cannot_start_says_why() {
         |place, plan: &RrPlan, connections| run(place, plan, connections, &Stop::new(), &mut Vec::new()).unwrap_err();
     let (socket, _peer) = tcp_pair();
     let error = nothing(Place::Client, &RrPlan { streams: 0, ..tcp(100) }, one(socket));
-    assert_eq!(error.to_string(), "the plan cannot be run: streams is 0, but must be from 1 to 128");
+    assert_eq!(error.to_string(), "the plan cannot be started: streams is 0, but must be from 1 to 128");
     let (socket, _peer) = tcp_pair();
     let error = nothing(Place::Client, &udp(100), one(socket));
     assert!(error.to_string().ends_with("the plan and the sockets have different protocols"), "{error}");

@@ -260,7 +260,7 @@ mod tests {
         bytes[4..6].copy_from_slice(&9_u16.to_be_bytes());
         assert_eq!(DataHello::decode(&bytes[..VERSION_LENGTH]), Err(HelloError::Protocol(9)));
         let line = String::from_utf8(Answer::mismatch(9, "0.1.0").encode()).expect("text");
-        assert!(line.contains("protocol 9") && line.contains("upgrade narrows on the server"), "{line}");
+        assert!(line.contains("protocol 9") && line.contains("upgrade the server"), "{line}");
     }
 
     #[test]

@@ -126,7 +126,7 @@ mod tests {
         let packed = Packer::default().pack(&vec![b' '; 40 << 20]);
         assert!(packed.len() < 1 << 20, "{}", packed.len());
         let why = Unpacker::default().unpack(&packed, 1 << 20).expect_err("too much").to_string();
-        assert_eq!(why, "it unpacks to more than 1048576 bytes");
+        assert_eq!(why, "it decompresses to more than 1048576 bytes");
     }
 
     #[test]

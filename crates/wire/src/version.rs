@@ -80,8 +80,8 @@ mod tests {
         let error = check_header(Some("7 3.1.0"), "0.1.0").expect_err("a newer one");
         assert_eq!(
             error.to_string(),
-            "the versions do not meet: the client is narrows 3.1.0 (protocol 7), the server is narrows 0.1.0 (protocol 3); \
-             upgrade narrows on the server"
+            "incompatible versions: client narrows 3.1.0 (protocol 7), server narrows 0.1.0 (protocol 3); upgrade the \
+            server"
         );
     }
 

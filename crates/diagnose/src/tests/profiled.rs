@@ -72,7 +72,7 @@ fn a_quota_that_stops_the_threads_is_named_at_its_end() {
     let counts = vec![("cgroup.cpu.periods", 80), ("cgroup.cpu.throttled", 2), ("cgroup.cpu.throttled_us", 50_000)];
     let scene = Scene { receiver_counts: counts, receiver_facts: facts, ..slow() };
     let rule = cause("cgroup-cpu-throttle");
-    assert_contradicts(&assessment(rule, crate::role::Role::Receiver, &scene, &[]), "held it up");
+    assert_contradicts(&assessment(rule, crate::role::Role::Receiver, &scene, &[]), "the CPU quota throttled");
 }
 
 #[test]
@@ -255,11 +255,11 @@ fn what_else_two_hosts_send_each_other_is_named_and_not_the_path() {
     // Ten times as much did not pass this path.
     assert_cannot_tell(
         &assessment(cause("competing-traffic"), crate::role::Role::Path, &of(390_000_000), &[]),
-        "elsewhere",
+        "another path",
     );
     // The connection alone leaves half of the path unused, for another reason.
     let rule = cause("competing-traffic");
-    assert_contradicts(&assessment(rule, crate::role::Role::Path, &of(38_500_000), &[]), "takes 0 % of the path");
+    assert_contradicts(&assessment(rule, crate::role::Role::Path, &of(38_500_000), &[]), "uses 0 % of the capacity");
 }
 
 /// The verdict on 100 Mbit/s of UDP of which one of twenty datagrams died on the path.

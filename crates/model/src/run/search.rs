@@ -457,19 +457,19 @@ mod tests {
     fn a_bad_plan_names_the_field_and_the_limits() {
         let refused = |plan: SearchPlan| plan.check().expect_err("refused");
         assert!(
-            refused(SearchPlan { max_load_pps: f64::NAN, ..plan() }).starts_with("highest load in packets/s is NaN")
+            refused(SearchPlan { max_load_pps: f64::NAN, ..plan() }).starts_with("maximum load in packets/s is NaN")
         );
         assert_eq!(
             refused(SearchPlan { max_load_pps: 10.0, ..plan() }),
-            "lowest load is 1000 packets/s, but must be below the highest, 10 packets/s"
+            "minimum load is 1000 packets/s, but must be below the maximum load of 10 packets/s"
         );
         let goals = vec![Goal { exceed_ratio: 1.0, ..Goal::ndr() }];
         assert_eq!(refused(SearchPlan { goals, ..plan() }), "goal NDR: exceed ratio is 1, but must be from 0 to 0.99");
         let goals = vec![Goal { initial_trial_ms: 2_000, ..Goal::ndr() }];
         assert!(refused(SearchPlan { goals, ..plan() }).contains("final trial in ms is 1000"));
-        assert!(refused(SearchPlan { goals: vec![Goal::ndr(), Goal::ndr()], ..plan() }).contains("a name of its own"));
+        assert!(refused(SearchPlan { goals: vec![Goal::ndr(), Goal::ndr()], ..plan() }).contains("needs its own name"));
         assert!(refused(SearchPlan { goals: Vec::new(), ..plan() }).contains("number of goals is 0"));
-        assert!(refused(SearchPlan { min_load_pps: 0.5, ..plan() }).contains("holds no datagram"));
+        assert!(refused(SearchPlan { min_load_pps: 0.5, ..plan() }).contains("shorter than one datagram"));
     }
 
     #[test]

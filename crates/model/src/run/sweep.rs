@@ -378,7 +378,7 @@ mod tests {
     fn the_default_plan_is_sound_and_others_say_what_is_wrong() {
         assert_eq!(SweepPlan::default().check(), Ok(()));
         let plan = SweepPlan { sizes: vec![64, 64], ..SweepPlan::default() };
-        assert_eq!(plan.check(), Err("size 64 is there twice".to_owned()));
+        assert_eq!(plan.check(), Err("size 64 is given twice".to_owned()));
         let plan = SweepPlan { sizes: vec![1], ..SweepPlan::default() };
         assert_eq!(plan.check(), Err("size is 1, but must be from 20 to 65507".to_owned()));
         let plan = SweepPlan { sizes: vec![1], protocols: vec![SweepProtocol::Tcp], ..SweepPlan::default() };

@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(parse_share("0.5", BareShare::Percent), Ok(0.005));
         for word in ["", "%", "x", "101%", "-1%", "NaN", "1.5"] {
             let error = parse_share(word, BareShare::Ratio).expect_err(word).to_string();
-            assert_eq!(error, format!("`{word}` is no share; write it like 1% or 0.01, from 0 to 1"));
+            assert_eq!(error, format!("invalid share `{word}`; write it like 1% or 0.01, from 0 to 1"));
         }
         assert!(parse_share("101", BareShare::Percent).is_err());
     }

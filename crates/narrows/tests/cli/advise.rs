@@ -173,7 +173,7 @@ fn what_cannot_be_looked_at_is_told() {
         );
         assert_eq!(
             world.sentence(2, &["rfc2544", "advise", "cisco", "--role", "switch", "--apply"]),
-            "narrows sets nothing on Cisco IOS: leave --apply, --device and --bridge out"
+            "cannot apply settings on Cisco IOS: only Linux is supported; drop --apply, --device and --bridge"
         );
         assert_eq!(
             world.sentence(1, &["rfc2544", "advise", "--role", "router", "--device", "none0"]),
@@ -186,7 +186,7 @@ fn what_cannot_be_looked_at_is_told() {
         );
         assert_eq!(
             world.sentence(2, &["rfc2544", "advise", "plan9"]),
-            "`plan9` is neither a system (linux, freebsd, cisco, juniper) nor a plan: there is no such file"
+            "`plan9` is neither a system (linux, freebsd, cisco, juniper) nor a plan file"
         );
     });
     let said = alone().run(&["rfc2544", "advise", "plan.toml", "--undo"]);

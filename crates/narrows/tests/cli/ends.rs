@@ -50,7 +50,7 @@ fn ctrl_c_gives_up_waiting() {
         let _running = measuring(world, &port, "up");
         let token = world.token_file();
         let mut second = world.start(&["diagnose", "127.0.0.1", "--port", &port, "--token-file", &token]);
-        second.await_error("waiting, number 1 in the queue: the client 127.0.0.1 is measuring");
+        second.await_error("waiting, position 1 in the queue: the client 127.0.0.1 is measuring");
         second.signal(SIGINT);
         let said = second.end();
         assert_eq!(said.code, Some(1), "{said:?}");

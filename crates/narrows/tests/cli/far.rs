@@ -201,22 +201,22 @@ fn a_server_puts_no_frames_on_devices_that_nobody_named() {
     };
     assert_eq!(
         sentence(&bench),
-        "narrows: the tester's host 10.9.3.2: this server puts no frames on its devices for clients; start it with `narrows \
-         serve --frames rcv0` if it may: it is for devices of a lab alone"
+        "narrows: the tester's host 10.9.3.2: this server sends no frames for clients; restart it with `narrows serve \
+        --frames rcv0`, in a lab network only"
     );
     drop(receiver);
     let _receiver = serve(&bench.receiver, &["--frames", "mgmt0,other0"]);
     assert_eq!(
         sentence(&bench),
-        "narrows: the tester's host 10.9.3.2: this server lets clients put frames on mgmt0, other0 alone; for rcv0 start it \
-         with `narrows serve --frames mgmt0,other0,rcv0`"
+        "narrows: the tester's host 10.9.3.2: this server allows frames on mgmt0, other0 only; for other0,rcv0 \
+        restart it with `narrows serve --frames mgmt0,other0,rcv0`"
     );
     let to_itself = std::fs::read_to_string(&plan).expect("the plan").replace("\"rcv0\"", "\"mgmt0\"");
     bench.desk.0.file("plan.toml", &to_itself);
     assert_eq!(
         sentence(&bench),
-        "narrows: the tester's host 10.9.3.2: mgmt0 leads to the client itself: frames at line rate would cut \
-         off the session"
+        "narrows: the tester's host 10.9.3.2: mgmt0 carries the route to the client: frames at line rate would \
+        disconnect the session"
     );
 }
 
@@ -318,7 +318,9 @@ fn a_hop_that_cannot_be_reached_is_silent_and_the_benchmark_goes_on() {
     let record = bench.record("kept.json");
     let hop = &record["trials"][0]["hops"][0];
     assert_eq!(
-        hop["silent"], "nothing listens at 10.9.2.2:5220: start `narrows serve` there, or name its port",
+        hop["silent"],
+        "cannot connect to 10.9.2.2:5220: connection refused; start `narrows serve` there, or give its \
+            port with --port",
         "{hop}"
     );
     assert!(hop["input"].is_null(), "missing is not zero: {hop}");

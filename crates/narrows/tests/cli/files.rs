@@ -7,10 +7,7 @@ fn a_run_that_is_none_is_named() {
     let world = alone();
     assert_eq!(
         world.sentence(1, &["report", "nothere"]),
-        format!(
-            "there is no run `nothere`: it is no file, and no id of a run in {}",
-            word(&world.state().join("runs"))
-        )
+        format!("cannot find run `nothere`: neither a file nor a run id in {}", word(&world.state().join("runs")))
     );
     let missing = word(&world.path("nothere.run.json"));
     assert_eq!(
@@ -20,14 +17,14 @@ fn a_run_that_is_none_is_named() {
     let garbage = world.file("garbage", "hello\n");
     assert_eq!(
         world.sentence(1, &["report", &garbage]),
-        format!("{garbage} is no run of narrows: expected value at line 1 column 1")
+        format!("{garbage} is not a narrows run file: expected value at line 1 column 1")
     );
     let newer = world.file("newer", r#"{"format": 99, "made_by": "narrows 9.9.9"}"#);
     assert_eq!(
         world.sentence(1, &["report", &newer]),
         format!(
-            "{newer} was written by a newer narrows (narrows 9.9.9): its form is 99, this program reads forms up to 2; \
-             update narrows to read it"
+            "cannot read {newer}: written by a newer narrows (narrows 9.9.9) in format 99, this version reads up to \
+            2; upgrade narrows"
         )
     );
 }
@@ -39,7 +36,7 @@ fn a_capture_goes_into_a_directory_of_its_own() {
     let directory = word(full.as_ref()).rsplit_once('/').map(|(parent, _)| parent.to_owned()).expect("a parent");
     assert_eq!(
         world.sentence(1, &["snapshot", &directory]),
-        format!("{directory} is there already and holds something; name a new directory")
+        format!("cannot write a capture to {directory}: the directory is not empty; name a new one")
     );
     let sentence = world.sentence(1, &["snapshot", "/proc/nowhere"]);
     assert!(sentence.starts_with("cannot make directory /proc/nowhere"), "{sentence}");
@@ -59,7 +56,7 @@ fn a_setting_that_narrows_does_not_make_is_refused() {
     );
     assert_eq!(
         world.sentence(2, &["tune", "apply", "nonsense"]),
-        "`nonsense` is no setting; write it like net.ipv4.tcp_sack=1"
+        "invalid setting `nonsense`; write it like net.ipv4.tcp_sack=1"
     );
     assert_eq!(world.run(&["tune", "list"]).out, "nothing is changed on this host\n", "none of them left a trace");
 }

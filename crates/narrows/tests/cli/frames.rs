@@ -50,7 +50,7 @@ fn a_device_that_cannot_send_is_named() {
     on_wire(&[], |world| {
         assert_eq!(
             world.sentence(1, &["generate", "nosuch", "--destination-mac", MAC]),
-            format!("{nosuch}; the devices are listed by `ip link`")
+            format!("{nosuch}; see `ip link`")
         );
         assert_eq!(
             world.sentence(1, &generate(&[])),
@@ -88,8 +88,8 @@ fn what_could_harm_others_is_refused() {
             assert_eq!(
                 world.sentence(2, &generate(&words)),
                 format!(
-                    "{address} is outside of 198.18.0.0/15 and 2001:2::/48, the addresses set apart for benchmarks (RFC 2544, RFC \
-                     5180); frames to other addresses can do harm: use these, or say --allow-any-address"
+                    "{address} is outside the benchmarking ranges 198.18.0.0/15 and 2001:2::/48 (RFC 2544, RFC 5180); \
+                    use an address in them, or give --allow-any-address"
                 )
             );
         }
@@ -118,18 +118,16 @@ fn words_that_no_frame_is_made_of_are_named() {
         for (words, sentence) in [
             (
                 ["--size", "big"],
-                "`big` is no list of frame sizes; write it like 64, 64,128,1518, imix, imix:7x64,4x570,1x1518 or genome:aaaaaaabbg",
+                "invalid list of frame sizes `big`; write it like 64, 64,128,1518, imix, imix:7x64,4x570,1x1518 or \
+                genome:aaaaaaabbg",
             ),
-            (["--size", "63"], "`63` asks for frames of 63 bytes, but frames have from 64 to 9216 bytes with FCS"),
+            (["--size", "63"], "`63` has frames of 63 bytes; the allowed range is 64 to 9216 bytes with FCS"),
             (
                 ["--rate", "fast"],
-                "`fast` is no load; write it like 1.2Mpps, 9.4G (on the wire), 50% (of the line rate) or max",
+                "invalid load `fast`; write it like 1.2Mpps, 9.4G (on the wire), 50% (of the line rate) or max",
             ),
-            (
-                ["--rate", "101%"],
-                "`101%` is no load that can be offered: it must be at most 100 % of the line rate, or max",
-            ),
-            (["--rate", "0"], "`0` is no load that can be offered: it must be from 0.01 to 10^9 frames a second"),
+            (["--rate", "101%"], "`101%` is an invalid load: it must be at most 100 % of the line rate, or max"),
+            (["--rate", "0"], "`0` is an invalid load: it must be from 0.01 to 10^9 frames a second"),
             (["--workers", "0"], "workers is 0, but must be from 1 to 64"),
             (["--workers", "65"], "workers is 65, but must be from 1 to 64"),
             (["--burst", "0"], "burst in frames is 0, but must be from 1 to 65536"),
@@ -143,12 +141,12 @@ fn words_that_no_frame_is_made_of_are_named() {
         let six = ["-S", "2001:2::1", "-D", "2001:2::2", "-l", "64"];
         assert_eq!(
             world.sentence(2, &generate(&six)),
-            "a frame of 64 bytes is too small: IPv6 with its signature takes 82 bytes with FCS"
+            "a frame of 64 bytes is too small: IPv6 with signature needs 82 bytes with FCS"
         );
         assert_eq!(
             world.sentence(1, &generate(&["--size", "9000"])),
-            "cannot use device gen0: its MTU of 1500 carries frames of at most 1518 bytes, not 9000; raise the MTU of both ends or \
-             send smaller frames"
+            "cannot use device gen0: MTU 1500 allows frames of at most 1518 bytes, not 9000; raise the MTU of both \
+            ends, or send smaller frames"
         );
     });
 }
@@ -159,7 +157,7 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_is_sent() {
         let tx = || Links::open().and_then(|mut links| links.get("gen0")).expect("gen0").tx_packets;
         let before = tx();
         let nowhere = "/nonexistent/result.json";
-        let why = "cannot write /nonexistent/result.json: there is no directory /nonexistent; make it first";
+        let why = "cannot write /nonexistent/result.json: directory /nonexistent does not exist; create it first";
         assert_eq!(world.sentence(1, &generate(&["-o", nowhere])), why);
         assert_eq!(world.sentence(1, &["receive", "rcv0", "-t", "60s", "-o", nowhere]), why);
         let directory = word(&world.path(""));
@@ -218,12 +216,14 @@ fn words_that_are_refused_at_once() {
     let range = "198.18.0.1:2000-198.18.0.20, [2001:2::1]:2000-[2001:2::20]:2100 or 198.19.0.2-198.19.255.2/24";
     assert_eq!(
         of(&["-S", "here"]),
-        format!("invalid value 'here' for '--source <RANGE>': `here` is no range of addresses; write it like {range}")
+        format!(
+            "invalid value 'here' for '--source <RANGE>': invalid range of addresses `here`; write it like {range}"
+        )
     );
     assert_eq!(
         of(&["-D", "198.18.0.9-198.18.0.1"]),
-        "invalid value '198.18.0.9-198.18.0.1' for '--destination <RANGE>': `198.18.0.9-198.18.0.1` ends before it begins: its first \
-         address is higher than its last"
+        "invalid value '198.18.0.9-198.18.0.1' for '--destination <RANGE>': `198.18.0.9-198.18.0.1` is reversed: its \
+        first address is higher than its last"
     );
     assert!(of(&["-D", "198.18.0.9-2001:2::1"]).contains("goes from one family to the other"));
     assert!(
@@ -246,8 +246,8 @@ fn a_mode_that_a_device_has_not_is_named() {
     on_wire(&["gen0", "rcv0"], |world| {
         assert_eq!(
             world.sentence(1, &generate(&["--mode", "live-frames"])),
-            "no mode works on device gen0: live-frames: the driver has no XDP transmit (ndo_xdp_xmit); on a veth pair \
-            the peer needs GRO or an XDP program, and no more send queues than this end has receive queues"
+            "cannot use interface gen0: no mode works: live-frames: the driver has no XDP transmit (ndo_xdp_xmit); on \
+            a veth pair the peer needs GRO or an XDP program, and no more send queues than this end has receive queues"
         );
     });
 }
@@ -284,14 +284,14 @@ fn a_killed_receiver_leaves_no_program_on_the_device() {
         if first.code == Some(1) {
             // Root of a user namespace alone loads no program into the kernel.
             let needs = "xdp-native: it needs root (CAP_BPF and CAP_NET_ADMIN)";
-            assert_eq!(first.err, format!("narrows: no mode works on device rcv0: {needs}\n"));
+            assert_eq!(first.err, format!("narrows: cannot use interface rcv0: no mode works: {needs}\n"));
             return;
         }
         let mut receiver = world.start(&["receive", "rcv0", "--mode", "xdp-native", "-t", "60s"]);
         receiver.await_error("receive on rcv0");
         assert_eq!(
             world.sentence(1, &native),
-            "no mode works on device rcv0: xdp-native: another XDP program is attached"
+            "cannot use interface rcv0: no mode works: xdp-native: another XDP program is attached"
         );
         receiver.signal(SIGKILL);
         assert_eq!(receiver.end().code, None, "it was killed");

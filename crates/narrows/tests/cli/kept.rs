@@ -34,8 +34,12 @@ fn a_place_that_cannot_be_written_is_told_before_anything_is_sent() {
     let why = |flag: &str, place: &str| world.sentence(1, &["rfc2544", &plan, flag, place]);
     for flag in ["-o", "--html"] {
         assert_eq!(why(flag, &here), format!("cannot write {here}: it is a directory; name a file in it"));
-        assert_eq!(why(flag, "none/report"), "cannot write none/report: there is no directory none; make it first");
-        assert_eq!(why(flag, &format!("{file}/a")), format!("cannot write {file}/a: {file} is no directory"));
+        assert_eq!(
+            why(flag, "none/report"),
+            "cannot write none/report: directory none does not exist; create it \
+            first"
+        );
+        assert_eq!(why(flag, &format!("{file}/a")), format!("cannot write {file}/a: {file} is not a directory"));
         // A device or a pipe is written into; it is the tester's port that is missing then.
         assert!(why(flag, "/dev/null").contains("port gen0 cannot be used"), "{}", why(flag, "/dev/null"));
         assert!(why(flag, "/proc/report").starts_with("cannot write /proc/report: "));

@@ -52,7 +52,7 @@ fn a_lab_that_is_not_up_is_named() {
     }
     assert_eq!(
         world.sentence(2, &["lab", "up", "bad name"]),
-        "`bad name` cannot be the name of a lab: use 1 to 32 small letters, digits and hyphens, a letter first"
+        "invalid lab name `bad name`: use 1 to 32 lower-case letters, digits and hyphens, with a letter first"
     );
 }
 
@@ -80,9 +80,9 @@ fn what_a_lab_does_not_have_is_named() {
     );
     assert_eq!(
         lab.sentence("fault", &fault("256k")),
-        format!("lab `{}`: `tcp-receive-window` is already in force at server; undo it first", lab.name)
+        format!("lab `{}`: `tcp-receive-window` is already in force at server; remove it first", lab.name)
     );
-    assert_eq!(lab.run("unfault", &["tcp-receive-window"]).out, "taken back: tcp-receive-window at server (256 KiB)\n");
+    assert_eq!(lab.run("unfault", &["tcp-receive-window"]).out, "removed: tcp-receive-window at server (256 KiB)\n");
     assert_eq!(lab.run("unfault", &["all"]).out, "no fault was in force\n");
     let name = &lab.name;
     assert_eq!(lab.run("down", &[]).out, format!("lab {name} is down\n"));
@@ -141,8 +141,8 @@ fn a_lab_without_tun_says_so() {
         let last = said.err.lines().last().unwrap_or_default();
         assert_eq!(
             last,
-            "narrows: the lab cannot run here: /dev/net/tun is missing; load the module with `modprobe tun`, or use a \
-            kernel with CONFIG_TUN"
+            "narrows: cannot start a lab on this machine: /dev/net/tun is missing; load the module with `modprobe \
+            tun`, or use a kernel with CONFIG_TUN"
         );
     });
 }
@@ -152,13 +152,10 @@ fn a_bench_is_asked_told_and_taken_down() {
     let world = alone();
     let sentence = |words: &[&str]| world.sentence(2, &[&["lab", "up", "bench"], words].concat());
     assert_eq!(sentence(&["--switch"]), "--switch is for --topology dut");
-    assert_eq!(
-        sentence(&["--topology", "dut", "--rtt", "10ms"]),
-        "a path cannot be like that: this topology has no emulated path"
-    );
+    assert_eq!(sentence(&["--topology", "dut", "--rtt", "10ms"]), "invalid path: this topology has no emulated path");
     assert_eq!(
         sentence(&["--snmpd"]),
-        "the lab cannot run here: --snmpd needs a router or switch; use --topology dut or chain"
+        "cannot start a lab on this machine: --snmpd needs a router or switch; use --topology dut or chain"
     );
     let lab = Lab { world: &world, name: format!("cli-bench-{}", std::process::id()) };
     let said = world.run(&["lab", "up", &lab.name, "--topology", "dut", "--mtu", "9000"]);
@@ -175,18 +172,15 @@ fn a_bench_is_asked_told_and_taken_down() {
     assert_eq!(
         lab.sentence("fault", &["forward-shape", "--at", "router", "--value", "200kx64"]),
         format!(
-            "lab `{}`: `200kx64` is no value for `forward-shape`, which takes a product such as 20000x64x1000 (rate x frame size \
-             with FCS x queue): write 3 whole numbers from 1 to 1000000000 with x between them: frames/s x bytes a frame x \
-             frames of queue",
+            "lab `{}`: invalid value `200kx64` for `forward-shape`, which takes a product such as 20000x64x1000 (rate \
+            x frame size with FCS x queue): write 3 whole numbers from 1 to 1000000000 with x between them: frames/s \
+            x bytes a frame x frames of queue",
             lab.name
         )
     );
     assert_eq!(
         lab.sentence("fault", &["random-loss", "--at", "path"]),
-        format!(
-            "lab `{0}`: lab `{0}` has no emulated path, only plain cables; --topology pair or chain has one",
-            lab.name
-        )
+        format!("lab `{0}`: lab `{0}` has no emulated path; start it with --topology pair or chain", lab.name)
     );
     assert_eq!(lab.run("down", &[]).code, Some(0));
 }

@@ -13,15 +13,16 @@ fn a_host_that_is_not_there() {
         assert!(sentence.starts_with("the host `no-such-host.invalid` is unknown: "), "{sentence}");
         assert_eq!(
             world.sentence(1, &measure(&["--port", "1"])),
-            "nothing listens at 127.0.0.1:1: start `narrows serve` there, or name its port"
+            "cannot connect to 127.0.0.1:1: connection refused; start `narrows serve` there, or give its port with \
+            --port"
         );
         assert_eq!(
             world.sentence(1, &["audit", "192.0.2.1"]),
-            "there is no route to 192.0.2.1:5220 (Network is unreachable (os error 101))"
+            "cannot connect to 192.0.2.1:5220: no route (Network is unreachable (os error 101))"
         );
         assert_eq!(
             world.sentence(1, &measure(&["-6"])),
-            "the host `127.0.0.1` has no IPv6 address; name another one, or leave the family open"
+            "`127.0.0.1` has no IPv6 address; use another host, or drop -4 or -6"
         );
         let sentence = world.sentence(1, &["measure", "tcp", "ssh://no-such-host.invalid"]);
         assert!(sentence.contains("ssh"), "{sentence}");
@@ -50,7 +51,7 @@ fn a_token_that_is_none_or_of_another_server() {
             "the server requires a token: copy the file whose path `narrows serve` printed at start, and pass it with \
             --token-file"
         );
-        let what = "this is no token of narrows; a token is one line that begins with `narrows1.`, as `narrows serve` wrote it";
+        let what = "invalid token: a token is one line that starts with `narrows1.`, as `narrows serve` writes it";
         let garbage = world.file("garbage", "hello\n");
         assert_eq!(
             world.sentence(1, &measure(&["--port", &port, "--token-file", &garbage])),
@@ -64,7 +65,8 @@ fn a_token_that_is_none_or_of_another_server() {
         assert_eq!(
             world.sentence(1, &measure(&["--port", &port, "--token-file", &missing])),
             format!(
-                "there is no token file {missing}; copy the one of the server, whose place `narrows serve` tells when it starts"
+                "cannot read token file {missing}: not found; copy it from the server (`narrows serve` prints its \
+                path at start)"
             )
         );
         let token = std::fs::read_to_string(world.token_file()).expect("a token");
@@ -107,7 +109,8 @@ fn a_try_where_tuning_is_not_allowed() {
         let token = world.token_file();
         assert_eq!(
             world.sentence(1, &["diagnose", "127.0.0.1", "--port", &port, "--token-file", &token, "--try"]),
-            "here does not let us change its settings: start `narrows serve --allow-tune` there, or leave --try out"
+            "cannot tune here: its server does not allow it; restart it with `narrows serve --allow-tune`, or drop \
+            --try"
         );
         let sentence = world.sentence(1, &measure(&["--port", &port, "--token-file", &token, "-C", "none", "--quiet"]));
         assert!(

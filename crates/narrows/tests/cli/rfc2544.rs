@@ -42,7 +42,7 @@ fn a_plan_that_cannot_be_read_is_named() {
         "cannot open nothere.toml: No such file or directory (os error 2)"
     );
     std::fs::write(world.path("binary"), [0xff, 0xfe, 0]).expect("a file");
-    assert_eq!(world.sentence(1, &["rfc2544", "binary"]), "binary holds no forwarding benchmark: it is no text");
+    assert_eq!(world.sentence(1, &["rfc2544", "binary"]), "binary is not a forwarding benchmark record: it is no text");
     let long = world.file("long", &"# a comment\n".repeat(40_000));
     assert_eq!(world.sentence(1, &["rfc2544", &long]), format!("cannot read {long}: it is larger than 262145 bytes"));
     let said = world.run(&["rfc2544"]);
@@ -64,14 +64,14 @@ fn everything_that_is_wrong_with_a_plan_is_told_at_once() {
         [
             "line 2, column 8: link: it is `fast`, but must be a rate in bit/s like \"10G\", from 1M to 1T",
             "line 5, column 1: generator.device: it is missing: the tester's device",
-            "line 6, column 1: generator.devise: there is no such key; did you mean `device`?",
+            "line 6, column 1: generator.devise: unknown key; did you mean `device`?",
             "line 7, column 11: generator.address: it is `192.0.2.1`, but must be of the benchmarking ranges 198.18.0.0/15 and \
              2001:2::/48, or allow-any-address = true at the top of the file",
             "line 13, column 11: receiver.gateway: it is `198.19.0`, but must be an IP address like 198.18.0.2 or 2001:2::2",
-            "line 16, column 10: traffic[0].sizes[0]: it is 63, but the smallest frame with IPv4, UDP and its signature is 64 \
-             bytes with FCS",
+            "line 16, column 10: traffic[0].sizes[0]: it is 63, but the minimum for IPv4, UDP with signature is 64 \
+            bytes with FCS",
             "line 20, column 15: worst-case.repetitions: it is 0, but must be a whole number from 1 to 1000",
-            "line 21, column 1: worst-case.colour: there is no such key; known here are duration, repetitions",
+            "line 21, column 1: worst-case.colour: unknown key; known keys: duration, repetitions",
         ]
     );
 }
@@ -91,12 +91,7 @@ fn a_dry_run_sends_nothing_and_tells_every_trial() {
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
     assert_eq!(
         said.out,
-        "test             size           trials     expected      at most\n\
-         first look       64 B                1        2.0 s        2.0 s\n\
-         worst case       64 B                3        9.0 s        9.0 s\n\
-         first look     1518 B                1        2.0 s        2.0 s\n\
-         worst case     1518 B                3        9.0 s        9.0 s\n\
-         \nAll together: about 22.0 s, at most 22.0 s. Nothing was sent.\n"
+        "test             size           trials     expected      at most\nfirst look       64 B                1        2.0 s        2.0 s\nworst case       64 B                3        9.0 s        9.0 s\nfirst look     1518 B                1        2.0 s        2.0 s\nworst case     1518 B                3        9.0 s        9.0 s\n\nTotal: about 22.0 s, at most 22.0 s. Nothing was sent.\n"
     );
 }
 
@@ -108,14 +103,8 @@ fn a_dry_run_tells_each_modifier_by_its_name() {
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
     assert_eq!(
         said.out,
-        "frames              test             size           trials     expected      at most\n\
-         IPv4                first look       64 B                1        2.0 s        2.0 s\n\
-         IPv4                worst case       64 B                3        9.0 s        9.0 s\n\
-         IPv4, 1 % broadcast first look       64 B                1        2.0 s        2.0 s\n\
-         IPv4, 1 % broadcast worst case       64 B                3        9.0 s        9.0 s\n\
-         IPv4, RIP updates   first look       64 B                1        2.0 s        2.0 s\n\
-         IPv4, RIP updates   worst case       64 B                3        9.0 s        9.0 s\n\
-         \nAll together: about 33.0 s, at most 33.0 s. Nothing was sent.\n"
+        "frames              test             size           trials     expected      at most\nIPv4                \
+        first look       64 B                1        2.0 s        2.0 s\nIPv4                worst case       64 B                3        9.0 s        9.0 s\nIPv4, 1 % broadcast first look       64 B                1        2.0 s        2.0 s\nIPv4, 1 % broadcast worst case       64 B                3        9.0 s        9.0 s\nIPv4, RIP updates   first look       64 B                1        2.0 s        2.0 s\nIPv4, RIP updates   worst case       64 B                3        9.0 s        9.0 s\n\nTotal: about 33.0 s, at most 33.0 s. Nothing was sent.\n"
     );
     assert_eq!(
         problems(&PLAN.replace("sizes = [64, 1518]", "modifiers = [\"management\", \"noise\"]")),
@@ -147,12 +136,12 @@ fn a_record_that_is_none_is_named() {
     world.file("plan.toml", PLAN);
     assert_eq!(
         world.sentence(1, &["rfc2544", "--again", "plan.toml"]),
-        "plan.toml holds no forwarding benchmark: expected ident at line 1 column 2"
+        "plan.toml is not a forwarding benchmark record: expected ident at line 1 column 2"
     );
     world.file("other.json", "{\"format\": 1}");
     assert_eq!(
         world.sentence(1, &["rfc2544", "--again", "other.json"]),
-        "other.json holds no forwarding benchmark: missing field `plan` at line 1 column 13"
+        "other.json is not a forwarding benchmark record: missing field `plan` at line 1 column 13"
     );
     assert_eq!(
         world.sentence(1, &["rfc2544", "--again", "nothere.json"]),
@@ -247,8 +236,8 @@ fn a_configuration_that_cannot_be_made_is_told_before_anything_is_measured() {
     let gone = world.file("gone.toml", &with_commands("commands = [[\"/no/such/program\"]]", "undo = [[\"true\"]]"));
     assert_eq!(
         world.sentence(1, &["rfc2544", &gone, "--quiet"]),
-        "the device cannot be switched to `plain`: command 1, `/no/such/program`: cannot be run: No such file or directory (os \
-         error 2)"
+        "the device cannot be switched to `plain`: command 1, `/no/such/program`: cannot be started: No such file or \
+        directory (os error 2)"
     );
 }
 

@@ -8,7 +8,7 @@ const SIGKILL: i32 = 9;
 #[test]
 fn a_sweep_that_cannot_be_is_named_with_its_limits() {
     for (words, sentence) in [
-        (&["--size", "64,64"][..], "size 64 is there twice"),
+        (&["--size", "64,64"][..], "size 64 is given twice"),
         (&["--size", "8"], "size is 8, but must be from 20 to 65507"),
         (&["--size", "64,1M"], "size is 1048576, but must be from 20 to 65507"),
         (&["--size", "8G"], "a size of 8589934592 bytes is too large"),
@@ -22,7 +22,7 @@ fn a_sweep_that_cannot_be_is_named_with_its_limits() {
     }
     let said = alone().run(&["sweep", "127.0.0.1", "--size", "64,big"]);
     assert_eq!(said.code, Some(2));
-    let error = "error: invalid value 'big' for '--size <SIZES>': `big` is no size; write it like 64, 9k or 4M\n";
+    let error = "error: invalid value 'big' for '--size <SIZES>': invalid size `big`; write it like 64, 9k or 4M\n";
     assert!(said.err.starts_with(error), "{said:?}");
 }
 
@@ -46,7 +46,7 @@ fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
         let said = client.end();
         assert_eq!(said.code, Some(0), "{said:?}");
         assert!(said.out.contains("UDP up") && said.out.contains("\ninterrupted after "), "{said:?}");
-        assert!(said.err.ends_with(&format!("kept as {file}; go on with --resume {file}\n")), "{said:?}");
+        assert!(said.err.ends_with(&format!("kept as {file}; continue with --resume {file}\n")), "{said:?}");
 
         // Another plan, another host and another run are refused.
         let resume = [&way[..], &["--resume", &file]].concat();
@@ -66,7 +66,7 @@ fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
         let said =
             world.run(&[&resume[..], &["--rate", "1M", "--format", "csv", "--csv", &csv, "--svg", &svg]].concat());
         assert_eq!(said.code, Some(0), "{said:?}");
-        assert!(said.err.contains(" of 5 points are left: about ") && !said.err.contains("[1/5]"), "{said:?}");
+        assert!(said.err.contains(" of 5 points remain: about ") && !said.err.contains("[1/5]"), "{said:?}");
         assert!(said.err.ends_with(&format!("kept as {file}\n")), "{said:?}");
         let sizes: Vec<_> = said.out.lines().skip(1).filter_map(|line| line.split(',').nth(3)).collect();
         assert_eq!(sizes, ["64", "128", "256", "512", "1024"], "{said:?}");
@@ -83,7 +83,7 @@ fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
         assert_eq!((&json["schema"], &json["done"]), (&"narrows.sweep/1".into(), &5.into()));
         assert_eq!(
             world.sentence(2, &["report", &file, "--format", "markdown"]),
-            "cannot write a sweep as markdown: there is no such form of it; use text or json"
+            "cannot write a sweep as markdown: unsupported format; use text or json"
         );
     });
 }
@@ -117,7 +117,7 @@ fn what_is_no_sweep_cannot_be_gone_on_with() {
         assert_eq!(world.run(&[&words[..], &["-t", "200ms", "--pacing-rate", "10M"]].concat()).code, Some(0));
         assert_eq!(
             world.sentence(2, &["sweep", "127.0.0.1", "--resume", &file]),
-            format!("{file} is no sweep: there is nothing to go on with")
+            format!("cannot resume {file}: not a sweep")
         );
     });
 }

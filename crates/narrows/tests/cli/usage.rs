@@ -15,12 +15,12 @@ fn a_bad_rate_size_duration_or_port_is_named_with_a_good_one() {
     for (words, sentence) in [
         (
             ["--pacing-rate", "fast"],
-            "invalid value 'fast' for '--pacing-rate <RATE>': `fast` is no rate; write it like 100M, 9.4G or 1.2Mpps",
+            "invalid value 'fast' for '--pacing-rate <RATE>': invalid rate `fast`; write it like 100M, 9.4G or 1.2Mpps",
         ),
-        (["--size", "big"], "invalid value 'big' for '--size <SIZE>': `big` is no size; write it like 64, 9k or 4M"),
+        (["--size", "big"], "invalid value 'big' for '--size <SIZE>': invalid size `big`; write it like 64, 9k or 4M"),
         (
             ["--duration", "soon"],
-            "invalid value 'soon' for '--duration <TIME>': `soon` is no duration; write it like 10s, 250ms or 2m",
+            "invalid value 'soon' for '--duration <TIME>': invalid duration `soon`; write it like 10s, 250ms or 2m",
         ),
         (["--port", "70000"], "invalid value '70000' for '--port <PORT>': 70000 is not in 1..=65535"),
         (["--port", "0"], "invalid value '0' for '--port <PORT>': 0 is not in 1..=65535"),
@@ -44,7 +44,7 @@ fn a_plan_that_cannot_be_is_named_with_its_limits() {
         (&["--size", "0"], "message bytes is 0, but must be from 1 to 67108864"),
         (&["--size", "8G"], "a message of 8589934592 bytes is too large"),
         (&["--interval", "1ms"], "interval in ms is 1, but must be from 10 to 3600000"),
-        (&["--congestion-control", "a b"], "`a b` is no name of a congestion control"),
+        (&["--congestion-control", "a b"], "invalid congestion control `a b`"),
     ] {
         assert_eq!(alone().sentence(2, &[&["measure", "tcp", "127.0.0.1"], words].concat()), sentence);
     }
@@ -72,7 +72,7 @@ fn a_target_that_is_none_is_named() {
         ("a b", "neither a host name nor an address"),
         ("ssh://-oProxyCommand=x", "write ssh://user@host or ssh://user@host:port"),
     ] {
-        assert_eq!(alone().sentence(2, &["measure", "tcp", target]), format!("`{target}` is no target: {why}"));
+        assert_eq!(alone().sentence(2, &["measure", "tcp", target]), format!("invalid target `{target}`: {why}"));
     }
 }
 
@@ -81,17 +81,17 @@ fn a_line_or_a_frame_that_cannot_be_is_named() {
     for (words, sentence) in [
         (
             ["--speed", "fast"],
-            "invalid value 'fast' for '--speed <SPEEDS>': `fast` is no rate; write it like 100M, 9.4G or 1.2Mpps",
+            "invalid value 'fast' for '--speed <SPEEDS>': invalid rate `fast`; write it like 100M, 9.4G or 1.2Mpps",
         ),
         (["--speed", "0"], "invalid value '0' for '--speed <SPEEDS>': a line of 0 bit/s carries nothing"),
         (
             ["--size", "63"],
-            "invalid value '63' for '--size <SIZES>': `63` asks for frames of 63 bytes, but frames have from 64 to 9216 bytes with \
-             FCS",
+            "invalid value '63' for '--size <SIZES>': `63` has frames of 63 bytes; the allowed range is 64 to 9216 \
+            bytes with FCS",
         ),
         (
             ["--size", "imix"],
-            "invalid value 'imix' for '--size <SIZES>': `imix` is a mix; here every size has a row of its own, such as 64,570,1518",
+            "invalid value 'imix' for '--size <SIZES>': `imix` is a mix; write a list of sizes, such as 64,570,1518",
         ),
     ] {
         assert_eq!(refusal(&[&["line-rate"][..], &words[..]].concat()), sentence);
@@ -134,7 +134,7 @@ fn a_report_says_what_was_weighed_for_and_against_a_cause() {
     assert!(said.out.contains("the evidence speaks against it"), "{said:?}");
     assert_eq!(
         alone().sentence(2, &["report", run, "--why-not", "gremlins"]),
-        "the run has no diagnosis that knows a cause `gremlins`; `narrows list causes` names them all"
+        "cannot explain cause `gremlins`: the run has no such cause; `narrows list causes` names them all"
     );
 }
 

@@ -7,6 +7,7 @@
 mod additions;
 mod arrows;
 mod circles;
+mod glossary;
 mod pages;
 mod size;
 mod tables;

@@ -162,6 +162,6 @@ mod tests {
     fn what_was_lost_is_told_in_words() {
         assert_eq!(lost_words(0, Some(1000)), "nothing of 1,000 sent was lost");
         assert_eq!(lost_words(7, None), "7 lost");
-        assert_eq!(lost_words(-3, Some(10)), "3 more came than were sent");
+        assert_eq!(lost_words(-3, Some(10)), "3 more received than sent");
     }
 }

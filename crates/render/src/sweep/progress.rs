@@ -78,7 +78,7 @@ mod tests {
         let cell = record.remaining()[0];
         let outcome = SweepOutcome::CannotRun(String::new());
         record.points.push(SweepPoint { cell, at_us: 0, took_us: 0, outcome });
-        assert_eq!(ahead(&record, [31_500, 31_500]), "3 of 4 points are left: about 32 s\n");
+        assert_eq!(ahead(&record, [31_500, 31_500]), "3 of 4 points remain: about 32 s\n");
         assert_eq!(what(cell), "UDP up 64 B");
     }
 

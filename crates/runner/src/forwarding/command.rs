@@ -89,7 +89,7 @@ mod tests {
         let says = "echo first >&2; echo 'no such table' >&2; exit 3";
         assert_eq!(of(&["sh", "-c", says], minute, None), Err("ended with exit status: 3: no such table".to_owned()));
         let why = of(&["/no/such/program"], minute, None).expect_err("not there");
-        assert!(why.starts_with("cannot be run: No such file"), "{why}");
+        assert!(why.starts_with("cannot be started: No such file"), "{why}");
         assert!(of(&[], minute, None).is_err());
     }
 

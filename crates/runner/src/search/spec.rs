@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(refused(None, None), "the maximum load is unknown without tester calibration; give it with --max");
         assert_eq!(
             refused(Some(UdpRate::Bps(2_000_000)), Some(UdpRate::Bps(1_000_000))),
-            "the lowest load, 2.00 Mbit/s, is above the highest, 1.00 Mbit/s"
+            "the minimum load, 2.00 Mbit/s, is above the maximum load, 1.00 Mbit/s"
         );
     }
 }

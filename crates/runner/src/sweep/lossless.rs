@@ -127,6 +127,6 @@ mod tests {
         assert_eq!((found.lower_bps, found.upper_bps), (Some(800_000.0), Some(816_000.0)));
         assert!(found.remark.is_some_and(|remark| remark.contains("the sender's own")));
         let none = GoalResult { outcome: Outcome::MinLoadFails, lower_pps: None, ..result };
-        assert_eq!(of(Some(&none), 2e6).remark.as_deref(), Some("even 2.00 Mbit/s loses datagrams"));
+        assert_eq!(of(Some(&none), 2e6).remark.as_deref(), Some("datagrams are lost even at 2.00 Mbit/s"));
     }
 }

@@ -168,8 +168,8 @@ fn what_belongs_together_is_set_whole_or_not_at_all() {
         let says = error.to_string();
         let start = "cannot write kernel parameter net.ipv4.tcp_congestion_control: ";
         assert!(says.starts_with(start), "{says}");
-        let end = "; nothing is changed: what was set before it is set back (ip neighbour replace 198.18.0.1 lladdr \
-                   02:00:00:00:00:01 dev port0 nud permanent, sysctl -w net.ipv4.tcp_sack=0)";
+        let end = "; nothing is changed: earlier settings are rolled back (ip neighbour replace 198.18.0.1 lladdr \
+            02:00:00:00:00:01 dev port0 nud permanent, sysctl -w net.ipv4.tcp_sack=0)";
         assert!(says.ends_with(end), "{says}");
         assert_eq!((read(&sack), read(&neighbour(1))), (before.clone(), "learned".to_owned()));
         assert!(tuner.list().expect("list").is_empty());

@@ -20,7 +20,7 @@ fn the_second_waits_for_its_turn_and_is_told_why() {
             });
             let (position, why) = told.recv().expect("it is queued");
             assert_eq!(position, 1);
-            assert_eq!(why, "the client 127.0.0.1 is measuring, and this server runs one load at a time");
+            assert_eq!(why, "the client 127.0.0.1 is measuring; this server runs one load at a time");
             // Looking is not loading: it does not wait.
             assert!(first.open_look().expect("a look").inventory().is_ok());
             running.close();

@@ -17,7 +17,11 @@ fn each_way_of_not_being_there_has_its_sentence() {
         let error = connect_error(&target("no-such-host.invalid", 1), &options());
         assert!(error.to_string().starts_with("the host `no-such-host.invalid` is unknown"), "{error}");
         let error = connect_error(&target("127.0.0.1", 1), &options());
-        assert_eq!(error.to_string(), "nothing listens at 127.0.0.1:1: start `narrows serve` there, or name its port");
+        assert_eq!(
+            error.to_string(),
+            "cannot connect to 127.0.0.1:1: connection refused; start `narrows serve` \
+            there, or give its port with --port"
+        );
         let error = connect_error(&target("192.0.2.1", 5220), &options());
         assert!(error.to_string().starts_with("there is no route to 192.0.2.1:5220"), "{error}");
         let mut ipv6 = target("127.0.0.1", 1);

@@ -50,7 +50,7 @@ fn what_ssh_says_is_passed_on() {
         let error = connect_error(&target("ssh://db7"), &instead(&["/bin/sh", "-c", "exit 3"]));
         assert!(error.to_string().contains("without a word"), "{error}");
         let error = connect_error(&target("ssh://db7"), &instead(&["no-such-ssh"]));
-        assert!(error.to_string().contains("`no-such-ssh` is not installed here"), "{error}");
+        assert!(error.to_string().contains("`no-such-ssh` is not installed on this host"), "{error}");
         // A login that greets on standard output is no server.
         let error = connect_error(&target("ssh://db7"), &instead(&["/bin/sh", "-c", "echo Welcome to db7"]));
         assert!(matches!(error, RemoteError::Ssh { .. }), "{error:?}");

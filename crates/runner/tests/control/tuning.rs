@@ -112,7 +112,8 @@ fn what_a_killed_server_left_is_undone_by_the_next_or_by_hand() {
             } else {
                 let next = world.serve(|_| {});
                 assert!(
-                    matches!(next.recovered(), [line] if line.starts_with("set back what a killed server had left: sysctl")),
+                    matches!(next.recovered(), [line] if line.starts_with("rolled back a change of a killed server: \
+                        sysctl")),
                     "{:?}",
                     next.recovered()
                 );

@@ -83,7 +83,7 @@ mod tests {
         let results = [of(64, 1e6), of(570, 5e5), of(1518, 2.5e5)];
         let estimate = estimate(&plan(), 0, &results).expect("an estimate");
         assert!((estimate.pps - 12e6 / 19.0).abs() < 1e-3, "{}", estimate.pps);
-        assert!(estimate.method.starts_with("estimated:") && !estimate.method.contains("between"));
+        assert!(estimate.method.starts_with("estimate:") && !estimate.method.contains("interpolated"));
     }
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
         let results = [of(64, 1e6), of(512, 1e6), of(1518, 1e6)];
         let estimate = estimate(&plan(), 0, &results).expect("an estimate");
         assert!((estimate.pps - 1e6).abs() < 1e-6);
-        assert!(estimate.method.ends_with("570 bytes between their neighbours"), "{}", estimate.method);
+        assert!(estimate.method.ends_with("570 bytes interpolated"), "{}", estimate.method);
     }
 
     #[test]

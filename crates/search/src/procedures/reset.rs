@@ -197,7 +197,7 @@ mod tests {
         other.got.streams[0].received -= 100_000;
         let outage = outage(&other).expect("an outage");
         assert_eq!(outage.ns, 2_700_000_000, "what the time stamps allow");
-        assert_eq!(outage.remarks, ["3500.0 ms by loss: frames were lost at other times, too"]);
+        assert_eq!(outage.remarks, ["3500.0 ms by loss: frames were also lost at other times"]);
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         gaps.sent.streams[0].due += 100_000;
         let of = outage(&gaps).expect("an outage");
         assert_eq!((of.ns, of.stamps_ns), (2_600_000_000, Some([2_500_000_000, 2_700_000_000])));
-        assert!(of.remarks[0].contains("did not send 9.1 %"), "{:?}", of.remarks);
+        assert!(of.remarks[0].contains("9.1 % of the frames were unsent"), "{:?}", of.remarks);
         gaps.got.intervals.clear();
         assert_eq!(outage(&gaps).expect("by loss").ns, 2_500_000_000);
     }

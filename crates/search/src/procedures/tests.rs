@@ -68,7 +68,8 @@ fn what_leaves_nothing_to_search_is_told_before_anything_runs() {
     assert_eq!(wrong.len(), 4, "throughput of each row; a loss curve has 50 frames a trial: {wrong:?}");
     assert_eq!(
         wrong[0],
-        "throughput of traffic[0], 64 B: lowest load is 100 packets/s, but must be below the highest, 50 packets/s"
+        "throughput of traffic[0], 64 B: minimum load is 100 packets/s, but must be below the maximum load of 50 \
+        packets/s"
     );
 }
 

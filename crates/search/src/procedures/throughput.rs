@@ -404,7 +404,7 @@ mod tests {
         let mut confirmation = Confirmation::new(&test, 1e4, None).expect("sound");
         confirmation.ask();
         let why = confirmation.observe(seen(9_000, 9_000)).expect("asked for").expect("it says nothing");
-        assert_eq!(why, "the tester stood still: 10.00 % of the frames were never sent");
+        assert_eq!(why, "the tester stalled: 10.00 % of the frames were unsent");
         // What the device loses beside is no excuse, and what it passes counts.
         while confirmation.ask().is_some() {
             assert_eq!(confirmation.observe(seen(10_000, 10_000)).expect("asked for"), None);

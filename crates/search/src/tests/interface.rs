@@ -31,7 +31,7 @@ fn the_same_observations_give_the_same_search() {
 fn a_bad_plan_is_refused_and_an_observation_without_a_trial_too() {
     let bad = SearchPlan { min_load_pps: 0.0, ..plan() };
     let error = Search::new(&bad).expect_err("refused");
-    assert!(error.to_string().starts_with("cannot search: lowest load in packets/s is 0"), "{error}");
+    assert!(error.to_string().starts_with("cannot search: minimum load in packets/s is 0"), "{error}");
     let mut fresh = Search::new(&plan()).expect("sound");
     let answer = fresh.observe(Observation::default(), Duration::ZERO);
     assert_eq!(answer, Err(SearchError::NoTrialPending));

@@ -43,7 +43,7 @@ fn a_device_that_goes_ends_both_ends() {
         modes.push((SendMode::AfXdp, ReceiveMode::XdpGeneric));
     }
     for (send, receive) in modes {
-        for (gone, word) in [(true, "device gen0 is gone"), (false, "device gen0 was set down")] {
+        for (gone, word) in [(true, "interface gen0 was removed"), (false, "interface gen0 was set down")] {
             let wire = wire();
             let (sent, got) = wire
                 .run(|| {
@@ -76,7 +76,7 @@ fn a_device_that_goes_ends_both_ends() {
             assert!(why.starts_with(word) || why.contains("was set down"), "{send:?}: {why}");
             assert!(sent.due() < 400_000, "{send:?}: it did not end early");
             assert!(got.distinct() > 0, "{receive:?}: what came before is kept");
-            assert_eq!(got.ended.as_deref(), gone.then_some("device rcv0 is gone"), "{receive:?}");
+            assert_eq!(got.ended.as_deref(), gone.then_some("interface rcv0 was removed"), "{receive:?}");
         }
     }
 }

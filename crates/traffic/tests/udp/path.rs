@@ -100,8 +100,8 @@ fn a_size_that_would_be_fragmented_is_refused_unless_allowed() {
     let refused = hosts.0.run(|| open_all(address, &plan)).unwrap().unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "datagrams of 1453 bytes do not fit: the path MTU towards [fd00::2]:9 is 1500 bytes, which carry 1452 in one packet; \
-         choose a size up to that, or allow fragments"
+        "datagrams of 1453 bytes are too large: the path MTU to [fd00::2]:9 is 1500 bytes, at most 1452 of payload; \
+        use a smaller --size, or --fragments"
     );
     let plan = UdpPlan { allow_fragments: true, ..plan };
     for ipv6 in [false, true] {

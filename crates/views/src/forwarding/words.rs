@@ -161,7 +161,7 @@ mod tests {
         );
         assert_eq!(
             traffic(&modified[3]),
-            "IPv4 UDP, 1 flow; a routing update of 1 network (RIP version 2) at first and each 1.00 s"
+            "IPv4 UDP, 1 flow; routing updates of 1 network (RIP version 2), at the start and every 1.00 s"
         );
     }
 }

@@ -36,10 +36,7 @@ pub fn reference() -> String {
     for section in SECTIONS.iter().filter(|section| section.name != ab::SIDES[1]) {
         let written = if section.name == ab::SIDES[0] { "[ab.a] and [ab.b]" } else { &section.written };
         let head = if section.name.is_empty() { written.to_owned() } else { format!("`{written}`") };
-        page.push_str(&format!(
-            "### {head}\n\n{}\n\n| Key | Meaning | Default |\n| --- | --- | --- |\n",
-            section.what
-        ));
+        page.push_str(&format!("### {head}\n\n{}\n\n| Key | Meaning | Default |\n| --- | --- | --- |\n", section.what));
         for key in &section.keys {
             page.push_str(&format!("| `{}` | {} | {} |\n", key.name, cell(&key.what), cell(&key.default)));
         }

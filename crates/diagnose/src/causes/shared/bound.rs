@@ -26,7 +26,7 @@ pub(crate) fn held_back(evidence: &TcpEvidence) -> Option<String> {
         (cause.ceiling)(evidence, *role).is_some_and(|ceiling| sits_at(&ceiling, evidence.goodput_bps()))
     })
     .map(|(cause, _, held)| {
-        format!("{} held the sender back {} of the time, at its ceiling", cause.id, units::percent(held))
+        format!("{} limited the sender {} of the time, at its ceiling", cause.id, units::percent(held))
     })
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn end_bound(evidence: &TcpEvidence) -> Option<String> {
         return Some(why);
     }
     if receiver_app_slow::reader_lags(evidence) {
-        return Some("data waits unread at the receiver: its application is what holds the sender back".to_owned());
+        return Some("unread data in the receiver's socket: its application limits the sender".to_owned());
     }
     for role in [Role::Sender, Role::Receiver] {
         if let Some(share) = evidence.end(role).and_then(|end| end.thread_share).filter(|share| *share >= 0.85) {
@@ -63,7 +63,7 @@ pub(crate) fn end_bound(evidence: &TcpEvidence) -> Option<String> {
 /// Why the CPU is not what ends the goodput, where that is known: it lies at the slower link, or a window explains it.
 pub(crate) fn cpu_innocent(evidence: &TcpEvidence) -> Option<String> {
     if evidence.fills_link() {
-        return Some("the goodput is what the slower link carries".to_owned());
+        return Some("the goodput equals the capacity of the slower link".to_owned());
     }
     held_back(evidence)
 }

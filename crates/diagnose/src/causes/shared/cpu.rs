@@ -13,7 +13,7 @@ const FULL: f64 = 0.85;
 /// full while the reader did. `None` where it did not, or that is not known.
 pub(crate) fn peer_waits(evidence: &TcpEvidence, role: Role) -> Option<(f64, Witness)> {
     let (share, what) = match role {
-        Role::Sender => (evidence.writer_behind()?, "the socket had room for more than the thread wrote"),
+        Role::Sender => (evidence.writer_behind()?, "the socket buffer had free space"),
         _ => (evidence.held_by_window()?, "the sender waited for the receive window"),
     };
     (share >= 0.2).then(|| (share, counter(format!("{what} {} of the time", units::percent(share)))))

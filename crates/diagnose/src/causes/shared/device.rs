@@ -37,7 +37,7 @@ pub(crate) fn ring(evidence: &impl Evidence, role: Role) -> Option<[f64; 2]> {
 pub(crate) fn ring_fix(evidence: &impl Evidence, role: Role, full_core: Option<String>) -> Fix {
     if let Some(why) = full_core {
         return advice(format!(
-            "{why}: spread the packets over more cores (RSS queues, RPS); a longer ring only delays them"
+            "{why}: distribute the packets over more cores (RSS queues, RPS); a longer ring only adds delay"
         ));
     }
     let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
@@ -47,7 +47,7 @@ pub(crate) fn ring_fix(evidence: &impl Evidence, role: Role, full_core: Option<S
             command_fix(evidence, role, words, [format!("ethtool -G {device} rx {max:.0}")])
         }
         _ => advice(
-            "spread the packets over more queues and cores, and keep the cores of its interrupts free of other work",
+            "distribute the packets over more queues and cores, and keep other work off the cores of its interrupts",
         ),
     }
 }

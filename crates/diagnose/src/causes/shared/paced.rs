@@ -47,7 +47,7 @@ pub(crate) fn lost(paced: &PacedUdp, id: &str) -> Option<Lost> {
 pub(crate) fn plateau(paced: &PacedUdp) -> Result<&UdpView, Assessment> {
     let half = lost(paced, HALF).ok_or_else(|| cannot_tell("paced UDP at half of the rate was not measured"))?;
     if half.lost >= 8 && half.rate() >= 1e-3 {
-        return Err(contradicts(format!("already at half of the rate, evenly spaced, UDP lost {}", half.words())));
+        return Err(contradicts(format!("evenly paced UDP lost {} already at half of the rate", half.words())));
     }
     let above = [PLATEAU, ABOVE];
     let made: Vec<&UdpView> = above.iter().filter_map(|id| paced.get(id)).collect();
@@ -60,7 +60,7 @@ pub(crate) fn plateau(paced: &PacedUdp) -> Result<&UdpView, Assessment> {
         (None, None) => Err(cannot_tell("UDP above the rate was not measured")),
         (None, Some(view)) if view.behind > 0.05 => Err(cannot_tell("the sender could not offer UDP above the rate")),
         (None, Some(_)) if made.len() < above.len() => {
-            Err(cannot_tell("UDP a little above the rate lost nothing, and no higher one was measured"))
+            Err(cannot_tell("UDP slightly above the rate lost nothing; no higher rate was measured"))
         }
         (None, Some(view)) => Err(contradicts(format!(
             "the path carried {} of UDP without loss: it has room",

@@ -106,10 +106,10 @@ fn sentence(evidence: &UdpEvidence, profile: &PathProfile, met: Met) -> String {
         Met::Lossy => {
             let gentle = gentle(evidence);
             let (sent, lost, part) = (gentle.sent, gentle.lost, units::percent(gentle.loss()));
-            format!("evenly spaced at rates that the path carries {lost} of {sent} were lost all the same, {part}")
+            format!("evenly paced below the capacity, {lost} of {sent} were lost, {part}")
         }
         Met::Full | Met::Policed => format!("{}, and {offered} were offered (headers included)", profile.words()),
-        Met::Bursts => format!("evenly spaced, the path carried {} without loss", units::bps(shape.carried_bps)),
+        Met::Bursts => format!("evenly paced, the path carried {} without loss", units::bps(shape.carried_bps)),
     }
 }
 
@@ -117,14 +117,13 @@ fn second(profile: &PathProfile, met: Met) -> Witness {
     let shape = &profile.shape;
     experiment(match met {
         Met::Policed => format!(
-            "above that rate the delay stays at its minimum ({:.0} us), and bursts pass at {}",
+            "above that rate the delay is constant ({:.0} us), and bursts pass at {}",
             shape.steps.iter().map(|step| step.queue_us).fold(f64::MAX, f64::min),
             shape.burst_bps.map_or_else(|| "an unknown rate".to_owned(), units::bps)
         ),
-        Met::Full => format!(
-            "above that rate a queue of {} stood before datagrams were lost",
-            units::micros(shape.queue_us as u64)
-        ),
+        Met::Full => {
+            format!("above that rate a queue of {} built up before the loss", units::micros(shape.queue_us as u64))
+        }
         Met::Lossy | Met::Bursts => format!("the path kept up with {}", units::bps(shape.carried_bps)),
     })
 }

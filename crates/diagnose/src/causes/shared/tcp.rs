@@ -57,10 +57,7 @@ pub(crate) const ROOM: f64 = 0.6;
 /// That the path carries more than the goodput, as a witness against the path.
 pub(crate) fn path_has_room(evidence: &TcpEvidence) -> Option<Witness> {
     let carries = evidence.carries_bps().filter(|_| evidence.path_has_room())?;
-    Some(experiment(format!(
-        "UDP showed that the path carries {} of goodput: it is not what limits",
-        units::bps(carries)
-    )))
+    Some(experiment(format!("the path carries {} of goodput (UDP): it is not the limit", units::bps(carries))))
 }
 
 /// The three words of `tcp_rmem` or `tcp_wmem` with a new maximum, in the kernel's form.

@@ -33,7 +33,7 @@ fn part(evidence: &TcpEvidence, id: &str) -> Option<(u64, f64)> {
 pub(crate) fn in_a_host(evidence: &TcpEvidence) -> Option<String> {
     IN_HOSTS.iter().find_map(|id| {
         let (dropped, part) = part(evidence, id)?;
-        (dropped >= FEW && part >= PART).then(|| format!("a host dropped {dropped} of them itself ({id})"))
+        (dropped >= FEW && part >= PART).then(|| format!("a host itself dropped {dropped} of them ({id})"))
     })
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn counted(evidence: &TcpEvidence, count: Option<u64>, what: &str, se
         return contradicts(format!("{what} did not grow"));
     }
     if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
-        return contradicts("a queue stood on the path: the loss is how a full queue slows TCP down");
+        return contradicts("a queue on the path: the loss is that of a full queue");
     }
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     let part = count as f64 / loss.lost() as f64;
@@ -73,7 +73,7 @@ pub(crate) fn counted(evidence: &TcpEvidence, count: Option<u64>, what: &str, se
 
 fn supports(evidence: &TcpEvidence, first: Witness, loss: Loss, part: f64, second: Option<Witness>) -> Assessment {
     let lost = counter(format!(
-        "TCP had to send {} segments again: the drops account for {}",
+        "TCP retransmitted {} segments; the drops explain {}",
         loss.lost(),
         units::percent(part.min(1.0))
     ));
@@ -97,13 +97,13 @@ pub(crate) fn dropped_at(evidence: &TcpEvidence, id: &str, second: Option<Witnes
     }
     let Some((dropped, part)) = part(evidence, id) else {
         return cannot_tell(format!(
-            "{id}: {} drops, of which up to {} may be of other traffic",
+            "{id}: {} drops, up to {} of them possibly of other traffic",
             stage.dropped, stage.uncertainty
         ));
     };
     if part < PART {
         return contradicts(format!("{id}: only {dropped} of {} lost segments were dropped there", loss.lost()));
     }
-    let ledger = counter(format!("the ledger: {dropped} segments ended at {id} ({})", stage.source));
+    let ledger = counter(format!("packet ledger: {dropped} segments dropped at {id} ({})", stage.source));
     supports(evidence, ledger, loss, part, second)
 }

@@ -46,7 +46,7 @@ pub(crate) fn at_stage(
     if share < PART {
         return Err(contradicts(format!("{id}: only {dropped} of {missing} lost datagrams were dropped there")));
     }
-    let says = format!("the ledger: {dropped} of {missing} lost datagrams ended at {id} ({})", stage.source);
+    let says = format!("packet ledger: {dropped} of {missing} lost datagrams dropped at {id} ({})", stage.source);
     Ok((dropped, share, counter(says)))
 }
 

@@ -2,12 +2,11 @@
 //!
 //! The thread that moves the data fills one core.
 //!
-//! **Shows**: the data thread's own CPU clock runs as fast as the wall clock, while other cores have time left.
+//! **Shows**: the data thread uses a whole core by its CPU clock, while other cores are partly idle.
 //!
-//! **Mistaken for**: a saturated softirq core (then the softirq core is another one), a machine that is full
-//! altogether.
+//! **Mistaken for**: a saturated softirq core (then another core is full), a machine with all cores full.
 //!
-//! **Fix**: more streams, larger writes, no copying, a faster core.
+//! **Fix**: more streams, larger writes, zero copy, a faster core.
 //!
 //! Source: `pthread_getcpuclockid(3)`, `/proc/stat`.
 
@@ -56,7 +55,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         ));
     }
     let mut witnesses = vec![counter(format!(
-        "the busiest data thread of {} used {} of a core by its own clock",
+        "the busiest data thread of {} used {} of a core (thread CPU clock)",
         who(evidence, role),
         units::percent(share)
     ))];
@@ -88,8 +87,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     Fix {
         load: imitated.then(|| TcpPlan { application, ..load.clone() }.into()),
         ..advice(
-            "spread the data over more streams (--streams), write and read in larger pieces, avoid copies, or use a \
-             faster core",
+            "use more streams (--streams), larger writes and reads, zero copy, or a faster core",
         )
     }
 }

@@ -1,8 +1,8 @@
 //! # cgroup-cpu-throttle
 //!
-//! The control group of an end has used up its CPU quota: its threads are stopped until the next period.
+//! The control group of a host has used up its CPU quota: its threads are throttled until the next period.
 //!
-//! **Shows**: `nr_throttled` and `throttled_usec` of the group grow during the trial, while the machine has time left.
+//! **Shows**: `nr_throttled` and `throttled_usec` of the group grow during the trial, while the machine is partly idle.
 //!
 //! **Mistaken for**: a slow application, a slow reader, the path.
 //!
@@ -20,7 +20,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cgroup-cpu-throttle",
-    about: "the CPU quota of an end's control group stops its threads",
+    about: "the CPU quota of a host's control group throttles its threads",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::CGROUP_CPU_QUOTA, keys::CGROUP_CPU_PERIODS, keys::CGROUP_CPU_THROTTLED, keys::CGROUP_CPU_THROTTLED_US],
     assess,
@@ -46,12 +46,13 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     #[allow(clippy::cast_precision_loss)] // microseconds of one trial
     let part = throttled_us as f64 / 1e6 / evidence.base.whole_s.max(1e-3);
     if times == 0 || part < PART {
-        return contradicts(format!("the CPU quota of {who} held it up {} of the time", units::percent(part)));
+        return contradicts(format!("the CPU quota throttled {who} {} of the time", units::percent(part)));
     }
     let periods = evidence.grew(role, keys::CGROUP_CPU_PERIODS).unwrap_or(times);
     let witnesses = [
-        Some(counter(format!("{who} was throttled in {times} of {periods} periods, {} of the time in all", units::percent(part.min(1.0))))),
-        Some(parameter(format!("its control group may use {quota:.2} cores"))),
+        Some(counter(format!("{who} was throttled in {times} of {periods} periods, {} of the time in \
+            total", units::percent(part.min(1.0))))),
+        Some(parameter(format!("the quota of its control group is {quota:.2} cores"))),
         path_has_room(evidence),
     ];
     Assessment::Supports { share: part.clamp(0.6, 1.0), witnesses: witnesses.into_iter().flatten().collect() }

@@ -1,12 +1,12 @@
 //! # checksum-errors
 //!
-//! Segments arrive damaged and fail their checksum.
+//! Segments arrive corrupted and fail their checksum.
 //!
 //! **Shows**: `InCsumErrors` of the receiver's TCP grows about as much as TCP retransmits.
 //!
-//! **Mistaken for**: loss without a trace.
+//! **Mistaken for**: loss on the path.
 //!
-//! **Fix**: the hop that damages them: a cable, a card's memory, an offload.
+//! **Fix**: find the hop that corrupts them: a cable, NIC memory, an offload.
 //!
 //! Source: RFC 9293 3.1; `net/ipv4/tcp_ipv4.c`.
 
@@ -20,7 +20,7 @@ use narrows_model::{Fix, keys};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "checksum-errors",
-    about: "segments arrive damaged and fail their checksum",
+    about: "segments arrive corrupted and fail their checksum",
     roles: &[Role::Path],
     needs: &[keys::NIC_COUNTER_RX_CRC_ERRORS],
     assess,
@@ -38,5 +38,5 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("find the hop that damages packets: error counters of cables and cards; try without receive checksum offload")
+    advice("find the hop that corrupts packets by its error counters; try without receive checksum offload")
 }

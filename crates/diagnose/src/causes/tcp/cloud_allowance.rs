@@ -1,14 +1,13 @@
 //! # cloud-allowance
 //!
-//! The cloud holds an instance to the bandwidth or the packet rate of its size.
+//! The cloud provider limits an instance to the bandwidth or packet rate of its size.
 //!
-//! **Shows**: the driver's statistics `*_allowance_exceeded` grow all through the load, while TCP loses segments or a
-//! queue stands.
+//! **Shows**: the driver's statistics `*_allowance_exceeded` grow throughout the load, with TCP loss or a queue.
 //!
-//! **Mistaken for**: a policer or shaper of the path, random loss. A few exceeded packets are short bursts, which cost
-//! nothing.
+//! **Mistaken for**: a policer or shaper of the path, random loss. A few exceeded packets are short bursts and
+//! harmless.
 //!
-//! **Fix**: a larger instance; larger packets where the packet rate is what is exceeded.
+//! **Fix**: a larger instance; larger packets if the packet rate is exceeded.
 //!
 //! Source: Amazon EC2 User Guide, *Monitor network performance for ENA settings on your EC2 instance*.
 
@@ -24,7 +23,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cloud-allowance",
-    about: "the cloud holds the instance to its allowance",
+    about: "the cloud limits the instance to its allowance",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::NIC_STAT, keys::NIC_DRIVER],
     assess,
@@ -73,13 +72,13 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let witnesses = [
         Some(counter(format!("{name} of {who} grew by {exceeded}"))),
         (loss.lost() >= FEW).then(|| counter(format!("TCP lost {} of {} segments", loss.lost(), loss.sent))),
-        queue.map(|us| counter(format!("a queue of {} stood on the path", units::micros(us as u64)))),
+        queue.map(|us| counter(format!("queue of {} on the path", units::micros(us as u64)))),
     ];
     Assessment::Supports { share: 0.95, witnesses: witnesses.into_iter().flatten().collect() }
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("choose an instance with a larger allowance; larger packets (jumbo frames) where it is the packet rate that is exceeded")
+    advice("use an instance with a larger allowance; if the packet rate is exceeded, use larger packets (jumbo frames)")
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! # competing-traffic
 //!
-//! Other traffic between the same two hosts takes a part of the path.
+//! Other traffic between the same two hosts uses part of the capacity.
 //!
-//! **Shows**: the devices of both hosts carry more than this connection, and both together fill what the path sustains.
+//! **Shows**: the interfaces of both hosts carry more than this connection, and the total reaches the capacity of the
+//! path.
 //!
-//! **Mistaken for**: a congestion control that makes too little of the path, random loss, a path of less capacity.
+//! **Mistaken for**: a congestion control that does not fill the path, random loss, a path of less capacity.
 //!
-//! **Fix**: another time for one of them, or a class of its own.
+//! **Fix**: another time for one of them, or a separate traffic class.
 //!
-//! Source: counters of the devices (`rtnl_link_stats64`); RFC 5681 on how flows share a path.
+//! Source: interface counters (`rtnl_link_stats64`); RFC 5681 on how flows share a path.
 
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
 use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
@@ -19,7 +20,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "competing-traffic",
-    about: "other traffic between the two hosts takes a part of the path",
+    about: "other traffic between the two hosts uses part of the capacity",
     roles: &[Role::Path],
     needs: &[keys::NIC_COUNTER_TX_BYTES, keys::NIC_COUNTER_RX_BYTES],
     assess,
@@ -38,21 +39,22 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return cannot_tell("the counters of the devices, or the segments of the connection, could not be read");
     };
     let (Some(profile), Some(taken), Some(filled)) = (&evidence.profile, evidence.taken(), evidence.filled()) else {
-        return cannot_tell("what the path sustains was not measured");
+        return cannot_tell("the capacity of the path was not measured");
     };
     if taken == 0.0 && others > 0.0 {
-        return cannot_tell("the devices carried more than the path sustains: a part of it went elsewhere");
+        return cannot_tell("the interfaces carried more than the capacity of the path: part of it took another path");
     }
     if taken < TAKEN {
-        return contradicts(format!("other traffic of both hosts takes {} of the path", units::percent(taken)));
+        return contradicts(format!("other traffic of both hosts uses {} of the capacity", units::percent(taken)));
     }
     if filled < AT_CAPACITY {
-        return contradicts(format!("with all other traffic of both hosts the path is filled to {}", units::percent(filled)));
+        return contradicts(format!("with all traffic of both hosts the path is used to {}", units::percent(filled)));
     }
     Assessment::Supports {
         share: 0.9,
         witnesses: vec![
-            counter(format!("the devices of both hosts carried {} besides this connection", units::bps(others))),
+            counter(format!("the interfaces of both hosts carried {} in addition to this \
+                connection", units::bps(others))),
             experiment(format!(
                 "{} (UDP in steps): with this connection that is {} of it",
                 profile.words(),
@@ -63,5 +65,6 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("find what else the two hosts send each other (ss -tnip, ss -unp); run it at another time, or give it a class of its own")
+    advice("find the other traffic between the hosts (ss -tnip, ss -unp); run it at another time, or give it its own \
+        traffic class")
 }

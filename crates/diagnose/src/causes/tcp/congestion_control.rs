@@ -1,12 +1,11 @@
 //! # congestion-control
 //!
-//! The congestion control in use makes too little of this path: it slows down at each rare loss and takes long to
-//! come back.
+//! The congestion control in use does not fill this path: it reduces its rate at each rare loss and recovers slowly.
 //!
-//! **Shows**: the congestion window holds the sender back while no queue stands and few segments are lost; another
-//! congestion control carries clearly more over the same path.
+//! **Shows**: the congestion window limits the sender without a queue and with little loss; another congestion control
+//! carries clearly more over the same path.
 //!
-//! **Mistaken for**: random loss (then many segments are lost), a path at capacity (then no other does better).
+//! **Mistaken for**: random loss (then loss is high), a path at capacity (then no other one carries more).
 //!
 //! **Fix**: `net.ipv4.tcp_congestion_control`.
 //!
@@ -23,7 +22,7 @@ use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "congestion-control",
-    about: "the congestion control in use makes too little of this path",
+    about: "the congestion control in use does not fill this path",
     roles: &[Role::Sender],
     needs: &[keys::TCP_CONGESTION_CONTROL, keys::TCP_CONGESTION_CONTROL_AVAILABLE],
     ceiling,
@@ -73,49 +72,48 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let (Some(share), Some(queue)) = (window_share(evidence), evidence.queue_stood()) else {
-        return cannot_tell("the sender's kernel does not say what held it back");
+        return cannot_tell("the sender's kernel does not report what limited it");
     };
     if share < 0.5 {
         return contradicts(format!(
-            "the congestion window held the sender back only {} of the time",
+            "the congestion window limited the sender only {} of the time",
             units::percent(share)
         ));
     }
     if queue && !evidence.path_has_room() {
-        return contradicts("the congestion window is large enough to keep a queue on the path");
+        return contradicts("the congestion window is large enough to fill a queue on the path");
     }
     if too_short(evidence) {
-        return cannot_tell("the transfer was over before a congestion control settles");
+        return cannot_tell("the transfer was too short for a congestion control");
     }
     let in_use = evidence.base.congestion_control.as_deref().unwrap_or("the one in use");
     if in_use.starts_with("bbr") {
-        return cannot_tell("BBR is in use, and there is none to try that could make more of the path");
+        return cannot_tell("BBR is in use, and no other congestion control to try");
     }
     let lossy = evidence.base.loss.is_some_and(|loss| loss.moments >= 2) && !queue;
     if lossy && evidence.profile.is_none() {
-        return cannot_tell("segments were lost while no queue stood: without a profile of the path its loss cannot be excluded");
+        return cannot_tell("segments were lost without a queue: without a path profile random loss cannot be excluded");
     }
     let Some(other) = evidence.made(&OTHER_CONGESTION_CONTROL) else {
         return ask(
             &OTHER_CONGESTION_CONTROL,
-            "the congestion window holds the sender back; whether another congestion control does better was not \
-             measured",
+            "the congestion window limits the sender; no other congestion control was measured",
         );
     };
     let again = evidence.made(&AGAIN).map(|again| again.goodput_bps);
     let gain = other.goodput_bps / again.unwrap_or(0.0).max(evidence.goodput_bps());
     if (GAIN..CLEAR).contains(&gain) && again.is_none() {
-        return ask(&AGAIN, format!("BBR carried {gain:.1} times as much: whether {in_use} does as well at another time was not measured"));
+        return ask(&AGAIN, format!("BBR carried {gain:.1} times as much; {in_use} was not measured again"));
     }
     if gain < GAIN {
-        let best = again.map_or_else(String::new, |again| format!("; {in_use} once more: {}", units::bps(again)));
+        let best = again.map_or_else(String::new, |again| format!("; {in_use} again: {}", units::bps(again)));
         return contradicts(format!("BBR carries no more ({}{best})", units::bps(other.goodput_bps)));
     }
     Assessment::Supports {
         share: share * 0.8,
         witnesses: vec![
             counter(format!(
-                "the congestion window held the sender back {} of the time while no queue stood on the path",
+                "the congestion window limited the sender {} of the time without a queue on the path",
                 units::percent(share)
             )),
             experiment(format!("BBR carries {}, {gain:.1} times what {in_use} does", units::bps(other.goodput_bps))),
@@ -191,13 +189,13 @@ mod tests {
             assessment(&CAUSE, Role::Sender, &truth(), &[(OTHER, &bbr(500e6)), (AGAIN.id, &again)])
         };
         assert_supports(&twice(310e6));
-        assert_contradicts(&twice(420e6), "reno once more: 420 Mbit/s");
+        assert_contradicts(&twice(420e6), "reno again: 420 Mbit/s");
     }
 
     #[test]
     fn a_window_that_keeps_a_queue_or_is_not_the_limit_is_large_enough() {
         let of = |scene| assessment(&CAUSE, Role::Sender, &scene, &[(OTHER, &bbr(850e6))]);
-        assert_contradicts(&of(Scene { rtt_us: 40_000, ..truth() }), "keep a queue");
+        assert_contradicts(&of(Scene { rtt_us: 40_000, ..truth() }), "the congestion window is large enough to fill a queue on the path");
         assert_contradicts(&of(Scene { busy: 0.49, ..truth() }), "only 49 %");
         assert_supports(&of(Scene { busy: 0.51, ..truth() }));
     }
@@ -206,9 +204,9 @@ mod tests {
     fn a_short_transfer_an_old_kernel_and_bbr_itself_leave_it_open() {
         let of = |scene| assessment(&CAUSE, Role::Sender, &scene, &[(OTHER, &bbr(850e6))]);
         // Thirty round trips of 35 ms are 1.05 s.
-        assert_cannot_tell(&of(Scene { span_us: 1_000_000, ..truth() }), "before a congestion control settles");
+        assert_cannot_tell(&of(Scene { span_us: 1_000_000, ..truth() }), "the transfer was too short for a congestion control");
         assert_supports(&of(Scene { span_us: 1_100_000, ..truth() }));
-        assert_cannot_tell(&of(Scene { hidden: &[Hidden::LimitedTimes], ..truth() }), "does not say");
+        assert_cannot_tell(&of(Scene { hidden: &[Hidden::LimitedTimes], ..truth() }), "does not report");
         assert_cannot_tell(&of(Scene { congestion_control: "bbr", ..truth() }), "BBR is in use");
     }
 }

@@ -1,13 +1,13 @@
 //! # cpu-contention
 //!
-//! The thread that moves the data is ready to run and waits for a core that other programs hold.
+//! The thread that moves the data is runnable and waits for a core that other programs use.
 //!
-//! **Shows**: the scheduler counts a good part of the time as run delay of that thread, while other programs fill the cores, and the
-//! connection waits for it.
+//! **Shows**: the scheduler counts a large share of the time as run delay of that thread, other programs fill the
+//! cores, and the connection waits for it.
 //!
-//! **Mistaken for**: a slow application (it would sleep, not wait), a full core of its own, a CPU quota.
+//! **Mistaken for**: a slow application (it sleeps instead), a core filled by the thread itself, a CPU quota.
 //!
-//! **Fix**: move the neighbours, pin or renice.
+//! **Fix**: move the other programs, pin the thread, or change its priority.
 //!
 //! Source: `Documentation/scheduler/sched-stats.rst`, `/proc/PID/task/TID/schedstat`.
 
@@ -22,12 +22,13 @@ use narrows_model::{keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cpu-contention",
-    about: "the data thread waits for a core that other programs hold",
+    about: "the data thread waits for a core that other programs use",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::CGROUP_CPU_THROTTLED],
     assess,
     look_alikes: &["sender-app-slow", "receiver-app-slow", "app-core-saturated", "cgroup-cpu-throttle", "path-capacity"],
-    fix: |_, _| advice("move the other programs to other cores or another time; or give this one its own (taskset, isolcpus, nice, cpu.weight)"),
+    fix: |_, _| advice("move the other programs to other cores or another time, or reserve a core (taskset, isolcpus, \
+        nice, cpu.weight)"),
     rank: 8,
     ..Cause::COMMON
 };
@@ -106,6 +107,6 @@ mod tests {
     #[test]
     fn a_thread_that_nobody_waits_for_costs_nothing() {
         let full = Scene { receiver_waits: Some(0.5), rwnd: 0.0, ..Scene::default() };
-        assert_contradicts(&of(&full), "slower link carries");
+        assert_contradicts(&of(&full), "capacity of the slower link");
     }
 }

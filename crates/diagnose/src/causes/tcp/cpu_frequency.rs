@@ -1,11 +1,11 @@
 //! # cpu-frequency
 //!
-//! A core that is full runs far below the frequency that it could run at: it is too hot, or its policy caps it.
+//! A full core runs far below its maximum frequency, because of heat or a frequency policy.
 //!
-//! **Shows**: a full core, and `package_throttle_total_time_ms` grows by a good part of the trial, or
-//! `scaling_max_freq` lies far below the processor's maximum.
+//! **Shows**: a full core, and `package_throttle_total_time_ms` grows by a large share of the trial, or
+//! `scaling_max_freq` is far below the processor's maximum.
 //!
-//! **Mistaken for**: a full core at full speed; a low frequency of an idle core, which means nothing.
+//! **Mistaken for**: a full core at full speed; a low frequency of an idle core, which is normal.
 //!
 //! **Fix**: cooling and the power profile of the BIOS; `cpupower frequency-set --max`.
 //!
@@ -23,7 +23,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cpu-frequency",
-    about: "a full core runs far below its best frequency",
+    about: "a full core runs far below its maximum frequency",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::CPU_FREQUENCY_LIMIT,
@@ -72,13 +72,13 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let hot = hot.map(|ms| ms as f64 / 1e3 / evidence.base.whole_s.max(1e-3)).filter(|part| *part >= HOT);
     let cap = cap(evidence, role);
     if hot.is_none() && cap.is_none() {
-        return contradicts(format!("the processor of {who} was neither capped nor too hot"));
+        return contradicts(format!("the processor of {who} was neither capped nor throttled"));
     }
     let witnesses = [
         Some(full),
         hot.map(|part| counter(format!("the processor of {who} throttled itself {} of the time (heat)", units::percent(part.min(1.0))))),
         cap.map(|(limit, max)| {
-            parameter(format!("its frequency is capped at {:.2} GHz, and it could run at {:.2} GHz", limit / 1e9, max / 1e9))
+            parameter(format!("its frequency is capped at {:.2} GHz of {:.2} GHz", limit / 1e9, max / 1e9))
         }),
         path_has_room(evidence),
     ];
@@ -91,7 +91,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
             let run = format!("cpupower frequency-set --max {:.0}MHz", max / 1e6);
             command_fix(evidence, role, "lift the cap on the processor's frequency", [run])
         }
-        None => advice("cool the processor better (fans, dust, inlet temperature), and check the power profile of the BIOS"),
+        None => advice("improve the cooling (fans, dust, inlet temperature), and check the power profile of the BIOS"),
     }
 }
 
@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn heat_and_caps_of_cores_with_time_left_cost_nothing() {
-        assert_contradicts(&of(&truth(1_500)), "neither capped nor too hot");
-        assert_contradicts(&of(&Scene { sender_facts: capped(2_900), ..truth(0) }), "neither capped nor too hot");
+        assert_contradicts(&of(&truth(1_500)), "was neither capped nor throttled");
+        assert_contradicts(&of(&Scene { sender_facts: capped(2_900), ..truth(0) }), "was neither capped nor throttled");
         assert_contradicts(&of(&Scene { sender_thread: 0.5, ..truth(5_000) }), "no core of");
     }
 
     #[test]
     fn a_path_at_capacity_and_unknown_cores_accuse_no_one() {
-        assert_contradicts(&of(&full_path(truth(5_000))), "what the slower link carries");
+        assert_contradicts(&of(&full_path(truth(5_000))), "capacity of the slower link");
         assert_eq!(verdict(&full_path(truth(5_000)), &[]).status, Status::Healthy);
         let silent = Scene { sender_facts: link(10_000, ordinary_host()), sender_counts: Vec::new(), ..truth(0) };
         assert_cannot_tell(&of(&silent), "could be read");

@@ -1,13 +1,13 @@
 //! # duplex-mismatch
 //!
-//! One end of a cable runs at half duplex and the other end at full duplex: they send at the same time, and what
-//! collides is lost.
+//! One end of a cable runs at half duplex and the other end at full duplex: they send at the same time, and frames are
+//! lost in collisions.
 //!
-//! **Shows**: at half duplex *late* collisions (`tx_window_errors`) grow about as much as TCP retransmits; at a side
-//! that is fixed at full duplex damaged frames do.
+//! **Shows**: at half duplex *late* collisions (`tx_window_errors`) match the TCP retransmissions; at a side fixed to
+//! full duplex, corrupted frames do.
 //!
-//! **Mistaken for**: a bad cable (then both sides run at full duplex by negotiation); half duplex on both sides, which
-//! has no late collisions.
+//! **Mistaken for**: a bad cable (then both sides negotiated full duplex); half duplex on both sides, which has no
+//! late collisions.
 //!
 //! **Fix**: autonegotiation on both sides.
 //!
@@ -25,7 +25,7 @@ use narrows_model::{Fix, keys};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "duplex-mismatch",
-    about: "the two ends of a cable disagree about half and full duplex",
+    about: "duplex mismatch between the two ends of a cable",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::NIC_DUPLEX,
@@ -85,7 +85,7 @@ fn fixed(evidence: &TcpEvidence, role: Role, who: &str) -> Assessment {
         return contradicts(format!("the link of {who} is too fast for half duplex"));
     }
     if role == Role::Sender {
-        return cannot_tell("what collides at the other end of the sender's cable is counted there alone");
+        return cannot_tell("collisions at the other end of the sender's cable are counted only there");
     }
     let fixed = parameter(format!("{who} is fixed at full duplex, without autonegotiation"));
     counted(evidence, damaged(evidence, role), &format!("the damaged frames of {who}"), Some(fixed))
@@ -93,7 +93,7 @@ fn fixed(evidence: &TcpEvidence, role: Role, who: &str) -> Assessment {
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
-    let advice = "let both ends of the cable negotiate, or fix both at full duplex".to_owned();
+    let advice = "enable autonegotiation on both ends of the cable, or set both to full duplex".to_owned();
     command_fix(evidence, role, advice, [format!("ethtool -s {device} autoneg on")])
 }
 

@@ -1,12 +1,14 @@
 //! # ecn-marking
 //!
-//! A hop marks packets as congested (ECN) though the path has room: TCP slows down as it would for loss.
+//! A hop marks packets as congested (ECN) below the capacity of the path: TCP reduces its rate as for loss.
 //!
-//! **Shows**: many delivered segments carry a congestion mark and hardly any is lost, while UDP shows that the path carries more.
+//! **Shows**: many delivered segments have a congestion mark and almost none is lost, while UDP shows a higher
+//! capacity.
 //!
-//! **Mistaken for**: the path's capacity (then marks stand for drops of a full queue), random loss, the congestion control.
+//! **Mistaken for**: a path at capacity (then a full queue marks instead of dropping), random loss, the congestion
+//! control.
 //!
-//! **Fix**: the queue management of the hop that marks: its rate and its threshold.
+//! **Fix**: rate and threshold of the queue management at the marking hop.
 //!
 //! Source: RFC 3168 section 6.1.2; `tcpi_delivered_ce`, `include/uapi/linux/tcp.h`.
 
@@ -26,7 +28,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     assess,
     look_alikes: &["path-capacity", "random-loss", "congestion-control", "path-policer"],
     fix: |_, _| {
-        advice("look at the queue management (AQM) of the hop that marks: its rate or its threshold; net.ipv4.tcp_ecn=0 shows whether drops follow")
+        advice("check rate and threshold of the queue management (AQM) of the marking hop; net.ipv4.tcp_ecn=0 shows \
+            whether drops follow")
     },
     rank: 6,
     excludes: Excludes::Hosts,
@@ -45,19 +48,21 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return contradicts(format!("{} of the delivered segments were marked", units::percent(marked)));
     }
     if let Some(loss) = evidence.base.loss.filter(|loss| loss.rate() > 0.5 * marked) {
-        return contradicts(format!("{} of the segments were lost: marks are not what slows it down", units::percent(loss.rate())));
+        return contradicts(format!("{} of the segments were lost: loss, not marking, reduces the \
+            rate", units::percent(loss.rate())));
     }
     let Some(room) = path_has_room(evidence) else {
         return if evidence.profile.is_some() {
-            contradicts("the path is full: its queue marks where others drop")
+            contradicts("the path is at capacity: its queue marks instead of dropping")
         } else {
-            cannot_tell("what the path carries by itself was not measured")
+            cannot_tell("the capacity of the path was not measured")
         };
     };
     if let Some(assessment) = loss_does_not_bind(evidence) {
         return assessment;
     }
-    let marks = counter(format!("{} of the delivered segments carried a congestion mark, and hardly any was lost", units::percent(marked)));
+    let marks = counter(format!("{} of the delivered segments had a congestion mark, and almost none was \
+        lost", units::percent(marked)));
     Assessment::Supports { share: 0.9, witnesses: vec![marks, room] }
 }
 
@@ -86,7 +91,7 @@ mod tests {
     #[test]
     fn marks_of_a_full_path_are_its_queue_and_without_a_profile_it_is_open() {
         let full = ProfiledPath { rate_bps: 42e6, burst_bps: 42e6, ..ProfiledPath::default() };
-        assert_contradicts(&of(&Scene { profile: Some(full), ..truth() }), "the path is full");
+        assert_contradicts(&of(&Scene { profile: Some(full), ..truth() }), "the path is at capacity");
         assert_cannot_tell(&of(&Scene { profile: None, ..truth() }), "was not measured");
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! A packet filter of the receiver drops segments.
 //!
-//! **Shows**: the counter of a rule that drops grows about as much as TCP retransmits, though the segments reached the device.
+//! **Shows**: the counter of a dropping rule matches the TCP retransmissions, and the segments reached the interface.
 //!
 //! **Mistaken for**: loss on the path.
 //!
-//! **Fix**: the rule.
+//! **Fix**: change the rule.
 //!
 //! Source: kernel `net/netfilter/core.c`, `nf_hook_slow`; nft(8).
 
@@ -37,7 +37,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if let Some(n) = super::rp_filter::spoofed(evidence) {
-        return contradicts(format!("the reverse path filter, and not a rule, dropped {n} packets"));
+        return contradicts(format!("the reverse path filter, not a rule, dropped {n} packets"));
     }
     let rules = evidence.grew(Role::Receiver, keys::FILTER_DROP_PACKETS).filter(|n| *n > 0);
     let second = rules.map(|n| counter(format!("the counters of rules that drop grew by {n}")));
@@ -45,6 +45,6 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let advice = "find the rule that drops them, and let them pass".to_owned();
+    let advice = "find the rule that drops them, and allow them".to_owned();
     command_fix(evidence, role, advice, ["nft list ruleset | grep -n -e drop -e reject".to_owned()])
 }

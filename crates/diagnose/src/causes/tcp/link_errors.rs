@@ -1,12 +1,11 @@
 //! # link-errors
 //!
-//! Frames reach the receiver's network card damaged: a cable, an optic, a connector or a port is bad.
+//! Frames arrive at the receiver's NIC corrupted: a cable, optic, connector or port is faulty.
 //!
-//! **Shows**: `rx_crc_errors` (or the driver's statistic of it) grows about as much as TCP retransmits, whatever the
-//! rate.
+//! **Shows**: `rx_crc_errors` (or the driver's equivalent) matches the TCP retransmissions, at any rate.
 //!
-//! **Mistaken for**: loss further away (then the card counts no damaged frames); a duplex mismatch (half duplex at the
-//! other end of the cable).
+//! **Mistaken for**: loss on another hop (then the NIC counts no corrupted frames); a duplex mismatch (half duplex at
+//! the other end of the cable).
 //!
 //! **Fix**: clean or replace the cable, optic or port; check the optical levels (`ethtool -m`).
 //!
@@ -23,7 +22,7 @@ use narrows_model::{Fix, keys};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "link-errors",
-    about: "frames arrive damaged on the receiver's own link",
+    about: "frames arrive corrupted on the receiver's link",
     roles: &[Role::Receiver],
     needs: &[
         keys::NIC_COUNTER_RX_CRC_ERRORS,
@@ -40,12 +39,12 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 };
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    counted(evidence, damaged(evidence, role), "the damaged frames (CRC) of the receiver's link", None)
+    counted(evidence, damaged(evidence, role), "CRC errors of the receiver's link", None)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
-    let advice = "clean or replace the cable, the optic or the port at either end of the receiver's link".to_owned();
+    let advice = "clean or replace cable, optic or port of the receiver's link".to_owned();
     command_fix(evidence, role, advice, [format!("ethtool -m {device}"), format!("ethtool -S {device} | grep -i -e crc -e fcs -e fec")])
 }
 
@@ -83,6 +82,6 @@ mod tests {
     fn a_path_at_capacity_is_not_accused() {
         let scene = full_path(lossy(600_000, &[("nic.counter.rx_crc_errors", 170)]));
         assert_eq!(verdict(&scene, &[]).status, Status::Healthy);
-        assert_contradicts(&of(&Scene { profile: None, ..scene }), "a queue stood");
+        assert_contradicts(&of(&Scene { profile: None, ..scene }), "a queue on the path: the loss is that of a full queue");
     }
 }

@@ -1,11 +1,11 @@
 //! # link-speed
 //!
-//! A host's link runs more slowly than it could, or than the other end's, and the goodput lies at it.
+//! A host's link runs below its maximum speed, or below the peer's, and limits the goodput.
 //!
-//! **Shows**: the negotiated speed lies below the fastest supported one (or, below 1 Gbit/s and where that is not
-//! known, the peer's), and the goodput is that speed less headers: 94 % of it with full Ethernet frames.
+//! **Shows**: the negotiated speed is below the maximum supported one (or, if that is unknown and below 1 Gbit/s, the
+//! peer's), and the goodput is that speed less headers: 94 % with full Ethernet frames.
 //!
-//! **Mistaken for**: the path's capacity. A link at its best speed is no fault.
+//! **Mistaken for**: the path's capacity. A link at its maximum speed is not a fault.
 //!
 //! **Fix**: cable, switch port, autonegotiation on both sides.
 //!
@@ -22,7 +22,7 @@ use narrows_model::{Ceiling, Command, Fix, Method, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "link-speed",
-    about: "a host's link runs more slowly than it could",
+    about: "a host's link runs below its maximum speed",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::NIC_SPEED,
@@ -59,29 +59,29 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let other = if role == Role::Sender { Role::Receiver } else { Role::Sender };
     let slower_than = match (evidence.number(role, keys::NIC_SPEED_MAX), evidence.link_bps_of(other)) {
         (Some(max), _) if speed < 0.99 * max => format!("its link supports {}", units::bps(max)),
-        (Some(_), _) => return contradicts(format!("the link of {} runs at its best speed", who(evidence, role))),
+        (Some(_), _) => return contradicts(format!("the link of {} runs at its maximum speed", who(evidence, role))),
         (None, Some(peer)) if speed < ORDINARY_BPS && speed < 0.99 * peer => {
-            format!("the other end's link runs at {}", units::bps(peer))
+            format!("the peer's link runs at {}", units::bps(peer))
         }
         (None, Some(peer)) if speed < 0.99 * peer => {
-            return cannot_tell("the fastest supported speed is not known, and hosts may well have different cards");
+            return cannot_tell("the maximum supported speed is unknown, and the NICs can differ");
         }
         (None, Some(_)) => {
-            return contradicts(format!("the link of {} is no slower than the other end's", who(evidence, role)));
+            return contradicts(format!("the link of {} is not slower than the peer's", who(evidence, role)));
         }
-        (None, None) => return cannot_tell("neither the fastest supported speed nor the other end's speed is known"),
+        (None, None) => return cannot_tell("neither the maximum supported speed nor the peer's speed is known"),
     };
     let Some(ceiling) = ceiling(evidence, role) else { return cannot_tell("the segment size could not be read") };
     if !sits_at(&ceiling, evidence.goodput_bps()) {
         return contradicts(format!("the link would carry {}", units::bps(ceiling.bps)));
     }
     let mut witnesses = vec![parameter(format!(
-        "the link of {} runs at {}, though {slower_than}",
+        "the link of {} runs at {}, but {slower_than}",
         who(evidence, role),
         units::bps(speed)
     ))];
     if let Some(queue) = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true)) {
-        witnesses.push(counter(format!("a queue of {} stood in front of it", units::micros(queue as u64))));
+        witnesses.push(counter(format!("a queue of {} before it", units::micros(queue as u64))));
     }
     Assessment::Supports { share: 0.95, witnesses }
 }
@@ -90,7 +90,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
     Fix {
         commands: vec![Command { at: evidence.place(role), run: format!("ethtool -s {device} autoneg on") }],
-        ..advice("check the cable and the switch port, and let both sides negotiate the speed")
+        ..advice("check cable and switch port, and enable autonegotiation on both sides")
     }
 }
 
@@ -124,13 +124,13 @@ mod tests {
         assert_rejects(&finding, "path-shaper", "close to what the slower link carries");
         assert_rejects(&finding, "local-shaper", "has no rate");
         assert_eq!(finding.fix.commands[0].run, "ethtool -s eth0 autoneg on");
-        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &truth(), &[]), "at its best speed");
+        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &truth(), &[]), "runs at its maximum speed");
     }
 
     #[test]
     fn a_link_at_its_best_speed_is_capacity() {
         let scene = Scene { sender_facts: fastest(100, link(100, ordinary_host())), ..truth() };
-        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "at its best speed");
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "runs at its maximum speed");
         assert_eq!(crate::testing::verdict(&scene, &[]).causes[0].id, "path-capacity");
     }
 
@@ -144,8 +144,8 @@ mod tests {
         };
         named(&unknown(100, 1_000, 94.1e6), &[], "link-speed", Place::Client);
         let of = |scene| assessment(&CAUSE, Role::Sender, &scene, &[]);
-        assert_cannot_tell(&of(unknown(1_000, 10_000, 941e6)), "different cards");
-        assert_contradicts(&of(unknown(100, 100, 94.1e6)), "no slower than the other end's");
+        assert_cannot_tell(&of(unknown(1_000, 10_000, 941e6)), "the maximum supported speed is unknown, and the NICs can differ");
+        assert_contradicts(&of(unknown(100, 100, 94.1e6)), "is not slower than the peer's");
     }
 
     #[test]

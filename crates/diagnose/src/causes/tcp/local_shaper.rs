@@ -1,12 +1,12 @@
 //! # local-shaper
 //!
-//! A queueing discipline on the sender's own device ends the rate: `tbf`, `htb`, `cake`, `fq maxrate`.
+//! A queueing discipline on the sender's own interface limits the rate: `tbf`, `htb`, `cake`, `fq maxrate`.
 //!
-//! **Shows**: the discipline has a configured rate, the goodput lies at it, and its `overlimits` grow.
+//! **Shows**: the discipline has a configured rate, the goodput matches it, and its `overlimits` grow.
 //!
-//! **Mistaken for**: a shaper of the path; the send buffer, since the local queue holds the data.
+//! **Mistaken for**: a shaper on the path; the send buffer, because the local queue holds the data.
 //!
-//! **Fix**: remove or raise it.
+//! **Fix**: remove it or raise its rate.
 //!
 //! Source: tc(8), `TCA_STATS2`.
 
@@ -20,7 +20,7 @@ use narrows_model::{Ceiling, Fix, Method, Setting, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "local-shaper",
-    about: "a queueing discipline on the sender's own device limits the rate",
+    about: "a queueing discipline on the sender's own interface limits the rate",
     roles: &[Role::Sender],
     needs: &[
         keys::QDISC_RATE,
@@ -57,20 +57,20 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     };
     if ceiling(evidence, role).is_none() {
         return cannot_tell(
-            "the segment size could not be read, so the goodput cannot be held against the shaper's rate",
+            "the segment size could not be read, so goodput and shaper rate cannot be compared",
         );
     }
     if evidence.at_link() {
-        return contradicts("the slower link is full: without the shaper no more would pass");
+        return contradicts("the slower link is at capacity even without the shaper");
     }
     match evidence.grew(role, keys::QDISC_OVERLIMITS) {
         None => cannot_tell("the counters of the sender's queueing discipline could not be read"),
-        Some(0) => contradicts(format!("the shaper of {} never had to hold a packet back", units::bps(rate))),
+        Some(0) => contradicts(format!("the shaper of {} never delayed a packet", units::bps(rate))),
         Some(times) => Assessment::Supports {
             share: 0.9,
             witnesses: vec![
-                counter(format!("the sender's queueing discipline held packets back {times} times (overlimits)")),
-                parameter(format!("it is configured to {}", units::bps(rate))),
+                counter(format!("the sender's queueing discipline delayed packets {times} times (overlimits)")),
+                parameter(format!("its configured rate is {}", units::bps(rate))),
             ],
         },
     }
@@ -79,7 +79,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned();
     let kind = evidence.text(role, keys::QDISC_ROOT_KIND).unwrap_or("shaper");
-    let advice = format!("remove the {kind} shaper from {device}, or raise its rate if it is there on purpose");
+    let advice = format!("remove the {kind} shaper from {device}, or raise its rate if it is intended");
     setting_fix(evidence, role, advice, Setting::RootQdisc { device, kind: "default".to_owned() })
 }
 
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_shaper_that_never_held_a_packet_back_is_none() {
         let scene = Scene { sender_counts: vec![("qdisc.overlimits", 0)], ..truth() };
-        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "never had to hold");
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "never delayed a packet");
         let scene = Scene { sender_facts: without(truth().sender_facts, "qdisc.rate"), ..truth() };
         assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "has no rate");
     }

@@ -1,14 +1,14 @@
 //! # mtu-black-hole
 //!
-//! A link of the path has a smaller MTU than the hosts assume, and the message that says so does not come back: full-size
-//! packets vanish, small ones pass.
+//! A link of the path has a smaller MTU than the hosts assume, and its ICMP error does not arrive: full-size packets
+//! are lost, small ones pass.
 //!
-//! **Shows**: connections are set up, then nothing of a full segment is ever acknowledged; probes of full size are never answered, small
-//! ones are.
+//! **Shows**: connections are established, but no full segment is acknowledged; full-size probes are not answered,
+//! small ones are.
 //!
-//! **Mistaken for**: a dead path, a packet filter, total loss.
+//! **Mistaken for**: a broken path, a packet filter, total loss.
 //!
-//! **Fix**: let ICMP "too big" pass, or the right MTU; until then `tcp_mtu_probing`, or a clamped segment size.
+//! **Fix**: allow ICMP "too big", or set the right MTU; until then `tcp_mtu_probing`, or MSS clamping.
 //!
 //! Source: RFC 2923 section 2.1; RFC 4821; `net.ipv4.tcp_mtu_probing`.
 
@@ -22,7 +22,7 @@ use narrows_model::{Fix, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "mtu-black-hole",
-    about: "full-size packets vanish on the path without a word",
+    about: "full-size packets are lost on the path without an ICMP error",
     roles: &[Role::Path],
     assess,
     look_alikes: &["random-loss", "filter-drop", "mtu-mismatch"],
@@ -47,10 +47,11 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return contradicts("full-size segments arrived");
     }
     if loss.retransmitted < 3 {
-        return contradicts(format!("only {} segments were sent again", loss.retransmitted));
+        return contradicts(format!("only {} segments were retransmitted", loss.retransmitted));
     }
     let stuck = counter(format!(
-        "the connection was set up, but of {} segments of up to {mss:.0} bytes none was acknowledged; {} of them were repeats",
+        "the connection was established, but none of {} segments of up to {mss:.0} bytes was acknowledged; {} were \
+        retransmissions",
         loss.sent, loss.retransmitted
     ));
     let probes = evidence.probes.filter(|probes| probes.small >= 8);
@@ -63,27 +64,27 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
                 return contradicts(format!("{} probes of full size were answered", probes.full));
             }
             let says = if fits {
-                format!("of the probes on the idle path {} small ones were answered and none of full size", probes.small)
+                format!("{} small probes of the idle path were answered, but no full-size probe", probes.small)
             } else {
                 format!(
-                    "UDP packets of up to {} bytes come through; TCP's have {segment_bytes:.0}",
+                    "UDP packets of up to {} bytes arrive; TCP packets have {segment_bytes:.0}",
                     probes.packet_bytes
                 )
             };
             Assessment::Supports { share: 1.0, witnesses: vec![stuck, experiment(says)] }
         }
         (None, Some(small)) if small.goodput_bps > 100.0 * evidence.goodput_bps().max(1.0) => {
-            let says = format!("in small segments {} arrived", units::bps(small.goodput_bps));
+            let says = format!("small segments delivered {}", units::bps(small.goodput_bps));
             Assessment::Supports { share: 1.0, witnesses: vec![stuck, experiment(says)] }
         }
         (None, Some(_)) => contradicts("small segments did not arrive either"),
-        (None, None) => ask(&SMALL_SEGMENTS, "nothing of a full segment arrived; whether small ones do was not measured"),
+        (None, None) => ask(&SMALL_SEGMENTS, "no full segment arrived; small ones were not measured"),
     }
 }
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
-    let advice = "find the hop with the smaller MTU and let its ICMP messages (type 3 code 4, or packet-too-big) pass, or give the hosts its MTU; \
-                  until then let TCP probe for it";
+    let advice = "allow the ICMP messages of the hop with the smaller MTU (type 3 code 4, or packet-too-big), or set \
+        its MTU on the hosts; until then use TCP MTU probing";
     sysctl_fix(evidence, Role::Sender, advice, "net.ipv4.tcp_mtu_probing", "1")
 }
 

@@ -1,13 +1,13 @@
 //! # mtu-mismatch
 //!
-//! The two ends, or an end and the path, have different MTUs, and the smaller one costs goodput.
+//! The hosts, or a host and the path, have different MTUs, and the smaller one costs goodput.
 //!
-//! **Shows**: the wire is full, but of headers: the segment size follows the smaller MTU, while the larger one would
-//! carry clearly more. Or full-size packets get lost where no one answers that they are too big.
+//! **Shows**: the wire is full, with a large share of headers: the segment size follows the smaller MTU, while the
+//! larger one would carry clearly more. Or full-size packets are lost without an ICMP error.
 //!
-//! **Mistaken for**: the path's capacity: the bits on the wire are at capacity, the payload is not.
+//! **Mistaken for**: a path at capacity: the wire is, the payload is not.
 //!
-//! **Fix**: one MTU on both hosts and all that lies between.
+//! **Fix**: the same MTU on both hosts and all hops between them.
 //!
 //! Source: RFC 8899, RFC 1191; `IP_MTU`, ip(7).
 
@@ -23,7 +23,7 @@ use narrows_model::{Ceiling, Fix, Method, Setting, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "mtu-mismatch",
-    about: "the MTUs of the two ends or of the path differ, and the smaller one costs goodput",
+    about: "the MTUs of the hosts or the path differ, and the smaller one costs goodput",
     roles: &[Role::Sender, Role::Receiver, Role::Path],
     needs: &[
         keys::NIC_MTU,
@@ -81,7 +81,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let (mtu, ..) = mtus(evidence)?;
     // The path was profiled with packets of that size.
     if let Some(bps) = evidence.capacity_goodput_bps() {
-        let how = format!("what the path sustains of packets of {mtu:.0} bytes (path profile), less headers");
+        let how = format!("capacity for packets of {mtu:.0} bytes (path profile), less headers");
         return ceiling_at(CAUSE.id, evidence, role, bps, [AT_CAPACITY, BEYOND], Method::Measured, how);
     }
     let link = evidence.link_bps()?;
@@ -101,7 +101,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     if !costs(evidence) {
         return contradicts(format!(
-            "MTUs differ ({mtu:.0} and {large_mtu:.0}), which costs less than {} of the goodput",
+            "the MTUs differ ({mtu:.0} and {large_mtu:.0}), at a cost of less than {} of the goodput",
             units::percent(COST)
         ));
     }
@@ -113,25 +113,25 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     ))];
     if let Some(filled) = evidence.filled().filter(|filled| (AT_CAPACITY..BEYOND).contains(filled)) {
         witnesses.push(experiment(format!(
-            "the goodput and its headers are {} of what the path sustains of packets of that size",
+            "goodput plus headers are {} of the capacity for packets of that size",
             units::percent(filled)
         )));
     }
     if let Some(more) = evidence.made(&MORE_STREAMS).filter(|more| more.goodput_bps < NO_MORE * evidence.goodput_bps()) {
         witnesses.push(experiment(format!(
-            "four times the streams carried {}, no more: the path is full of small packets",
+            "four times the streams carried no more, {}: the path is full of small packets",
             units::bps(more.goodput_bps)
         )));
     }
     if let Some(queue) = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true)) {
-        witnesses.push(counter(format!("the wire is full: a queue of {} stands", units::micros(queue as u64))));
+        witnesses.push(counter(format!("the wire is full: queue of {}", units::micros(queue as u64))));
     }
     Assessment::Supports { share: 0.96, witnesses }
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let large = mtus(evidence).map_or(1500.0, |(_, large, _)| large);
-    let advice = format!("give both hosts and everything between them an MTU of {large:.0}");
+    let advice = format!("set an MTU of {large:.0} on both hosts and all hops between them");
     let (Some(device), true) = (evidence.text(role, keys::NIC_NAME), role != Role::Path) else {
         return words::advice(advice);
     };
@@ -178,7 +178,7 @@ mod tests {
     fn jumbo_frames_on_one_side_are_no_fault_of_the_other() {
         let scene =
             Scene { goodput_bps: 941e6, mss: 1448, sender_facts: mtu(9000), receiver_facts: mtu(1500), ..truth() };
-        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &scene, &[]), "costs less than");
+        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &scene, &[]), "at a cost of less than");
         let agreed = Scene { receiver_facts: mtu(1500), mss: 1448, ..truth() };
         assert_contradicts(&assessment(&CAUSE, Role::Receiver, &agreed, &[]), "agree on an MTU of 1500");
     }
@@ -189,7 +189,7 @@ mod tests {
         let of = |bytes: i64, mss| {
             assessment(&CAUSE, Role::Receiver, &Scene { receiver_facts: mtu(bytes), mss, ..truth() }, &[])
         };
-        assert_contradicts(&of(700, 648), "costs less than");
+        assert_contradicts(&of(700, 648), "at a cost of less than");
         assert_supports(&of(680, 628));
     }
 

@@ -1,14 +1,14 @@
 //! # nic-ring-overrun
 //!
-//! The receiver's network card has no free receive descriptor for a packet that arrives: its ring overruns.
+//! The receiver's NIC has no free receive descriptor for an arriving packet: its ring overruns.
 //!
-//! **Shows**: `rx_missed_errors`, `rx_fifo_errors` or the driver's statistic of it grow about as much as TCP
-//! retransmits; the kernel's own counters stay flat, since it never sees these packets.
+//! **Shows**: `rx_missed_errors`, `rx_fifo_errors` or the driver's equivalent match the TCP retransmissions; the
+//! kernel's counters do not change, because it never sees these packets.
 //!
-//! **Mistaken for**: loss on the path; a softnet backlog (behind the ring); a full core, which lets a ring of any
-//! length overrun.
+//! **Mistaken for**: loss on the path; a softnet backlog (behind the ring); a full core, with which a ring of any
+//! length overruns.
 //!
-//! **Fix**: the ring at its maximum (`ethtool -G`); more queues where a core is full.
+//! **Fix**: the maximum ring size (`ethtool -G`); more queues if a core is full.
 //!
 //! Source: kernel `Documentation/networking/statistics.rst`, `rx_missed_errors`; ethtool(8).
 
@@ -24,7 +24,7 @@ use narrows_model::{Fix, keys};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "nic-ring-overrun",
-    about: "the receive ring of the receiver's network card overruns",
+    about: "the receive ring of the receiver's NIC overruns",
     roles: &[Role::Receiver],
     needs: &[
         keys::NIC_COUNTER_RX_MISSED_ERRORS,
@@ -79,7 +79,7 @@ mod tests {
         let scene = missed(&[("nic.counter.rx_missed_errors", 170)]);
         let finding = named(&scene, &[], "nic-ring-overrun", Place::Server);
         assert_eq!(finding.fix.commands[0].run, "ethtool -G eth0 rx 4096");
-        assert_rejects(&finding, "random-loss", "a host dropped 170 of them itself");
+        assert_rejects(&finding, "random-loss", "a host itself dropped 170 of them");
         // Some drivers count them in statistics of their own only.
         let scene = missed(&[("nic.counter.rx_missed_errors", 0), ("nic.stat.rx_out_of_buffer", 170)]);
         named(&scene, &[], "nic-ring-overrun", Place::Server);

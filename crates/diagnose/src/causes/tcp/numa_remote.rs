@@ -1,13 +1,13 @@
 //! # numa-remote
 //!
-//! The core that processes the packets of a network card belongs to another NUMA node than the card: each access crosses the
-//! link between the processors.
+//! The core that processes the packets of a NIC is on another NUMA node than the NIC: each access crosses the
+//! interconnect.
 //!
-//! **Shows**: a core full of soft interrupts that is not among the CPUs next to the card (`local_cpulist`), at several Gbit/s.
+//! **Shows**: a core full of softirq time that is not in `local_cpulist` of the NIC, at several Gbit/s.
 //!
-//! **Mistaken for**: a full core beside its card. At low rates, or with time left, the detour costs nothing.
+//! **Mistaken for**: a full core on the NIC's node. At low rates, or with idle time, the detour costs nothing.
 //!
-//! **Fix**: the card's interrupts, and the application, on the CPUs of the card's node.
+//! **Fix**: move the NIC's interrupts and the application to the CPUs of its node.
 //!
 //! Source: kernel `Documentation/ABI/testing/sysfs-bus-pci`, `local_cpulist`; `Documentation/networking/scaling.rst`.
 
@@ -22,7 +22,7 @@ use narrows_model::{Fix, Value, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "numa-remote",
-    about: "packets are processed on another NUMA node than the card's",
+    about: "packets are processed on another NUMA node than that of the NIC",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::CPU_NUMA_NODES, keys::NIC_LOCAL_CPUS, keys::NIC_KIND, keys::NIC_SPEED],
     assess,
@@ -60,7 +60,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return contradicts(format!("no core of {who} spent more than {} in softirq", units::percent(core.softirq)));
     }
     if evidence.goodput_bps() < HIGH_BPS {
-        return contradicts("the rate is too low for the memory of another node to matter");
+        return contradicts("the rate is too low for remote memory access to matter");
     }
     if let Some(why) = cpu_innocent(evidence) {
         return contradicts(why);
@@ -71,14 +71,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         None => return cannot_tell(format!("the NUMA nodes of {who} could not be read")),
     }
     let Some(local) = local(evidence, role).filter(|ranges| !ranges.is_empty()) else {
-        return cannot_tell(format!("the CPUs next to the card of {who} could not be read"));
+        return cannot_tell(format!("the CPUs on the NUMA node of the NIC of {who} could not be read"));
     };
     if local.iter().any(|range| contains(range, core.cpu)) {
-        return contradicts(format!("core {} is next to the card of {who}", core.cpu));
+        return contradicts(format!("core {} is on the NUMA node of the NIC of {who}", core.cpu));
     }
     let witnesses = [
         Some(counter(format!("core {} of {who} spent {} of the time in softirq", core.cpu, units::percent(core.softirq)))),
-        Some(parameter(format!("it is not among the CPUs next to the card ({})", local.join(",")))),
+        Some(parameter(format!("it is not on the NUMA node of the NIC ({})", local.join(",")))),
         path_has_room(evidence),
     ];
     // What the detour costs is a part of the core's time.
@@ -88,8 +88,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let cpus = local(evidence, role).map_or_else(String::new, |ranges| format!(" ({})", ranges.join(",")));
     advice(format!(
-        "serve the card's interrupts on the CPUs of its own node{cpus}: /proc/irq/*/smp_affinity_list; run the application there, too \
-         (numactl --cpunodebind)"
+        "move the NIC's interrupts to the CPUs of its node{cpus} (/proc/irq/*/smp_affinity_list), and the \
+        application, too (numactl --cpunodebind)"
     ))
 }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn cores_beside_the_card_with_time_left_or_at_low_rates_are_none() {
-        assert_contradicts(&of(&Scene { receiver_facts: card(2, &["0-15", "32"]), ..truth() }), "next to the card");
+        assert_contradicts(&of(&Scene { receiver_facts: card(2, &["0-15", "32"]), ..truth() }), "is on the NUMA node of the NIC of");
         assert_contradicts(&of(&Scene { receiver_facts: card(1, &["1-3"]), ..truth() }), "one NUMA node");
         assert_contradicts(&of(&Scene { receiver_core: core(0.5, 0.02), ..truth() }), "no core of");
         assert_contradicts(&of(&Scene { goodput_bps: 2e9, ..truth() }), "too low");
@@ -145,7 +145,7 @@ mod tests {
     fn a_path_at_capacity_and_unknown_cpus_accuse_no_one() {
         assert_eq!(verdict(&full_path(truth()), &[]).status, Status::Healthy);
         let silent = |key| Scene { receiver_facts: without(truth().receiver_facts, key), ..truth() };
-        assert_cannot_tell(&of(&silent("nic.local_cpus")), "next to the card");
+        assert_cannot_tell(&of(&silent("nic.local_cpus")), "could not be read");
         assert_cannot_tell(&of(&silent("cpu.numa_nodes")), "NUMA nodes");
         assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Cores], ..truth() }), "times of the cores");
     }

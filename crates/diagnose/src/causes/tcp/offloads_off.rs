@@ -1,13 +1,12 @@
 //! # offloads-off
 //!
-//! Segmentation, coalescing or checksums are done packet by packet by the CPU, and the CPU is what ends the goodput.
+//! The CPU does segmentation, coalescing or checksums packet by packet, and limits the goodput.
 //!
-//! **Shows**: TSO, GSO, GRO or checksum offload is off in the device's features, and a core or the whole machine is
-//! full.
+//! **Shows**: TSO, GSO, GRO or checksum offload is off on the interface, and a core or the whole machine is full.
 //!
-//! **Mistaken for**: a full core as such: with the offloads on the same core carries several times as much.
+//! **Mistaken for**: a full core: with the offloads on, the same core carries several times as much.
 //!
-//! **Fix**: turn them on.
+//! **Fix**: enable them.
 //!
 //! Source: Documentation/networking/segmentation-offloads.rst.
 
@@ -22,7 +21,7 @@ use narrows_model::{Ceiling, Command, Fact, FactKey, Fix, Method, Setting, Value
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "offloads-off",
-    about: "offloads are off, so the CPU handles each packet by itself and has no time for more",
+    about: "offloads are off, so the CPU handles each packet individually and is full",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::NIC_FEATURE_TSO,
@@ -95,7 +94,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if full < 0.5 {
         return None;
     }
-    let how = format!("goodput / {} of the fullest core, with a packet at a time", units::percent(full));
+    let how = format!("goodput / {} of the busiest core, one packet at a time", units::percent(full));
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / full.min(1.0), [0.88, 1.12], Method::Inferred, how)
 }
 
@@ -106,7 +105,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     let off = off(evidence, role);
     if !costly(&off) {
-        return contradicts(format!("the offloads that matter are on at {}", who(evidence, role)));
+        return contradicts(format!("the relevant offloads are on at {}", who(evidence, role)));
     }
     if let Some(why) = cpu_innocent(evidence) {
         return contradicts(why);
@@ -114,7 +113,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(full) = fullness(evidence, role) else { return cannot_tell("the times of the cores could not be read") };
     if full < 0.88 {
         return contradicts(format!(
-            "{} are off, but the fullest core of {} had {} of its time left",
+            "{} are off, but the busiest core of {} was idle {} of the time",
             off.join(", "),
             who(evidence, role),
             units::percent(1.0 - full)
@@ -123,13 +122,13 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if evidence.queue_stood() == Some(true)
         && evidence.end(role).and_then(EndView::machine_busy).is_some_and(|busy| busy < 0.6)
     {
-        return contradicts("a queue stands on the path, so the CPU is not what ends the goodput");
+        return contradicts("a queue on the path: the CPU is not the limit");
     }
     Assessment::Supports {
         share: full,
         witnesses: vec![
             parameter(format!("{} off at {}", off.join(", "), who(evidence, role))),
-            counter(format!("its fullest core or data thread was busy {} of the time", units::percent(full))),
+            counter(format!("its busiest core or data thread was busy {} of the time", units::percent(full))),
         ],
     }
 }
@@ -198,7 +197,7 @@ mod tests {
     #[test]
     fn segmentation_in_software_is_good_enough() {
         let scene = Scene { sender_facts: without_features(&["tso"]), ..truth() };
-        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "the offloads that matter are on");
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "the relevant offloads are on at");
         named(&scene, &[], "app-core-saturated", Place::Client);
     }
 
@@ -208,7 +207,7 @@ mod tests {
             let scene = Scene { sender_thread, sender_core: core(0.03, 0.5), ..truth() };
             assessment(&CAUSE, Role::Sender, &scene, &[])
         };
-        assert_contradicts(&at(0.87), "had 13 % of its time left");
+        assert_contradicts(&at(0.87), "was idle 13 % of the time");
         assert_supports(&at(0.89));
     }
 

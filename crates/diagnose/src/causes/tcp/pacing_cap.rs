@@ -1,12 +1,12 @@
 //! # pacing-cap
 //!
-//! The socket may not send faster than a cap: `SO_MAX_PACING_RATE` by the application, or `maxrate` of `fq`.
+//! The socket has a rate limit: `SO_MAX_PACING_RATE` by the application, or `maxrate` of `fq`.
 //!
-//! **Shows**: `tcpi_max_pacing_rate` is finite and the goodput lies at it; no loss, no window limit.
+//! **Shows**: `tcpi_max_pacing_rate` is finite and the goodput matches it; no loss, no window limit.
 //!
-//! **Mistaken for**: a slow application, a shaper of the path.
+//! **Mistaken for**: a slow application, a shaper on the path.
 //!
-//! **Fix**: drop or raise the cap.
+//! **Fix**: remove or raise the limit.
 //!
 //! Source: `include/net/sock.h`, `sk_max_pacing_rate`; tc-fq(8).
 
@@ -52,22 +52,22 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         let limit = units::bps(limit);
         return contradicts(format!("the cap is this server's limit for clients without its token, {limit} (--open-rate)"));
     }
-    let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not say what held it back") };
+    let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not report what limited it") };
     let windows = shares.receive_window + shares.send_buffer;
     if shares.receive_window > 0.5 {
         return contradicts(format!(
-            "the receive window held the sender back {} of the time",
+            "the receive window limited the sender {} of the time",
             units::percent(shares.receive_window)
         ));
     }
     if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
-        return contradicts("a queue stands on the path: it takes less than the cap");
+        return contradicts("a queue on the path: its capacity is below the cap");
     }
     #[allow(clippy::cast_precision_loss)] // a few connections
     let allowed = cap * base.streams as f64;
     if let Some(capacity) = evidence.capacity_goodput_bps().filter(|capacity| *capacity < HARDLY_MORE * allowed) {
         return contradicts(format!(
-            "the path carries {}, hardly more than the cap of {}",
+            "the path carries {}, little more than the cap of {}",
             units::bps(capacity),
             units::bps(allowed)
         ));
@@ -80,7 +80,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
                 units::bps(cap)
             ))),
             path_has_room(evidence).or_else(|| {
-                Some(counter("no queue stood on the path and the receive window did not hold the sender back"))
+                Some(counter("no queue on the path, and the receive window did not limit the sender"))
             }),
         ]
         .into_iter()
@@ -118,7 +118,7 @@ mod tests {
             let path = ProfiledPath { rate_bps, burst_bps: rate_bps, ..ProfiledPath::default() };
             assessment(&CAUSE, Role::Sender, &Scene { goodput_bps: 170e6, profile: Some(path), ..truth() }, &[])
         };
-        assert_contradicts(&of(220e6), "hardly more than the cap of 200 Mbit/s");
+        assert_contradicts(&of(220e6), "little more than the cap of 200 Mbit/s");
         assert_supports(&of(240e6));
     }
 
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_queue_or_a_window_says_that_the_cap_is_not_reached() {
         let of = |scene| assessment(&CAUSE, Role::Sender, &scene, &[]);
-        assert_contradicts(&of(Scene { rtt_us: 40_000, ..truth() }), "takes less than the cap");
+        assert_contradicts(&of(Scene { rtt_us: 40_000, ..truth() }), "a queue on the path: its capacity is below the cap");
         assert_contradicts(&of(Scene { rwnd: 0.52, ..truth() }), "receive window");
         assert_supports(&of(Scene { rwnd: 0.48, ..truth() }));
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_kernel_without_chronographs_leaves_it_open() {
         let scene = Scene { hidden: &[Hidden::LimitedTimes], ..truth() };
-        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "does not say");
+        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "does not report");
         none_proven(&scene, &[]);
     }
 }

@@ -1,12 +1,12 @@
 //! # path-capacity
 //!
-//! The path carries all that it can: a healthy path.
+//! The path is at capacity: a healthy path.
 //!
-//! **Shows**: the goodput lies at the slower link less headers, or a queue stands on the path (the RTT under load
-//! exceeds the idle RTT) at a steady rate. Without a queue to see, for BBR keeps none and a short one hardly shows on a
-//! long path: nothing but the congestion window holds the sender back, and four times the streams carry no more.
+//! **Shows**: the goodput equals the slower link less headers, or there is a queue on the path (the RTT under load
+//! exceeds the idle RTT) at a steady rate. BBR keeps no queue, and a short queue is hardly visible on a long path;
+//! then only the congestion window limits the sender, and four times the streams carry no more.
 //!
-//! **Mistaken for**: everything else. No window, buffer, core or shaper may explain the goodput better.
+//! **Mistaken for**: any other limit. No window, buffer, core or shaper may explain the goodput better.
 //!
 //! **Fix**: none; more capacity.
 //!
@@ -27,7 +27,7 @@ use narrows_search::profile::Plateau;
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-capacity",
-    about: "the path is at capacity: this is what it carries",
+    about: "the path is at capacity",
     roles: &[Role::Path],
     needs: &[keys::NIC_KIND, keys::NIC_SPEED],
     ceiling,
@@ -43,7 +43,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let goodput = evidence.goodput_bps();
     if let Some((bps, bytes)) = slow_start_bps(evidence).filter(|(bps, _)| goodput >= SLOW_START[0] * bps) {
-        let how = format!("what slow start makes of a transfer of {}", units::bytes(bytes));
+        let how = format!("slow start of a transfer of {}", units::bytes(bytes));
         return ceiling_at(CAUSE.id, evidence, role, bps, SLOW_START, Method::Computed, how);
     }
     if let Some(ceiling) = profiled(evidence, role) {
@@ -52,11 +52,11 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     // A queue on the path is the direct sign; without one the slower link is the most that the path can be.
     if evidence.queue_stood() == Some(true) && !cpu_bound(evidence) {
         let measured = goodput.max(more_streams(evidence).map_or(0.0, |more| more.min(1.1 * goodput)));
-        let how = format!("goodput while a queue of {} stood on the path", units::micros(evidence.queue_us()? as u64));
+        let how = format!("goodput with a queue of {} on the path", units::micros(evidence.queue_us()? as u64));
         return ceiling_at(CAUSE.id, evidence, role, measured, [0.97, 1.03], Method::Measured, how);
     }
     if let (Assessment::Supports { .. }, Some(more)) = (without_queue(evidence), more_streams(evidence)) {
-        let how = "what four times the streams did not exceed".to_owned();
+        let how = "not exceeded by four times the streams".to_owned();
         return ceiling_at(CAUSE.id, evidence, role, goodput.max(more), [1.0 / NO_MORE, 1.03], Method::Measured, how);
     }
     let link = evidence.link_goodput_bps()?;
@@ -103,7 +103,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
             (burst, [0.7, 1.3], format!("bursts pass the path at {} (path profile), less headers", units::bps(burst)))
         }
         (Some(capacity), _) => {
-            let how = format!("the path sustains {} (path profile), less headers", units::bps(capacity.bps));
+            let how = format!("capacity {} (path profile), less headers", units::bps(capacity.bps));
             (capacity.bps, [if is_sawtooth(evidence) { SAWTOOTH } else { AT_CAPACITY }, 1.03], how)
         }
         // The path is no limit up to there; where it ends is not known.
@@ -133,14 +133,14 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     }
     let words = profile.words();
     match plateau {
-        Plateau::Policer { .. } => return Some(contradicts(format!("{words}: what exceeds it is dropped without a queue"))),
-        Plateau::Shaper { .. } => return Some(contradicts(format!("{words}, though bursts pass faster"))),
+        Plateau::Policer { .. } => return Some(contradicts(format!("{words}: the excess is dropped without a queue"))),
+        Plateau::Shaper { .. } => return Some(contradicts(format!("{words}; bursts pass faster"))),
         Plateau::Queue | Plateau::ShortQueue => {}
     }
-    let says = format!("{words} (UDP in steps); the goodput and its headers are {} of it", units::percent(filled));
+    let says = format!("{words} (UDP in steps); goodput plus headers are {} of it", units::percent(filled));
     let taken = evidence.taken().unwrap_or(0.0);
     if taken >= TAKEN {
-        return Some(contradicts(format!("{words}, of which other traffic takes {}", units::percent(taken))));
+        return Some(contradicts(format!("{words}, of which other traffic uses {}", units::percent(taken))));
     }
     if filled >= AT_CAPACITY {
         return Some(Assessment::Supports { share: 0.95, witnesses: vec![experiment(says)] });
@@ -202,7 +202,7 @@ fn more_streams(evidence: &TcpEvidence) -> Option<f64> {
 /// Capacity without a queue to see: BBR keeps none by design, and a short one on a long path hardly shows. Then more
 /// streams tell, since a limit of each connection multiplies with them and a limit of the path does not.
 fn without_queue(evidence: &TcpEvidence) -> Assessment {
-    let idle = || contradicts("no queue stood on the path and the goodput lies below the links");
+    let idle = || contradicts("no queue on the path, and goodput below the link speeds");
     // Where something other than the congestion window held the sender back, the path had room.
     let Some(share) = window_share(evidence).filter(|share| *share >= 0.5) else { return idle() };
     let Some(more) = more_streams(evidence) else {
@@ -211,11 +211,11 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
         return if lossy && evidence.queue_filled_at_times() != Some(true) {
             idle()
         } else {
-            ask(&MORE_STREAMS, "no queue stood on the path; whether more streams carry more was not measured")
+            ask(&MORE_STREAMS, "no queue on the path; more streams were not measured")
         };
     };
     if super::mtu_mismatch::costs(evidence) {
-        return contradicts("its packets are smaller than they need be: it would carry more of larger ones");
+        return contradicts("its packets are smaller than necessary; larger ones would carry more");
     }
     if more >= NO_MORE * evidence.goodput_bps() {
         return contradicts(format!("four times the streams carried {}", units::bps(more)));
@@ -229,7 +229,7 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
                 units::bps(evidence.goodput_bps())
             )),
             counter(format!(
-                "no window, buffer or application held the sender back: its congestion window did, {} of the time",
+                "no window, buffer or application limited the sender: its congestion window did, {} of the time",
                 units::percent(share)
             )),
         ],
@@ -240,7 +240,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let goodput = evidence.goodput_bps();
     if let Some((bps, bytes)) = slow_start_bps(evidence).filter(|(bps, _)| goodput >= SLOW_START[0] * bps) {
         let says = format!(
-            "a transfer of {} is over before its window has grown: slow start makes {} of the path at best",
+            "a transfer of {} ends in slow start: at best {} of the path",
             units::bytes(bytes),
             units::bps(bps)
         );
@@ -255,12 +255,12 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let mut witnesses = Vec::new();
     if at_link {
         witnesses.push(counter(format!(
-            "the goodput is {} of what the slower link carries",
+            "the goodput is {} of the capacity of the slower link",
             units::percent(goodput / evidence.link_goodput_bps().unwrap_or(goodput))
         )));
     }
     if cpu_bound(evidence) && !at_link {
-        return contradicts("a core is full, so packets wait in the host and not on the path");
+        return contradicts("a core is full, so packets wait in the host, not on the path");
     }
     if !at_link && let Some(why) = end_bound(evidence) {
         return contradicts(why);
@@ -279,12 +279,12 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     // A policer loses much, and bursts and jitter make the RTT vary: without a profile a small queue is not the path's for certain.
     let lossy = evidence.base.loss.is_some_and(|loss| loss.rate() >= MUCH_LOSS);
     if queue == Some(true) && !at_link && lossy && evidence.queue_us().is_some_and(|queue_us| queue_us < LONG_QUEUE_US / 5.0) {
-        return cannot_tell("much was lost behind a queue that hardly stood: a policer looks the same without a profile of the path");
+        return cannot_tell("much loss with hardly any queue: without a path profile it could be a policer");
     }
     if queue == Some(true) && !at_link {
         // Bursts, jitter and windows make a small queue, too: whether it is the path that is full an experiment tells.
         match more_streams(evidence) {
-            None => return ask(&MORE_STREAMS, "a queue stood, but what the path carries by itself was not measured"),
+            None => return ask(&MORE_STREAMS, "a queue, but the capacity of the path was not measured"),
             Some(more) if more >= NO_MORE * goodput => {
                 return contradicts(format!("four times the streams carried {}", units::bps(more)));
             }
@@ -297,27 +297,27 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     match queue {
         Some(true) => witnesses.push(counter(format!(
-            "a queue of {} stood on the path (RTT {} idle, {} loaded)",
+            "queue of {} on the path (RTT {} idle, {} loaded)",
             units::micros(evidence.queue_us().unwrap_or(0.0) as u64),
             units::micros(evidence.min_rtt_us.unwrap_or(0.0) as u64),
             units::micros(evidence.base.rtt_us.unwrap_or(0.0) as u64)
         ))),
         Some(false) if !at_link => return without_queue(evidence),
-        None if !at_link => return cannot_tell("the RTT could not be read, so a queue on the path cannot be seen"),
+        None if !at_link => return cannot_tell("the RTT could not be read, so a queue on the path is not visible"),
         _ => {}
     }
     if let Some(trend) = evidence.base.trend()
         && trend > 1.2
     {
         return cannot_tell(format!(
-            "the goodput was still growing when the trial ended ({trend:.2} times over its last third)"
+            "the goodput was still rising at the end of the trial ({trend:.2} times over its last third)"
         ));
     }
     Assessment::Supports { share: if at_link { 0.97 } else { 0.85 }, witnesses }
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("nothing to mend: more than this needs more capacity on the path")
+    advice("nothing to fix: a higher goodput needs more capacity")
 }
 
 #[cfg(test)]
@@ -367,8 +367,8 @@ mod tests {
     fn where_something_else_held_the_sender_back_the_path_had_room() {
         for (scene, why) in [
             (Scene { busy: 0.4, ..no_queue() }, "left the connection idle"),
-            (Scene { rwnd: 0.6, ..no_queue() }, "no queue stood"),
-            (Scene { lost: 40, ..no_queue() }, "no queue stood"),
+            (Scene { rwnd: 0.6, ..no_queue() }, "no queue"),
+            (Scene { lost: 40, ..no_queue() }, "no queue"),
         ] {
             assert_contradicts(&assessment(&CAUSE, Role::Path, &scene, &[]), why);
         }
@@ -388,7 +388,7 @@ mod tests {
     fn a_rate_that_still_grows_or_an_unknown_rtt_leaves_it_open() {
         assert_cannot_tell(
             &assessment(&CAUSE, Role::Path, &Scene { ramp: 0.9, ..Scene::default() }, &[]),
-            "still growing",
+            "the goodput was still rising at the end of the trial",
         );
         assert_supports(&assessment(&CAUSE, Role::Path, &Scene { ramp: 0.4, ..Scene::default() }, &[]));
         let scene = Scene { hidden: &[Hidden::Rtt], ..no_queue() };

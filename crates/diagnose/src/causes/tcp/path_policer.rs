@@ -2,11 +2,11 @@
 //!
 //! A policer on the path drops what exceeds its rate, without a queue.
 //!
-//! **Shows**: loss while the RTT stays at its minimum; paced below its rate the path is clean.
+//! **Shows**: loss while the RTT stays at its minimum; no loss when paced below the rate.
 //!
-//! **Mistaken for**: random loss (it stays when paced), a full queue (the RTT grows first), a very short queue.
+//! **Mistaken for**: random loss (it persists when paced), a full queue (the RTT grows first), a very short queue.
 //!
-//! **Fix**: pace below the rate; the contract.
+//! **Fix**: pace below the rate, or change the contract.
 //!
 //! Source: RFC 2475 2.3.3.4; Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016.
 
@@ -72,9 +72,9 @@ pub(super) fn paced(before: Loss, paced: &FlowView) -> Option<Paced> {
 /// Why loss cannot be what limits, where the congestion window is not: loss slows a sender down through it alone.
 pub(in crate::causes) fn loss_does_not_bind(evidence: &TcpEvidence) -> Option<Assessment> {
     match window_share(evidence) {
-        None => Some(cannot_tell("the sender's kernel does not say what held it back")),
+        None => Some(cannot_tell("the sender's kernel does not report what limited it")),
         Some(share) if share < 0.5 => Some(contradicts(format!(
-            "the congestion window, which loss acts on, held the sender back only {} of the time",
+            "the congestion window, which loss acts on, limited the sender only {} of the time",
             units::percent(share)
         ))),
         Some(_) => None,
@@ -123,7 +123,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let Plateau::Policer { .. } = evidence.profile.as_ref()?.shape.plateau? else { return None };
     // Whatever gets more than that may get all of it.
     let part = if evidence.filled()? > 0.7 { 1.0 } else { MOSTLY };
-    let how = "what TCP gets of what the policer lets pass (path profile), less headers".to_owned();
+    let how = "TCP's share of the policer's rate (path profile), less headers".to_owned();
     let bps = part * evidence.capacity_goodput_bps()?;
     ceiling_at(CAUSE.id, evidence, role, bps, [LEAST / part, BEYOND / part], Method::Measured, how)
 }
@@ -145,7 +145,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         share: 0.92,
         witnesses: vec![
             experiment(format!(
-                "UDP above {} is dropped without a queue{burst}; the bucket holds {} at least",
+                "UDP above {} is dropped without a queue{burst}; the bucket is at least {}",
                 units::bps(profile.shape.capacity?.bps),
                 units::bytes(bucket_bytes as u64)
             )),
@@ -175,18 +175,18 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     match evidence.queue_seen() {
         None => {
-            return cannot_tell("the RTT could not be read, so a full queue cannot be told from a policer");
+            return cannot_tell("the RTT could not be read, so a full queue and a policer look the same");
         }
         Some(true) => {
-            return contradicts("a queue stood on the path before the loss, at the latest when slow start overshot");
+            return contradicts("a queue built up on the path before the loss");
         }
         Some(false) => {}
     }
     let Some(trial) = evidence.made(&PACED_HALF) else {
-        return ask(&PACED_HALF, "loss without a queue: whether it stays at half the rate was not measured");
+        return ask(&PACED_HALF, "loss without a queue; half the rate was not measured");
     };
     if let Some((id, faster)) = carried_more(evidence) {
-        return contradicts(format!("{id} carried {}: no policer holds the path at the measured rate", units::bps(faster)));
+        return contradicts(format!("{id} carried {}: no policer at the measured rate", units::bps(faster)));
     }
     let burst = evidence
         .base
@@ -199,22 +199,22 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         Some(Paced::Vanished) if burst.is_none() && !queueless(evidence) => {
             return match udp::path_policer::by_paced_udp(&evidence.paced_udp) {
                 Assessment::CannotTell { .. } => {
-                    ask(&PACED_UDP, "a short queue filled at times, and its loss looks like a policer's")
+                    ask(&PACED_UDP, "a short queue filled at times; its loss looks like that of a policer")
                 }
                 known => known,
             };
         }
         Some(Paced::Vanished) => {}
-        Some(Paced::Stayed) => return contradicts("paced at half the goodput the same part was lost"),
+        Some(Paced::Stayed) => return contradicts("the same share was lost when paced at half the goodput"),
         Some(Paced::TooFew) | None => return by_paced_udp(evidence, udp::path_policer::by_paced_udp),
     }
     let mut witnesses = vec![
         counter(format!(
-            "{} of the segments were lost while the RTT stayed at its minimum: nothing queued before the loss",
+            "{} of the segments were lost while the RTT stayed at its minimum: no queue before the loss",
             units::percent(loss.rate())
         )),
         experiment(format!(
-            "paced at half of the goodput the loss ended ({} of {} segments)",
+            "no loss when paced at half of the goodput ({} of {} segments)",
             trial.loss.map_or(0, |loss| loss.lost()),
             trial.loss.map_or(0, |loss| loss.sent)
         )),
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn loss_at_the_smallest_rtt_that_ends_when_paced_is_named() {
         let finding = named(&truth(), &[("paced-half", &half(0))], "path-policer", Place::Path);
-        assert_rejects(&finding, "random-loss", "the loss ended");
+        assert_rejects(&finding, "random-loss", "no loss when paced at half the goodput");
         assert_rejects(&finding, "path-shaper", "no queue");
         assert!(finding.witnesses.iter().any(|witness| witness.says.contains("first burst passed at 3.8 times")));
         assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), &PACED_HALF);
@@ -276,14 +276,14 @@ mod tests {
     #[test]
     fn loss_that_stays_when_paced_is_random() {
         // 107 are to be expected in 8600 segments.
-        assert_contradicts(&with(&truth(), &half(100)), "the same part was lost");
+        assert_contradicts(&with(&truth(), &half(100)), "the same share was lost when paced at half the goodput");
         assert_cannot_tell(&with(&truth(), &half(30)), "too few");
         assert_supports(&with(&truth(), &half(20)));
     }
 
     #[test]
     fn a_queue_of_the_path_or_of_the_sender_is_another_cause() {
-        assert_contradicts(&with(&Scene { rtt_us: 40_000, ..truth() }, &half(0)), "a queue stood");
+        assert_contradicts(&with(&Scene { rtt_us: 40_000, ..truth() }, &half(0)), "a queue built up");
         let home = Scene { sender_counts: vec![("qdisc.drops", 360)], ..truth() };
         assert_contradicts(&with(&home, &half(0)), "own queue");
         assert_supports(&with(&Scene { sender_counts: vec![("qdisc.drops", 340)], ..truth() }, &half(0)));

@@ -1,13 +1,13 @@
 //! # path-shaper
 //!
-//! A shaper on the path holds the rate below what the links carry: a contract, mostly.
+//! A shaper on the path limits the rate below the link speed, usually by contract.
 //!
-//! **Shows**: a first burst passes faster than the steady rate (its bucket), then a queue of fixed depth stands at a
+//! **Shows**: a first burst passes faster than the steady rate (its bucket), then a queue of constant depth at a
 //! constant rate below both links.
 //!
 //! **Mistaken for**: a slower link on the path (no first burst), a policer (no queue).
 //!
-//! **Fix**: the contract or the device that shapes.
+//! **Fix**: the contract, or the shaping device.
 //!
 //! Source: RFC 2475 2.3.3.3; ITU-T Y.1564 on bucket depth.
 
@@ -23,7 +23,7 @@ use narrows_search::profile::Plateau;
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-shaper",
-    about: "a shaper on the path holds the rate below what the links carry",
+    about: "a shaper on the path limits the rate below the link speed",
     roles: &[Role::Path],
     needs: &[
         keys::NIC_KIND,
@@ -67,7 +67,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let plateau = evidence.profile.as_ref().and_then(|profile| profile.shape.plateau);
     if let Some(plateau) = plateau {
         let Plateau::Shaper { .. } = plateau else { return None };
-        let how = "what the shaper lets pass (path profile), less headers".to_owned();
+        let how = "the shaper's rate (path profile), less headers".to_owned();
         let bps = evidence.capacity_goodput_bps()?;
         return ceiling_at(CAUSE.id, evidence, role, bps, [AT_CAPACITY, BEYOND], Method::Measured, how);
     }
@@ -84,13 +84,13 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     let (filled, plateau) = (evidence.filled()?, profile.shape.plateau?);
     let Plateau::Shaper { bucket_bytes } = plateau else { return Some(contradicts(profile.words())) };
     if filled < AT_CAPACITY {
-        return Some(contradicts(format!("the goodput is only {} of what the shaper lets pass", units::percent(filled))));
+        return Some(contradicts(format!("the goodput is only {} of the shaper's rate", units::percent(filled))));
     }
     Some(Assessment::Supports {
         share: 0.92,
         witnesses: vec![
             experiment(format!(
-                "UDP above {} waits in a queue, but {} passed faster first",
+                "UDP above {} is queued, after a first burst of {} at a higher rate",
                 units::bps(profile.shape.capacity?.bps),
                 units::bytes(bucket_bytes as u64)
             )),
@@ -111,13 +111,13 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return open;
     }
     if super::receiver_app_slow::leaves_unread(evidence) {
-        return contradicts("data waits unread at the receiver: its buffer took the first burst");
+        return contradicts("unread data in the receiver's socket: its buffer absorbed the first burst");
     }
     if let Some(known) = by_profile(evidence) {
         return known;
     }
     match evidence.queue_seen() {
-        None => return cannot_tell("the RTT could not be read, so a queue on the path cannot be seen"),
+        None => return cannot_tell("the RTT could not be read, so a queue on the path is not visible"),
         Some(false) => return contradicts("no queue stood on the path"),
         Some(true) => {}
     }
@@ -127,10 +127,10 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     #[allow(clippy::cast_precision_loss)] // a few connections
     let cap = evidence.base.max_pacing_bps.map(|cap| cap * evidence.base.streams as f64);
     if let Some(cap) = cap.filter(|cap| *cap < 1.3 * goodput) {
-        return cannot_tell(format!("the sockets may send no faster than {} anyway", units::bps(cap)));
+        return cannot_tell(format!("the sockets are limited to {}", units::bps(cap)));
     }
     let Some(burst) = burst(evidence) else {
-        return cannot_tell("the delivery rate of the first moments is not known");
+        return cannot_tell("the delivery rate at the start is unknown");
     };
     if burst < BURST {
         return contradicts(format!("the first burst was no faster than the steady rate ({burst:.1} times)"));
@@ -138,7 +138,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     match steady(evidence) {
         Some(true) => {}
         Some(false) => {
-            return cannot_tell("the goodput went up and down: other traffic may have taken what the first burst had");
+            return cannot_tell("the goodput varied: other traffic may have used the rate of the first burst");
         }
         None => return cannot_tell("too few samples to say whether the rate was constant"),
     }
@@ -147,7 +147,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         witnesses: vec![
             counter(format!("a first burst passed at {burst:.1} times the steady rate")),
             counter(format!(
-                "then up to {} of queue filled behind a steady {}",
+                "then a queue of up to {} built up at a steady {}",
                 units::micros((evidence.base.rtt_peak_us.unwrap_or(0.0) - evidence.min_rtt_us.unwrap_or(0.0)) as u64),
                 units::bps(goodput)
             )),
@@ -157,7 +157,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     advice(format!(
-        "look into the contract or the device that shapes the path to about {}; no setting of the hosts raises it",
+        "check the contract or the device that shapes the path to about {}; no host setting raises it",
         units::bps(evidence.goodput_bps())
     ))
 }
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_rate_that_swings_is_shared_and_not_shaped() {
         assert_supports(&of(&Scene { wobble: 0.1, ..truth() }));
-        assert_cannot_tell(&of(&Scene { wobble: 0.3, ..truth() }), "up and down");
+        assert_cannot_tell(&of(&Scene { wobble: 0.3, ..truth() }), "the goodput varied: other traffic may have used the rate of the first burst");
     }
 
     #[test]

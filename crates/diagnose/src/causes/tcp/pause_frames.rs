@@ -1,14 +1,13 @@
 //! # pause-frames
 //!
-//! Ethernet flow control stops the sender again and again: a receiver that cannot take frames fast enough asks for
-//! pauses.
+//! Ethernet flow control stops the sender repeatedly: a receiver that is too slow sends pause frames.
 //!
-//! **Shows**: the card of the receiver sends pause frames, or that of the sender gets them, all through the load;
-//! nothing is lost, the link is not full, and a queue stands in the sender.
+//! **Shows**: the NIC of the receiver sends pause frames, or the NIC of the sender receives them, throughout the load;
+//! no loss, no full link, and a queue in the sender.
 //!
-//! **Mistaken for**: a path at capacity (a switch in front of a slower link asks for pauses, too), a slow reader.
+//! **Mistaken for**: a path at capacity (a switch before a slower link also sends pause frames), a slow reader.
 //!
-//! **Fix**: what is slow behind the receiver's card (its cores, its PCIe slot); pause off where one slow port must not
+//! **Fix**: the slow part behind the receiver's NIC (cores, PCIe slot); flow control off if one slow port must not
 //! stop others.
 //!
 //! Source: IEEE 802.3 annex 31B; ethtool(8), `-a` and `-S`.
@@ -106,31 +105,31 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     let asked = paused(evidence, role).filter(|part| *part >= PAUSED);
     if full(evidence, role, asked) {
-        return contradicts("the path is full: pauses are how a switch, or a burst, says so");
+        return contradicts("the path is at capacity: a switch or a burst then sends pause frames");
     }
     if evidence.path_has_room() {
-        return contradicts("the path carried clearly more through the same cards");
+        return contradicts("the path carried clearly more through the same NICs");
     }
     if let Some(loss) = evidence.base.loss_whole.filter(|loss| loss.lost() >= FEW) {
-        return contradicts(format!("{} segments were lost: pauses are there to lose none", loss.lost()));
+        return contradicts(format!("{} segments were lost, which pause frames would prevent", loss.lost()));
     }
     if let Some(why) = end_bound(evidence) {
         return contradicts(why);
     }
     if role == Role::Sender && many(evidence, pauses(evidence, Role::Receiver)) {
-        return contradicts("the receiver's own card sends pause frames: it is what is slow");
+        return contradicts("the receiver's own NIC sends pause frames: the receiver is slow");
     }
     // A sender that is paused has a queue, and so has one whose path is full.
     let queue = evidence.queue_us().filter(|_| role == Role::Receiver && evidence.queue_stood() == Some(true));
     let peer = pauses(evidence, Role::Sender).filter(|n| role == Role::Receiver && many(evidence, Some(*n)));
     let witnesses = [
-        Some(counter(format!("the card of {who} {verb} {own} pause frames"))),
-        peer.map(|n| counter(format!("the sender's card got {n} of them"))),
+        Some(counter(format!("the NIC of {who} {verb} {own} pause frames"))),
+        peer.map(|n| counter(format!("the sender's NIC received {n} of them"))),
         queue.map(|us| {
             let queue = units::micros(us as u64);
-            counter(format!("a queue of {queue} stood, though nothing was lost and the link was not full"))
+            counter(format!("a queue of {queue}, without loss and without a full link"))
         }),
-        asked.map(|part| counter(format!("they asked for pauses of {} of the time", units::percent(part.min(1.0))))),
+        asked.map(|part| counter(format!("they requested pauses for {} of the time", units::percent(part.min(1.0))))),
     ];
     Assessment::Supports { share: 0.85, witnesses: witnesses.into_iter().flatten().collect() }
 }
@@ -138,9 +137,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
     let advice = if role == Role::Receiver {
-        "find what keeps the receiver from emptying its card: a full core, a short ring, its PCIe slot".to_owned()
+        "find why the receiver's NIC is slow: a full core, a short ring, its PCIe slot".to_owned()
     } else {
-        "find the port that sends the pauses: a slow receiver behind it, or a slower link".to_owned()
+        "find the port that sends pause frames: a slow receiver behind it, or a slower link".to_owned()
     };
     command_fix(evidence, role, advice, [format!("ethtool -S {device} | grep -i -e pause -e xoff")])
 }
@@ -178,7 +177,7 @@ mod tests {
     #[test]
     fn a_receiver_that_asks_for_pauses_is_named() {
         named(&paused(9_000, 8_900), &[], "pause-frames", Place::Server);
-        assert_contradicts(&of(Role::Sender, &paused(9_000, 8_900)), "receiver's own card");
+        assert_contradicts(&of(Role::Sender, &paused(9_000, 8_900)), "the receiver's own NIC sends pause frames: the receiver is slow");
         // A switch asks for them: what it waits for is not known, and a full path looks the same.
         let scene = paused(0, 8_900);
         let switched = verdict(&scene, &no_more(&scene));
@@ -202,7 +201,7 @@ mod tests {
     fn a_path_at_capacity_is_not_accused() {
         let scene = full_path(paused(9_000, 8_900));
         for role in [Role::Sender, Role::Receiver] {
-            assert_contradicts(&of(role, &scene), "the path is full");
+            assert_contradicts(&of(role, &scene), "the path is at capacity");
         }
         assert_eq!(verdict(&scene, &[]).causes[0].id, "path-capacity");
         // What the profile measured is the receiver, where its card asks for pauses much of the time.
@@ -211,7 +210,7 @@ mod tests {
         let paused = Scene { receiver_counts, ..scene };
         named(&paused, &[], "pause-frames", Place::Server);
         let gigabit = Scene { receiver_facts: ordinary_host(), ..paused.clone() };
-        assert_contradicts(&of(Role::Receiver, &gigabit), "the path is full");
+        assert_contradicts(&of(Role::Receiver, &gigabit), "the path is at capacity");
         assert_contradicts(&of(Role::Receiver, &Scene { goodput_bps: 300e6, ..paused }), "carried clearly more");
     }
 

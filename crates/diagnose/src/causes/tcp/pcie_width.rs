@@ -1,9 +1,9 @@
 //! # pcie-width
 //!
-//! The card sits in a slot, or behind a bridge, with fewer or slower PCIe lanes than it could use.
+//! The NIC is in a slot, or behind a bridge, with fewer or slower PCIe lanes than it supports.
 //!
-//! **Shows**: the current width or speed of the card or of any parent lies below the card's own maximum, and the
-//! goodput plateaus near what those lanes carry, both ways alike.
+//! **Shows**: the current width or speed of the NIC or a parent is below the NIC's maximum, and the goodput in both
+//! directions is near the capacity of these lanes.
 //!
 //! **Mistaken for**: the link's speed, a full core.
 //!
@@ -23,7 +23,7 @@ use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "pcie-width",
-    about: "the network card has fewer or slower PCIe lanes than it needs",
+    about: "the NIC has fewer or slower PCIe lanes than it needs",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::PCIE_BANDWIDTH,
@@ -58,18 +58,18 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         (evidence.number(role, keys::PCIE_BANDWIDTH), evidence.number(role, keys::PCIE_BANDWIDTH_MAX))
     else {
         return cannot_tell(format!(
-            "the device of {} is no PCIe card, or its lanes could not be read",
+            "the NIC of {} is not a PCIe device, or its lanes could not be read",
             who(evidence, role)
         ));
     };
     if bandwidth >= 0.99 * max {
-        return contradicts(format!("the card of {} has all its lanes at full speed", who(evidence, role)));
+        return contradicts(format!("the NIC of {} has all its lanes at full speed", who(evidence, role)));
     }
     if evidence.link_bps().is_some_and(|link| link < 0.5 * bandwidth) {
         return contradicts("the link is much slower than the lanes");
     }
     let slot = parameter(format!(
-        "the slot of {} carries {}{} and the card could use {}",
+        "the slot of {} carries {}{}; the NIC supports {}",
         who(evidence, role),
         units::bps(bandwidth),
         lanes(evidence, role),
@@ -78,7 +78,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(other) = evidence.made(&OTHER_DIRECTION) else {
         return ask(
             &OTHER_DIRECTION,
-            "a PCIe limit shows in both directions; the other one was not measured",
+            "a PCIe limit affects both directions; the other one was not measured",
         );
     };
     let ratio = other.goodput_bps / evidence.goodput_bps();
@@ -113,7 +113,7 @@ fn lanes(evidence: &TcpEvidence, role: Role) -> String {
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("move the card to a slot with all the lanes that it supports; check the slot's wiring and the BIOS setting")
+    advice("move the NIC to a slot with all lanes that it supports; check slot wiring and BIOS setting")
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
     fn four_lanes_for_a_card_of_eight_are_named_by_the_plateau_of_both_ways() {
         let finding = named(&truth(), &[("other-direction", &other(3.83e9))], "pcie-width", Place::Client);
         assert!(finding.witnesses.iter().any(|witness| witness.says.contains("carries 8.00 Gbit/s")), "{finding:#?}");
-        assert_rejects(&finding, "link-speed", "no slower than the other end's");
+        assert_rejects(&finding, "link-speed", "is not slower than the peer's");
         assert_rejects(&finding, "app-core-saturated", "of a core");
         assert_contradicts(&assessment(&CAUSE, Role::Receiver, &truth(), &[]), "all its lanes");
     }
@@ -199,7 +199,7 @@ mod tests {
         let gigabit = Scene { sender_facts: link(1_000, card(4)), ..truth() };
         assert_contradicts(&assessment(&CAUSE, Role::Sender, &gigabit, &[]), "much slower than the lanes");
         let scene = Scene { sender_facts: without(card(4), "pcie.bandwidth"), ..truth() };
-        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "no PCIe card");
+        assert_cannot_tell(&assessment(&CAUSE, Role::Sender, &scene, &[]), "is not a PCIe device, or its lanes could not be read");
         none_proven(&scene, &[("other-direction", &other(3.83e9))]);
     }
 }

@@ -1,8 +1,8 @@
 //! # qdisc-drop
 //!
-//! The sender's own queueing discipline drops the packets: its queue is too short for the bursts that TCP hands it.
+//! The sender's own queueing discipline drops packets: its queue is too short for the bursts of TCP.
 //!
-//! **Shows**: `drops` of the discipline grow about as much as TCP retransmits. The path is innocent.
+//! **Shows**: `drops` of the discipline match the TCP retransmissions. The path has no fault.
 //!
 //! **Mistaken for**: loss on the path.
 //!
@@ -20,7 +20,7 @@ use narrows_model::{Fix, Setting, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "qdisc-drop",
-    about: "the sender's own queue drops packets before they leave the host",
+    about: "the sender's own queueing discipline drops packets",
     roles: &[Role::Sender],
     needs: &[
         keys::QDISC_DROPS,
@@ -53,13 +53,13 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     // The counter is the device's: drops of other traffic cost this connection nothing. It has lost, by its
     // congestion window, and not with a queue further on that says that the path is full anyway.
     if loss.lost() < FEW {
-        return contradicts(format!("TCP had to send only {} segments again", loss.lost()));
+        return contradicts(format!("TCP retransmitted only {} segments", loss.lost()));
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {
         return assessment;
     }
     if evidence.queue_stood() == Some(true) {
-        return contradicts("a queue stood on the path, so the path is full whatever the sender's own queue drops");
+        return contradicts("a queue on the path: the path is at capacity independent of the sender's own drops");
     }
     #[allow(clippy::cast_precision_loss)]
     let part = dropped as f64 / loss.lost() as f64;
@@ -75,8 +75,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         let full = rate * evidence.wire_efficiency(mss);
         if evidence.goodput_bps() >= 0.9 * full {
             return contradicts(format!(
-                "the drops come at the rate of the device or its shaper ({}): its queue is full because it is at \
-                 capacity",
+                "drops at the rate of the interface or its shaper ({}): its queue is full because it is at capacity",
                 units::bps(rate)
             ));
         }
@@ -86,7 +85,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         witnesses: vec![
             counter(format!("the sender's queueing discipline dropped {dropped} packets")),
             counter(format!(
-                "TCP had to send {} segments again: the drops account for {}",
+                "TCP retransmitted {} segments; the drops explain {}",
                 loss.lost(),
                 units::percent(part.min(1.0))
             )),
@@ -97,7 +96,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned();
     let kind = evidence.text(role, keys::QDISC_ROOT_KIND).unwrap_or("queueing discipline");
-    let advice = format!("give {device} a longer queue: replace its {kind} by the default one, or raise the limit");
+    let advice = format!("give {device} a longer queue: replace its {kind} with the default, or raise the limit");
     setting_fix(evidence, role, advice, Setting::RootQdisc { device, kind: "default".to_owned() })
 }
 
@@ -148,9 +147,9 @@ mod tests {
 
     #[test]
     fn drops_that_cost_this_connection_nothing_are_not_its_cause() {
-        assert_contradicts(&of(&Scene { lost: 19, ..truth() }), "only 19 segments again");
+        assert_contradicts(&of(&Scene { lost: 19, ..truth() }), "only 19 segments");
         assert_supports(&of(&Scene { lost: 20, ..truth() }));
-        assert_contradicts(&of(&Scene { rtt_us: 50_000, ..truth() }), "a queue stood on the path");
+        assert_contradicts(&of(&Scene { rtt_us: 50_000, ..truth() }), "a queue on the path: the path is at capacity");
         assert_contradicts(&of(&Scene { rwnd: 0.7, ..truth() }), "congestion window");
     }
 

@@ -1,13 +1,12 @@
 //! # random-loss
 //!
-//! The path loses packets whatever the rate: a dirty fibre, a bad cable, a radio link, a failing card.
+//! The path loses packets at any rate: a dirty fibre, a bad cable, a radio link, a failing NIC.
 //!
-//! **Shows**: segments are lost while no queue stands, and the same part of them is lost at half the rate.
+//! **Shows**: loss without a queue, with the same loss ratio at half the rate.
 //!
-//! **Mistaken for**: a policer or a short queue (paced, their loss ends), drops in the sender's own queue.
+//! **Mistaken for**: a policer or a short queue (no loss when paced), drops in the sender's own queue.
 //!
-//! **Fix**: find the bad hop by its error counters; until then a congestion control that does not slow down at each
-//! loss.
+//! **Fix**: find the faulty hop by its error counters; until then use a congestion control that tolerates loss.
 //!
 //! Source: Mathis et al., *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997; RFC
 //! 9438 5.1.
@@ -27,7 +26,7 @@ use narrows_search::profile::{Plateau, Shape};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "random-loss",
-    about: "the path loses packets whatever the rate",
+    about: "the path loses packets at any rate",
     roles: &[Role::Path],
     needs: &[keys::QDISC_DROPS],
     ceiling,
@@ -92,7 +91,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     }
     // Where the profile found no capacity, what the path carried is no limit either.
     if !evidence.path_has_room() && (shape.capacity.is_some() || evidence.queue_seen() != Some(false)) {
-        return Some(contradicts(format!("{}: the loss is how a full path slows TCP down", profile.words())));
+        return Some(contradicts(format!("{}: the loss is that of a full path", profile.words())));
     }
     let below = shape.loss_below();
     #[allow(clippy::cast_precision_loss)] // counts of one trial
@@ -100,7 +99,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     // What chance makes of so many expected ones in less than 1 of 100 trials.
     if expected >= 8.0 && below < loss.rate() / 5.0 {
         return Some(contradicts(format!(
-            "UDP at rates that the path carries lost {} of {}: far less than TCP",
+            "UDP below the capacity lost {} of {}: far less than TCP",
             shape.lost_below, shape.sent_below
         )));
     }
@@ -108,7 +107,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     if sent as f64 * loss.rate() >= 8.0 && (lost as f64) < sent as f64 * loss.rate() / 5.0 {
         return Some(contradicts(format!(
-            "UDP at up to {} of what the path sustains lost {lost} of {sent}: the loss grows with the rate",
+            "UDP at up to {} of the capacity lost {lost} of {sent}: the loss grows with the rate",
             units::percent(WELL_BELOW)
         )));
     }
@@ -117,11 +116,11 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
             share: 0.85,
             witnesses: vec![
                 counter(format!(
-                    "segments were lost at {} moments apart ({} of {}), while no queue stood",
+                    "segments were lost at {} separate times ({} of {}), without a queue",
                     loss.moments, loss.lost(), loss.sent
                 )),
                 experiment(format!(
-                    "{}: with {} of that in use nothing on it is full",
+                    "{}: at {} of it no queue is full",
                     profile.words(),
                     units::percent(evidence.filled()?)
                 )),
@@ -132,13 +131,13 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         share: 0.9,
         witnesses: vec![
             counter(format!(
-                "{} of the segments were lost ({} of {}), though the path was not full",
+                "{} of the segments were lost ({} of {}) below the capacity",
                 units::percent(loss.rate()),
                 loss.lost(),
                 loss.sent
             )),
             experiment(format!(
-                "UDP at rates that the path carries lost {} of {}, {}",
+                "UDP below the capacity lost {} of {}, {}",
                 shape.lost_below,
                 shape.sent_below,
                 units::percent(below)
@@ -174,7 +173,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"))
         && loss.rate() < BBR_MINDS
     {
-        return contradicts(format!("BBR does not slow down at a loss of {}", units::percent(loss.rate())));
+        return contradicts(format!("BBR does not reduce its rate at a loss of {}", units::percent(loss.rate())));
     }
     if lost_at_home(evidence) {
         return contradicts(in_a_host(evidence).unwrap_or_else(|| "the sender's own queue dropped them".to_owned()));
@@ -183,18 +182,18 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return known;
     }
     match evidence.queue_stood() {
-        None => return cannot_tell("the RTT could not be read, so a full queue cannot be told from random loss"),
+        None => return cannot_tell("the RTT could not be read, so a full queue and random loss look the same"),
         // The path has room: what stands in it are the sender's own bursts.
         Some(true) if evidence.path_has_room() => {}
-        Some(true) => return contradicts("a queue stood on the path: the loss is how a full queue slows TCP down"),
+        Some(true) => return contradicts("a queue on the path: the loss is that of a full queue"),
         Some(false) => {}
     }
     let Some(trial) = evidence.made(&PACED_HALF) else {
-        return ask(&PACED_HALF, "loss without a queue: whether it stays at half the rate was not measured");
+        return ask(&PACED_HALF, "loss without a queue; half the rate was not measured");
     };
     let (at, other) = match paced(loss, trial) {
         Some(Paced::Stayed) => ("paced at half of the goodput".to_owned(), trial.loss.unwrap_or_default()),
-        Some(Paced::Vanished) => return contradicts("paced at half the goodput the loss ended"),
+        Some(Paced::Vanished) => return contradicts("no loss when paced at half the goodput"),
         // A slow load loses too few to count; one that BBR drives many times as fast loses enough.
         Some(Paced::TooFew) | None => match at_a_higher_rate(evidence) {
             Some(fast) => (
@@ -208,13 +207,13 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         share: 0.9,
         witnesses: vec![
             counter(format!(
-                "{} of the segments were lost ({} of {}) while no queue stood on the path",
+                "{} of the segments were lost ({} of {}) without a queue on the path",
                 units::percent(loss.rate()),
                 loss.lost(),
                 loss.sent
             )),
             experiment(format!(
-                "{at} {} were lost all the same ({} of {})",
+                "{at} {} were still lost ({} of {})",
                 units::percent(other.rate()),
                 other.lost(),
                 other.sent
@@ -265,15 +264,15 @@ mod tests {
     #[test]
     fn the_same_loss_at_half_the_rate_is_named() {
         let finding = named(&truth(), &[("paced-half", &half(41))], "random-loss", Place::Path);
-        assert_rejects(&finding, "path-policer", "the same part was lost");
-        assert_rejects(&finding, "path-capacity", "no queue stood");
+        assert_rejects(&finding, "path-policer", "the same share was lost when paced at half the goodput");
+        assert_rejects(&finding, "path-capacity", "no queue");
         assert_rejects(&finding, "sack-off", "has selective acknowledgements");
         assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), &PACED_HALF);
     }
 
     #[test]
     fn loss_that_ends_when_paced_is_not_random() {
-        assert_contradicts(&with(&truth(), &half(0)), "the loss ended");
+        assert_contradicts(&with(&truth(), &half(0)), "no loss when paced at half the goodput");
         assert_cannot_tell(&with(&truth(), &half(12)), "too few");
         assert_supports(&with(&truth(), &half(16)));
     }
@@ -301,8 +300,8 @@ mod tests {
         assert_contradicts(&with(&Scene { lost: 19, ..truth() }, &half(4)), "only 19 of 200000");
         assert_supports(&with(&Scene { lost: 21, ..truth() }, &half(4)));
         assert_contradicts(&with(&Scene { rwnd: 0.7, ..truth() }, &half(41)), "congestion window");
-        assert_contradicts(&with(&Scene { congestion_control: "bbr", ..truth() }, &half(41)), "BBR does not slow down");
-        assert_contradicts(&with(&Scene { rtt_us: 1_700, ..truth() }, &half(41)), "a queue stood");
+        assert_contradicts(&with(&Scene { congestion_control: "bbr", ..truth() }, &half(41)), "BBR does not reduce its rate at a loss of");
+        assert_contradicts(&with(&Scene { rtt_us: 1_700, ..truth() }, &half(41)), "a queue on the path: the loss is that of a full queue");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! # receive-autotuning-off
 //!
-//! The receiver's kernel does not let receive buffers grow: each keeps its initial size.
+//! Receive buffer autotuning is off on the receiver: buffers keep their initial size.
 //!
-//! **Shows**: `tcp_moderate_rcvbuf` is 0, and the sender waits for a window that stays at the default.
+//! **Shows**: `tcp_moderate_rcvbuf` is 0, and the sender waits for a window of the default size.
 //!
-//! **Mistaken for**: a maximum that is too small (the buffer stands below it), a slow reader.
+//! **Mistaken for**: a maximum that is too small (the buffer is below it), a slow reader.
 //!
 //! **Fix**: `net.ipv4.tcp_moderate_rcvbuf=1`.
 //!
@@ -20,7 +20,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "receive-autotuning-off",
-    about: "the receiver's kernel does not let receive buffers grow",
+    about: "receive buffer autotuning is off on the receiver",
     roles: &[Role::Receiver],
     needs: &[keys::TCP_MODERATE_RCVBUF],
     assess,
@@ -33,21 +33,21 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     match evidence.flag(role, keys::TCP_MODERATE_RCVBUF) {
-        None => return cannot_tell("whether receive buffers may grow could not be read"),
+        None => return cannot_tell("the setting of receive autotuning could not be read"),
         Some(true) => return contradicts("receive autotuning is on"),
         Some(false) => {}
     }
     let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not say what held it back");
+        return cannot_tell("the sender's kernel does not report what limited it");
     };
     if held < 0.2 {
-        return contradicts(format!("the receive window held the sender back only {} of the time", units::percent(held)));
+        return contradicts(format!("the receive window limited the sender only {} of the time", units::percent(held)));
     }
     if evidence.base.receive_locked == Some(true) {
         return contradicts("the application fixed the receive buffer (SO_RCVBUF)");
     }
     if super::receiver_app_slow::leaves_unread(evidence) {
-        return contradicts("data waits unread at the receiver: its application is slow");
+        return contradicts("unread data in the receiver's socket: its application is slow");
     }
     let witnesses = [
         Some(counter(format!("the sender waited for the receive window {} of the time", units::percent(held)))),
@@ -58,5 +58,5 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    sysctl_fix(evidence, role, "let receive buffers grow by themselves", "net.ipv4.tcp_moderate_rcvbuf", "1")
+    sysctl_fix(evidence, role, "enable receive buffer autotuning", "net.ipv4.tcp_moderate_rcvbuf", "1")
 }

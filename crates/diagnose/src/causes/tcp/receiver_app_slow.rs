@@ -2,13 +2,12 @@
 //!
 //! The receiving application reads more slowly than the path delivers.
 //!
-//! **Shows**: the sender is held back by the receive window while the receiver's socket is full of unread data;
-//! zero-window announcements and pruning grow.
+//! **Shows**: the receive window limits the sender while the receiver's socket is full of unread data; zero-window
+//! announcements and pruning grow.
 //!
-//! **Mistaken for**: a window that is too small (then nothing waits unread), a full core (then the reader never
-//! sleeps).
+//! **Mistaken for**: a window that is too small (then no data is unread), a full core (then the reader never sleeps).
 //!
-//! **Fix**: the application: a reader of its own, larger reads, more cores, a faster disk.
+//! **Fix**: the application: a dedicated reader thread, larger reads, more cores, a faster disk.
 //!
 //! Source: RFC 9293 3.8.6; `SIOCINQ`, tcp(7).
 
@@ -63,29 +62,29 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if backlog(evidence)? < 0.25 || evidence.held_by_window()? < 0.2 {
         return None;
     }
-    let how = "the application read this much while data waited for it".to_owned();
+    let how = "read rate of the application while data was waiting".to_owned();
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.98, 1.02], Method::Inferred, how)
 }
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not say what held it back");
+        return cannot_tell("the sender's kernel does not report what limited it");
     };
     if held < 0.2 {
-        return contradicts(format!("the receive window held the sender back only {} of the time", units::percent(held)));
+        return contradicts(format!("the receive window limited the sender only {} of the time", units::percent(held)));
     }
     let (Some(backlog), Some(unread)) = (backlog(evidence), evidence.base.recv_q_bytes) else {
         return cannot_tell("the receiver's queue could not be read");
     };
     if backlog < 0.25 {
-        return contradicts(format!("the reader keeps up: only {} wait unread", units::bytes(unread as u64)));
+        return contradicts(format!("the reader keeps up: only {} unread", units::bytes(unread as u64)));
     }
     let mut witnesses = vec![
         counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
         counter(match evidence.base.rcvbuf_filled.filter(|part| *part >= FILLED && *part >= backlog) {
             Some(part) => format!("the receive buffer was {} full of unread packets on average", units::percent(part)),
             None => format!(
-                "{} waited unread at the receiver, {} of what its window allows",
+                "{} unread at the receiver, {} of its window",
                 units::bytes(unread as u64),
                 units::percent(backlog)
             ),
@@ -103,8 +102,8 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     Fix {
         load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }.into()),
         ..advice(
-            "make the receiving application read faster: a thread that only reads, larger reads, no disk in \
-             between, another core",
+            "make the receiving application read faster: a dedicated reader thread, larger reads, no disk access, \
+            another core",
         )
     }
 }
@@ -141,7 +140,7 @@ mod tests {
         scene.load.application.read_bps = 100_000_000;
         let finding = named(&scene, &[], "receiver-app-slow", Place::Server);
         assert_rejects(&finding, "tcp-receive-window", "the reader is slow, not the window");
-        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the buffer to the kernel");
+        assert_rejects(&finding, "tcp-receive-buffer-fixed", "the application did not fix the buffer");
         assert_rejects(&finding, "app-core-saturated", "of a core");
         assert_eq!(finding.fix.load.expect("a load").get::<TcpPlan>().expect("TCP").application, Application::default());
     }
@@ -170,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_queue_or_times_that_cannot_be_read_leave_it_open() {
-        for (hidden, word) in [(&[Hidden::RecvQ] as &[Hidden], "queue"), (&[Hidden::LimitedTimes], "held it back")] {
+        for (hidden, word) in [(&[Hidden::RecvQ] as &[Hidden], "queue"), (&[Hidden::LimitedTimes], "the sender's kernel does not report what limited it")] {
             let scene = Scene { hidden, ..truth() };
             assert_cannot_tell(&of(&scene), word);
             none_proven(&scene, &[]);

@@ -1,13 +1,13 @@
 //! # reordering
 //!
-//! The path delivers packets out of order, and TCP takes the gaps for loss.
+//! The path reorders packets, and TCP treats the gaps as loss.
 //!
-//! **Shows**: datagrams of UDP come after later ones at any rate; the receiver reports that it had had much of what TCP sent again.
+//! **Shows**: UDP datagrams arrive out of order at any rate; the receiver reports many retransmissions as duplicates.
 //!
-//! **Mistaken for**: random loss (then the segments are missing, and are not reported twice), a congestion control that makes too little
-//! of the path.
+//! **Mistaken for**: random loss (then no duplicates are reported), a congestion control that does not fill the path.
 //!
-//! **Fix**: the bond, the parallel links or the queues that spread one flow over several ways; more tolerance of TCP until then.
+//! **Fix**: the bond, parallel links or queues that distribute one flow over several paths; until then more reordering
+//! tolerance in TCP.
 //!
 //! Source: RFC 4737; RFC 2883 (duplicate SACK); kernel `net/ipv4/tcp_input.c`, `tcp_check_sack_reordering`.
 
@@ -22,7 +22,7 @@ use narrows_model::{Fix, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "reordering",
-    about: "the path delivers packets out of order, and TCP takes it for loss",
+    about: "the path reorders packets, and TCP treats this as loss",
     roles: &[Role::Path],
     assess,
     look_alikes: &["random-loss", "congestion-control", "path-policer"],
@@ -40,27 +40,27 @@ const SPURIOUS: f64 = 0.3;
 const FEW: u64 = 20;
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let Some(profile) = &evidence.profile else { return cannot_tell("whether the path keeps the order was not measured") };
+    let Some(profile) = &evidence.profile else { return cannot_tell("reordering on the path was not measured") };
     let Some(loss) = evidence.base.loss_whole else { return cannot_tell("the sender's retransmissions could not be read") };
     let reordered = profile.shape.reordered;
     if reordered < REORDERED {
-        return contradicts(format!("{} of the datagrams of UDP came out of order", units::percent(reordered)));
+        return contradicts(format!("{} of the UDP datagrams arrived out of order", units::percent(reordered)));
     }
     if loss.retransmitted < FEW {
-        return contradicts(format!("TCP sent only {} segments again", loss.retransmitted));
+        return contradicts(format!("TCP retransmitted only {} segments", loss.retransmitted));
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {
         return assessment;
     }
-    let Some(room) = path_has_room(evidence) else { return contradicts("the goodput is what the path carries") };
+    let Some(room) = path_has_room(evidence) else { return contradicts("the path is at capacity") };
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     let spurious = loss.spurious as f64 / loss.retransmitted as f64;
     if profile.shape.loss_below() > reordered {
-        return contradicts("more datagrams were lost than came out of order");
+        return contradicts("more datagrams were lost than reordered");
     }
-    let order = experiment(format!("{} of the datagrams of UDP came after a later one", units::percent(reordered)));
+    let order = experiment(format!("{} of the UDP datagrams arrived after a later one", units::percent(reordered)));
     let twice = counter(format!(
-        "of {} segments that TCP sent again the receiver had had {} already",
+        "of {} retransmitted segments the receiver already had {}",
         loss.retransmitted, loss.spurious
     ));
     let witnesses = [Some(order), (spurious >= SPURIOUS).then_some(twice), Some(room)];
@@ -69,7 +69,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
     advice(
-        "find what spreads one flow over several ways (a bond in round-robin mode, per-packet load balancing, parallel queues); until then \
-         net.ipv4.tcp_max_reordering and RACK tolerate some of it",
+        "find what distributes one flow over several paths (round-robin bonding, per-packet load balancing, parallel \
+        queues); until then net.ipv4.tcp_max_reordering and RACK tolerate some reordering",
     )
 }

@@ -1,13 +1,13 @@
 //! # reverse-path-congested
 //!
-//! The way back is full: acknowledgements wait there, so that TCP sends less than the way forth carries.
+//! The reverse path is congested: acknowledgements are delayed, so TCP sends less than the forward path carries.
 //!
-//! **Shows**: the path carries far more of UDP in this direction than TCP got, yet the RTT grows under load, and hardly a segment is
-//! lost: what waits is not the data.
+//! **Shows**: UDP shows far more capacity in this direction than TCP used, but the RTT grows under load with almost no
+//! loss.
 //!
-//! **Mistaken for**: a path at capacity (a queue stands, but not in this direction), random loss.
+//! **Mistaken for**: a path at capacity (the queue is in the other direction), random loss.
 //!
-//! **Fix**: the rate of the other direction, or what else fills it; fewer acknowledgements.
+//! **Fix**: rate or traffic of the other direction; fewer acknowledgements.
 //!
 //! Source: RFC 3449 section 2 (TCP over asymmetric paths).
 
@@ -22,7 +22,7 @@ use narrows_model::{Fix, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "reverse-path-congested",
-    about: "the way back is full, and TCP waits for its acknowledgements",
+    about: "the reverse path is congested, and TCP waits for acknowledgements",
     roles: &[Role::Path],
     assess,
     look_alikes: &["path-capacity", "random-loss", "tcp-receive-window"],
@@ -41,23 +41,23 @@ const REORDERED: f64 = 0.005;
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(room) = path_has_room(evidence) else {
         return if evidence.profile.is_some() {
-            contradicts("the goodput is what the path carries in this direction")
+            contradicts("the path is at capacity in this direction")
         } else {
-            cannot_tell("what the path carries in this direction was not measured")
+            cannot_tell("the capacity of the path in this direction was not measured")
         };
     };
     if let Some(why) = end_bound(evidence) {
         return contradicts(why);
     }
     if super::path_capacity::cpu_bound(evidence) {
-        return contradicts("a core is full, so packets wait in the host and not on the path");
+        return contradicts("a core is full, so packets wait in the host, not on the path");
     }
     if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
         return open;
     }
     let shape = evidence.profile.as_ref().map(|profile| &profile.shape);
     if shape.is_some_and(|shape| shape.reordered >= REORDERED) {
-        return cannot_tell("datagrams overtake one another on the way forth, so that some are late there");
+        return cannot_tell("datagrams are reordered on the forward path, which delays some");
     }
     let idle = shape.and_then(|shape| shape.idle_rtt_us);
     let (Some(rise_us), Some(idle)) = (evidence.queue_us(), idle) else {
@@ -66,18 +66,19 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     // What the idle path varies by is the yardstick.
     let from_us = (3.0 * (idle.p95 - idle.min)).max(3_000.0).max(0.3 * idle.min);
     if rise_us < from_us {
-        return contradicts(format!("the RTT under load is hardly longer than that of the idle path ({rise_us:.0} us more)"));
+        return contradicts(format!("the RTT under load is close to the idle RTT ({rise_us:.0} us more)"));
     }
     if let Some(loss) = evidence.base.loss.filter(|loss| loss.rate() >= LOSS) {
         return contradicts(format!("{} of the segments were lost", units::percent(loss.rate())));
     }
     let waited = counter(format!(
-        "the RTT rose by {} under load, though the data has room and hardly a segment was lost: acknowledgements wait",
+        "the RTT rose by {} under load, with free capacity and almost no loss: acknowledgements are delayed",
         units::micros(rise_us as u64)
     ));
     Assessment::Supports { share: 0.8, witnesses: vec![room, waited] }
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("look at what fills the other direction, or at its rate; TCP needs one acknowledgement for every two segments on its way back")
+    advice("check traffic and rate of the other direction; TCP needs one acknowledgement per two segments on the \
+        reverse path")
 }

@@ -2,8 +2,8 @@
 //!
 //! The receiver drops segments whose source it would reach through another interface (reverse path filtering).
 //!
-//! **Shows**: `IPReversePathFilter` grows about as much as TCP retransmits, and the rules of the packet filter do not:
-//! a part of the packets arrives on another interface than the route back takes.
+//! **Shows**: `IPReversePathFilter` matches the TCP retransmissions, and the packet filter's rules do not: some
+//! packets arrive on another interface than that of the return route.
 //!
 //! **Mistaken for**: a packet filter, loss on the path.
 //!
@@ -45,13 +45,13 @@ pub(super) fn spoofed(evidence: &TcpEvidence) -> Option<u64> {
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(spoofed) = spoofed(evidence) else {
-        return contradicts("no more than the rules of the packet filter was dropped by the reverse path filter");
+        return contradicts("the reverse path filter dropped no more than the rules of the packet filter");
     };
     dropped_at(evidence, "receive-filter", Some(counter(format!("IPReversePathFilter of the receiver grew by {spoofed}"))))
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let advice = "make the route back take the interface that the packets arrive on, or filter loosely";
+    let advice = "route back through the interface on which the packets arrive, or use loose filtering";
     sysctl_fix(evidence, role, advice, "net.ipv4.conf.all.rp_filter", "2")
 }
 

@@ -1,14 +1,13 @@
 //! # sack-off
 //!
-//! The connection was made without selective acknowledgements, so a window with several losses takes a round trip for
-//! each.
+//! The connection has no selective acknowledgements, so several losses in a window take one round trip each.
 //!
-//! **Shows**: the option is missing in the connection, segments are lost, and the sender spends its time repairing
+//! **Shows**: the option is missing in the connection, segments are lost, and the sender is in recovery
 //! (`TCPRenoRecovery` grows where `TCPSackRecovery` would).
 //!
 //! **Mistaken for**: the loss itself. Without loss it costs nothing.
 //!
-//! **Fix**: `net.ipv4.tcp_sack=1` on the end that has it off.
+//! **Fix**: `net.ipv4.tcp_sack=1` on the host that has it off.
 //!
 //! Source: RFC 2018, RFC 6675.
 
@@ -22,7 +21,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "sack-off",
-    about: "the connection has no selective acknowledgements, so repairing loss takes long",
+    about: "the connection has no selective acknowledgements, so loss recovery is slow",
     roles: &[Role::Sender, Role::Receiver, Role::Path],
     needs: &[keys::TCP_SACK, keys::NETSTAT_TCP_EXT_TCP_RENO_RECOVERY],
     assess,
@@ -41,34 +40,33 @@ fn blamed(evidence: &TcpEvidence, role: Role) -> Option<bool> {
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     match evidence.base.sack {
-        None => return cannot_tell("the kernel does not say which options the connection has"),
+        None => return cannot_tell("the kernel does not report the options of the connection"),
         Some(true) => return contradicts("the connection has selective acknowledgements"),
         Some(false) => {}
     }
     match blamed(evidence, role) {
         None => return cannot_tell("tcp_sack could not be read"),
-        Some(false) => return contradicts(format!("{} is not where the option was lost", who(evidence, role))),
+        Some(false) => return contradicts(format!("the option was not lost at {}", who(evidence, role))),
         Some(true) => {}
     }
     let (Some(shares), Some(loss)) = (evidence.base.shares, evidence.base.loss_whole) else {
-        return cannot_tell("the sender's kernel does not say how long it repaired loss");
+        return cannot_tell("the sender's kernel does not report its time in loss recovery");
     };
     if loss.lost() == 0 {
-        return contradicts("nothing was lost, so the option is not missed");
+        return contradicts("no loss, so the option does not matter");
     }
     if shares.recovery < 0.2 {
-        return contradicts(format!("the sender repaired loss only {} of the time", units::percent(shares.recovery)));
+        return contradicts(format!("the sender was in recovery only {} of the time", units::percent(shares.recovery)));
     }
     let mut witnesses = vec![
         parameter(if role == Role::Path {
-            "both hosts offer selective acknowledgements, yet the connection has none: something on the path strips \
-             the option"
+            "both hosts offer selective acknowledgements, but the connection has none: the path strips the option"
                 .to_owned()
         } else {
             format!("tcp_sack is off on {}", who(evidence, role))
         }),
         counter(format!(
-            "the sender repaired {} lost segments for {} of the time",
+            "the sender recovered {} lost segments in {} of the time",
             loss.lost(),
             units::percent(shares.recovery)
         )),
@@ -83,12 +81,12 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     match role {
         Role::Path => {
-            advice("find the firewall or proxy that strips TCP options, and let selective acknowledgements pass")
+            advice("find the firewall or proxy that strips TCP options, and allow selective acknowledgements")
         }
         host => sysctl_fix(
             evidence,
             host,
-            "turn selective acknowledgements on".to_owned(),
+            "enable selective acknowledgements".to_owned(),
             "net.ipv4.tcp_sack",
             "1".to_owned(),
         ),
@@ -129,7 +127,7 @@ mod tests {
         let finding = named(&truth(), &[], "sack-off", Place::Server);
         assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_sack=1");
         assert_eq!(finding.witnesses.len(), 3, "{finding:#?}");
-        assert_contradicts(&of(Role::Sender, &truth()), "not where the option was lost");
+        assert_contradicts(&of(Role::Sender, &truth()), "the option was not lost at");
     }
 
     #[test]
@@ -141,9 +139,9 @@ mod tests {
 
     #[test]
     fn it_is_missed_only_where_repairs_take_long() {
-        assert_contradicts(&of(Role::Receiver, &Scene { recovery: 0.18, ..truth() }), "repaired loss only");
+        assert_contradicts(&of(Role::Receiver, &Scene { recovery: 0.18, ..truth() }), "the sender was in recovery only");
         assert_supports(&of(Role::Receiver, &Scene { recovery: 0.22, ..truth() }));
-        assert_contradicts(&of(Role::Receiver, &Scene { lost: 0, ..truth() }), "not missed");
+        assert_contradicts(&of(Role::Receiver, &Scene { lost: 0, ..truth() }), "no loss, so the option does not matter");
     }
 
     #[test]

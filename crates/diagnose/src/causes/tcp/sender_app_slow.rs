@@ -1,15 +1,16 @@
 //! # sender-app-slow
 //!
-//! The sending application offers less than the path takes.
+//! The sending application writes less than the path carries.
 //!
-//! **Shows**: the connection has nothing to send for a part of the time (elapsed less busy), and nothing waits unsent
-//! in the socket.
+//! **Shows**: the connection has no data to send for part of the time (elapsed less busy), and the socket has no
+//! unsent data.
 //!
-//! **Mistaken for**: a slow path (then data waits), a full core (then the writing thread never sleeps), a pacing cap.
+//! **Mistaken for**: a slow path (then data is queued), a full core (then the writing thread never sleeps), a pacing
+//! cap.
 //!
-//! **Fix**: the application: a faster source, larger writes, a thread that only writes.
+//! **Fix**: the application: a faster source, larger writes, a dedicated writer thread.
 //!
-//! Source: `tcpi_busy_time` (it CONTAINS the window- and buffer-limited times, so idle is elapsed less busy).
+//! Source: `tcpi_busy_time` (it includes the window- and buffer-limited times, so idle is elapsed less busy).
 
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
@@ -21,7 +22,7 @@ use narrows_model::{Ceiling, Fix, Method, load::tcp::Application, load::tcp::Tcp
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "sender-app-slow",
-    about: "the sending application offers less than the path takes",
+    about: "the sending application writes less than the path carries",
     roles: &[Role::Sender],
     ceiling,
     assess,
@@ -44,28 +45,29 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if behind < IDLE {
         return None;
     }
-    let how = format!("the application wrote this much and left room for more {} of the time", units::percent(behind));
+    let how = format!("write rate of the application, which left the buffer partly free {} of the \
+        time", units::percent(behind));
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.98, 1.02], Method::Inferred, how)
 }
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let base = &evidence.base;
     let Some(shares) = base.shares else {
-        return cannot_tell("the sender's kernel does not say when it had nothing to send");
+        return cannot_tell("the sender's kernel does not report its idle time");
     };
     let idle = 1.0 - shares.busy;
     let Some(behind) = evidence.writer_behind().filter(|behind| *behind >= IDLE) else {
         return contradicts(format!("the connection had data to send {} of the time", units::percent(shares.busy)));
     };
     if base.sender.thread_share.is_some_and(|share| share >= 0.85) {
-        return contradicts("the writing thread fills a whole core: it is not waiting for its source");
+        return contradicts("the writing thread uses a whole core: it does not wait for its source");
     }
     if evidence.end(role).and_then(crate::evidence::tcp::EndView::machine_busy).is_some_and(|busy| busy >= 0.93) {
-        return cannot_tell("every core of the sender is busy, so the writer may only be waiting for its turn");
+        return cannot_tell("all cores of the sender are busy: the writer may be waiting for a core");
     }
     let full = base.sender.cores.iter().any(|core| core.busy >= 0.95);
     if full && base.sender.thread_share.is_none_or(|share| share >= WRITING) {
-        return cannot_tell("a core of the sender is full, so the writer may only be waiting for its turn");
+        return cannot_tell("a core of the sender is full: the writer may be waiting for it");
     }
     let mut witnesses = Vec::new();
     if idle >= IDLE {
@@ -73,13 +75,13 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     if let Some(room) = base.buffer_room_share.filter(|room| *room > 0.5) {
         witnesses.push(counter(format!(
-            "more than half of the send buffer stood unused in {} of the samples; a writer that is ready fills it",
+            "more than half of the send buffer was free in {} of the samples",
             units::percent(room)
         )));
     }
     if let Some(starved) = evidence.starved() {
         witnesses.push(counter(format!(
-            "the kernel had sent all that the application gave it, and might have sent more, in {} of the samples",
+            "the kernel was application-limited in {} of the samples",
             units::percent(starved)
         )));
     }
@@ -94,7 +96,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     if let Some(unsent) = base.unsent_share.filter(|share| *share < 0.5) {
         witnesses.push(counter(format!(
-            "nothing waited unsent in the socket in {} of the samples",
+            "no unsent data in the socket in {} of the samples",
             units::percent(1.0 - unsent)
         )));
     }
@@ -107,8 +109,7 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     Fix {
         load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }.into()),
         ..advice(
-            "make the sending application write faster: a source that keeps up, larger writes, a thread that only \
-             writes",
+            "make the sending application write faster: a faster source, larger writes, a dedicated writer thread",
         )
     }
 }
@@ -176,18 +177,18 @@ mod tests {
 
     #[test]
     fn a_writer_that_computes_or_waits_for_its_turn_is_not_waiting_for_its_source() {
-        assert_contradicts(&of(&Scene { sender_thread: 0.86, ..truth() }), "fills a whole core");
+        assert_contradicts(&of(&Scene { sender_thread: 0.86, ..truth() }), "the writing thread uses a whole core: it does not wait for its source");
         let shared = Scene { sender_core: core(0.5, 0.46), ..truth() };
         assert_cannot_tell(&of(&Scene { sender_thread: 0.4, ..shared.clone() }), "a core of the sender is full");
         assert_supports(&of(&Scene { sender_thread: 0.2, ..shared }));
         let full = CpuTimes { user_us: 8_000_000, ..CpuTimes::default() };
-        assert_cannot_tell(&of(&Scene { sender_core: full, other_core: full, ..truth() }), "every core");
+        assert_cannot_tell(&of(&Scene { sender_core: full, other_core: full, ..truth() }), "all cores of the sender are busy: the writer may be waiting for a core");
     }
 
     #[test]
     fn a_kernel_without_chronographs_leaves_it_open() {
         let scene = Scene { hidden: &[Hidden::LimitedTimes], ..truth() };
-        assert_cannot_tell(&of(&scene), "does not say");
+        assert_cannot_tell(&of(&scene), "does not report");
         none_proven(&scene, &[]);
     }
 }

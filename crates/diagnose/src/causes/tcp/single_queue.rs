@@ -1,13 +1,13 @@
 //! # single-queue
 //!
-//! The receiver's network card hands all packets to one core, though it has more queues and the host has more cores.
+//! The receiver's NIC delivers all packets to one core, although it has more queues and the host has more cores.
 //!
-//! **Shows**: one core full of soft interrupts while the others have time left; fewer channels in use than the card
-//! has, several connections, no receive packet steering.
+//! **Shows**: one core full of softirq time while the others are partly idle; fewer channels in use than the NIC has,
+//! several connections, no receive packet steering.
 //!
-//! **Mistaken for**: one connection alone, which stays on one queue anyway; packets that cost too much each.
+//! **Mistaken for**: a single connection, which always uses one queue; a high cost per packet.
 //!
-//! **Fix**: `ethtool -L`; receive packet steering where the card has no more queues.
+//! **Fix**: `ethtool -L`; receive packet steering if the NIC has no more queues.
 //!
 //! Source: kernel `Documentation/networking/scaling.rst`.
 
@@ -22,7 +22,7 @@ use narrows_model::{FactKey, Fix, Value, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "single-queue",
-    about: "the receiver's card hands all packets to one core",
+    about: "the receiver's NIC delivers all packets to one core",
     roles: &[Role::Receiver],
     needs: &[
         keys::NIC_CHANNELS_RX,
@@ -63,7 +63,7 @@ fn useful(evidence: &TcpEvidence, role: Role) -> Option<f64> {
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if evidence.base.streams < 2 {
-        return contradicts("one connection stays on one queue, however many there are");
+        return contradicts("one connection always uses one queue");
     }
     let Some(core) = evidence.softirq_core(role) else {
         return cannot_tell("the times of the cores could not be read");
@@ -73,11 +73,11 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     let others = evidence.end(role).map_or(&[][..], |end| &end.cores);
     let Some(free) = others.iter().filter(|other| other.cpu != core.cpu && other.busy + other.steal < FREE).max_by(|a, b| b.busy.total_cmp(&a.busy)) else {
-        return contradicts("no other core had time left");
+        return contradicts("no other core was idle");
     };
     let now = channels(evidence, role, keys::NIC_CHANNELS_COMBINED, keys::NIC_CHANNELS_RX);
     let (Some(now), Some(useful)) = (now, useful(evidence, role)) else {
-        return cannot_tell(format!("the queues of the card of {} could not be read", who(evidence, role)));
+        return cannot_tell(format!("the queues of the NIC of {} could not be read", who(evidence, role)));
     };
     if now > 1.0 || useful < 2.0 {
         return contradicts(format!("{now:.0} of {useful:.0} useful receive queues are in use"));
@@ -87,7 +87,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         _ => false,
     });
     if steered {
-        return contradicts("receive packet steering spreads the packets over other cores");
+        return contradicts("receive packet steering distributes the packets over other cores");
     }
     if let Some(why) = cpu_innocent(evidence) {
         return contradicts(why);
@@ -111,7 +111,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
     let kind = if evidence.number(role, keys::NIC_CHANNELS_COMBINED).is_some_and(|n| n > 0.0) { "combined" } else { "rx" };
     let queues = useful(evidence, role).unwrap_or(2.0);
-    command_fix(evidence, role, "use all queues that the card has and the cores can serve", [format!("ethtool -L {device} {kind} {queues:.0}")])
+    command_fix(evidence, role, "use all queues of the NIC that the cores can serve", [format!("ethtool -L {device} \
+        {kind} {queues:.0}")])
 }
 
 #[cfg(test)]
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_path_at_capacity_and_unknown_queues_accuse_no_one() {
-        assert_contradicts(&of(&full_path(truth())), "what the slower link carries");
+        assert_contradicts(&of(&full_path(truth())), "capacity of the slower link");
         assert_eq!(verdict(&full_path(truth()), &[]).status, Status::Healthy);
         assert_cannot_tell(&of(&Scene { receiver_facts: link(10_000, ordinary_host()), ..truth() }), "could not be read");
         assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Cores], ..truth() }), "times of the cores");

@@ -2,11 +2,12 @@
 //!
 //! One core spends all its time in the network stack's receive path.
 //!
-//! **Shows**: one core above nine tenths in softirq, while the application's thread and other cores have time left.
+//! **Shows**: one core above 90 % softirq time, while the application's thread and other cores are partly idle.
 //!
-//! **Mistaken for**: a full application core; a squeeze counter, which alone means nothing.
+//! **Mistaken for**: a full application core; `time_squeeze` alone proves nothing.
 //!
-//! **Fix**: spread the work: more queues, RPS/RFS, IRQ affinity; or make a packet cheaper: fewer rules and taps, GRO.
+//! **Fix**: distribute the work (more queues, RPS/RFS, IRQ affinity), or reduce the cost per packet (fewer rules and
+//! taps, GRO).
 //!
 //! Source: `/proc/stat`; Documentation/networking/scaling.rst.
 
@@ -63,7 +64,7 @@ pub(super) fn unseen(evidence: &TcpEvidence) -> Option<Assessment> {
     Some(ask(
         &AWAKE_CORES,
         format!(
-            "packets may fill a core of {} unseen by the kernel's tick: that was not measured",
+            "packets may fill a core of {} between ticks of the kernel; this was not measured",
             who(evidence, role)
         ),
     ))
@@ -112,14 +113,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         witnesses.push(counter(format!("the softnet backlog dropped {dropped} packets")));
     }
     if let Some(squeezed) = evidence.grew(role, keys::SOFTNET_TIME_SQUEEZE).filter(|n| *n > 0) {
-        witnesses.push(counter(format!("its softirq had to stop {squeezed} times with packets left (time_squeeze)")));
+        witnesses.push(counter(format!("its softirq stopped {squeezed} times with packets left (time_squeeze)")));
     }
     for (key, many, what) in [
         (keys::TAPS_COUNT, MANY_TAPS, "packet sockets listen on this host"),
         (keys::NETFILTER_RULES, MANY_RULES, "netfilter rules are loaded"),
     ] {
         if let Some(n) = evidence.number(role, key).filter(|n| *n >= many) {
-            witnesses.push(parameter(format!("{n:.0} {what}: each costs time for each packet")));
+            witnesses.push(parameter(format!("{n:.0} {what}: each adds cost per packet")));
         }
     }
     Assessment::Supports { share: core.softirq, witnesses }
@@ -128,10 +129,10 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let taps = evidence.number(role, keys::TAPS_COUNT).filter(|n| *n > 0.0);
     let extra = taps
-        .map_or_else(String::new, |n| format!("; stop the {n:.0} packet sockets (captures) if they are not needed"));
+        .map_or_else(String::new, |n| format!("; stop the {n:.0} packet sockets (captures) if not needed"));
     advice(format!(
-        "spread packet processing over more cores (RSS queues: ethtool -L; RPS: /sys/class/net/*/queues/*/rps_cpus) \
-         and make each packet cheaper (GRO, fewer netfilter rules){extra}"
+        "distribute packet processing over more cores (RSS queues: ethtool -L; RPS: \
+        /sys/class/net/*/queues/*/rps_cpus) and reduce the cost per packet (GRO, fewer netfilter rules){extra}"
     ))
 }
 

@@ -1,12 +1,12 @@
 //! # softnet-backlog
 //!
-//! The receiver's queue of packets that wait for a CPU overflows.
+//! The receiver's backlog of packets waiting for a CPU overflows.
 //!
-//! **Shows**: `dropped` of softnet grows about as much as TCP retransmits: receive packet steering, veth, tunnels.
+//! **Shows**: `dropped` of softnet matches the TCP retransmissions: receive packet steering, veth, tunnels.
 //!
 //! **Mistaken for**: loss on the path.
 //!
-//! **Fix**: `net.core.netdev_max_backlog`; more cores where one is full.
+//! **Fix**: `net.core.netdev_max_backlog`; more cores if one is full.
 //!
 //! Source: kernel `net/core/dev.c`, `enqueue_to_backlog`.
 
@@ -20,7 +20,7 @@ use narrows_model::{Fix, keys};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "softnet-backlog",
-    about: "the receiver's queue of packets that wait for a CPU overflows",
+    about: "the receiver's backlog of packets waiting for a CPU overflows",
     roles: &[Role::Receiver],
     needs: &[keys::SOFTNET_DROPPED, keys::CORE_NETDEV_MAX_BACKLOG],
     assess,
@@ -41,5 +41,5 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let now = evidence.number(role, keys::CORE_NETDEV_MAX_BACKLOG).unwrap_or(1000.0) as u64;
     let packets = now.saturating_mul(4).clamp(4096, 1 << 20);
-    sysctl_fix(evidence, role, "let more packets wait for a CPU", "net.core.netdev_max_backlog", packets.to_string())
+    sysctl_fix(evidence, role, "raise the backlog limit", "net.core.netdev_max_backlog", packets.to_string())
 }

@@ -1,11 +1,11 @@
 //! # swapping
 //!
-//! An end has too little memory: pages of the application come back from disk during the transfer, and it stalls.
+//! A host has too little memory: pages of the application are read from disk during the transfer, and it stalls.
 //!
-//! **Shows**: `pswpin` and `pswpout` grow all through the trial, tasks wait for memory (PSI), and the connection waits
+//! **Shows**: `pswpin` and `pswpout` grow throughout the trial, tasks wait for memory (PSI), and the connection waits
 //! for the application.
 //!
-//! **Mistaken for**: a slow application, a full core. Swap that is in use, but not moved, costs nothing.
+//! **Mistaken for**: a slow application, a full core. Swap in use without paging costs nothing.
 //!
 //! **Fix**: more memory, or fewer programs; `vm.swappiness`; a higher `memory.max` of the control group.
 //!
@@ -24,7 +24,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "swapping",
-    about: "an end swaps, and its application stalls",
+    about: "a host swaps, and its application stalls",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::VMSTAT_PSWPIN,
@@ -51,11 +51,11 @@ const WAITED: f64 = 0.05;
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let who = who(evidence, role);
     if evidence.base.shares.is_none() {
-        return cannot_tell("the sender's kernel does not say what held it back");
+        return cannot_tell("the sender's kernel does not report what limited it");
     }
     let waits = peer_waits(evidence, role).filter(|_| role == Role::Sender || reader_lags(evidence));
     let Some((share, waits)) = waits else {
-        return contradicts(format!("nothing waited for the application of {who}"));
+        return contradicts(format!("the connection did not wait for the application of {who}"));
     };
     if let Some(why) = held_back(evidence) {
         return contradicts(why);
@@ -83,7 +83,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("give the host or its control group more memory, or stop what takes it; a lower vm.swappiness keeps programs in memory")
+    advice("give the host or its control group more memory, or stop other programs; a lower vm.swappiness keeps \
+        programs in memory")
 }
 
 #[cfg(test)]
@@ -116,11 +117,11 @@ mod tests {
         assert_contradicts(&of(&swaps(790, 4_000_000)), "swapped 790 pages");
         assert_supports(&of(&swaps(810, 4_000_000)));
         assert_contradicts(&of(&swaps(40_000, 300_000)), "only 3.8 %");
-        assert_contradicts(&of(&Scene { busy: 1.0, ..swaps(40_000, 4_000_000) }), "nothing waited");
+        assert_contradicts(&of(&Scene { busy: 1.0, ..swaps(40_000, 4_000_000) }), "did not wait for the application");
         // A reader that keeps up is not slow, whatever holds the window.
         let counts = swaps(40_000, 4_000_000).sender_counts;
         let scene = Scene { rwnd: 0.9, receiver_counts: counts, ..slow() };
-        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &scene, &[]), "nothing waited");
+        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &scene, &[]), "did not wait for the application");
     }
 
     #[test]
@@ -128,6 +129,6 @@ mod tests {
         let scene = full_path(Scene { busy: 1.0, ..swaps(40_000, 4_000_000) });
         assert_eq!(verdict(&scene, &[]).status, Status::Healthy);
         assert_cannot_tell(&of(&Scene { sender_counts: Vec::new(), ..swaps(0, 0) }), "could not be read");
-        assert_cannot_tell(&of(&Scene { hidden: &[Hidden::LimitedTimes], ..swaps(40_000, 0) }), "what held it back");
+        assert_cannot_tell(&of(&Scene { hidden: &[Hidden::LimitedTimes], ..swaps(40_000, 0) }), "the sender's kernel does not report what limited it");
     }
 }

@@ -1,15 +1,13 @@
 //! # tcp-memory-pressure
 //!
-//! The TCP sockets of an end together hold as much memory as `tcp_mem` allows: the kernel lets no buffer grow and
-//! shrinks windows.
+//! The TCP sockets of a host use all memory that `tcp_mem` allows: the kernel stops buffer growth and shrinks windows.
 //!
-//! **Shows**: `TCPMemoryPressuresChrono` grows by a good part of the trial, or `sockstat` stands above the pressure
+//! **Shows**: `TCPMemoryPressuresChrono` grows by a large share of the trial, or `sockstat` stands above the pressure
 //! mark, while the sender waits for a window or buffer below its own maximum.
 //!
-//! **Mistaken for**: a maximum of `tcp_rmem` or `tcp_wmem` that is too small (then the buffer stands at it), a slow
-//! reader.
+//! **Mistaken for**: a maximum of `tcp_rmem` or `tcp_wmem` that is too small (then the buffer is at it), a slow reader.
 //!
-//! **Fix**: `net.ipv4.tcp_mem`; fewer sockets that hold unread data; more memory.
+//! **Fix**: `net.ipv4.tcp_mem`; fewer sockets with unread data; more memory.
 //!
 //! Source: tcp(7), `tcp_mem`; kernel `net/ipv4/tcp.c`, `tcp_enter_memory_pressure`.
 
@@ -24,7 +22,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-memory-pressure",
-    about: "the TCP sockets of an end hold all the memory that they may",
+    about: "the TCP sockets of a host use all memory that tcp_mem allows",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO,
@@ -56,15 +54,15 @@ pub(super) fn held_below_maximum(evidence: &TcpEvidence, role: Role) -> Result<(
     } else {
         (evidence.held_by_window(), "receive window", base.receive_locked, base.rcvbuf_bytes, keys::TCP_RMEM_MAX)
     };
-    let Some(held) = held else { return Err(cannot_tell("the sender's kernel does not say what held it back")) };
+    let Some(held) = held else { return Err(cannot_tell("the sender's kernel does not report what limited it")) };
     if held < 0.2 {
-        return Err(contradicts(format!("the {what} held the sender back only {} of the time", units::percent(held))));
+        return Err(contradicts(format!("the {what} limited the sender only {} of the time", units::percent(held))));
     }
     if role == Role::Receiver && leaves_unread(evidence) {
-        return Err(contradicts("data waits unread at the receiver: its application is slow"));
+        return Err(contradicts("unread data in the receiver's socket: its application is slow"));
     }
     if locked == Some(true) || buffer.zip(evidence.number(role, max)).is_some_and(|(buffer, max)| buffer >= 0.9 * max) {
-        return Err(contradicts(format!("the buffer behind the {what} is as large as it may be")));
+        return Err(contradicts(format!("the buffer of the {what} is at its maximum")));
     }
     Ok((held, what))
 }
@@ -86,10 +84,11 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     // The time is counted when the pressure ends.
     let pages = pages.filter(|(used, pressure)| used >= pressure);
     if lasted.is_none() && pages.is_none() {
-        return contradicts(format!("the TCP sockets of {who} had the memory that they wanted"));
+        return contradicts(format!("the TCP sockets of {who} were not short of memory"));
     }
     let witnesses = [
-        Some(counter(format!("the {what} held the sender back {} of the time, below its own maximum", units::percent(held)))),
+        Some(counter(format!("the {what} limited the sender {} of the time, below its own \
+            maximum", units::percent(held)))),
         lasted.map(|part| counter(format!("TCP of {who} was short of memory {} of the time", units::percent(part.min(1.0))))),
         pages.map(|(used, pressure)| {
             counter(format!("the TCP sockets of {who} hold {used:.0} pages, and pressure begins at {pressure:.0}"))
@@ -100,7 +99,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let words = "let TCP sockets hold more memory, and find those that hold unread data (ss -tm)".to_owned();
+    let words = "raise tcp_mem, and find the sockets with unread data (ss -tm)".to_owned();
     let twice = [keys::TCP_MEM_LOW, keys::TCP_MEM_PRESSURE, keys::TCP_MEM_HIGH]
         .map(|key| evidence.number(role, key).map(|pages| format!("{:.0}", 2.0 * pages)));
     match twice {
@@ -151,11 +150,11 @@ mod tests {
 
     #[test]
     fn pressure_that_passed_and_buffers_at_their_maximum_are_not_why() {
-        assert_contradicts(&of(&truth(700, 9_000)), "had the memory");
-        assert_contradicts(&of(&truth(0, 0)), "had the memory");
+        assert_contradicts(&of(&truth(700, 9_000)), "were not short of memory");
+        assert_contradicts(&of(&truth(0, 0)), "were not short of memory");
         assert_contradicts(&of(&Scene { rwnd: 0.1, snd_wnd: 12_000_000, ..truth(4_000, 0) }), "only 10 %");
-        assert_contradicts(&of(&Scene { rcvbuf: 33_554_432, ..truth(4_000, 0) }), "as large as it may be");
-        assert_contradicts(&of(&Scene { rcvbuf_filled: 0.9, ..truth(4_000, 0) }), "waits unread");
+        assert_contradicts(&of(&Scene { rcvbuf: 33_554_432, ..truth(4_000, 0) }), "is at its maximum");
+        assert_contradicts(&of(&Scene { rcvbuf_filled: 0.9, ..truth(4_000, 0) }), "unread data in the receiver's socket: its application is slow");
     }
 
     #[test]
@@ -163,6 +162,6 @@ mod tests {
         assert_eq!(verdict(&full_path(Scene { rwnd: 0.0, ..truth(4_000, 25_000) }), &[]).status, Status::Healthy);
         let silent = Scene { receiver_facts: ordinary_host(), receiver_counts: Vec::new(), ..truth(0, 0) };
         assert_cannot_tell(&of(&silent), "could not be read");
-        assert_cannot_tell(&of(&Scene { hidden: &[Hidden::LimitedTimes], ..truth(4_000, 0) }), "what held it back");
+        assert_cannot_tell(&of(&Scene { hidden: &[Hidden::LimitedTimes], ..truth(4_000, 0) }), "the sender's kernel does not report what limited it");
     }
 }

@@ -1,15 +1,14 @@
 //! # tcp-receive-buffer-fixed
 //!
-//! The receiving application fixed its receive buffer (`SO_RCVBUF`) below what the path needs, and so ended the
+//! The receiving application fixed its receive buffer (`SO_RCVBUF`) below what the path needs, which disables
 //! autotuning.
 //!
 //! **Shows**: as tcp-receive-window, but the socket is locked (`SO_BUF_LOCK`).
 //!
-//! **Mistaken for**: tcp-receive-window (then the socket is not locked), a slow reader (its queue is full), window
-//! scaling that is off (then no buffer helps).
+//! **Mistaken for**: tcp-receive-window (then the socket is not locked), a slow reader (its queue is full), disabled
+//! window scaling (then no buffer helps).
 //!
-//! **Fix**: drop the call; if it must stay, raise it together with `net.core.rmem_max`, which caps it (and caps
-//! nothing else).
+//! **Fix**: remove the call; else raise it together with `net.core.rmem_max`, which limits it (and nothing else).
 //!
 //! Source: `net/core/sock.c`, `SO_RCVBUF`; socket(7).
 
@@ -25,7 +24,7 @@ use narrows_model::{Ceiling, Fix, Method, Witness, load::tcp::TcpPlan, words::un
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-receive-buffer-fixed",
-    about: "the receiving application fixed a receive buffer that is too small for this RTT",
+    about: "the receiving application fixed a receive buffer too small for this RTT",
     roles: &[Role::Receiver],
     needs: &[
         keys::CORE_RMEM_MAX,
@@ -54,18 +53,18 @@ pub(super) fn fixed(
 ) -> Result<Option<Witness>, Assessment> {
     match (locked, asked_bytes) {
         (Some(true), _) => return Ok(None),
-        (Some(false), _) => return Err(contradicts("the application left the buffer to the kernel")),
+        (Some(false), _) => return Err(contradicts("the application did not fix the buffer")),
         (None, None) => {
             return Err(cannot_tell(
-                "the kernel does not say whether the application fixed the buffer (SO_BUF_LOCK, 5.15)",
+                "the kernel does not report whether the application fixed the buffer (SO_BUF_LOCK, 5.15)",
             ));
         }
         (None, Some(_)) => {}
     }
     let Some(tuned) = evidence.made(&LARGER_BUFFER) else {
-        return Err(ask(&LARGER_BUFFER, "whether buffers that the kernel tunes carry more was not measured"));
+        return Err(ask(&LARGER_BUFFER, "autotuned buffers were not measured"));
     };
-    let says = format!("with buffers that the kernel tunes the same load carried {}", units::bps(tuned.goodput_bps));
+    let says = format!("with autotuned buffers the same load carried {}", units::bps(tuned.goodput_bps));
     if tuned.goodput_bps < GAIN * evidence.goodput_bps() { Err(contradicts(says)) } else { Ok(Some(experiment(says))) }
 }
 
@@ -89,17 +88,17 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         Err(assessment) => return assessment,
     };
     let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not say what held it back");
+        return cannot_tell("the sender's kernel does not report what limited it");
     };
     if held < 0.2 {
-        return contradicts(format!("the receive window held the sender back only {} of the time", units::percent(held)));
+        return contradicts(format!("the receive window limited the sender only {} of the time", units::percent(held)));
     }
     let (Some(unread), Some(window)) = (base.recv_q_bytes, base.snd_wnd_bytes) else {
-        return cannot_tell("the receiver's queue could not be read, so a slow reader cannot be told apart");
+        return cannot_tell("the receiver's queue could not be read, so a slow reader cannot be excluded");
     };
     if unread > 0.25 * window || super::receiver_app_slow::leaves_unread(evidence) {
         return contradicts(format!(
-            "{} wait unread at {}: the reader is slow",
+            "{} unread at {}: the reader is slow",
             units::bytes(unread as u64),
             evidence.place(role)
         ));
@@ -107,7 +106,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let mut witnesses = vec![
         counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
         parameter(format!(
-            "the application fixed SO_RCVBUF: the kernel holds it at {}",
+            "the application fixed SO_RCVBUF at {}",
             units::bytes(base.rcvbuf_bytes.unwrap_or(0.0) as u64)
         )),
     ];
@@ -122,8 +121,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     Fix {
         load: Some(TcpPlan { receive_buffer_bytes: None, ..evidence.load.clone() }.into()),
         ..advice(format!(
-            "drop the application's SO_RCVBUF call, so that the kernel tunes the buffer; if it must stay, ask for \
-             more and raise net.core.rmem_max{limit}"
+            "remove the application's SO_RCVBUF call, so that the kernel tunes the buffer; else set a larger one and \
+            raise net.core.rmem_max{limit}"
         ))
     }
 }
@@ -169,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_buffer_that_the_kernel_tunes_is_another_cause() {
-        assert_contradicts(&of(&Scene { lock: BufferLock::default(), ..truth() }), "left the buffer to the kernel");
+        assert_contradicts(&of(&Scene { lock: BufferLock::default(), ..truth() }), "the application did not fix the buffer");
     }
 
     #[test]

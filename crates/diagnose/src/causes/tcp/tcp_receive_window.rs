@@ -1,16 +1,15 @@
 //! # tcp-receive-window
 //!
-//! The receiver's kernel may not announce a window as large as the path needs: `tcp_rmem` ends the autotuning too
-//! early.
+//! The receiver's kernel cannot advertise the window that the path needs: the maximum of `tcp_rmem` is too small.
 //!
-//! **Shows**: the sender is held back by the receive window most of the time, the window stands still, the reader has
-//! nothing left to read. Goodput is window / RTT.
+//! **Shows**: the receive window limits the sender most of the time, the window is constant, and no data is unread.
+//! Goodput is window / RTT.
 //!
 //! **Mistaken for**: a slow reader (its queue is full), a buffer fixed by the application (the socket is locked), a
 //! lossy path.
 //!
-//! **Fix**: raise the third word of `net.ipv4.tcp_rmem` to twice the bandwidth-delay product and more, since a part
-//! of the buffer holds the kernel's overhead.
+//! **Fix**: raise the third value of `net.ipv4.tcp_rmem` to at least twice the bandwidth-delay product, because part
+//! of the buffer is overhead.
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323.
 
@@ -24,7 +23,7 @@ use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-receive-window",
-    about: "the receiver's kernel announces a window that is too small for this RTT",
+    about: "the receiver's kernel advertises a window too small for this RTT",
     roles: &[Role::Receiver],
     needs: &[
         keys::TCP_RMEM_MIN,
@@ -93,23 +92,23 @@ fn grown(evidence: &TcpEvidence, max: f64) -> bool {
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let base = &evidence.base;
     let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not say what held it back");
+        return cannot_tell("the sender's kernel does not report what limited it");
     };
     if held < 0.2 {
-        return contradicts(format!("the receive window held the sender back only {} of the time", units::percent(held)));
+        return contradicts(format!("the receive window limited the sender only {} of the time", units::percent(held)));
     }
     if base.receive_locked == Some(true) {
-        return contradicts("the application fixed the receive buffer (SO_RCVBUF), so tcp_rmem is not what ends it");
+        return contradicts("the application fixed the receive buffer (SO_RCVBUF); tcp_rmem does not apply");
     }
     if base.window_scaling == Some(false) {
-        return contradicts("window scaling is off, so the window ends at 64 KiB whatever tcp_rmem says");
+        return contradicts("window scaling is off, so the window is at most 64 KiB independent of tcp_rmem");
     }
     let (Some(unread), Some(buffer), Some(window)) = (base.recv_q_bytes, base.rcvbuf_bytes, base.snd_wnd_bytes) else {
-        return cannot_tell("the receiver's socket memory could not be read, so a slow reader cannot be told apart");
+        return cannot_tell("the receiver's socket memory could not be read, so a slow reader cannot be excluded");
     };
     if unread > 0.25 * window || super::receiver_app_slow::leaves_unread(evidence) {
         return contradicts(format!(
-            "{} wait unread at {}: the reader is slow, not the window",
+            "{} unread at {}: the reader is slow, not the window",
             units::bytes(unread as u64),
             evidence.place(role)
         ));
@@ -118,12 +117,13 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return cannot_tell("the receiver's tcp_rmem could not be read");
     };
     if buffer < 0.9 * max && evidence.flag(role, keys::TCP_MODERATE_RCVBUF) == Some(false) {
-        return contradicts("the buffer may not grow: receive autotuning is off");
+        return contradicts("the buffer cannot grow: receive autotuning is off");
     }
     // A window that ends the sender whatever tcp_rmem says: a route's window, tcp_mem, memory of the control group.
     if buffer < 0.9 * max && held >= HELD && path_has_room(evidence).is_some() {
         let waited = counter(format!(
-            "the sender waited for the receive window {} of the time; its buffer stood at {}, below the tcp_rmem maximum of {}",
+            "the sender waited for the receive window {} of the time; its buffer was {}, below the tcp_rmem maximum \
+            of {}",
             units::percent(held),
             units::bytes(buffer as u64),
             units::bytes(max as u64)
@@ -132,14 +132,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     if buffer < 0.9 * max {
         return contradicts(format!(
-            "the receive buffer stands at {} and tcp_rmem would let it grow to {}",
+            "the receive buffer is {}, and tcp_rmem allows {}",
             units::bytes(buffer as u64),
             units::bytes(max as u64)
         ));
     }
     let waited = counter(format!(
-        "the sender waited for the receive window {} of the time, while only {} waited unread at the receiver \
-         and its buffer stood at the tcp_rmem maximum of {}",
+        "the sender waited for the receive window {} of the time; only {} unread at the receiver, its buffer at the \
+        tcp_rmem maximum of {}",
         units::percent(held),
         units::bytes(unread as u64),
         units::bytes(max as u64)
@@ -153,7 +153,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let needed = needed.max(now.saturating_mul(2).min(1 << 30));
     let value = raised_max(evidence, role, [keys::TCP_RMEM_MIN, keys::TCP_RMEM_DEFAULT], needed).unwrap_or_else(|| format!("4096 131072 {needed}"));
     let advice = format!(
-        "let the receive buffer grow to {}: twice the bandwidth-delay product, overhead included",
+        "raise the receive buffer maximum to {}: twice the bandwidth-delay product, with overhead",
         units::bytes(needed)
     );
     sysctl_fix(evidence, role, advice, "net.ipv4.tcp_rmem", value)
@@ -189,7 +189,7 @@ mod tests {
     fn a_window_of_256_kib_at_35_ms_is_named() {
         let finding = named(&truth(), &[], "tcp-receive-window", Place::Server);
         assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
-        assert_rejects(&finding, "tcp-receive-buffer-fixed", "left the buffer to the kernel");
+        assert_rejects(&finding, "tcp-receive-buffer-fixed", "the application did not fix the buffer");
         assert_rejects(&finding, "window-scaling-off", "has window scaling");
         assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
         // 941 Mbit/s x 35 ms are 4.1 MB: twice that, of which half may be overhead, rounded up.
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_buffer_that_may_still_grow_is_not_at_its_limit() {
         let of_buffer = |rcvbuf| of(&Scene { rcvbuf, ..truth() });
-        assert_contradicts(&of_buffer(235_000), "would let it grow");
+        assert_contradicts(&of_buffer(235_000), "and tcp_rmem allows");
         assert_supports(&of_buffer(237_000));
     }
 

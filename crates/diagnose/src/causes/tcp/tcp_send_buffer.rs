@@ -1,14 +1,14 @@
 //! # tcp-send-buffer
 //!
-//! The sender's kernel may not keep as many unacknowledged bytes as the path needs: `tcp_wmem` ends the autotuning
-//! too early.
+//! The sender's send buffer cannot hold the unacknowledged data that the path needs: the maximum of `tcp_wmem` is too
+//! small.
 //!
-//! **Shows**: the sender is held back by its send buffer most of the time; the writer is blocked; the local queue is
-//! empty. Goodput is what the buffer holds of payload / RTT.
+//! **Shows**: the send buffer limits the sender most of the time; the writer is blocked; the local queue is empty.
+//! Goodput is payload in the buffer / RTT.
 //!
 //! **Mistaken for**: a buffer fixed by the application (the socket is locked), a local shaper (its queue is not empty).
 //!
-//! **Fix**: raise the third word of `net.ipv4.tcp_wmem`.
+//! **Fix**: raise the third value of `net.ipv4.tcp_wmem`.
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`; `net/core/stream.c`, `sk_stream_wait_memory`.
 
@@ -22,7 +22,7 @@ use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-send-buffer",
-    about: "the sender's kernel keeps too few unacknowledged bytes for this RTT",
+    about: "the sender's send buffer is too small for this RTT",
     roles: &[Role::Sender],
     needs: &[
         keys::TCP_WMEM_MIN,
@@ -58,27 +58,26 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let base = &evidence.base;
     let Some(held) = evidence.held_by_buffer() else {
-        return cannot_tell("the sender's kernel does not say what held it back");
+        return cannot_tell("the sender's kernel does not report what limited it");
     };
     if held < 0.2 {
-        return contradicts(format!("the send buffer held the sender back only {} of the time", units::percent(held)));
+        return contradicts(format!("the send buffer limited the sender only {} of the time", units::percent(held)));
     }
     if base.send_locked == Some(true) {
-        return contradicts("the application fixed the send buffer (SO_SNDBUF), so tcp_wmem is not what ends it");
+        return contradicts("the application fixed the send buffer (SO_SNDBUF); tcp_wmem does not apply");
     }
     let (Some(buffer), Some(max)) = (base.sndbuf_bytes, evidence.number(role, keys::TCP_WMEM_MAX)) else {
         return cannot_tell("the sender's buffer or its tcp_wmem could not be read");
     };
     if buffer < 0.9 * max {
         return contradicts(format!(
-            "the send buffer stands at {} and tcp_wmem would let it grow to {}",
+            "the send buffer is {}, and tcp_wmem allows {}",
             units::bytes(buffer as u64),
             units::bytes(max as u64)
         ));
     }
     let waited = counter(format!(
-        "the sender waited for room in its send buffer {} of the time, and the buffer stood at the tcp_wmem \
-         maximum of {}",
+        "the sender waited for its send buffer {} of the time, with the buffer at the tcp_wmem maximum of {}",
         units::percent(held),
         units::bytes(max as u64)
     ));
@@ -90,7 +89,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20).max(now.saturating_mul(2).min(1 << 30));
     let value = raised_max(evidence, role, [keys::TCP_WMEM_MIN, keys::TCP_WMEM_DEFAULT], needed).unwrap_or_else(|| format!("4096 16384 {needed}"));
     let advice = format!(
-        "let the send buffer grow to {}: twice the bandwidth-delay product, overhead included",
+        "raise the send buffer maximum to {}: twice the bandwidth-delay product, with overhead",
         units::bytes(needed)
     );
     sysctl_fix(evidence, role, advice, "net.ipv4.tcp_wmem", value)
@@ -124,7 +123,7 @@ mod tests {
     #[test]
     fn a_send_buffer_of_4_mib_at_35_ms_is_named() {
         let finding = named(&truth(), &[], "tcp-send-buffer", Place::Client);
-        assert_rejects(&finding, "tcp-send-buffer-fixed", "left the buffer to the kernel");
+        assert_rejects(&finding, "tcp-send-buffer-fixed", "the application did not fix the buffer");
         assert_rejects(&finding, "tcp-receive-window", "only 0 %");
         assert_rejects(&finding, "local-shaper", "has no rate");
         assert!(
@@ -138,7 +137,7 @@ mod tests {
     fn a_fixed_buffer_is_another_cause_and_one_that_may_grow_is_none() {
         let fixed = BufferLock { send: true, receive: false };
         assert_contradicts(&of(&Scene { lock: fixed, ..truth() }), "SO_SNDBUF");
-        assert_contradicts(&of(&Scene { sndbuf_bytes: 3_770_000, ..truth() }), "would let it grow");
+        assert_contradicts(&of(&Scene { sndbuf_bytes: 3_770_000, ..truth() }), "and tcp_wmem allows");
         assert_supports(&of(&Scene { sndbuf_bytes: 3_780_000, ..truth() }));
     }
 

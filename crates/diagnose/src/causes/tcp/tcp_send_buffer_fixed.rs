@@ -1,14 +1,14 @@
 //! # tcp-send-buffer-fixed
 //!
-//! The sending application fixed its send buffer (`SO_SNDBUF`) below what the path needs, and so ended the autotuning.
+//! The sending application fixed its send buffer (`SO_SNDBUF`) below what the path needs, which disables autotuning.
 //!
-//! **Shows**: as tcp-send-buffer, but the socket is locked (`SO_BUF_LOCK`) and its buffer lies below `tcp_wmem`'s
+//! **Shows**: as tcp-send-buffer, but the socket is locked (`SO_BUF_LOCK`) and its buffer is below `tcp_wmem`'s
 //! maximum.
 //!
 //! **Mistaken for**: tcp-send-buffer (then the socket is not locked), a receive window that is full first, an
 //! application that writes slowly (then its buffer is empty).
 //!
-//! **Fix**: drop the call; if it must stay, raise it together with `net.core.wmem_max`, which caps it.
+//! **Fix**: remove the call; else raise it together with `net.core.wmem_max`, which limits it.
 //!
 //! Source: `net/core/sock.c`, `SO_SNDBUF`; socket(7).
 
@@ -25,7 +25,7 @@ use narrows_model::{Ceiling, Fix, Method, load::tcp::TcpPlan, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-send-buffer-fixed",
-    about: "the sending application fixed a send buffer that is too small for this RTT",
+    about: "the sending application fixed a send buffer too small for this RTT",
     roles: &[Role::Sender],
     needs: &[keys::CORE_WMEM_MAX],
     ceiling,
@@ -85,15 +85,15 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         Err(assessment) => return assessment,
     };
     let Some(held) = evidence.held_by_buffer() else {
-        return cannot_tell("the sender's kernel does not say what held it back");
+        return cannot_tell("the sender's kernel does not report what limited it");
     };
     if held < 0.2 {
-        return contradicts(format!("the send buffer held the sender back only {} of the time", units::percent(held)));
+        return contradicts(format!("the send buffer limited the sender only {} of the time", units::percent(held)));
     }
     let mut witnesses = vec![
-        counter(format!("the sender waited for room in its send buffer {} of the time", units::percent(held))),
+        counter(format!("the sender waited for its send buffer {} of the time", units::percent(held))),
         parameter(format!(
-            "the application fixed SO_SNDBUF: the kernel holds it at {}",
+            "the application fixed SO_SNDBUF at {}",
             units::bytes(base.sndbuf_bytes.unwrap_or(0.0) as u64)
         )),
     ];
@@ -108,8 +108,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     Fix {
         load: Some(TcpPlan { send_buffer_bytes: None, ..evidence.load.clone() }.into()),
         ..advice(format!(
-            "drop the application's SO_SNDBUF call, so that the kernel tunes the buffer; if it must stay, ask for \
-             more and raise net.core.wmem_max{limit}"
+            "remove the application's SO_SNDBUF call, so that the kernel tunes the buffer; else set a larger one and \
+            raise net.core.wmem_max{limit}"
         ))
     }
 }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_buffer_that_the_kernel_tunes_is_another_cause() {
-        assert_contradicts(&of(&Scene { lock: BufferLock::default(), ..truth() }), "left the buffer to the kernel");
+        assert_contradicts(&of(&Scene { lock: BufferLock::default(), ..truth() }), "the application did not fix the buffer");
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_kernel_that_does_not_tell_leaves_it_open() {
         for (hidden, word) in
-            [(&[Hidden::BufferLock] as &[Hidden], "SO_BUF_LOCK"), (&[Hidden::LimitedTimes], "held it")]
+            [(&[Hidden::BufferLock] as &[Hidden], "SO_BUF_LOCK"), (&[Hidden::LimitedTimes], "the sender's kernel does not report what limited it")]
         {
             let scene = Scene { hidden, ..truth() };
             assert_cannot_tell(&of(&scene), word);

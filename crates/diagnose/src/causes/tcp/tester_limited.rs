@@ -1,10 +1,10 @@
 //! # tester-limited
 //!
-//! narrows itself, or the machine that it runs on, could not do more.
+//! narrows itself, or its machine, is the limit.
 //!
-//! **Shows**: every core of one end is busy; or the engine's own loopback ceiling lies at the measured goodput.
+//! **Shows**: all cores of a host are busy, or the engine's loopback ceiling matches the measured goodput.
 //!
-//! **Mistaken for**: anything of the path. A result at this limit says nothing against the path.
+//! **Mistaken for**: any limit of the path. A result at this limit is no evidence against the path.
 //!
 //! **Fix**: more cores, more streams, another machine.
 //!
@@ -22,7 +22,7 @@ use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tester-limited",
-    about: "the measuring machine itself can do no more",
+    about: "the tester itself is the limit",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::NIC_KIND, keys::NIC_SPEED],
     ceiling,
@@ -48,7 +48,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     // What other programs take stays with them.
     let own = evidence.end(role)?.load_busy()?.min(busy);
     let part = own / (1.0 - (busy - own));
-    let how = format!("goodput / {} of what other programs leave of all cores", units::percent(part));
+    let how = format!("goodput / {} of the CPU time that other programs leave", units::percent(part));
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / part, [0.6, 1.5], Method::Inferred, how)
 }
 
@@ -77,7 +77,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return ask(
             &MORE_STREAMS,
             format!(
-                "all cores of {} were busy; whether more streams would carry more is not known",
+                "all cores of {} were busy; more streams were not measured",
                 who(evidence, role)
             ),
         );
@@ -105,8 +105,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
     advice(
-        "measure from a machine with more or faster cores; this result is a lower bound for the path and accuses \
-         nothing",
+        "measure from a machine with more or faster cores; the result is a lower bound for the path",
     )
 }
 

@@ -1,11 +1,11 @@
 //! # vm-steal
 //!
-//! The hypervisor gives the virtual CPU of an end to others while it has packets or data to work on.
+//! The hypervisor gives the virtual CPU of a host to other guests while it has packets or data to process.
 //!
-//! **Shows**: steal time on a core that is otherwise busy with system calls or soft interrupts and has no idle time
-//! left.
+//! **Shows**: steal time on a core that is otherwise busy with system calls or softirqs and has no idle time.
 //!
-//! **Mistaken for**: a full core of its own, a slow application, the path. An idle guest with some steal is not slow.
+//! **Mistaken for**: a core filled by the guest itself, a slow application, the path. An idle guest with some steal is
+//! not slow.
 //!
 //! **Fix**: another instance size or placement, dedicated or pinned virtual CPUs, fewer guests on the host.
 //!
@@ -24,7 +24,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "vm-steal",
-    about: "the hypervisor takes CPU time from an end that needs it",
+    about: "the hypervisor takes CPU time from a busy host",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::SOFTNET_TIME_SQUEEZE, keys::NIC_KIND, keys::NIC_SPEED],
     assess,
@@ -59,14 +59,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return contradicts(format!("the hypervisor took {} of a core of {who} at most", units::percent(most)));
     }
     let Some(core) = short_core(cores).filter(|core| core.steal >= STOLEN) else {
-        return contradicts(format!("time was stolen from {who}, but the cores that moved its data had time left"));
+        return contradicts(format!("time was stolen from {who}, but the cores that moved its data were partly idle"));
     };
     if let Some(why) = cpu_innocent(evidence) {
         return contradicts(why);
     }
     let thread = evidence.end(role).and_then(|end| end.thread_share).unwrap_or(0.0);
     if core.softirq < PACKETS && thread + core.steal < SHORT {
-        return contradicts(format!("time was stolen from {who}, but its data needed little of any core"));
+        return contradicts(format!("time was stolen from {who}, but its data used little CPU time"));
     }
     let squeezed = evidence.grew(role, keys::SOFTNET_TIME_SQUEEZE).filter(|n| *n > 0);
     let witnesses = [
@@ -77,14 +77,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             units::percent((1.0 - core.busy - core.steal).max(0.0))
         ))),
         peer_waits(evidence, role).map(|(_, witness)| witness),
-        squeezed.map(|n| counter(format!("its softirq had to stop {n} times with packets left (time_squeeze)"))),
+        squeezed.map(|n| counter(format!("its softirq stopped {n} times with packets left (time_squeeze)"))),
         path_has_room(evidence),
     ];
     Assessment::Supports { share: (2.0 * core.steal).min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("give the guest CPUs of its own (a larger or dedicated instance, pinned virtual CPUs), or move its neighbours")
+    advice("give the guest dedicated CPUs (a larger or dedicated instance, pinned virtual CPUs), or move other guests")
 }
 
 #[cfg(test)]
@@ -117,13 +117,13 @@ mod tests {
 
     #[test]
     fn time_stolen_from_a_core_with_time_left_costs_nothing() {
-        assert_contradicts(&of(&stolen(0.45, 0.3)), "had time left");
+        assert_contradicts(&of(&stolen(0.45, 0.3)), "partly idle");
         assert_contradicts(&of(&stolen(0.1, 0.0)), "10 % of a core");
         assert_contradicts(&of(&stolen(0.0, 0.9)), "0 % of a core");
         // Somebody else's system calls fill the core.
         let CpuTimes { softirq_us, .. } = stolen(0.45, 0.02).receiver_core;
         let receiver_core = CpuTimes { system_us: softirq_us, softirq_us: 0, ..stolen(0.45, 0.02).receiver_core };
-        assert_contradicts(&of(&Scene { receiver_core, ..slow() }), "needed little of any core");
+        assert_contradicts(&of(&Scene { receiver_core, ..slow() }), "but its data used little CPU time");
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_path_at_capacity_and_unknown_cores_accuse_no_one() {
-        assert_contradicts(&of(&full_path(stolen(0.45, 0.02))), "what the slower link carries");
+        assert_contradicts(&of(&full_path(stolen(0.45, 0.02))), "capacity of the slower link");
         assert_eq!(verdict(&full_path(stolen(0.45, 0.02)), &[]).status, Status::Healthy);
         assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Cores], ..stolen(0.45, 0.02) }), "could not be read");
     }

@@ -1,12 +1,10 @@
 //! # window-scaling-off
 //!
-//! The connection was made without window scaling, so the window ends at 64 KiB.
+//! The connection has no window scaling, so the window is at most 64 KiB.
 //!
-//! **Shows**: the option is missing in the connection, the window never exceeds 65,535 bytes, and the sender waits
-//! for it.
+//! **Shows**: the option is missing in the connection, the window never exceeds 65,535 bytes, and it limits the sender.
 //!
-//! **Mistaken for**: tcp-receive-window. Where both hosts have the parameter on, something on the path strips the
-//! option.
+//! **Mistaken for**: tcp-receive-window. If both hosts have the parameter on, a middlebox strips the option.
 //!
 //! **Fix**: `net.ipv4.tcp_window_scaling=1` on the end that has it off; else the middlebox.
 //!
@@ -22,7 +20,7 @@ use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "window-scaling-off",
-    about: "the connection has no window scaling, so its window ends at 64 KiB",
+    about: "the connection has no window scaling, so its window is at most 64 KiB",
     roles: &[Role::Sender, Role::Receiver, Role::Path],
     needs: &[keys::TCP_WINDOW_SCALING],
     ceiling,
@@ -60,27 +58,28 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     match evidence.base.window_scaling {
-        None => return cannot_tell("the kernel does not say which options the connection has"),
+        None => return cannot_tell("the kernel does not report the options of the connection"),
         Some(true) => return contradicts("the connection has window scaling"),
         Some(false) => {}
     }
     match blamed(evidence, role) {
         None => return cannot_tell("tcp_window_scaling could not be read"),
-        Some(false) => return contradicts(format!("{} is not where the option was lost", who(evidence, role))),
+        Some(false) => return contradicts(format!("the option was not lost at {}", who(evidence, role))),
         Some(true) => {}
     }
     let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not say what held it back");
+        return cannot_tell("the sender's kernel does not report what limited it");
     };
     if held < 0.2 {
-        return contradicts(format!("the window of 64 KiB held the sender back only {} of the time", units::percent(held)));
+        return contradicts(format!("the window of 64 KiB limited the sender only {} of the \
+            time", units::percent(held)));
     }
     Assessment::Supports {
         share: held,
         witnesses: vec![
             counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
             parameter(if role == Role::Path {
-                "both hosts offer window scaling, yet the connection has none: something on the path strips the option"
+                "both hosts offer window scaling, but the connection has none: the path strips the option"
                     .to_owned()
             } else {
                 format!("tcp_window_scaling is off on {}", who(evidence, role))
@@ -91,11 +90,11 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     match role {
-        Role::Path => advice("find the firewall or proxy that strips TCP options, and let window scaling pass"),
+        Role::Path => advice("find the firewall or proxy that strips TCP options, and allow window scaling"),
         host => sysctl_fix(
             evidence,
             host,
-            "turn window scaling on".to_owned(),
+            "enable window scaling".to_owned(),
             "net.ipv4.tcp_window_scaling",
             "1".to_owned(),
         ),
@@ -140,7 +139,7 @@ mod tests {
     fn an_option_that_both_offer_was_stripped_by_the_path() {
         let scene = Scene { receiver_facts: ordinary_host(), ..truth() };
         assert!(named(&scene, &[], "window-scaling-off", Place::Path).fix.commands.is_empty());
-        assert_contradicts(&of(Role::Path, &truth()), "not where the option was lost");
+        assert_contradicts(&of(Role::Path, &truth()), "the option was not lost at");
     }
 
     #[test]

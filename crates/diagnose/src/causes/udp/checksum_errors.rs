@@ -1,13 +1,14 @@
 //! # checksum-errors
 //!
-//! Datagrams arrive damaged: something on the way changes bytes after the link's own check, or the sender's offload writes a
-//! wrong checksum.
+//! Datagrams arrive corrupted: a hop changes bytes after the link's CRC check, or the sender's offload writes a wrong
+//! checksum.
 //!
-//! **Shows**: `InCsumErrors` of UDP grow; the reason is `UDP_CSUM`; the link's CRC is clean, so it is not the last cable.
+//! **Shows**: `InCsumErrors` of UDP grow; the reason is `UDP_CSUM`; the link's CRC counter does not grow, so the last
+//! cable is not the cause.
 //!
 //! **Mistaken for**: a full receive buffer (both count as `InErrors`).
 //!
-//! **Fix**: find the device that damages them; try without checksum offload at the sender, then at the receiver.
+//! **Fix**: find the hop that corrupts them; test without checksum offload at the sender, then at the receiver.
 //!
 //! Source: RFC 1122 4.1.3.4; Stone, Partridge, *When the CRC and TCP Checksum Disagree*, SIGCOMM 2000.
 
@@ -21,7 +22,7 @@ use narrows_model::{Fix, keys};
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "checksum-errors",
-    about: "datagrams arrive damaged and fail their checksum",
+    about: "datagrams arrive corrupted and fail their checksum",
     roles: &[Role::Path],
     needs: &[
         keys::SNMP_UDP_IN_CSUM_ERRORS,
@@ -69,7 +70,7 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
 fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
     let device = |role| evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
     let advice =
-        "find what damages them on the way; a checksum offload is the first suspect, and can be switched off to see"
+        "find the hop that corrupts them; test without checksum offload first"
             .to_owned();
     let mut fix = command_fix(evidence, Role::Sender, advice, [format!("ethtool -K {} tx off", device(Role::Sender))]);
     fix.commands.extend(

@@ -1,13 +1,14 @@
 //! # filter-drop
 //!
-//! A packet filter of one of the hosts drops the datagrams.
+//! A packet filter of a host drops the datagrams.
 //!
-//! **Shows**: the counter of a rule that drops grows, the reason is `NETFILTER_DROP` (or `XDP`, `TC_INGRESS`); at the sender the send
+//! **Shows**: the counter of a dropping rule grows; the drop reason is `NETFILTER_DROP` (or `XDP`, `TC_INGRESS`); at
+//! the sender the send
 //! call fails with `EPERM`.
 //!
-//! **Mistaken for**: loss on the path: the device's counters say that the datagrams arrived.
+//! **Mistaken for**: loss on the path; but the interface counters show that the datagrams arrived.
 //!
-//! **Fix**: the rule.
+//! **Fix**: change the rule.
 //!
 //! Source: kernel `net/netfilter/core.c`, `nf_hook_slow`; nft(8).
 
@@ -54,13 +55,14 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         let behind = accounting.arrivals().map(|all| all.saturating_sub(accounting.delivered).saturating_sub(accounting.duplicated));
         behind
             .filter(|behind| *behind >= dropped)
-            .map(|behind| counter(format!("{behind} datagrams reached the receiver's IP and not its application")))
+            .map(|behind| counter(format!("{behind} datagrams reached the receiver's IP layer but not its \
+                application")))
     };
     supports(first, share, [by_rules, watched, third])
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
-    let advice = "find the rule that drops them, and let them pass".to_owned();
+    let advice = "find the rule that drops them, and allow them".to_owned();
     command_fix(evidence, role, advice, ["nft list ruleset | grep -n -e drop -e reject".to_owned()])
 }
 

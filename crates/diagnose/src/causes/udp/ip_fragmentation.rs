@@ -1,14 +1,15 @@
 //! # ip-fragmentation
 //!
-//! The datagrams are larger than the path's packets and travel in fragments: the loss of one fragment costs the whole
-//! datagram, and reassembly has limits of its own.
+//! The datagrams exceed the path MTU and are fragmented: the loss of one fragment loses the datagram, and reassembly
+//! has its own limits.
 //!
-//! **Shows**: `FragCreates` at the sender; fewer datagrams are put together (`ReasmOKs`) than were sent; loss only above the path
-//! MTU.
+//! **Shows**: `FragCreates` at the sender; fewer datagrams are reassembled (`ReasmOKs`) than sent; loss only above the
+//! path MTU.
 //!
-//! **Mistaken for**: loss on the path: unfragmented datagrams lose a part of it, or nothing.
+//! **Mistaken for**: loss on the path; but unfragmented datagrams have less loss, or none.
 //!
-//! **Fix**: datagrams of the path MTU less 28 bytes (48 with IPv6); `net.ipv4.ipfrag_high_thresh` where no fragment was lost.
+//! **Fix**: datagrams of the path MTU less 28 bytes (48 with IPv6); `net.ipv4.ipfrag_high_thresh` if no fragment was
+//! lost.
 //!
 //! Source: RFC 8900; kernel `net/ipv4/ip_fragment.c`.
 
@@ -24,7 +25,7 @@ use narrows_model::{Fix, Witness, keys};
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "ip-fragmentation",
-    about: "datagrams larger than the path's packets travel in fragments, and each lost fragment costs a whole one",
+    about: "datagrams above the path MTU are fragmented, and each lost fragment loses a datagram",
     roles: &[Role::Receiver],
     needs: &[
         keys::SNMP_IP_FRAG_CREATES,
@@ -75,7 +76,7 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
             failed.map(|n| counter(format!("ReasmFails of the receiver grew by {n}"))),
             whole.map(|view| Witness {
                 kind: "experiment".to_owned(),
-                says: format!("datagrams that travel whole: {} of {} lost", view.missing(), view.ledger.offered),
+                says: format!("unfragmented datagrams: {} of {} lost", view.missing(), view.ledger.offered),
             }),
         ],
     )
@@ -91,8 +92,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
         };
         if let Some(now) = evidence.number(role, key) {
             let advice =
-                "no fragment was lost, but datagrams were not put together: give reassembly four times the memory, \
-                          or send datagrams that travel whole"
+                "no fragment was lost, but reassembly failed: raise its memory fourfold, or send unfragmented datagrams"
                     .to_owned();
             return sysctl_fix(evidence, role, advice, name, format!("{:.0}", now * 4.0));
         }
@@ -101,7 +101,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let whole = mtu - if ipv6 { 48.0 } else { 28.0 };
     let plan = &evidence.base.plan;
     Fix {
-        advice: format!("send datagrams of at most {whole:.0} bytes: they travel whole"),
+        advice: format!("send datagrams of at most {whole:.0} bytes, which need no fragmentation"),
         load: Some(UdpPlan { sizes: DatagramSizes::Largest, allow_fragments: false, ..plan.clone() }.into()),
         ..Fix::default()
     }

@@ -1,13 +1,14 @@
 //! # nic-ring-overrun
 //!
-//! The receiver's network card has no free receive descriptor for a packet that arrives: its ring overruns.
+//! The receiver's NIC has no free receive descriptor for an arriving packet: its ring overruns.
 //!
-//! **Shows**: `rx_missed_errors`, `rx_fifo_errors` or the driver's statistic of it grow by what is missing between the two devices; the
-//! kernel's own counters stay flat, since it never sees these packets.
+//! **Shows**: `rx_missed_errors`, `rx_fifo_errors` or the driver's equivalent match the loss between the two
+//! interfaces; the kernel's counters do not change, because it never sees these packets.
 //!
-//! **Mistaken for**: loss on the path; a softnet backlog (behind the ring); a full core, which lets a ring of any length overrun.
+//! **Mistaken for**: loss on the path; a softnet backlog (behind the ring); a full core, with which a ring of any
+//! length overruns.
 //!
-//! **Fix**: the ring at its maximum (`ethtool -G`); more queues where a core is full.
+//! **Fix**: the maximum ring size (`ethtool -G`); more queues if a core is full.
 //!
 //! Source: kernel `Documentation/networking/statistics.rst`, `rx_missed_errors`; ethtool(8).
 
@@ -22,7 +23,7 @@ use narrows_model::{Fix, keys};
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "nic-ring-overrun",
-    about: "the receive ring of the receiver's network card overruns",
+    about: "the receive ring of the receiver's NIC overruns",
     roles: &[Role::Receiver],
     needs: &[
         keys::NIC_COUNTER_RX_MISSED_ERRORS,
@@ -50,7 +51,8 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let apart = sent.zip(evidence.grew(role, keys::NIC_COUNTER_RX_PACKETS)).map(|(sent, got)| sent.saturating_sub(got));
     let apart = apart
         .filter(|apart| apart.saturating_mul(2) >= dropped)
-        .map(|apart| counter(format!("{apart} packets left the sender's device and did not pass the receiver's")));
+        .map(|apart| counter(format!("{apart} packets left the sender's interface and were not received by the \
+            receiver's")));
     let short = ring(evidence, role).filter(|[now, max]| now < max);
     let short = short.map(|[now, max]| parameter(format!("the receive ring has {now:.0} of {max:.0} entries")));
     supports(first, share, [apart, short])

@@ -1,10 +1,11 @@
 //! # path-capacity
 //!
-//! The path carries all that it can, and more was offered.
+//! The path is at capacity, and the offered load exceeds it.
 //!
-//! **Shows**: below the rate nothing is lost; above it a queue stands first, then the excess is lost. A shaper looks the same.
+//! **Shows**: no loss below the rate; above it a queue builds up first, then the excess is lost. A shaper looks the
+//! same.
 //!
-//! **Mistaken for**: a policer (no queue stands), a short queue.
+//! **Mistaken for**: a policer (no queue), a short queue.
 //!
 //! **Fix**: none; offer less, or more capacity.
 //!
@@ -24,11 +25,11 @@ use narrows_model::words::units;
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-capacity",
-    about: "the path is at capacity: this is what it carries",
+    about: "the path is at capacity",
     roles: &[Role::Path],
     assess: |evidence, _| on_the_path(evidence, Met::Full, by_paced_udp),
     look_alikes: &["random-loss", "shallow-queue", "path-policer"],
-    fix: |_, _| advice("nothing to mend: more than this needs more capacity on the path"),
+    fix: |_, _| advice("nothing to fix: a higher goodput needs more capacity"),
     stages: &["path"],
     healthy: true,
     ..Cause::COMMON
@@ -42,16 +43,16 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
     };
     let goodput = paced.goodput_bps;
     if goodput <= 0.0 {
-        return cannot_tell("no goodput to compare the plateau of UDP with");
+        return cannot_tell("no goodput to compare with UDP");
     }
     let (queue_us, stood) = queue(view);
     if !stood {
-        return contradicts(format!("above the rate UDP was lost without a queue ({queue_us:.0} us of delay)"));
+        return contradicts(format!("UDP above the rate was lost without a queue ({queue_us:.0} us of delay)"));
     }
     let ratio = view.goodput_bps / goodput;
     if ratio > 1.12 {
         return contradicts(format!(
-            "UDP got {} through, {ratio:.2} times the goodput",
+            "UDP delivered {}, {ratio:.2} times the goodput",
             units::bps(view.goodput_bps)
         ));
     }
@@ -59,10 +60,10 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
         share: 0.9,
         witnesses: vec![
             experiment(format!(
-                "UDP above the rate got {} through, {ratio:.2} times the goodput",
+                "UDP above the rate delivered {}, {ratio:.2} times the goodput",
                 units::bps(view.goodput_bps)
             )),
-            experiment(format!("a queue of {queue_us:.0} us stood before it, and below the rate nothing was lost")),
+            experiment(format!("a queue of {queue_us:.0} us before it, and no loss below the rate")),
         ],
     }
 }

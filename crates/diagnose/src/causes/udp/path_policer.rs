@@ -2,11 +2,11 @@
 //!
 //! A policer on the path drops what exceeds its rate, without a queue.
 //!
-//! **Shows**: below a rate nothing is lost; above it all that exceeds it is, and the delay stays at its minimum.
+//! **Shows**: no loss below a rate; above it all excess is lost, and the delay stays at its minimum.
 //!
 //! **Mistaken for**: a full queue (the delay grows first), a short queue (bursts are lost below the rate, too).
 //!
-//! **Fix**: offer less than its rate; the contract.
+//! **Fix**: offer less than its rate, or change the contract.
 //!
 //! Source: RFC 2475 2.3.3.4; see [`crate::experiments::paced`].
 
@@ -48,22 +48,22 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
     };
     let (queue_us, stood) = queue(view);
     if stood {
-        return contradicts(format!("above the rate a queue of {queue_us:.0} us stood before UDP was lost"));
+        return contradicts(format!("above the rate a queue of {queue_us:.0} us built up before the loss"));
     }
     if let Assessment::Supports { .. } = shallow_queue::by_paced_udp(paced) {
-        return contradicts("bursts are lost below the rate: a short queue and no policer");
+        return contradicts("bursts are lost below the rate: a short queue, not a policer");
     }
     let above = Lost::of(view);
     Assessment::Supports {
         share: 0.9,
         witnesses: vec![
             experiment(format!(
-                "above {} all excess of UDP was lost ({}), and the delay stayed within {queue_us:.0} us of its minimum",
+                "above {} all excess UDP was lost ({}), with the delay within {queue_us:.0} us of its minimum",
                 units::bps(view.goodput_bps),
                 above.words()
             )),
             experiment(format!(
-                "at half of the rate, evenly spaced, UDP lost {}",
+                "evenly paced at half of the rate, UDP lost {}",
                 lost(paced, HALF).map_or_else(|| "nothing".to_owned(), Lost::words)
             )),
         ],

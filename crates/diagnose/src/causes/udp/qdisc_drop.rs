@@ -1,14 +1,14 @@
 //! # qdisc-drop
 //!
-//! The sender's own queueing discipline drops the datagrams: its queue is too short for the bursts, or it shapes below what is
-//! offered.
+//! The sender's own queueing discipline drops the datagrams: its queue is too short for the bursts, or it shapes below
+//! the offered load.
 //!
 //! **Shows**: `drops` of the discipline grow; `SndbufErrors` of UDP and `OutDiscards` of IP grow with them; the reason is
-//! `QDISC_DROP` or one of its kin. The send call says so only to those who asked (`IP_RECVERR`).
+//! `QDISC_DROP` or a related one. The send call returns an error only with `IP_RECVERR`.
 //!
-//! **Mistaken for**: loss on the path, which is innocent.
+//! **Mistaken for**: loss on the path.
 //!
-//! **Fix**: offer less than its rate, or raise that; a longer queue (`limit`, `txqueuelen`), or smaller bursts.
+//! **Fix**: offer less than its rate, or raise the rate; a longer queue (`limit`, `txqueuelen`), or smaller bursts.
 //!
 //! Source: tc(8), kernel `net/sched/sch_generic.c`; `net/ipv4/udp.c`, `udp_send_skb`.
 
@@ -22,7 +22,7 @@ use narrows_model::{Fix, Setting, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "qdisc-drop",
-    about: "the sender's own queue drops datagrams before they leave the host",
+    about: "the sender's own queueing discipline drops datagrams",
     roles: &[Role::Sender],
     needs: &[
         keys::QDISC_DROPS,
@@ -59,7 +59,8 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         first,
         share,
         [
-            says_the_same(evidence, dropped, reasons, "the reasons of queueing disciplines (QDISC_DROP and its kin)"),
+            says_the_same(evidence, dropped, reasons, "the drop reasons of queueing disciplines (QDISC_DROP and \
+                related)"),
             says_the_same(evidence, dropped, evidence.grew(role, key), "SndbufErrors of the sender's UDP").or_else(
                 || {
                     says_the_same(
@@ -83,9 +84,9 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let wire_bps = evidence.base.offered_bps + evidence.base.offered_pps() * HEADERS * 8.0;
     if let Some(rate) = evidence.number(role, keys::QDISC_RATE) {
         let setting = Setting::RootQdisc { device: device.clone(), kind: "default".to_owned() };
-        let why = if wire_bps > rate { "lets only" } else { "holds too little for the bursts, and lets" };
+        let why = if wire_bps > rate { "passes only" } else { "is too short for the bursts and passes" };
         let advice = format!(
-                "{kind} of {device} {why} {} through where {} were offered: remove or raise it, or offer less",
+                "{kind} of {device} {why} {} of {} offered: remove or raise it, or offer less",
                 units::bps(rate),
                 units::bps(wire_bps)
             );
@@ -95,7 +96,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     #[allow(clippy::cast_precision_loss)]
     let burst = evidence.base.loss_burst_max as f64;
     let longer = rounded((limit * 4.0).max(limit + 2.0 * burst), 1 << 20);
-    let advice = format!("give {kind} of {device} room for the bursts, or send smaller ones");
+    let advice = format!("raise the queue limit of {kind} on {device}, or send smaller bursts");
     let command = if kind == "pfifo_fast" {
         format!("ip link set dev {device} txqueuelen {longer}")
     } else {
@@ -121,7 +122,7 @@ mod tests {
     fn drops_that_the_application_was_or_was_not_told_of_are_named() {
         let finding = named(&truth(), "qdisc-drop", Place::Client);
         rejects(&finding, "random-loss", "nothing was dropped");
-        rejects(&finding, "udp-send-queue", "took every datagram");
+        rejects(&finding, "udp-send-queue", "the socket and the interface accepted every datagram");
         assert_eq!(finding.fix.commands[0].run, "ip link set dev eth0 txqueuelen 4096");
         let told = UdpScene { died: Died { qdisc_told: 30_000, ..Died::default() }, ..truth() };
         named(&told, "qdisc-drop", Place::Client);
@@ -131,7 +132,7 @@ mod tests {
     fn a_shaper_is_named_with_its_rate() {
         let sender_facts = with(truth().sender_facts, fact("qdisc.rate", 50_000_000_i64, Unit::BitsPerSecond));
         let finding = named(&UdpScene { sender_facts, ..truth() }, "qdisc-drop", Place::Client);
-        assert!(finding.fix.advice.contains("lets only 50.0 Mbit/s through"), "{}", finding.fix.advice);
+        assert!(finding.fix.advice.contains("passes only 50.0 Mbit/s"), "{}", finding.fix.advice);
         assert_eq!(finding.fix.settings.len(), 1);
     }
 

@@ -1,12 +1,12 @@
 //! # random-loss
 //!
-//! The path loses packets whatever the rate: a dirty fibre, a bad cable, a radio link, a failing card.
+//! The path loses packets at any rate: a dirty fibre, a bad cable, a radio link, a failing NIC.
 //!
-//! **Shows**: the same part is lost at a tenth and at half of the rate.
+//! **Shows**: the same loss ratio at a tenth and at half of the rate.
 //!
-//! **Mistaken for**: a short queue or a policer: evenly spaced and below the rate their loss ends.
+//! **Mistaken for**: a short queue or a policer (no loss when paced below the rate).
 //!
-//! **Fix**: find the bad hop by its error counters.
+//! **Fix**: find the faulty hop by its error counters.
 //!
 //! Source: RFC 7680; see [`crate::experiments::paced`].
 
@@ -25,7 +25,7 @@ use narrows_model::words::units;
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "random-loss",
-    about: "the path loses packets whatever the rate",
+    about: "the path loses packets at any rate",
     roles: &[Role::Path],
     assess: |evidence, _| on_the_path(evidence, Met::Lossy, by_paced_udp),
     look_alikes: &["path-policer", "shallow-queue", "path-capacity"],
@@ -40,20 +40,20 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
         return cannot_tell("paced UDP at a tenth and at half of the rate was not measured");
     };
     if half.lost == 0 {
-        return contradicts(format!("evenly spaced at half of the rate UDP lost nothing ({} sent)", half.sent));
+        return contradicts(format!("evenly paced at half of the rate, UDP lost nothing ({} sent)", half.sent));
     }
     let expected = tenth.expected(half.rate());
     #[allow(clippy::cast_precision_loss)]
     let (seen, enough) = (tenth.lost as f64, expected >= ENOUGH && half.lost >= 8);
     if enough && seen <= expected / 5.0 {
         return contradicts(format!(
-            "at a tenth of the rate UDP lost {} where at half of it {} were lost: the loss grows with the rate",
+            "UDP lost {} at a tenth of the rate and {} at half of it: the loss grows with the rate",
             tenth.words(),
             half.words()
         ));
     }
     if !enough || seen < expected / 2.5 {
-        return cannot_tell("too few datagrams of paced UDP were lost to compare a tenth with half of the rate");
+        return cannot_tell("too little loss to compare a tenth with half of the rate");
     }
     Assessment::Supports {
         share: 0.95,

@@ -1,10 +1,10 @@
 //! # shallow-queue
 //!
-//! A queue on the path is too short for bursts, though it carries their rate.
+//! A queue on the path is too short for bursts of a rate that the path carries.
 //!
-//! **Shows**: at half of the rate bursts are lost and evenly spaced datagrams are not.
+//! **Shows**: at half of the rate bursts are lost, and evenly paced datagrams are not.
 //!
-//! **Mistaken for**: a policer (it lets a first burst pass), random loss (it stays when evenly spaced).
+//! **Mistaken for**: a policer (it passes a first burst), random loss (it persists when paced).
 //!
 //! **Fix**: pace the sender: smaller bursts, no batches.
 //!
@@ -30,7 +30,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     look_alikes: &["random-loss", "path-policer", "path-capacity"],
     fix: |_, _| {
         advice(
-            "send evenly spaced (smaller bursts, no batches, fq or SO_TXTIME); or a longer queue at the hop that drops",
+            "pace the sender (smaller bursts, no batches, fq or SO_TXTIME), or lengthen the queue at the dropping hop",
         )
     },
     stages: &["path"],
@@ -40,7 +40,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
 /// What the trials of paced UDP say of it.
 pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
     let (Some(even), Some(bursts)) = (lost(paced, HALF), lost(paced, HALF_BURSTS)) else {
-        return cannot_tell("UDP at half of the rate, evenly and in bursts, was not measured");
+        return cannot_tell("UDP at half of the rate, paced and in bursts, was not measured");
     };
     if bursts.lost == 0 {
         return contradicts(format!(
@@ -52,17 +52,17 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
     #[allow(clippy::cast_precision_loss)]
     let seen = even.lost as f64;
     if expected < ENOUGH {
-        return cannot_tell("too few datagrams were lost in bursts to compare evenly spaced ones with");
+        return cannot_tell("too little loss in bursts to compare with paced datagrams");
     }
     if seen > expected / 5.0 {
         return contradicts(format!(
-            "evenly spaced as many were lost: {} against {}",
+            "equal loss when paced: {} against {}",
             even.words(),
             bursts.words()
         ));
     }
     let half = experiment(format!(
-        "UDP at half of the rate in bursts of {BURST}: {}; evenly spaced: {}",
+        "UDP at half of the rate in bursts of {BURST}: {}; paced: {}",
         bursts.words(),
         even.words()
     ));
@@ -82,11 +82,12 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
     }
     let (gentle, load) = (gentle(evidence), Lost::of(&evidence.base));
     if load.lost < 8 {
-        return cannot_tell(format!("only {} of {} were lost: too few to tell bursts from chance", load.lost, load.sent));
+        return cannot_tell(format!("only {} of {} were lost: too few for a conclusion about \
+            bursts", load.lost, load.sent));
     }
     if gentle.lost >= 3 && gentle.loss() >= 0.4 * load.rate() {
         return contradicts(format!(
-            "evenly spaced {} of {} were lost, about the same part as of the load",
+            "paced, {} of {} were lost, about the same share as of the load",
             gentle.lost, gentle.sent
         ));
     }
@@ -94,7 +95,7 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
         && witnesses.len() == 1
         && met(evidence) == Some(Met::Bursts)
     {
-        witnesses.push(experiment(format!("{}: evenly spaced the load is not too much", profile.words())));
+        witnesses.push(experiment(format!("{}: paced, the load is not too high", profile.words())));
     }
     assessment
 }
@@ -128,7 +129,7 @@ mod tests {
         let lossy = lost(100, 50);
         let bursts = lost(900, 50);
         let with = [("paced-udp-tenth", &lossy), ("paced-udp-half", &lossy), ("paced-udp-half-bursts", &bursts)];
-        assert_contradicts(&assessment_with(&CAUSE, Role::Path, &lost(110, 50), &with), "about the same part");
+        assert_contradicts(&assessment_with(&CAUSE, Role::Path, &lost(110, 50), &with), "were lost, about the same share as of the load");
         assert_cannot_tell(&assessment(&CAUSE, Role::Path, &base), "was not measured");
     }
 

@@ -1,9 +1,9 @@
 //! # small-datagrams
 //!
-//! Each datagram costs an end about the same, whatever its size: with small ones a core is full at a low bit rate.
+//! The CPU cost per datagram hardly depends on its size: small datagrams fill a core at a low bit rate.
 //!
-//! **Shows**: a core is full and the rate that was asked for is not reached; larger datagrams carry as many a second, and so more
-//! bits.
+//! **Shows**: a core is full and the requested rate is not reached; larger datagrams reach the same packet rate, and
+//! therefore a higher bit rate.
 //!
 //! **Mistaken for**: a slow path or link.
 //!
@@ -23,7 +23,7 @@ use narrows_model::{Fix, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "small-datagrams",
-    about: "datagrams are so small that a core is full at a low bit rate",
+    about: "small datagrams fill a core at a low bit rate",
     roles: &[Role::Sender, Role::Receiver],
     assess,
     look_alikes: &["udp-receive-buffer", "path-capacity"],
@@ -49,7 +49,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let read_late = base.dropped("receive-buffer").max(base.dropped("softnet")) >= base.missing().div_ceil(2);
     let hurts = if role == Role::Sender { short } else { base.missing() > 0 && read_late };
     if !hurts {
-        return contradicts("the rate that was asked for was reached, and this end lost nothing of it");
+        return contradicts("the requested rate was reached, without loss at this end");
     }
     let Some((share, what)) = evidence.end(role).and_then(UdpEnd::busiest) else {
         return cannot_tell(format!("the times of the {}'s CPUs could not be read", evidence.place(role)));
@@ -69,7 +69,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         let sizes = larger.size_bytes as f64 / base.size_bytes.max(1) as f64;
         let gain = larger.goodput_bps / base.goodput_bps.max(1.0);
         if sizes < 1.5 || gain < 0.5 * sizes.min(8.0) {
-            return contradicts(format!("datagrams {sizes:.0} times as large carried only {gain:.1} times the bits"));
+            return contradicts(format!("{sizes:.0} times larger datagrams carried only {gain:.1} times the bits"));
         }
         witnesses.push(witness(
             "experiment",
@@ -87,8 +87,8 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
 
 fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
     Fix {
-        advice: "send larger datagrams; where they must be small, hand them over in batches (UDP_SEGMENT, sendmmsg), \
-                 read them in batches (UDP_GRO, recvmmsg), or use more streams"
+        advice: "send larger datagrams; else send in batches (UDP_SEGMENT, sendmmsg), receive in batches (UDP_GRO, \
+            recvmmsg), or use more streams"
             .to_owned(),
         load: Some(UdpPlan { sizes: DatagramSizes::Largest, ..evidence.base.plan.clone() }.into()),
         ..Fix::default()

@@ -1,13 +1,13 @@
 //! # softnet-backlog
 //!
-//! The queue of packets that wait for a CPU of the receiver overflows: they are dropped before any protocol sees them.
+//! The receiver's backlog of packets waiting for a CPU overflows: they are dropped before any protocol sees them.
 //!
-//! **Shows**: the column `dropped` of `softnet_stat` grows, the reason is `CPU_BACKLOG`; tunnels, virtual devices, loopback and RPS
-//! use it, a plain NIC does not.
+//! **Shows**: the column `dropped` of `softnet_stat` grows, the reason is `CPU_BACKLOG`; tunnels, virtual interfaces,
+//! loopback and RPS use it, a plain NIC does not.
 //!
-//! **Mistaken for**: loss on the path; drops of the socket (UDP's counters are flat here).
+//! **Mistaken for**: loss on the path; socket drops (UDP counters do not change here).
 //!
-//! **Fix**: `net.core.netdev_max_backlog`; where the core is full, more of them (RPS).
+//! **Fix**: `net.core.netdev_max_backlog`; more cores (RPS) if one is full.
 //!
 //! Source: kernel `net/core/dev.c`, `enqueue_to_backlog`.
 
@@ -21,7 +21,7 @@ use narrows_model::{Fix, keys};
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "softnet-backlog",
-    about: "the receiver's queue of packets that wait for a CPU overflows",
+    about: "the receiver's backlog of packets waiting for a CPU overflows",
     roles: &[Role::Receiver],
     needs: &[
         keys::SOFTNET_DROPPED,
@@ -54,7 +54,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
                 "rx_dropped of the receiver's device",
             ),
             told.filter(|told| *told > 0 && told.saturating_mul(2) >= dropped)
-                .map(|told| counter(format!("{told} send calls were told (ENOBUFS): the pair of devices is virtual"))),
+                .map(|told| counter(format!("{told} send calls failed with ENOBUFS: the interfaces are a veth pair"))),
         ],
     )
 }
@@ -62,13 +62,13 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     if let Some(why) = full_core(evidence, role) {
         return advice(format!(
-            "{why}: spread the packets over more cores (RPS, more queues); a longer queue only delays them"
+            "{why}: distribute the packets over more cores (RPS, more queues); a longer queue only adds delay"
         ));
     }
     // What arrives in 20 ms at the measured rate, and twice what overflowed.
     let now = evidence.number(role, keys::CORE_NETDEV_MAX_BACKLOG).unwrap_or(0.0);
     let packets = rounded((evidence.base.offered_pps() * 0.02).max(2.0 * now), 1 << 20).max(4096);
-    let advice = "let more packets wait for a CPU".to_owned();
+    let advice = "raise the backlog limit".to_owned();
     sysctl_fix(evidence, role, advice, "net.core.netdev_max_backlog", packets.to_string())
 }
 

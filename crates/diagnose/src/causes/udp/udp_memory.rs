@@ -1,12 +1,12 @@
 //! # udp-memory
 //!
-//! All UDP sockets of the host together hold as much memory as they may.
+//! The UDP sockets of the host use all memory that `udp_mem` allows.
 //!
 //! **Shows**: `MemErrors` of UDP grow; the reason is `PROTO_MEM`.
 //!
-//! **Mistaken for**: one small receive buffer (`RcvbufErrors`, and no other socket suffers).
+//! **Mistaken for**: one small receive buffer (`RcvbufErrors`, on one socket only).
 //!
-//! **Fix**: `net.ipv4.udp_mem`, in pages; or the sockets that hold it.
+//! **Fix**: `net.ipv4.udp_mem`, in pages; or the sockets that use it.
 //!
 //! Source: kernel `Documentation/networking/ip-sysctl.rst`, `net/core/sock.c`, `__sk_mem_raise_allocated`.
 
@@ -20,7 +20,7 @@ use narrows_model::{Fix, keys};
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-memory",
-    about: "all UDP sockets of the host together hold as much memory as they may",
+    about: "the UDP sockets of the host use all memory that udp_mem allows",
     roles: &[Role::Receiver],
     needs: &[
         keys::SNMP_UDP_MEM_ERRORS,
@@ -66,10 +66,10 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let words = [keys::UDP_MEM_LOW, keys::UDP_MEM_PRESSURE, keys::UDP_MEM_HIGH].map(|key| evidence.number(role, key));
     let [Some(low), Some(pressure), Some(high)] = words else {
-        return advice("raise net.ipv4.udp_mem on the host itself: it is not shown in this network namespace");
+        return advice("raise net.ipv4.udp_mem on the host: it is not available in this network namespace");
     };
     let value = format!("{:.0} {:.0} {:.0}", low.max(1.0) * 4.0, pressure.max(1.0) * 4.0, high.max(1.0) * 4.0);
-    let advice = "let UDP sockets hold four times the memory, or find those that hold it".to_owned();
+    let advice = "raise udp_mem fourfold, or find the sockets that hold the memory".to_owned();
     sysctl_fix(evidence, role, advice, "net.ipv4.udp_mem", value)
 }
 

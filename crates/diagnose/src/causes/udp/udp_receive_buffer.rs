@@ -1,14 +1,14 @@
 //! # udp-receive-buffer
 //!
-//! The receiving socket's buffer is too small for the bursts that arrive while its reader is away.
+//! The receive buffer of the socket is too small for bursts that arrive while its reader does not run.
 //!
-//! **Shows**: the socket counts drops (`SO_RXQ_OVFL`), UDP counts `RcvbufErrors`, the reason is `SOCKET_RCVBUFF`; ring and
-//! backlog are flat; the reader has time left.
+//! **Shows**: the socket counts drops (`SO_RXQ_OVFL`), UDP counts `RcvbufErrors`, the reason is `SOCKET_RCVBUFF`; ring
+//! and backlog have no drops; the reader is partly idle.
 //!
-//! **Mistaken for**: loss on the network: older tools call it that. A reader that has no time left (then no buffer is
-//! large enough), memory of all UDP sockets (`MemErrors`).
+//! **Mistaken for**: network loss, as older tools report it. A reader without idle time (then no buffer is large
+//! enough), memory of all UDP sockets (`MemErrors`).
 //!
-//! **Fix**: `net.core.rmem_max` and a larger `SO_RCVBUF`: room for what arrives in the longest pause of the reader.
+//! **Fix**: `net.core.rmem_max` and a larger `SO_RCVBUF`: large enough for the longest pause of the reader.
 //!
 //! Source: socket(7), kernel `net/ipv4/udp.c`, `__udp_enqueue_schedule_skb`; UvA, *Performance measuring*, 2010: 128 KiB lost
 //! 44 %, 512 KiB nothing.
@@ -24,7 +24,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-receive-buffer",
-    about: "the receiving socket's buffer is too small for the bursts that arrive",
+    about: "the receive buffer of the socket is too small for the arriving bursts",
     roles: &[Role::Receiver],
     needs: &[
         keys::SNMP_UDP_RCVBUF_ERRORS,
@@ -48,7 +48,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         Err(assessment) => return assessment,
     };
     if let Some(why) = full_core(evidence, role) {
-        return contradicts(format!("{why}: it cannot read as fast as datagrams arrive, whatever the buffer"));
+        return contradicts(format!("{why}: it reads more slowly than datagrams arrive, with any buffer"));
     }
     let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_RCVBUF_ERRORS } else { keys::SNMP_UDP_RCVBUF_ERRORS };
     let full = evidence.base.buffer_full.filter(|share| *share >= 0.05);
@@ -119,7 +119,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
         let why = fixed.map_or_else(String::new, |asked| format!("; it asked for {}", units::bytes(asked.into())));
         return Fix { advice: format!("{larger}: net.core.rmem_max allows it{why}"), load, ..Fix::default() };
     }
-    let advice = format!("{larger}, and let it have as much: net.core.rmem_max caps what a socket may ask for");
+    let advice = format!("{larger}, and raise net.core.rmem_max, which limits it");
     Fix { load, ..sysctl_fix(evidence, role, advice, "net.core.rmem_max", ask.to_string()) }
 }
 
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_reader_without_time_is_not_helped_by_a_buffer() {
-        assert_contradicts(&of(&UdpScene { receiver_thread: 0.97, ..truth() }), "cannot read as fast");
+        assert_contradicts(&of(&UdpScene { receiver_thread: 0.97, ..truth() }), "it reads more slowly than datagrams arrive, with any buffer");
         assert_supports(&of(&UdpScene { receiver_thread: 0.9, ..truth() }));
     }
 

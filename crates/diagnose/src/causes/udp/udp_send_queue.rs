@@ -1,12 +1,14 @@
 //! # udp-send-queue
 //!
-//! The sending socket or its device refuses datagrams: they never leave the host, and are no loss of the network.
+//! The sending socket or its interface rejects datagrams: they never leave the host and are not network loss.
 //!
-//! **Shows**: `EAGAIN` or `ENOBUFS` at the send call, `SndbufErrors` of UDP, drops of the device; the receiver misses just those.
+//! **Shows**: `EAGAIN` or `ENOBUFS` at the send call, `SndbufErrors` of UDP, drops of the interface; the loss equals
+//! these datagrams.
 //!
 //! **Mistaken for**: loss on the path; drops of the queueing discipline (it counts them itself: `qdisc-drop`).
 //!
-//! **Fix**: `net.core.wmem_max` and a larger `SO_SNDBUF` where the buffer is full; a longer device queue, or a pace that the device keeps up with.
+//! **Fix**: `net.core.wmem_max` and a larger `SO_SNDBUF` if the buffer is full; a longer interface queue, or a lower
+//! pace.
 //!
 //! Source: udp(7), kernel `net/ipv4/udp.c`, `udp_send_skb`.
 
@@ -20,7 +22,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-send-queue",
-    about: "the sending socket or its device refuses datagrams before they leave the host",
+    about: "the sending socket or its interface rejects datagrams",
     roles: &[Role::Sender],
     needs: &[
         keys::SNMP_UDP_SNDBUF_ERRORS,
@@ -50,16 +52,16 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let missing = evidence.base.missing();
     let dropped = would_block.saturating_add(buffers).saturating_add(device);
     if dropped == 0 {
-        return contradicts("the socket and the device took every datagram");
+        return contradicts("the socket and the interface accepted every datagram");
     }
     #[allow(clippy::cast_precision_loss)]
     let share = (dropped as f64 / missing.max(1) as f64).min(1.0);
     if share < PART {
-        return contradicts(format!("only {dropped} of {missing} datagrams were refused at the sender"));
+        return contradicts(format!("only {dropped} of {missing} datagrams were rejected at the sender"));
     }
     let first = counter(format!(
-        "the ledger: {dropped} of {missing} missing datagrams never left the sender ({would_block} EAGAIN, {buffers} \
-         ENOBUFS, {device} dropped by the device)"
+        "packet ledger: {dropped} of {missing} missing datagrams were not sent ({would_block} EAGAIN, {buffers} \
+        ENOBUFS, {device} dropped by the interface)"
     ));
     let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_SNDBUF_ERRORS } else { keys::SNMP_UDP_SNDBUF_ERRORS };
     let same = |key, what| says_the_same(evidence, dropped, evidence.grew(role, key), what);
@@ -70,7 +72,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         [
             same(key, "SndbufErrors of the sender's UDP")
                 .or_else(|| same(keys::SNMP_IP_OUT_DISCARDS, "OutDiscards of the sender's IP")),
-            gaps.then(|| counter("what the receiver misses are just those: the path lost nothing")),
+            gaps.then(|| counter("the loss equals these datagrams: the path lost nothing")),
         ],
     )
 }
@@ -86,7 +88,7 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
     let longer = evidence.number(role, keys::NIC_TXQUEUELEN).map_or(10_000.0, |length| (length * 4.0).max(10_000.0));
     let advice = format!(
-        "pace the sender (smaller bursts), or give {device} a longer queue: it was refused {} datagrams",
+        "pace the sender (smaller bursts), or give {device} a longer queue: it rejected {} datagrams",
         buffers.saturating_add(evidence.base.dropped("nic-tx"))
     );
     command_fix(evidence, role, advice, [format!("ip link set dev {device} txqueuelen {longer:.0}")])
@@ -127,11 +129,11 @@ mod tests {
     fn drops_of_the_queueing_discipline_and_of_the_filter_are_other_causes() {
         let of = |scene: &UdpScene| assessment(&CAUSE, Role::Sender, scene);
         let died = Died { qdisc_told: 6_000, ..Died::default() };
-        assert_contradicts(&of(&UdpScene { died, ..UdpScene::default() }), "took every datagram");
+        assert_contradicts(&of(&UdpScene { died, ..UdpScene::default() }), "the socket and the interface accepted every datagram");
         let refused = Unsent { not_permitted: 6_000, ..Unsent::default() };
         assert_contradicts(
             &of(&UdpScene { died: Died { refused, ..Died::default() }, ..UdpScene::default() }),
-            "took every",
+            "the socket and the interface accepted every datagram",
         );
         let died = Died { path: 90_000 / 2, device: 100, ..Died::default() };
         assert_contradicts(&of(&UdpScene { died, ..UdpScene::default() }), "only 100 of 45100");

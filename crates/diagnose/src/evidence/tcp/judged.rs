@@ -137,7 +137,7 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
         return None;
     }
     if evidence.base.shares.is_none() {
-        return Some("the sender's kernel does not say what held it back, so its ends cannot be excluded".to_owned());
+        return Some("the sender's kernel does not report what limited it, so its ends cannot be excluded".to_owned());
     }
     if evidence.base.window_full_share.is_none() {
         return Some(
@@ -180,7 +180,7 @@ mod tests {
         let queued = queued();
         assert_eq!(verdict(&queued, &no_more(&queued)).status, Status::Healthy);
         for (hidden, why) in [
-            (&[Hidden::LimitedTimes] as &[Hidden], "what held it back"),
+            (&[Hidden::LimitedTimes] as &[Hidden], "the sender's kernel does not report what limited it"),
             (&[Hidden::SocketMemory], "a slow writer"),
             (&[Hidden::Cores, Hidden::Threads], "the client's CPUs"),
         ] {

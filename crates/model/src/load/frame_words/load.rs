@@ -93,7 +93,7 @@ mod tests {
             assert_eq!(
                 refused(word, GIGABIT),
                 format!(
-                    "`{word}` is no load; write it like 1.2Mpps, 9.4G (on the wire), 50% (of the line rate) or max"
+                    "invalid load `{word}`; write it like 1.2Mpps, 9.4G (on the wire), 50% (of the line rate) or max"
                 )
             );
         }

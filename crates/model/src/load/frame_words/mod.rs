@@ -12,14 +12,14 @@ use crate::load::frames::Endpoints;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thiserror::Error;
 
-/// A word that is no range, no sizes or no load: the sentence that says why.
+/// An invalid range, list of sizes or load, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct FrameWordError(String);
 
 impl FrameWordError {
     fn not_a(word: &str, what: &str, examples: &str) -> Self {
-        Self::of(word, &format!("is an invalid {what}; write it like {examples}"))
+        Self(format!("invalid {what} `{}`; write it like {examples}", shortened(word)))
     }
 
     fn of(word: &str, says: &str) -> Self {
@@ -161,7 +161,7 @@ mod tests {
             ["", "-", "host", "198.18.0", "198.18.0.1:", "198.18.0.1:65536", "198.18.0.1:+1", "[198.18.0.1]:7", &long]
         {
             let sentence = refused(word);
-            assert!(sentence.contains("is no range of addresses; write it like 198.18.0.1:2000-"), "{sentence}");
+            assert!(sentence.starts_with("invalid range of addresses `"), "{sentence}");
             assert!(sentence.len() < 400, "{sentence}");
         }
         for word in [
@@ -174,7 +174,7 @@ mod tests {
             "198.18.0.1-198.18.9.1/33",
             "198.18.0.1-198.18.9.1/0",
         ] {
-            assert!(refused(word).contains("is no range of addresses"), "{word}");
+            assert!(refused(word).contains("invalid range of addresses"), "{word}");
         }
         assert_eq!(
             refused("198.18.0.9-2001:2::1"),
@@ -182,11 +182,11 @@ mod tests {
         );
         assert_eq!(
             refused("198.18.0.9-198.18.0.1"),
-            "`198.18.0.9-198.18.0.1` ends before it begins: its first address is higher than its last"
+            "`198.18.0.9-198.18.0.1` is reversed: its first address is higher than its last"
         );
         assert_eq!(
             refused("198.18.0.1:9-198.18.0.1:8"),
-            "`198.18.0.1:9-198.18.0.1:8` ends before it begins: its first port is higher than its last"
+            "`198.18.0.1:9-198.18.0.1:8` is reversed: its first port is higher than its last"
         );
     }
 

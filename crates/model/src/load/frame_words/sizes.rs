@@ -135,21 +135,18 @@ mod tests {
             ["", "big", "64,,128", "imix:", "imix:7", "imix:0x64", "imix:+1x64", "genome:", "genome:abx", "IMIX"]
         {
             assert!(
-                refused(word).contains(&format!("`{word}` is no list of frame sizes; write it like 64, ")),
+                refused(word).contains(&format!("invalid list of frame sizes `{word}`; write it like 64, ")),
                 "{word}"
             );
         }
-        assert_eq!(
-            refused("64,63"),
-            "`64,63` asks for frames of 63 bytes, but frames have from 64 to 9216 bytes with FCS"
-        );
+        assert_eq!(refused("64,63"), "`64,63` has frames of 63 bytes; the allowed range is 64 to 9216 bytes with FCS");
         assert!(refused("imix:1x64,1x9217").contains("frames of 9217 bytes"));
         assert!(refused("99999999999").contains("frames of 99999999999 bytes"));
         for (word, frames) in [(vec!["64"; 65].join(","), "65"), (format!("genome:{}", "a".repeat(70)), "70")] {
-            assert!(refused(&word).contains(&format!("is a sequence of {frames} frames, but 64 are the most")));
+            assert!(refused(&word).contains(&format!("is a sequence of {frames} frames; the maximum is 64")));
         }
         assert!(refused("imix:64x64,1x128").contains("a sequence of 65 frames"));
         let most = u64::MAX;
-        assert!(refused(&format!("imix:{most}x64,{}x128", most - 1)).contains("but 64 are the most"));
+        assert!(refused(&format!("imix:{most}x64,{}x128", most - 1)).contains("the maximum is 64"));
     }
 }

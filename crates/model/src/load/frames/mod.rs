@@ -405,7 +405,7 @@ mod tests {
     fn what_no_frame_can_be_is_named() {
         assert_eq!(format().check(), Ok(()));
         let refused = |format: FrameFormat| format.check().expect_err("refused");
-        assert!(refused(FrameFormat { sizes: vec![63], ..format() }).contains("takes 64 bytes with FCS"));
+        assert!(refused(FrameFormat { sizes: vec![63], ..format() }).contains("needs 64 bytes with FCS"));
         assert!(refused(FrameFormat { sizes: vec![9217], ..format() }).contains("9217"));
         assert!(refused(FrameFormat { vlan: Some(4096), ..format() }).contains("4096"));
         assert!(refused(FrameFormat { family: Family::Ipv6, ..format() }).contains("family"));

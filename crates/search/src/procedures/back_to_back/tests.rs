@@ -49,8 +49,8 @@ fn the_formulas_of_the_rfc() {
 fn a_size_at_the_line_rate_and_a_mix_have_no_value_and_say_why() {
     let test = BackToBackTest { most_frames: 1_000_000, repetitions: 3 };
     let why = |row, pps| BackToBackPlan::of(&plan(), &test, row, pps).expect_err("no value");
-    assert!(why(row(64), Some(14_880_952.380_952_38)).contains("the highest rate that is offered"));
-    assert!(why(row(64), None).contains("no throughput"));
+    assert!(why(row(64), Some(14_880_952.380_952_38)).contains("the maximum load"));
+    assert!(why(row(64), None).contains("needs a throughput"));
     assert!(why(Row { traffic: 0, size: None }, Some(1e6)).contains("not mixes"));
     assert!(BackToBackPlan::of(&plan(), &test, row(64), Some(12e6)).is_ok());
 }
@@ -76,7 +76,7 @@ fn a_tester_that_never_sends_a_whole_burst_ends_the_test_with_a_reason() {
     let (test, trials) = run(&test_of(100_000, 3), short);
     assert_eq!((trials, test.bursts(row(64)).len()), (5, 0));
     let why = test.ended().expect("a reason");
-    assert_eq!(why, "bursts of 64 frames stayed invalid: 63 frames left, but the burst is of 64");
+    assert_eq!(why, "bursts of 64 frames stayed invalid: 63 frames sent, but the burst has 64");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_device_that_passes_and_fails_at_random_has_no_longest_burst_and_the_test_sa
         BurstSeen { sent: frames, received, offered_pps: MAX_PPS, invalid: None }
     });
     assert_eq!((trials, test.bursts(row(64)).len()), (80, 0));
-    assert!(test.ended().is_some_and(|why| why.ends_with("bursts of one length pass and fail at random")));
+    assert!(test.ended().is_some_and(|why| why.ends_with("bursts of equal length pass and fail at random")));
 }
 
 #[test]

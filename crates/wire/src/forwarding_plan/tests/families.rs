@@ -33,7 +33,8 @@ fn a_port_may_have_both_families() {
         .replace("address6 = \"2001:2:0:200::2\"\ngateway6 = \"2001:2:0:200::1\"\n", "");
     assert_eq!(
         bad(&one).to_string(),
-        "line 15, column 10: traffic[0].family: it is \"ipv6\", but [receiver] has no address of it; add address6 and gateway6"
+        "line 15, column 10: traffic[0].family: it is \"ipv6\", but [receiver] has no address of this family; add \
+        address6 and gateway6"
     );
     let plan = parse(&one.replace("[[traffic]]\nfamily = \"ipv6\"", "")).expect("a plan").plan;
     assert_eq!(plan.traffic.len(), 1);
@@ -45,15 +46,12 @@ fn the_second_pair_is_judged_like_the_first() {
     let missing = of("gateway6 = \"2001:2:0:200::1\"\n", "");
     assert!(missing.contains("receiver.gateway6: it is missing"), "{missing}");
     let four = of("\"2001:2:0:100::", "\"198.18.7.");
-    assert!(four.contains("generator.address6: it is 198.18.7.2, but must be an address of IPv6"), "{four}");
+    assert!(four.contains("generator.address6: it is 198.18.7.2, but must be an IPv6 address"), "{four}");
     let twice = of("2001:2:0:200::2", "2001:2:0:100::2");
-    assert!(
-        twice.contains("receiver.address6: it is 2001:2:0:100::2, but that is generator.address6 already"),
-        "{twice}"
-    );
+    assert!(twice.contains("receiver.address6: it is 2001:2:0:100::2, the same as generator.address6"), "{twice}");
     let six = |text: String| text.replace("198.18.0.", "2001:2:0:300::").replace("198.19.0.", "2001:2:0:400::");
     let both = bad(&six(both_families(""))).to_string();
-    assert!(both.contains("generator.address: it is 2001:2:0:300::2, but beside address6"), "{both}");
+    assert!(both.contains("generator.address: it is 2001:2:0:300::2, but with address6"), "{both}");
 }
 
 #[test]
@@ -62,8 +60,8 @@ fn networks_of_one_side_leave_the_other_alone() {
         .replace("2001:2:0:200::", "2001:2:0:101::");
     assert_eq!(
         bad(&near).to_string(),
-        "line 18, column 12: traffic[0].networks: 3 networks of 64 bits from 2001:2:0:100::2 to 2001:2:0:102::2 hold \
-         2001:2:0:101::2, the address of [receiver]; choose addresses of the ports that are further apart"
+        "line 18, column 12: traffic[0].networks: 3 networks of 64 bits from 2001:2:0:100::2 to 2001:2:0:102::2 \
+        include 2001:2:0:101::2, the address of [receiver]; choose port addresses that are further apart"
     );
     let outside = bad(&file("", "[[traffic]]\nnetworks = 256").replace("198.19.0.", "198.19.200.")).to_string();
     assert!(outside.contains("256 networks from 198.19.200.2 on end with 198.20.199.2, which"), "{outside}");

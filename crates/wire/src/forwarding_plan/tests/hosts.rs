@@ -15,9 +15,7 @@ fn a_port_may_be_on_another_host() {
     assert!(plan.generator.host.is_none() && !plan.one_clock());
     let says = |text: String| bad(&text).to_string();
     assert!(says(far("", "host = \"a b\"")).contains("receiver.host: it is `a b`, but must be a host that runs"));
-    assert!(
-        says(far("", "token-file = \"rcv.token\"")).contains("receiver.token-file: it is the token of a host, but")
-    );
+    assert!(says(far("", "token-file = \"rcv.token\"")).contains("receiver.token-file: the port has a token file but"));
     let private = far("allow-any-address = true", "host = \"rcv\"").replace("198.19.0.", "10.2.0.");
     assert!(says(private).contains("`narrows serve` on the port's host allows no others"));
     let private = far("allow-any-address = true", "host = \"rcv\"").replace("198.18.0.", "10.1.0.");

@@ -59,11 +59,11 @@ fn what_a_modifier_cannot_be() {
     );
     assert!(of("{ kind = \"routes\", networks = 26 }").contains("a whole number from 1 to 25"));
     assert!(of("\"broadcast\", \"broadcast\"").contains("modifiers[1]: it is in the list twice"));
-    assert!(of("\"management\"").contains("the plan has no hop that is read by SNMP; name who is asked"));
+    assert!(of("\"management\"").contains("the plan has no hop with an SNMP source; name the agent"));
     assert!(of("{ kind = \"management\", agent = \"192.0.2.1\" }").contains("community: it is missing"));
     assert!(says("", "[[traffic]]\nmodifiers = \"broadcast\"")[0].contains("a list of"));
     let ports = file("", "[[traffic]]\nmodifiers = [\"routes\"]")
         .replace("198.18.0.", "2001:2:0:1::")
         .replace("198.19.0.", "2001:2:0:2::");
-    assert!(bad(&ports).to_string().contains("RIP version 2, which is of IPv4"), "{}", bad(&ports));
+    assert!(bad(&ports).to_string().contains("RIP version 2, for IPv4 only"), "{}", bad(&ports));
 }
