@@ -93,7 +93,7 @@ fn both_hosts_as_markdown() {
 
 #[test]
 fn lines_fit() {
-    for width in [80, 100, 160] {
+    for width in [60, 80, 100, 160] {
         let text = audit::text::audit(&sample(), Style { width, ..Style::default() });
         for line in text.lines().filter(|line| !line.contains("$ ")) {
             assert!(line.chars().count() <= width, "{width}: {line}");

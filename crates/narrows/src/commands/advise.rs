@@ -14,11 +14,11 @@ use std::path::Path;
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
-    narrows rfc2544 advise cisco --role switch                   the commands, to be typed\n  \
-    narrows rfc2544 advise router.toml                           what narrows would set on this tester\n  \
-    narrows rfc2544 advise router.toml --apply                   sets it; all of it or nothing\n  \
-    narrows rfc2544 advise --role router --device eth1 --device eth2 --apply   on the device under test itself\n  \
-    narrows rfc2544 advise --undo                                sets it back, also after a crash")]
+    narrows rfc2544 advise cisco --role switch        the commands to type\n  \
+    narrows rfc2544 advise router.toml                what narrows would set here\n  \
+    narrows rfc2544 advise router.toml --apply        set all of it, or nothing\n  \
+    narrows rfc2544 advise --role router --device eth1 --device eth2 --apply\n  \
+    narrows rfc2544 advise --undo                     roll back, also after a crash")]
 pub(super) struct Args {
     /// A system, whose commands are printed (linux, freebsd, cisco, juniper), or a plan, whose ports are looked at on this host
     #[arg(value_name = "SYSTEM|PLAN", default_value = "linux", hide_default_value = true)]

@@ -28,53 +28,54 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("duration", |it| it.default_value("8s").default_value_if("udp", "true", "4s")),
-    mut_arg("bytes", |it| it.conflicts_with("udp")),
-    mut_arg("interval", |it| it.default_value("100ms")),
+    mut_arg("bytes", |it| it.conflicts_with("udp").hide_short_help(true)),
+    mut_arg("interval", |it| it.default_value("100ms").hide_short_help(true)),
+    mut_arg("omit", |it| it.hide_short_help(true)),
+    mut_arg("congestion_control", |it| it.hide_short_help(true)),
     mut_arg("size", |it| {
         it.alias("datagram").default_value("128k").default_value_if("udp", "true", "largest").help(
-            "Bytes handed to the kernel in one call; with --udp the payload of a datagram: a list, imix, or the largest that the path \
-             carries in one piece",
+            "Read and write size; UDP payload with --udp",
         )
     }),
     mut_arg("rate", |it| it.hide_default_value(true)),
     mut_args(with_udp),
-    mut_arg("output", |it| it.help("Where to keep the run (default: the state directory)")),
-    mut_arg("full", |it| it.help("Show every parameter, every rejected look-alike and each ceiling's arithmetic")),
+    mut_arg("output", |it| it.help("Save the run to this file")),
+    mut_arg("full", |it| it.help("Show every parameter, rejected cause and calculation")),
     after_help = "Examples:\n  \
     narrows diagnose server --token-file token\n  \
     narrows diagnose ssh://admin@server --direction down\n  \
-    narrows diagnose server --token-file token --try      (server: narrows serve --allow-tune)\n  \
-    narrows diagnose server --token-file token --expect 900M      at capacity is not enough\n  \
-    narrows diagnose server --token-file token --udp --rate 500M      where do datagrams die at this rate?\n  \
-    narrows diagnose server --token-file token --format json | jq .verdict"
+    narrows diagnose server --try            (server: narrows serve --allow-tune)\n  \
+    narrows diagnose server --expect 900M    at capacity is not enough\n  \
+    narrows diagnose server -u -b 500M       where are datagrams dropped?\n  \
+    narrows diagnose server --format json | jq .verdict"
 )]
 pub(crate) struct Args {
-    /// The diagnosis ends within this time, its experiments included
+    /// Time limit, experiments included
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
     /// A load of TCP ends before its time once its goodput is known within this many percent; 0: each takes its whole time
-    #[arg(long, value_parser = percent, default_value = "3", value_name = "PERCENT")]
+    #[arg(long, value_parser = percent, default_value = "3", value_name = "PERCENT", hide_short_help = true)]
     within: f64,
     /// Do not profile the path by short steps of UDP; what it could carry is then less well known
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_profile: bool,
     /// The profile offers no more than this rate
-    #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "no_profile")]
+    #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "no_profile", hide_short_help = true)]
     max_rate: Option<u64>,
-    /// What the path should carry: a path at capacity that carries less than nine tenths of it is reported, and exits with 3
+    /// Expected rate; less than 90 % of it is a finding
     #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "udp")]
     expect: Option<u64>,
-    /// Apply each fix at run time, measure with and without it in turn, climb to the next ceiling, and set all back
+    /// Apply each fix, prove it by measurement, fix the next bottleneck, roll back
     #[arg(long = "try")]
     try_fixes: bool,
     /// With --try: let the fixes that helped stay
-    #[arg(long, requires = "try_fixes")]
+    #[arg(long, requires = "try_fixes", hide_short_help = true)]
     keep: bool,
     /// With --try: pairs of trials that prove each fix
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=100), value_name = "N")]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=100), value_name = "N", hide_short_help = true)]
     pairs: u32,
     /// Exit with 0 even where a limiting cause was found
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     exit_zero: bool,
     #[command(flatten)]
     remote: RemoteArgs,

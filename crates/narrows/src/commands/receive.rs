@@ -21,7 +21,7 @@ use std::time::Duration;
     mut_arg("duration", |it| it.default_value("1h").help("The longest time")),
     after_help = "Examples:\n  \
     narrows receive eth2                          until Ctrl-C, or an hour\n  \
-    narrows receive eth2 --idle 2s --per-flow     until nothing came for two seconds; the flows by themselves\n  \
+    narrows receive eth2 --idle 2s --per-flow     stop after 2 s without frames\n  \
     narrows receive eth2 --gaps --format json     with the times between arrivals\n\
     Only frames with the signature of `narrows generate` are counted and taken; all others go on to the host. Latency is told \
     where generator and receiver are on one machine, and so on one clock."

@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
     args_conflicts_with_subcommands = true,
     mut_arg("output", |it| it.help("Keep everything that was measured in this file, while it is measured")),
     after_help = "Examples:\n  \
-    narrows rfc2544 router.toml --dry-run            every trial and the total time; nothing is sent\n  \
+    narrows rfc2544 router.toml --dry-run          list the trials, send nothing\n  \
     narrows rfc2544 router.toml --html report.html -o router.json\n  \
     narrows rfc2544 --again router.json --format markdown\n  \
-    narrows rfc2544 advise linux --role router       what to set so that nothing but test frames moves\n  \
-    narrows rfc2544 advise router.toml --apply       set it on this tester; --undo sets it back\n  \
+    narrows rfc2544 advise linux --role router     settings of a quiet test bed\n  \
+    narrows rfc2544 advise router.toml --apply     set them here; --undo rolls back\n  \
     narrows rfc2544 keys                             every key of a plan\n\
     Use it on a lab's own devices only (RFC 6815)."
 )]

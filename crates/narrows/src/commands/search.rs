@@ -2,7 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis, percent, rate, ratio};
-use crate::flags::{DirectionArg, DurationArg, RemoteArgs, ResultArgs, SaveArgs, SizeArg, SocketArgs, StreamsArg, SvgArg};
+use crate::flags::{
+    DirectionArg, DurationArg, RemoteArgs, ResultArgs, SaveArgs, SizeArg, SocketArgs, StreamsArg, SvgArg,
+};
 use crate::output::{print, style};
 use crate::session::{Connection, LiveLines};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -21,7 +23,7 @@ use std::time::Duration;
     mut_arg("duration", |it| it.alias("trial").default_value("1s").help("Length of a trial")),
     mut_arg("svg", |it| it.help("Draw the trials (of a loss curve: the curve) into this file (SVG)")),
     after_help = "Examples:\n  \
-    narrows search server                                   NDR and PDR of the largest unfragmented datagram\n  \
+    narrows search server       NDR and PDR of the largest unfragmented datagram\n  \
     narrows search server --size 64 --direction down --goal ndr --goal strict=0:0\n  \
     narrows search server --preset rfc2544 --size 1472\n  \
     narrows search server --method loss-curve --max 1G --svg loss.svg\n\
@@ -49,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, conflicts_with_all = ["goal", "method", "duration", "sum"])]
     preset: Option<Preset>,
     /// Lowest load that is tried (default: a thousandth of the highest)
-    #[arg(long, value_parser = rate, value_name = "RATE")]
+    #[arg(long, value_parser = rate, value_name = "RATE", hide_short_help = true)]
     min: Option<UdpRate>,
     /// Highest load that is tried (default: what the tester itself carries)
     #[arg(long, value_parser = rate, value_name = "RATE")]
@@ -57,22 +59,22 @@ pub(crate) struct Args {
     #[command(flatten)]
     duration: DurationArg,
     /// Trials at one load after which it is decided (default: 11s; up to 5s where the path profile agrees)
-    #[arg(long, value_parser = duration, value_name = "TIME")]
+    #[arg(long, value_parser = duration, value_name = "TIME", hide_short_help = true)]
     sum: Option<Duration>,
     /// The search ends when the bounds are this close, in per cent of the upper one
-    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "0.5")]
+    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "0.5", hide_short_help = true)]
     width: f64,
     /// By how many per cent of the highest load a loss curve falls each time
-    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "10")]
+    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "10", hide_short_help = true)]
     step: f64,
     /// The search ends after this time
-    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m")]
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m", hide_short_help = true)]
     limit: Duration,
     /// Do not look first at what the tester itself carries
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     unqualified: bool,
     /// Skip the path profile and start at the highest load; MLRsearch starts at the profiled capacity otherwise
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_profile: bool,
     #[command(flatten)]
     svg: SvgArg,

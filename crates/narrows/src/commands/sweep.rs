@@ -3,8 +3,8 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::plan_bytes;
 use crate::flags::{
-    DirectionListArg, DurationArg, FullArg, Given, OmitArg, RateArg, RemoteArgs, ResultArgs, SaveArgs, SizeListArg, StreamsArg,
-    SvgArg, words,
+    DirectionListArg, DurationArg, FullArg, Given, OmitArg, RateArg, RemoteArgs, ResultArgs, SaveArgs, SizeListArg,
+    StreamsArg, SvgArg, words,
 };
 use crate::output::{print, style};
 use crate::progress::{Progress, SavedRun};
@@ -26,11 +26,10 @@ use std::path::{Path, PathBuf};
     mut_arg("full", |it| it.help("Show every size in the comparison of both directions")),
     after_help = "Examples:\n  \
     narrows sweep server --token-file token\n  \
-    narrows sweep server --size 64,512,1472 --protocol udp --duration 2s --svg sweep.svg\n  \
-    narrows sweep server --direction up,down,both --repetitions 5 --no-search --csv sweep.csv\n  \
-    narrows sweep server --resume sweep.run.json        goes on after Ctrl-C; flags of the plan may be left out\n\
-    The lossless rate is found by a quick search for each size of UDP: trials of 1 s, 25 s at most, bounds within 2 %; \
-    none is needed where a trial of 2 s or more loses nothing. The NDR proper is found by `narrows search`."
+    narrows sweep server --size 64,1472 --protocol udp -t 2s --svg sweep.svg\n  \
+    narrows sweep server -d up,down,both --repetitions 5 --csv sweep.csv\n  \
+    narrows sweep server --resume sweep.run.json     goes on after Ctrl-C\n\
+    The lossless rate comes from a quick search; `narrows search` finds the NDR."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -42,7 +41,7 @@ pub(crate) struct Args {
     /// Write the table into this file as comma-separated values
     #[arg(long, value_name = "PATH")]
     csv: Option<PathBuf>,
-    /// Go on with an interrupted sweep: its file, or its id in the state directory
+    /// Resume an interrupted sweep: its file or its id
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
     #[command(flatten)]
@@ -57,10 +56,11 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(
     next_help_heading = "Points",
-    mut_arg("omit", |it| it.help("Leave the first part of each trial out [default: 0s]")),
+    mut_arg("omit", |it| it.help("Exclude this time of each trial [default: 0s]").hide_short_help(true)),
+    mut_arg("streams", |it| it.hide_short_help(true)),
     mut_arg("rate", |it| {
         it.default_value("max").help(
-            "Rate of UDP in each direction, all streams together: payload as 100M, datagrams as 50kpps, or max",
+            "UDP rate per direction, all streams: 100M, 50kpps (datagrams), or max",
         )
     })
 )]
@@ -79,14 +79,14 @@ struct PlanArgs {
     #[command(flatten)]
     omit: OmitArg,
     /// How often the whole table is measured; its figures are medians
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     repetitions: u32,
     #[command(flatten)]
     streams: StreamsArg,
     #[command(flatten)]
     rate: RateArg,
     /// Do not search the highest lossless rate of UDP
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_search: bool,
 }
 

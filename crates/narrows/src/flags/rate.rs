@@ -9,7 +9,7 @@ const SHORT: char = 'b';
 /// The rate of a UDP load.
 #[derive(Debug, Args)]
 pub(crate) struct RateArg {
-    /// Rate of a direction, all streams together: UDP payload as 100M, datagrams as 50kpps, or max
+    /// UDP rate per direction, all streams: 100M, 50kpps, max
     #[arg(long, short = SHORT, value_parser = rate, value_name = "RATE", default_value = "1M")]
     pub(crate) rate: UdpRate,
 }
@@ -42,6 +42,6 @@ pub(crate) struct PathRateArg {
 #[derive(Debug, Args)]
 pub(crate) struct LinkSpeedArg {
     /// Speed of the link, where the device does not tell it
-    #[arg(long, alias = "link", value_parser = bps, value_name = "RATE")]
+    #[arg(long, alias = "link", value_parser = bps, value_name = "RATE", hide_short_help = true)]
     pub(crate) link_speed: Option<u64>,
 }

@@ -11,7 +11,7 @@ const SHORT: char = 'l';
 /// The sizes of a load over sockets.
 #[derive(Debug, Args)]
 pub(crate) struct SizeArg {
-    /// UDP payload of a datagram: the largest that the path carries in one piece, a size, a list such as 64,512,1400, or imix
+    /// UDP payload: a size, a list (64,512,1400), imix, or the largest unfragmented
     #[arg(long, short = SHORT, value_parser = sizes, value_name = "SIZES", default_value = "largest")]
     pub(crate) size: Sizes,
 }
@@ -19,9 +19,12 @@ pub(crate) struct SizeArg {
 /// Sizes that are measured one after the other.
 #[derive(Debug, Args)]
 pub(crate) struct SizeListArg {
-    /// Bytes of a datagram's payload, or of a message of TCP: a list
+    /// UDP payload sizes and TCP message sizes: a list (default: eleven, 64 to 8948)
+    ///
+    /// The default is 64, 128, 256, 512, 1024, 1280, 1448, 2048, 4096, 8192 and 8948 bytes.
     #[arg(
         long,
+        hide_default_value = true,
         short = SHORT,
         value_parser = size,
         value_delimiter = ',',

@@ -33,41 +33,41 @@ words! {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct TcpLoadArgs {
-    /// Send so many bytes on each stream instead
+    /// Stop after this many bytes per stream
     #[arg(long, short = 'n', value_parser = size, value_name = "SIZE", conflicts_with = "duration")]
     bytes: Option<u64>,
     /// Congestion control of the sending sockets, such as cubic or bbr
     #[arg(long, short = 'C', value_name = "NAME")]
     congestion_control: Option<String>,
     /// Largest segment (TCP_MAXSEG)
-    #[arg(long, short = 'M', value_name = "BYTES")]
+    #[arg(long, short = 'M', value_name = "BYTES", hide_short_help = true)]
     mss: Option<u16>,
     /// Send small writes at once (TCP_NODELAY)
-    #[arg(long, short = 'N')]
+    #[arg(long, short = 'N', hide_short_help = true)]
     no_delay: bool,
     /// Cap on the rate of each socket (SO_MAX_PACING_RATE)
-    #[arg(long, value_parser = bps, value_name = "RATE")]
+    #[arg(long, value_parser = bps, value_name = "RATE", hide_short_help = true)]
     pacing_rate: Option<u64>,
-    /// How the sender hands its bytes over
+    /// Zero-copy sending
     #[arg(long, value_enum, default_value = "auto", hide_short_help = true)]
     zero_copy: ZeroCopyWord,
     /// Same as --zero-copy on, as in iperf3
     #[arg(long = "zerocopy", short = 'Z', conflicts_with = "zero_copy", hide_short_help = true)]
     z: bool,
     /// What the receiver does with the data
-    #[arg(long, value_enum, default_value = "discard")]
+    #[arg(long, value_enum, default_value = "discard", hide_short_help = true)]
     receive: ReceiveWord,
     /// Imitate an application that writes no faster than this
-    #[arg(long, value_parser = bps, value_name = "RATE")]
+    #[arg(long, value_parser = bps, value_name = "RATE", hide_short_help = true)]
     app_write_rate: Option<u64>,
     /// Imitate an application that reads no faster than this
-    #[arg(long, value_parser = bps, value_name = "RATE")]
+    #[arg(long, value_parser = bps, value_name = "RATE", hide_short_help = true)]
     app_read_rate: Option<u64>,
     /// Imitate an application that computes so many microseconds on each MiB before it writes it
-    #[arg(long, value_name = "US", default_value_t = 0)]
+    #[arg(long, value_name = "US", default_value_t = 0, hide_short_help = true)]
     app_write_cpu: u32,
     /// Imitate an application that computes so many microseconds on each MiB after it read it
-    #[arg(long, value_name = "US", default_value_t = 0)]
+    #[arg(long, value_name = "US", default_value_t = 0, hide_short_help = true)]
     app_read_cpu: u32,
 }
 

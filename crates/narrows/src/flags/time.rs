@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How long something lasts.
 #[derive(Debug, Args)]
 pub(crate) struct DurationArg {
-    /// How long the load lasts
+    /// Test duration
     #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "10s")]
     pub(crate) duration: Duration,
 }
@@ -15,7 +15,7 @@ pub(crate) struct DurationArg {
 /// What no summary counts.
 #[derive(Debug, Args)]
 pub(crate) struct OmitArg {
-    /// Leave the first part out of the summary
+    /// Exclude this time from the summary (slow start)
     #[arg(long, short = 'O', value_parser = duration, value_name = "TIME")]
     omit: Option<Duration>,
 }

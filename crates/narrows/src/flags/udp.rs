@@ -27,20 +27,20 @@ words! {
 pub(crate) struct UdpLoadArgs {
     #[command(flatten)]
     rate: RateArg,
-    /// Another rate for what goes down
-    #[arg(long, value_parser = rate, value_name = "RATE")]
+    /// Rate in the down direction, if different
+    #[arg(long, value_parser = rate, value_name = "RATE", hide_short_help = true)]
     rate_down: Option<UdpRate>,
-    /// The most datagrams that leave back to back
-    #[arg(long, value_name = "N")]
+    /// Maximum burst, in datagrams
+    #[arg(long, value_name = "N", hide_short_help = true)]
     burst: Option<u32>,
-    /// Hand batches to the kernel as one (UDP_SEGMENT)
-    #[arg(long, value_enum, default_value = "auto")]
+    /// Use UDP GSO (UDP_SEGMENT)
+    #[arg(long, value_enum, default_value = "auto", hide_short_help = true)]
     segmentation: BatchingWord,
-    /// Take batches from the kernel as one (UDP_GRO)
-    #[arg(long, value_enum, default_value = "auto")]
+    /// Use UDP GRO
+    #[arg(long, value_enum, default_value = "auto", hide_short_help = true)]
     coalescing: BatchingWord,
-    /// Let datagrams above the path MTU be cut into fragments
-    #[arg(long)]
+    /// Allow datagrams above the path MTU (IP fragments)
+    #[arg(long, hide_short_help = true)]
     fragments: bool,
 }
 

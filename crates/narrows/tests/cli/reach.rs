@@ -48,7 +48,7 @@ fn a_token_that_is_none_or_of_another_server() {
         assert_eq!(
             world.sentence(1, &measure(&["--port", &port])),
             "this server wants its token: `narrows serve` wrote it to a file there and told the path when it started; \
-             give it with --token-file or NARROWS_TOKEN"
+             give it with --token-file or NARROWS_TOKEN, or store it once with `narrows trust 127.0.0.1 --token-file FILE`"
         );
         let what = "this is no token of narrows; a token is one line that begins with `narrows1.`, as `narrows serve` wrote it";
         let garbage = world.file("garbage", "hello\n");

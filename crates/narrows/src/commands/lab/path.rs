@@ -40,7 +40,7 @@ pub(super) struct PathArgs {
     #[command(flatten)]
     rate: PathRateArg,
     /// Bytes counted with each packet beyond its IP length
-    #[arg(long, default_value_t = 38, value_name = "BYTES")]
+    #[arg(long, default_value_t = 38, value_name = "BYTES", hide_short_help = true)]
     overhead: u32,
     /// Round-trip time: half of it each way
     #[arg(long, value_parser = duration, value_name = "TIME", conflicts_with = "delay")]
@@ -49,40 +49,40 @@ pub(super) struct PathArgs {
     #[arg(long, value_parser = duration, value_name = "TIME")]
     delay: Option<Duration>,
     /// Random addition to the delay, from 0 to this
-    #[arg(long, value_parser = duration, value_name = "TIME")]
+    #[arg(long, value_parser = duration, value_name = "TIME", hide_short_help = true)]
     jitter: Option<Duration>,
     /// Share of packets that are lost at random
     #[arg(long, value_parser = ratio, value_name = "SHARE")]
     loss: Option<f64>,
     /// Burst loss (Gilbert-Elliott): share of packets after which it begins, and after which it ends, and what is lost in between
-    #[arg(long, value_parser = ratio, num_args = 3, value_names = ["ENTER", "LEAVE", "LOSS"])]
+    #[arg(long, value_parser = ratio, num_args = 3, value_names = ["ENTER", "LEAVE", "LOSS"], hide_short_help = true)]
     burst_loss: Option<Vec<f64>>,
     /// Share of packets that overtake others
-    #[arg(long, value_parser = ratio, value_name = "SHARE")]
+    #[arg(long, value_parser = ratio, value_name = "SHARE", hide_short_help = true)]
     reorder: Option<f64>,
     /// Share of packets that arrive twice
-    #[arg(long, value_parser = ratio, value_name = "SHARE")]
+    #[arg(long, value_parser = ratio, value_name = "SHARE", hide_short_help = true)]
     duplicate: Option<f64>,
     /// Queue in front of the rate, in packets (1000 where there is a rate and nothing else is said)
     #[arg(long, value_name = "PACKETS")]
     queue: Option<u64>,
     /// Queue in front of the rate, in bytes
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = size, value_name = "SIZE", hide_short_help = true)]
     queue_bytes: Option<u64>,
     /// Depth of a token bucket in front of the rate: makes a shaper of it
     #[arg(long, value_parser = size, value_name = "SIZE", requires = "rate")]
     burst: Option<u64>,
     /// Drop what exceeds this rate, without a queue
-    #[arg(long, value_parser = bps, value_name = "RATE")]
+    #[arg(long, value_parser = bps, value_name = "RATE", hide_short_help = true)]
     police: Option<u64>,
     /// Bucket of the policer
-    #[arg(long, value_parser = size, value_name = "SIZE", default_value = "128k")]
+    #[arg(long, value_parser = size, value_name = "SIZE", default_value = "128k", hide_short_help = true)]
     police_burst: u64,
     /// Drop packets above this IP length, and tell the sender
     #[arg(long, value_name = "BYTES")]
     path_mtu: Option<u32>,
     /// With --path-mtu: do not tell the sender
-    #[arg(long, requires = "path_mtu")]
+    #[arg(long, requires = "path_mtu", hide_short_help = true)]
     no_icmp: bool,
     /// MTU of the hosts
     #[arg(long, default_value_t = 1500, value_name = "BYTES")]
